@@ -1,0 +1,45 @@
+"""Counterrank: what would this ranker have earned, how sure are we, what does that rest on?
+
+Public names load on first use, so that importing the package stays light.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from counterrank.version import __version__
+
+if TYPE_CHECKING:
+    from counterrank.errors import CounterrankError, InputError, UsageError
+    from counterrank.estimates import Estimate
+    from counterrank.evaluation import Evaluation
+    from counterrank.ranking import measure
+    from counterrank.verbs.evaluate import evaluate
+
+_HOME = {
+    "CounterrankError": "errors",
+    "Estimate": "estimates",
+    "Evaluation": "evaluation",
+    "InputError": "errors",
+    "UsageError": "errors",
+    "evaluate": "verbs",
+    "measure": "ranking",
+}
+
+__all__ = [
+    "CounterrankError", "Estimate", "Evaluation", "InputError", "UsageError", "__version__",
+    "evaluate", "measure",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'counterrank' has no attribute {name!r}")
+    value = getattr(import_module(f"counterrank.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,130 @@
+"""One bucket of lists and judgments in, hits out: the only join, written once.
+
+``align`` is a pure function of its bucket. It knows nothing of files, engines or other buckets, so
+the same code serves data in memory, out of core and on a cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from counterrank.arrays import AnyFloats, AnyInts, Floats, Ints, codes, sort_order
+from counterrank.order import Order, by_rank, by_score
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """Lists one after the other, and the judgments of their users.
+
+    ``length`` is the number of rows of each list. ``rank`` or ``score`` orders a list. ``text``
+    gives the ids of chosen rows as text, for ties. ``judged_list`` says to which list of this
+    bucket a judgment belongs.
+    """
+
+    length: Ints
+    item: AnyInts
+    rank: AnyInts | None
+    score: AnyFloats | None
+    text: Callable[[Ints], pl.Series]
+    judged_list: Ints
+    judged_item: AnyInts
+    rating: Floats
+
+    def order(self, ties: str) -> Order:
+        """Rank of every row."""
+        if self.rank is not None:
+            return by_rank(self.rank, self.length)
+        assert self.score is not None
+        return by_score(self.score, self.length, ties=ties, text=self.text)
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """What one bucket yields: hits sorted by list and rank, list depths, faulty rows.
+
+    ``duplicates`` are rows whose item stood in the list already, ``repeated`` rows whose rank did.
+    """
+
+    list: Ints
+    rank: Ints
+    rating: Floats
+    first: Ints
+    last: Ints
+    depth: Ints
+    duplicates: Ints
+    repeated: Ints
+
+
+def align(bucket: Bucket, *, ties: str, limit: int | None) -> Aligned:
+    """Find the judged items in their lists.
+
+    ``limit`` is the largest rank any measure looks at. An item that stands twice in a list keeps
+    its better rank; the other rows are reported and the list is ranked without them.
+    """
+    lists = np.repeat(np.arange(len(bucket.length)), bucket.length)
+    order = bucket.order(ties)
+    row, judgment, duplicates = _lookup(bucket, lists)
+    if len(duplicates):
+        keep = _best_copies(bucket, lists, order.rank)
+        kept = align(_only(bucket, lists, keep), ties=ties, limit=limit)
+        return replace(kept, duplicates=duplicates, repeated=keep[kept.repeated])
+    if limit is not None:
+        near = order.first[row] <= limit
+        row, judgment = row[near], judgment[near]
+    by = sort_order(lists[row], order.rank[row])
+    row, judgment = row[by], judgment[by]
+    return Aligned(
+        list=lists[row],
+        rank=order.rank[row],
+        rating=bucket.rating[judgment],
+        first=order.first[row],
+        last=order.last[row],
+        depth=np.maximum.reduceat(order.rank, np.cumsum(bucket.length) - bucket.length),
+        duplicates=duplicates,
+        repeated=order.repeated,
+    )
+
+
+def _lookup(bucket: Bucket, lists: Ints) -> tuple[Ints, Ints, Ints]:
+    """Rows that hold judged items, the judgments they hold, and rows that repeat an item.
+
+    One sort of keys that hold list, item and row, with the judgments as rows below the lists:
+    where neighbours share list and item, a row meets its judgment or its repetition. Buckets are
+    small, so all of it stays in the cache.
+    """
+    n, m = len(lists), len(bucket.judged_list)
+    bits = (n + m).bit_length()
+    key, span = codes(bucket.item, bucket.judged_item, room=(1 << 62 - bits) // len(bucket.length))
+    key[:n] += lists * span
+    key[n:] += bucket.judged_list * span
+    key <<= bits
+    key |= np.arange(n + m)
+    key.sort()
+    pair = key >> bits
+    met = np.flatnonzero(pair[1:] == pair[:-1])
+    row, below = (key[met + step] & ((1 << bits) - 1) for step in (0, 1))
+    judged = below >= n
+    return row[judged], below[judged] - n, below[~judged]
+
+
+def _best_copies(bucket: Bucket, lists: Ints, rank: Ints) -> Ints:
+    """Rows that hold the best rank of their item in their list, in order."""
+    by = np.lexsort((rank, bucket.item, lists))
+    again = (np.diff(bucket.item[by]) == 0) & (np.diff(lists[by]) == 0)
+    return np.sort(by[np.concatenate([[True], ~again])])
+
+
+def _only(bucket: Bucket, lists: Ints, keep: Ints) -> Bucket:
+    """The bucket with some of its rows."""
+    return replace(
+        bucket,
+        length=np.bincount(lists[keep], minlength=len(bucket.length)),
+        item=bucket.item[keep],
+        rank=None if bucket.rank is None else bucket.rank[keep],
+        score=None if bucket.score is None else bucket.score[keep],
+        text=lambda rows: bucket.text(keep[rows]),
+    )

@@ -1,0 +1,87 @@
+"""Tables cut into blocks of whole users, and ids as integers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from counterrank.arrays import AnyInts, Ints
+
+BLOCK_ROWS = 1 << 17  # a block's keys stay in a core's cache
+
+# The C library gives memory back to the system whenever a block's arrays are freed, and fetching
+# it again costs as much as the work. Freeing one large array raises the size up to which it keeps.
+np.empty((32 << 20) - (1 << 13), np.uint8)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A table whose rows stand user by user. ``names`` are the users, each once.
+
+    ``frame`` has a column ``row`` with the caller's row numbers if it had to be sorted.
+    """
+
+    frame: pl.DataFrame
+    names: pl.Series
+    start: Ints
+    length: Ints
+
+    @classmethod
+    def of(cls, frame: pl.DataFrame, *, ascending: bool) -> Blocks:
+        """Sorted by user if they are not together yet, or not ``ascending`` where that is asked."""
+        start = run_starts(frame["user"])
+        names = frame["user"].gather(start)
+        together = names.n_unique() == len(names)
+        if not together or (ascending and not names.is_sorted()):
+            frame = frame.with_row_index("row").sort("user", maintain_order=True)
+            start = run_starts(frame["user"])
+            names = frame["user"].gather(start)
+        return cls(frame, names, start, np.diff(start, append=frame.height))
+
+    def cuts(self, rows: int = BLOCK_ROWS) -> Iterator[tuple[int, int]]:
+        """First and last user of each block of about ``rows`` rows."""
+        wanted = np.arange(0, self.frame.height, rows)
+        at = np.unique(np.append(np.searchsorted(self.start, wanted), len(self.start)))
+        yield from zip(at[:-1].tolist(), at[1:].tolist(), strict=True)
+
+    def rows(self, begin: int, end: int) -> pl.DataFrame:
+        """The rows of users ``begin`` to ``end``."""
+        return self.frame.slice(int(self.start[begin]), int(self.length[begin:end].sum()))
+
+    def caller_row(self, place: int) -> str:
+        """Row ``place`` for a message: its number in the caller's table, user and item."""
+        number = self.frame["row"][place] if "row" in self.frame.columns else place
+        user, item = self.frame["user"][place], self.frame["item"][place]
+        return f"row {number + 1}, user {user!r}, item {item!r}"
+
+
+def workers() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def item_numbers(ids: pl.Series) -> AnyInts:
+    """Ids as integers, equal where the ids are equal: themselves, or codes of their text."""
+    if ids.dtype == pl.String:
+        ids = ids.cast(pl.Categorical)
+    return ids.to_physical().to_numpy()
+
+
+def run_starts(ids: pl.Series) -> Ints:
+    """Rows at which a run of equal ids begins, found chunk by chunk."""
+    if ids.dtype == pl.String:
+        ids = ids.cast(pl.Categorical)
+    starts, offset, last = [], 0, None
+    for chunk in ids.to_physical().get_chunks():
+        numbers = chunk.to_numpy()
+        if len(numbers) == 0:
+            continue
+        if offset == 0 or numbers[0] != last:
+            starts.append(np.array([offset]))
+        starts.append(np.flatnonzero(numbers[1:] != numbers[:-1]) + (1 + offset))
+        offset, last = offset + len(numbers), numbers[-1]
+    return np.concatenate(starts)

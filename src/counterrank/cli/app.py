@@ -1,0 +1,41 @@
+"""All verbs in one place."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from counterrank.cli.check import check
+from counterrank.cli.demo import demo
+from counterrank.cli.evaluate import evaluate
+from counterrank.cli.measures import measures
+from counterrank.version import __version__
+
+app = typer.Typer(
+    name="counterrank",
+    help="What would this ranker have earned, how sure are we, and what does that rest on?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command()(evaluate)
+app.command()(check)
+app.command()(measures)
+app.command()(demo)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"counterrank {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _counterrank(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """What would this ranker have earned, how sure are we, and what does that rest on?"""

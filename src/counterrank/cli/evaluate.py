@@ -1,0 +1,106 @@
+"""``counterrank evaluate JUDGMENTS RUN...``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from counterrank.cli import options
+from counterrank.cli.options import (
+    Columns,
+    Duplicates,
+    Format,
+    Measures,
+    Missing,
+    NoRelevant,
+    Quiet,
+    Strict,
+    Ties,
+    Unjudged,
+)
+
+Judgments = Annotated[str, typer.Argument(help="user, item, rating: Parquet, CSV, TSV or qrels.")]
+RunPaths = Annotated[
+    list[str],
+    typer.Argument(metavar="RUN...", help="path or name=path: user, item, rank or score."),
+]
+Baseline = Annotated[str | None, typer.Option(help="Compare every system with this one.")]
+Level = Annotated[float, typer.Option(help="Confidence of intervals.")]
+Interval = Annotated[str, typer.Option(help="normal, t, bootstrap, bca or bernstein.")]
+Test = Annotated[str, typer.Option(help="permutation, t, bootstrap, wilcoxon or none.")]
+Correct = Annotated[
+    str | None, typer.Option(help="none, holm, bh, maxt or tukey. [default: maxt, or holm]")
+]
+Family = Annotated[str, typer.Option(help="What a correction spans: all, or each measure.")]
+Draws = Annotated[int, typer.Option(help="Random sign flips of the permutation test.")]
+Resamples = Annotated[int, typer.Option(help="Resamples of a bootstrap.")]
+Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
+Engine = Annotated[str, typer.Option(help="local.")]
+Out = Annotated[str | None, typer.Option(metavar="DIR", help="Write result.json, units.parquet.")]
+ByUnit = Annotated[
+    str | None, typer.Option(metavar="PATH", help="Write per-user values, .parquet or .csv.")
+]
+
+
+def evaluate(
+    judgments: Judgments,
+    runs: RunPaths,
+    measure: Measures = None,
+    baseline: Baseline = None,
+    level: Level = 0.95,
+    interval: Interval = "normal",
+    test: Test = "permutation",
+    correct: Correct = None,
+    family: Family = "all",
+    draws: Draws = 100_000,
+    resamples: Resamples = 10_000,
+    seed: Seed = 0,
+    missing: Missing = "zero",
+    no_relevant: NoRelevant = "zero",
+    unjudged: Unjudged = "ignore",
+    duplicates: Duplicates = "error",
+    ties: Ties = "id",
+    columns: Columns = None,
+    engine: Engine = "local",
+    out: Out = None,
+    by_unit: ByUnit = None,
+    format: Format = "table",
+    strict: Strict = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure ranked lists against judgments, with intervals, comparisons and grounds."""
+    from counterrank import progress, verbs
+    from counterrank.cli import output, writing
+    from counterrank.errors import one_of
+    from counterrank.ranking import DEFAULTS
+
+    options.formatted(format)
+    one_of("--engine", engine, ("local",))
+    writing.check_ending(by_unit)
+    result = verbs.evaluate(
+        judgments,
+        options.named_runs(runs),
+        measures=measure or DEFAULTS,
+        baseline=baseline,
+        level=level,
+        interval=interval,
+        test=test,
+        correct=correct,
+        family=family,
+        draws=draws,
+        resamples=resamples,
+        seed=seed,
+        missing=missing,
+        no_relevant=no_relevant,
+        unjudged=unjudged,
+        duplicates=duplicates,
+        ties=ties,
+        columns=options.column_names(columns),
+        progress=progress.quiet if quiet else progress.bar,
+    )
+    output.show(result, format)
+    writing.by_unit(result, by_unit)
+    writing.folder(result, out)
+    if strict and result.verdict == "fail":
+        raise typer.Exit(3)

@@ -1,0 +1,91 @@
+"""``counterrank measures [NAME]``: what there is, and what a name means."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import MISSING, asdict, fields
+from typing import Annotated, Any
+
+import typer
+
+from counterrank.cli import options
+from counterrank.cli.options import Format
+
+Name = Annotated[
+    str | None, typer.Argument(help="A measure or a label, like nDCG or AP(rel=4)@10.")
+]
+
+TIES = (
+    "equal scores: item id, descending by bytes, as trec_eval (--ties id); file order (file);"
+    " 32-bit scores, as rec_eval (id32)"
+)
+EXPECTED = "; exact mean over all orders (expected)"
+
+
+def measures(name: Name = None, format: Format = "table") -> None:
+    """List the measures, or print one's exact definition."""
+    from counterrank.ranking import MEASURES, measure
+
+    options.formatted(format)
+    found = [kind() for kind in MEASURES.values()] if name is None else [measure(name)]
+    if format == "json":
+        typer.echo(json.dumps([_record(m) for m in found], indent=1, ensure_ascii=False))
+    elif format == "csv":
+        typer.echo("name,better,says")
+        for m in found:
+            typer.echo(f'{m.name},{m.better},"{m.about.says}"')
+    elif name is None:
+        _list(found)
+    else:
+        _define(found[0])
+
+
+def _list(found: list[Any]) -> None:
+    for m in found:
+        typer.echo(f"{m.name:<8} {m.about.says}")
+    typer.echo("\nWrite NAME(option=value)@k, as in AP(rel=4)@100. Every measure also takes")
+    typer.echo("mean=geometric. `counterrank measures NAME` prints the exact definition.")
+
+
+def _define(m: Any) -> None:
+    about = m.about
+    lines = {
+        "": about.says,
+        "formula": about.formula,
+        "gain": about.gain,
+        "discount": about.discount,
+        "ideal": about.ideal,
+        "ties": TIES + (EXPECTED if m.linear else ""),
+        "empty": about.empty,
+        "missing": "0 for a judged user without a list; policy missing can skip them"
+        if m.better == "higher"
+        else "every relevant item below the list, for a judged user without one",
+        "mean": "arithmetic; mean=geometric floors each user at floor=1e-05",
+        "options": ", ".join(_option(f) for f in fields(m) if f.name != "k"),
+        "better": m.better,
+        "agrees": about.peers,
+        "source": about.source,
+    }
+    typer.echo(str(m))
+    for head, text in lines.items():
+        _wrapped(head, text)
+
+
+def _wrapped(head: str, text: str) -> None:
+    import textwrap
+
+    for place, line in enumerate(textwrap.wrap(text, 68)):
+        typer.echo(f"  {head if place == 0 else '':<9}{line}")
+
+
+def _option(field: Any) -> str:
+    return field.name if field.default is MISSING else f"{field.name}={field.default}"
+
+
+def _record(m: Any) -> dict[str, Any]:
+    return {
+        "label": str(m),
+        "better": m.better,
+        "options": {f.name: str(getattr(m, f.name)) for f in fields(m)},
+        **asdict(m.about),
+    }

@@ -1,0 +1,145 @@
+"""The local engine: cut a run into buckets of whole lists, align them in threads, merge."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from counterrank.align import Aligned, Bucket, align
+from counterrank.arrays import AnyInts, Ints, ranges
+from counterrank.blocks import BLOCK_ROWS, Blocks, item_numbers, workers
+from counterrank.coverage import Coverage
+from counterrank.errors import InputError
+from counterrank.hits import Hits, Pool
+from counterrank.schema import Table
+
+
+def aligned(
+    run: Table,
+    pool: Pool,
+    *,
+    ties: str = "id",
+    duplicates: str = "error",
+    limit: int | None = None,
+    threads: int = 0,
+    rows: int = BLOCK_ROWS,
+) -> tuple[Hits, Coverage]:
+    """The hits of one run, and who was covered. ``rows`` is the size of a bucket."""
+    lists = _Lists.of(run, pool)
+    cuts = list(lists.blocks.cuts(rows))
+    with ThreadPoolExecutor(threads or workers()) as team:
+        parts = list(team.map(lambda cut: align(lists.bucket(*cut), ties=ties, limit=limit), cuts))
+    begins = [begin for begin, _ in cuts]
+    _refuse_faults(lists, begins, parts, duplicates)
+    return _merged(lists, begins, parts, ties)
+
+
+@dataclass(frozen=True)
+class _Lists:
+    """A run's lists beside the judgments. ``unit`` is -1 for users without judgments."""
+
+    table: Table
+    blocks: Blocks
+    pool: Pool
+    judged: AnyInts
+    unit: Ints
+
+    @classmethod
+    def of(cls, run: Table, pool: Pool) -> _Lists:
+        frame, users = _one_kind(run.frame, "user", pool.units)
+        frame, items = _one_kind(frame, "item", pool.items)
+        if items.dtype == pl.String:
+            frame = frame.with_columns(pl.col("item").cast(pl.Categorical))
+        blocks = Blocks.of(frame, ascending=False)
+        return cls(run, blocks, pool, item_numbers(items), _places(blocks.names, users))
+
+    def bucket(self, begin: int, end: int) -> Bucket:
+        """Lists ``begin`` to ``end`` with the judgments of their users."""
+        rows = self.blocks.rows(begin, end)
+        unit = self.unit[begin:end]
+        known = np.flatnonzero(unit >= 0)
+        size = self.pool.size[unit[known]]
+        judgment = ranges(self.pool.start[unit[known]], size)
+        column = rows[self.table.order].to_numpy()
+        return Bucket(
+            length=self.blocks.length[begin:end],
+            item=item_numbers(rows["item"]),
+            rank=column if self.table.order == "rank" else None,
+            score=column if self.table.order == "score" else None,
+            text=lambda chosen: rows["item"].gather(chosen).cast(pl.String),
+            judged_list=np.repeat(known, size),
+            judged_item=self.judged[judgment],
+            rating=self.pool.rating[judgment],
+        )
+
+
+def _one_kind(frame: pl.DataFrame, column: str, ids: pl.Series) -> tuple[pl.DataFrame, pl.Series]:
+    """Run and judgments with ids of one type: integers where both are, otherwise text."""
+    kinds = {frame.schema[column], ids.dtype}
+    if len(kinds) == 1:
+        return frame, ids
+    kind: type[pl.DataType] = pl.String if pl.String in kinds else pl.Int64
+    if any(x.dtype == pl.UInt64 and (x >= 1 << 63).any() for x in (frame[column], ids)):
+        kind = pl.String
+    return frame.with_columns(pl.col(column).cast(kind)), ids.cast(kind)
+
+
+def _places(names: pl.Series, users: pl.Series) -> Ints:
+    """Position of each name among the judged users, -1 if it is not there."""
+    left = names.alias("user").to_frame()
+    right = users.alias("user").to_frame().with_row_index("unit")
+    found = left.join(right, on="user", how="left", maintain_order="left")
+    return found["unit"].cast(pl.Int64).fill_null(-1).to_numpy()
+
+
+def _refuse_faults(lists: _Lists, begins: list[int], parts: list[Aligned], duplicates: str) -> None:
+    """The checks that need a list's rows together: repeated items, repeated ranks."""
+    first = [int(lists.blocks.start[begin]) for begin in begins]
+    again = np.concatenate([p.duplicates + at for p, at in zip(parts, first, strict=True)])
+    ranks = np.concatenate([p.repeated + at for p, at in zip(parts, first, strict=True)])
+    if len(again) and duplicates == "error":
+        raise InputError(
+            f'"{lists.table.name}" lists an item more than once for the same user.',
+            found=f"Found {len(again):,} such rows"
+            f" (first: {lists.blocks.caller_row(int(again.min()))}).",
+            todo="Mend the list, or keep the better rank: --duplicates first"
+            ' (duplicates="first"); the count is then reported.',
+        )
+    if len(ranks):
+        raise InputError(
+            f'Column "rank" of "{lists.table.name}" repeats a rank within a list.',
+            found=f"Found {len(ranks):,} such rows"
+            f" (first: {lists.blocks.caller_row(int(ranks.min()))}).",
+            todo="Give each item of a user's list a rank of its own, or give scores instead.",
+        )
+
+
+def _merged(
+    lists: _Lists, begins: list[int], parts: list[Aligned], ties: str
+) -> tuple[Hits, Coverage]:
+    """One set of hits from all buckets; units in the order of the pool."""
+    known = lists.unit >= 0
+    depth = np.zeros(lists.pool.n, np.int64)
+    depth[lists.unit[known]] = np.concatenate([part.depth for part in parts])[known]
+    unit = [lists.unit[begin + part.list] for begin, part in zip(begins, parts, strict=True)]
+    hits = Hits(
+        n=lists.pool.n,
+        unit=np.concatenate(unit),
+        rank=np.concatenate([part.rank for part in parts]),
+        rating=np.concatenate([part.rating for part in parts]),
+        first=np.concatenate([part.first for part in parts]),
+        last=np.concatenate([part.last for part in parts]),
+        depth=depth,
+        present=depth > 0,
+        expected=ties == "expected",
+    )
+    return hits, Coverage(
+        judged_users=lists.pool.n,
+        covered_users=int(known.sum()),
+        unjudged_users=int((~known).sum()),
+        rows=lists.table.frame.height,
+        duplicates=sum(len(part.duplicates) for part in parts),
+    )

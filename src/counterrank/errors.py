@@ -1,0 +1,41 @@
+"""What was wrong, what was found, what to do: the three parts of every message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class CounterrankError(Exception):
+    """A problem the user can mend. ``str()`` gives the whole message."""
+
+    def __init__(self, wrong: str, *, found: str = "", todo: str = "") -> None:
+        self.wrong, self.found, self.todo = wrong, found, todo
+        super().__init__(" ".join(part for part in (wrong, found, todo) if part))
+
+
+class InputError(CounterrankError):
+    """A table cannot be used as it is."""
+
+
+class UsageError(CounterrankError):
+    """An option, a measure's label or a combination of them makes no sense."""
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """``Did you mean ...?`` for a misspelt word, or nothing."""
+    by_lower = {name.lower(): name for name in known}
+    close = get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
+    return f'Did you mean "{by_lower[close[0]]}"?' if close else ""
+
+
+def one_of(option: str, given: str, allowed: Iterable[str]) -> str:
+    """``given`` if it is allowed; otherwise a message that lists what is."""
+    words = list(allowed)
+    if given not in words:
+        raise UsageError(
+            f'{option} cannot be "{given}".',
+            found=nearest(given, words),
+            todo=f"It takes one of: {', '.join(words)}.",
+        )
+    return given

@@ -1,0 +1,127 @@
+r"""An estimate: a value and what each unit contributes to its uncertainty.
+
+The influence :math:`\psi_u` of unit :math:`u` says how the value moves when that unit weighs a
+little more. Standard errors, intervals, clustering, differences and ratios all follow from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from counterrank.aggregate import Aggregate
+from counterrank.arrays import Floats, summed
+from counterrank.errors import UsageError
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """``value`` with per-unit ``influence``; ``units`` are the ids, ``cluster`` their groups.
+
+    ``columns`` and ``finish`` recompute the value under other weights of the units, which is what
+    a bootstrap needs: ratios are resampled as ratios.
+    """
+
+    value: float
+    influence: Floats
+    units: pl.Series
+    columns: Floats
+    finish: Callable[[Floats], Floats]
+    cluster: npt.NDArray[np.int64] | None = None
+
+    @classmethod
+    def of(cls, x: Floats, units: pl.Series, aggregate: Aggregate) -> Estimate:
+        """The aggregate of per-unit values ``x``."""
+        columns = aggregate.columns(x)
+        means = columns.mean(axis=0)
+        influence = (columns - means) @ aggregate.gradient(means)
+        return cls(float(aggregate.finish(means)), influence, units, columns, aggregate.finish)
+
+    @property
+    def n(self) -> int:
+        """Number of units."""
+        return len(self.influence)
+
+    @cached_property
+    def grouped(self) -> Floats:
+        """Influence summed within clusters; without clusters, the influence itself."""
+        if self.cluster is None:
+            return self.influence
+        return summed(self.cluster, self.influence, int(self.cluster.max()) + 1)
+
+    @cached_property
+    def se(self) -> float:
+        r"""Standard error: :math:`\frac1n \sqrt{\frac{G}{G-1} \sum_g (\sum_{u \in g} \psi_u)^2}`.
+
+        :math:`G` is the number of clusters; without clusters, of units.
+        """
+        clusters = len(self.grouped)
+        if clusters < 2:
+            return float("nan")
+        return float(np.sqrt(clusters / (clusters - 1) * np.sum(self.grouped**2)) / self.n)
+
+    def clustered(self, by: npt.ArrayLike) -> Estimate:
+        """The same estimate, with units of one group counted as dependent."""
+        _, code = np.unique(np.asarray(by), return_inverse=True)
+        if len(code) != self.n:
+            raise UsageError("One cluster per unit is needed.", found=f"{len(code)} for {self.n}.")
+        return Estimate(self.value, self.influence, self.units, self.columns, self.finish, code)
+
+    def __sub__(self, other: Estimate) -> Estimate:
+        """The difference, paired by unit."""
+        other = other._ordered_as(self)
+        influence = self.influence - other.influence
+        return self._with(other, self.value - other.value, influence, np.subtract)
+
+    def __truediv__(self, other: Estimate) -> Estimate:
+        """The ratio, paired by unit; the lift is this minus one."""
+        other = other._ordered_as(self)
+        bottom = other.value if other.value else float("nan")
+        ratio = self.value / bottom
+        influence = (self.influence - ratio * other.influence) / bottom
+        return self._with(other, ratio, influence, np.divide)
+
+    def _with(
+        self,
+        other: Estimate,
+        value: float,
+        influence: Floats,
+        join: Callable[[Floats, Floats], Floats],
+    ) -> Estimate:
+        cut = self.columns.shape[1]
+        return Estimate(
+            value,
+            influence,
+            self.units,
+            np.hstack([self.columns, other.columns]),
+            lambda means: join(self.finish(means[..., :cut]), other.finish(means[..., cut:])),
+            self.cluster,
+        )
+
+    def _ordered_as(self, other: Estimate) -> Estimate:
+        """This estimate with its units in the other's order; refused if they are not the same."""
+        if self.units is other.units or self.units.equals(other.units):
+            return self
+        place = self.units.alias("id").to_frame().with_row_index("place")
+        found = (
+            other.units.alias("id")
+            .to_frame()
+            .join(place, on="id", how="left", maintain_order="left")["place"]
+        )
+        if self.n != other.n or found.null_count():
+            raise UsageError(
+                "Two estimates can be compared only over the same units.",
+                found=f"One has {other.n:,}, the other {self.n:,};"
+                f" {found.null_count():,} are not in both.",
+                todo="Evaluate both systems in one call, or keep the units they share.",
+            )
+        by = found.to_numpy()
+        cluster = None if self.cluster is None else self.cluster[by]
+        return Estimate(
+            self.value, self.influence[by], other.units, self.columns[by], self.finish, cluster
+        )

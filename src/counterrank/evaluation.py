@@ -1,0 +1,236 @@
+"""The result of ``evaluate``: per-unit values, and everything that follows from them."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from counterrank import trust
+from counterrank.aggregate import Aggregate, RatioOfMeans
+from counterrank.arrays import Bools, Floats
+from counterrank.compare import Comparison, Contest, Plan, compare
+from counterrank.coverage import Coverage
+from counterrank.errors import UsageError
+from counterrank.estimates import Estimate
+from counterrank.hits import Hits, Pool
+from counterrank.inference import intervals
+from counterrank.policies import Policies
+from counterrank.progress import Progress
+from counterrank.ranking import DCG, Measure, measure, nDCG
+from counterrank.schema import Input
+from counterrank.trust import Diagnosis
+from counterrank.version import __version__
+
+
+@dataclass(frozen=True)
+class Row:
+    """One system's value of one measure."""
+
+    system: str
+    measure: str
+    value: float
+    se: float
+    low: float
+    high: float
+    level: float
+    units: int
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """``values`` is systems x measures x units; NaN marks a unit left out by a policy."""
+
+    systems: tuple[str, ...]
+    measures: tuple[Measure, ...]
+    pool: Pool
+    values: Floats
+    coverage: tuple[Coverage, ...]
+    hits: tuple[Hits, ...]
+    plan: Plan
+    policies: Policies
+    inputs: tuple[Input, ...]
+    orders: dict[str, str]
+    progress: Progress
+
+    def estimate(self, system: str, label: str | Measure) -> Estimate:
+        """One system's estimate: subtract two of them for a paired difference."""
+        if system not in self.systems:
+            raise UsageError(f'There is no system "{system}".', todo=f"There are: {self.systems}.")
+        wanted = measure(label)
+        if wanted not in self.measures:
+            raise UsageError(f'"{wanted}" was not evaluated.', todo="Add it to measures=.")
+        place = self.measures.index(wanted)
+        x = self.values[self.systems.index(system), place]
+        return self._estimate(place, x, ~np.isnan(x))
+
+    @cached_property
+    def estimates(self) -> list[Row]:
+        """Every system's value of every measure, with its interval."""
+        rows = []
+        for s, system in enumerate(self.systems):
+            for m, kind in enumerate(self.measures):
+                x = self.values[s, m]
+                e = self._estimate(m, x, ~np.isnan(x))
+                low, high = self._interval(e, kind)
+                rows.append(Row(system, str(kind), e.value, e.se, low, high, self.plan.level, e.n))
+        return rows
+
+    @cached_property
+    def comparisons(self) -> list[Comparison]:
+        """Every comparison of the plan, over the units that all systems have values for."""
+        return compare(self.systems, self._contests(), self.plan, self.progress)
+
+    @cached_property
+    def diagnoses(self) -> list[Diagnosis]:
+        """What the numbers rest on."""
+        measures = list(self.measures)
+        found: list[Diagnosis | None] = [
+            trust.sample_size(self.pool),
+            trust.no_relevant(self.pool, measures, self.policies.no_relevant),
+        ]
+        half = {(r.system, r.measure): (r.high - r.low) / 2 for r in self.estimates}
+        for system, hits, seen in zip(self.systems, self.hits, self.coverage, strict=True):
+            own = {str(m): half[system, str(m)] for m in measures}
+            found += [
+                trust.coverage(system, seen, self.policies.missing),
+                trust.unjudged_users(system, seen),
+                trust.duplicates(system, seen),
+                trust.short_lists(system, hits, self.largest_cut),
+                trust.judged_share(system, hits, self.pool, self.largest_cut),
+                trust.ties(system, hits, self.pool, measures, own),
+            ]
+        found += [self._agreement(k) for k in self._cuts()]
+        return [d for d in found if d is not None]
+
+    @property
+    def verdict(self) -> str:
+        """The gravest verdict of all diagnoses."""
+        return trust.worst(self.diagnoses)
+
+    @property
+    def largest_cut(self) -> int | None:
+        """The deepest rank any measure looks at; None: the whole list."""
+        cuts = [m.k for m in self.measures]
+        return None if None in cuts else max(k for k in cuts if k is not None)
+
+    @property
+    def protocol(self) -> dict[str, Any]:
+        """All choices behind the numbers."""
+        return {
+            "unit": "user",
+            "measures": {str(m): m.about.formula for m in self.measures},
+            "policies": asdict(self.policies),
+            "ranked_by": self.orders,
+            "largest_rating": self.pool.top,
+            "interval": self.plan.interval,
+            "level": self.plan.level,
+            "test": self.plan.test,
+            "correction": self.plan.correction,
+            "family": self.plan.family,
+            "draws": self.plan.draws if self.plan.test == "permutation" else self.plan.resamples,
+            "seed": self.plan.seed,
+            "baseline": self.plan.baseline,
+            "engine": "local",
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole result as plain values, in the shape every verb shares."""
+        return {
+            "kind": "evaluate",
+            "estimates": [asdict(row) for row in self.estimates],
+            "comparisons": [asdict(row) for row in self.comparisons],
+            "diagnoses": [asdict(row) for row in self.diagnoses],
+            "protocol": self.protocol,
+            "provenance": {"version": __version__, "inputs": [asdict(i) for i in self.inputs]},
+        }
+
+    def to_json(self) -> str:
+        """The whole result as one JSON document; what has no value is null."""
+        return json.dumps(_plain(self.to_dict()), indent=1, ensure_ascii=False, allow_nan=False)
+
+    def to_frame(self) -> pl.DataFrame:
+        """The estimates as a Polars frame."""
+        return pl.DataFrame([asdict(row) for row in self.estimates])
+
+    def by_unit(self) -> pl.DataFrame:
+        """Per-unit values: unit, system, measure, value. Units left out have no row."""
+        names, labels = list(self.systems), [str(m) for m in self.measures]
+        shape = self.values.shape
+        system, kind, unit = (place.ravel() for place in np.indices(shape, np.uint32))
+        frame = pl.DataFrame(
+            {
+                "unit": self.pool.units.gather(unit),
+                "system": pl.Series(names, dtype=pl.Enum(names)).gather(system),
+                "measure": pl.Series(labels, dtype=pl.Enum(labels)).gather(kind),
+                "value": self.values.ravel(),
+            }
+        )
+        return frame.filter(pl.col("value").is_not_nan()) if np.isnan(self.values).any() else frame
+
+    def _aggregate(self, place: int, kept: Bools) -> Aggregate:
+        found = self.measures[place].aggregate(self.pool)
+        if isinstance(found, RatioOfMeans):
+            return RatioOfMeans(found.weight[kept])
+        return found
+
+    def _estimate(self, place: int, x: Floats, kept: Bools) -> Estimate:
+        units = self.pool.units if kept.all() else self.pool.units.filter(pl.Series(kept))
+        return Estimate.of(x[kept], units, self._aggregate(place, kept))
+
+    def _interval(self, e: Estimate, kind: Measure) -> tuple[float, float]:
+        plan = self.plan
+        span = 1.0 if kind.bounded else None
+        ends = intervals(
+            [e],
+            level=plan.level,
+            method=plan.interval,
+            seed=plan.seed,
+            draws=plan.resamples,
+            span=span,
+        )
+        return float(ends[0, 0]), float(ends[0, 1])
+
+    def _contests(self) -> list[Contest]:
+        found = []
+        for m, kind in enumerate(self.measures):
+            x = self.values[:, m]
+            kept: Bools = np.all(~np.isnan(x), axis=0)
+            if not kept.any():
+                raise UsageError(f"The systems share no user for {kind}.")
+            aggregate = self._aggregate(m, kept)
+            scores = np.zeros((x.shape[1], len(self.systems)))
+            scores[kept] = np.stack([aggregate.scores(row[kept]) for row in x], axis=1)
+            estimates = [self._estimate(m, row, kept) for row in x]
+            found.append(Contest(str(kind), estimates, scores, kept))
+        return found
+
+    def _cuts(self) -> list[int | None]:
+        """Cut-offs at which DCG and nDCG are compared: those of nDCG asked for, or the largest."""
+        asked = [m.k for m in self.measures if isinstance(m, DCG)]
+        return list(dict.fromkeys(asked)) or [self.largest_cut]
+
+    def _agreement(self, k: int | None) -> Diagnosis | None:
+        if len(self.systems) < 2:
+            return None
+        total, share = (
+            np.stack([kind.per_unit(h, self.pool) for h in self.hits], axis=1)
+            for kind in (DCG(k=k), nDCG(k=k))
+        )
+        return trust.agreement(list(self.systems), total, share, k)
+
+
+def _plain(value: Any) -> Any:
+    """Values JSON can hold: not-a-number and infinity become null."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,63 @@
+"""Judgments as arrays: units numbered by id, best rating first, no pair judged twice."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from counterrank.arrays import AnyInts, Ints, codes, sort_order
+from counterrank.blocks import Blocks, item_numbers, workers
+from counterrank.errors import InputError
+from counterrank.hits import Pool
+from counterrank.schema import Table
+
+
+def pooled(table: Table) -> Pool:
+    """The pool of a judgments table, made block by block.
+
+    Units are numbered by id, so neither the order of rows nor of files changes anything.
+    """
+    blocks = Blocks.of(table.frame, ascending=True)
+    unit = np.repeat(np.arange(len(blocks.length)), blocks.length)
+    rating = np.empty(len(unit))
+    order = np.empty(len(unit), np.int64)
+
+    def fill(cut: tuple[int, int]) -> Ints:
+        """Write one block's ratings, best first; return the rows that judge a pair again."""
+        rows, first = blocks.rows(*cut), int(blocks.start[cut[0]])
+        here = slice(first, first + rows.height)
+        own = unit[here] - cut[0]
+        given = rows["rating"].to_numpy().astype(float)
+        grades = np.unique(given)
+        by = sort_order(own, len(grades) - 1 - np.searchsorted(grades, given))
+        rating[here], order[here] = given[by], by + first
+        return _repeats(own, item_numbers(rows["item"])) + first
+
+    with ThreadPoolExecutor(workers()) as team:
+        repeats = np.concatenate(list(team.map(fill, blocks.cuts())))
+    if len(repeats):
+        raise InputError(
+            f'"{table.name}" judges an item more than once for the same user.',
+            found=f"Found {len(repeats):,} such rows (first: {blocks.caller_row(repeats.min())}).",
+            todo="Keep one judgment per user and item: the newest, or the best.",
+        )
+    return Pool(
+        units=blocks.names.alias("unit"),
+        items=blocks.frame["item"].gather(order),
+        unit=unit,
+        rating=rating,
+        top=float(rating.max()),
+    )
+
+
+def _repeats(unit: Ints, item: AnyInts) -> Ints:
+    """Rows whose (unit, item) pair stood before."""
+    code, span = codes(item, room=(1 << 62) // (int(unit[-1]) + 1))
+    pair = unit * span + code
+    ordered = np.sort(pair)
+    if not np.any(ordered[1:] == ordered[:-1]):
+        return np.empty(0, np.int64)
+    by = np.argsort(pair, kind="stable")
+    again: Ints = by[1:][np.diff(pair[by]) == 0]
+    return again

@@ -1,0 +1,137 @@
+"""Average precision and its two answers to missing judgments: AP, InfAP, Bpref."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from counterrank.arrays import Floats
+from counterrank.hits import Hits, Pool
+from counterrank.ranking.measure import Binary, Definition, ratio
+from counterrank.ranking.precision import NOTHING, RELEVANT
+
+EPSILON = 1e-5  # trec_eval's smoothing of InfAP
+
+
+def within(hits: Hits, k: int | None) -> Hits:
+    """The hits of the first ``k`` items."""
+    return hits if k is None else hits.take(hits.rank <= k)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AP(Binary):
+    r"""Average precision.
+
+    .. math:: \mathrm{AP}@k = \frac1R \sum_{i:\, r_i \le k} rel_i\, \mathrm{P}@r_i
+
+    :math:`R` is the number of relevant items; with ``over="min"`` the divisor is
+    :math:`\min(k, R)`, so that a full list of relevant items scores 1.
+    """
+
+    over: str = "all"
+
+    name: ClassVar[str] = "AP"
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"over": ("all", "min")}
+    about: ClassVar[Definition] = Definition(
+        says="Precision at the rank of each relevant item, averaged over all relevant items.",
+        formula="AP@k = sum of P@rank(i) over relevant items i with rank(i) <= k, divided by R",
+        gain=RELEVANT,
+        discount="none; precision at each hit",
+        ideal="divided by all R relevant items (over=all) or by min(k, R) (over=min)",
+        empty=NOTHING,
+        peers="trec_eval map and map_cut_k agree; Cornac and recent Microsoft recommenders use"
+        " over=min.",
+        source="Valcarce et al. 2020, Eq. 4",
+    )
+
+    def per_unit(self, hits: Hits, pool: Pool) -> Floats:
+        hits = within(hits, self.k)
+        relevant = hits.rating >= self.rel
+        precision = (hits.above(relevant) + 1) / hits.rank
+        divisor = pool.relevant(self.rel)
+        if self.over == "min" and self.k is not None:
+            divisor = np.minimum(divisor, self.k)
+        return ratio(hits.sum(precision * relevant), divisor)
+
+
+@dataclass(frozen=True, kw_only=True)
+class InfAP(Binary):
+    r"""Inferred average precision.
+
+    .. math::
+        \mathrm{InfAP}@k = \frac1R \sum_{i:\, r_i \le k} rel_i\, E_i, \quad
+        E_i = \frac{1}{r_i} + \frac{r_i - 1}{r_i} \cdot
+              \frac{R_i + \varepsilon}{R_i + N_i + 2 \varepsilon}
+
+    :math:`R_i` and :math:`N_i` count the relevant and the judged non-relevant items above item
+    :math:`i`; :math:`\varepsilon = 10^{-5}`; :math:`E_i = 1` at rank 1. ``variant="trec"``
+    multiplies the second term by the pooled share of the items above, as trec_eval does.
+    """
+
+    variant: str = "paper"
+
+    name: ClassVar[str] = "InfAP"
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"variant": ("paper", "trec")}
+    about: ClassVar[Definition] = Definition(
+        says="Average precision with the precision above a hit estimated from judged items only.",
+        formula="InfAP@k = 1/R * sum over relevant i of"
+        " 1/r + (r-1)/r * (rel above + e) / (rel above + nonrel above + 2e), r = rank(i)",
+        gain=RELEVANT,
+        discount="none",
+        ideal="divided by all R relevant items",
+        empty=NOTHING,
+        peers="rec_eval infAP2 agrees; trec_eval infAP is variant=trec, which takes items outside"
+        " the judgments as non-relevant.",
+        source="Yilmaz & Aslam 2008; Valcarce et al. 2020, Eqs. 10-11",
+    )
+
+    def per_unit(self, hits: Hits, pool: Pool) -> Floats:
+        hits = within(hits, self.k)
+        relevant = hits.rating >= self.rel
+        rel = hits.above(relevant)
+        nonrel = hits.above((hits.rating >= 0) & ~relevant)
+        r = hits.rank
+        share: Floats | float = 1.0
+        if self.variant == "trec":
+            share = hits.above(np.ones(len(r), bool)) / np.maximum(r - 1, 1)
+        precision = (rel + EPSILON) / (rel + nonrel + 2 * EPSILON)
+        expected = 1 / r + (r - 1) / r * share * precision
+        return ratio(hits.sum(expected * relevant), pool.relevant(self.rel))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bpref(Binary):
+    r"""Binary preference.
+
+    .. math::
+        \mathrm{Bpref}@k = \frac1R \sum_{i:\, r_i \le k} rel_i
+        \left(1 - \frac{\min(N_i, R)}{\min(N, R)}\right)
+
+    :math:`N_i` is the number of judged non-relevant items above item :math:`i`, :math:`N` that of
+    the user. A hit with none above it counts 1.
+    """
+
+    name: ClassVar[str] = "Bpref"
+    about: ClassVar[Definition] = Definition(
+        says="How seldom judged non-relevant items stand above relevant ones; the unjudged are"
+        " passed over.",
+        formula="Bpref@k = 1/R * sum over relevant i of 1 - min(nonrel above, R) / min(N, R)",
+        gain=RELEVANT,
+        discount="none",
+        ideal="divided by all R relevant items",
+        empty=NOTHING,
+        peers="trec_eval and rec_eval bpref agree (with -M k: Bpref@k); ranx's differs on graded"
+        " judgments.",
+        source="Buckley & Voorhees 2004; Valcarce et al. 2020, Eq. 9",
+    )
+
+    def per_unit(self, hits: Hits, pool: Pool) -> Floats:
+        hits = within(hits, self.k)
+        relevant = hits.rating >= self.rel
+        above = hits.above((hits.rating >= 0) & ~relevant)
+        R, N = pool.relevant(self.rel), pool.nonrelevant(self.rel)
+        most = R[hits.unit]
+        penalty = ratio(np.minimum(above, most), np.minimum(N[hits.unit], most))
+        return ratio(hits.sum((1 - penalty) * relevant), R)

@@ -1,0 +1,166 @@
+"""Measures of a user who reads from the top and stops: RR, ERR, RBP, ARP."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from counterrank.arrays import Bools, Floats
+from counterrank.errors import UsageError
+from counterrank.exposure import Geometric
+from counterrank.hits import Hits, Pool
+from counterrank.ranking.average_precision import within
+from counterrank.ranking.gain import gain
+from counterrank.ranking.measure import Binary, Definition, Measure, exposed, ratio
+from counterrank.ranking.precision import NOTHING, RELEVANT
+
+
+@dataclass(frozen=True, kw_only=True)
+class RR(Binary):
+    r"""Reciprocal rank: :math:`\mathrm{RR}@k = 1 / \min\{r_i :\, rel_i = 1,\ r_i \le k\}`, or 0."""
+
+    name: ClassVar[str] = "RR"
+    about: ClassVar[Definition] = Definition(
+        says="One over the rank of the first relevant item.",
+        formula="RR@k = 1 / rank of the first relevant item, 0 if it is beyond k",
+        gain=RELEVANT,
+        discount="1 / rank, of the first hit only",
+        ideal="none: always reachable",
+        empty=NOTHING,
+        peers="trec_eval recip_rank, ranx mrr, LensKit RecipRank agree.",
+        source="Valcarce et al. 2020, Eq. 6 (its minimum runs over ranks of relevant items)",
+    )
+
+    def per_unit(self, hits: Hits, pool: Pool) -> Floats:
+        hits = within(hits, self.k)
+        relevant = hits.rating >= self.rel
+        first = relevant & (hits.above(relevant) == 0)
+        return hits.sum(first / hits.rank)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ERR(Measure):
+    r"""Expected reciprocal rank.
+
+    .. math::
+        \mathrm{ERR}@k = \sum_{i:\, r_i \le k} \frac{G_i}{r_i} \prod_{j:\, r_j < r_i} (1 - G_j),
+        \qquad G_i = \frac{2^{g_i} - 1}{2^{g_{\max}}}
+
+    :math:`G_i` is the chance that item :math:`i` satisfies, from its rating :math:`g_i`.
+    :math:`g_{\max}` is the greatest rating of the data set (``top="data"``), of the user
+    (``top="user"``, as rec_eval) or a given number.
+    """
+
+    top: str | float = "data"
+
+    name: ClassVar[str] = "ERR"
+    about: ClassVar[Definition] = Definition(
+        says="One over the rank at which the user is expected to stop, satisfied.",
+        formula="ERR@k = sum of G(i) / rank(i) * product of (1 - G(j)) over items j above i,"
+        " G = (2^rating - 1) / 2^max",
+        gain="(2^rating - 1) / 2^max; max of the data set (top=data), of the user (top=user), or"
+        " given (top=4)",
+        discount="1 / rank, times the chance to get there",
+        ideal="none: the best is below 1",
+        empty="0 for a user without a positive rating; policy no_relevant can skip them",
+        peers="rec_eval err is top=user, which inflates users without the best grade; gdeval and"
+        " ir_measures use a fixed maximum (top=4).",
+        source="Chapelle et al. 2009; Valcarce et al. 2020, Eqs. 7-8",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.top not in ("data", "user") and not isinstance(self.top, (int, float)):
+            raise UsageError(f'ERR(top=...) takes data, user or a number, not "{self.top}".')
+
+    def defined(self, pool: Pool) -> Bools:
+        return pool.sum(lambda rating, _: rating > 0) > 0
+
+    def per_unit(self, hits: Hits, pool: Pool) -> Floats:
+        hits = within(hits, self.k)
+        stop = gain(hits.rating, "exp", rel=1) / np.exp2(self._top(pool)[hits.unit])
+        value, going = np.zeros(pool.n), np.ones(pool.n)
+        turn = hits.above(np.ones(len(stop), bool))
+        by = np.argsort(turn, kind="stable")  # each unit's first hit, then each one's second, ...
+        for now in np.split(by, np.cumsum(np.bincount(turn))[:-1]):
+            unit = hits.unit[now]
+            value[unit] += going[unit] * stop[now] / hits.rank[now]
+            going[unit] *= 1 - stop[now]
+        return value
+
+    def _top(self, pool: Pool) -> Floats:
+        if self.top == "user":
+            return np.maximum(pool.rating[pool.start], 0)
+        top = max(pool.top, 0) if self.top == "data" else float(self.top)
+        if top < pool.top:
+            raise UsageError(
+                f"{self} expects ratings up to {top:g}.", found=f"The greatest is {pool.top:g}."
+            )
+        return np.full(pool.n, top)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RBP(Binary):
+    r"""Rank-biased precision.
+
+    .. math:: \mathrm{RBP}@k = (1 - p) \sum_{i:\, r_i \le k} rel_i\, p^{r_i - 1}
+
+    :math:`p` is the persistence: the chance to look at the next item.
+    """
+
+    p: float = 0.8
+
+    name: ClassVar[str] = "RBP"
+    linear: ClassVar[bool] = True
+    about: ClassVar[Definition] = Definition(
+        says="Share of relevant items a user sees who goes on with probability p each time.",
+        formula="RBP@k = (1 - p) * sum of p^(rank(i) - 1) over relevant items i with rank(i) <= k",
+        gain=RELEVANT,
+        discount="geometric: p^(rank - 1), p = 0.8",
+        ideal="none: the best depends on p and the number of relevant items",
+        empty=NOTHING,
+        peers="ir_measures RBP(p=0.8,rel=1), ranx rbp.80, trec_eval 10 rbp agree for the same p.",
+        source="Moffat & Zobel 2008",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        Geometric(self.p)
+
+    def per_unit(self, hits: Hits, pool: Pool) -> Floats:
+        relevant = hits.rating >= self.rel
+        return (1 - self.p) * hits.sum(relevant * exposed(hits, Geometric(self.p), self.k))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ARP(Binary):
+    r"""Average relevance position: the mean rank of the user's relevant items; lower is better.
+
+    .. math:: \mathrm{ARP}@k = \frac1R \sum_i rel_i \min(r_i, k + 1)
+
+    A relevant item that is not listed within :math:`k` takes rank :math:`k + 1`; without a cut-off
+    it stands one below the longest list of the run.
+    """
+
+    name: ClassVar[str] = "ARP"
+    better: ClassVar[str] = "lower"
+    bounded: ClassVar[bool] = False
+    about: ClassVar[Definition] = Definition(
+        says="Mean rank of the relevant items; lower is better.",
+        formula="ARP@k = 1/R * sum over relevant items i of min(rank(i), k + 1)",
+        gain=RELEVANT,
+        discount="none: the rank itself",
+        ideal="(R + 1) / 2",
+        empty="0 for a user with no relevant item: the same for every system; policy no_relevant"
+        " can skip them. A user without a list has every item at k + 1",
+        peers="Saito's slides sum the ranks of complete rankings; per relevant item that is ARP.",
+        source="Saito 2020; Joachims et al. 2017",
+    )
+
+    def per_unit(self, hits: Hits, pool: Pool) -> Floats:
+        worst = (hits.depth.max(initial=0) if self.k is None else self.k) + 1
+        near = (hits.rating >= self.rel) & (hits.rank < worst)
+        R = pool.relevant(self.rel)
+        return ratio(hits.sum((hits.rank - worst) * near) + worst * R, R)

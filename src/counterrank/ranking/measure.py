@@ -1,0 +1,102 @@
+"""What every judged measure is: a value with a label, a definition and a per-unit formula."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+
+from counterrank.aggregate import Aggregate, GeometricMean, Mean
+from counterrank.arrays import Bools, Floats
+from counterrank.errors import UsageError, one_of
+from counterrank.exposure import Exposure, Flat
+from counterrank.hits import Hits, Pool
+from counterrank.text import Value
+
+
+@dataclass(frozen=True)
+class Definition:
+    """What ``counterrank measures NAME`` prints. ``peers`` says who agrees and who differs."""
+
+    says: str
+    formula: str
+    gain: str
+    discount: str
+    ideal: str
+    empty: str
+    peers: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure(Value, ABC):
+    """A judged measure at cut-off ``k``, averaged by ``mean`` (geometric: floored at ``floor``)."""
+
+    k: int | None = None
+    mean: str = "arithmetic"
+    floor: float = 1e-5
+
+    about: ClassVar[Definition]
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {}
+    better: ClassVar[str] = "higher"
+    linear: ClassVar[bool] = False  # a sum of gain * exposure: has an exact mean over tie orders
+    bounded: ClassVar[bool] = True  # lies between 0 and 1
+
+    def __post_init__(self) -> None:
+        if self.k is not None and (not isinstance(self.k, int) or self.k < 1):
+            raise UsageError(f"A cut-off must be a whole number from 1, not {self.k}.")
+        one_of(f"{self.name}(mean=...)", self.mean, ("arithmetic", "geometric"))
+        if not 0 < self.floor < 1:
+            raise UsageError(f"{self.name}(floor=...) must lie between 0 and 1, not {self.floor}.")
+        for option, words in self.choices.items():
+            one_of(f"{self.name}({option}=...)", getattr(self, option), words)
+
+    def __matmul__(self, k: int) -> Self:
+        """``nDCG() @ 10``: the same measure at another cut-off."""
+        return replace(self, k=k)
+
+    @abstractmethod
+    def per_unit(self, hits: Hits, pool: Pool) -> Floats:
+        """The measure of each unit's list."""
+
+    @abstractmethod
+    def defined(self, pool: Pool) -> Bools:
+        """Units for which the measure is defined: those with something to find."""
+
+    def aggregate(self, pool: Pool) -> Aggregate:
+        """How per-unit values become one number."""
+        return GeometricMean(self.floor) if self.mean == "geometric" else Mean()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binary(Measure):
+    """A measure that asks only whether an item is relevant: rated ``rel`` or better."""
+
+    rel: float = 1
+
+    def defined(self, pool: Pool) -> Bools:
+        return pool.relevant(self.rel) > 0
+
+    def found(self, hits: Hits) -> Floats:
+        """Number of relevant items among the first ``k``."""
+        return hits.sum((hits.rating >= self.rel) * exposed(hits, Flat(), self.k))
+
+
+def exposed(hits: Hits, model: Exposure, k: int | None) -> Floats:
+    r"""Exposure of each hit: :math:`c(r)\,1[r \le k]`, or its mean over orders of tied items."""
+    cut = hits.rank.max(initial=1) if k is None else k
+    if not hits.expected:
+        return model.at(hits.rank) * (hits.rank <= cut)
+    cut = hits.last.max(initial=1) if k is None else k
+    inside = np.minimum(hits.last, cut)
+    some = inside >= hits.first
+    inside = np.maximum(inside, hits.first)
+    share = (inside - hits.first + 1) / (hits.last - hits.first + 1)
+    return model.between(hits.first, inside) * share * some
+
+
+def ratio(top: Floats, bottom: Floats) -> Floats:
+    """``top / bottom``, and 0 where there is nothing to divide by."""
+    return np.divide(top, bottom, out=np.zeros(len(top)), where=bottom != 0)

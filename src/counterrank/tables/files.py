@@ -1,0 +1,131 @@
+"""Parquet, CSV, TSV and TREC text, each as a Polars frame; what cannot be read says why."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import polars as pl
+
+from counterrank.errors import InputError
+
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
+PARQUET = (".parquet", ".pq")
+ENDINGS = (*PARQUET, ".csv", ".csv.gz", ".tsv", ".tsv.gz")
+BLANKS = r"[ \t\x0B\x0C\r]+"  # C's isspace: other Unicode spaces belong to the id
+
+
+def column_names(path: Path, trec: Sequence[str]) -> list[str]:
+    """Names of the columns, without reading the rows."""
+    with _readable(path):
+        if _ending(path) in PARQUET:
+            return pl.scan_parquet(path).collect_schema().names()
+        if _ending(path) in SEPARATORS:
+            return pl.read_csv(
+                _content(path), separator=SEPARATORS[_ending(path)], infer_schema=False, n_rows=0
+            ).columns
+    return list(trec) or [str(place + 1) for place in range(_first_fields(path))]
+
+
+def read_columns(path: Path, wanted: list[str], trec: Sequence[str]) -> pl.DataFrame:
+    """Some columns of a file. Text files give text: types are settled at the door."""
+    with _readable(path):
+        if _ending(path) in PARQUET:
+            return pl.read_parquet(path, columns=wanted)
+        if _ending(path) in SEPARATORS:
+            return pl.read_csv(
+                _content(path),
+                columns=wanted,
+                separator=SEPARATORS[_ending(path)],
+                infer_schema=False,
+            ).select(wanted)
+    return _trec_text(path, trec).select(wanted)
+
+
+def is_text(path: Path) -> bool:
+    """Whether the file's columns come as text."""
+    return _ending(path) not in PARQUET
+
+
+def _ending(path: Path) -> str:
+    name = path.name.lower().removesuffix(".gz")
+    return Path(name).suffix
+
+
+def _content(path: Path) -> io.BytesIO | Path:
+    """The file, unpacked if need be (a cut-off archive must not pass for a shorter table)."""
+    if path.name.lower().endswith(".gz"):
+        return io.BytesIO(gzip.decompress(path.read_bytes()))
+    return path
+
+
+def _fields(path: Path) -> pl.DataFrame:
+    """Lines as lists of fields between blanks; lines that begin with # are comments."""
+    with _readable(path):
+        content = _content(path)
+        raw = content.read_bytes() if isinstance(content, Path) else content.getvalue()
+        lines = pl.Series("line", raw.decode("utf-8-sig").split("\n"), dtype=pl.String)
+    return (
+        lines.to_frame()
+        .with_row_index("number", offset=1)
+        .with_columns(pl.col("line").str.replace_all(BLANKS, " ").str.strip_chars(" "))
+        .filter((pl.col("line") != "") & ~pl.col("line").str.starts_with("#"))
+        .with_columns(pl.col("line").str.split(" "))
+    )
+
+
+def _first_fields(path: Path) -> int:
+    fields = _fields(path)
+    return len(fields["line"][0]) if fields.height else 0
+
+
+def _trec_text(path: Path, names: Sequence[str]) -> pl.DataFrame:
+    """Qrels or run lines, every one with as many fields as there are names."""
+    fields = _fields(path)
+    wrong = fields.filter(pl.col("line").list.len() != len(names))
+    if wrong.height:
+        number, words = wrong.row(0)
+        raise InputError(
+            f'"{path}" is not TREC text of {len(names)} fields ({" ".join(names)}).',
+            found=f"Line {number} has {len(words)} fields; {wrong.height} such lines.",
+            todo="Tables with a header must end in .csv, .tsv or .parquet.",
+        )
+    return fields.select(
+        pl.col("line").list.get(place).alias(name) for place, name in enumerate(names)
+    )
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Turn whatever a reader throws into a message about the file."""
+    try:
+        yield
+    except pl.exceptions.NoDataError as error:
+        raise InputError(
+            f'"{path}" is empty.', todo="Write the table with its header and rows, then try again."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f'"{path}" is not UTF-8 text.',
+            found=f"Byte {error.start} is 0x{error.object[error.start]:02x}.",
+            todo="Save it as UTF-8.",
+        ) from error
+    except (OSError, EOFError, zlib.error, pl.exceptions.PolarsError) as error:
+        raise unreadable(path, error) from error
+    except pl.exceptions.PanicException as error:  # a BaseException, on some damaged files
+        raise unreadable(path, error) from error
+
+
+def unreadable(path: Path, error: BaseException) -> InputError:
+    """The message for a file that a reader gave up on."""
+    kind = "Parquet" if _ending(path) in PARQUET else "text"
+    reason = str(error).strip().splitlines()
+    return InputError(
+        f'"{path}" cannot be read as {kind}.',
+        found=f"The reader says: {reason[0] if reason else type(error).__name__}.",
+        todo="It may be cut off, damaged or of another format: write it again, or rename it.",
+    )

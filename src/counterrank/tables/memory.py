@@ -1,0 +1,59 @@
+"""Dataframes the caller already has: pandas, Polars, PyArrow, DuckDB, all through Narwhals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+
+from counterrank.errors import InputError
+
+
+def from_memory(table: object, name: str, choose: Callable[[list[str]], list[str]]) -> pl.DataFrame:
+    """The chosen columns as Polars; the caller's table stays as it is."""
+    frame = _narwhal(table, name)
+    columns = choose(frame.collect_schema().names())
+    frame = frame.select(columns)
+    if hasattr(frame, "collect"):
+        collected: pl.DataFrame = frame.collect(backend="polars").to_native()
+        return collected
+    return pl.DataFrame([_column(frame[column], name) for column in columns])
+
+
+def memory_columns(table: object, name: str) -> list[str]:
+    """Names of a dataframe's columns."""
+    names: list[str] = _narwhal(table, name).collect_schema().names()
+    return names
+
+
+def _narwhal(table: object, name: str) -> Any:
+    import narwhals as nw  # only here: files do not need it
+
+    try:
+        return nw.from_native(table)
+    except TypeError as error:
+        raise InputError(
+            f"{name} cannot be read as a table.",
+            found=f"It is a {type(table).__module__}.{type(table).__qualname__}.",
+            todo="Pass a path, or a pandas, Polars, PyArrow or DuckDB table.",
+        ) from error
+
+
+def _column(column: Any, name: str) -> pl.Series:
+    """One column. Python objects (pandas) are taken one by one: whole numbers keep every digit."""
+    if str(column.dtype) != "Object":
+        converted: pl.Series = column.to_polars()
+        return converted
+    values = column.to_list()
+    if all(type(value) is int for value in values):
+        values = [str(value) for value in values]
+    try:
+        return pl.Series(column.name, values, strict=True)
+    except (TypeError, pl.exceptions.PolarsError) as error:
+        kinds = sorted({type(value).__name__ for value in values})
+        raise InputError(
+            f'Column "{column.name}" of {name} mixes types.',
+            found=f"It holds {', '.join(kinds)}.",
+            todo="Give the column one type.",
+        ) from error

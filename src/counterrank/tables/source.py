@@ -1,0 +1,113 @@
+"""Where a table comes from: files, folders, globs, or a dataframe in memory."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+
+from counterrank.errors import InputError
+from counterrank.tables.files import ENDINGS, column_names, read_columns
+from counterrank.tables.memory import from_memory, memory_columns
+
+Choose = Callable[[list[str]], list[str]]
+
+
+@dataclass(frozen=True)
+class Source:
+    """One table before it is read. ``trec`` names the columns of headerless TREC text."""
+
+    name: str
+    files: tuple[Path, ...]
+    table: object = None
+    trec: tuple[str, ...] = ()
+
+    def read(self, choose: Choose) -> pl.DataFrame:
+        """The columns that ``choose`` picks from those there are."""
+        if not self.files:
+            return from_memory(self.table, self.name, choose)
+        parts = []
+        for file in self.files:
+            wanted = choose(column_names(file, self.trec))
+            parts.append(read_columns(file, wanted, self.trec))
+        if len(parts) == 1:
+            return parts[0]
+        try:
+            return pl.concat(parts, how="vertical_relaxed")
+        except pl.exceptions.PolarsError as error:
+            raise InputError(
+                f'The files of "{self.name}" do not fit together.',
+                found=_first_line(error),
+                todo="Give a column the same type in every file.",
+            ) from error
+
+    def columns(self) -> list[str]:
+        """Names of the columns; of TREC text without names, the numbers of its fields."""
+        if self.files:
+            return column_names(self.files[0], self.trec)
+        return memory_columns(self.table, self.name)
+
+    def sha256(self) -> str | None:
+        """Checksum of the file; of several files, of their checksums in order of path."""
+        if not self.files:
+            return None
+        digests = [_file_digest(file) for file in self.files]
+        if len(digests) == 1:
+            return digests[0].hex()
+        return hashlib.sha256(b"".join(digests)).hexdigest()
+
+
+def opened(table: object, *, trec: Sequence[str], name: str = "") -> Source:
+    """A source for ``table``: a path, a glob, a folder, or a dataframe."""
+    if isinstance(table, (str, os.PathLike)):
+        path = os.fspath(table)
+        return Source(name or str(path), tuple(_expand(str(path))), None, tuple(trec))
+    return Source(name or "table in memory", (), table, tuple(trec))
+
+
+def _expand(path: str) -> list[Path]:
+    """The files a path stands for, in order of name."""
+    found = Path(path)
+    if found.is_dir():
+        inside = sorted(p for p in found.rglob("*") if p.is_file() and _is_data(p, found))
+        if not inside:
+            raise InputError(
+                f'Folder "{path}" holds no table.',
+                found="None of its files ends in " + ", ".join(ENDINGS) + ".",
+                todo="Point to the folder that holds the Parquet or CSV files.",
+            )
+        return inside
+    if found.exists():
+        return [found]
+    matches = sorted(Path(p) for p in glob.glob(path, recursive=True) if Path(p).is_file())
+    if not matches:
+        raise InputError(
+            f'No file "{path}".',
+            found=f"Looked from {Path.cwd()}." if not found.is_absolute() else "",
+            todo="Check the path; a glob must match at least one file.",
+        )
+    return matches
+
+
+def _is_data(path: Path, folder: Path) -> bool:
+    """Known ending, and not one of the hidden or bookkeeping files engines leave behind."""
+    shown = not any(part[0] in "._" for part in path.relative_to(folder).parts)
+    return shown and path.name.lower().endswith(ENDINGS)
+
+
+def _file_digest(path: Path) -> bytes:
+    digest = hashlib.sha256()
+    with path.open("rb") as handle:
+        for block in iter(partial(handle.read, 1 << 20), b""):
+            digest.update(block)
+    return digest.digest()
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -1,0 +1,6 @@
+"""One function per verb of the command line."""
+
+from counterrank.verbs.check import Checked, check
+from counterrank.verbs.evaluate import evaluate
+
+__all__ = ["Checked", "check", "evaluate"]
