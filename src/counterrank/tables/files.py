@@ -84,9 +84,10 @@ def _first_fields(path: Path) -> int:
 
 
 def _trec_text(path: Path, names: Sequence[str]) -> pl.DataFrame:
-    """Qrels or run lines, every one with as many fields as there are names."""
+    """Qrels or run lines; what follows the tag of a run line is reserved, as for trec_eval."""
     fields = _fields(path)
-    wrong = fields.filter(pl.col("line").list.len() != len(names))
+    count = pl.col("line").list.len()
+    wrong = fields.filter(count < len(names) if names[-1] == "tag" else count != len(names))
     if wrong.height:
         number, words = wrong.row(0)
         raise InputError(

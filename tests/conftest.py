@@ -1,0 +1,39 @@
+"""Where reference data live, and the rule that CI skips nothing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+def _folder(name: str) -> Path:
+    folder = SHARED / name
+    if not folder.is_dir():
+        pytest.skip(f"reference folder ../shared/{name} is not beside this checkout")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def golden() -> Path:
+    """Values computed by other evaluators."""
+    return _folder("golden")
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """Public data sets."""
+    return _folder("data")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
+    """With COUNTERRANK_NO_SKIPS a skipped test is a failed one."""
+    outcome = yield
+    report = outcome.get_result()
+    if report.skipped and os.environ.get("COUNTERRANK_NO_SKIPS") and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, which is not allowed here: {report.longrepr}"

@@ -1,0 +1,59 @@
+"""Small tables for tests."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+import counterrank as cr
+
+
+def judgments(rated: dict[object, dict[object, float]]) -> pl.DataFrame:
+    """user -> item -> rating, as a table."""
+    rows = [(u, i, r) for u, items in rated.items() for i, r in items.items()]
+    return pl.DataFrame(rows, schema=["user", "item", "rating"], orient="row")
+
+
+def run(lists: dict[object, list[object]]) -> pl.DataFrame:
+    """user -> items best first, as a table with ranks."""
+    rows = [(u, i, r) for u, items in lists.items() for r, i in enumerate(items, 1)]
+    return pl.DataFrame(rows, schema=["user", "item", "rank"], orient="row")
+
+
+def scored(lists: dict[object, list[tuple[object, float]]]) -> pl.DataFrame:
+    """user -> (item, score) pairs, as a table with scores."""
+    rows = [(u, i, float(s)) for u, items in lists.items() for i, s in items]
+    return pl.DataFrame(rows, schema=["user", "item", "score"], orient="row")
+
+
+def values(truth, table, label, /, **policies) -> dict[object, float]:
+    """Per-user values of one measure of one run."""
+    result = cr.evaluate(truth, {"run": table}, measures=[label], test="none", **policies)
+    frame = result.by_unit()
+    return dict(zip(frame["unit"], frame["value"], strict=True))
+
+
+def value(truth, table, label, /, **policies) -> float:
+    """The aggregate of one measure of one run."""
+    result = cr.evaluate(truth, {"run": table}, measures=[label], test="none", **policies)
+    return result.estimates[0].value
+
+
+def world(users: int = 40, items: int = 30, top: int = 12, seed: int = 0):
+    """Random judgments (ratings 0 to 4) and three runs of different quality, with ranks."""
+    rng = np.random.default_rng(seed)
+    rated = {
+        f"u{u}": {
+            f"i{i}": int(rng.integers(0, 5))
+            for i in rng.choice(items, rng.integers(2, 12), replace=False)
+        }
+        for u in range(users)
+    }
+    runs = {}
+    for name, skill in (("a", 0.5), ("b", 1.0), ("c", 2.0)):
+        lists = {}
+        for user, own in rated.items():
+            score = {f"i{i}": skill * own.get(f"i{i}", 0) + 2 * rng.normal() for i in range(items)}
+            lists[user] = sorted(score, key=score.get, reverse=True)[:top]
+        runs[name] = run(lists)
+    return judgments(rated), runs
