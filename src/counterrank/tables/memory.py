@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
 from typing import Any
 
 import polars as pl
 
 from counterrank.errors import InputError
 
+ONE_AT_A_TIME = Lock()  # a DuckDB connection serves one thread at a time
+
 
 def from_memory(table: object, name: str, choose: Callable[[list[str]], list[str]]) -> pl.DataFrame:
     """The chosen columns as Polars; the caller's table stays as it is."""
-    frame = _narwhal(table, name)
-    columns = choose(frame.collect_schema().names())
-    frame = frame.select(columns)
-    if hasattr(frame, "collect"):
-        collected: pl.DataFrame = frame.collect(backend="polars").to_native()
-        return collected
-    return pl.DataFrame([_column(frame[column], name) for column in columns])
+    with ONE_AT_A_TIME:
+        frame = _narwhal(table, name)
+        columns = choose(frame.collect_schema().names())
+        frame = frame.select(columns)
+        if hasattr(frame, "collect"):
+            collected: pl.DataFrame = frame.collect(backend="polars").to_native()
+            return collected
+        return pl.DataFrame([_column(frame[column], name) for column in columns])
 
 
 def memory_columns(table: object, name: str) -> list[str]:

@@ -1,0 +1,161 @@
+"""The files that every tool is timed on, the same on every machine: all follow from one seed.
+
+Run with the interpreter of counterrank's environment: ``data.py FOLDER [--quick]``. ``run.py``
+itself stays free of NumPy, so that the memory it holds is not counted for the tools it starts.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+SEED = 20_011
+SHARES = (0.06, 0.17, 0.43, 0.78)  # of ratings up to 1, 2, 3 and 4, as in MovieLens
+DEPTH = 100
+
+Ints = np.typing.NDArray[np.integer]
+Floats = np.typing.NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much to generate."""
+
+    systems: int
+    users: int
+    items: int
+
+
+FULL = {"many": Size(21, 6_040, 3_706), "large": Size(1, 200_000, 20_011)}
+QUICK = {"many": Size(5, 600, 1_009), "large": Size(1, 5_000, 20_011)}
+
+
+def many(folder: Path, size: Size) -> None:
+    """Several systems that see one utility through noise, from little to much."""
+    rng = np.random.default_rng(SEED)
+    utility = _utility(rng, size)
+    _write(folder / "judgments.parquet", *_judged(rng, utility))
+    for system in range(size.systems):
+        noise = 0.3 + 1.7 * system / size.systems
+        seen = utility + noise * rng.standard_normal(utility.shape, dtype=np.float32)
+        item = np.argpartition(-seen, DEPTH, axis=1)[:, :DEPTH]
+        score = np.take_along_axis(seen, item, axis=1)
+        order = np.argsort(-score, axis=1, kind="stable")
+        item = np.take_along_axis(item, order, axis=1)
+        score = _apart(np.take_along_axis(score, order, axis=1))
+        _lists(folder, f"run{system:02}.parquet", [(0, item, score)])
+
+
+def large(folder: Path, size: Size) -> None:
+    """One system for many users, without a table of users x items.
+
+    The number of items is prime: user u's j-th best item is (a j + b) mod items, and no two
+    agree. The list is the first 100; the judged are drawn from the first 200.
+    """
+    judged: list[tuple[Ints, Ints, Ints]] = []
+
+    def parts() -> Iterator[tuple[int, Ints, Floats]]:
+        for start in range(0, size.users, 20_000):
+            rng = np.random.default_rng((SEED, start))
+            n = min(20_000, size.users - start)
+            step = rng.integers(1, size.items, (n, 1))
+            shift = rng.integers(0, size.items, (n, 1))
+            place, count = _places(rng, n)
+            keep = np.arange(place.shape[1]) < count
+            rating = _rated(rng.standard_normal(place.shape) - place / 100)
+            user = np.broadcast_to(np.arange(start, start + n)[:, None], place.shape)
+            judged.append((user[keep], ((step * place + shift) % size.items)[keep], rating[keep]))
+            score = np.sort(rng.standard_normal((n, DEPTH)), axis=1)[:, ::-1]
+            yield start, (step * np.arange(DEPTH) + shift) % size.items, _apart(score)
+
+    _lists(folder, "run.parquet", parts())
+    _write(folder / "judgments.parquet", *(np.concatenate(x) for x in zip(*judged, strict=True)))
+
+
+def small(folder: Path) -> None:
+    """Three users, to time how long a tool takes to get going."""
+    user, item = np.divmod(np.arange(9), 3)
+    _write(folder / "judgments.parquet", user, item, np.array([5, 1, 3, 4, 2, 5, 1, 4, 4]))
+    _lists(folder, "run.parquet", [(0, item.reshape(3, 3), np.tile([3.0, 2.0, 1.0], (3, 1)))])
+
+
+def _utility(rng: np.random.Generator, size: Size) -> Floats:
+    """Popularity plus taste."""
+    popular = 0.8 * rng.standard_normal(size.items, dtype=np.float32)
+    left = rng.standard_normal((size.users, 8), dtype=np.float32)
+    right = rng.standard_normal((8, size.items), dtype=np.float32)
+    return popular + left @ right / np.float32(np.sqrt(8))
+
+
+def _judged(rng: np.random.Generator, utility: Floats) -> tuple[Ints, Ints, Ints]:
+    """About 33 judged items per user, liked ones more often; ratings follow utility loosely."""
+    users = len(utility)
+    count = np.clip(rng.lognormal(3.2, 0.75, users), 5, 200).astype(int)[:, None]
+    keys = 1.6 * utility + rng.gumbel(size=utility.shape).astype(np.float32)
+    item = np.argsort(-keys, axis=1)[:, :200]
+    rating = _rated(np.take_along_axis(utility, item, axis=1) + rng.standard_normal(item.shape))
+    user = np.broadcast_to(np.arange(users)[:, None], item.shape)
+    keep = np.arange(200) < count
+    return user[keep], item[keep], rating[keep]
+
+
+def _places(rng: np.random.Generator, n: int) -> tuple[Ints, Ints]:
+    """10 to 30 distinct places among the first 200, for each of n users."""
+    keys = rng.random((n, 200), dtype=np.float32)
+    return np.argpartition(keys, 30, axis=1)[:, :30], rng.integers(10, 31, (n, 1))
+
+
+def _rated(x: Floats) -> Ints:
+    return np.searchsorted(np.quantile(x, SHARES), x) + 1
+
+
+def _apart(score: Floats) -> Floats:
+    """Scores that stay distinct in single precision, which is what trec_eval keeps."""
+    return score.astype(np.float64) + 0.001 * np.arange(score.shape[1], 0, -1)
+
+
+def _lists(folder: Path, name: str, parts: Iterator[tuple[int, Ints, Floats]] | list) -> None:
+    """The same lists twice: with a score, and in ``ranked/`` with a rank instead."""
+    frames = []
+    for start, item, score in parts:
+        n, depth = item.shape
+        frames.append(
+            pl.DataFrame(
+                {
+                    "user": np.repeat(np.arange(start, start + n, dtype=np.int32), depth),
+                    "item": item.ravel().astype(np.int32),
+                    "score": score.ravel(),
+                    "rank": np.tile(np.arange(1, depth + 1, dtype=np.int32), n),
+                }
+            )
+        )
+    whole = pl.concat(frames)
+    (folder / "ranked").mkdir(parents=True, exist_ok=True)
+    whole.select("user", "item", "score").write_parquet(folder / name)
+    whole.select("user", "item", "rank").write_parquet(folder / "ranked" / name)
+
+
+def _write(path: Path, user: Ints, item: Ints, rating: Ints) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    columns = {"user": user, "item": item, "rating": rating}
+    pl.DataFrame({k: v.astype(np.int32) for k, v in columns.items()}).write_parquet(path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--quick", action="store_true")
+    given = parser.parse_args()
+    sizes = QUICK if given.quick else FULL
+    many(given.folder / "many", sizes["many"])
+    large(given.folder / "large", sizes["large"])
+    small(given.folder / "small")
+
+
+if __name__ == "__main__":
+    main()

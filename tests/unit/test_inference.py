@@ -1,0 +1,240 @@
+"""Tests, corrections and intervals against textbook procedures and other software."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import numpy as np
+import polars as pl
+import pytest
+import scipy.stats
+from making import world
+
+import counterrank as cr
+from counterrank.aggregate import GeometricMean, Mean, RatioOfMeans
+from counterrank.estimates import Estimate
+from counterrank.inference import (
+    detectable,
+    intervals,
+    permutation_test,
+    resampled,
+    t_test,
+    tukey_hsd,
+    wilcoxon,
+)
+from counterrank.inference import permutation as module
+
+
+def sample(n=200, systems=4, seed=0):
+    rng = np.random.default_rng(seed)
+    return np.clip(rng.normal(0.5, 0.2, (n, 1)) + 0.1 * rng.normal(size=(n, systems)), 0, 1)
+
+
+def estimate(x, aggregate=None):
+    return Estimate.of(x, pl.Series(range(len(x))), aggregate or Mean())
+
+
+def test_mean_has_the_textbook_standard_error_and_interval():
+    x = sample()[:, 0]
+    e = estimate(x)
+    assert e.value == pytest.approx(x.mean())
+    assert e.se == pytest.approx(x.std(ddof=1) / np.sqrt(len(x)))
+    low, high = intervals([e], method="t")[0]
+    expected = scipy.stats.ttest_1samp(x, 0).confidence_interval()
+    assert (low, high) == pytest.approx((expected.low, expected.high))
+    low, high = intervals([e], level=0.9)[0]
+    assert high - low == pytest.approx(2 * 1.6448536269514722 * e.se)
+
+
+@pytest.mark.parametrize("aggregate", [Mean(), GeometricMean(), RatioOfMeans(sample()[:, 3] + 0.1)])
+def test_influence_is_the_derivative_of_the_value(aggregate):
+    """Weigh one unit a little more: the value moves by its influence."""
+    x = sample()[:, 0]
+    e = estimate(x, aggregate)
+    columns = aggregate.columns(x)
+    step = 1e-6
+    for u in (0, 7, 120):
+        weight = np.full(len(x), 1 / len(x))
+        weight += step * ((np.arange(len(x)) == u) - weight)
+        moved = aggregate.finish(weight @ columns)
+        assert (moved - e.value) / step == pytest.approx(e.influence[u], rel=1e-3, abs=1e-6)
+    assert e.influence.mean() == pytest.approx(0, abs=1e-12)
+
+
+def test_difference_and_ratio_are_paired():
+    x = sample()
+    a, b = estimate(x[:, 0]), estimate(x[:, 1])
+    d = a - b
+    paired = scipy.stats.ttest_rel(x[:, 0], x[:, 1])
+    assert d.value == pytest.approx(x[:, 0].mean() - x[:, 1].mean())
+    assert t_test(d) == pytest.approx(paired.pvalue)
+    lift = a / b
+    assert lift.value == pytest.approx(x[:, 0].mean() / x[:, 1].mean())
+    again = resampled([lift], draws=4000, seed=1)
+    assert lift.se == pytest.approx(again.std(), rel=0.06)
+
+
+def test_clusters_count_as_one():
+    x = sample()[:, 0]
+    doubled = estimate(np.repeat(x, 2)).clustered(np.repeat(np.arange(len(x)), 2))
+    assert doubled.se == pytest.approx(estimate(x).se)
+    assert estimate(np.repeat(x, 2)).se < 0.75 * doubled.se
+    spread = resampled([doubled], draws=4000, seed=0).std()
+    assert doubled.se == pytest.approx(spread, rel=0.06)
+    with pytest.raises(cr.UsageError):
+        estimate(x).clustered([1, 2])
+
+
+def brute(x, pairs):
+    """All sign patterns, one pair at a time, in plain Python."""
+    out = []
+    for a, b in pairs:
+        d = x[:, a] - x[:, b]
+        seen = abs(d.sum())
+        sums = [abs(np.dot(s, d)) for s in product((1, -1), repeat=len(d))]
+        out.append(np.mean([t >= seen - 1e-12 for t in sums]))
+    return out
+
+
+@pytest.mark.parametrize("kind", ["continuous", "discrete"])
+def test_exact_permutation_equals_enumeration(kind):
+    x = sample(n=9, seed=4)
+    x = np.round(x, 1) if kind == "discrete" else x
+    pairs = list(combinations(range(4), 2))
+    found = permutation_test([x], pairs)
+    assert found.exact
+    assert found.p[0] == pytest.approx(brute(x, pairs))
+
+
+def test_maxt_equals_enumeration():
+    x, y = sample(n=8, seed=1), sample(n=8, seed=2)
+    pairs = [(0, 1), (2, 3)]
+    found = permutation_test([x, y], pairs)
+    each = permutation_test([x, y], pairs, family="measure")
+    d = [v[:, a] - v[:, b] for v in (x, y) for a, b in pairs]
+    z = np.array([
+        [abs(np.dot(s, e)) / np.sqrt(np.sum(e**2)) for e in d] for s in product((1, -1), repeat=8)
+    ])  # fmt: skip
+    seen = np.array([abs(e.sum()) / np.sqrt(np.sum(e**2)) for e in d])
+    top = z.max(axis=1)
+    assert found.maxt.ravel() == pytest.approx([(top >= s - 1e-12).mean() for s in seen])
+    top = z[:, :2].max(axis=1)
+    assert each.maxt[0] == pytest.approx([(top >= s - 1e-12).mean() for s in seen[:2]])
+    assert np.all(found.maxt >= found.p)
+
+
+def test_sampled_permutation_agrees_with_scipy():
+    x = sample(n=60, seed=8)
+    found = permutation_test([x], [(0, 1), (1, 2)], draws=20_000)
+    for j, (a, b) in enumerate([(0, 1), (1, 2)]):
+        theirs = scipy.stats.permutation_test(
+            (x[:, a], x[:, b]), lambda u, v, axis: np.mean(u - v, axis=axis),
+            permutation_type="samples", n_resamples=20_000, vectorized=True,
+            rng=np.random.default_rng(1),
+        ).pvalue  # fmt: skip
+        spread = np.sqrt(2 * theirs * (1 - theirs) / 20_000)
+        assert abs(found.p[0, j] - theirs) < 4 * spread + 1e-4
+
+
+def test_single_and_double_precision_agree(monkeypatch):
+    """Also for two systems that differ by a millionth, where single precision would drown."""
+    x = np.hstack([sample(n=300, seed=3), sample(n=300, seed=3)[:, :1]])
+    x[:, 4] += 1e-6 * np.random.default_rng(0).normal(size=300)
+    pairs = list(combinations(range(5), 2))
+    double = permutation_test([x, np.round(x, 1)], pairs, draws=3000)
+    monkeypatch.setattr(module, "SMALL", 0)
+    single = permutation_test([x, np.round(x, 1)], pairs, draws=3000)
+    assert np.abs(single.p - double.p).max() <= 1 / 3000
+    assert np.abs(single.maxt - double.maxt).max() <= 1 / 3000
+
+
+def test_seed_and_chunks(monkeypatch):
+    x = sample(n=40)
+    one = permutation_test([x], [(0, 1)], draws=5000, seed=1)
+    assert permutation_test([x], [(0, 1)], draws=5000, seed=1).p == one.p
+    assert permutation_test([x], [(0, 1)], draws=5000, seed=2).p != one.p
+    monkeypatch.setattr(module, "CELLS", 40 * 640)
+    assert permutation_test([x], [(0, 1)], draws=5000, seed=1).p == one.p
+
+
+def test_shift_of_a_whole_unit_changes_nothing():
+    """Only differences count: adding the same to all systems of a user is no evidence."""
+    x = sample(n=50)
+    shifted = x + np.random.default_rng(0).normal(size=(50, 1)) * 100
+    a, b = (permutation_test([v], [(0, 1), (2, 3)], draws=2000) for v in (x, shifted))
+    assert np.array_equal(a.p, b.p)
+
+
+def test_wilcoxon_and_tukey_equal_other_software():
+    x = sample(n=30, systems=3, seed=6)
+    d = x[:, 0] - x[:, 1] + 1e-3  # no zeros: the ways to treat them differ
+    assert wilcoxon(d) == pytest.approx(scipy.stats.wilcoxon(d).pvalue)
+    assert wilcoxon(np.zeros(5)) == 1.0
+    # Two systems: Tukey's HSD is the paired t-test.
+    two = tukey_hsd(x[:, :2], [(0, 1)])
+    assert two[0] == pytest.approx(scipy.stats.ttest_rel(x[:, 0], x[:, 1]).pvalue, rel=1e-6)
+    # Hand-worked: means 2, 3, 5 over three blocks; residual mean square 1/2 on 4 degrees of freedom.
+    blocks = np.array([[1.0, 2, 5], [2, 3, 4], [3, 4, 6]])
+    rest = blocks - blocks.mean(1, keepdims=True) - blocks.mean(0) + blocks.mean()
+    q = 1 / np.sqrt(np.sum(rest**2) / 4 / 3)
+    expected = scipy.stats.studentized_range.sf(q, 3, 4)
+    assert tukey_hsd(blocks, [(0, 1)])[0] == pytest.approx(expected)
+
+
+def test_every_test_and_correction_runs_through_evaluate():
+    truth, runs = world()
+    for test in ("permutation", "t", "bootstrap", "wilcoxon"):
+        for correct in ("none", "holm", "bh", "maxt", "tukey"):
+            if correct == "maxt" and test != "permutation":
+                with pytest.raises(cr.UsageError, match="max-T needs"):
+                    cr.evaluate(truth, runs, test=test, correct=correct)
+                continue
+            rows = cr.evaluate(
+                truth, runs, measures=["nDCG@5", "AP@5"], test=test, correct=correct, draws=500,
+                resamples=500,
+            ).comparisons  # fmt: skip
+            assert len(rows) == 6
+            assert all(0 < r.p <= 1 and 0 < r.p_corrected <= 1 for r in rows)
+            if correct != "tukey":
+                assert all(r.p_corrected >= r.p - 1e-12 for r in rows)
+
+
+def test_bootstrap_resamples_ratios_as_ratios():
+    weight = np.random.default_rng(0).gamma(1, 1, 300)
+    e = estimate(0.3 * weight, RatioOfMeans(weight))
+    assert resampled([e], draws=200, seed=0).std() < 1e-12
+    assert e.se == pytest.approx(0, abs=1e-12)
+
+
+def test_bca_equals_scipy():
+    x = np.random.default_rng(3).exponential(size=60)
+    low, high = intervals([estimate(x)], method="bca", draws=20_000)[0]
+    theirs = scipy.stats.bootstrap(
+        (x,), np.mean, method="BCa", n_resamples=20_000, rng=np.random.default_rng(0)
+    ).confidence_interval
+    assert (low, high) == pytest.approx((theirs.low, theirs.high), rel=0.02)
+
+
+def test_bernstein_is_wider_and_refused_without_bounds():
+    e = estimate(sample()[:, 0])
+    normal, safe = (intervals([e], method=m, span=1.0)[0] for m in ("normal", "bernstein"))
+    assert safe[0] < normal[0] < normal[1] < safe[1]
+    with pytest.raises(cr.UsageError):
+        intervals([e], method="bernstein")
+
+
+def test_detectable_difference():
+    assert detectable(0.01) == pytest.approx(0.01 * (1.959964 + 0.841621), rel=1e-6)
+
+
+def test_skipped_users_are_compared_where_all_have_values():
+    truth, runs = world()
+    fewer = {"a": runs["a"], "b": runs["b"].filter(pl.col("user") != "u1")}
+    result = cr.evaluate(truth, fewer, measures=["nDCG@5"], missing="skip", draws=200)
+    assert [e.units for e in result.estimates] == [40, 39]
+    assert result.comparisons[0].units == 39
+    same = cr.evaluate(
+        truth.filter(pl.col("user") != "u1"), fewer, measures=["nDCG@5"], missing="skip", draws=200
+    )
+    assert result.comparisons[0].difference == pytest.approx(same.comparisons[0].difference)
+    assert result.comparisons[0].p == pytest.approx(same.comparisons[0].p, abs=0.1)
