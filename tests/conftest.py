@@ -34,6 +34,10 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
     """With COUNTERRANK_NO_SKIPS a skipped test is a failed one."""
     outcome = yield
     report = outcome.get_result()
-    if report.skipped and os.environ.get("COUNTERRANK_NO_SKIPS") and not hasattr(report, "wasxfail"):
+    if (
+        report.skipped
+        and os.environ.get("COUNTERRANK_NO_SKIPS")
+        and not hasattr(report, "wasxfail")
+    ):
         report.outcome = "failed"
         report.longrepr = f"skipped, which is not allowed here: {report.longrepr}"

@@ -27,9 +27,7 @@ def main() -> None:
     saved = []
     for path in asked.runs:
         values = evaluator.evaluate(nested(path, "score"))
-        means = {
-            m: sum(v[m] for v in values.values()) / len(values) for m in MEASURES.values()
-        }
+        means = {m: sum(v[m] for v in values.values()) / len(values) for m in MEASURES.values()}
         print(json.dumps({name(path): means}))
         if asked.save:
             rows = [{"unit": int(u), "system": name(path), **v} for u, v in values.items()]

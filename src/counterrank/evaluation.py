@@ -94,16 +94,17 @@ class Evaluation:
             trust.sample_size(self.pool),
             trust.no_relevant(self.pool, measures, self.policies.no_relevant),
         ]
-        half = {(r.system, r.measure): (r.high - r.low) / 2 for r in self.estimates}
-        for system, hits, seen in zip(self.systems, self.hits, self.coverage, strict=True):
-            own = {str(m): half[system, str(m)] for m in measures}
+        for s, (system, hits, seen) in enumerate(
+            zip(self.systems, self.hits, self.coverage, strict=True)
+        ):
+            widths = [r.high - r.low for r in self.estimates if r.system == system]
             found += [
                 trust.coverage(system, seen, self.policies.missing),
                 trust.unjudged_users(system, seen),
                 trust.duplicates(system, seen),
                 trust.short_lists(system, hits, self.largest_cut),
                 trust.judged_share(system, hits, self.pool, self.largest_cut),
-                trust.ties(system, hits, self.pool, measures, own),
+                trust.ties(system, hits, self.pool, measures, self.values[s], widths),
             ]
         found += [self._agreement(k) for k in self._cuts()]
         return [d for d in found if d is not None]
@@ -185,7 +186,7 @@ class Evaluation:
 
     def _interval(self, e: Estimate, kind: Measure) -> tuple[float, float]:
         plan = self.plan
-        span = 1.0 if kind.bounded else None
+        span = 1.0 if kind.bounded and kind.mean == "arithmetic" else None
         ends = intervals(
             [e],
             level=plan.level,

@@ -39,7 +39,8 @@ def pooled(table: Table) -> Pool:
     if len(repeats):
         raise InputError(
             f'"{table.name}" judges an item more than once for the same user.',
-            found=f"Found {len(repeats):,} such rows (first: {blocks.caller_row(int(repeats.min()))}).",
+            found=f"Found {len(repeats):,} such rows"
+            f" (first: {blocks.caller_row(int(repeats.min()))}).",
             todo="Keep one judgment per user and item: the newest, or the best.",
         )
     return Pool(

@@ -37,7 +37,7 @@ def test_permutation_rejects_at_its_level_under_the_null(alpha):
 
 
 def test_maxt_holds_the_family_wise_error_and_is_not_idle():
-    """Five exchangeable systems, ten pairs, two dependent measures: one false claim in 5 % of data."""
+    """Five exchangeable systems, ten pairs, two dependent measures: 5 % of data mislead."""
     rng = np.random.default_rng(12)
     pairs = [(a, b) for a in range(5) for b in range(a)]
     wrong = 0
@@ -105,13 +105,15 @@ def test_differences_lifts_and_clusters_cover():
         group = np.repeat(rng.standard_normal(N // 4), 4) + 0.5 * rng.standard_normal(N)
         c = Estimate.of(group, UNITS, Mean())
         for name, e, truth in (
-            ("difference", a - b, 0.1), ("lift", a / b, 1.2), ("clustered", c.clustered(cluster), 0),
-            ("ignored", c, 0),
+            ("difference", a - b, 0.1), ("lift", a / b, 1.2),
+            ("clustered", c.clustered(cluster), 0), ("ignored", c, 0),
         ):  # fmt: skip
             low, high = intervals([e], level=LEVEL)[0]
             inside[name] += low <= truth <= high
     for name in ("difference", "lift", "clustered"):
-        assert inside[name] / REPEATS == pytest.approx(LEVEL, abs=band(LEVEL, REPEATS) + 0.005), name
+        assert inside[name] / REPEATS == pytest.approx(LEVEL, abs=band(LEVEL, REPEATS) + 0.005), (
+            name
+        )
     assert inside["ignored"] / REPEATS < 0.8  # what happens when clusters are not told
 
 

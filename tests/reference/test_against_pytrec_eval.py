@@ -47,7 +47,9 @@ def test_equal_per_user(truth, run, level):
         missing="skip",
     )  # fmt: skip
     frame = result.by_unit()
-    ours = dict(zip(zip(frame["unit"], frame["measure"]), frame["value"], strict=True))
+    ours = {
+        (u, m): x for u, m, x in zip(frame["unit"], frame["measure"], frame["value"], strict=True)
+    }
     assert {u for u, _ in ours} == shared
     for user in shared:
         for name, text in labels.items():

@@ -58,7 +58,9 @@ def cases(folder: Path) -> list[Path]:
 def test_every_case_and_column(golden):
     checked = 0
     for case in cases(golden):
-        rows = list(csv.DictReader((case / "expected.tsv").read_text().splitlines(), delimiter="\t"))
+        rows = list(
+            csv.DictReader((case / "expected.tsv").read_text().splitlines(), delimiter="\t")
+        )
         for level in sorted({int(row["level"]) for row in rows}):
             mine = [r for r in rows if int(r["level"]) == level and label(r["measure"], level)]
             checked += compare(case, level, mine)
@@ -81,7 +83,10 @@ def compare(case: Path, level: int, rows: list[dict[str, str]]) -> int:
         )  # fmt: skip
         means = {e.measure: e.value for e in result.estimates}
         frame = result.by_unit()
-        units = dict(zip(zip(frame["unit"], frame["measure"]), frame["value"]))
+        units = {
+            (u, m): x
+            for u, m, x in zip(frame["unit"], frame["measure"], frame["value"], strict=True)
+        }
         for row in rows:
             geometric = row["measure"].startswith("gm_")
             if row[column] == "NA" or (column.startswith("rec") and geometric):

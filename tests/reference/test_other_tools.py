@@ -24,7 +24,10 @@ def test_lenskit_java(data):
     both = expected.rename({"algorithm": "system", "user": "unit"}).with_columns(
         pl.col("system").cast(pl.String), pl.col("unit").cast(wide.schema["unit"])
     )
-    for column, label in (("ndcg", "nDCG(discount=jarvelin,ideal=all)"), ("recip_rank", "RR(rel=0.5)")):
+    for column, label in (
+        ("ndcg", "nDCG(discount=jarvelin,ideal=all)"),
+        ("recip_rank", "RR(rel=0.5)"),
+    ):
         ours = wide.filter(pl.col("measure") == label)
         joined = both.join(ours, on=["unit", "system"], how="inner")
         assert joined.height == expected.height == 100

@@ -69,8 +69,12 @@ def test_printed_values(data, case, version):
     )  # fmt: skip
     means = {e.measure: e.value for e in result.estimates}
     frame = result.by_unit()
-    units = dict(zip(zip(frame["unit"], frame["measure"]), frame["value"], strict=True))
+    units = {
+        (u, m): x for u, m, x in zip(frame["unit"], frame["measure"], frame["value"], strict=True)
+    }
     assert len(expected) >= 14
     for name, topic, number in expected:
-        got = means[str(cr.measure(name))] if topic == "all" else units[topic, str(cr.measure(name))]
+        got = (
+            means[str(cr.measure(name))] if topic == "all" else units[topic, str(cr.measure(name))]
+        )
         assert got == pytest.approx(number, abs=5.001e-5), (name, topic)

@@ -10,9 +10,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from making import judgments, run, scored
 
 import counterrank as cr
+from making import judgments, run, scored
 
 TRUTH = judgments({"u": {"a": 1, "b": 0}, "v": {"c": 2}})
 RUN = run({"u": ["a", "b"], "v": ["c"]})
@@ -143,7 +143,9 @@ def test_truncated_parquet(tmp_path, keep):
 
 def test_damaged_parquet_never_gives_a_traceback(tmp_path):
     path = tmp_path / "bad.parquet"
-    table = pl.DataFrame({"user": np.arange(4000) // 4, "item": np.arange(4000), "rank": np.arange(4000) % 4 + 1})
+    table = pl.DataFrame(
+        {"user": np.arange(4000) // 4, "item": np.arange(4000), "rank": np.arange(4000) % 4 + 1}
+    )
     table.write_parquet(path)
     whole = bytearray(path.read_bytes())
     rng = np.random.default_rng(0)

@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 import pytest
 import scipy.stats
-from making import world
 
 import counterrank as cr
 from counterrank.aggregate import GeometricMean, Mean, RatioOfMeans
@@ -23,6 +22,7 @@ from counterrank.inference import (
     wilcoxon,
 )
 from counterrank.inference import permutation as module
+from making import world
 
 
 def sample(n=200, systems=4, seed=0):
@@ -173,7 +173,7 @@ def test_wilcoxon_and_tukey_equal_other_software():
     # Two systems: Tukey's HSD is the paired t-test.
     two = tukey_hsd(x[:, :2], [(0, 1)])
     assert two[0] == pytest.approx(scipy.stats.ttest_rel(x[:, 0], x[:, 1]).pvalue, rel=1e-6)
-    # Hand-worked: means 2, 3, 5 over three blocks; residual mean square 1/2 on 4 degrees of freedom.
+    # By hand: means 2, 3 and 5 over three blocks; the residuals have 4 degrees of freedom.
     blocks = np.array([[1.0, 2, 5], [2, 3, 4], [3, 4, 6]])
     rest = blocks - blocks.mean(1, keepdims=True) - blocks.mean(0) + blocks.mean()
     q = 1 / np.sqrt(np.sum(rest**2) / 4 / 3)

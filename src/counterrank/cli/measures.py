@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, asdict, fields
+from dataclasses import asdict, fields
 from typing import Annotated, Any
 
 import typer
@@ -43,7 +43,7 @@ def measures(name: Name = None, format: Format = "table") -> None:
 def _list(found: list[Any]) -> None:
     for m in found:
         typer.echo(f"{m.name:<8} {m.about.says}")
-    typer.echo("\nWrite NAME(option=value)@k, as in AP(rel=4)@100. Every measure also takes")
+    typer.echo("\nWrite NAME(option=value)@k, as in AP(rel=4)@100. All but pnDCG also take")
     typer.echo("mean=geometric. `counterrank measures NAME` prints the exact definition.")
 
 
@@ -60,8 +60,10 @@ def _define(m: Any) -> None:
         "missing": "0 for a judged user without a list; policy missing can skip them"
         if m.better == "higher"
         else "every relevant item below the list, for a judged user without one",
-        "mean": "arithmetic; mean=geometric floors each user at floor=1e-05",
-        "options": ", ".join(_option(f) for f in fields(m) if f.name != "k"),
+        "mean": "ratio of means"
+        if m.name == "pnDCG"
+        else "arithmetic; mean=geometric floors each user at floor=1e-05",
+        "options": ", ".join(f"{f.name}={getattr(m, f.name)}" for f in fields(m) if f.name != "k"),
         "better": m.better,
         "agrees": about.peers,
         "source": about.source,
@@ -76,10 +78,6 @@ def _wrapped(head: str, text: str) -> None:
 
     for place, line in enumerate(textwrap.wrap(text, 68)):
         typer.echo(f"  {head if place == 0 else '':<9}{line}")
-
-
-def _option(field: Any) -> str:
-    return field.name if field.default is MISSING else f"{field.name}={field.default}"
 
 
 def _record(m: Any) -> dict[str, Any]:

@@ -136,20 +136,32 @@ def _pairs(console: Console, result: Evaluation) -> None:
 
 
 def diagnoses(console: Console, found: list[Diagnosis]) -> None:
-    """What the numbers rest on: everything that is not a pass, then how many passed."""
+    """What the numbers rest on: everything that is not a pass, then what passed, in short."""
+    from rich.table import Table
+
     order = {"fail": 0, "caution": 1}
     loud = sorted((d for d in found if d.verdict in order), key=lambda d: order[d.verdict])
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for d in loud[:MOST_ROWS]:
+        table.add_row(d.verdict, printable(f"{d.name}, {d.subject}: {d.meaning}"))
+    quiet = [d for d in found if d.verdict == "pass"]
+    for name in dict.fromkeys(d.name for d in quiet):
+        same = [d for d in quiet if d.name == name]
+        table.add_row("pass", printable(f"{name}: {_together(same)}"))
     console.print()
     _say(console, "What this rests on")
-    for d in loud[:MOST_ROWS]:
-        _say(console, f"{d.verdict:<8} {d.name}, {printable(d.subject)}: {printable(d.meaning)}")
-    shown: set[str] = set()
-    for d in found:
-        if d.verdict == "pass" and d.name not in shown:
-            same = [x for x in found if x.name == d.name and x.verdict == "pass"]
-            shown.add(d.name)
-            text = d.meaning if len(same) == 1 else f"all well for {len(same)} systems."
-            _say(console, f"pass     {d.name}: {printable(text)}")
+    console.print(table)
+
+
+def _together(same: list[Diagnosis]) -> str:
+    """One line for a diagnosis that several systems passed."""
+    if len(same) == 1:
+        return same[0].meaning
+    if len({d.meaning for d in same}) == 1:
+        return f"{same[0].meaning} (all {len(same)} systems)"
+    return f"{same[0].subject}: {same[0].meaning} ({len(same)} systems pass)"
 
 
 def _test(c: Comparison, result: Evaluation) -> str:
@@ -172,7 +184,6 @@ def p_value(p: float) -> str:
 
 
 def printable(text: str | None) -> str:
-    """Text from data with control and direction characters made visible."""
-    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text or "").replace(
-        "[", r"\["
-    )
+    """Text from data with control and direction characters made visible, and no markup."""
+    seen = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text or "")
+    return seen.replace("[", r"\[")

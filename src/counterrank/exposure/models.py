@@ -20,6 +20,11 @@ class Exposure(Value, ABC):
     def at(self, rank: Ints) -> Floats:
         """Weight of each rank."""
 
+    def best(self, count: int, depth: int | None) -> Floats:
+        """The ``count`` largest weights among ranks 1 to ``depth``, largest first, then zeros."""
+        rank = np.arange(1, count + 1)
+        return self.at(rank) * (rank <= (count if depth is None else depth))
+
     def between(self, first: Ints, last: Ints) -> Floats:
         """Mean weight over the ranks ``first`` to ``last``, both included."""
         upto = np.cumsum(np.append(0.0, self.at(np.arange(1, last.max(initial=0) + 1))))
@@ -73,6 +78,10 @@ class Power(Exposure):
     eta: float = 1
     name: ClassVar[str] = "power"
 
+    def __post_init__(self) -> None:
+        if not self.eta >= 0:
+            raise UsageError("power(eta=...) needs eta of 0 or more.", found=f"Got {self.eta}.")
+
     def at(self, rank: Ints) -> Floats:
         return np.asarray(rank, float) ** -self.eta
 
@@ -110,6 +119,12 @@ class Table(Exposure):
         weight: Floats = np.append(np.asarray(self.weights, float), 0.0)
         seen: Floats = weight[np.minimum(rank, len(weight)) - 1]
         return seen
+
+    def best(self, count: int, depth: int | None) -> Floats:
+        falling = np.sort(np.asarray(self.weights[:depth], float))[::-1]
+        out = np.zeros(count)
+        out[: len(falling)] = falling[:count]
+        return out
 
 
 MODELS: dict[str, type[Exposure]] = {

@@ -81,6 +81,8 @@ def _percentiles(
     BCa (Efron 1987) moves them by the median bias :math:`z_0` and the acceleration :math:`a`,
     which the influence values give: :math:`a = \sum \psi^3 / (6 (\sum \psi^2)^{3/2})`.
     """
+    if len(estimate.grouped) < 2:
+        return float("nan"), float("nan")
     ends = np.array([0.5 - level / 2, 0.5 + level / 2])
     if adjust and np.ptp(values) > 0:
         below = np.mean(values < estimate.value) + np.mean(values == estimate.value) / 2

@@ -35,6 +35,8 @@ def tukey_hsd(values: Floats, pairs: list[tuple[int, int]]) -> Floats:
     from scipy.stats import studentized_range
 
     n, m = values.shape
+    if n < 2:
+        return np.ones(len(pairs))
     mean = values.mean(axis=0)
     rest = values - values.mean(axis=1, keepdims=True) - mean + values.mean()
     freedom = (n - 1) * (m - 1)
@@ -45,7 +47,7 @@ def tukey_hsd(values: Floats, pairs: list[tuple[int, int]]) -> Floats:
     # Beyond some 10,000 degrees of freedom the quantiles no longer change, but SciPy slows down;
     # below 1e-12 its integral is rounding, and no p is 0.
     p = studentized_range.sf(difference / np.sqrt(mse / n), m, min(freedom, 10_000))
-    return np.clip(np.asarray(p), 1e-12, 1)
+    return np.array([min(max(float(x), 1e-12), 1.0) for x in p])
 
 
 def _stepwise(p: Floats, step) -> Floats:  # type: ignore[no-untyped-def]

@@ -14,6 +14,8 @@ def t_test(difference: Estimate) -> float:
     r"""Two-sided p of :math:`t = \bar d / se` with :math:`G - 1` degrees of freedom."""
     from scipy.special import stdtr
 
+    if len(difference.grouped) < 2:
+        return 1.0  # one unit shows no difference
     if difference.se == 0:
         return 1.0 if difference.value == 0 else 0.0
     return float(2 * stdtr(len(difference.grouped) - 1, -abs(difference.value / difference.se)))
@@ -35,5 +37,7 @@ def wilcoxon(d: Floats) -> float:
 
 def bootstrap_test(difference: Estimate, resamples: Floats) -> float:
     """Two-sided p: how often a resampled difference strays as far from the estimate as zero is."""
+    if len(difference.grouped) < 2:
+        return 1.0
     far = np.abs(resamples - difference.value) >= abs(difference.value) * (1 - 1e-12)
     return float((1 + far.sum()) / (1 + len(resamples)))

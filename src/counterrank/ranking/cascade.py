@@ -12,7 +12,7 @@ from counterrank.errors import UsageError
 from counterrank.exposure import Geometric
 from counterrank.hits import Hits, Pool
 from counterrank.ranking.average_precision import within
-from counterrank.ranking.gain import gain
+from counterrank.ranking.gain import gain, refuse_overflow
 from counterrank.ranking.measure import Binary, Definition, Measure, exposed, ratio
 from counterrank.ranking.precision import NOTHING, RELEVANT
 
@@ -57,7 +57,7 @@ class ERR(Measure):
 
     name: ClassVar[str] = "ERR"
     about: ClassVar[Definition] = Definition(
-        says="One over the rank at which the user is expected to stop, satisfied.",
+        says="Expected value of one over the rank at which the user stops, satisfied.",
         formula="ERR@k = sum of G(i) / rank(i) * product of (1 - G(j)) over items j above i,"
         " G = (2^rating - 1) / 2^max",
         gain="(2^rating - 1) / 2^max; max of the data set (top=data), of the user (top=user), or"
@@ -93,12 +93,15 @@ class ERR(Measure):
     def _top(self, pool: Pool) -> Floats:
         if self.top == "user":
             return np.maximum(pool.rating[pool.start], 0)
-        top = max(pool.top, 0) if self.top == "data" else float(self.top)
-        if top < pool.top:
+        return np.full(pool.n, max(pool.top, 0) if self.top == "data" else float(self.top))
+
+    def refuse(self, pool: Pool) -> None:
+        refuse_overflow(self, pool)
+        if not isinstance(self.top, str) and self.top < pool.top:
             raise UsageError(
-                f"{self} expects ratings up to {top:g}.", found=f"The greatest is {pool.top:g}."
+                f"{self} expects ratings up to {self.top:g}.",
+                found=f"The greatest is {pool.top:g}.",
             )
-        return np.full(pool.n, top)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +118,7 @@ class RBP(Binary):
     name: ClassVar[str] = "RBP"
     linear: ClassVar[bool] = True
     about: ClassVar[Definition] = Definition(
-        says="Share of relevant items a user sees who goes on with probability p each time.",
+        says="Rate of relevant items among those looked at by a user who goes on with chance p.",
         formula="RBP@k = (1 - p) * sum of p^(rank(i) - 1) over relevant items i with rank(i) <= k",
         gain=RELEVANT,
         discount="geometric: p^(rank - 1), p = 0.8",

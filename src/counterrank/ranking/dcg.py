@@ -12,7 +12,7 @@ from counterrank.arrays import Bools, Floats
 from counterrank.errors import UsageError
 from counterrank.exposure import Exposure, Flat, Log2
 from counterrank.hits import Hits, Pool
-from counterrank.ranking.gain import GAINS, gain
+from counterrank.ranking.gain import GAINS, gain, refuse_overflow
 from counterrank.ranking.measure import Definition, Measure, exposed, ratio
 
 
@@ -29,6 +29,10 @@ class Graded(Measure):
 
     def defined(self, pool: Pool) -> Bools:
         return pool.sum(lambda rating, _: gain(rating, self.gain, self.rel)) > 0
+
+    def refuse(self, pool: Pool) -> None:
+        if self.gain == "exp":
+            refuse_overflow(self, pool)
 
     def total(self, hits: Hits, discount: Exposure) -> Floats:
         r""":math:`\sum_i g_i\, c(r_i)` over the hits within the cut-off."""
@@ -92,9 +96,7 @@ class DCG(Graded):
 
     def ideal_total(self, pool: Pool, depth: int | None) -> Floats:
         r"""The same sum for the best possible list of ``depth`` items."""
-        deepest = int(pool.size.max(initial=1))
-        weight = self.discount.at(np.arange(1, deepest + 1))
-        weight[deepest if depth is None else depth :] = 0
+        weight = self.discount.best(int(pool.size.max(initial=1)), depth)
         return pool.sum(lambda rating, rank: gain(rating, self.gain, self.rel) * weight[rank - 1])
 
 

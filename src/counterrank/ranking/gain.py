@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from counterrank.arrays import Floats
+from counterrank.errors import UsageError
+from counterrank.hits import Pool
 
 GAINS = ("linear", "exp", "binary")
+LARGEST = 1000  # 2 to the power of a rating beyond this is no number
 
 
 def gain(rating: Floats, kind: str, rel: float) -> Floats:
@@ -18,3 +21,13 @@ def gain(rating: Floats, kind: str, rel: float) -> Floats:
         return (rating >= rel).astype(float)
     positive = np.maximum(rating, 0)
     return positive if kind == "linear" else np.exp2(positive) - 1
+
+
+def refuse_overflow(measure: object, pool: Pool) -> None:
+    """Exponential gains are for grades, not for counts or seconds."""
+    if pool.top > LARGEST:
+        raise UsageError(
+            f"{measure} raises 2 to the power of ratings.",
+            found=f"The greatest rating is {pool.top:g}.",
+            todo="Use gain=linear, or map the ratings to grades.",
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from operator import index
 from typing import ClassVar, Self
 
 import numpy as np
@@ -50,12 +51,19 @@ class Measure(Value, ABC):
         one_of(f"{self.name}(mean=...)", self.mean, ("arithmetic", "geometric"))
         if not 0 < self.floor < 1:
             raise UsageError(f"{self.name}(floor=...) must lie between 0 and 1, not {self.floor}.")
+        if self.floor != Measure.floor and self.mean != "geometric":
+            raise UsageError(f"{self.name}(floor=...) needs mean=geometric.")
+        if getattr(self, "rel", 0) < 0:
+            raise UsageError(f"{self.name}(rel=...) must be 0 or more: below is not judged.")
         for option, words in self.choices.items():
             one_of(f"{self.name}({option}=...)", getattr(self, option), words)
 
     def __matmul__(self, k: int) -> Self:
         """``nDCG() @ 10``: the same measure at another cut-off."""
-        return replace(self, k=k)
+        return replace(self, k=index(k))
+
+    def refuse(self, pool: Pool) -> None:
+        """Raise if the ratings of this data set make no sense for the measure."""
 
     @abstractmethod
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:

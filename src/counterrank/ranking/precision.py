@@ -164,7 +164,7 @@ class Judged(Measure):
         empty="0 for a user without a list; every judged user counts",
         peers="ir_measures Judged@k agrees where lists are full; trec_eval 10 unj_k is the"
         " unjudged share of k.",
-        source="Valcarce et al. 2020, section 4",
+        source="Valcarce et al. 2020, section 6.3.1",
     )
 
     def defined(self, pool: Pool) -> Bools:

@@ -31,8 +31,8 @@ def judged_world(
     rng = np.random.default_rng(seed)
     popularity = rng.gumbel(size=items)
     taste = rng.normal(size=(users, 8)) @ rng.normal(size=(8, items)) / np.sqrt(8)
-    utility = taste + 0.5 * popularity
-    heavy = rng.random(users) < 0.3
+    utility = 1.5 * taste + 0.3 * popularity
+    heavy = rng.random(users) < 0.35
     judged = _judged(rng, utility, np.where(heavy, 80, 8))
     grade = np.digitize(utility, np.quantile(utility, [0.2, 0.5, 0.75, 0.92])) + 1
     noise = {

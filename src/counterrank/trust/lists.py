@@ -44,7 +44,7 @@ def duplicates(system: str, seen: Coverage) -> Diagnosis:
     verdict = "caution" if seen.duplicates else "pass"
     text = f"{seen.duplicates:,} of {seen.rows:,} rows repeat an item of their list."
     if seen.duplicates:
-        text += " Its better rank was kept and the list closed up."
+        text += " Only its best place was kept."
     return Diagnosis("duplicates", system, float(seen.duplicates), 0.0, verdict, text)
 
 

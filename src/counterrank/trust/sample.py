@@ -23,4 +23,6 @@ def no_relevant(pool: Pool, measures: list[Measure], policy: str) -> Diagnosis:
     fate = "are left out" if policy == "skip" else "count as 0 for every system"
     verdict = "pass" if share <= 0.2 else "caution"
     text = f"{share:.1%} of the judged users have nothing to find for {label}; they {fate}."
+    if share == 0:
+        text = "Every judged user has something to find."
     return Diagnosis("no relevant item", "judgments", share, 0.2, verdict, text)

@@ -6,28 +6,34 @@ from dataclasses import replace
 
 import numpy as np
 
-from counterrank.arrays import sort_order
+from counterrank.arrays import Bools, Floats, sort_order
 from counterrank.hits import Hits, Pool
 from counterrank.ranking import Measure
 from counterrank.trust.diagnosis import Diagnosis
 
 
 def ties(
-    system: str, hits: Hits, pool: Pool, measures: list[Measure], half_width: dict[str, float]
+    system: str,
+    hits: Hits,
+    pool: Pool,
+    measures: list[Measure],
+    values: Floats,
+    widths: list[float],
 ) -> Diagnosis:
     """Share of hits whose score ties with another item's.
 
     Above 1 % caution; if the best and the worst order differ by more than the interval of some
-    measure is wide, fail: the order of ties decides more than chance does.
+    measure is wide, fail: the order of ties decides more than chance does. ``values`` (measures x
+    units) tells which units count.
     """
     share = float(np.mean(hits.last > hits.first)) if len(hits.unit) else 0.0
     text = f"{share:.1%} of the judged items listed tie with another item."
     verdict = "pass" if share <= 0.01 else "caution"
     if share > 0.01:
         wide = []
-        for m in measures:
-            low, high = tie_bracket(hits, pool, m)
-            if high - low > 2 * half_width[str(m)]:
+        for m, x, width in zip(measures, values, widths, strict=True):
+            low, high = tie_bracket(hits, pool, m, ~np.isnan(x))
+            if high - low > np.nan_to_num(width):  # one user has no interval
                 wide.append(f"{m} {low:.4f} to {high:.4f}")
         if wide:
             verdict = "fail"
@@ -35,13 +41,13 @@ def ties(
     return Diagnosis("ties", system, share, 0.01, verdict, text)
 
 
-def tie_bracket(hits: Hits, pool: Pool, measure: Measure) -> tuple[float, float]:
-    """The measure's aggregate with every tie broken for the worst and for the best."""
+def tie_bracket(hits: Hits, pool: Pool, measure: Measure, kept: Bools) -> tuple[float, float]:
+    """The measure's aggregate with every tie broken for the worst and for the best, by rating."""
     values = []
     for best in (False, True):
         x = measure.per_unit(_broken(hits, best=best), pool)
         aggregate = measure.aggregate(pool)
-        values.append(float(aggregate.finish(aggregate.columns(x).mean(axis=0))))
+        values.append(float(aggregate.finish(aggregate.columns(x)[kept].mean(axis=0))))
     return min(values), max(values)
 
 

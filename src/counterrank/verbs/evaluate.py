@@ -200,6 +200,8 @@ def _one_system(
             found=f"The first is {pool.units[int(np.argmin(hits.present))]!r}.",
             todo="Give each a list, or count them 0 (--missing zero) or leave them out (skip).",
         )
+    for m in measures:
+        m.refuse(pool)
     values = np.stack([_values(m, hits, pool, policies) for m in measures])
     return _System(run.system, run.order, values, seen, hits)
 

@@ -1,0 +1,74 @@
+"""One environment for us and one for each peer, so that no tool's versions bind another's."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+WORK = HERE / ".work"
+POLARS = "polars==2.1.0"  # reads the files for every peer: it is the quickest reader
+
+# The first of each row names the tool in the report.
+PINS: dict[str, list[str]] = {
+    "counterrank": [],  # this checkout, under constraints.txt
+    "pytrec_eval": ["pytrec-eval-terrier==0.5.11", "numpy==2.4.6", POLARS],
+    "ir_measures": ["ir-measures==0.4.3", "pytrec-eval-terrier==0.5.11", "numpy==2.4.6", POLARS],
+    "ranx": ["ranx==0.3.21", "numba==0.68.1", "numpy==2.4.6", POLARS],
+    "rectools": ["rectools==0.19.0", "pandas==2.3.3", "numpy==1.26.4", POLARS],
+    "scipy": ["scipy==1.17.1", "numpy==2.4.6"],
+}
+
+
+def python(name: str) -> str:
+    """The interpreter of an environment, relative to the project: no machine's paths in results."""
+    return str((WORK / "venvs" / name / "bin" / "python").relative_to(ROOT))
+
+
+def ready(name: str) -> str | None:
+    """Make an environment unless it stands; the reason if it cannot be made.
+
+    Ours is installed anew each time, as a user would have it: not editable, compiled.
+    """
+    folder = WORK / "venvs" / name
+    stamp = folder / "pins.txt"
+    pins = "\n".join(PINS[name])
+    try:
+        if not stamp.exists() or stamp.read_text() != pins:
+            _run(sys.executable, "-m", "venv", "--clear", str(folder))
+            if name == "counterrank":
+                _pip(name, "-c", str(ROOT / "constraints.txt"), str(ROOT))
+            else:
+                _pip(name, *PINS[name])
+            stamp.write_text(pins)
+        elif name == "counterrank":
+            _pip(name, "--no-deps", "--force-reinstall", str(ROOT))
+    except subprocess.CalledProcessError as failed:
+        lines = (failed.stderr or "").strip().splitlines() or ["no reason given"]
+        return f"could not be installed: {lines[-1]}"
+    return None
+
+
+def version(name: str) -> str:
+    """What was measured, by name and number."""
+    if name != "counterrank":
+        return ", ".join(pin.replace("==", " ") for pin in PINS[name])
+    code = (
+        "from importlib.metadata import version as v\n"
+        "print(', '.join(f'{n} {v(n)}' for n in ('counterrank', 'polars', 'numpy')))"
+    )
+    return _run(python(name), "-c", code).strip()
+
+
+def _pip(name: str, *words: str) -> None:
+    _run(python(name), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *words)
+
+
+def _run(*command: str) -> str:
+    done = subprocess.run(
+        command, cwd=ROOT, env=dict(os.environ), check=True, text=True, capture_output=True
+    )
+    return done.stdout

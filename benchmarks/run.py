@@ -1,0 +1,141 @@
+"""Time counterrank and its peers on the same work, and write README.md. Started by `make bench`.
+
+``--quick`` runs everything on little data, as a check of the suite itself; its page goes to
+``.work/`` and its ratios mean nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+from pathlib import Path
+
+import report
+import work
+from environments import HERE, PINS, ROOT, WORK, python, ready
+from report import Bar
+from timing import Item, measure, warm
+
+
+def many(given: argparse.Namespace, data: Path) -> list[str]:
+    """Part (a)."""
+    items = work.evaluations("a", data / "many", WORK / "out", given.repeats, given.repeats)
+    measure(items, print)
+    by = _by(items)
+    bars = [
+        *_faster(by, "pytrec_eval", 5),
+        Bar("counterrank, of reading", by["ours"].best / by["floor"].best, 4, less=True),
+    ]
+    title = f"(a) {_size(data / 'many')}, per-user values and means"
+    return [report.evaluations(title, items, bars), _agreement(data / "many")]
+
+
+def large(given: argparse.Namespace, data: Path) -> list[str]:
+    """Part (b). The peers run twice at most: they are slow, and the first may compile."""
+    peers = min(2, given.repeats)
+    items = work.evaluations("b", data / "large", WORK / "out", given.repeats, peers)
+    measure(items, print)
+    by = _by(items)
+    others = [k for k in by if k not in ("floor", "ours", "ranked") and by[k].seconds]
+    bars = [
+        *_faster(by, min(others, key=lambda k: by[k].best), 5, "the fastest peer, "),
+        *_faster(by, "pytrec_eval", 5),
+        Bar("counterrank, of reading", by["ours"].best / by["floor"].best, 5, less=True),
+        Bar("peak memory, of reading's", by["ours"].peak / by["floor"].peak, 3, less=True),
+    ]
+    title = f"(b) {_size(data / 'large')}, in one file"
+    return [report.evaluations(title, items, bars)]
+
+
+def flips(given: argparse.Namespace, data: Path) -> list[str]:
+    """Part (c), on the per-user values of part (a)."""
+    units = WORK / "out" / "c-units.parquet"
+    runs = sorted(str(p.relative_to(ROOT)) for p in (data / "many").glob("run*.parquet"))
+    judgments = str((data / "many" / "judgments.parquet").relative_to(ROOT))
+    _call(work.ours(judgments, runs, units))
+    values = WORK / "out" / "c-values.npy"
+    _call([python("counterrank"), "benchmarks/values.py", "matrix", str(units), str(values)])
+    draws, some = (2_000, 500) if given.quick else (100_000, 10_000)
+    items = work.flips(values, draws, some, given.repeats)
+    measure(items, print)
+    pairs = len(runs) * (len(runs) - 1) // 2
+    title = f"(c) Permutation tests of all {pairs} pairs in nine measures"
+    return [report.flips(title, items, pairs * len(work.MEASURES), draws, some, 100)]
+
+
+def starts(given: argparse.Namespace, data: Path) -> list[str]:
+    """Part (d)."""
+    items = work.starts(data / "small", WORK / "out", given.repeats)
+    measure(items, print)
+    note = "A whole process that reads two small files and prints the measures of three users."
+    bars = _faster(_by(items), "ranx", 10, "far below ")
+    return [report.evaluations("(d) A first small evaluation", items, bars, note)]
+
+
+PARTS = {"a": many, "b": large, "c": flips, "d": starts}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=PARTS, help="one part; README.md is left alone")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--quick", action="store_true")
+    given = parser.parse_args()
+    for name in PINS:
+        print(f"environment {name}: {ready(name) or 'ready'}")
+    data = WORK / ("data-quick" if given.quick else "data")
+    make = [python("counterrank"), "benchmarks/data.py", str(data)]
+    _call([*make, "--quick"] if given.quick else make)
+    warm(data)
+    sections = [report.machine()]
+    for part in given.only or PARTS:
+        print(f"part {part}")
+        sections += PARTS[part](given, data)
+    aside = given.quick or given.only
+    page = WORK / "README.md" if aside else HERE / "README.md"
+    report.write(page, sections)
+    print(f"written: {page.relative_to(ROOT)}")
+
+
+def _by(items: list[Item]) -> dict[str, Item]:
+    return {item.key.split("-", 1)[1]: item for item in items}
+
+
+def _faster(by: dict[str, Item], peer: str, limit: float, prefix: str = "") -> list[Bar]:
+    """Nothing is claimed against a peer that did not run."""
+    if not by[peer].seconds:
+        return []
+    found = by[peer].best / by["ours"].best
+    return [Bar(f"{prefix}{by[peer].label} takes, of our time", found, limit)]
+
+
+def _agreement(folder: Path) -> str:
+    """One more run of pytrec_eval, not timed, that saves its values."""
+    saved = WORK / "out" / "a-pytrec_eval.parquet"
+    inputs = [folder / "judgments.parquet", *sorted(folder.glob("run*.parquet"))]
+    words = [str(p.relative_to(ROOT)) for p in inputs]
+    _call(work.script("pytrec_eval", "with_pytrec_eval", *words, "--save", str(saved)))
+    units = WORK / "out" / "a-units.parquet"
+    command = [python("counterrank"), "benchmarks/values.py", "differ", str(units), str(saved)]
+    return report.agreement(_call(command))
+
+
+def _size(folder: Path) -> str:
+    runs = len(list(folder.glob("run*.parquet")))
+    code = (
+        "import sys, polars as pl\n"
+        "t = pl.scan_parquet(sys.argv[1])\n"
+        "print(*t.select(pl.len(), pl.col('user').n_unique()).collect().row(0))"
+    )
+    first = str(next(folder.glob("run*.parquet")))
+    rows, users = map(int, _call([python("counterrank"), "-c", code, first]).split())
+    systems = f"{runs} systems x " if runs > 1 else ""
+    return f"{systems}{users:,} users x top {rows // users} ({rows * runs:,} rows)"
+
+
+def _call(command: list[str]) -> str:
+    return subprocess.run(command, cwd=ROOT, check=True, text=True, capture_output=True).stdout
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""What is timed: one list of commands for each part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from environments import ROOT, python
+from timing import Item
+
+MEASURES = (
+    "P(rel=4)@100",
+    "Recall(rel=4)@100",
+    "F1(rel=4)@100",
+    "AP(rel=4)@100",
+    "nDCG@100",
+    "RR(rel=4)@100",
+    "ERR@100",
+    "Bpref(rel=4)@100",
+    "InfAP(rel=4,variant=trec)@100",
+)
+SEVEN = "no ERR, InfAP"
+SIX = "no ERR, Bpref, InfAP; nDCG binary"
+
+
+def script(env: str, name: str, *words: str) -> list[str]:
+    """A script of ``peers/`` in its environment; -W keeps compilers' warnings out of the way."""
+    return [python(env), "-W", "ignore", f"benchmarks/peers/{name}.py", *words]
+
+
+def ours(judgments: str, runs: list[str], out: Path) -> list[str]:
+    wanted = [word for m in MEASURES for word in ("-m", m)]
+    command = str(Path(python("counterrank")).with_name("counterrank"))
+    rest = ["--test", "none", "--by-unit", str(out), "--format", "json", "--quiet"]
+    return [command, "evaluate", judgments, *runs, *wanted, *rest]
+
+
+def evaluations(part: str, folder: Path, out: Path, repeats: int, peers: int) -> list[Item]:
+    """Parts (a) and (b): the same measures by everyone, from the same files."""
+    folder = folder.relative_to(ROOT)
+    judgments = str(folder / "judgments.parquet")
+    runs = sorted(str(p.relative_to(ROOT)) for p in (ROOT / folder).glob("run*.parquet"))
+    ranked = [str(Path(r).parent / "ranked" / Path(r).name) for r in runs]
+    both = [judgments, *runs]
+    large = 6 if part == "b" else 0
+    items = [
+        ("floor", "reading only (Polars)", script("counterrank", "reading", *both), "the floor"),
+        ("ours", "counterrank", ours(judgments, runs, out / f"{part}-units.parquet"), "all nine"),
+        (
+            "ranked",
+            "counterrank, files with a rank",
+            ours(judgments, ranked, out / f"{part}-ranked.parquet"),
+            "all nine",
+        ),
+        (
+            "pytrec_eval",
+            "pytrec_eval",
+            script("pytrec_eval", "with_pytrec_eval", *both),
+            "no ERR",
+        ),
+        ("ir_measures", "ir-measures", script("ir_measures", "with_ir_measures", *both), "no ERR"),
+        ("ranx", "ranx", script("ranx", "with_ranx", *both), SEVEN),
+        (
+            "ranx_arrays",
+            "ranx, ready arrays",
+            script("ranx", "with_ranx_arrays", *both),
+            f"{SEVEN}; undocumented entry",
+        ),
+        (
+            "rectools_plain",
+            "RecTools",
+            script("rectools", "with_rectools_plain", judgments, *ranked),
+            SIX,
+        ),
+        (
+            "rectools",
+            "RecTools, merged once",
+            script("rectools", "with_rectools", judgments, *ranked),
+            SIX,
+        ),
+    ]
+    us = ("floor", "ours", "ranked")
+    return [
+        Item(
+            f"{part}-{key}",
+            label,
+            command,
+            remark,
+            repeats=repeats if key in us else peers,
+            needs_gb=0 if key in us else large,
+        )
+        for key, label, command, remark in items
+    ]
+
+
+def flips(values: Path, draws: int, some: int, repeats: int) -> list[Item]:
+    """Part (c): ours in full, the peers on a few pairs."""
+    path = str(values.relative_to(ROOT))
+    return [
+        Item(
+            "c-ours",
+            "counterrank",
+            script("counterrank", "flips_counterrank", path, str(draws)),
+            repeats=repeats,
+        ),
+        Item(
+            "c-scipy",
+            "scipy.stats.permutation_test",
+            script("scipy", "flips_scipy", path, str(some)),
+            repeats=repeats,
+        ),
+        Item(
+            "c-ranx",
+            "ranx fisher_randomization_test",
+            script("ranx", "flips_ranx", path, str(some)),
+            repeats=repeats,
+        ),
+    ]
+
+
+def starts(folder: Path, out: Path, repeats: int) -> list[Item]:
+    """Part (d): three users."""
+    judgments, run = (
+        str((folder / n).relative_to(ROOT)) for n in ("judgments.parquet", "run.parquet")
+    )
+    ranx = script("ranx", "with_ranx", judgments, run)
+    return [
+        Item("d-ours", "counterrank", ours(judgments, [run], out / "d.parquet"), repeats=repeats),
+        Item(
+            "d-pytrec_eval",
+            "pytrec_eval",
+            script("pytrec_eval", "with_pytrec_eval", judgments, run),
+            repeats=repeats,
+        ),
+        Item("d-ranx", "ranx, first time", ranx, "compiles", repeats=repeats, fresh=True),
+        Item("d-ranx-kept", "ranx, later", ranx, "compiled code kept", repeats=repeats + 1),
+    ]

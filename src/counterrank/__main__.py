@@ -1,0 +1,5 @@
+"""``python -m counterrank``."""
+
+from counterrank.cli import main
+
+main()

@@ -1,0 +1,251 @@
+"""The command line, run as a user runs it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+import time
+
+import polars as pl
+import pytest
+
+from making import judgments, run, world
+
+COMMAND = [sys.executable, "-m", "counterrank"]
+
+
+def call(*words, cwd=None, **environment):
+    return subprocess.run(
+        [*COMMAND, *map(str, words)], capture_output=True, text=True, cwd=cwd, check=False,
+        env={**os.environ, "COLUMNS": "80", **environment},
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("tables")
+    truth, runs = world(users=60)
+    truth.write_parquet(path / "judgments.parquet")
+    for name, table in runs.items():
+        table.write_parquet(path / f"{name}.parquet")
+    return path
+
+
+def evaluate(folder, *options):
+    return call("evaluate", "judgments.parquet", "old=a.parquet", "b.parquet", *options, cwd=folder)
+
+
+def test_table_fits_80_columns_and_says_what_it_rests_on(folder):
+    done = evaluate(folder, "--baseline", "old", "--draws", 1000)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "minus old" in lines[0]
+    assert "What this rests on" in done.stdout
+    assert "corrected by maxt over 6 comparisons, all measures" in " ".join(done.stdout.split())
+    assert "\x1b" not in done.stdout
+
+
+def test_json_has_the_documented_shape(folder):
+    done = evaluate(folder, "--format", "json", "-m", "nDCG@5", "--draws", 500, "--seed", 3)
+    document = json.loads(done.stdout)
+    assert list(document) == [
+        "kind", "estimates", "comparisons", "diagnoses", "protocol", "provenance",
+    ]  # fmt: skip
+    assert document["kind"] == "evaluate"
+    assert list(document["estimates"][0]) == [
+        "system", "measure", "value", "se", "low", "high", "level", "units",
+    ]  # fmt: skip
+    row = document["comparisons"][0]
+    wanted = "measure system baseline difference low high p p_corrected test correction"
+    assert set(wanted.split()) <= set(row)
+    assert (row["system"], row["baseline"]) == ("b", "old")
+    assert list(document["diagnoses"][0]) == [
+        "name", "subject", "value", "threshold", "verdict", "meaning",
+    ]  # fmt: skip
+    assert document["protocol"]["seed"] == 3
+    inputs = document["provenance"]["inputs"]
+    assert [i["name"] for i in inputs] == ["judgments.parquet", "a.parquet", "b.parquet"]
+    assert all(len(i["sha256"]) == 64 for i in inputs)
+
+
+def test_csv_has_one_row_per_estimate_and_comparison(folder):
+    done = evaluate(folder, "--format", "csv", "-m", "nDCG@5", "-m", "RR", "--draws", 100)
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [r["kind"] for r in rows] == ["estimate"] * 4 + ["comparison"] * 2
+
+
+def test_python_json_csv_and_units_agree(folder, tmp_path):
+    import counterrank as cr
+
+    for ending in ("csv", "parquet"):
+        path = tmp_path / f"units.{ending}"
+        done = evaluate(folder, "--format", "json", "--by-unit", path, "--out", tmp_path / "out",
+                        "--draws", 100)  # fmt: skip
+        document = json.loads(done.stdout)
+        units = pl.read_csv(path) if ending == "csv" else pl.read_parquet(path)
+        assert units.columns == ["unit", "system", "measure", "value"]
+        units = units.with_columns(pl.col("system", "measure").cast(pl.String))
+        for e in document["estimates"]:
+            own = units.filter(
+                (pl.col("system") == e["system"]) & (pl.col("measure") == e["measure"])
+            )
+            assert own["value"].mean() == pytest.approx(e["value"])
+            assert own.height == e["units"]
+    saved = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert saved == document
+    assert (tmp_path / "out" / "units.parquet").exists()
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["result.json", "units.parquet"]
+    same = cr.evaluate(
+        str(folder / "judgments.parquet"),
+        {"old": str(folder / "a.parquet"), "b": str(folder / "b.parquet")},
+        draws=100,
+    ).to_dict()
+    for key in ("estimates", "comparisons", "diagnoses"):
+        assert json.loads(json.dumps(same[key])) == document[key]
+
+
+def test_exit_codes(folder, tmp_path):
+    assert evaluate(folder, "--test", "none").returncode == 0
+    bad = call("evaluate", "none.parquet", "a.parquet", cwd=folder)
+    assert bad.returncode == 2
+    assert bad.stdout == ""
+    assert "Traceback" not in bad.stderr
+    assert bad.stderr.startswith('counterrank: No file "none.parquet".')
+    assert evaluate(folder, "--nonsense").returncode == 2
+    assert evaluate(folder, "-m", "nDGC").returncode == 2
+    assert evaluate(folder, "--by-unit", "x.xlsx").returncode == 2
+    assert evaluate(folder, "--format", "xml").returncode == 2
+    assert evaluate(folder, "--columns", "user").returncode == 2
+    assert evaluate(folder, "--baseline", "nobody").returncode == 2
+    assert evaluate(folder, "--engine", "abacus").returncode == 2
+    assert evaluate(folder, "--level", "95").returncode == 2
+    assert evaluate(folder, "--out", folder / "a.parquet").returncode == 2
+    few = tmp_path / "few.parquet"
+    run({"u1": ["i1"]}).write_parquet(few)
+    words = ("evaluate", folder / "judgments.parquet", few, "--test", "none")
+    assert call(*words).returncode == 0
+    assert call(*words, "--strict").returncode == 3
+
+
+def test_bad_input_leaves_no_file(folder, tmp_path):
+    out = tmp_path / "out"
+    bad = call("evaluate", "judgments.parquet", "judgments.parquet", "--out", out, cwd=folder)
+    assert bad.returncode == 2
+    assert not out.exists()
+
+
+def test_check_reports_every_table(folder, tmp_path):
+    done = call("check", *sorted(folder.glob("*.parquet")))
+    assert done.returncode == 0
+    assert done.stdout.count("usable") == 4
+    assert "What this rests on" in done.stdout
+    broken = tmp_path / "broken.csv"
+    broken.write_text("user,item,rank\nu1,i1,0\n")
+    other = tmp_path / "other.csv"
+    other.write_text("user,item,rank\nu1,i1,1\nu1,i1,2\n")
+    words = ("check", folder / "judgments.parquet", folder / "a.parquet", broken, other)
+    done = call(*words)
+    assert done.returncode == 2
+    assert "must count from 1" in done.stdout
+    assert "more than once" in done.stdout.replace("\n", " ")
+    document = json.loads(call(*words, "--format", "json").stdout)
+    assert document["kind"] == "check"
+    assert [bool(t["fault"]) for t in document["tables"]] == [False, False, True, True]
+    assert document["diagnoses"]
+    assert call("check", folder / "a.parquet", "--format", "csv").stdout.startswith("table,kind")
+
+
+def test_check_knows_trec_text(tmp_path):
+    (tmp_path / "qrels").write_text("u 0 a 1\n")
+    (tmp_path / "run").write_text("u Q0 a 1 0.5 tag\n")
+    done = call("check", "qrels", "run", cwd=tmp_path)
+    assert "qrels: judgments, 1 rows" in done.stdout
+    assert "run: run, 1 rows" in done.stdout
+
+
+def test_measures_lists_and_defines():
+    listed = call("measures").stdout
+    defined = call("measures", "nDCG").stdout
+    from counterrank.ranking import MEASURES
+
+    for name in MEASURES:
+        assert f"\n{name} " in "\n" + listed
+        text = call("measures", name).stdout if name in ("AP", "pnDCG", "ARP") else defined
+        for word in ("formula", "gain", "discount", "ideal", "ties", "empty", "agrees"):
+            assert f"  {word}" in text
+    assert "rel=4" in call("measures", "AP(rel=4)@10").stdout
+    assert len(json.loads(call("measures", "--format", "json").stdout)) == len(MEASURES)
+    rows = list(csv.DictReader(io.StringIO(call("measures", "--format", "csv").stdout)))
+    assert len(rows) == len(MEASURES)
+
+
+def test_demo_ends_with_where_the_results_are(tmp_path):
+    done = call("demo", "--out", "here", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "are in here/" in done.stdout
+    assert "DCG puts deep above broad" in " ".join(done.stdout.split())
+    assert (tmp_path / "here" / "result.json").exists()
+
+
+def test_hostile_names_stay_text(tmp_path):
+    name = "[red]x[/red]\x1b[31m\u202e"
+    truth = judgments({"u": {"a": 1}, "v": {"a": 1}})
+    truth.write_parquet(tmp_path / "j.parquet")
+    table = run({"u": ["a"], "v": ["b", "a"]})
+    both = pl.concat([table.with_columns(system=pl.lit(s)) for s in (name, "y")])
+    both.write_parquet(tmp_path / "r.parquet")
+    done = call("evaluate", "j.parquet", "r.parquet", cwd=tmp_path, COLUMNS="200")
+    assert done.returncode == 0
+    assert "[red]x[/red]\\u001b[31m\\u202e" in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_run_arguments_with_an_equals_sign_in_the_path(tmp_path):
+    truth, runs = world(users=10)
+    truth.write_parquet(tmp_path / "j.parquet")
+    odd = tmp_path / "day=1"
+    odd.mkdir()
+    runs["a"].write_parquet(odd / "a.parquet")
+    done = call("evaluate", "j.parquet", "day=1/a.parquet", f"x={odd / 'a.parquet'}", "--test",
+                "none", "--format", "json", cwd=tmp_path)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert {e["system"] for e in json.loads(done.stdout)["estimates"]} == {"a", "x"}
+
+
+def test_import_is_light_and_help_is_quick():
+    code = "import counterrank, sys; print(' '.join(sys.modules))"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    modules = set(loaded.stdout.split())
+    assert not modules & {"pandas", "pyspark", "matplotlib", "altair", "plotly", "scipy", "polars"}
+    code = "import counterrank.verbs, counterrank.cli.app, sys; print(' '.join(sys.modules))"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert not set(loaded.stdout.split()) & {"pandas", "pyarrow", "duckdb", "scipy", "narwhals"}
+    # A ratio, not a time: help costs a few starts of the interpreter, nothing more.
+    bare = _best([sys.executable, "-c", "import typer"])
+    assert _best([*COMMAND, "--help"]) < 5 * bare
+
+
+def _best(words):
+    times = []
+    for _ in range(5):
+        began = time.perf_counter()
+        subprocess.run(words, capture_output=True, check=True)
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+def test_a_reader_that_stops_early_gets_no_traceback(folder):
+    words = " ".join(COMMAND)
+    line = f"{words} evaluate judgments.parquet a.parquet b.parquet --format json | head -1"
+    done = subprocess.run(line, shell=True, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.stdout == "{\n"
+    assert "Traceback" not in done.stderr
