@@ -84,9 +84,8 @@ def _estimates(console: Console, result: Evaluation) -> None:
         table.add_row(*_estimate_row(e, label, against.get((e.measure, e.system)), base))
     console.print(table)
     _more(console, len(rows))
-    if base and result.comparisons:
-        c = result.comparisons[0]
-        _say(console, f"p: {_test(c, result)}.")
+    if base:
+        _footnotes(console, result)
 
 
 def _estimate_row(e: Row, label: str, c: Comparison | None, base: str | None) -> list[str]:
@@ -132,7 +131,7 @@ def _pairs(console: Console, result: Evaluation) -> None:
     console.print()
     console.print(table)
     _more(console, len(result.comparisons))
-    _say(console, f"p: {_test(result.comparisons[0], result)}.")
+    _footnotes(console, result)
 
 
 def diagnoses(console: Console, found: list[Diagnosis]) -> None:
@@ -164,9 +163,21 @@ def _together(same: list[Diagnosis]) -> str:
     return f"{same[0].subject}: {same[0].meaning} ({len(same)} systems pass)"
 
 
-def _test(c: Comparison, result: Evaluation) -> str:
+def _footnotes(console: Console, result: Evaluation) -> None:
+    """How p came about, and what difference this sample could have missed."""
+    if not result.comparisons:
+        return
+    c = result.comparisons[0]
     draws = f", {result.plan.draws:,} draws" if c.test == "permutation" else ""
-    return f"two-sided {c.test} test{draws}, corrected by {c.correction} over {c.family}"
+    _say(
+        console,
+        f"p: two-sided {c.test} test{draws}, corrected by {c.correction} over {c.family}.",
+    )
+    most: dict[str, float] = {}
+    for c in result.comparisons:
+        most[c.measure] = max(most.get(c.measure, 0.0), c.detectable)
+    sizes = ", ".join(f"{measure} {size:.4f}" for measure, size in most.items())
+    _say(console, f"Detectable difference (80% power): {sizes}.")
 
 
 def _more(console: Console, rows: int) -> None:

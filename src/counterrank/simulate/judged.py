@@ -32,11 +32,11 @@ def judged_world(
     popularity = rng.gumbel(size=items)
     taste = rng.normal(size=(users, 8)) @ rng.normal(size=(8, items)) / np.sqrt(8)
     utility = 1.5 * taste + 0.3 * popularity
-    heavy = rng.random(users) < 0.35
-    judged = _judged(rng, utility, np.where(heavy, 80, 8))
+    heavy = rng.random(users) < 0.3
+    judged = _judged(rng, utility, np.where(heavy, 80, 5))
     grade = np.digitize(utility, np.quantile(utility, [0.2, 0.5, 0.75, 0.92])) + 1
     noise = {
-        "deep": np.where(heavy, 0.6, 2.0),
+        "deep": np.where(heavy, 0.6, 2.5),
         "broad": np.where(heavy, 2.0, 0.6),
         "blurred": np.full(users, 1.8),
     }
