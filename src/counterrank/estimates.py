@@ -19,7 +19,7 @@ from counterrank.arrays import Floats, summed
 from counterrank.errors import UsageError
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Estimate:
     """``value`` with per-unit ``influence``; ``units`` are the ids, ``cluster`` their groups.
 
@@ -41,6 +41,9 @@ class Estimate:
         means = columns.mean(axis=0)
         influence = (columns - means) @ aggregate.gradient(means)
         return cls(float(aggregate.finish(means)), influence, units, columns, aggregate.finish)
+
+    def __repr__(self) -> str:
+        return f"{self.value:.6g} (se {self.se:.2g}, {self.n:,} units)"
 
     @property
     def n(self) -> int:

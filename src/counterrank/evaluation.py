@@ -42,7 +42,7 @@ class Row:
     units: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
     """``values`` is systems x measures x units; NaN marks a unit left out by a policy."""
 
@@ -57,6 +57,19 @@ class Evaluation:
     inputs: tuple[Input, ...]
     orders: dict[str, str]
     progress: Progress
+
+    def __repr__(self) -> str:
+        """The estimates and what they rest on; comparisons are computed only when asked for."""
+        wide = max(map(len, self.systems))
+        lines = [
+            f"{r.measure:<12} {r.system:<{wide}} {r.value:9.4f}"
+            f"   {r.level:.0%} {r.low:.4f} .. {r.high:.4f}   {r.units:,} users"
+            for r in sorted(self.estimates, key=lambda r: r.measure)
+        ]
+        loud = [d for d in self.diagnoses if d.verdict != "pass"]
+        lines += [f"{d.verdict}: {d.name}, {d.subject}: {d.meaning}" for d in loud]
+        lines += ["" if loud else "every diagnosis passes"]
+        return "\n".join(line for line in lines if line)
 
     def estimate(self, system: str, label: str | Measure) -> Estimate:
         """One system's estimate: subtract two of them for a paired difference."""

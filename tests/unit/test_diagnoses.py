@@ -149,3 +149,14 @@ def test_ideal_gives_the_best_item_the_largest_weight():
     truth, table = judgments({"u": {"a": 3, "b": 1}}), run({"u": ["b", "a"]})
     assert value(truth, table, "nDCG(discount=table(0.1,1))@2") == pytest.approx(1)
     assert value(truth, table, "nDCG(discount=table(0.1,1,0.5))@1") == pytest.approx(1 / 3)
+
+
+def test_results_print_their_grounds(clean):
+    truth, runs = clean
+    result = cr.evaluate(truth, runs, measures=["nDCG@10"])
+    lines = repr(result).splitlines()
+    assert lines[0].startswith("nDCG@10")
+    assert "95%" in lines[0]
+    assert lines[-1] == "every diagnosis passes"
+    assert "comparisons" not in vars(result)  # printing does not start the long work
+    assert repr(result.estimate("a", "nDCG@10")).endswith("60 units)")
