@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from counterrank.estimates import Estimate
     from counterrank.evaluation import Evaluation
     from counterrank.ranking import measure
+    from counterrank.verbs.check import check
     from counterrank.verbs.evaluate import evaluate
 
 _HOME = {
@@ -23,13 +24,14 @@ _HOME = {
     "Evaluation": "evaluation",
     "InputError": "errors",
     "UsageError": "errors",
+    "check": "verbs",
     "evaluate": "verbs",
     "measure": "ranking",
 }
 
 __all__ = [
     "CounterrankError", "Estimate", "Evaluation", "InputError", "UsageError", "__version__",
-    "evaluate", "measure",
+    "check", "evaluate", "measure",
 ]  # fmt: skip
 
 

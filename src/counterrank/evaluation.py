@@ -160,6 +160,10 @@ class Evaluation:
             "estimates": [asdict(row) for row in self.estimates],
             "comparisons": [asdict(row) for row in self.comparisons],
             "diagnoses": [asdict(row) for row in self.diagnoses],
+            "coverage": [
+                {"system": name, **asdict(seen), "missing_users": seen.missing_users}
+                for name, seen in zip(self.systems, self.coverage, strict=True)
+            ],
             "protocol": self.protocol,
             "provenance": {"version": __version__, "inputs": [asdict(i) for i in self.inputs]},
         }

@@ -104,37 +104,39 @@ class _Roles:
                     todo=f"Roles are: {', '.join(ROLES)}.",
                 )
 
-    def column(self, role: str) -> str:
-        return (self.given or {}).get(role, role)
+    def column(self, role: str, there: list[str]) -> str:
+        """The column that plays a role: the one named for it, else one of the role's own name."""
+        named = (self.given or {}).get(role, role)
+        return role if named not in there and role in there else named
 
     def choose(self, there: list[str]) -> list[str]:
         """The columns to read, or a message about the one that is missing."""
         for role in self.required:
-            self._demand(role, self.column(role) in there, there)
-        orders = [r for r in ("rank", "score") if r in self.optional]
-        if orders:
-            self._demand("rank", any(self.column(r) in there for r in orders), there)
-        for role in self.optional:
-            if role in (self.given or {}):
-                self._demand(role, self.column(role) in there, there)
-        roles = [r for r in (*self.required, *self.optional) if self.column(r) in there]
-        return [self.column(role) for role in roles]
+            self._demand(role, there)
+        if "score" in self.optional and self.column("score", there) not in there:
+            self._demand("rank", there)
+        return list(self._found(there).values())
 
     def renamed(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The same columns under the names of their roles."""
-        roles = [r for r in (*self.required, *self.optional) if self.column(r) in frame.columns]
-        return frame.select(pl.col(self.column(role)).alias(role) for role in roles)
+        found = self._found(frame.columns)
+        return frame.select(pl.col(column).alias(role) for role, column in found.items())
 
-    def _demand(self, role: str, there: bool, columns: list[str]) -> None:
-        if there:
+    def _found(self, there: list[str]) -> dict[str, str]:
+        roles = {role: self.column(role, there) for role in (*self.required, *self.optional)}
+        return {role: column for role, column in roles.items() if column in there}
+
+    def _demand(self, role: str, there: list[str]) -> None:
+        column = self.column(role, there)
+        if column in there:
             return
-        column = self.column(role)
-        wanted = '"rank" or "score"' if role == "rank" and not self.given else f'"{column}"'
-        close = nearest(column, columns) or (nearest("score", columns) if role == "rank" else "")
-        name = close.split('"')[1] if close else "NAME"
+        wanted = '"rank" or "score"' if role == "rank" else f'"{column}"'
+        hint = nearest(column, there) or (nearest("score", there) if role == "rank" else "")
+        name = hint.split('"')[1] if hint else "NAME"
+        role = "score" if hint and role == "rank" and not nearest("rank", there) else role
         raise InputError(
             f'"{self.table}" has no column {wanted}.',
-            found=f"Its columns are: {', '.join(columns)}. {close}".strip(),
+            found=f"Its columns are: {', '.join(there)}. {hint}".strip(),
             todo=f"If a column plays this role under another name, say so: --columns {role}={name}"
             f' (columns={{"{role}": "{name}"}}).',
         )

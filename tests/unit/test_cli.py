@@ -54,7 +54,7 @@ def test_json_has_the_documented_shape(folder):
     done = evaluate(folder, "--format", "json", "-m", "nDCG@5", "--draws", 500, "--seed", 3)
     document = json.loads(done.stdout)
     assert list(document) == [
-        "kind", "estimates", "comparisons", "diagnoses", "protocol", "provenance",
+        "kind", "estimates", "comparisons", "diagnoses", "coverage", "protocol", "provenance",
     ]  # fmt: skip
     assert document["kind"] == "evaluate"
     assert list(document["estimates"][0]) == [

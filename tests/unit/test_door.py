@@ -52,6 +52,12 @@ def test_renamed_columns_work_for_judgments_and_runs():
     assert result.estimates[0].value == 1.0
 
 
+def test_a_name_may_hold_for_one_table_only():
+    truth = TRUTH.rename({"user": "uid"})
+    result = cr.evaluate(truth, {"r": RUN}, columns={"user": "uid"}, measures=["RR"], test="none")
+    assert result.estimates[0].value == 1.0
+
+
 @pytest.mark.parametrize("column", ["user", "item", "rating"])
 def test_missing_values_in_judgments(column):
     hole = pl.when(pl.int_range(pl.len()) == 1).then(None).otherwise(pl.col(column)).alias(column)
