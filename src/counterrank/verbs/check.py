@@ -13,8 +13,9 @@ from counterrank.errors import CounterrankError, InputError, UsageError
 from counterrank.evaluation import Evaluation
 from counterrank.ranking import DEFAULTS, Measure
 from counterrank.schema import Table
+from counterrank.systems import names_and_tables
 from counterrank.trust import Diagnosis
-from counterrank.verbs.evaluate import evaluate, names_and_tables
+from counterrank.verbs.evaluate import evaluate
 from counterrank.version import __version__
 
 
