@@ -13,6 +13,7 @@ help:
 	@echo "make bench   the same work by counterrank and by its peers (takes a while)"
 
 $(VENV)/.ready: pyproject.toml constraints.txt
+	@echo "Setting up $(VENV), once; this takes about a minute."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@

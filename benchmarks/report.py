@@ -20,7 +20,7 @@ the ratios; the seconds belong to this machine.
 
 Each time is the wall time of a whole process, from start to exit: imports, reading the Parquet
 files, the measures of every user, their means. It is the best of the repeats given with the
-table; the tools take turns. Peak memory is the process's largest resident set in any repeat. All
+table; the tools take turns. Peak memory is the largest resident set of that same process. All
 files are in the page cache. Counterrank also writes every user's values to a file and the means
 with their intervals as JSON; the peers keep the values in memory and print the means.
 
@@ -47,7 +47,7 @@ class Bar:
         good = self.found <= self.limit if self.less else self.found >= self.limit
         sign = "at most" if self.less else "at least"
         verdict = "met" if good else "**not met**"
-        return f"- {self.text}: {sign} {_times(self.limit)}. Found {_times(self.found)}: {verdict}."
+        return f"- {self.text}: {sign} {_times(self.limit)}; found {_times(self.found)}: {verdict}."
 
 
 def machine() -> str:
@@ -113,7 +113,7 @@ def flips(title: str, items: list[Item], tests: int, draws: int, some: int, bar:
                 f"{item.peak:.0f}",
             ]
         )
-        bars.append(Bar(f"{item.label} takes, of our time", whole / us.best, bar))
+        bars.append(Bar(f"faster than {item.label}", whole / us.best, bar))
     note = (
         f"{tests:,} tests (pairs x measures) of {draws:,} flips. Ours also corrects for the family "
         "by max-T. The peers are timed inside a warm process on 2 pairs, without imports, reading "
@@ -138,8 +138,9 @@ def agreement(found: str) -> str:
     return _section("The same values as pytrec_eval", note, head, rows, [])
 
 
-def write(path: Path, sections: list[str]) -> None:
-    path.write_text("\n".join([INTRO, *sections]))
+def write(path: Path, sections: list[str], *, quick: bool) -> None:
+    warning = ["**A quick run on little data: its ratios mean nothing.**\n"] if quick else []
+    path.write_text("\n".join([INTRO, *warning, *sections]))
 
 
 def _section(title: str, note: str, head: list[str], rows: list[list[str]], bars: list[Bar]) -> str:

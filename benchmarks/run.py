@@ -24,7 +24,7 @@ def many(given: argparse.Namespace, data: Path) -> list[str]:
     by = _by(items)
     bars = [
         *_faster(by, "pytrec_eval", 5),
-        Bar("counterrank, of reading", by["ours"].best / by["floor"].best, 4, less=True),
+        Bar("time over reading", by["ours"].best / by["floor"].best, 4, less=True),
     ]
     title = f"(a) {_size(data / 'many')}, per-user values and means"
     return [report.evaluations(title, items, bars), _agreement(data / "many")]
@@ -38,10 +38,10 @@ def large(given: argparse.Namespace, data: Path) -> list[str]:
     by = _by(items)
     others = [k for k in by if k not in ("floor", "ours", "ranked") and by[k].seconds]
     bars = [
-        *_faster(by, min(others, key=lambda k: by[k].best), 5, "the fastest peer, "),
+        *_faster(by, min(others, key=lambda k: by[k].best), 5, "the fastest peer that ran, "),
         *_faster(by, "pytrec_eval", 5),
-        Bar("counterrank, of reading", by["ours"].best / by["floor"].best, 5, less=True),
-        Bar("peak memory, of reading's", by["ours"].peak / by["floor"].peak, 3, less=True),
+        Bar("time over reading", by["ours"].best / by["floor"].best, 5, less=True),
+        Bar("peak memory over reading's", by["ours"].peak / by["floor"].peak, 3, less=True),
     ]
     title = f"(b) {_size(data / 'large')}, in one file"
     return [report.evaluations(title, items, bars)]
@@ -65,10 +65,15 @@ def flips(given: argparse.Namespace, data: Path) -> list[str]:
 
 def starts(given: argparse.Namespace, data: Path) -> list[str]:
     """Part (d)."""
-    items = work.starts(data / "small", WORK / "out", given.repeats)
+    first = 1 if given.quick else given.repeats
+    items = work.starts(data / "small", WORK / "out", given.repeats, first)
     measure(items, print)
-    note = "A whole process that reads two small files and prints the measures of three users."
-    bars = _faster(_by(items), "ranx", 10, "far below ")
+    note = (
+        "A whole process that reads two small files and prints the measures of three users. "
+        '"First time" is with an empty cache of compiled code, as after installing.'
+        ' The bar "far below ranx" is taken as 10 times.'
+    )
+    bars = _faster(_by(items), "ranx", 10)
     return [report.evaluations("(d) A first small evaluation", items, bars, note)]
 
 
@@ -93,7 +98,7 @@ def main() -> None:
         sections += PARTS[part](given, data)
     aside = given.quick or given.only
     page = WORK / "README.md" if aside else HERE / "README.md"
-    report.write(page, sections)
+    report.write(page, sections, quick=given.quick)
     print(f"written: {page.relative_to(ROOT)}")
 
 
@@ -106,7 +111,7 @@ def _faster(by: dict[str, Item], peer: str, limit: float, prefix: str = "") -> l
     if not by[peer].seconds:
         return []
     found = by[peer].best / by["ours"].best
-    return [Bar(f"{prefix}{by[peer].label} takes, of our time", found, limit)]
+    return [Bar(f"faster than {prefix}{by[peer].label}", found, limit)]
 
 
 def _agreement(folder: Path) -> str:

@@ -13,7 +13,9 @@ SHARED = Path(__file__).resolve().parents[2] / "shared"
 def _folder(name: str) -> Path:
     folder = SHARED / name
     if not folder.is_dir():
-        pytest.skip(f"reference folder ../shared/{name} is not beside this checkout")
+        pytest.skip(
+            f"reference folder ../shared/{name} is not beside this checkout (see CONTRIBUTING.md)"
+        )
     return folder
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.arrays import Floats
+from counterrank.arrays import Bools, Floats
 
 
 class Aggregate(ABC):
@@ -28,6 +28,10 @@ class Aggregate(ABC):
     @abstractmethod
     def gradient(self, means: Floats) -> Floats:
         """Derivative of the value by each mean."""
+
+    def kept(self, units: Bools) -> Aggregate:
+        """The same aggregate over some of the units."""
+        return self
 
     def scores(self, x: Floats) -> Floats:
         """Per-unit values whose mean orders systems as the aggregate does: what is tested."""
@@ -72,6 +76,9 @@ class RatioOfMeans(Aggregate):
     r""":math:`\sum_u x_u / \sum_u w_u`: normalise after averaging, not before."""
 
     weight: Floats
+
+    def kept(self, units: Bools) -> Aggregate:
+        return RatioOfMeans(self.weight[units])
 
     def columns(self, x: Floats) -> Floats:
         return np.stack([x, self.weight], axis=1)

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import AnyInts, Ints
+from counterrank.errors import brief
 
 BLOCK_ROWS = 1 << 17  # a block's keys stay in a core's cache
 
@@ -35,19 +36,22 @@ class Blocks:
         """Sorted by user if they are not together yet, or not ``ascending`` where that is asked."""
         start = run_starts(frame["user"])
         names = frame["user"].gather(start)
-        key = _numbers_as_numbers(names) if ascending else names
+        key = _numbers_as_numbers(names) if ascending else _any_order(names)
         if names.n_unique() < len(names) or (ascending and not key.is_sorted()):
             each = key.gather(np.repeat(np.arange(len(start)), np.diff(start, append=frame.height)))
-            frame = frame.with_row_index("row").with_columns(each.alias("key"))
-            frame = frame.sort("key", maintain_order=True).drop("key")
+            if "row" not in frame.columns:
+                frame = frame.with_row_index("row")
+            frame = frame.with_columns(each.alias("key")).sort("key", maintain_order=True)
+            frame = frame.drop("key")
             start = run_starts(frame["user"])
             names = frame["user"].gather(start)
         return cls(frame, names, start, np.diff(start, append=frame.height))
 
-    def cuts(self, rows: int = BLOCK_ROWS) -> Iterator[tuple[int, int]]:
-        """First and last user of each block of about ``rows`` rows."""
-        wanted = np.arange(0, self.frame.height, rows)
-        at = np.unique(np.append(np.searchsorted(self.start, wanted), len(self.start)))
+    def cuts(self, rows: int = BLOCK_ROWS, extra: Ints | int = 0) -> Iterator[tuple[int, int]]:
+        """First and last user of each block of about ``rows`` rows, ``extra`` ones included."""
+        begin = np.cumsum(self.length + extra) - (self.length + extra)
+        wanted = np.arange(0, begin[-1] + 1, rows)
+        at = np.unique(np.append(np.searchsorted(begin, wanted), len(begin)))
         yield from zip(at[:-1].tolist(), at[1:].tolist(), strict=True)
 
     def rows(self, begin: int, end: int) -> pl.DataFrame:
@@ -58,7 +62,7 @@ class Blocks:
         """Row ``place`` for a message: its number in the caller's table, user and item."""
         number = self.frame["row"][place] if "row" in self.frame.columns else place
         user, item = self.frame["user"][place], self.frame["item"][place]
-        return f"row {number + 1}, user {user!r}, item {item!r}"
+        return f"row {number + 1}, user {brief(user)}, item {brief(item)}"
 
 
 def _numbers_as_numbers(names: pl.Series) -> pl.Series:
@@ -70,6 +74,11 @@ def _numbers_as_numbers(names: pl.Series) -> pl.Series:
         return names
     numbers = names.cast(pl.Int128, strict=False)
     return numbers if (numbers.cast(pl.String) == names).fill_null(False).all() else names
+
+
+def _any_order(names: pl.Series) -> pl.Series:
+    """Codes to sort by where users need only stand together."""
+    return names.cast(pl.Categorical).to_physical() if names.dtype == pl.String else names
 
 
 def workers() -> int:

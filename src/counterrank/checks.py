@@ -6,7 +6,10 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from counterrank.errors import InputError
+from counterrank.errors import InputError, brief
+
+LARGEST_RANK = 1 << 31
+EXACT = 1 << 53  # integers up to this are exact as floats
 
 
 def some_rows(frame: pl.DataFrame, table: str) -> None:
@@ -30,15 +33,22 @@ def identifiers(frame: pl.DataFrame, columns: Iterable[str], table: str) -> pl.D
     for column in columns:
         kind = frame.schema[column]
         no_missing(frame, column, table)
+        if kind == pl.String and (frame[column] == "").any():
+            _refuse(frame, column, frame[column] == "", table, "has empty ids")
         if isinstance(kind, (pl.Categorical, pl.Enum)) or kind in (pl.Int128, pl.UInt128):
             frame = frame.with_columns(pl.col(column).cast(pl.String))
         elif isinstance(kind, pl.Decimal) and kind.scale == 0:
             frame = frame.with_columns(pl.col(column).cast(pl.Int128).cast(pl.String))
         elif not (kind == pl.String or kind.is_integer()):
+            todo = "Cast it to integers or text where the table is made."
+            if isinstance(kind, (pl.List, pl.Array)):
+                todo = "One row per user and item is needed: explode the lists."
+            elif kind.is_float():
+                todo = "Missing values make pandas turn integers into floats: cast them back."
             raise InputError(
                 f'Column "{column}" of "{table}" must hold ids: text or whole numbers.',
-                found=f"It is of type {kind}, first value {frame[column][0]!r}.",
-                todo="Cast it to integers or text where the table is made (fractions round).",
+                found=f"It is of type {kind}.",
+                todo=todo,
             )
     return frame
 
@@ -52,20 +62,34 @@ def numbers(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
         bad = parsed.is_null()
         if bad.any():
             _refuse(frame, column, bad, table, "must hold numbers")
+        whole = frame[column].str.strip_chars().cast(pl.Int64, strict=False)
+        parsed = parsed if whole.null_count() else _exact(whole)
         return frame.with_columns(parsed.alias(column))
     if kind in (pl.Float32, pl.Float64):
         return frame
+    if kind.is_integer():
+        if max(abs(int(str(x))) for x in (frame[column].min(), frame[column].max())) >= 1 << 63:
+            high = frame[column].cast(pl.Float64).abs() >= 2.0**63
+            _refuse(frame, column, high, table, "is beyond 64 bits")
+        return frame.with_columns(_exact(frame[column].cast(pl.Int64)))
     if kind.is_numeric() or kind == pl.Boolean:
         return frame.with_columns(pl.col(column).cast(pl.Float64))
     raise InputError(
         f'Column "{column}" of "{table}" must hold numbers.',
-        found=f"It is of type {kind}, first value {frame[column][0]!r}.",
+        found=f"It is of type {kind}.",
         todo="Cast it to a number where the table is made, or name another column.",
     )
 
 
+def _exact(whole: pl.Series) -> pl.Series:
+    """Floats, unless some integers are too large to be exact as floats."""
+    return whole.cast(pl.Float64) if whole.is_between(-EXACT, EXACT).all() else whole
+
+
 def finite(frame: pl.DataFrame, column: str, table: str) -> None:
     """Refuse NaN and infinity: they have no place in an order."""
+    if frame.schema[column].is_integer():
+        return
     bad = ~frame[column].is_finite()
     if bad.any():
         _refuse(frame, column, bad, table, "must be finite")
@@ -85,20 +109,29 @@ def whole_ranks(frame: pl.DataFrame, table: str) -> pl.DataFrame:
             found=f"It is of type {frame.schema['rank']}, first value {frame['rank'][0]!r}.",
             todo="Cast it to integers, or drop it and give a score.",
         )
-    low = frame["rank"] < 1
-    if low.any():
-        _refuse(frame, "rank", low, table, "must count from 1")
-    return frame
+    rank = frame["rank"]
+    if (rank < 1).any():
+        todo = "Ranks count from 1 here: add 1." if rank.min() == 0 else ""
+        _refuse(frame, "rank", rank < 1, table, "must count from 1", todo)
+    if int(str(rank.max())) > LARGEST_RANK:
+        high = rank.cast(pl.Float64) > LARGEST_RANK
+        _refuse(frame, "rank", high, table, "holds ranks no list can have")
+    return frame.with_columns(pl.col("rank").cast(pl.Int64))
 
 
 def _refuse(
-    frame: pl.DataFrame, column: str, bad: pl.Series | pl.Expr, table: str, wrong: str
+    frame: pl.DataFrame,
+    column: str,
+    bad: pl.Series | pl.Expr,
+    table: str,
+    wrong: str,
+    todo: str = "",
 ) -> None:
     """Raise with the count and the first row that is wrong (rows count from 1)."""
     rows = frame.with_row_index("row", offset=1).filter(bad)
     raise InputError(
         f'Column "{column}" of "{table}" {wrong}.',
         found=f"Found {rows.height:,} of {frame.height:,} rows"
-        f" (first: row {rows['row'][0]}, value {rows[column][0]!r}).",
-        todo="Mend or leave out these rows where the table is made.",
+        f" (first: row {rows['row'][0]}, value {brief(rows[column][0])}).",
+        todo=todo or "Mend or leave out these rows where the table is made.",
     )

@@ -16,12 +16,11 @@ from counterrank.inference import (
     DRAWS,
     RESAMPLES,
     TESTS,
-    Permuted,
     benjamini_hochberg,
     bootstrap_test,
     detectable,
     holm,
-    intervals,
+    interval,
     permutation_test,
     resampled,
     t_test,
@@ -55,9 +54,10 @@ class Plan:
         one_of("correct", self.correction, CORRECTIONS)
         one_of("family", self.family, FAMILIES)
         if not 0 < self.level < 1:
-            raise UsageError(f"level must lie between 0 and 1, not {self.level}.")
-        if self.draws < 1 or self.resamples < 1:
-            raise UsageError("draws and resamples must be at least 1.")
+            hint = f"Write {self.level / 100:g}." if 1 < self.level < 100 else ""
+            raise UsageError(f"level must lie between 0 and 1, not {self.level:g}.", todo=hint)
+        if self.draws < 1 or self.resamples < 1 or self.seed < 0:
+            raise UsageError("draws and resamples must be at least 1, and the seed at least 0.")
         if self.correction == "maxt" and self.test not in ("permutation", "none"):
             raise UsageError(
                 f"max-T needs the permutation test, not {self.test}.",
@@ -85,12 +85,17 @@ class Plan:
 
 @dataclass(frozen=True)
 class Comparison:
-    """``system`` minus ``baseline``. ``detectable``: smallest difference found with power 0.8."""
+    """``system`` minus ``baseline``.
+
+    ``draws`` is the number of sign patterns or resamples behind p (0: none). ``detectable`` is the
+    smallest difference found with power 0.8, before correction.
+    """
 
     measure: str
     system: str
     baseline: str
     difference: float
+    se: float
     low: float
     high: float
     lift: float | None
@@ -99,6 +104,7 @@ class Comparison:
     test: str
     correction: str
     family: str
+    draws: int
     detectable: float
     units: int
 
@@ -108,12 +114,14 @@ class Contest:
     """One measure's side of the comparisons: estimates of all systems over the same units.
 
     ``scores`` are the values whose means are tested, units x systems, 0 where ``counted`` is not.
+    ``span`` is the range of one unit's value, where it has one.
     """
 
     measure: str
     estimates: list[Estimate]
     scores: Floats
     counted: Bools
+    span: float | None
 
 
 def compare(
@@ -123,54 +131,11 @@ def compare(
     pairs = plan.pairs(systems)
     if plan.test == "none" or not pairs or not contests:
         return []
-    differences = [[c.estimates[a] - c.estimates[b] for a, b in pairs] for c in contests]
-    p, p_maxt = _p_values(contests, differences, pairs, plan, progress)
-    corrected = _corrected(p, p_maxt, contests, pairs, plan)
-    size = p.size if plan.family == "all" and plan.correction != "tukey" else len(pairs)
-    scope = "all measures" if size == p.size and len(contests) > 1 else "this measure"
-    rows = []
-    for m, contest in enumerate(contests):
-        ends = _ends(differences[m], plan)
-        for j, (a, b) in enumerate(pairs):
-            d, base = differences[m][j], contest.estimates[b].value
-            rows.append(
-                Comparison(
-                    measure=contest.measure,
-                    system=systems[a],
-                    baseline=systems[b],
-                    difference=d.value,
-                    low=float(ends[j, 0]),
-                    high=float(ends[j, 1]),
-                    lift=d.value / base if base else None,
-                    p=float(p[m, j]),
-                    p_corrected=float(corrected[m, j]),
-                    test=plan.test,
-                    correction=plan.correction,
-                    family=f"{size} comparisons, {scope}",
-                    detectable=detectable(d.se, level=plan.level),
-                    units=d.n,
-                )
-            )
-    return rows
-
-
-def _ends(differences: list[Estimate], plan: Plan) -> Floats:
-    method = "normal" if plan.interval == "bernstein" else plan.interval
-    return intervals(
-        differences, level=plan.level, method=method, seed=plan.seed, draws=plan.resamples
-    )
-
-
-def _p_values(
-    contests: Sequence[Contest],
-    differences: list[list[Estimate]],
-    pairs: list[tuple[int, int]],
-    plan: Plan,
-    progress: Progress,
-) -> tuple[Floats, Floats]:
-    """p of each measure and pair, and where permuted, p corrected by max-T."""
+    sides = [_sides(c, pairs, plan, progress) for c in contests]
+    p = np.array([[side.p for side in row] for row in sides])
+    maxt, draws = np.full(p.shape, np.nan), plan.resamples if plan.test == "bootstrap" else 0
     if plan.test == "permutation":
-        tested: Permuted = permutation_test(
+        tested = permutation_test(
             [c.scores for c in contests],
             pairs,
             draws=plan.draws,
@@ -178,20 +143,82 @@ def _p_values(
             family=plan.family,
             progress=progress,
         )
-        return tested.p, tested.maxt
-    if plan.test == "t":
-        p = [[t_test(d) for d in row] for row in differences]
-    elif plan.test == "wilcoxon":
-        p = [
-            [wilcoxon((c.scores[:, a] - c.scores[:, b])[c.counted]) for a, b in pairs]
-            for c in contests
-        ]
-    else:
-        p = []
-        for row in differences:
-            again = resampled(row, draws=plan.resamples, seed=plan.seed, progress=progress)
-            p.append([bootstrap_test(d, x) for d, x in zip(row, again.T, strict=True)])
-    return np.array(p), np.full((len(contests), len(pairs)), np.nan)
+        p, maxt, draws = tested.p, tested.maxt, tested.draws
+    corrected = _corrected(p, maxt, contests, pairs, plan)
+    family = _family(len(contests), len(systems), len(pairs), plan)
+    return [
+        Comparison(
+            measure=contest.measure,
+            system=systems[a],
+            baseline=systems[b],
+            difference=side.value,
+            se=side.se,
+            low=side.low,
+            high=side.high,
+            lift=side.value / base if (base := contest.estimates[b].value) else None,
+            p=float(p[m, j]),
+            p_corrected=float(corrected[m, j]),
+            test=plan.test,
+            correction=plan.correction,
+            family=family,
+            draws=draws,
+            detectable=detectable(side.se, level=plan.level),
+            units=contest.estimates[a].n,
+        )
+        for m, contest in enumerate(contests)
+        for j, ((a, b), side) in enumerate(zip(pairs, sides[m], strict=True))
+    ]
+
+
+@dataclass(frozen=True)
+class _Side:
+    """What is kept of one difference: its influence values are needed no longer."""
+
+    value: float
+    se: float
+    low: float
+    high: float
+    p: float
+
+
+def _sides(
+    contest: Contest, pairs: list[tuple[int, int]], plan: Plan, progress: Progress
+) -> list[_Side]:
+    """Each pair's difference, one at a time; resamples of the systems serve all pairs."""
+    again = None
+    if plan.test == "bootstrap" or plan.interval in ("bootstrap", "bca"):
+        again = resampled(
+            contest.estimates, draws=plan.resamples, seed=plan.seed, progress=progress
+        )
+    sides = []
+    for a, b in pairs:
+        d = contest.estimates[a] - contest.estimates[b]
+        values = None if again is None else again[:, a] - again[:, b]
+        low, high = interval(
+            d,
+            level=plan.level,
+            method=plan.interval,
+            resamples=values,
+            span=None if contest.span is None else 2 * contest.span,
+        )
+        p = float("nan")
+        if plan.test == "t":
+            p = t_test(d)
+        elif plan.test == "wilcoxon":
+            p = wilcoxon((contest.scores[:, a] - contest.scores[:, b])[contest.counted])
+        elif plan.test == "bootstrap" and values is not None:
+            p = bootstrap_test(d, values)
+        sides.append(_Side(d.value, d.se, low, high, p))
+    return sides
+
+
+def _family(measures: int, systems: int, pairs: int, plan: Plan) -> str:
+    """What the correction spans, in words."""
+    if plan.correction == "tukey":
+        return f"all {systems * (systems - 1) // 2} pairs, this measure"
+    size = pairs * measures if plan.family == "all" else pairs
+    scope = "all measures" if plan.family == "all" and measures > 1 else "this measure"
+    return f"{size} comparison{'s' * (size > 1)}, {scope}"
 
 
 def _corrected(
@@ -201,13 +228,14 @@ def _corrected(
     pairs: list[tuple[int, int]],
     plan: Plan,
 ) -> Floats:
-    """The whole family at once."""
+    """The whole family at once; no correction makes a p smaller."""
     if plan.correction == "none":
         return p
     if plan.correction == "maxt":
         return p_maxt
     if plan.correction == "tukey":
-        return np.array([tukey_hsd(c.scores[c.counted], pairs) for c in contests])
+        hsd = np.array([tukey_hsd(c.scores[c.counted], pairs) for c in contests])
+        return np.where(hsd > p, hsd, p)
     step = holm if plan.correction == "holm" else benjamini_hochberg
     if plan.family == "all":
         return step(p.ravel()).reshape(p.shape)

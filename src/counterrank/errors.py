@@ -22,6 +22,12 @@ class UsageError(CounterrankError):
     """An option, a measure's label or a combination of them makes no sense."""
 
 
+def brief(value: object) -> str:
+    """A value for a message: readable, and not too long."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:40]}...{text[-15:]}"
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """``Did you mean ...?`` for a misspelt word, or nothing."""
     by_lower = {name.lower(): name for name in known}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
@@ -68,6 +69,11 @@ class Estimate:
             return float("nan")
         return float(np.sqrt(clusters / (clusters - 1) * np.sum(self.grouped**2)) / self.n)
 
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Normal interval; `counterrank.inference.intervals` has the other kinds."""
+        half = NormalDist().inv_cdf(0.5 + level / 2) * self.se
+        return self.value - half, self.value + half
+
     def clustered(self, by: npt.ArrayLike) -> Estimate:
         """The same estimate, with units of one group counted as dependent."""
         _, code = np.unique(np.asarray(by), return_inverse=True)
@@ -103,13 +109,18 @@ class Estimate:
             self.units,
             np.hstack([self.columns, other.columns]),
             lambda means: join(self.finish(means[..., :cut]), other.finish(means[..., cut:])),
-            self.cluster,
+            _common(self.cluster, other.cluster),
         )
 
     def _ordered_as(self, other: Estimate) -> Estimate:
         """This estimate with its units in the other's order; refused if they are not the same."""
         if self.units is other.units or self.units.equals(other.units):
             return self
+        if self.units.dtype != other.units.dtype:
+            raise UsageError(
+                "Two estimates can be compared only over the same units.",
+                found=f"Their ids are {other.units.dtype} and {self.units.dtype}.",
+            )
         place = self.units.alias("id").to_frame().with_row_index("place")
         found = (
             other.units.alias("id")
@@ -117,10 +128,10 @@ class Estimate:
             .join(place, on="id", how="left", maintain_order="left")["place"]
         )
         if self.n != other.n or found.null_count():
+            alone = self.n - other.n + 2 * found.null_count()
             raise UsageError(
                 "Two estimates can be compared only over the same units.",
-                found=f"One has {other.n:,}, the other {self.n:,};"
-                f" {found.null_count():,} are not in both.",
+                found=f"One has {other.n:,}, the other {self.n:,}; {alone:,} are not in both.",
                 todo="Evaluate both systems in one call, or keep the units they share.",
             )
         by = found.to_numpy()
@@ -128,3 +139,12 @@ class Estimate:
         return Estimate(
             self.value, self.influence[by], other.units, self.columns[by], self.finish, cluster
         )
+
+
+def _common(
+    a: npt.NDArray[np.int64] | None, b: npt.NDArray[np.int64] | None
+) -> npt.NDArray[np.int64] | None:
+    """The clusters of two estimates, which must not contradict each other."""
+    if a is not None and b is not None and not np.array_equal(a, b):
+        raise UsageError("Two estimates with different clusters cannot be compared.")
+    return b if a is None else a

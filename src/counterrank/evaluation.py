@@ -12,7 +12,6 @@ import numpy as np
 import polars as pl
 
 from counterrank import trust
-from counterrank.aggregate import Aggregate, RatioOfMeans
 from counterrank.arrays import Bools, Floats
 from counterrank.compare import Comparison, Contest, Plan, compare
 from counterrank.coverage import Coverage
@@ -22,8 +21,9 @@ from counterrank.hits import Hits, Pool
 from counterrank.inference import intervals
 from counterrank.policies import Policies
 from counterrank.progress import Progress
-from counterrank.ranking import DCG, Measure, measure, nDCG
+from counterrank.ranking import DCG, Measure, deepest, measure, nDCG
 from counterrank.schema import Input
+from counterrank.systems import unit_values
 from counterrank.trust import Diagnosis
 from counterrank.version import __version__
 
@@ -85,14 +85,29 @@ class Evaluation:
     @cached_property
     def estimates(self) -> list[Row]:
         """Every system's value of every measure, with its interval."""
-        rows = []
-        for s, system in enumerate(self.systems):
-            for m, kind in enumerate(self.measures):
-                x = self.values[s, m]
-                e = self._estimate(m, x, ~np.isnan(x))
-                low, high = self._interval(e, kind)
-                rows.append(Row(system, str(kind), e.value, e.se, low, high, self.plan.level, e.n))
-        return rows
+        blocks = [self._rows(m) for m in range(len(self.measures))]
+        return [row for rows in zip(*blocks, strict=True) for row in rows]
+
+    def _rows(self, m: int) -> list[Row]:
+        """One measure's rows; a bootstrap draws once for all systems over the same units."""
+        plan, kind = self.plan, self.measures[m]
+        own = [self._estimate(m, x, ~np.isnan(x)) for x in self.values[:, m]]
+        alike = [own] if len({e.n for e in own}) == 1 else [[e] for e in own]
+        ends = [
+            intervals(
+                group,
+                level=plan.level,
+                method=plan.interval,
+                seed=plan.seed,
+                draws=plan.resamples,
+                span=1.0 if kind.plain_mean else None,
+            )
+            for group in alike
+        ]
+        return [
+            Row(system, str(kind), e.value, e.se, float(low), float(high), plan.level, e.n)
+            for system, e, (low, high) in zip(self.systems, own, np.vstack(ends), strict=True)
+        ]
 
     @cached_property
     def comparisons(self) -> list[Comparison]:
@@ -104,13 +119,15 @@ class Evaluation:
         """What the numbers rest on."""
         measures = list(self.measures)
         found: list[Diagnosis | None] = [
-            trust.sample_size(self.pool),
+            trust.sample_size(min(row.units for row in self.estimates)),
+            trust.relevance(self.pool, measures),
             trust.no_relevant(self.pool, measures, self.policies.no_relevant),
         ]
         for s, (system, hits, seen) in enumerate(
             zip(self.systems, self.hits, self.coverage, strict=True)
         ):
-            widths = [r.high - r.low for r in self.estimates if r.system == system]
+            rows = self.estimates[s * len(measures) : (s + 1) * len(measures)]
+            widths = [r.high - r.low for r in rows]
             found += [
                 trust.coverage(system, seen, self.policies.missing),
                 trust.unjudged_users(system, seen),
@@ -119,7 +136,7 @@ class Evaluation:
                 trust.judged_share(system, hits, self.pool, self.largest_cut),
                 trust.ties(system, hits, self.pool, measures, self.values[s], widths),
             ]
-        found += [self._agreement(k) for k in self._cuts()]
+        found += self._agreements()
         return [d for d in found if d is not None]
 
     @property
@@ -130,8 +147,7 @@ class Evaluation:
     @property
     def largest_cut(self) -> int | None:
         """The deepest rank any measure looks at; None: the whole list."""
-        cuts = [m.k for m in self.measures]
-        return None if None in cuts else max(k for k in cuts if k is not None)
+        return deepest(self.measures)
 
     @property
     def protocol(self) -> dict[str, Any]:
@@ -191,28 +207,9 @@ class Evaluation:
         )
         return frame.filter(pl.col("value").is_not_nan()) if np.isnan(self.values).any() else frame
 
-    def _aggregate(self, place: int, kept: Bools) -> Aggregate:
-        found = self.measures[place].aggregate(self.pool)
-        if isinstance(found, RatioOfMeans):
-            return RatioOfMeans(found.weight[kept])
-        return found
-
     def _estimate(self, place: int, x: Floats, kept: Bools) -> Estimate:
         units = self.pool.units if kept.all() else self.pool.units.filter(pl.Series(kept))
-        return Estimate.of(x[kept], units, self._aggregate(place, kept))
-
-    def _interval(self, e: Estimate, kind: Measure) -> tuple[float, float]:
-        plan = self.plan
-        span = 1.0 if kind.bounded and kind.mean == "arithmetic" else None
-        ends = intervals(
-            [e],
-            level=plan.level,
-            method=plan.interval,
-            seed=plan.seed,
-            draws=plan.resamples,
-            span=span,
-        )
-        return float(ends[0, 0]), float(ends[0, 1])
+        return Estimate.of(x[kept], units, self.measures[place].aggregate(self.pool).kept(kept))
 
     def _contests(self) -> list[Contest]:
         found = []
@@ -221,26 +218,34 @@ class Evaluation:
             kept: Bools = np.all(~np.isnan(x), axis=0)
             if not kept.any():
                 raise UsageError(f"The systems share no user for {kind}.")
-            aggregate = self._aggregate(m, kept)
+            aggregate = kind.aggregate(self.pool).kept(kept)
             scores = np.zeros((x.shape[1], len(self.systems)))
             scores[kept] = np.stack([aggregate.scores(row[kept]) for row in x], axis=1)
             estimates = [self._estimate(m, row, kept) for row in x]
-            found.append(Contest(str(kind), estimates, scores, kept))
+            span = 1.0 if kind.plain_mean else None
+            found.append(Contest(str(kind), estimates, scores, kept, span))
         return found
 
-    def _cuts(self) -> list[int | None]:
-        """Cut-offs at which DCG and nDCG are compared: those of nDCG asked for, or the largest."""
-        asked = [m.k for m in self.measures if isinstance(m, DCG)]
-        return list(dict.fromkeys(asked)) or [self.largest_cut]
-
-    def _agreement(self, k: int | None) -> Diagnosis | None:
+    def _agreements(self) -> list[Diagnosis]:
+        """DCG against nDCG in each form asked for, over the users that all systems have."""
         if len(self.systems) < 2:
-            return None
-        total, share = (
-            np.stack([kind.per_unit(h, self.pool) for h in self.hits], axis=1)
-            for kind in (DCG(k=k), nDCG(k=k))
-        )
-        return trust.agreement(list(self.systems), total, share, k)
+            return []
+        asked = [m for m in self.measures if isinstance(m, DCG)] or [DCG(k=self.largest_cut)]
+        forms = dict.fromkeys((m.k, m.gain, m.rel, m.discount) for m in asked)
+        found = []
+        for k, gain, rel, discount in forms:
+            pair = (
+                DCG(k=k, gain=gain, rel=rel, discount=discount),
+                nDCG(k=k, gain=gain, rel=rel, discount=discount),
+            )
+            total, share = (
+                np.stack([unit_values(m, h, self.pool, self.policies) for h in self.hits], axis=1)
+                for m in pair
+            )
+            kept = ~np.isnan(total + share).any(axis=1)
+            labels = (str(pair[0]), str(pair[1]))
+            found.append(trust.agreement(list(self.systems), total[kept], share[kept], labels))
+        return found
 
 
 def _plain(value: Any) -> Any:

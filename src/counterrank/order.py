@@ -57,9 +57,11 @@ def by_score(
     if np.all((score[1:] <= score[:-1]) | starts):
         by = np.arange(len(score))
     else:
-        by = np.lexsort((-score, np.repeat(np.arange(len(length)), length)))
-    falling = score[by]
-    new = np.concatenate([[True], (falling[1:] != falling[:-1]) | starts])
+        exact = score.dtype.kind == "i"  # ~x falls as x rises, without overflow
+        falling = np.invert(score.astype(np.int64)) if exact else np.negative(score)
+        by = np.lexsort((falling, np.repeat(np.arange(len(length)), length)))
+    ordered = score[by]
+    new = np.concatenate([[True], (ordered[1:] != ordered[:-1]) | starts])
     group, begin, size = _groups(new)
     if ties in ("id", "id32"):
         by = _id_descending(by, group, size[group] > 1, text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import polars as pl
 
 from counterrank.arrays import AnyInts, Ints, codes, sort_order
 from counterrank.blocks import Blocks, item_numbers, workers
@@ -28,7 +29,7 @@ def pooled(table: Table) -> Pool:
         rows, first = blocks.rows(*cut), int(blocks.start[cut[0]])
         here = slice(first, first + rows.height)
         own = unit[here] - cut[0]
-        given = rows["rating"].to_numpy().astype(float)
+        given = _as_written(rows["rating"]).to_numpy().astype(float)
         grades = np.unique(given)
         by = sort_order(own, len(grades) - 1 - np.searchsorted(grades, given))
         rating[here], order[here] = given[by], by + first
@@ -50,6 +51,13 @@ def pooled(table: Table) -> Pool:
         rating=rating,
         top=float(rating.max()),
     )
+
+
+def _as_written(rating: pl.Series) -> pl.Series:
+    """Single-precision 0.7 is 0.7, as it would be in a text file, not 0.699999988."""
+    if rating.dtype != pl.Float32 or (rating == rating.round()).all():
+        return rating
+    return rating.cast(pl.String).cast(pl.Float64)
 
 
 def _repeats(unit: Ints, item: AnyInts) -> Ints:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from counterrank.checks import finite, identifiers, no_missing, numbers, some_rows, whole_ranks
+from counterrank.checks import finite, identifiers, numbers, some_rows, whole_ranks
 from counterrank.errors import InputError, UsageError, nearest
 from counterrank.tables import Source, opened
 
@@ -72,8 +72,8 @@ def run(table: object, *, name: str = "", columns: Mapping[str, str] | None = No
             found="Judged measures look at one list per user, not at samples of a ranker.",
             todo="Keep one draw, or make each draw a system of its own.",
         )
-    order = "rank" if "rank" in frame.columns else "score"
-    frame = frame.drop("score") if order == "rank" and "score" in frame.columns else frame
+    order = _order(frame.columns, columns or {})
+    frame = frame.drop({"rank", "score"} - {order}, strict=False)
     frame = identifiers(frame, ("user", "item"), source.name)
     if order == "rank":
         frame = whole_ranks(frame, source.name)
@@ -81,9 +81,15 @@ def run(table: object, *, name: str = "", columns: Mapping[str, str] | None = No
         frame = numbers(frame, "score", source.name)
         finite(frame, "score", source.name)
     if "system" in frame.columns:
-        no_missing(frame, "system", source.name)
+        frame = identifiers(frame, ("system",), source.name)
         frame = frame.with_columns(pl.col("system").cast(pl.String))
     return Table(source, frame, order, name)
+
+
+def _order(there: list[str], given: Mapping[str, str]) -> str:
+    """What ranks a list: the one named in ``columns``, else rank, else score."""
+    named = [role for role in ("rank", "score") if role in given and role in there]
+    return named[0] if len(named) == 1 else "rank" if "rank" in there else "score"
 
 
 @dataclass(frozen=True)
@@ -115,7 +121,11 @@ class _Roles:
             self._demand(role, there)
         if "score" in self.optional and self.column("score", there) not in there:
             self._demand("rank", there)
-        return list(self._found(there).values())
+        found = self._found(there)
+        for role, column in found.items():
+            if list(found.values()).count(column) > 1:
+                raise UsageError(f'Column "{column}" plays two roles, one of them "{role}".')
+        return list(found.values())
 
     def renamed(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The same columns under the names of their roles."""
@@ -131,15 +141,29 @@ class _Roles:
         if column in there:
             return
         wanted = '"rank" or "score"' if role == "rank" else f'"{column}"'
+        swapped = {"rating": {"rank", "score"}, "rank": {"rating"}}.get(role, set()) & set(there)
+        if swapped:
+            looks = "a run" if role == "rating" else "judgments"
+            raise InputError(
+                f'"{self.table}" has no column {wanted}.',
+                found=f'It has "{min(swapped)}", so it looks like {looks}.',
+                todo="Judgments come first, then runs: counterrank evaluate JUDGMENTS RUN...",
+            )
         hint = nearest(column, there) or (nearest("score", there) if role == "rank" else "")
         name = hint.split('"')[1] if hint else "NAME"
         role = "score" if hint and role == "rank" and not nearest("rank", there) else role
         raise InputError(
             f'"{self.table}" has no column {wanted}.',
-            found=f"Its columns are: {', '.join(there)}. {hint}".strip(),
+            found=f"Its columns are: {_shown(there)}. {hint}".strip(),
             todo=f"If a column plays this role under another name, say so: --columns {role}={name}"
             f' (columns={{"{role}": "{name}"}}).',
         )
+
+
+def _shown(names: list[str]) -> str:
+    """Column names for a message: readable, and not too many."""
+    short = [n if n.isprintable() and len(n) <= 40 else f"{ascii(n[:37])[1:-1]}..." for n in names]
+    return ", ".join(short[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
 
 
 ROLES = ("user", "item", "rating", "rank", "score", "system", "draw", "timestamp")

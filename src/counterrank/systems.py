@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -20,8 +21,9 @@ from counterrank.hits import Hits, Pool
 from counterrank.policies import Policies
 from counterrank.pool import pooled
 from counterrank.progress import Progress
-from counterrank.ranking import Measure
+from counterrank.ranking import Measure, deepest
 from counterrank.schema import Input, Table
+from counterrank.tables.files import ENDINGS
 
 Runs = Mapping[str, object] | Sequence[object] | object
 
@@ -62,7 +64,8 @@ def gathered(
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise UsageError(
-            f'Two runs are named "{twice[0]}".', todo="Name them apart: new=path/to/run.parquet."
+            f'Two runs are named "{twice[0]}".',
+            todo='Name them apart: new=path (in Python {"new": table}).',
         )
     return pool, [judged, *(read for read, _ in done)], systems
 
@@ -92,7 +95,7 @@ def _split(run: Table, name: str) -> Iterator[Table]:
     if "system" not in run.frame.columns:
         yield replace(run, system=name or _stem(run.source.name))
         return
-    for part in run.frame.partition_by("system", maintain_order=True):
+    for part in run.frame.with_row_index("row").partition_by("system", maintain_order=True):
         own = str(part["system"][0])
         yield replace(run, frame=part, system=f"{name}/{own}" if name else own)
 
@@ -100,15 +103,14 @@ def _split(run: Table, name: str) -> Iterator[Table]:
 def _one_system(
     run: Table, pool: Pool, measures: list[Measure], policies: Policies, threads: int
 ) -> System:
-    cuts = [m.k for m in measures]
-    limit = None if None in cuts else max(k for k in cuts if k is not None)
+    limit = deepest(measures)
     hits, seen = aligned(
         run, pool, ties=policies.ties, duplicates=policies.duplicates, limit=limit, threads=threads
     )
     _refuse_coverage(run, pool, hits, seen, policies)
     for m in measures:
         m.refuse(pool)
-    values = np.stack([_values(m, hits, pool, policies) for m in measures])
+    values = np.stack([unit_values(m, hits, pool, policies) for m in measures])
     return System(run.system, run.order, values, seen, hits)
 
 
@@ -135,7 +137,7 @@ def _refuse_coverage(
         )
 
 
-def _values(m: Measure, hits: Hits, pool: Pool, policies: Policies) -> Floats:
+def unit_values(m: Measure, hits: Hits, pool: Pool, policies: Policies) -> Floats:
     """Per-unit values, NaN where a policy leaves the unit out."""
     x = m.per_unit(hits, pool)
     out: Bools = np.zeros(pool.n, bool)
@@ -154,14 +156,18 @@ def names_and_tables(tables: Runs) -> Iterator[tuple[str, object]]:
         given = tables if isinstance(tables, (list, tuple)) else [tables]
     if not given:
         raise UsageError("No table was given.", todo="Give at least one: name=path.")
-    for entry in given:
-        name, table = entry if isinstance(entry, tuple) else ("", entry)
+    for place, entry in enumerate(given, 1):
+        name, table = entry if isinstance(entry, tuple) and len(entry) == 2 else ("", entry)
+        if not name and not isinstance(table, (str, os.PathLike)) and len(given) > 1:
+            name = f"run{place}"
         yield str(name), table
 
 
 def _stem(path: str) -> str:
     """A run's name from its path."""
-    return Path(path).name.split(".")[0] or path
+    name = Path(path).name
+    ending = next((e for e in ENDINGS if name.lower().endswith(e)), Path(name).suffix)
+    return name[: len(name) - len(ending)] or path
 
 
 def _some(ids: pl.Series) -> str:

@@ -17,6 +17,9 @@ TOKEN = re.compile(
 )
 
 
+LONGEST = 1000
+
+
 class Value:
     """A frozen dataclass whose ``str`` is its label and whose fields are its options."""
 
@@ -54,6 +57,8 @@ class Call:
 
 def parse(label: str) -> Call:
     """Read a label, or say where it stops making sense."""
+    if len(label) > LONGEST:
+        raise UsageError(f'"{label[:40]}..." is no label: it has {len(label):,} characters.')
     tokens = _tokens(label)
     call, rest = _call(tokens, label)
     if rest:

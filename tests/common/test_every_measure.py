@@ -272,7 +272,8 @@ def test_every_option_changes_some_value(name):
     for field in fields(MEASURES[name]):
         base = ""
         if field.name == "floor":
-            base = "mean=geometric,rel=4," if "rel" in known else "mean=geometric,"
+            base = "mean=geometric,gain=binary," if "gain" in known else "mean=geometric,"
+            base += "rel=4," if "rel" in known else ""
         if field.name == "rel" and "gain" in known:
             base = "gain=binary,"
         if name == "pnDCG" and field.name in ("mean", "floor"):

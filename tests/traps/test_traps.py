@@ -275,7 +275,7 @@ OTHER = {
 
 def outcome(**changed):
     """Estimates, comparisons and diagnoses of one evaluation, or the reason it was refused."""
-    options = {"measures": ["nDCG@2", "RR@2"], "duplicates": "first", "draws": 10, "resamples": 50,
+    options = {"measures": ["nDCG@2", "RR@2"], "duplicates": "first", "draws": 5, "resamples": 50,
                **changed}  # fmt: skip
     truth = judgments(TRUTH).with_columns(stars=pl.lit(1) + pl.col("rating") % 2)
     try:

@@ -44,9 +44,9 @@ def test_table_fits_80_columns_and_says_what_it_rests_on(folder):
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert max(map(len, lines)) <= 80
-    assert "minus old" in lines[0]
+    assert "difference from old" in lines[0]
     assert "What this rests on" in done.stdout
-    assert "corrected by maxt over 6 comparisons, all measures" in " ".join(done.stdout.split())
+    assert "corrected by max-T over 6 comparisons, all measures" in " ".join(done.stdout.split())
     assert "\x1b" not in done.stdout
 
 
@@ -174,7 +174,7 @@ def test_measures_lists_and_defines():
     from counterrank.ranking import MEASURES
 
     for name in MEASURES:
-        assert f"\n{name} " in "\n" + listed
+        assert f"\n  {name} " in "\n" + listed
         text = call("measures", name).stdout if name in ("AP", "pnDCG", "ARP") else defined
         for word in ("formula", "gain", "discount", "ideal", "ties", "empty", "agrees"):
             assert f"  {word}" in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -11,6 +12,9 @@ def main() -> None:
     from counterrank.cli.app import app
     from counterrank.errors import CounterrankError
 
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # ids may not fit the terminal's code
     try:
         app()
     except CounterrankError as error:

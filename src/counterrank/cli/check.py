@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import Annotated
 
 import typer
 
 from counterrank.cli import options
+from counterrank.cli.grounds import grounds
 from counterrank.cli.options import Columns, Duplicates, Format, Measures, Strict
+from counterrank.cli.wording import wrapped
 
 Tables = Annotated[
-    list[str], typer.Argument(metavar="TABLE...", help="Judgments and runs, in any order.")
+    list[str], typer.Argument(metavar="TABLE", help="Judgments and runs, in any order.")
 ]
 
 
@@ -25,12 +28,12 @@ def check(
 ) -> None:
     """Say what is wrong with these tables, and what an evaluation of them would rest on."""
     from counterrank import verbs
-    from counterrank.cli import output
+    from counterrank.cli.output import say
 
     options.formatted(format)
     result = verbs.check(
         options.named_runs(tables),
-        measures=measure or None,
+        measures=options.labels(measure) or None,
         duplicates=duplicates,
         columns=options.column_names(columns),
     )
@@ -39,13 +42,9 @@ def check(
     elif format == "csv":
         typer.echo(result.to_frame().write_csv(), nl=False)
     else:
-        from rich.console import Console
-
-        console = Console(highlight=False)
-        for line in result.lines():
-            console.print(output.printable(line).replace(r"\[", "["), markup=False)
-        if result.diagnoses:
-            output.diagnoses(console, result.diagnoses)
+        wide = shutil.get_terminal_size().columns
+        lines = [part for line in result.lines() for part in wrapped(line, wide, " " * 9)]
+        say([*lines, "", *grounds(result.diagnoses, wide)] if result.diagnoses else lines)
     if result.refused:
         raise typer.Exit(2)
     if strict and result.verdict == "fail":

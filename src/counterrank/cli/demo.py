@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -19,9 +22,8 @@ def demo(out: Out = "counterrank-demo", seed: Seed = 0, quiet: Quiet = False) ->
     from counterrank.cli import output, writing
     from counterrank.simulate import judged_world
 
-    folder = Path(out)
+    folder = writing.made(out)
     world = judged_world(seed=seed)
-    folder.mkdir(parents=True, exist_ok=True)
     judgments = folder / "judgments.parquet"
     writing.whole(judgments, world.judgments.write_parquet)
     paths = {}
@@ -37,6 +39,7 @@ def demo(out: Out = "counterrank-demo", seed: Seed = 0, quiet: Quiet = False) ->
     )
     output.show(result, "table")
     writing.folder(result, out)
-    shown = " ".join(f"{name}={path}" for name, path in paths.items())
+    runs = " ".join(f"{name}={path}" for name, path in paths.items())
+    command = "counterrank" if shutil.which("counterrank") else os.path.relpath(sys.argv[0])
     typer.echo(f"\nTables, result.json and units.parquet (per-user values) are in {folder}/.")
-    typer.echo(f"The same by hand:\n  counterrank evaluate {judgments} {shown} --baseline popular")
+    typer.echo(f"The same by hand:\n  {command} evaluate {judgments} {runs} --baseline popular")

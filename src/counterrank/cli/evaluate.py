@@ -77,11 +77,12 @@ def evaluate(
 
     options.formatted(format)
     one_of("--engine", engine, ("local",))
-    writing.check_ending(by_unit)
+    named = options.named_runs(runs)
+    writing.refuse_early(by_unit, out, [judgments, *(path for _, path in named)])
     result = verbs.evaluate(
         judgments,
-        options.named_runs(runs),
-        measures=measure or DEFAULTS,
+        named,
+        measures=options.labels(measure) or DEFAULTS,
         baseline=baseline,
         level=level,
         interval=interval,
@@ -100,7 +101,8 @@ def evaluate(
         progress=progress.quiet if quiet else progress.bar,
     )
     output.show(result, format)
-    writing.by_unit(result, by_unit)
-    writing.folder(result, out)
+    written = writing.by_unit(result, by_unit) + writing.folder(result, out)
+    if written and not quiet:
+        typer.echo(f"Wrote {', '.join(written)}.", err=True)
     if strict and result.verdict == "fail":
         raise typer.Exit(3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from dataclasses import asdict, fields
 from typing import Annotated, Any
 
@@ -41,8 +42,11 @@ def measures(name: Name = None, format: Format = "table") -> None:
 
 
 def _list(found: list[Any]) -> None:
+    from counterrank.ranking import ALIASES
+
     for m in found:
-        typer.echo(f"{m.name:<8} {m.about.says}")
+        _wrapped(m.name, m.about.says)
+    _wrapped("", "Other names: " + ", ".join(f"{a} = {b}" for a, b in ALIASES.items()) + ".")
     typer.echo("\nWrite NAME(option=value)@k, as in AP(rel=4)@100. All but pnDCG also take")
     typer.echo("mean=geometric. `counterrank measures NAME` prints the exact definition.")
 
@@ -74,8 +78,6 @@ def _define(m: Any) -> None:
 
 
 def _wrapped(head: str, text: str) -> None:
-    import textwrap
-
     for place, line in enumerate(textwrap.wrap(text, 68)):
         typer.echo(f"  {head if place == 0 else '':<9}{line}")
 

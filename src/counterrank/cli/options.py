@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Annotated
 
 import typer
@@ -23,7 +24,13 @@ Duplicates = Annotated[str, typer.Option(help="An item twice in a list: error, f
 Ties = Annotated[str, typer.Option(help="Order of equal scores: id, id32, file, expected.")]
 Measures = Annotated[
     list[str] | None,
-    typer.Option("--measure", "-m", help="A measure, like nDCG@10; repeat for more."),
+    typer.Option(
+        "--measure",
+        "-m",
+        metavar="LABEL",
+        help="A measure, like nDCG@10; repeat for more."
+        " [default: DCG@10, nDCG@10, P@10, Recall@10, AP@10, RR@10]",
+    ),
 ]
 
 FORMATS = ("table", "json", "csv")
@@ -32,6 +39,11 @@ FORMATS = ("table", "json", "csv")
 def formatted(word: str) -> str:
     """The output format, or a message that lists them."""
     return one_of("--format", word, FORMATS)
+
+
+def labels(given: list[str] | None) -> list[str]:
+    """Labels, also several in one word: commas within parentheses belong to a label."""
+    return [part for text in given or [] for part in re.split(r",(?![^(]*\))", text) if part]
 
 
 def column_names(given: list[str] | None) -> dict[str, str]:

@@ -14,39 +14,65 @@ if TYPE_CHECKING:
     from counterrank.evaluation import Evaluation
 
 ENDINGS = (".parquet", ".csv")
+NAMES = ("result.json", "units.parquet")
 
 
-def check_ending(path: str | None) -> None:
-    """Refuse an unknown ending before the work, not after it."""
-    if path is not None and not path.lower().endswith(ENDINGS):
+def refuse_early(file: str | None, folder: str | None, inputs: list[str]) -> None:
+    """Refuse what cannot be written before the work, not after it."""
+    targets = [file] if file else []
+    targets += [os.path.join(folder, name) for name in NAMES] if folder else []
+    for target in targets:
+        if any(os.path.realpath(target) == os.path.realpath(path) for path in inputs):
+            raise UsageError(
+                f'"{target}" is one of the inputs.', todo="Write the results somewhere else."
+            )
+    if file is not None and not file.lower().endswith(ENDINGS):
         raise UsageError(
-            f'--by-unit cannot write "{path}".', todo="Let it end in .parquet or .csv."
+            f'--by-unit cannot write "{file}".', todo="Let it end in .parquet or .csv."
         )
+    if file is not None and (Path(file).is_dir() or not _writable(Path(file).parent)):
+        raise UsageError(f'"{file}" cannot be written.', todo="Check that its folder exists.")
+    if folder is not None:
+        above = next(p for p in (Path(folder), *Path(folder).absolute().parents) if p.exists())
+        if not _writable(above):
+            raise UsageError(
+                f'"{folder}" cannot be written.', found=f'"{above}" is not a folder to write to.'
+            )
 
 
-def by_unit(result: Evaluation, path: str | None) -> None:
-    """Per-unit values, Parquet or CSV by the ending."""
+def _writable(folder: Path) -> bool:
+    return folder.is_dir() and os.access(folder, os.W_OK)
+
+
+def by_unit(result: Evaluation, path: str | None) -> list[str]:
+    """Per-unit values, Parquet or CSV by the ending; says what was written."""
     if path is None:
-        return
+        return []
     frame = result.by_unit()
-    csv = path.lower().endswith(".csv")
-    whole(
-        Path(path), lambda temporary: (frame.write_csv if csv else frame.write_parquet)(temporary)
-    )
+    write = frame.write_csv if path.lower().endswith(".csv") else frame.write_parquet
+    whole(Path(path), write)
+    return [path]
 
 
-def folder(result: Evaluation, path: str | None) -> None:
-    """``result.json`` and ``units.parquet``."""
-    if path is None:
-        return
+def made(path: str) -> Path:
+    """The folder, made if need be."""
     where = Path(path)
     try:
         where.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise _unwritable(where, error) from error
+    return where
+
+
+def folder(result: Evaluation, path: str | None) -> list[str]:
+    """``result.json`` and ``units.parquet``; says what was written."""
+    if path is None:
+        return []
+    where = made(path)
     text = result.to_json()
     whole(where / "result.json", lambda temporary: temporary.write_text(text, encoding="utf-8"))
-    whole(where / "units.parquet", lambda temporary: result.by_unit().write_parquet(temporary))
+    whole(where / "units.parquet", result.by_unit().write_parquet)
+    return [str(where / name) for name in NAMES]
 
 
 def whole(path: Path, write: Callable[[Path], object]) -> None:

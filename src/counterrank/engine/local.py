@@ -29,7 +29,8 @@ def aligned(
 ) -> tuple[Hits, Coverage]:
     """The hits of one run, and who was covered. ``rows`` is the size of a bucket."""
     lists = _Lists.of(run, pool)
-    cuts = list(lists.blocks.cuts(rows))
+    judged = np.where(lists.unit >= 0, pool.size[lists.unit], 0)
+    cuts = list(lists.blocks.cuts(rows, judged))
     with ThreadPoolExecutor(threads or workers()) as team:
         parts = list(team.map(lambda cut: align(lists.bucket(*cut), ties=ties, limit=limit), cuts))
     begins = [begin for begin, _ in cuts]
@@ -104,7 +105,7 @@ def _refuse_faults(lists: _Lists, begins: list[int], parts: list[Aligned], dupli
         raise InputError(
             f'"{lists.table.name}" lists an item more than once for the same user.',
             found=f"Found {len(again):,} such rows"
-            f" (first: {lists.blocks.caller_row(int(again.min()))}).",
+            f" (first: {lists.blocks.caller_row(int(again.min()))}).{_files(lists.table)}",
             todo="Mend the list, or keep the better rank: --duplicates first"
             ' (duplicates="first"); the count is then reported.',
         )
@@ -115,6 +116,11 @@ def _refuse_faults(lists: _Lists, begins: list[int], parts: list[Aligned], dupli
             f" (first: {lists.blocks.caller_row(int(ranks.min()))}).",
             todo="Give each item of a user's list a rank of its own, or give scores instead.",
         )
+
+
+def _files(run: Table) -> str:
+    count = len(run.source.files)
+    return f" {count} files were read as one run; give each by itself if not." * (count > 1)
 
 
 def _merged(

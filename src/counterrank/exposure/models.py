@@ -27,8 +27,11 @@ class Exposure(Value, ABC):
 
     def between(self, first: Ints, last: Ints) -> Floats:
         """Mean weight over the ranks ``first`` to ``last``, both included."""
-        upto = np.cumsum(np.append(0.0, self.at(np.arange(1, last.max(initial=0) + 1))))
-        mean: Floats = (upto[last] - upto[first - 1]) / (last - first + 1)
+        mean = self.at(first)
+        tied = last > first
+        low, high = first[tied], last[tied]
+        upto = np.cumsum(np.append(0.0, self.at(np.arange(1, high.max(initial=0) + 1))))
+        mean[tied] = (upto[high] - upto[low - 1]) / (high - low + 1)
         return mean
 
 
@@ -109,6 +112,7 @@ class Table(Exposure):
     name: ClassVar[str] = "table"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", tuple(self.weights))
         if not self.weights or not all(0 <= w < np.inf for w in self.weights):
             raise UsageError(
                 "table(...) needs weights of 0 or more, for ranks 1, 2, 3, ...",

@@ -1,7 +1,7 @@
 """Is the difference real? Intervals, paired tests, corrections, rank correlation."""
 
 from counterrank.inference.correlation import inversion_rate, kendall
-from counterrank.inference.intervals import INTERVALS, RESAMPLES, intervals
+from counterrank.inference.intervals import INTERVALS, RESAMPLES, interval, intervals
 from counterrank.inference.multiplicity import CORRECTIONS, benjamini_hochberg, holm, tukey_hsd
 from counterrank.inference.permutation import DRAWS, Permuted, permutation_test
 from counterrank.inference.power import detectable
@@ -10,6 +10,6 @@ from counterrank.inference.tests import TESTS, bootstrap_test, t_test, wilcoxon
 
 __all__ = [
     "CORRECTIONS", "DRAWS", "INTERVALS", "RESAMPLES", "TESTS", "Permuted", "benjamini_hochberg",
-    "bootstrap_test", "detectable", "holm", "intervals", "inversion_rate", "kendall",
+    "bootstrap_test", "detectable", "holm", "interval", "intervals", "inversion_rate", "kendall",
     "permutation_test", "resampled", "t_test", "tukey_hsd", "wilcoxon",
 ]  # fmt: skip

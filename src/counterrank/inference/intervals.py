@@ -30,27 +30,38 @@ def intervals(
     ``span`` is the width of the range a unit's value can take, which ``bernstein`` needs.
     """
     one_of("interval", method, INTERVALS)
-    if not estimates:
-        return np.empty((0, 2))
-    if method in ("bootstrap", "bca"):
-        values = resampled(estimates, draws=draws, seed=seed)
-        adjust = method == "bca"
-        return np.array(
-            [_percentiles(e, v, level, adjust) for e, v in zip(estimates, values.T, strict=True)]
-        )
-    half = np.array([_half_width(e, level, method, span) for e in estimates])
-    value = np.array([e.value for e in estimates])
-    return np.stack([value - half, value + half], axis=1)
+    again: Sequence[Floats | None] = [None] * len(estimates)
+    if method in ("bootstrap", "bca") and estimates:
+        again = list(resampled(estimates, draws=draws, seed=seed).T)
+    ends = [
+        interval(e, level=level, method=method, resamples=values, span=span)
+        for e, values in zip(estimates, again, strict=True)
+    ]
+    return np.array(ends).reshape(-1, 2)
 
 
-def _half_width(estimate: Estimate, level: float, method: str, span: float | None) -> float:
+def interval(
+    estimate: Estimate,
+    *,
+    level: float,
+    method: str,
+    resamples: Floats | None = None,
+    span: float | None = None,
+) -> tuple[float, float]:
+    """Low and high end for one estimate; the bootstraps need its resampled values."""
     if method == "normal":
-        return normal_quantile(0.5 + level / 2) * estimate.se
-    if method == "t":
-        from scipy.special import stdtrit
+        return estimate.interval(level)
+    if resamples is not None and method in ("bootstrap", "bca"):
+        return _percentiles(estimate, resamples, level, adjust=method == "bca")
+    half = _t(estimate, level) if method == "t" else _bernstein(estimate, level, span)
+    return estimate.value - half, estimate.value + half
 
-        return float(stdtrit(len(estimate.grouped) - 1, 0.5 + level / 2)) * estimate.se
-    return _bernstein(estimate, level, span)
+
+def _t(estimate: Estimate, level: float) -> float:
+    """Half width by Student's distribution over the clusters."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(len(estimate.grouped) - 1, 0.5 + level / 2)) * estimate.se
 
 
 def _bernstein(estimate: Estimate, level: float, span: float | None) -> float:
@@ -61,7 +72,7 @@ def _bernstein(estimate: Estimate, level: float, span: float | None) -> float:
     :math:`V` is the sample variance of values in a range of width :math:`b`,
     :math:`\delta` one minus the level.
     """
-    if span is None or estimate.columns.shape[1] != 1 or estimate.cluster is not None:
+    if span is None or estimate.cluster is not None:
         raise UsageError(
             "A Bernstein interval needs the plain mean of independent, bounded values.",
             todo="Use it for measures between 0 and 1, or take another interval.",
@@ -74,7 +85,7 @@ def _bernstein(estimate: Estimate, level: float, span: float | None) -> float:
 
 
 def _percentiles(
-    estimate: Estimate, values: Floats, level: float, adjust: bool
+    estimate: Estimate, values: Floats, level: float, *, adjust: bool
 ) -> tuple[float, float]:
     r"""Percentiles of the resampled values.
 

@@ -43,7 +43,7 @@ def tukey_hsd(values: Floats, pairs: list[tuple[int, int]]) -> Floats:
     mse = np.sum(rest**2) / freedom
     difference = np.array([abs(mean[a] - mean[b]) for a, b in pairs])
     if mse == 0:
-        return np.where(difference > 0, 0.0, 1.0)
+        return np.where(difference > 0, 1e-12, 1.0)
     # Beyond some 10,000 degrees of freedom the quantiles no longer change, but SciPy slows down;
     # below 1e-12 its integral is rounding, and no p is 0.
     p = studentized_range.sf(difference / np.sqrt(mse / n), m, min(freedom, 10_000))

@@ -17,8 +17,11 @@ from counterrank.arrays import Floats, Ints
 from counterrank.progress import Progress, quiet
 
 DRAWS = 100_000
-CELLS = 1 << 24  # signs held at a time
+CELLS = 1 << 24  # signs, or statistics, held at a time
 SMALL = 1 << 31  # products up to this many terms are cheap in double precision
+# A flipped sum this close to the observed one (in standard deviations) is a tie, and ties count.
+# It is above the rounding of the product and far below what a draw of signs can tell.
+TIE = {np.float64: 1e-9, np.float32: 2e-5}
 
 
 @dataclass(frozen=True)
@@ -49,21 +52,22 @@ def permutation_test(
     without a value for a measure is 0 in every column. ``family`` is what max-T corrects for:
     ``all`` pairs and measures, or the pairs within each ``measure``.
     """
+    values = _informative(values)
     units = len(values[0])
-    exact = 2**units <= draws if units < 64 else False
+    exact = units < 64 and 2**units <= draws
     total = 2**units if exact else draws
     wide = total * units * sum(x.shape[1] for x in values) <= SMALL
-    columns = [_Columns.of(x, pairs, wide=wide) for x in values]
+    columns = [_Columns.of(x, pairs, np.float64 if wide else np.float32) for x in values]
     matrix = np.hstack([c.matrix for c in columns])
     cuts = np.cumsum([c.matrix.shape[1] for c in columns])[:-1]
     single = np.zeros((len(values), len(pairs)))
     largest = np.zeros((len(values), len(pairs)))
     rng = np.random.default_rng(seed)
-    chunk = max(1, min(total, CELLS // units))
+    chunk = max(1, min(total, CELLS // max(units, len(pairs) * len(values))))
     for start in progress(range(0, total, chunk), "permuting"):
         rows = min(chunk, total - start)
         heads = _all_flips(start, rows, units) if exact else _flips(rng, rows, units)
-        sums = heads.astype(matrix.dtype) @ matrix
+        sums = _signs(heads, matrix.dtype) @ matrix
         z = [c.standardised(s) for c, s in zip(columns, np.split(sums, cuts, axis=1), strict=True)]
         top = [x.max(axis=1) for x in z]
         if family == "all":
@@ -72,28 +76,30 @@ def permutation_test(
             single[row] += np.count_nonzero(x >= c.bar, axis=0)
             most.sort()
             largest[row] += rows - np.searchsorted(most, c.bar)
-    extra = 0 if exact else 1
+    more = 0 if exact else 1  # the observed pattern is one of all, or is added to the drawn ones
     return Permuted(
-        (single + extra) / (total + extra), (largest + extra) / (total + extra), total, exact
+        (single + more) / (total + more), (largest + more) / (total + more), total, exact
     )
+
+
+def _informative(values: Sequence[Floats]) -> list[Floats]:
+    """Without the units on which all systems agree: no flip of theirs changes anything."""
+    differ = np.any([x.max(axis=1) != x.min(axis=1) for x in values], axis=0)
+    return [x[differ] if differ.any() else x[:1] for x in values]
 
 
 @dataclass(frozen=True)
 class _Columns:
-    """One measure's part of the matrix, and how to read a pair's statistic off its product.
-
-    Signs are drawn as heads (1) or tails (0): sum of s x = 2 sum of heads x - sum of x.
-    """
+    """One measure's part of the matrix, and how to read a pair's statistic off its product."""
 
     matrix: Floats
-    total: Floats
     left: Ints
     right: Ints
     norm: Floats
     bar: Floats
 
     @classmethod
-    def of(cls, x: Floats, pairs: Sequence[tuple[int, int]], *, wide: bool) -> _Columns:
+    def of(cls, x: Floats, pairs: Sequence[tuple[int, int]], kind: type[np.floating]) -> _Columns:
         """``bar`` is the observed statistic less the rounding that must not decide ties."""
         a, b = np.array(pairs, np.int64).reshape(-1, 2).T
         centred = x - x.mean(axis=1, keepdims=True)  # same shift for all systems: no pair changes
@@ -102,33 +108,31 @@ class _Columns:
         size = np.sqrt(np.sum(centred**2, axis=0))
         # A pair much closer than its columns are large would drown in their single-precision
         # rounding: its difference becomes a column of its own, against a column of zeros.
-        close = (norm < 0.1 * (size[a] + size[b])) & (not wide)
-        zero = np.zeros((len(x), 1))
-        matrix = np.hstack([centred, difference[:, close], zero])
+        close = (norm < 0.1 * (size[a] + size[b])) & (kind is np.float32)
+        matrix = np.hstack([centred, difference[:, close], np.zeros((len(x), 1))])
         left, right = a.copy(), b.copy()
         left[close] = centred.shape[1] + np.arange(close.sum())
         right[close] = matrix.shape[1] - 1
         norm = np.where(norm > 0, norm, np.inf)
         observed = np.abs(difference.sum(axis=0)) / norm
-        kind = np.float64 if wide else np.float32
-        bar = observed - (1e-12 * (1 + observed) if wide else 1e-5)
-        return cls(
-            matrix.astype(kind),
-            matrix.sum(axis=0).astype(kind),
-            left,
-            right,
-            norm.astype(kind),
-            bar.astype(kind),
-        )
+        bar = observed - TIE[kind] * (1 + observed)
+        return cls(matrix.astype(kind), left, right, norm.astype(kind), bar.astype(kind))
 
     def standardised(self, sums: Floats) -> Floats:
         """|flipped sum| / norm for each draw and pair; the norm is the same under every flip."""
-        flipped = 2 * sums - self.total
-        z = flipped[:, self.left]
-        z -= flipped[:, self.right]
+        z = sums[:, self.left]
+        z -= sums[:, self.right]
         np.abs(z, out=z)
         z /= self.norm
         return z
+
+
+def _signs(heads: np.typing.NDArray[np.uint8], kind: np.dtype[np.floating]) -> Floats:
+    """1 for tails, -1 for heads."""
+    signs: Floats = heads.astype(kind)
+    signs *= -2
+    signs += 1
+    return signs
 
 
 def _flips(rng: np.random.Generator, rows: int, units: int) -> np.typing.NDArray[np.uint8]:

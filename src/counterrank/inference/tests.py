@@ -7,6 +7,7 @@ import numpy as np
 from counterrank.arrays import Floats
 from counterrank.estimates import Estimate
 
+SMALLEST = 1e-16  # no p is 0
 TESTS = ("permutation", "t", "bootstrap", "wilcoxon", "none")
 
 
@@ -17,8 +18,9 @@ def t_test(difference: Estimate) -> float:
     if len(difference.grouped) < 2:
         return 1.0  # one unit shows no difference
     if difference.se == 0:
-        return 1.0 if difference.value == 0 else 0.0
-    return float(2 * stdtr(len(difference.grouped) - 1, -abs(difference.value / difference.se)))
+        return 1.0 if difference.value == 0 else SMALLEST
+    t = abs(difference.value / difference.se)
+    return max(float(2 * stdtr(len(difference.grouped) - 1, -t)), SMALLEST)
 
 
 def wilcoxon(d: Floats) -> float:
@@ -30,6 +32,7 @@ def wilcoxon(d: Floats) -> float:
 
     if not np.any(d):
         return 1.0
+    d = np.round(d / np.abs(d).max(), 12)  # differences equal but for rounding tie
     plain = len(d) <= 50 and len(np.unique(np.abs(d))) == len(d) and bool(np.all(d))
     tested = scipy_wilcoxon(d, zero_method="zsplit", method="exact" if plain else "approx")
     return float(tested.pvalue)

@@ -12,7 +12,7 @@ from counterrank.errors import UsageError
 from counterrank.exposure import Geometric
 from counterrank.hits import Hits, Pool
 from counterrank.ranking.average_precision import within
-from counterrank.ranking.gain import gain, refuse_overflow
+from counterrank.ranking.gain import LARGEST, gain, refuse_overflow
 from counterrank.ranking.measure import Binary, Definition, Measure, exposed, ratio
 from counterrank.ranking.precision import NOTHING, RELEVANT
 
@@ -97,9 +97,9 @@ class ERR(Measure):
 
     def refuse(self, pool: Pool) -> None:
         refuse_overflow(self, pool)
-        if not isinstance(self.top, str) and self.top < pool.top:
+        if not isinstance(self.top, str) and not pool.top <= self.top <= LARGEST:
             raise UsageError(
-                f"{self} expects ratings up to {self.top:g}.",
+                f"{self} expects ratings up to {self.top:g} (at most {LARGEST}).",
                 found=f"The greatest is {pool.top:g}.",
             )
 
@@ -143,8 +143,8 @@ class ARP(Binary):
 
     .. math:: \mathrm{ARP}@k = \frac1R \sum_i rel_i \min(r_i, k + 1)
 
-    A relevant item that is not listed within :math:`k` takes rank :math:`k + 1`; without a cut-off
-    it stands one below the longest list of the run.
+    A relevant item that is not listed within :math:`k` takes rank :math:`k + 1`, so the cut-off is
+    needed: without it, shorter lists would lose less by leaving items out.
     """
 
     name: ClassVar[str] = "ARP"
@@ -162,8 +162,15 @@ class ARP(Binary):
         source="Saito 2020; Joachims et al. 2017",
     )
 
+    def refuse(self, pool: Pool) -> None:
+        if self.k is None:
+            raise UsageError(
+                "ARP needs a cut-off: an item that is not listed takes the rank below it.",
+                todo="Ask for ARP@100, or for the length of your lists.",
+            )
+
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        worst = (hits.depth.max(initial=0) if self.k is None else self.k) + 1
+        worst = (self.k or 0) + 1
         near = (hits.rating >= self.rel) & (hits.rank < worst)
         R = pool.relevant(self.rel)
         return ratio(hits.sum((hits.rank - worst) * near) + worst * R, R)

@@ -27,6 +27,14 @@ class Graded(Measure):
     linear: ClassVar[bool] = True
     bounded: ClassVar[bool] = False
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.rel != 1 and self.gain != "binary":
+            raise UsageError(
+                f"{self.name}(rel=...) has no effect: its gain is the rating itself.",
+                todo=f"Write {self.name}(gain=binary,rel={self.rel:g}), or leave rel out.",
+            )
+
     def defined(self, pool: Pool) -> Bools:
         return pool.sum(lambda rating, _: gain(rating, self.gain, self.rel)) > 0
 
@@ -141,7 +149,7 @@ class pnDCG(nDCG):  # noqa: N801 - the paper's name
     .. math:: \mathrm{pnDCG}@k = \sum_u \mathrm{DCG}_u@k \,/\, \sum_u \mathrm{IDCG}_u@k
 
     It orders systems exactly as DCG does and is at most 1. A unit's value is its DCG divided by
-    the mean ideal, so that the values average to the measure.
+    the mean ideal of all judged users; where every user counts, the values average to the measure.
     """
 
     name: ClassVar[str] = "pnDCG"
@@ -160,6 +168,10 @@ class pnDCG(nDCG):  # noqa: N801 - the paper's name
         super().__post_init__()
         if self.mean != "arithmetic":
             raise UsageError("pnDCG is a ratio of means; it has no geometric form.")
+
+    @property
+    def plain_mean(self) -> bool:
+        return False
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
         depth = self.k if self.ideal == "k" else None

@@ -38,6 +38,8 @@ def measure(label: str | Measure) -> Measure:
     """The measure a label stands for; case does not matter."""
     if isinstance(label, Measure):
         return label
+    if not isinstance(label, str):
+        raise UsageError(f"{label!r} is not a measure.", todo='Write a label, like "nDCG@10".')
     call = parse(label)
     kind = MEASURES[_name(call.name, [*MEASURES, *ALIASES], f'"{call.name}" is not a measure.')]
     return kind(k=call.k, **_options(call, kind))
@@ -47,9 +49,13 @@ def exposure(value: object) -> Exposure:
     """The position model a parsed value stands for."""
     call = value if isinstance(value, Call) else Call(str(value), {}, (), None)
     name = _name(call.name, MODELS, f'"{call.name}" is not a discount.')
-    if MODELS[name] is Table:
-        return Table(tuple(float(weight) for weight in call.placed) or (1.0,))
-    return MODELS[name](**_options(call, MODELS[name]))
+    if call.k is not None:
+        raise UsageError(f"{call.name}(...)@{call.k}: a discount has no cut-off.")
+    if MODELS[name] is not Table:
+        return MODELS[name](**_options(call, MODELS[name]))
+    if call.named or not all(isinstance(weight, (int, float)) for weight in call.placed):
+        raise UsageError("table(...) takes numbers, as in table(1,0.6,0.4).")
+    return Table(tuple(float(weight) for weight in call.placed))
 
 
 def _name(word: str, known: Iterable[str], wrong: str) -> str:

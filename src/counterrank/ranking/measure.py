@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from numbers import Integral
 from operator import index
 from typing import ClassVar, Self
 
@@ -46,14 +48,14 @@ class Measure(Value, ABC):
     bounded: ClassVar[bool] = True  # lies between 0 and 1
 
     def __post_init__(self) -> None:
-        if self.k is not None and (not isinstance(self.k, int) or self.k < 1):
+        if self.k is not None and not (isinstance(self.k, Integral) and 1 <= self.k < 1 << 31):
             raise UsageError(f"A cut-off must be a whole number from 1, not {self.k}.")
         one_of(f"{self.name}(mean=...)", self.mean, ("arithmetic", "geometric"))
         if not 0 < self.floor < 1:
             raise UsageError(f"{self.name}(floor=...) must lie between 0 and 1, not {self.floor}.")
         if self.floor != Measure.floor and self.mean != "geometric":
             raise UsageError(f"{self.name}(floor=...) needs mean=geometric.")
-        if getattr(self, "rel", 0) < 0:
+        if not 0 <= getattr(self, "rel", 0) < np.inf:
             raise UsageError(f"{self.name}(rel=...) must be 0 or more: below is not judged.")
         for option, words in self.choices.items():
             one_of(f"{self.name}({option}=...)", getattr(self, option), words)
@@ -64,6 +66,11 @@ class Measure(Value, ABC):
 
     def refuse(self, pool: Pool) -> None:
         """Raise if the ratings of this data set make no sense for the measure."""
+
+    @property
+    def plain_mean(self) -> bool:
+        """Whether the value is the mean of per-unit values between 0 and 1."""
+        return self.bounded and self.mean == "arithmetic"
 
     @abstractmethod
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
@@ -108,3 +115,9 @@ def exposed(hits: Hits, model: Exposure, k: int | None) -> Floats:
 def ratio(top: Floats, bottom: Floats) -> Floats:
     """``top / bottom``, and 0 where there is nothing to divide by."""
     return np.divide(top, bottom, out=np.zeros(len(top)), where=bottom != 0)
+
+
+def deepest(measures: Iterable[Measure]) -> int | None:
+    """The deepest rank any of the measures looks at; None: the whole list."""
+    cuts = [m.k for m in measures]
+    return None if None in cuts else max(k for k in cuts if k is not None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,12 +23,17 @@ BLANKS = r"[ \t\x0B\x0C\r]+"  # C's isspace: other Unicode spaces belong to the 
 def column_names(path: Path, trec: Sequence[str]) -> list[str]:
     """Names of the columns, without reading the rows."""
     with _readable(path):
+        _refuse_disguise(path)
         if _ending(path) in PARQUET:
-            return pl.scan_parquet(path).collect_schema().names()
+            return pl.scan_parquet(path, glob=False).collect_schema().names()
         if _ending(path) in SEPARATORS:
-            return pl.read_csv(
-                _content(path), separator=SEPARATORS[_ending(path)], infer_schema=False, n_rows=0
+            mark = SEPARATORS[_ending(path)]
+            names = pl.read_csv(
+                _content(path), separator=mark, infer_schema=False, n_rows=0, glob=False
             ).columns
+            _refuse_separator(path, names, mark)
+            _refuse_namesakes(path, names)
+            return names
     return list(trec) or [str(place + 1) for place in range(_first_fields(path))]
 
 
@@ -35,20 +41,60 @@ def read_columns(path: Path, wanted: list[str], trec: Sequence[str]) -> pl.DataF
     """Some columns of a file. Text files give text: types are settled at the door."""
     with _readable(path):
         if _ending(path) in PARQUET:
-            return pl.read_parquet(path, columns=wanted)
+            return pl.read_parquet(path, columns=wanted, glob=False)
         if _ending(path) in SEPARATORS:
             return pl.read_csv(
                 _content(path),
                 columns=wanted,
                 separator=SEPARATORS[_ending(path)],
                 infer_schema=False,
+                glob=False,
             ).select(wanted)
     return _trec_text(path, trec).select(wanted)
 
 
-def is_text(path: Path) -> bool:
-    """Whether the file's columns come as text."""
-    return _ending(path) not in PARQUET
+def _refuse_disguise(path: Path) -> None:
+    """A file whose first or last bytes are not those of its kind, told before a reader trips."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        head = file.read(1024)
+        file.seek(max(size - 4, 0))
+        tail = file.read(4)
+    parquet = head[:4] == b"PAR1"
+    if _ending(path) in PARQUET and size and not (parquet and tail == b"PAR1"):
+        end = "begin" if not parquet else "end"
+        raise InputError(
+            f'"{path}" cannot be read as Parquet.',
+            found=f"It does not {end} as a Parquet file does; it has {size:,} bytes.",
+            todo="It may be cut off, damaged or of another format: write it again, or rename it.",
+        )
+    if _ending(path) not in PARQUET and not path.name.endswith(".gz") and b"\0" in head:
+        raise InputError(
+            f'"{path}" cannot be read as text.',
+            found="It is a Parquet file." if parquet else "It holds zero bytes.",
+            todo="Let its name end in .parquet." if parquet else "Write it as UTF-8 text.",
+        )
+
+
+def _refuse_namesakes(path: Path, names: list[str]) -> None:
+    """The reader renames the second of two columns of one name; which was meant is not known."""
+    for name in names:
+        base = re.sub(r"_duplicated_\d+$", "", name)
+        if base != name and base in names:
+            raise InputError(
+                f'"{path}" has two columns named "{base}".', todo="Give each a name of its own."
+            )
+
+
+def _refuse_separator(path: Path, names: list[str], mark: str) -> None:
+    """One column whose name holds another separator is several columns."""
+    for other, word in ((",", "a comma"), (";", "a semicolon"), ("\t", "a tab"), ("|", "a bar")):
+        if len(names) == 1 and other != mark and other in names[0]:
+            raise InputError(
+                f'"{path}" seems to be separated by {word}.',
+                found=f"Its only column is called {names[0]!r}.",
+                todo="Write .csv files with commas and .tsv files with tabs.",
+            )
 
 
 def _ending(path: Path) -> str:
@@ -64,7 +110,7 @@ def _content(path: Path) -> io.BytesIO | Path:
 
 
 def _fields(path: Path) -> pl.DataFrame:
-    """Lines as lists of fields between blanks; lines that begin with # are comments."""
+    """Lines as lists of fields between blanks; # before a blank begins a comment line."""
     with _readable(path):
         content = _content(path)
         raw = content.read_bytes() if isinstance(content, Path) else content.getvalue()
@@ -73,7 +119,7 @@ def _fields(path: Path) -> pl.DataFrame:
         lines.to_frame()
         .with_row_index("number", offset=1)
         .with_columns(pl.col("line").str.replace_all(BLANKS, " ").str.strip_chars(" "))
-        .filter((pl.col("line") != "") & ~pl.col("line").str.starts_with("#"))
+        .filter((pl.col("line") != "") & ~pl.col("line").str.contains("^#( |$)"))
         .with_columns(pl.col("line").str.split(" "))
     )
 
@@ -124,9 +170,12 @@ def _readable(path: Path) -> Iterator[None]:
 def unreadable(path: Path, error: BaseException) -> InputError:
     """The message for a file that a reader gave up on."""
     kind = "Parquet" if _ending(path) in PARQUET else "text"
-    reason = str(error).strip().splitlines()
+    reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    broken = isinstance(error, pl.exceptions.PanicException) or "Panic" in reason
+    if "utf-8" in reason.lower() or "utf8" in reason.lower():
+        return InputError(f'"{path}" is not UTF-8 text.', found=reason, todo="Save it as UTF-8.")
     return InputError(
         f'"{path}" cannot be read as {kind}.',
-        found=f"The reader says: {reason[0] if reason else type(error).__name__}.",
+        found="Its contents are damaged." if broken else f"The reader says: {reason}.",
         todo="It may be cut off, damaged or of another format: write it again, or rename it.",
     )

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
 import polars as pl
 
-from counterrank.errors import InputError
+from counterrank.errors import CounterrankError, InputError
 
 ONE_AT_A_TIME = Lock()  # a DuckDB connection serves one thread at a time
 
 
 def from_memory(table: object, name: str, choose: Callable[[list[str]], list[str]]) -> pl.DataFrame:
     """The chosen columns as Polars; the caller's table stays as it is."""
-    with ONE_AT_A_TIME:
+    with ONE_AT_A_TIME, _readable(name):
         frame = _narwhal(table, name)
-        columns = choose(frame.collect_schema().names())
+        names = frame.collect_schema().names()
+        odd = [n for n in names if not isinstance(n, str)]
+        if odd:
+            raise InputError(f"{name} has a column named {odd[0]!r}.", todo="Name columns by text.")
+        columns = choose(names)
         frame = frame.select(columns)
         if hasattr(frame, "collect"):
             collected: pl.DataFrame = frame.collect(backend="polars").to_native()
@@ -27,7 +32,8 @@ def from_memory(table: object, name: str, choose: Callable[[list[str]], list[str
 
 def memory_columns(table: object, name: str) -> list[str]:
     """Names of a dataframe's columns."""
-    names: list[str] = _narwhal(table, name).collect_schema().names()
+    with ONE_AT_A_TIME, _readable(name):
+        names: list[str] = _narwhal(table, name).collect_schema().names()
     return names
 
 
@@ -41,6 +47,22 @@ def _narwhal(table: object, name: str) -> Any:
             f"{name} cannot be read as a table.",
             found=f"It is a {type(table).__module__}.{type(table).__qualname__}.",
             todo="Pass a path, or a pandas, Polars, PyArrow or DuckDB table.",
+        ) from error
+
+
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
+    """Whatever a dataframe library throws, in words; panics are no ordinary exceptions."""
+    try:
+        yield
+    except CounterrankError:
+        raise
+    except (Exception, pl.exceptions.PanicException) as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise InputError(
+            f"{name} cannot be read as a table.",
+            found=f"Its library says: {reason[:200]}",
+            todo="Check its columns and types, or write it to Parquet first.",
         ) from error
 
 

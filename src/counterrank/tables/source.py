@@ -12,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
-from counterrank.errors import InputError
+from counterrank.errors import InputError, brief
 from counterrank.tables.files import ENDINGS, column_names, read_columns
 from counterrank.tables.memory import from_memory, memory_columns
 
@@ -74,6 +74,14 @@ def opened(table: object, *, trec: Sequence[str], name: str = "") -> Source:
 def _expand(path: str) -> list[Path]:
     """The files a path stands for, in order of name."""
     found = Path(path)
+    try:
+        found.stat()
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"No file {brief(path)}.", found=f"The system says: {error}."[:120]
+        ) from error
     if found.is_dir():
         inside = sorted(p for p in found.rglob("*") if p.is_file() and _is_data(p, found))
         if not inside:

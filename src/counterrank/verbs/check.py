@@ -9,8 +9,10 @@ from typing import Any
 import polars as pl
 
 from counterrank import schema, trust
+from counterrank.engine import aligned
 from counterrank.errors import CounterrankError, InputError, UsageError
 from counterrank.evaluation import Evaluation
+from counterrank.pool import pooled
 from counterrank.ranking import DEFAULTS, Measure
 from counterrank.schema import Table
 from counterrank.systems import names_and_tables
@@ -87,7 +89,7 @@ def check(
     A table with a rating is judgments, one with a rank or score a run.
     """
     given = list(names_and_tables(tables))
-    reports = [_report(name, table, columns) for name, table in given]
+    reports = [_report(name, table, columns, duplicates) for name, table in given]
     usable = [(r.kind, table) for r, (_, table) in zip(reports, given, strict=True) if not r.fault]
     judged = [table for kind, table in usable if kind == "judgments"]
     if len(judged) > 1:
@@ -113,7 +115,20 @@ def check(
     return Checked(reports, evaluated(judged[0], fit).diagnoses if fit else [])
 
 
-def _report(name: str, table: object, columns: Mapping[str, str] | None) -> TableReport:
+def _refuse_within(read: Table, kind: str, duplicates: str) -> None:
+    """Faults that show only when a user's rows stand together: pairs or ranks given twice."""
+    if kind == "judgments":
+        pooled(read)
+        return
+    parts = read.frame.partition_by("system") if "system" in read.frame.columns else [read.frame]
+    for part in parts:
+        one = part.head(1).select("user", "item", rating=pl.lit(1.0))
+        aligned(replace(read, frame=part), pooled(Table(read.source, one)), duplicates=duplicates)
+
+
+def _report(
+    name: str, table: object, columns: Mapping[str, str] | None, duplicates: str
+) -> TableReport:
     """Take one table through the door it seems to belong to."""
     label = schema.label(table, name)
     kind = "table"
@@ -124,6 +139,7 @@ def _report(name: str, table: object, columns: Mapping[str, str] | None) -> Tabl
             if kind == "judgments"
             else schema.run(table, name=name, columns=columns)
         )
+        _refuse_within(read, kind, duplicates)
     except CounterrankError as error:
         return TableReport(label, kind, 0, 0, 0, str(error))
     frame = read.frame

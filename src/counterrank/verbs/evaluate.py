@@ -45,13 +45,31 @@ def evaluate(
     pandas, Polars, PyArrow or DuckDB table. ``runs`` maps names to runs, or lists paths named by
     their files, or is one table with a ``system`` column. ``columns`` maps roles to column names.
 
+    What is measured: ``measures`` are labels like ``nDCG@10`` or ``AP(rel=4)@100``.
+    What is compared: every system with ``baseline``, or every pair. ``test`` is permutation (with
+    ``draws`` sign flips), t, bootstrap (with ``resamples``), wilcoxon or none; ``correct`` is maxt,
+    holm, bh, tukey or none, over the ``family`` of all comparisons or of each measure's.
+    How sure: ``interval`` is normal, t, bootstrap, bca or bernstein, at ``level``.
+    Who counts: ``missing`` (zero, skip, error) is for judged users without a list,
+    ``no_relevant`` (zero, skip, error) for users with nothing to find, ``unjudged`` (ignore, error)
+    for listed users without judgments, ``duplicates`` (error, first) for an item twice in a list,
+    ``ties`` (id, id32, file, expected) for equal scores.
+
     The comparisons are computed when they are first asked for.
+
+    >>> import counterrank as cr
+    >>> from counterrank.simulate import judged_world
+    >>> world = judged_world(users=100)
+    >>> result = cr.evaluate(world.judgments, world.runs, measures=["nDCG@10"], baseline="popular")
+    >>> len(result.comparisons)
+    3
     """
     wanted = _measures(measures)
     one_of("interval", interval, INTERVALS)
     plan = Plan(baseline, test, correct, family, level, interval, draws, resamples, seed)
     policies = Policies(missing, no_relevant, unjudged, duplicates, ties)
     _refuse_ties(wanted, ties)
+    _refuse_unbounded(wanted, interval)
     pool, inputs, systems = gathered(judgments, runs, wanted, policies, columns, progress)
     if baseline is not None:
         plan.pairs([s.name for s in systems])
@@ -88,6 +106,16 @@ def _refuse_ties(measures: list[Measure], ties: str) -> None:
             "The mean over tie orders is exact only for measures that add up gain times exposure.",
             found=f"Not so: {', '.join(bent)}.",
             todo="Leave them out, or use --ties id; the ties diagnosis then gives best and worst.",
+        )
+
+
+def _refuse_unbounded(measures: list[Measure], interval: str) -> None:
+    loose = [str(m) for m in measures if not m.plain_mean]
+    if interval == "bernstein" and loose:
+        raise UsageError(
+            "A Bernstein interval needs the plain mean of values between 0 and 1.",
+            found=f"Not so: {', '.join(loose)}.",
+            todo="Leave them out, or take another interval.",
         )
 
 

@@ -1,0 +1,58 @@
+"""How numbers and names are written for people."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable
+
+
+def printable(text: str) -> str:
+    """Text from data with control and direction characters made visible."""
+    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
+
+
+def shortened(name: str, width: int) -> str:
+    """A name cut in the middle: similar names often differ at the end."""
+    name = printable(name)
+    if len(name) <= width:
+        return name
+    tail = (width - 1) // 2
+    return f"{name[: width - 1 - tail]}…{name[len(name) - tail :]}"
+
+
+def decimals(spreads: Iterable[float]) -> int:
+    """Enough decimals to show two digits of the smallest standard error."""
+    known = [s for s in spreads if math.isfinite(s) and s > 0]
+    return min(max(1 - math.floor(math.log10(min(known))), 1), 9) if known else 4
+
+
+def number(x: float, places: int, *, sign: bool = False) -> str:
+    """A number with fixed decimals; nothing is minus zero."""
+    if not math.isfinite(x):
+        return "n/a"
+    text = f"{x:+.{places}f}" if sign else f"{x:.{places}f}"
+    return text.replace("-", "+" if sign else "") if float(text) == 0 else text
+
+
+def interval(low: float, high: float, places: int, *, sign: bool = False) -> str:
+    """Both ends in brackets, or a word where there are none."""
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return "[no interval]"
+    return f"[{number(low, places, sign=sign)}, {number(high, places, sign=sign)}]"
+
+
+def p_value(p: float) -> str:
+    """Four decimals, or what it is below; never zero."""
+    return "n/a" if math.isnan(p) else "<0.0001" if p < 0.0001 else f"{p:.4f}"
+
+
+def listed(names: list[str], most: int = 6) -> str:
+    """Names in a sentence; many are counted."""
+    shown = ", ".join(shortened(name, 30) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def wrapped(text: str, wide: int, indent: str = "") -> list[str]:
+    """Lines that fit, the later ones indented."""
+    return textwrap.wrap(printable(text), max(wide, 40), subsequent_indent=indent)
