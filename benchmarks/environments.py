@@ -63,6 +63,16 @@ def version(name: str) -> str:
     return _run(python(name), "-c", code).strip()
 
 
+def revision() -> str:
+    """Which source was installed and timed; files changed since the commit are owned up to."""
+    try:
+        commit = _run("git", "rev-parse", "--short", "HEAD").strip()
+        changed = _run("git", "status", "--porcelain", "--", "src").strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown revision"
+    return f"{commit} with {len(changed.splitlines())} changed files" if changed else commit
+
+
 def _pip(name: str, *words: str) -> None:
     _run(python(name), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *words)
 

@@ -50,15 +50,15 @@ class Bar:
         return f"- {self.text}: {sign} {_times(self.limit)}; found {_times(self.found)}: {verdict}."
 
 
-def machine() -> str:
-    """What it ran on."""
+def machine(revision: str, load: float) -> str:
+    """What was run, on what, and how busy that was before we began."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1024**3
     lines = [
         "## Machine and versions",
         "",
         f"{os.cpu_count()} cores, {total:.0f} GB of memory, {platform.system()} "
-        f"{platform.machine()}, Python {platform.python_version()}. Load when the run began: "
-        f"{os.getloadavg()[0]:.1f}.",
+        f"{platform.machine()}, Python {platform.python_version()}. "
+        f"Load before the run: {load:.1f}. Source of counterrank: {revision}.",
         "",
         "| environment | versions |",
         "|---|---|",

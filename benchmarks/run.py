@@ -7,12 +7,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 from pathlib import Path
 
 import report
 import work
-from environments import HERE, PINS, ROOT, WORK, python, ready
+from environments import HERE, PINS, ROOT, WORK, python, ready, revision
 from report import Bar
 from timing import Item, measure, warm
 
@@ -86,13 +87,14 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
+    load, source = os.getloadavg()[0], revision()
     for name in PINS:
         print(f"environment {name}: {ready(name) or 'ready'}")
     data = WORK / ("data-quick" if given.quick else "data")
     make = [python("counterrank"), "benchmarks/data.py", str(data)]
     _call([*make, "--quick"] if given.quick else make)
     warm(data)
-    sections = [report.machine()]
+    sections = [report.machine(source, load)]
     for part in given.only or PARTS:
         print(f"part {part}")
         sections += PARTS[part](given, data)

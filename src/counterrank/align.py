@@ -77,12 +77,14 @@ def align(bucket: Bucket, *, ties: str, limit: int | None) -> Aligned:
         row, judgment = row[near], judgment[near]
     by = sort_order(lists[row], order.rank[row])
     row, judgment = row[by], judgment[by]
+    rank = order.rank[row]
+    tied = order.first is not order.rank
     return Aligned(
         list=lists[row],
-        rank=order.rank[row],
+        rank=rank,
         rating=bucket.rating[judgment],
-        first=order.first[row],
-        last=order.last[row],
+        first=order.first[row] if tied else rank,
+        last=order.last[row] if tied else rank,
         depth=np.maximum.reduceat(order.rank, np.cumsum(bucket.length) - bucket.length),
         duplicates=duplicates,
         repeated=order.repeated,

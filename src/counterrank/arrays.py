@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
 import numpy as np
 import numpy.typing as npt
+
+A = TypeVar("A")
+B = TypeVar("B")
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 AnyInts = npt.NDArray[np.integer]
 AnyFloats = npt.NDArray[np.floating]
+
+
+def workers() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def mapped(work: Callable[[A], B], pieces: Iterable[A], threads: int) -> list[B]:
+    """``work`` on every piece; one thread is the caller's own, whose memory is warm."""
+    if threads == 1:
+        return [work(piece) for piece in pieces]
+    with ThreadPoolExecutor(threads) as team:
+        return list(team.map(work, pieces))
 
 
 def sort_order(major: Ints, minor: Ints) -> Ints:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -12,7 +11,7 @@ import polars as pl
 from counterrank.arrays import AnyInts, Ints
 from counterrank.errors import brief
 
-BLOCK_ROWS = 1 << 17  # a block's keys stay in a core's cache
+BLOCK_ROWS = 1 << 18  # a block's keys stay in a core's cache
 
 # The C library gives memory back to the system whenever a block's arrays are freed, and fetching
 # it again costs as much as the work. Freeing one large array raises the size up to which it keeps.
@@ -79,11 +78,6 @@ def _numbers_as_numbers(names: pl.Series) -> pl.Series:
 def _any_order(names: pl.Series) -> pl.Series:
     """Codes to sort by where users need only stand together."""
     return names.cast(pl.Categorical).to_physical() if names.dtype == pl.String else names
-
-
-def workers() -> int:
-    """Cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def item_numbers(ids: pl.Series) -> AnyInts:

@@ -173,9 +173,9 @@ class Evaluation:
         """The whole result as plain values, in the shape every verb shares."""
         return {
             "kind": "evaluate",
-            "estimates": [asdict(row) for row in self.estimates],
-            "comparisons": [asdict(row) for row in self.comparisons],
-            "diagnoses": [asdict(row) for row in self.diagnoses],
+            "estimates": [dict(vars(row)) for row in self.estimates],
+            "comparisons": [dict(vars(row)) for row in self.comparisons],
+            "diagnoses": [dict(vars(row)) for row in self.diagnoses],
             "coverage": [
                 {"system": name, **asdict(seen), "missing_users": seen.missing_users}
                 for name, seen in zip(self.systems, self.coverage, strict=True)
@@ -226,6 +226,13 @@ class Evaluation:
             found.append(Contest(str(kind), estimates, scores, kept, span))
         return found
 
+    def _all(self, m: Measure) -> Floats:
+        """One measure's values (units x systems), computed now if it was not asked for."""
+        if m in self.measures:
+            return self.values[:, self.measures.index(m)].T
+        one = [unit_values([m], h, self.pool, self.policies)[0] for h in self.hits]
+        return np.stack(one, axis=1)
+
     def _agreements(self) -> list[Diagnosis]:
         """DCG against nDCG in each form asked for, over the users that all systems have."""
         if len(self.systems) < 2:
@@ -238,10 +245,7 @@ class Evaluation:
                 DCG(k=k, gain=gain, rel=rel, discount=discount),
                 nDCG(k=k, gain=gain, rel=rel, discount=discount),
             )
-            total, share = (
-                np.stack([unit_values(m, h, self.pool, self.policies) for h in self.hits], axis=1)
-                for m in pair
-            )
+            total, share = (self._all(m) for m in pair)
             kept = ~np.isnan(total + share).any(axis=1)
             labels = (str(pair[0]), str(pair[1]))
             found.append(trust.agreement(list(self.systems), total[kept], share[kept], labels))

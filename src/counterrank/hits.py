@@ -50,6 +50,11 @@ class Pool:
         """Where each unit's judgments begin."""
         return np.cumsum(self.size) - self.size
 
+    @property
+    def best(self) -> Floats:
+        """The greatest rating of each unit."""
+        return self.rating[self.start]
+
     def relevant(self, rel: float) -> Floats:
         r"""R_u: number of items rated ``rel`` or better."""
         return self._count(rel, np.inf)
@@ -61,24 +66,40 @@ class Pool:
     def _count(self, low: float, high: float) -> Floats:
         """Number of ratings from ``low`` to below ``high``; kept, as many measures ask."""
         if (low, high) not in self._counts:
-            self._counts[low, high] = self.sum(lambda rating, _: (rating >= low) & (rating < high))
+            self._counts[low, high] = (
+                self.sum(lambda rating, _: (rating >= low) & (rating < high))
+                if len(self.parts) == 1
+                else np.concatenate([part._count(low, high) for _, _, part in self.parts])
+            )
         return self._counts[low, high]
 
     def sum(self, worth: Callable[[Floats, Ints], npt.NDArray[Any]]) -> Floats:
         """Sum over each unit's judgments of ``worth(rating, rank)``.
 
-        The rank is that in the unit's ideal list, from 1. Blocks of units keep it in the cache.
+        The rank is that in the unit's ideal list, from 1.
         """
-        out = np.empty(self.n)
+        if len(self.rating) > 2 * BLOCK and len(self.parts) > 1:
+            return np.concatenate([part.sum(worth) for _, _, part in self.parts])
+        rank = np.arange(1, len(self.unit) + 1) - self.start[self.unit]
+        return summed(self.unit, worth(self.rating, rank).astype(float, copy=False), self.n)
+
+    @cached_property
+    def parts(self) -> list[tuple[int, int, Pool]]:
+        """The pool in parts of whole units that fit a cache: first unit, last unit, part."""
         ends = self.start + self.size
         cuts = np.searchsorted(ends, np.arange(BLOCK, len(self.unit), BLOCK))
-        for begin, end in pairwise(np.unique([0, *cuts, self.n]).tolist()):
-            rows = slice(self.start[begin], ends[end - 1])
-            unit = self.unit[rows] - begin
-            rank = np.arange(rows.start + 1, rows.stop + 1) - self.start[begin:end][unit]
-            x = worth(self.rating[rows], rank).astype(float, copy=False)
-            out[begin:end] = summed(unit, x, end - begin)
-        return out
+        bounds = np.unique([0, *cuts, self.n]).tolist()
+        return [(begin, end, self._part(begin, end)) for begin, end in pairwise(bounds)]
+
+    def _part(self, begin: int, end: int) -> Pool:
+        rows = slice(int(self.start[begin]), int(self.start[end - 1] + self.size[end - 1]))
+        return Pool(
+            units=self.units[begin:end],
+            items=self.items[rows.start : rows.stop],
+            unit=self.unit[rows] - begin,
+            rating=self.rating[rows],
+            top=self.top,
+        )
 
 
 @dataclass(frozen=True)
@@ -105,6 +126,28 @@ class Hits:
         """Sum over each unit's hits."""
         return summed(self.unit, np.asarray(x, float), self.n)
 
+    def part(self, begin: int, end: int) -> Hits:
+        """The lists of some units, numbered from 0."""
+        low, high = np.searchsorted(self.unit, (begin, end))
+        return replace(
+            self.take(slice(low, high)),
+            n=end - begin,
+            unit=self.unit[low:high] - begin,
+            depth=self.depth[begin:end],
+            present=self.present[begin:end],
+        )
+
+    def rated_above(self, low: float, high: float) -> Ints:
+        """How many hits rated from ``low`` to below ``high`` stand above each; kept for others."""
+        if (low, high) not in self._looks:
+            flag = (self.rating >= low) & (self.rating < high)
+            self._looks[low, high] = self.above(flag)
+        return self._looks[low, high]
+
+    @cached_property
+    def _looks(self) -> dict[tuple[float, float], Ints]:
+        return {}
+
     def above(self, flag: Bools) -> Ints:
         """For each hit, how many flagged hits of its unit stand above it."""
         upto = np.cumsum(flag)
@@ -113,13 +156,15 @@ class Hits:
         before: Ints = upto[begins] - flag[begins]
         return upto - flag - np.repeat(before, length)
 
-    def take(self, order: npt.NDArray[np.int64] | Bools) -> Hits:
+    def take(self, order: Ints | Bools | slice) -> Hits:
         """The hits selected or reordered; lists stay as they are."""
+        rank = self.rank[order]
+        tied = self.first is not self.rank
         return replace(
             self,
             unit=self.unit[order],
-            rank=self.rank[order],
+            rank=rank,
             rating=self.rating[order],
-            first=self.first[order],
-            last=self.last[order],
+            first=self.first[order] if tied else rank,
+            last=self.last[order] if tied else rank,
         )

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import AnyInts, Ints, codes, sort_order
-from counterrank.blocks import Blocks, item_numbers, workers
+from counterrank.arrays import AnyInts, Ints, codes, mapped, sort_order, workers
+from counterrank.blocks import Blocks, item_numbers
 from counterrank.errors import InputError
 from counterrank.hits import Pool
 from counterrank.schema import Table
@@ -35,8 +33,7 @@ def pooled(table: Table) -> Pool:
         rating[here], order[here] = given[by], by + first
         return _repeats(own, item_numbers(rows["item"])) + first
 
-    with ThreadPoolExecutor(workers()) as team:
-        repeats = np.concatenate(list(team.map(fill, blocks.cuts())))
+    repeats = np.concatenate(mapped(fill, blocks.cuts(), workers()))
     if len(repeats):
         raise InputError(
             f'"{table.name}" judges an item more than once for the same user.',

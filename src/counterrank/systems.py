@@ -12,8 +12,7 @@ import numpy as np
 import polars as pl
 
 from counterrank import schema
-from counterrank.arrays import Bools, Floats
-from counterrank.blocks import workers
+from counterrank.arrays import Floats, workers
 from counterrank.coverage import Coverage
 from counterrank.engine import aligned
 from counterrank.errors import InputError, UsageError
@@ -21,7 +20,7 @@ from counterrank.hits import Hits, Pool
 from counterrank.policies import Policies
 from counterrank.pool import pooled
 from counterrank.progress import Progress
-from counterrank.ranking import Measure, deepest
+from counterrank.ranking import Measure, deepest, values
 from counterrank.schema import Input, Table
 from counterrank.tables.files import ENDINGS
 
@@ -85,9 +84,11 @@ def _one_table(
     threads: int,
 ) -> tuple[Input, list[System]]:
     run = schema.run(table, name=name, columns=columns)
+    read = run.input()  # hashed while the judgments are still being sorted
     pool = truth.result()[1]
-    found = [_one_system(part, pool, measures, policies, threads) for part in _split(run, name)]
-    return run.input(), found
+    return read, [
+        _one_system(part, pool, measures, policies, threads) for part in _split(run, name)
+    ]
 
 
 def _split(run: Table, name: str) -> Iterator[Table]:
@@ -110,8 +111,8 @@ def _one_system(
     _refuse_coverage(run, pool, hits, seen, policies)
     for m in measures:
         m.refuse(pool)
-    values = np.stack([unit_values(m, hits, pool, policies) for m in measures])
-    return System(run.system, run.order, values, seen, hits)
+    x = unit_values(measures, hits, pool, policies, threads=threads or workers())
+    return System(run.system, run.order, x, seen, hits)
 
 
 def _refuse_coverage(
@@ -137,15 +138,17 @@ def _refuse_coverage(
         )
 
 
-def unit_values(m: Measure, hits: Hits, pool: Pool, policies: Policies) -> Floats:
-    """Per-unit values, NaN where a policy leaves the unit out."""
-    x = m.per_unit(hits, pool)
-    out: Bools = np.zeros(pool.n, bool)
+def unit_values(
+    measures: Sequence[Measure], hits: Hits, pool: Pool, policies: Policies, *, threads: int = 1
+) -> Floats:
+    """Per-unit values (measures x units), NaN where a policy leaves the unit out."""
+    x = values(measures, hits, pool, threads=threads)
     if policies.missing == "skip":
-        out |= ~hits.present
+        x[:, ~hits.present] = np.nan
     if policies.no_relevant == "skip":
-        out |= ~m.defined(pool)
-    return np.where(out, np.nan, x)
+        for row, m in enumerate(measures):
+            x[row, ~m.defined(pool)] = np.nan
+    return x
 
 
 def names_and_tables(tables: Runs) -> Iterator[tuple[str, object]]:

@@ -33,7 +33,7 @@ def demo(out: Out = "counterrank-demo", seed: Seed = 0, quiet: Quiet = False) ->
     result = verbs.evaluate(
         str(judgments),
         paths,
-        measures=("DCG@10", "nDCG@10", "Recall@10"),
+        measures=("DCG@10", "nDCG@10", "Recall(rel=4)@10"),
         baseline="popular",
         progress=progress.quiet if quiet else progress.bar,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,8 +50,8 @@ def by_unit(result: Evaluation, path: str | None) -> list[str]:
     if path is None:
         return []
     frame = result.by_unit()
-    write = frame.write_csv if path.lower().endswith(".csv") else frame.write_parquet
-    whole(Path(path), write)
+    csv = path.lower().endswith(".csv")
+    whole(Path(path), frame.write_csv if csv else partial(frame.write_parquet, compression="lz4"))
     return [path]
 
 
@@ -71,7 +72,7 @@ def folder(result: Evaluation, path: str | None) -> list[str]:
     where = made(path)
     text = result.to_json()
     whole(where / "result.json", lambda temporary: temporary.write_text(text, encoding="utf-8"))
-    whole(where / "units.parquet", result.by_unit().write_parquet)
+    whole(where / "units.parquet", partial(result.by_unit().write_parquet, compression="lz4"))
     return [str(where / name) for name in NAMES]
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from counterrank.align import Aligned, Bucket, align
-from counterrank.arrays import AnyInts, Ints, ranges
-from counterrank.blocks import BLOCK_ROWS, Blocks, item_numbers, workers
+from counterrank.arrays import AnyInts, Ints, mapped, ranges, sort_order, workers
+from counterrank.blocks import BLOCK_ROWS, Blocks, item_numbers
 from counterrank.coverage import Coverage
 from counterrank.errors import InputError
 from counterrank.hits import Hits, Pool
@@ -31,8 +30,9 @@ def aligned(
     lists = _Lists.of(run, pool)
     judged = np.where(lists.unit >= 0, pool.size[lists.unit], 0)
     cuts = list(lists.blocks.cuts(rows, judged))
-    with ThreadPoolExecutor(threads or workers()) as team:
-        parts = list(team.map(lambda cut: align(lists.bucket(*cut), ties=ties, limit=limit), cuts))
+    parts = mapped(
+        lambda cut: align(lists.bucket(*cut), ties=ties, limit=limit), cuts, threads or workers()
+    )
     begins = [begin for begin, _ in cuts]
     _refuse_faults(lists, begins, parts, duplicates)
     return _merged(lists, begins, parts, ties)
@@ -130,18 +130,23 @@ def _merged(
     known = lists.unit >= 0
     depth = np.zeros(lists.pool.n, np.int64)
     depth[lists.unit[known]] = np.concatenate([part.depth for part in parts])[known]
-    unit = [lists.unit[begin + part.list] for begin, part in zip(begins, parts, strict=True)]
+    units = [lists.unit[begin + part.list] for begin, part in zip(begins, parts, strict=True)]
+    unit = np.concatenate(units)
+    rank = np.concatenate([part.rank for part in parts])
+    tied = any(part.first is not part.rank for part in parts)
     hits = Hits(
         n=lists.pool.n,
-        unit=np.concatenate(unit),
-        rank=np.concatenate([part.rank for part in parts]),
+        unit=unit,
+        rank=rank,
         rating=np.concatenate([part.rating for part in parts]),
-        first=np.concatenate([part.first for part in parts]),
-        last=np.concatenate([part.last for part in parts]),
+        first=np.concatenate([part.first for part in parts]) if tied else rank,
+        last=np.concatenate([part.last for part in parts]) if tied else rank,
         depth=depth,
         present=depth > 0,
         expected=ties == "expected",
     )
+    if np.any(unit[1:] < unit[:-1]):
+        hits = hits.take(sort_order(unit, hits.rank))
     return hits, Coverage(
         judged_users=lists.pool.n,
         covered_users=int(known.sum()),

@@ -4,12 +4,12 @@ from counterrank.ranking.average_precision import AP, Bpref, InfAP
 from counterrank.ranking.cascade import ARP, ERR, RBP, RR
 from counterrank.ranking.dcg import CG, DCG, nDCG, pnDCG
 from counterrank.ranking.grammar import ALIASES, DEFAULTS, MEASURES, measure
-from counterrank.ranking.measure import Binary, Definition, Measure, deepest
+from counterrank.ranking.measure import Binary, Definition, Measure, deepest, values
 from counterrank.ranking.precision import F1, Judged, P, Recall, Rprec, Success
 
 __all__ = [
     "ALIASES", "AP", "ARP", "CG", "DCG", "DEFAULTS", "ERR", "F1", "MEASURES", "P", "RBP", "RR",
     "Binary", "Bpref", "Definition",
     "InfAP", "Judged", "Measure", "Recall", "Rprec", "Success", "deepest", "measure",
-    "nDCG", "pnDCG",
+    "nDCG", "pnDCG", "values",
 ]  # fmt: skip

@@ -17,7 +17,9 @@ EPSILON = 1e-5  # trec_eval's smoothing of InfAP
 
 def within(hits: Hits, k: int | None) -> Hits:
     """The hits of the first ``k`` items."""
-    return hits if k is None else hits.take(hits.rank <= k)
+    if k is None or hits.rank.max(initial=0) <= k:
+        return hits
+    return hits.take(hits.rank <= k)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +51,7 @@ class AP(Binary):
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
         hits = within(hits, self.k)
         relevant = hits.rating >= self.rel
-        precision = (hits.above(relevant) + 1) / hits.rank
+        precision = (hits.rated_above(self.rel, np.inf) + 1) / hits.rank
         divisor = pool.relevant(self.rel)
         if self.over == "min" and self.k is not None:
             divisor = np.minimum(divisor, self.k)
@@ -90,8 +92,8 @@ class InfAP(Binary):
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
         hits = within(hits, self.k)
         relevant = hits.rating >= self.rel
-        rel = hits.above(relevant)
-        nonrel = hits.above((hits.rating >= 0) & ~relevant)
+        rel = hits.rated_above(self.rel, np.inf)
+        nonrel = hits.rated_above(0, self.rel)
         r = hits.rank
         share: Floats | float = 1.0
         if self.variant == "trec":
@@ -130,7 +132,7 @@ class Bpref(Binary):
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
         hits = within(hits, self.k)
         relevant = hits.rating >= self.rel
-        above = hits.above((hits.rating >= 0) & ~relevant)
+        above = hits.rated_above(0, self.rel)
         R, N = pool.relevant(self.rel), pool.nonrelevant(self.rel)
         most = R[hits.unit]
         penalty = ratio(np.minimum(above, most), np.minimum(N[hits.unit], most))

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterrank.arrays import Bools, Floats
+from counterrank.arrays import Bools, Floats, sort_order
 from counterrank.errors import UsageError
 from counterrank.exposure import Geometric
 from counterrank.hits import Hits, Pool
@@ -36,7 +36,7 @@ class RR(Binary):
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
         hits = within(hits, self.k)
         relevant = hits.rating >= self.rel
-        first = relevant & (hits.above(relevant) == 0)
+        first = relevant & (hits.rated_above(self.rel, np.inf) == 0)
         return hits.sum(first / hits.rank)
 
 
@@ -76,14 +76,14 @@ class ERR(Measure):
             raise UsageError(f'ERR(top=...) takes data, user or a number, not "{self.top}".')
 
     def defined(self, pool: Pool) -> Bools:
-        return pool.sum(lambda rating, _: rating > 0) > 0
+        return pool.best > 0
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
         hits = within(hits, self.k)
         stop = gain(hits.rating, "exp", rel=1) / np.exp2(self._top(pool)[hits.unit])
         value, going = np.zeros(pool.n), np.ones(pool.n)
         turn = hits.above(np.ones(len(stop), bool))
-        by = np.argsort(turn, kind="stable")  # each unit's first hit, then each one's second, ...
+        by = sort_order(turn, turn)  # each unit's first hit, then each one's second, ...
         for now in np.split(by, np.cumsum(np.bincount(turn))[:-1]):
             unit = hits.unit[now]
             value[unit] += going[unit] * stop[now] / hits.rank[now]
@@ -92,7 +92,7 @@ class ERR(Measure):
 
     def _top(self, pool: Pool) -> Floats:
         if self.top == "user":
-            return np.maximum(pool.rating[pool.start], 0)
+            return np.maximum(pool.best, 0)
         return np.full(pool.n, max(pool.top, 0) if self.top == "data" else float(self.top))
 
     def refuse(self, pool: Pool) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-import numpy as np
-
 from counterrank.aggregate import Aggregate, RatioOfMeans
 from counterrank.arrays import Bools, Floats
 from counterrank.errors import UsageError
@@ -36,7 +34,7 @@ class Graded(Measure):
             )
 
     def defined(self, pool: Pool) -> Bools:
-        return pool.sum(lambda rating, _: gain(rating, self.gain, self.rel)) > 0
+        return gain(pool.best, self.gain, self.rel) > 0
 
     def refuse(self, pool: Pool) -> None:
         if self.gain == "exp":
@@ -174,9 +172,11 @@ class pnDCG(nDCG):  # noqa: N801 - the paper's name
         return False
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        depth = self.k if self.ideal == "k" else None
-        best = self.ideal_total(pool, depth).mean()
-        return self.total(hits, self.discount) / (best or np.inf)
+        return self.total(hits, self.discount)
+
+    def scale(self, pool: Pool) -> float:
+        best = self.ideal_total(pool, self.k if self.ideal == "k" else None).mean()
+        return float(1 / best) if best else 0.0
 
     def aggregate(self, pool: Pool) -> Aggregate:
         best = self.ideal_total(pool, self.k if self.ideal == "k" else None)

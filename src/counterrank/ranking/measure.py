@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from operator import index
@@ -12,7 +12,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from counterrank.aggregate import Aggregate, GeometricMean, Mean
-from counterrank.arrays import Bools, Floats
+from counterrank.arrays import Bools, Floats, mapped
 from counterrank.errors import UsageError, one_of
 from counterrank.exposure import Exposure, Flat
 from counterrank.hits import Hits, Pool
@@ -74,7 +74,11 @@ class Measure(Value, ABC):
 
     @abstractmethod
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        """The measure of each unit's list."""
+        """The formula: the measure of each unit's list, from that unit's hits and judgments."""
+
+    def scale(self, pool: Pool) -> float:
+        """A factor common to all units of the data set."""
+        return 1.0
 
     @abstractmethod
     def defined(self, pool: Pool) -> Bools:
@@ -92,7 +96,7 @@ class Binary(Measure):
     rel: float = 1
 
     def defined(self, pool: Pool) -> Bools:
-        return pool.relevant(self.rel) > 0
+        return pool.best >= self.rel
 
     def found(self, hits: Hits) -> Floats:
         """Number of relevant items among the first ``k``."""
@@ -121,3 +125,19 @@ def deepest(measures: Iterable[Measure]) -> int | None:
     """The deepest rank any of the measures looks at; None: the whole list."""
     cuts = [m.k for m in measures]
     return None if None in cuts else max(k for k in cuts if k is not None)
+
+
+def values(measures: Sequence[Measure], hits: Hits, pool: Pool, *, threads: int = 1) -> Floats:
+    """Every measure of every unit (measures x units), part by part."""
+    out = np.empty((len(measures), pool.n))
+
+    def fill(part: tuple[int, int, Pool]) -> None:
+        begin, end, own = part
+        found = hits.part(begin, end)
+        for row, m in enumerate(measures):
+            out[row, begin:end] = m.per_unit(found, own)
+
+    mapped(fill, pool.parts, threads)
+    for row, m in enumerate(measures):
+        out[row] *= m.scale(pool)
+    return out

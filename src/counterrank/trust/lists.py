@@ -6,7 +6,7 @@ import numpy as np
 
 from counterrank.coverage import Coverage
 from counterrank.hits import Hits, Pool
-from counterrank.ranking import Judged
+from counterrank.ranking import Judged, values
 from counterrank.trust.diagnosis import Diagnosis, graded
 
 
@@ -50,7 +50,7 @@ def duplicates(system: str, seen: Coverage) -> Diagnosis:
 
 def judged_share(system: str, hits: Hits, pool: Pool, k: int | None) -> Diagnosis:
     """Share of listed items that are judged: what is not judged counts as worthless."""
-    x = Judged(k=k).per_unit(hits, pool)
+    x = values([Judged(k=k)], hits, pool)[0]
     share = float(x[hits.present].mean()) if hits.present.any() else 0.0
     top = "the lists" if k is None else f"the first {k}"
     text = f"{share:.1%} of {top} is judged; all else counts as not relevant."

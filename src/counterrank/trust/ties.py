@@ -9,6 +9,7 @@ import numpy as np
 from counterrank.arrays import Bools, Floats, sort_order
 from counterrank.hits import Hits, Pool
 from counterrank.ranking import Measure
+from counterrank.ranking import values as unit_values
 from counterrank.trust.diagnosis import Diagnosis
 
 
@@ -26,7 +27,8 @@ def ties(
     measure is wide, fail: the order of ties decides more than chance does. ``values`` (measures x
     units) tells which units count.
     """
-    share = float(np.mean(hits.last > hits.first)) if len(hits.unit) else 0.0
+    tied = hits.first is not hits.rank and len(hits.unit) > 0
+    share = float(np.mean(hits.last > hits.first)) if tied else 0.0
     text = f"{share:.1%} of the judged items listed tie with another item."
     verdict = "pass" if share <= 0.01 else "caution"
     if share > 0.01:
@@ -43,12 +45,12 @@ def ties(
 
 def tie_bracket(hits: Hits, pool: Pool, measure: Measure, kept: Bools) -> tuple[float, float]:
     """The measure's aggregate with every tie broken for the worst and for the best, by rating."""
-    values = []
+    ends = []
     for best in (False, True):
-        x = measure.per_unit(_broken(hits, best=best), pool)
+        x = unit_values([measure], _broken(hits, best=best), pool)[0]
         aggregate = measure.aggregate(pool)
-        values.append(float(aggregate.finish(aggregate.columns(x)[kept].mean(axis=0))))
-    return min(values), max(values)
+        ends.append(float(aggregate.finish(aggregate.columns(x)[kept].mean(axis=0))))
+    return min(ends), max(ends)
 
 
 def _broken(hits: Hits, *, best: bool) -> Hits:
