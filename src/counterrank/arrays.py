@@ -78,3 +78,25 @@ def codes(*columns: AnyInts, room: int) -> tuple[Ints, int]:
 def summed(group: Ints, x: Floats, groups: int) -> Floats:
     """Sum of ``x`` within each group."""
     return np.bincount(group, x, minlength=groups).astype(np.float64, copy=False)
+
+
+def products_before(group: Ints, turn: Ints, x: Floats, groups: int) -> Floats:
+    """Product of the earlier ``x`` of each group; ``turn`` counts a group's entries from 0.
+
+    Each group's products are formed from its own entries alone, so no rounding leaks between
+    groups: on a grid of groups and turns, or turn by turn where such a grid would be mostly empty.
+    """
+    turns = int(turn.max(initial=0)) + 1
+    if groups * turns <= 64 * len(x) + (1 << 16):
+        grid = np.ones((turns + 1, groups))
+        cell = turn * groups + group
+        grid.reshape(-1)[cell + groups] = x
+        for upper, lower in zip(grid[:-1], grid[1:], strict=True):
+            lower *= upper
+        return grid.reshape(-1)[cell]
+    out, going = np.empty(len(x)), np.ones(groups)
+    by = sort_order(turn, turn)
+    for now in np.split(by, np.cumsum(np.bincount(turn))[:-1]):
+        out[now] = going[group[now]]
+        going[group[now]] *= x[now]
+    return out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -37,7 +37,7 @@ class Pool:
         return len(self.units)
 
     @cached_property
-    def _counts(self) -> dict[tuple[float, float], Floats]:
+    def _kept(self) -> dict[Hashable, Floats]:
         return {}
 
     @cached_property
@@ -64,14 +64,17 @@ class Pool:
         return self._count(0, rel)
 
     def _count(self, low: float, high: float) -> Floats:
-        """Number of ratings from ``low`` to below ``high``; kept, as many measures ask."""
-        if (low, high) not in self._counts:
-            self._counts[low, high] = (
-                self.sum(lambda rating, _: (rating >= low) & (rating < high))
-                if len(self.parts) == 1
-                else np.concatenate([part._count(low, high) for _, _, part in self.parts])
-            )
-        return self._counts[low, high]
+        """Number of ratings from ``low`` to below ``high``."""
+        if len(self.parts) > 1:
+            return np.concatenate([part._count(low, high) for _, _, part in self.parts])
+        inside = lambda rating, _: (rating >= low) & (rating < high)  # noqa: E731
+        return self.kept((low, high), lambda: self.sum(inside))
+
+    def kept(self, name: Hashable, compute: Callable[[], Floats]) -> Floats:
+        """What many measures of many systems ask for, computed once."""
+        if name not in self._kept:
+            self._kept[name] = compute()
+        return self._kept[name]
 
     def sum(self, worth: Callable[[Floats, Ints], npt.NDArray[Any]]) -> Floats:
         """Sum over each unit's judgments of ``worth(rating, rank)``.

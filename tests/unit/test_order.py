@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import counterrank as cr
-from counterrank.arrays import codes, ranges, sort_order
+from counterrank.arrays import codes, products_before, ranges, sort_order
 from making import judgments, run, scored, value, values
 
 
@@ -135,3 +135,16 @@ def test_users_split_over_files(tmp_path):
     truth = judgments({"u": {"c": 1}, "v": {"a": 2}})
     result = cr.evaluate(truth, {"r": str(tmp_path)}, measures=["RR"], test="none")
     assert result.values[0, 0].tolist() == [1 / 3, 1 / 2]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(0, 5), max_size=40), st.booleans())
+def test_products_before(groups, sparse):
+    """On the grid and turn by turn: the product of a group's earlier entries."""
+    groups = sorted(groups)
+    x = np.linspace(0.1, 0.9, len(groups))
+    turn = np.array([groups[:n].count(g) for n, g in enumerate(groups)], np.int64)
+    count = 10**6 if sparse else 6
+    got = products_before(np.array(groups, np.int64), turn, x, count)
+    expected = [np.prod([x[m] for m in range(n) if groups[m] == g]) for n, g in enumerate(groups)]
+    assert got == pytest.approx(np.array(expected, float))

@@ -8,20 +8,31 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; what the user can mend ends with a message and exit code 2."""
-    from counterrank.cli.app import app
-    from counterrank.errors import CounterrankError
-
+    """Run the command line and end at once: tearing down a large heap only costs time."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # ids may not fit the terminal's code
     try:
+        code = _run()
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader of a pipe has seen enough
+        code = 0
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _run() -> int:
+    """The exit code; what the user can mend ends with a message and 2."""
+    from counterrank.cli.app import app
+    from counterrank.errors import CounterrankError
+
+    try:
         app()
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else 0
     except CounterrankError as error:
         for part in (f"counterrank: {error.wrong}", error.found, error.todo):
             if part:
                 print(part, file=sys.stderr)
-        sys.exit(2)
-    except BrokenPipeError:  # the reader of a pipe has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        return 2
+    return 0

@@ -97,7 +97,7 @@ class InfAP(Binary):
         r = hits.rank
         share: Floats | float = 1.0
         if self.variant == "trec":
-            share = hits.above(np.ones(len(r), bool)) / np.maximum(r - 1, 1)
+            share = hits.rated_above(-np.inf, np.inf) / np.maximum(r - 1, 1)
         precision = (rel + EPSILON) / (rel + nonrel + 2 * EPSILON)
         expected = 1 / r + (r - 1) / r * share * precision
         return ratio(hits.sum(expected * relevant), pool.relevant(self.rel))

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterrank.arrays import Bools, Floats, sort_order
+from counterrank.arrays import Bools, Floats, products_before
 from counterrank.errors import UsageError
 from counterrank.exposure import Geometric
 from counterrank.hits import Hits, Pool
@@ -80,15 +80,10 @@ class ERR(Measure):
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
         hits = within(hits, self.k)
-        stop = gain(hits.rating, "exp", rel=1) / np.exp2(self._top(pool)[hits.unit])
-        value, going = np.zeros(pool.n), np.ones(pool.n)
-        turn = hits.above(np.ones(len(stop), bool))
-        by = sort_order(turn, turn)  # each unit's first hit, then each one's second, ...
-        for now in np.split(by, np.cumsum(np.bincount(turn))[:-1]):
-            unit = hits.unit[now]
-            value[unit] += going[unit] * stop[now] / hits.rank[now]
-            going[unit] *= 1 - stop[now]
-        return value
+        stop = gain(hits.rating, "exp", rel=1) / np.exp2(self._top(pool))[hits.unit]
+        turn = hits.rated_above(-np.inf, np.inf)
+        reach = products_before(hits.unit, turn, 1 - stop, pool.n)
+        return hits.sum(reach * stop / hits.rank)
 
     def _top(self, pool: Pool) -> Floats:
         if self.top == "user":

@@ -102,6 +102,10 @@ class DCG(Graded):
 
     def ideal_total(self, pool: Pool, depth: int | None) -> Floats:
         r"""The same sum for the best possible list of ``depth`` items."""
+        form = (self.gain, self.rel, self.discount, depth)
+        return pool.kept(form, lambda: self._ideal(pool, depth))
+
+    def _ideal(self, pool: Pool, depth: int | None) -> Floats:
         weight = self.discount.best(int(pool.size.max(initial=1)), depth)
         return pool.sum(lambda rating, rank: gain(rating, self.gain, self.rel) * weight[rank - 1])
 

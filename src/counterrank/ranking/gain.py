@@ -10,6 +10,7 @@ from counterrank.hits import Pool
 
 GAINS = ("linear", "exp", "binary")
 LARGEST = 1000  # 2 to the power of a rating beyond this is no number
+POWERS = np.exp2(np.arange(LARGEST + 1)) - 1
 
 
 def gain(rating: Floats, kind: str, rel: float) -> Floats:
@@ -20,7 +21,13 @@ def gain(rating: Floats, kind: str, rel: float) -> Floats:
     if kind == "binary":
         return (rating >= rel).astype(float)
     positive = np.maximum(rating, 0)
-    return positive if kind == "linear" else np.exp2(positive) - 1
+    if kind == "linear":
+        return positive
+    grade = positive.astype(np.int64)
+    if np.array_equal(grade, positive):  # whole grades: look the power up
+        powers: Floats = POWERS[grade]
+        return powers
+    return np.exp2(positive) - 1
 
 
 def refuse_overflow(measure: object, pool: Pool) -> None:
