@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -91,9 +92,10 @@ def products_before(group: Ints, turn: Ints, x: Floats, groups: int) -> Floats:
         grid = np.ones((turns + 1, groups))
         cell = turn * groups + group
         grid.reshape(-1)[cell + groups] = x
-        for upper, lower in zip(grid[:-1], grid[1:], strict=True):
+        for upper, lower in pairwise(grid):
             lower *= upper
-        return grid.reshape(-1)[cell]
+        before: Floats = grid.reshape(-1)[cell]
+        return before
     out, going = np.empty(len(x)), np.ones(groups)
     by = sort_order(turn, turn)
     for now in np.split(by, np.cumsum(np.bincount(turn))[:-1]):
