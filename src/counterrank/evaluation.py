@@ -185,8 +185,10 @@ class Evaluation:
         }
 
     def to_json(self) -> str:
-        """The whole result as one JSON document; what has no value is null."""
-        return json.dumps(_plain(self.to_dict()), indent=1, ensure_ascii=False, allow_nan=False)
+        """The whole result as one JSON document, a row a line; what has no value is null."""
+        document = _plain(self.to_dict())
+        parts = [f" {json.dumps(key)}: {_rows(value)}" for key, value in document.items()]
+        return "{\n" + ",\n".join(parts) + "\n}"
 
     def to_frame(self) -> pl.DataFrame:
         """The estimates as a Polars frame."""
@@ -261,3 +263,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def _rows(value: Any) -> str:
+    """JSON with one line for each row of a list of records."""
+    if not (isinstance(value, list) and value):
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    rows = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in value)
+    return "[\n  " + ",\n  ".join(rows) + "\n ]"
