@@ -28,6 +28,11 @@ def brief(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:40]}...{text[-15:]}"
 
 
+def first_line(error: BaseException) -> str:
+    """What another library said, in one line."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """``Did you mean ...?`` for a misspelt word, or nothing."""
     by_lower = {name.lower(): name for name in known}

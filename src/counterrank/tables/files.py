@@ -12,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
-from counterrank.errors import InputError
+from counterrank.errors import InputError, first_line
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 PARQUET = (".parquet", ".pq")
@@ -170,7 +170,7 @@ def _readable(path: Path) -> Iterator[None]:
 def unreadable(path: Path, error: BaseException) -> InputError:
     """The message for a file that a reader gave up on."""
     kind = "Parquet" if _ending(path) in PARQUET else "text"
-    reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    reason = first_line(error)
     broken = isinstance(error, pl.exceptions.PanicException) or "Panic" in reason
     if "utf-8" in reason.lower() or "utf8" in reason.lower():
         return InputError(f'"{path}" is not UTF-8 text.', found=reason, todo="Save it as UTF-8.")

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from counterrank.errors import CounterrankError, InputError
+from counterrank.errors import CounterrankError, InputError, first_line
 
 ONE_AT_A_TIME = Lock()  # a DuckDB connection serves one thread at a time
 
@@ -58,7 +58,7 @@ def _readable(name: str) -> Iterator[None]:
     except CounterrankError:
         raise
     except (Exception, pl.exceptions.PanicException) as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        reason = first_line(error)
         raise InputError(
             f"{name} cannot be read as a table.",
             found=f"Its library says: {reason[:200]}",

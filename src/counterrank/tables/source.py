@@ -12,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
-from counterrank.errors import InputError, brief
+from counterrank.errors import InputError, brief, first_line
 from counterrank.tables.files import ENDINGS, column_names, read_columns
 from counterrank.tables.memory import from_memory, memory_columns
 
@@ -43,7 +43,7 @@ class Source:
         except pl.exceptions.PolarsError as error:
             raise InputError(
                 f'The files of "{self.name}" do not fit together.',
-                found=_first_line(error),
+                found=first_line(error),
                 todo="Give a column the same type in every file.",
             ) from error
 
@@ -115,7 +115,3 @@ def _file_digest(path: Path) -> bytes:
         for block in iter(partial(handle.read, 1 << 20), b""):
             digest.update(block)
     return digest.digest()
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
