@@ -95,6 +95,35 @@ def finite(frame: pl.DataFrame, column: str, table: str) -> None:
         _refuse(frame, column, bad, table, "must be finite")
 
 
+def shares(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
+    """Probabilities that weights divide by: above 0, at most 1."""
+    frame = numbers(frame, column, table)
+    finite(frame, column, table)
+    bad = (frame[column] <= 0) | (frame[column] > 1)
+    if bad.any():
+        todo = "A row that was shown had some chance of it: log that chance, never 0."
+        _refuse(frame, column, bad, table, "must lie above 0 and be at most 1", todo)
+    return frame.with_columns(pl.col(column).cast(pl.Float64))
+
+
+def not_negative(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
+    """Expected exposures or chances of a target, which may be 0."""
+    frame = numbers(frame, column, table)
+    finite(frame, column, table)
+    if (frame[column] < 0).any():
+        _refuse(frame, column, frame[column] < 0, table, "must not be negative")
+    return frame.with_columns(pl.col(column).cast(pl.Float64))
+
+
+def zero_or_one(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
+    """A yes or no: 0 or 1, or a Boolean."""
+    frame = numbers(frame, column, table)
+    bad = ~frame[column].is_in([0.0, 1.0])
+    if bad.any():
+        _refuse(frame, column, bad, table, "must hold 0 or 1")
+    return frame.with_columns(pl.col(column).cast(pl.Float64))
+
+
 def whole_ranks(frame: pl.DataFrame, table: str) -> pl.DataFrame:
     """Ranks are whole numbers from 1."""
     no_missing(frame, "rank", table)

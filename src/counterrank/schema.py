@@ -51,7 +51,7 @@ class Table:
 def judgments(table: object, *, columns: Mapping[str, str] | None = None) -> Table:
     """Judgments: user, item, rating. A negative rating means pooled but not judged."""
     source = opened(table, trec=QRELS, name=label(table, "the judgments"))
-    roles = _Roles(source.name, ("user", "item", "rating"), (), columns)
+    roles = Roles(source.name, ("user", "item", "rating"), (), columns)
     frame = roles.renamed(source.read(roles.choose))
     some_rows(frame, source.name)
     frame = identifiers(frame, ("user", "item"), source.name)
@@ -63,7 +63,7 @@ def judgments(table: object, *, columns: Mapping[str, str] | None = None) -> Tab
 def run(table: object, *, name: str = "", columns: Mapping[str, str] | None = None) -> Table:
     """A system's lists: user, item, and rank or score (rank wins); optionally system."""
     source = opened(table, trec=TREC_RUN, name=label(table, name or "the run"))
-    roles = _Roles(source.name, ("user", "item"), ("rank", "score", "system", "draw"), columns)
+    roles = Roles(source.name, ("user", "item"), ("rank", "score", "system", "draw"), columns)
     frame = roles.renamed(source.read(roles.choose))
     some_rows(frame, source.name)
     if "draw" in frame.columns:
@@ -72,7 +72,7 @@ def run(table: object, *, name: str = "", columns: Mapping[str, str] | None = No
             found="Judged measures look at one list per user, not at samples of a ranker.",
             todo="Keep one draw, or make each draw a system of its own.",
         )
-    order = _order(frame.columns, columns or {})
+    order = ordered_by(frame.columns, columns or {})
     frame = frame.drop({"rank", "score"} - {order}, strict=False)
     frame = identifiers(frame, ("user", "item"), source.name)
     if order == "rank":
@@ -86,20 +86,21 @@ def run(table: object, *, name: str = "", columns: Mapping[str, str] | None = No
     return Table(source, frame, order, name)
 
 
-def _order(there: list[str], given: Mapping[str, str]) -> str:
+def ordered_by(there: list[str], given: Mapping[str, str]) -> str:
     """What ranks a list: the one named in ``columns``, else rank, else score."""
     named = [role for role in ("rank", "score") if role in given and role in there]
     return named[0] if len(named) == 1 else "rank" if "rank" in there else "score"
 
 
 @dataclass(frozen=True)
-class _Roles:
-    """Which columns of one table play which role."""
+class Roles:
+    """Which columns of one table play which role. ``own`` are columns that keep their names."""
 
     table: str
     required: tuple[str, ...]
     optional: tuple[str, ...]
     given: Mapping[str, str] | None
+    own: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for role in self.given or {}:
@@ -119,39 +120,55 @@ class _Roles:
         """The columns to read, or a message about the one that is missing."""
         for role in self.required:
             self._demand(role, there)
-        if "score" in self.optional and self.column("score", there) not in there:
+        for name in self.own:
+            if name not in there:
+                raise InputError(
+                    f'"{self.table}" has no column "{name}".',
+                    found=f"Its columns are: {_shown(there)}.",
+                    todo=nearest(name, there) or "Name one of these.",
+                )
+        if "score" in self.optional and not self._ranked(there):
             self._demand("rank", there)
         found = self._found(there)
         for role, column in found.items():
             if list(found.values()).count(column) > 1:
                 raise UsageError(f'Column "{column}" plays two roles, one of them "{role}".')
-        return list(found.values())
+        return list(dict.fromkeys([*found.values(), *self.own]))
 
     def renamed(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The same columns under the names of their roles."""
         found = self._found(frame.columns)
-        return frame.select(pl.col(column).alias(role) for role, column in found.items())
+        own = [name for name in self.own if name not in found]
+        return frame.select(
+            *(pl.col(column).alias(role) for role, column in found.items()), *map(pl.col, own)
+        )
 
     def _found(self, there: list[str]) -> dict[str, str]:
         roles = {role: self.column(role, there) for role in (*self.required, *self.optional)}
         return {role: column for role, column in roles.items() if column in there}
 
+    def _ranked(self, there: list[str]) -> bool:
+        """Whether something besides a rank says how a list is ordered or seen."""
+        ways = ("score", "exposure") if "exposure" in self.optional else ("score",)
+        return any(self.column(way, there) in there for way in ways)
+
     def _demand(self, role: str, there: list[str]) -> None:
         column = self.column(role, there)
         if column in there:
             return
-        wanted = '"rank" or "score"' if role == "rank" else f'"{column}"'
+        either = role == "rank" and "score" in self.optional
+        wanted = '"rank" or "score"' if either else f'"{column}"'
         swapped = {"rating": {"rank", "score"}, "rank": {"rating"}}.get(role, set()) & set(there)
-        if swapped:
+        if swapped and "session" not in self.required:
             looks = "a run" if role == "rating" else "judgments"
             raise InputError(
                 f'"{self.table}" has no column {wanted}.',
                 found=f'It has "{min(swapped)}", so it looks like {looks}.',
                 todo="Judgments come first, then runs: counterrank evaluate JUDGMENTS RUN...",
             )
-        hint = nearest(column, there) or (nearest("score", there) if role == "rank" else "")
+        hint = nearest(column, there) or (nearest("score", there) if either else "")
         name = hint.split('"')[1] if hint else "NAME"
-        role = "score" if hint and role == "rank" and not nearest("rank", there) else role
+        role = "score" if hint and either and not nearest("rank", there) else role
         raise InputError(
             f'"{self.table}" has no column {wanted}.',
             found=f"Its columns are: {_shown(there)}. {hint}".strip(),
@@ -166,7 +183,12 @@ def _shown(names: list[str]) -> str:
     return ", ".join(short[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
 
 
-ROLES = ("user", "item", "rating", "rank", "score", "system", "draw", "timestamp")
+# fmt: off
+ROLES = (
+    "user", "item", "rating", "rank", "score", "system", "draw", "timestamp", "session", "viewed",
+    "exposure", "propensity", "policy", "day", "arm", "predicted",
+)
+# fmt: on
 
 
 def label(table: object, name: str) -> str:

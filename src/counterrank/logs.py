@@ -1,0 +1,144 @@
+"""The door for logs: what was shown and what came back, and the rankers to be judged by it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from counterrank.checks import (
+    finite,
+    identifiers,
+    no_missing,
+    not_negative,
+    numbers,
+    shares,
+    some_rows,
+    whole_ranks,
+    zero_or_one,
+)
+from counterrank.errors import InputError, UsageError
+from counterrank.schema import TREC_RUN, Roles, Table, label, ordered_by
+from counterrank.tables import opened
+
+OPTIONAL = ("user", "viewed", "exposure", "propensity", "policy", "day", "arm")
+USUAL = ("reward", "click", "like", "conversion", "dwell", "revenue")
+
+
+@dataclass(frozen=True)
+class Log(Table):
+    """A log that has passed the door. Rewards and contexts keep the names of their columns."""
+
+    rewards: tuple[str, ...] = ()
+    contexts: tuple[str, ...] = ()
+
+    def has(self, column: str) -> bool:
+        """Whether the log has this column."""
+        return column in self.frame.columns
+
+
+def log(
+    table: object,
+    *,
+    rewards: Sequence[str] = (),
+    contexts: Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
+) -> Log:
+    """A log: session, item, rank, rewards; optionally user, viewed, exposure, propensity, ...
+
+    Without ``rewards``, the columns of usual names are taken: reward, click, like and so on.
+    """
+    source = opened(table, trec=(), name=label(table, "the log"))
+    rewards = tuple(dict.fromkeys(rewards)) or _usual(source.columns(), source.name)
+    contexts = tuple(dict.fromkeys(contexts))
+    both = set(rewards) & set(contexts)
+    if both:
+        raise UsageError(f'Column "{min(both)}" cannot be a reward and a context.')
+    roles = Roles(source.name, ("session", "item", "rank"), OPTIONAL, columns, rewards + contexts)
+    frame = roles.renamed(source.read(roles.choose))
+    some_rows(frame, source.name)
+    frame = identifiers(frame, ("session", "item"), source.name)
+    frame = identifiers(frame, [c for c in ("user", "policy") if c in frame.columns], source.name)
+    frame = whole_ranks(frame, source.name)
+    for reward in rewards:
+        frame = numbers(frame, reward, source.name)
+        finite(frame, reward, source.name)
+        frame = frame.with_columns(pl.col(reward).cast(pl.Float64))
+    for column in {"viewed"} & set(frame.columns):
+        frame = zero_or_one(frame, column, source.name)
+    for column in [c for c in ("exposure", "propensity") if c in frame.columns]:
+        frame = shares(frame, column, source.name)
+    for column in [c for c in ("day", "arm", *contexts) if c in frame.columns]:
+        no_missing(frame, column, source.name)
+    _refuse_certainty(frame, source.name)
+    _refuse_unseen_rewards(frame, rewards, source.name)
+    return Log(source, frame, rewards=rewards, contexts=contexts)
+
+
+def target(table: object, *, name: str = "", columns: Mapping[str, str] | None = None) -> Table:
+    """A target ranker's lists: session, item, and rank or score, or the exposure they would get.
+
+    ``draw`` marks samples of a stochastic ranker; ``propensity`` is its chance of this item at this
+    rank; ``predicted`` is a forecast of the reward of a view.
+    """
+    source = opened(table, trec=TREC_RUN, name=label(table, name or "the run"))
+    optional = ("rank", "score", "exposure", "propensity", "draw", "predicted", "system")
+    roles = Roles(source.name, ("session", "item"), optional, columns)
+    frame = roles.renamed(source.read(roles.choose))
+    some_rows(frame, source.name)
+    order = "exposure" if "exposure" in frame.columns else ordered_by(frame.columns, columns or {})
+    frame = identifiers(frame, ("session", "item"), source.name)
+    if "rank" in frame.columns and order != "score":
+        frame = whole_ranks(frame, source.name)
+    if order == "score":
+        frame = numbers(frame, "score", source.name)
+        finite(frame, "score", source.name)
+    for column in [c for c in ("exposure", "propensity") if c in frame.columns]:
+        frame = not_negative(frame, column, source.name)
+    if "predicted" in frame.columns:
+        frame = numbers(frame, "predicted", source.name)
+        finite(frame, "predicted", source.name)
+        frame = frame.with_columns(pl.col("predicted").cast(pl.Float64))
+    marks = [c for c in ("draw", "system") if c in frame.columns]
+    frame = identifiers(frame, marks, source.name)
+    return Table(source, frame, order, name)
+
+
+def _usual(there: list[str], table: str) -> tuple[str, ...]:
+    """Reward columns by their usual names, if none was named."""
+    found = tuple(name for name in USUAL if name in there)
+    if not found:
+        raise InputError(
+            f'"{table}": no reward was named.',
+            found=f"Its columns are: {', '.join(there[:12])}.",
+            todo='Name the column that holds what came back: --reward click (rewards=["click"]).',
+        )
+    return found
+
+
+def _refuse_certainty(frame: pl.DataFrame, table: str) -> None:
+    """A propensity of 1 in every row carries nothing, and often means that it was lost."""
+    if "propensity" in frame.columns and (frame["propensity"] == 1).all():
+        raise InputError(
+            f'Column "propensity" of "{table}" is 1 in every row.',
+            found=f"All {frame.height:,} rows: either the logger left nothing to chance, or its"
+            " chances were lost on the way.",
+            todo="Log the probability of the shown item; if the logger was deterministic, leave the"
+            " column out and give a position model (--position-bias).",
+        )
+
+
+def _refuse_unseen_rewards(frame: pl.DataFrame, rewards: Sequence[str], table: str) -> None:
+    """What was not viewed cannot have been rewarded: otherwise views were logged wrongly."""
+    for reward in rewards if "viewed" in frame.columns else ():
+        odd = frame.with_row_index("row", offset=1).filter(
+            (pl.col("viewed") == 0) & (pl.col(reward) != 0)
+        )
+        if odd.height:
+            raise InputError(
+                f'"{table}" has rows with a reward "{reward}" that were not viewed.',
+                found=f"Found {odd.height:,} of {frame.height:,} rows"
+                f" (first: row {odd['row'][0]}, {reward} {odd[reward][0]:g}).",
+                todo="Mend how views are logged, or leave the column viewed out.",
+            )
