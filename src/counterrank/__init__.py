@@ -14,24 +14,29 @@ if TYPE_CHECKING:
     from counterrank.errors import CounterrankError, InputError, UsageError
     from counterrank.estimates import Estimate
     from counterrank.evaluation import Evaluation
+    from counterrank.exposure import position_bias
     from counterrank.ranking import measure
     from counterrank.verbs.check import check
     from counterrank.verbs.evaluate import evaluate
+    from counterrank.verbs.learn_exposure import LearntExposure, learn_exposure
 
 _HOME = {
     "CounterrankError": "errors",
     "Estimate": "estimates",
     "Evaluation": "evaluation",
     "InputError": "errors",
+    "LearntExposure": "verbs",
     "UsageError": "errors",
     "check": "verbs",
     "evaluate": "verbs",
+    "learn_exposure": "verbs",
     "measure": "ranking",
+    "position_bias": "exposure",
 }
 
 __all__ = [
-    "CounterrankError", "Estimate", "Evaluation", "InputError", "UsageError", "__version__",
-    "check", "evaluate", "measure",
+    "CounterrankError", "Estimate", "Evaluation", "InputError", "LearntExposure", "UsageError",
+    "__version__", "check", "evaluate", "learn_exposure", "measure", "position_bias",
 ]  # fmt: skip
 
 

@@ -2,5 +2,6 @@
 
 from counterrank.verbs.check import Checked, check
 from counterrank.verbs.evaluate import evaluate
+from counterrank.verbs.learn_exposure import LearntExposure, learn_exposure
 
-__all__ = ["Checked", "check", "evaluate"]
+__all__ = ["Checked", "LearntExposure", "check", "evaluate", "learn_exposure"]
