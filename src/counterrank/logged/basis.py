@@ -1,0 +1,100 @@
+r"""What a weight divides: how likely a row was seen under the logger, and what it would be worth.
+
+* ``rank``: the exposure of the logged rank by the position model, :math:`e_0 = c(r)`.
+* ``exposure``: the logged exposure of the item, chance included (Jeunen Eq. 6).
+* ``propensity``: the logged probability of the item at its rank; no position model is needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from counterrank.arrays import Floats, Ints
+from counterrank.errors import InputError, UsageError, one_of
+from counterrank.exposure import Exposure
+from counterrank.logs import Log
+from counterrank.schema import Table
+
+LOGGED = ("auto", "rank", "exposure", "propensity")
+VIEWS = ("auto", "observed", "rows", "latent")
+
+
+@dataclass(frozen=True)
+class Basis:
+    """``logged`` names the logger's side of the weight, ``views`` what is known of views."""
+
+    logged: str
+    views: str
+    model: Exposure | None
+
+    @property
+    def by_rank(self) -> bool:
+        """Whether an item counts anew at each rank."""
+        return self.logged == "propensity"
+
+    def at(self, rank: Ints, context: Ints) -> Floats:
+        r""":math:`c(r)` of the position model."""
+        assert self.model is not None
+        return self.model.at(rank)
+
+
+def chosen(
+    log: Log, targets: list[Table], *, logged: str, views: str, model: Exposure | None
+) -> Basis:
+    """The basis asked for, or the one the tables allow."""
+    one_of("logged", logged, LOGGED)
+    one_of("views", views, VIEWS)
+    if logged == "auto":
+        logged = "exposure" if log.has("exposure") else "rank"
+        told = model is not None or all("exposure" in t.frame.columns for t in targets)
+        if not (told and (log.has("exposure") or model is not None)) and log.has("propensity"):
+            logged = "propensity"
+    if logged in ("exposure", "propensity") and not log.has(logged):
+        raise UsageError(
+            f'"{log.name}" has no column "{logged}".',
+            todo=f"Log it, name it (--columns {logged}=NAME), or weigh by --logged rank.",
+        )
+    _refuse_untold(log, targets, logged, model)
+    if views == "observed" and not log.has("viewed"):
+        raise UsageError(
+            f'"{log.name}" has no column "viewed".', todo="Use --views rows or latent."
+        )
+    return Basis(logged, views, model)
+
+
+def settled(basis: Basis, log: Log, length: Ints) -> Basis:
+    """The basis with ``views`` decided: as logged or, without such a column, as the rows look."""
+    if basis.views != "auto":
+        return basis
+    views = "observed" if log.has("viewed") else "latent"
+    if views == "latent" and basis.model is not None and thinned(length, basis.model):
+        views = "rows"
+    return replace(basis, views=views)
+
+
+def _refuse_untold(log: Log, targets: list[Table], logged: str, model: Exposure | None) -> None:
+    """Without a position model nothing says how likely a rank is to be seen."""
+    if logged == "propensity":
+        return
+    silent = [t for t in targets if "exposure" not in t.frame.columns]
+    if model is None and (logged == "rank" or silent):
+        raise InputError(
+            "Nothing says how likely each rank is to be seen.",
+            found=f'"{log.name}" has no column "propensity", and no position model was given.',
+            todo="Give one, as in --position-bias log2, or learn it:"
+            " counterrank exposure LOG --out pbm.json.",
+        )
+
+
+def thinned(length: Ints, model: Exposure) -> bool:
+    """Whether a log without a column ``viewed`` holds only viewed rows, not all that were shown.
+
+    Such a log thins out as views do: the share of sessions that reach a rank is then nearer to the
+    position model's curve than to 1.
+    """
+    rank = np.arange(1, int(length.max()) + 1)
+    reached = 1 - np.searchsorted(np.sort(length), rank) / len(length)
+    curve = model.at(rank) / model.at(np.ones(1, np.int64))
+    return bool(np.abs(reached - curve).sum() < np.abs(reached - 1).sum())
