@@ -8,6 +8,7 @@ import typer
 
 from counterrank.cli.check import check
 from counterrank.cli.demo import demo
+from counterrank.cli.estimate import estimate
 from counterrank.cli.evaluate import evaluate
 from counterrank.cli.measures import measures
 from counterrank.version import __version__
@@ -21,6 +22,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command()(evaluate)
+app.command()(estimate)
 app.command()(check)
 app.command()(measures)
 app.command()(demo)

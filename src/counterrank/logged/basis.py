@@ -17,7 +17,7 @@ from counterrank.exposure import Exposure
 from counterrank.logs import Log
 from counterrank.schema import Table
 
-LOGGED = ("auto", "rank", "exposure", "propensity")
+KNOWN = ("auto", "rank", "exposure", "propensity")
 VIEWS = ("auto", "observed", "rows", "latent")
 
 
@@ -44,7 +44,7 @@ def chosen(
     log: Log, targets: list[Table], *, logged: str, views: str, model: Exposure | None
 ) -> Basis:
     """The basis asked for, or the one the tables allow."""
-    one_of("logged", logged, LOGGED)
+    one_of("logged", logged, KNOWN)
     one_of("views", views, VIEWS)
     if logged == "auto":
         logged = "exposure" if log.has("exposure") else "rank"

@@ -11,12 +11,13 @@ import numpy as np
 
 from counterrank.arrays import Floats, Ints, mapped, workers
 from counterrank.blocks import BLOCK_ROWS
-from counterrank.errors import InputError
+from counterrank.errors import InputError, one_of
 from counterrank.logged.basis import Basis
 from counterrank.logged.estimator import Estimator
 from counterrank.logged.ips import OnPolicy
 from counterrank.logged.join import joined, rewarded, shown
 from counterrank.logged.model import Model, Sums, learnt, sums
+from counterrank.logged.regress import Regressor, regressed
 from counterrank.logged.rows import Rows
 from counterrank.logged.sessions import FOLDS, Sessions
 from counterrank.logged.targets import Target
@@ -54,8 +55,12 @@ class Valued:
     empty: int
 
 
-def models(sessions: Sessions, basis: Basis, rewards: Sequence[str]) -> dict[str, Model]:
-    """A cross-fitted reward model for each reward."""
+def models(
+    sessions: Sessions, basis: Basis, rewards: Sequence[str], kind: str | Regressor = "means"
+) -> dict[str, Model]:
+    """A cross-fitted reward model for each reward: shrunken means, or a regressor's."""
+    if isinstance(kind, str):
+        one_of("model", kind, ("means",))
     ranks = int(sessions.blocks.frame["rank"].to_numpy().max()) if basis.by_rank else 1
     contexts = max(sessions.contexts.height, 1)
     items = sessions.items.size
@@ -74,7 +79,8 @@ def models(sessions: Sessions, basis: Basis, rewards: Sequence[str]) -> dict[str
     found = {}
     for reward in rewards:
         total = reduce(add, mapped(partial(of, reward), cuts, workers()))
-        found[reward] = replace(learnt(total, ranks), contextual=fits)
+        model = learnt(total, ranks) if isinstance(kind, str) else regressed(total, ranks, kind)
+        found[reward] = replace(model, contextual=fits)
     return found
 
 
