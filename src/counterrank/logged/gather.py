@@ -205,16 +205,17 @@ def on_policy(sessions: Sessions, basis: Basis, work: Work) -> dict[str, Floats]
     """Columns of what the logged ranker itself earned, by reward."""
 
     def of(cut: tuple[int, int]) -> dict[str, Floats]:
-        side = shown(sessions, basis, *cut)
         none = np.empty(0)
-        found = {}
-        for reward in work.rewards:
-            c = sessions.column(reward, *cut)
-            rows = Rows(
-                side.start, c, side.e0, side.e0, side.seen, none, side.rank, side.place, none, none
+        seen = shown(sessions, basis, *cut).seen if work.per == "impression" else none
+        start = sessions.blocks.start[slice(*cut)] - sessions.blocks.start[cut[0]]
+        ranks = np.empty(0, np.int64)
+        return {
+            reward: OnPolicy().table(
+                Rows(start, c, none, none, seen, none, ranks, none, none, none), work.per
             )
-            found[reward] = OnPolicy().table(rows, work.per)
-        return found
+            for reward in work.rewards
+            for c in [sessions.column(reward, *cut)]
+        }
 
     parts = mapped(of, list(sessions.blocks.cuts(ROWS)), workers())
     return {reward: np.concatenate([part[reward] for part in parts]) for reward in work.rewards}
