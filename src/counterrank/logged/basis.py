@@ -14,13 +14,16 @@ import polars as pl
 
 from counterrank.arrays import Floats, Ints
 from counterrank.errors import InputError, UsageError, one_of
-from counterrank.exposure import Exposure
+from counterrank.exposure import ByContext, Exposure
 from counterrank.logs import Log
 from counterrank.schema import Table
 
 KNOWN = ("auto", "rank", "exposure", "propensity")
 DEEPEST = 10_000  # ranks below are as likely to be seen as this one
 VIEWS = ("auto", "observed", "rows", "latent")
+
+
+PositionModel = Exposure | ByContext
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class Basis:
 
     logged: str
     views: str
-    model: Exposure | None
+    model: PositionModel | None
     curves: Floats = field(default_factory=lambda: np.ones((1, 0)))
 
     @property
@@ -50,7 +53,7 @@ class Basis:
 
 
 def chosen(
-    log: Log, targets: list[Table], *, logged: str, views: str, model: Exposure | None
+    log: Log, targets: list[Table], *, logged: str, views: str, model: PositionModel | None
 ) -> Basis:
     """The basis asked for, or the one the tables allow."""
     one_of("logged", logged, KNOWN)
@@ -85,7 +88,7 @@ def settled(basis: Basis, log: Log, length: Ints, contexts: pl.DataFrame) -> Bas
     return replace(basis, views=views)
 
 
-def _curves(model: Exposure, contexts: pl.DataFrame) -> Floats:
+def _curves(model: PositionModel, contexts: pl.DataFrame) -> Floats:
     """The position model at ranks 1, 2, 3, ..., a row for each context it tells apart."""
     rank = np.arange(1, DEEPEST + 1)
     if model.column is None:
@@ -94,7 +97,9 @@ def _curves(model: Exposure, contexts: pl.DataFrame) -> Floats:
     return np.stack([model.at(rank, [value] * DEEPEST) for value in values])
 
 
-def _refuse_untold(log: Log, targets: list[Table], logged: str, model: Exposure | None) -> None:
+def _refuse_untold(
+    log: Log, targets: list[Table], logged: str, model: PositionModel | None
+) -> None:
     """Without a position model nothing says how likely a rank is to be seen."""
     if logged == "propensity":
         return

@@ -61,10 +61,15 @@ class Model:
 
     def at(self, fold: Ints, context: Ints, item: Ints, rank: Ints) -> Floats:
         """The prediction for each cell."""
-        place = np.minimum(rank, self.ranks) - 1 if self.ranks > 1 else 0
-        situation = context * self.ranks + place if self.contextual else place
-        found: Floats = self.table[fold, situation, item]
-        return found
+        _, situations, items = self.table.shape
+        cell = fold * situations
+        if self.contextual:
+            cell += context * self.ranks
+        if self.ranks > 1:
+            cell += np.minimum(rank, self.ranks) - 1
+        cell *= items
+        cell += item
+        return self.table.reshape(-1).take(cell)
 
 
 def learnt(total: Sums, ranks: int) -> Model:

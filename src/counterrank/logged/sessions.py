@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import AnyInts, Floats, Ints
+from counterrank.arrays import AnyInts, Ints
 from counterrank.blocks import Blocks, item_numbers
 from counterrank.errors import InputError
 from counterrank.logged.codes import Codes
@@ -73,8 +73,8 @@ class Sessions:
         first = int(self.blocks.start[begin])
         return slice(first, first + int(self.blocks.length[begin:end].sum()))
 
-    def column(self, name: str, begin: int, end: int) -> Floats:
-        """A column of the rows of sessions ``begin`` to ``end``."""
+    def column(self, name: str, begin: int, end: int) -> Any:
+        """A column of the rows of sessions ``begin`` to ``end``: floats, or ranks."""
         if name not in self.arrays:
             self.arrays[name] = self.blocks.frame[name].to_numpy()
         return self.arrays[name][self.rows(begin, end)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from counterrank.compare import Plan
 from counterrank.errors import UsageError, one_of
 from counterrank.estimates import Estimate
 from counterrank.estimation import Estimation, Key
-from counterrank.exposure import Exposure
+from counterrank.exposure import ByContext, Exposure
+from counterrank.exposure import position_bias as as_model
 from counterrank.inference import INTERVALS, RESAMPLES
 from counterrank.logged import (
     CLIPS,
@@ -40,9 +42,7 @@ from counterrank.logged import (
     valued,
 )
 from counterrank.progress import Progress, quiet
-from counterrank.ranking.grammar import exposure
 from counterrank.systems import Runs
-from counterrank.text import parse
 from counterrank.trust import weights as about
 from counterrank.trust.diagnosis import Diagnosis
 
@@ -55,7 +55,7 @@ def estimate(
     runs: Runs,
     *,
     rewards: str | Sequence[str] = (),
-    position_bias: str | Exposure | None = None,
+    position_bias: str | Path | Exposure | ByContext | None = None,
     estimators: Sequence[str | Estimator] = DEFAULTS,
     per: str = "session",
     baseline: str = LOGGED,
@@ -100,9 +100,15 @@ def estimate(
     one_of("missing", missing, ("error", "skip", "logged"))
     one_of("disjoint", disjoint, ("auto", "error", "zero"))
     one_of("sweep", sweep, ("none", "clip"))
-    position = exposure(parse(position_bias)) if isinstance(position_bias, str) else position_bias
+    position = None if position_bias is None else as_model(position_bias)
+    by = [] if position is None or position.column is None else [position.column]
     tables = read(
-        log, runs, loggers, rewards=_listed(rewards), contexts=_listed(contexts), columns=columns
+        log,
+        runs,
+        loggers,
+        rewards=_listed(rewards),
+        contexts=[*_listed(contexts), *by],
+        columns=columns,
     )
     basis = chosen(tables.log, tables.targets, logged=logged, views=views, model=position)
     sessions = Sessions.of(tables.log, gaps="allow" if views == "rows" else "error")
