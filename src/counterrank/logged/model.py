@@ -69,7 +69,8 @@ class Model:
             cell += np.minimum(rank, self.ranks) - 1
         cell *= items
         cell += item
-        return self.table.reshape(-1).take(cell)
+        found: Floats = self.table.reshape(-1)[cell]
+        return found
 
 
 def learnt(total: Sums, ranks: int) -> Model:
