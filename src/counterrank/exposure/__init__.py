@@ -1,4 +1,4 @@
-"""How likely is a rank to be seen? Position models, shared by every discounted measure."""
+"""How likely is a rank to be seen? Position models, and where stochastic rankers put an item."""
 
 from counterrank.exposure.models import (
     MODELS,
@@ -10,5 +10,9 @@ from counterrank.exposure.models import (
     Power,
     Table,
 )
+from counterrank.exposure.plackett_luce import expected_exposure, rank_probabilities
 
-__all__ = ["MODELS", "Exposure", "Flat", "Geometric", "Jarvelin", "Log2", "Power", "Table"]
+__all__ = [
+    "MODELS", "Exposure", "Flat", "Geometric", "Jarvelin", "Log2", "Power", "Table",
+    "expected_exposure", "rank_probabilities",
+]  # fmt: skip
