@@ -10,6 +10,7 @@ from counterrank.cli.check import check
 from counterrank.cli.demo import demo
 from counterrank.cli.evaluate import evaluate
 from counterrank.cli.measures import measures
+from counterrank.cli.simulate import simulate
 from counterrank.version import __version__
 
 app = typer.Typer(
@@ -23,6 +24,7 @@ app = typer.Typer(
 app.command()(evaluate)
 app.command()(check)
 app.command()(measures)
+app.command()(simulate)
 app.command()(demo)
 
 
