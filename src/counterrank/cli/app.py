@@ -11,6 +11,7 @@ from counterrank.cli.demo import demo
 from counterrank.cli.estimate import estimate
 from counterrank.cli.evaluate import evaluate
 from counterrank.cli.measures import measures
+from counterrank.cli.simulate import simulate
 from counterrank.version import __version__
 
 app = typer.Typer(
@@ -25,6 +26,7 @@ app.command()(evaluate)
 app.command()(estimate)
 app.command()(check)
 app.command()(measures)
+app.command()(simulate)
 app.command()(demo)
 
 
