@@ -13,21 +13,25 @@ from counterrank.version import __version__
 if TYPE_CHECKING:
     from counterrank.errors import CounterrankError, InputError, UsageError
     from counterrank.estimates import Estimate
+    from counterrank.estimation import Estimation
     from counterrank.evaluation import Evaluation
     from counterrank.exposure import position_bias
     from counterrank.ranking import measure
     from counterrank.verbs.check import check
+    from counterrank.verbs.estimate import estimate
     from counterrank.verbs.evaluate import evaluate
     from counterrank.verbs.learn_exposure import LearntExposure, learn_exposure
 
 _HOME = {
     "CounterrankError": "errors",
     "Estimate": "estimates",
+    "Estimation": "estimation",
     "Evaluation": "evaluation",
     "InputError": "errors",
     "LearntExposure": "verbs",
     "UsageError": "errors",
     "check": "verbs",
+    "estimate": "verbs",
     "evaluate": "verbs",
     "learn_exposure": "verbs",
     "measure": "ranking",
@@ -35,8 +39,9 @@ _HOME = {
 }
 
 __all__ = [
-    "CounterrankError", "Estimate", "Evaluation", "InputError", "LearntExposure", "UsageError",
-    "__version__", "check", "evaluate", "learn_exposure", "measure", "position_bias",
+    "CounterrankError", "Estimate", "Estimation", "Evaluation", "InputError", "LearntExposure",
+    "UsageError", "__version__", "check", "estimate", "evaluate", "learn_exposure", "measure",
+    "position_bias",
 ]  # fmt: skip
 
 

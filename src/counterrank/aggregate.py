@@ -14,12 +14,8 @@ import numpy as np
 from counterrank.arrays import Bools, Floats
 
 
-class Aggregate(ABC):
-    """``columns`` of per-unit values, and the function of their means."""
-
-    @abstractmethod
-    def columns(self, x: Floats) -> Floats:
-        """The columns whose means matter, one row per unit."""
+class Function(ABC):
+    """A smooth function of the means of a few columns."""
 
     @abstractmethod
     def finish(self, means: Floats) -> Floats:
@@ -28,6 +24,14 @@ class Aggregate(ABC):
     @abstractmethod
     def gradient(self, means: Floats) -> Floats:
         """Derivative of the value by each mean."""
+
+
+class Aggregate(Function):
+    """``columns`` of per-unit values, and the function of their means."""
+
+    @abstractmethod
+    def columns(self, x: Floats) -> Floats:
+        """The columns whose means matter, one row per unit."""
 
     def kept(self, units: Bools) -> Aggregate:
         """The same aggregate over some of the units."""

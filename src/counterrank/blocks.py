@@ -20,7 +20,7 @@ np.empty((32 << 20) - (1 << 13), np.uint8)
 
 @dataclass(frozen=True)
 class Blocks:
-    """A table whose rows stand user by user. ``names`` are the users, each once.
+    """A table whose rows stand unit by unit. ``names`` are the units, each once.
 
     ``frame`` has a column ``row`` with the caller's row numbers if it had to be sorted.
     """
@@ -29,12 +29,13 @@ class Blocks:
     names: pl.Series
     start: Ints
     length: Ints
+    unit: str = "user"
 
     @classmethod
-    def of(cls, frame: pl.DataFrame, *, ascending: bool) -> Blocks:
-        """Sorted by user if they are not together yet, or not ``ascending`` where that is asked."""
-        start = run_starts(frame["user"])
-        names = frame["user"].gather(start)
+    def of(cls, frame: pl.DataFrame, *, ascending: bool, unit: str = "user") -> Blocks:
+        """Sorted by unit if they are not together yet, or not ``ascending`` where that is asked."""
+        start = run_starts(frame[unit])
+        names = frame[unit].gather(start)
         key = _numbers_as_numbers(names) if ascending else _any_order(names)
         if names.n_unique() < len(names) or (ascending and not key.is_sorted()):
             each = key.gather(np.repeat(np.arange(len(start)), np.diff(start, append=frame.height)))
@@ -42,9 +43,9 @@ class Blocks:
                 frame = frame.with_row_index("row")
             frame = frame.with_columns(each.alias("key")).sort("key", maintain_order=True)
             frame = frame.drop("key")
-            start = run_starts(frame["user"])
-            names = frame["user"].gather(start)
-        return cls(frame, names, start, np.diff(start, append=frame.height))
+            start = run_starts(frame[unit])
+            names = frame[unit].gather(start)
+        return cls(frame, names, start, np.diff(start, append=frame.height), unit)
 
     def cuts(self, rows: int = BLOCK_ROWS, extra: Ints | int = 0) -> Iterator[tuple[int, int]]:
         """First and last user of each block of about ``rows`` rows, ``extra`` ones included."""
@@ -60,8 +61,8 @@ class Blocks:
     def caller_row(self, place: int) -> str:
         """Row ``place`` for a message: its number in the caller's table, user and item."""
         number = self.frame["row"][place] if "row" in self.frame.columns else place
-        user, item = self.frame["user"][place], self.frame["item"][place]
-        return f"row {number + 1}, user {brief(user)}, item {brief(item)}"
+        name, item = self.frame[self.unit][place], self.frame["item"][place]
+        return f"row {number + 1}, {self.unit} {brief(name)}, item {brief(item)}"
 
 
 def _numbers_as_numbers(names: pl.Series) -> pl.Series:

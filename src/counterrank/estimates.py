@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from counterrank.aggregate import Aggregate
+from counterrank.aggregate import Aggregate, Function
 from counterrank.arrays import Floats, summed
 from counterrank.errors import UsageError
 
@@ -34,14 +34,35 @@ class Estimate:
     columns: Floats
     finish: Callable[[Floats], Floats]
     cluster: npt.NDArray[np.int64] | None = None
+    function: Function | None = None
 
     @classmethod
     def of(cls, x: Floats, units: pl.Series, aggregate: Aggregate) -> Estimate:
         """The aggregate of per-unit values ``x``."""
-        columns = aggregate.columns(x)
+        return cls.of_columns(aggregate.columns(x), units, aggregate)
+
+    @classmethod
+    def of_columns(
+        cls,
+        columns: Floats,
+        units: pl.Series,
+        function: Function,
+        cluster: npt.NDArray[np.int64] | None = None,
+    ) -> Estimate:
+        """A smooth function of the means of per-unit ``columns``."""
         means = columns.mean(axis=0)
-        influence = (columns - means) @ aggregate.gradient(means)
-        return cls(float(aggregate.finish(means)), influence, units, columns, aggregate.finish)
+        influence = (columns - means) @ function.gradient(means)
+        value = float(function.finish(means))
+        return cls(value, influence, units, columns, function.finish, cluster, function)
+
+    def only(self, places: npt.NDArray[np.int64]) -> Estimate:
+        """The same estimate from some of its units."""
+        assert self.function is not None
+        cluster = None
+        if self.cluster is not None:
+            cluster = np.unique(self.cluster[places], return_inverse=True)[1]
+        units = self.units.gather(places)
+        return Estimate.of_columns(self.columns[places], units, self.function, cluster)
 
     def __repr__(self) -> str:
         return f"{self.value:.6g} (se {self.se:.2g}, {self.n:,} units)"

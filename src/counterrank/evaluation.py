@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -15,6 +13,7 @@ from counterrank import trust
 from counterrank.arrays import Bools, Floats
 from counterrank.compare import Comparison, Contest, Plan, compare
 from counterrank.coverage import Coverage
+from counterrank.documents import as_json, document
 from counterrank.errors import UsageError
 from counterrank.estimates import Estimate
 from counterrank.hits import Hits, Pool
@@ -25,7 +24,6 @@ from counterrank.ranking import DCG, Measure, deepest, measure, nDCG
 from counterrank.schema import Input
 from counterrank.systems import unit_values
 from counterrank.trust import Diagnosis
-from counterrank.version import __version__
 
 
 @dataclass(frozen=True)
@@ -171,24 +169,23 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """The whole result as plain values, in the shape every verb shares."""
-        return {
-            "kind": "evaluate",
-            "estimates": [dict(vars(row)) for row in self.estimates],
-            "comparisons": [dict(vars(row)) for row in self.comparisons],
-            "diagnoses": [dict(vars(row)) for row in self.diagnoses],
-            "coverage": [
-                {"system": name, **asdict(seen), "missing_users": seen.missing_users}
-                for name, seen in zip(self.systems, self.coverage, strict=True)
-            ],
-            "protocol": self.protocol,
-            "provenance": {"version": __version__, "inputs": [asdict(i) for i in self.inputs]},
-        }
+        coverage = [
+            {"system": name, **asdict(seen), "missing_users": seen.missing_users}
+            for name, seen in zip(self.systems, self.coverage, strict=True)
+        ]
+        return document(
+            "evaluate",
+            self.protocol,
+            self.inputs,
+            estimates=self.estimates,
+            comparisons=self.comparisons,
+            diagnoses=self.diagnoses,
+            further={"coverage": coverage},
+        )
 
     def to_json(self) -> str:
         """The whole result as one JSON document, a row a line; what has no value is null."""
-        document = _plain(self.to_dict())
-        parts = [f" {json.dumps(key)}: {_rows(value)}" for key, value in document.items()]
-        return "{\n" + ",\n".join(parts) + "\n}"
+        return as_json(self.to_dict())
 
     def to_frame(self) -> pl.DataFrame:
         """The estimates as a Polars frame."""
@@ -252,22 +249,3 @@ class Evaluation:
             labels = (str(pair[0]), str(pair[1]))
             found.append(trust.agreement(list(self.systems), total[kept], share[kept], labels))
         return found
-
-
-def _plain(value: Any) -> Any:
-    """Values JSON can hold: not-a-number and infinity become null."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
-
-
-def _rows(value: Any) -> str:
-    """JSON with one line for each row of a list of records."""
-    if not (isinstance(value, list) and value):
-        return json.dumps(value, ensure_ascii=False, allow_nan=False)
-    rows = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in value)
-    return "[\n  " + ",\n  ".join(rows) + "\n ]"

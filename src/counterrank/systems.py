@@ -86,12 +86,10 @@ def _one_table(
     run = schema.run(table, name=name, columns=columns)
     read = run.input()  # hashed while the judgments are still being sorted
     pool = truth.result()[1]
-    return read, [
-        _one_system(part, pool, measures, policies, threads) for part in _split(run, name)
-    ]
+    return read, [_one_system(part, pool, measures, policies, threads) for part in split(run, name)]
 
 
-def _split(run: Table, name: str) -> Iterator[Table]:
+def split(run: Table, name: str) -> Iterator[Table]:
     """A table with a system column holds several runs."""
     if "system" not in run.frame.columns:
         yield replace(run, system=name or _stem(run.source.name))

@@ -8,9 +8,11 @@ import typer
 
 from counterrank.cli.check import check
 from counterrank.cli.demo import demo
+from counterrank.cli.estimate import estimate
 from counterrank.cli.evaluate import evaluate
 from counterrank.cli.exposure import exposure
 from counterrank.cli.measures import measures
+from counterrank.cli.simulate import simulate
 from counterrank.version import __version__
 
 app = typer.Typer(
@@ -22,9 +24,11 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command()(evaluate)
+app.command()(estimate)
 app.command()(exposure)
 app.command()(check)
 app.command()(measures)
+app.command()(simulate)
 app.command()(demo)
 
 

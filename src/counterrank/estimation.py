@@ -1,0 +1,260 @@
+"""The result of ``estimate``: what each ranker would have earned, and everything that follows."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from counterrank.arrays import Ints
+from counterrank.compare import Plan
+from counterrank.documents import as_json, document
+from counterrank.errors import UsageError
+from counterrank.estimates import Estimate
+from counterrank.inference import (
+    benjamini_hochberg,
+    bootstrap_test,
+    detectable,
+    holm,
+    interval,
+    intervals,
+    resampled,
+    t_test,
+)
+from counterrank.logged import (
+    LOGGED,
+    Basis,
+    Choice,
+    Estimator,
+    SweepRow,
+    Valued,
+    choice,
+    estimator,
+)
+from counterrank.schema import Input
+from counterrank.trust.diagnosis import Diagnosis, worst
+
+Key = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class EstimateRow:
+    """One ranker's value by one estimator; ``verdict`` is the gravest of its diagnoses."""
+
+    system: str
+    measure: str
+    reward: str
+    value: float
+    se: float
+    low: float
+    high: float
+    level: float
+    units: int
+    clusters: int
+    verdict: str
+
+
+@dataclass(frozen=True)
+class LiftRow:
+    """``system`` minus ``baseline``; the lift is the difference over the baseline's value."""
+
+    measure: str
+    reward: str
+    system: str
+    baseline: str
+    difference: float
+    se: float
+    low: float
+    high: float
+    lift: float
+    lift_low: float
+    lift_high: float
+    p: float
+    p_corrected: float
+    test: str
+    correction: str
+    family: str
+    detectable: float
+    units: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Estimation:
+    """Estimates by system, estimator and reward; ``logged`` is the ranker that was live.
+
+    ``kept`` holds the sessions that count for each target, as places in the log.
+    """
+
+    systems: tuple[str, ...]
+    estimators: tuple[Estimator, ...]
+    rewards: tuple[str, ...]
+    found: dict[Key, Estimate]
+    kept: dict[str, Ints]
+    diagnoses: list[Diagnosis]
+    valued: dict[str, Valued]
+    plan: Plan
+    basis: Basis
+    protocol: dict[str, Any]
+    inputs: tuple[Input, ...]
+    sweep: list[SweepRow]
+
+    def __repr__(self) -> str:
+        wide = max(len(row.system) for row in self.estimates)
+        lines = [
+            f"{r.reward:<10} {r.measure:<14} {r.system:<{wide}} {r.value:10.5f}"
+            f"   {r.level:.0%} {r.low:.5f} .. {r.high:.5f}   {r.verdict}"
+            for r in self.estimates
+        ]
+        lines += [f"{d.verdict}: {d.name}, {d.subject}: {d.meaning}" for d in self.loud]
+        return "\n".join(lines)
+
+    @property
+    def loud(self) -> list[Diagnosis]:
+        """Diagnoses that do not pass."""
+        return [d for d in self.diagnoses if d.verdict != "pass"]
+
+    def estimate(self, system: str, label: str | Estimator, reward: str = "") -> Estimate:
+        """One estimate: subtract two of them for a paired difference, divide for a lift."""
+        key = (system, str(estimator(label)), reward or self.rewards[0])
+        if key not in self.found:
+            raise UsageError(
+                f"There is no estimate {' / '.join(key)}.",
+                todo=f"Systems are {', '.join(self.systems)}; {LOGGED} has OnPolicy.",
+            )
+        return self.found[key]
+
+    @cached_property
+    def estimates(self) -> list[EstimateRow]:
+        """Every value with its interval."""
+        plan = self.plan
+        rows = []
+        for (system, label, reward), e in self.found.items():
+            low, high = intervals(
+                [e], level=plan.level, method=plan.interval, seed=plan.seed, draws=plan.resamples
+            )[0]
+            rows.append(
+                EstimateRow(
+                    system=system,
+                    measure=label,
+                    reward=reward,
+                    value=e.value,
+                    se=e.se,
+                    low=float(low),
+                    high=float(high),
+                    level=plan.level,
+                    units=e.n,
+                    clusters=len(e.grouped),
+                    verdict=self.verdict_of(system, label),
+                )
+            )
+        return rows
+
+    def verdict_of(self, system: str, label: str = "") -> str:
+        """The gravest verdict about a ranker, and about the log as a whole."""
+        about = {system, "log"} | ({f"{system}, {label}"} if label else set())
+        if system == LOGGED:
+            about = {LOGGED}
+        return worst(d for d in self.diagnoses if d.subject in about)
+
+    @property
+    def verdict(self) -> str:
+        """The gravest verdict of all diagnoses."""
+        return worst(self.diagnoses)
+
+    @cached_property
+    def comparisons(self) -> list[LiftRow]:
+        """Each ranker against the baseline, paired by session and clustered by user."""
+        plan, base = self.plan, self.plan.baseline or LOGGED
+        sides: list[tuple[Key, Estimate, Estimate]] = []
+        for (system, label, reward), e in self.found.items():
+            if system in (base, LOGGED) or plan.test == "none":
+                continue
+            key = (base, "OnPolicy" if base == LOGGED else label, reward)
+            if key in self.found and label != "OnPolicy":
+                mine, other = self._paired(system, e, base, self.found[key])
+                sides.append(((system, label, reward), mine, other))
+        tested = [_tested(a, b, plan) for _, a, b in sides]
+        p = np.array([row[3] for row in tested])
+        fix = {"holm": holm, "bh": benjamini_hochberg}.get(plan.correction, lambda x: x)
+        corrected = fix(p) if len(p) else p
+        family = f"{len(p)} comparison{'s' * (len(p) != 1)}"
+        return [
+            LiftRow(
+                label, reward, system, base, d.value, d.se, low, high,
+                lift.value - 1, lift.interval(plan.level)[0] - 1, lift.interval(plan.level)[1] - 1,
+                p_one, float(p_all), plan.test, plan.correction, family,
+                detectable(d.se, level=plan.level), d.n,
+            )
+            for ((system, label, reward), a, b), (d, low, high, p_one), p_all in zip(
+                sides, tested, corrected, strict=True
+            )
+            for lift in [a / b]
+        ]  # fmt: skip
+
+    @cached_property
+    def choices(self) -> list[Choice]:
+        """For each ranker and reward, the clip and estimator a sweep speaks for."""
+        groups = dict.fromkeys((row.system, row.reward) for row in self.sweep)
+        return [choice([r for r in self.sweep if (r.system, r.reward) == g]) for g in groups]
+
+    def _paired(
+        self, system: str, e: Estimate, base: str, other: Estimate
+    ) -> tuple[Estimate, Estimate]:
+        """Both estimates over the sessions both have."""
+        mine, theirs = self.kept[system], self.kept[base]
+        if len(mine) == len(theirs) and np.array_equal(mine, theirs):
+            return e, other
+        both = np.intersect1d(mine, theirs)
+        return e.only(np.searchsorted(mine, both)), other.only(np.searchsorted(theirs, both))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole result as plain values, in the shape every verb shares."""
+        return document(
+            "estimate",
+            self.protocol,
+            self.inputs,
+            estimates=self.estimates,
+            comparisons=self.comparisons,
+            diagnoses=self.diagnoses,
+            further={
+                "sweep": [asdict(row) for row in self.sweep],
+                "choices": [asdict(row) for row in self.choices],
+            },
+        )
+
+    def to_json(self) -> str:
+        """The whole result as one JSON document."""
+        return as_json(self.to_dict())
+
+    def to_frame(self) -> pl.DataFrame:
+        """The estimates as a Polars frame."""
+        return pl.DataFrame([asdict(row) for row in self.estimates])
+
+    def by_unit(self) -> pl.DataFrame:
+        """Per-session contributions, whose mean is the value: unit, system, measure, value."""
+        parts = []
+        for (system, label, reward), e in self.found.items():
+            parts.append(
+                pl.DataFrame({"unit": e.units, "value": e.value + e.influence}).select(
+                    "unit",
+                    pl.lit(system).alias("system"),
+                    pl.lit(label).alias("measure"),
+                    pl.lit(reward).alias("reward"),
+                    "value",
+                )
+            )
+        return pl.concat(parts)
+
+
+def _tested(a: Estimate, b: Estimate, plan: Plan) -> tuple[Estimate, float, float, float]:
+    """The difference, its interval and its p."""
+    d = a - b
+    again = None
+    if plan.test == "bootstrap" or plan.interval in ("bootstrap", "bca"):
+        again = resampled([d], draws=plan.resamples, seed=plan.seed)[:, 0]
+    low, high = interval(d, level=plan.level, method=plan.interval, resamples=again)
+    p = t_test(d) if again is None or plan.test == "t" else bootstrap_test(d, again)
+    return d, low, high, p

@@ -1,0 +1,125 @@
+r"""What a weight divides: how likely a row was seen under the logger, and what it would be worth.
+
+* ``rank``: the exposure of the logged rank by the position model, :math:`e_0 = c(r)`.
+* ``exposure``: the logged exposure of the item, chance included (Jeunen Eq. 6).
+* ``propensity``: the logged probability of the item at its rank; no position model is needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import polars as pl
+
+from counterrank.arrays import Floats, Ints
+from counterrank.errors import InputError, UsageError, one_of
+from counterrank.exposure import ByContext, Exposure
+from counterrank.logs import Log
+from counterrank.schema import Table
+
+KNOWN = ("auto", "rank", "exposure", "propensity")
+DEEPEST = 10_000  # ranks below are as likely to be seen as this one
+VIEWS = ("auto", "observed", "rows", "latent")
+
+
+PositionModel = Exposure | ByContext
+
+
+@dataclass(frozen=True)
+class Basis:
+    """``logged`` names the logger's side of the weight, ``views`` what is known of views.
+
+    ``curves`` holds the position model at the first ranks, a row for each context.
+    """
+
+    logged: str
+    views: str
+    model: PositionModel | None
+    curves: Floats = field(default_factory=lambda: np.ones((1, 0)))
+
+    @property
+    def by_rank(self) -> bool:
+        """Whether an item counts anew at each rank."""
+        return self.logged == "propensity"
+
+    def at(self, rank: Ints, context: Ints) -> Floats:
+        r""":math:`c(r)` of the position model."""
+        place = np.minimum(rank, DEEPEST) - 1
+        flat: Floats = (
+            self.curves[0][place] if len(self.curves) == 1 else self.curves[context, place]
+        )
+        return flat
+
+
+def chosen(
+    log: Log, targets: list[Table], *, logged: str, views: str, model: PositionModel | None
+) -> Basis:
+    """The basis asked for, or the one the tables allow."""
+    one_of("logged", logged, KNOWN)
+    one_of("views", views, VIEWS)
+    if logged == "auto":
+        logged = "exposure" if log.has("exposure") else "rank"
+        told = model is not None or all("exposure" in t.frame.columns for t in targets)
+        if not (told and (log.has("exposure") or model is not None)) and log.has("propensity"):
+            logged = "propensity"
+    if logged in ("exposure", "propensity") and not log.has(logged):
+        raise UsageError(
+            f'"{log.name}" has no column "{logged}".',
+            todo=f"Log it, name it (--columns {logged}=NAME), or weigh by --logged rank.",
+        )
+    _refuse_untold(log, targets, logged, model)
+    if views == "observed" and not log.has("viewed"):
+        raise UsageError(
+            f'"{log.name}" has no column "viewed".', todo="Use --views rows or latent."
+        )
+    return Basis(logged, views, model)
+
+
+def settled(basis: Basis, log: Log, length: Ints, contexts: pl.DataFrame) -> Basis:
+    """The basis with ``views`` decided, as logged or as the rows look, and its curves computed."""
+    if basis.model is not None:
+        basis = replace(basis, curves=_curves(basis.model, contexts))
+    if basis.views != "auto":
+        return basis
+    views = "observed" if log.has("viewed") else "latent"
+    if views == "latent" and basis.model is not None and thinned(length, basis.curves[0]):
+        views = "rows"
+    return replace(basis, views=views)
+
+
+def _curves(model: PositionModel, contexts: pl.DataFrame) -> Floats:
+    """The position model at ranks 1, 2, 3, ..., a row for each context it tells apart."""
+    rank = np.arange(1, DEEPEST + 1)
+    if model.column is None:
+        return model.at(rank)[None, :]
+    values = contexts[model.column].to_list()
+    return np.stack([model.at(rank, [value] * DEEPEST) for value in values])
+
+
+def _refuse_untold(
+    log: Log, targets: list[Table], logged: str, model: PositionModel | None
+) -> None:
+    """Without a position model nothing says how likely a rank is to be seen."""
+    if logged == "propensity":
+        return
+    silent = [t for t in targets if "exposure" not in t.frame.columns]
+    if model is None and (logged == "rank" or silent):
+        raise InputError(
+            "Nothing says how likely each rank is to be seen.",
+            found=f'"{log.name}" has no column "propensity", and no position model was given.',
+            todo="Give one, as in --position-bias log2, or learn it:"
+            " counterrank exposure LOG --out pbm.json.",
+        )
+
+
+def thinned(length: Ints, curve: Floats) -> bool:
+    """Whether a log without a column ``viewed`` holds only viewed rows, not all that were shown.
+
+    Such a log thins out as views do: the share of sessions that reach a rank is then nearer to the
+    position model's curve than to 1.
+    """
+    rank = np.arange(1, min(int(length.max()), DEEPEST) + 1)
+    reached = 1 - np.searchsorted(np.sort(length), rank) / len(length)
+    views = curve[rank - 1] / curve[0]
+    return bool(np.abs(reached - views).sum() < np.abs(reached - 1).sum())

@@ -1,0 +1,75 @@
+r"""From sums per session to one number: functions of the means of a few columns.
+
+Each has a gradient, so that influence values follow by the delta method (`counterrank.aggregate`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from counterrank.aggregate import Function
+from counterrank.arrays import Floats
+
+
+def over(top: Floats, bottom: Floats) -> Floats:
+    """A ratio; where there is nothing to divide by there is no value."""
+    nothing = np.full(np.broadcast(top, bottom).shape, np.nan)
+    ratio: Floats = np.divide(top, bottom, out=nothing, where=np.asarray(bottom) != 0)
+    return ratio
+
+
+@dataclass(frozen=True)
+class First(Function):
+    r""":math:`\bar x`: the mean of the only column."""
+
+    def finish(self, means: Floats) -> Floats:
+        return means[..., 0]
+
+    def gradient(self, means: Floats) -> Floats:
+        return np.ones(1)
+
+
+@dataclass(frozen=True)
+class Ratio(Function):
+    r""":math:`\bar x / \bar w`."""
+
+    def finish(self, means: Floats) -> Floats:
+        return over(means[..., 0], means[..., 1])
+
+    def gradient(self, means: Floats) -> Floats:
+        x, w = means
+        return np.array([over(np.ones(()), w), over(-x, w**2)])
+
+
+@dataclass(frozen=True)
+class SelfNormalised(Function):
+    r""":math:`\bar d + \bar v \, \bar x / \bar w`: a ratio times a total, and what is added to it.
+
+    :math:`d` is a direct part (0 without a model), :math:`v` the target's expected views,
+    :math:`x` the weighted reward or residual, :math:`w` the weighted views.
+    """
+
+    def finish(self, means: Floats) -> Floats:
+        d, v, x, w = np.moveaxis(means, -1, 0)
+        return np.asarray(d + v * over(x, w))
+
+    def gradient(self, means: Floats) -> Floats:
+        _, v, x, w = means
+        return np.array([np.ones(()), over(x, w), over(v, w), over(-v * x, w**2)])
+
+
+@dataclass(frozen=True)
+class PerView(Function):
+    """A value per session divided by the mean of one more column, the views of a session."""
+
+    inner: Function
+
+    def finish(self, means: Floats) -> Floats:
+        return over(self.inner.finish(means[..., :-1]), means[..., -1])
+
+    def gradient(self, means: Floats) -> Floats:
+        views = means[-1]
+        inner = over(self.inner.gradient(means[:-1]), views)
+        return np.append(inner, over(-self.inner.finish(means[:-1]), views**2))

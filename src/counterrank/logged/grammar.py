@@ -1,0 +1,31 @@
+"""From a label to its estimator: ``estimator("IPS(clip=200)")``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from counterrank.errors import UsageError
+from counterrank.logged.dcg import DCG, nDCG, pnDCG
+from counterrank.logged.doubly_robust import DM, DR, SNDR
+from counterrank.logged.estimator import Estimator
+from counterrank.logged.ips import IPS, SNIPS, OnPolicy
+from counterrank.text import known_name, options, parse
+
+KINDS: tuple[type[Estimator], ...] = (OnPolicy, IPS, SNIPS, DM, DR, SNDR, DCG, nDCG, pnDCG)
+ESTIMATORS: dict[str, type[Estimator]] = {kind.name: kind for kind in KINDS}
+DEFAULTS = ("IPS", "SNIPS", "DR")
+
+
+def estimator(label: str | Estimator) -> Estimator:
+    """The estimator a label stands for; case does not matter."""
+    if isinstance(label, Estimator):
+        return label
+    call = parse(str(label))
+    kind = ESTIMATORS[known_name(call.name, ESTIMATORS, f'"{call.name}" is not an estimator.')]
+    if call.k is not None:
+        raise UsageError(
+            f'"{label}" is not a label of an estimator.',
+            todo="A cut-off belongs to the position model: --position-bias log2@10.",
+        )
+    endless = {k: float("inf") if v == "inf" else v for k, v in call.named.items()}
+    return kind(**options(replace(call, named=endless), kind))

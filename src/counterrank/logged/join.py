@@ -1,0 +1,153 @@
+"""One bucket of sessions in, the arrays of the estimators out: the only join of logs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from counterrank.arrays import Floats, Ints, summed
+from counterrank.logged.basis import Basis
+from counterrank.logged.match import matched
+from counterrank.logged.model import Model
+from counterrank.logged.rows import Rows
+from counterrank.logged.sessions import Sessions
+from counterrank.logged.targets import Cells, Target
+from counterrank.order import natural_rank
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The logged side of a bucket: sessions ``begin`` to ``end`` of the log."""
+
+    begin: int
+    end: int
+    start: Ints
+    session: Ints
+    item: Ints
+    rank: Ints
+    e0: Floats
+    seen: Floats
+    place: Floats
+
+
+def shown(sessions: Sessions, basis: Basis, begin: int, end: int) -> Shown:
+    """The logged rows: how likely each was seen, and how far it was."""
+    length = sessions.blocks.length[begin:end]
+    session = np.repeat(np.arange(end - begin), length)
+    rank = sessions.column("rank", begin, end)
+    known = basis.model is not None and not basis.by_rank
+    curve = place = np.ones(len(rank))
+    if known:
+        context = sessions.context[begin:end][session]
+        curve = place = basis.at(rank, context)
+        if not sessions.unbroken:
+            place = basis.at(natural_rank(length), context)
+    e0 = curve if basis.logged == "rank" else sessions.column(basis.logged, begin, end)
+    if basis.views == "observed" and not basis.by_rank:
+        seen = sessions.column("viewed", begin, end)
+    elif basis.views == "rows" or basis.by_rank:
+        seen = np.ones(len(rank))
+    else:
+        seen = curve if known else e0
+    item = sessions.items.numbered(sessions.item[sessions.rows(begin, end)])
+    start = sessions.blocks.start[begin:end] - sessions.blocks.start[begin]
+    return Shown(begin, end, start, session, item, rank, e0, seen, place)
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The arrays of one target, without a reward yet, and what the join found.
+
+    ``row_again`` and ``cell_again`` are places of repeated items; ``empty`` are sessions whose
+    target lists nothing that was logged; ``unlogged`` is the target's exposure on items that the
+    session's log does not have, per session, ``unknown`` the part on items no session's log has.
+    """
+
+    rows: Rows
+    cell: Ints
+    cells: Cells
+    row_again: Ints
+    cell_again: Ints
+    absent: Ints
+    empty: Ints
+    unlogged: Floats
+    unknown: Floats
+
+
+def joined(
+    sessions: Sessions, basis: Basis, side: Shown, target: Target, *, missing: str
+) -> Joined:
+    """Logged rows beside what the target would expose."""
+    n = side.end - side.begin
+    cells = target.cells(sessions, basis, side.begin, side.end)
+    absent = np.flatnonzero(target.place[side.begin : side.end] < 0)
+    if missing == "logged" and len(absent):
+        cells = _with_logged(cells, side, absent, basis)
+    ranks = 1 + max(int(side.rank.max()), int(cells.rank.max(initial=0))) if basis.by_rank else 1
+    things = (sessions.items.size + 1) * ranks
+    if basis.by_rank:
+        row_thing, cell_thing = side.item * ranks + side.rank, cells.item * ranks + cells.rank
+    else:
+        row_thing, cell_thing = side.item, cells.item
+    match = matched((side.session, row_thing), (cells.session, cell_thing), things)
+    e = np.append(cells.e, 0.0)[match.cell]
+    met = np.zeros(len(cells.e), bool)
+    met[match.cell[match.cell >= 0]] = True
+    views = summed(cells.session, cells.e, n)
+    lists = np.bincount(cells.session, minlength=n) > 0
+    hits = np.bincount(cells.session[met], minlength=n)
+    rows = Rows(
+        start=side.start,
+        reward=np.empty(0),
+        e=e,
+        e0=side.e0,
+        seen=side.seen,
+        q=np.empty(0),
+        target_rank=np.append(cells.rank, 0)[match.cell],
+        place=side.place,
+        views=views,
+        direct=np.empty(0),
+    )
+    unlogged = summed(cells.session[~met], cells.e[~met], n)
+    new = cells.item == sessions.items.size
+    unknown = summed(cells.session[new], cells.e[new], n)
+    strange = match.cell_again[cells.item[match.cell_again] < sessions.items.size]
+    return Joined(
+        rows, match.cell, cells, match.row_again, strange, absent,
+        np.flatnonzero(lists & (hits == 0)), unlogged, unknown,
+    )  # fmt: skip
+
+
+def _with_logged(cells: Cells, side: Shown, absent: Ints, basis: Basis) -> Cells:
+    """Sessions the run does not have keep their logged rows, at their logged exposure."""
+    own = np.isin(side.session, absent)
+    e = np.ones(int(own.sum())) if basis.by_rank else side.e0[own]
+    if cells.predicted is not None:
+        raise AssertionError("predictions need every session")  # refused at the door
+    return Cells(
+        np.concatenate([cells.session, side.session[own]]),
+        np.concatenate([cells.item, side.item[own]]),
+        np.concatenate([cells.e, e]),
+        np.concatenate([cells.rank, side.rank[own]]),
+        None,
+    )
+
+
+def rewarded(
+    found: Joined, sessions: Sessions, side: Shown, reward: str, model: Model | None
+) -> Rows:
+    """The arrays for one reward, with the model's predictions where there is one."""
+    c = sessions.column(reward, side.begin, side.end)
+    if model is None:
+        return replace(found.rows, reward=c, memo=found.rows.memo)
+    fold = sessions.fold[side.begin : side.end]
+    context = sessions.context[side.begin : side.end]
+    cells = found.cells
+    q = cells.predicted
+    if q is None:
+        q = model.at(fold[cells.session], context[cells.session], cells.item, cells.rank)
+    direct = summed(cells.session, cells.e * q, found.rows.n)
+    return replace(
+        found.rows, reward=c, q=np.append(q, 0.0)[found.cell], direct=direct, memo=found.rows.memo
+    )

@@ -1,0 +1,119 @@
+r"""The reward of a view, learnt from the log: shrunken means of items and contexts.
+
+For item :math:`a` and situation :math:`x` (context, and the rank where exposure is not modelled)
+
+.. math:: \hat q(a) = \frac{C_a + \kappa \bar q}{V_a + \kappa}, \qquad
+          \hat q(x, a) = \frac{C_{xa} + \kappa' \pi_{xa}}{V_{xa} + \kappa'}, \qquad
+          \pi_{xa} = \hat q(a)\, \hat q(x) / \bar q
+
+where :math:`C` sums rewards and :math:`V` views. :math:`\kappa` is the number of views at which an
+item's own mean and the overall mean deserve equal trust: noise of a view over the variance between
+items (method of moments). Sessions are predicted by sums of the other folds' users only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from counterrank.arrays import Floats, Ints, summed
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sums over rows by fold, situation and item: rewards, views, squared rewards."""
+
+    reward: Floats
+    views: Floats
+    square: Floats
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(
+            self.reward + other.reward, self.views + other.views, self.square + other.square
+        )
+
+
+def sums(
+    fold: Ints,
+    situation: Ints,
+    item: Ints,
+    reward: Floats,
+    seen: Floats,
+    shape: tuple[int, int, int],
+) -> Sums:
+    """The sums of one bucket, as folds x situations x items."""
+    cell = (fold * shape[1] + situation) * shape[2] + item
+    size = shape[0] * shape[1] * shape[2]
+    total = summed(cell, reward, size).reshape(shape)
+    binary = bool(np.all((reward == 0) | (reward == 1)))
+    square = total if binary else summed(cell, reward**2, size).reshape(shape)
+    return Sums(total, summed(cell, seen, size).reshape(shape), square)
+
+
+@dataclass(frozen=True)
+class Model:
+    """Predicted reward of a view: folds x situations x items; the last item is any unknown one."""
+
+    table: Floats
+    ranks: int = 1
+    contextual: bool = True
+
+    def at(self, fold: Ints, context: Ints, item: Ints, rank: Ints) -> Floats:
+        """The prediction for each cell."""
+        _, situations, items = self.table.shape
+        cell = fold * situations
+        if self.contextual:
+            cell += context * self.ranks
+        if self.ranks > 1:
+            cell += np.minimum(rank, self.ranks) - 1
+        cell *= items
+        cell += item
+        found: Floats = self.table.reshape(-1)[cell]
+        return found
+
+
+def learnt(total: Sums, ranks: int) -> Model:
+    """Means of the other folds, shrunken."""
+    folds = range(len(total.reward))
+    return Model(np.stack([_shrunken(*others(total, fold)) for fold in folds]), ranks)
+
+
+def others(total: Sums, fold: int) -> tuple[Floats, Floats, Floats]:
+    """Rewards, views and squares of all folds but one."""
+    kept = np.arange(len(total.reward)) != fold
+    c, v, s = (x[kept].sum(axis=0) for x in (total.reward, total.views, total.square))
+    return c, v, s
+
+
+def _shrunken(c: Floats, v: Floats, s: Floats) -> Floats:
+    """Predictions (situations x items, and one more item for unknown ones)."""
+    overall = float(c.sum() / v.sum()) if v.sum() > 0 else 0.0
+    item = shrunken(c.sum(axis=0), v.sum(axis=0), s.sum(axis=0), np.full(c.shape[1], overall))
+    if len(c) == 1:
+        return np.append(item, overall)[None, :]
+    place = shrunken(c.sum(axis=1), v.sum(axis=1), s.sum(axis=1), np.full(len(c), overall))
+    prior = np.outer(place, item) / overall if overall > 0 else np.zeros_like(c)
+    cell = shrunken(c.ravel(), v.ravel(), s.ravel(), prior.ravel()).reshape(c.shape)
+    return np.column_stack([cell, place])
+
+
+def shrunken(c: Floats, v: Floats, s: Floats, prior: Floats) -> Floats:
+    r"""Means :math:`c / v` pulled towards ``prior``, less the more views there are.
+
+    With noise :math:`\sigma^2` of a view and variance :math:`\tau^2` of the true means around the
+    prior, :math:`\kappa = \sigma^2 / \tau^2`. By moments, with :math:`y = c / v`:
+    :math:`E \sum v (y - \pi)^2 = k \sigma^2 + \tau^2 \sum v`.
+    """
+    known = v > 0
+    n, total = int(known.sum()), float(v.sum())
+    if n == 0 or total <= 0:
+        return prior.copy()
+    y = c[known] / v[known]
+    noise = max(float(s.sum() - np.sum(c[known] * y)), 0.0) / max(total - n, 1.0)
+    spread = (float(np.sum(v[known] * (y - prior[known]) ** 2)) - n * noise) / total
+    kappa = noise / spread if spread > 0 else np.inf
+    out = prior.copy()
+    if np.isfinite(kappa):
+        out[known] = (c[known] + kappa * prior[known]) / (v[known] + kappa)
+    return out

@@ -1,0 +1,150 @@
+"""A log as sessions: rows in the order of ranks, users as clusters, contexts as numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from counterrank.arrays import AnyInts, Ints
+from counterrank.blocks import Blocks, item_numbers
+from counterrank.errors import InputError
+from counterrank.logged.codes import Codes
+from counterrank.logs import Log
+from counterrank.order import natural_rank
+
+FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """Blocks of whole sessions. Per session: ``cluster`` (its user), ``fold``, ``context``.
+
+    ``contexts`` are the distinct combinations of context columns, by their number. ``unbroken``:
+    each session's ranks are 1, 2, 3, ... ``arrays`` are columns already used.
+    """
+
+    log: Log
+    blocks: Blocks
+    items: Codes
+    cluster: Ints | None
+    fold: Ints
+    context: Ints
+    contexts: pl.DataFrame
+    unbroken: bool
+    arrays: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, log: Log, *, gaps: str) -> Sessions:
+        """Rows sorted by session and rank; what needs a session's rows together is checked."""
+        blocks = _by_rank(Blocks.of(log.frame, ascending=True, unit="session"))
+        unbroken = _refuse_ranks(log, blocks, gaps)
+        users = _of_session(log, blocks, ["user"]) if log.has("user") else None
+        cluster = None if users is None else _numbered(users)[0]
+        n = len(blocks.start)
+        if log.contexts:
+            context, known = _numbered(_of_session(log, blocks, list(log.contexts)))
+        else:
+            context, known = np.zeros(n, np.int64), pl.DataFrame()
+        group = np.arange(n) if cluster is None else cluster
+        items = Codes.of(blocks.frame["item"])
+        return cls(log, blocks, items, cluster, group % FOLDS, context, known, unbroken)
+
+    @property
+    def n(self) -> int:
+        """Number of sessions."""
+        return len(self.blocks.start)
+
+    @cached_property
+    def item(self) -> AnyInts:
+        """The items as the integers they are stored as."""
+        return item_numbers(self.blocks.frame["item"])
+
+    @property
+    def units(self) -> pl.Series:
+        """Ids of the sessions."""
+        return self.blocks.names
+
+    def rows(self, begin: int, end: int) -> slice:
+        """Where the rows of sessions ``begin`` to ``end`` stand."""
+        first = int(self.blocks.start[begin])
+        return slice(first, first + int(self.blocks.length[begin:end].sum()))
+
+    def column(self, name: str, begin: int, end: int) -> Any:
+        """A column of the rows of sessions ``begin`` to ``end``: floats, or ranks."""
+        if name not in self.arrays:
+            self.arrays[name] = self.blocks.frame[name].to_numpy()
+        return self.arrays[name][self.rows(begin, end)]
+
+
+def _by_rank(blocks: Blocks) -> Blocks:
+    """The same blocks with each session's rows in the order of their ranks."""
+    frame = blocks.frame
+    rank = frame["rank"].to_numpy()
+    inside = np.ones(len(rank), bool)
+    inside[blocks.start] = False
+    if np.all(rank[1:] >= rank[:-1], where=inside[1:]):
+        return blocks
+    session = np.repeat(np.arange(len(blocks.start)), blocks.length)
+    if "row" not in frame.columns:
+        frame = frame.with_row_index("row")
+    # equal ranks, which are refused next, stay in the caller's order
+    frame = frame[np.lexsort((frame["row"].to_numpy(), rank, session))]
+    return Blocks(frame, blocks.names, blocks.start, blocks.length, blocks.unit)
+
+
+def _refuse_ranks(log: Log, blocks: Blocks, gaps: str) -> bool:
+    """Ranks are distinct within a session and, unless only viewed rows were logged, unbroken."""
+    rank = blocks.frame["rank"].to_numpy()
+    natural = natural_rank(blocks.length)
+    if np.array_equal(rank, natural):
+        return True
+    again = np.flatnonzero((rank[1:] == rank[:-1]) & (natural[1:] > 1)) + 1
+    if len(again):
+        raise InputError(
+            f'Column "rank" of "{log.name}" repeats a rank within a session.',
+            found=f"Found {len(again):,} such rows (first: {blocks.caller_row(int(again[0]))}).",
+            todo="Each row of a session needs a rank of its own; check the session ids.",
+        )
+    broken = np.flatnonzero(rank != natural)
+    if len(broken) and gaps == "error":
+        raise InputError(
+            f'Column "rank" of "{log.name}" leaves ranks out.',
+            found=f"Found {len(broken):,} rows below a gap (first:"
+            f" {blocks.caller_row(int(broken[0]))}, rank {rank[broken[0]]} where"
+            f" {natural[broken[0]]} was due).",
+            todo="Log every row that was shown; if only viewed rows were logged, say so:"
+            ' --views rows (views="rows").',
+        )
+    return False
+
+
+def _of_session(log: Log, blocks: Blocks, columns: list[str]) -> pl.DataFrame:
+    """One value per session of columns that do not change within it."""
+    frame = blocks.frame.select(columns)
+    first = frame[blocks.start]
+    for column in columns:
+        each = frame[column]
+        same = each == each.shift(1)
+        begins = np.zeros(frame.height, bool)
+        begins[blocks.start] = True
+        bad = (~same.fill_null(True)) & ~pl.Series(begins)
+        if bad.any():
+            place = int(bad.arg_true()[0])
+            raise InputError(
+                f'Column "{column}" of "{log.name}" changes within a session.',
+                found=f"Found {bad.sum():,} such rows (first: {blocks.caller_row(place)}).",
+                todo="One value per session is needed; check the session ids.",
+            )
+    return first
+
+
+def _numbered(rows: pl.DataFrame) -> tuple[Ints, pl.DataFrame]:
+    """Distinct rows numbered in their order, so that row order changes nothing."""
+    known = rows.unique().sort(rows.columns)
+    number = known.with_row_index("number")
+    found = rows.join(number, on=rows.columns, how="left", maintain_order="left", nulls_equal=True)
+    return found["number"].cast(pl.Int64).to_numpy(), known

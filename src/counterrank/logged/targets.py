@@ -1,0 +1,171 @@
+"""A target ranker's lists beside the log: which sessions it has, and what it would expose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from counterrank.arrays import Floats, Ints, ranges
+from counterrank.blocks import Blocks
+from counterrank.errors import InputError
+from counterrank.logged.basis import Basis
+from counterrank.logged.sessions import Sessions
+from counterrank.order import by_rank, by_score
+from counterrank.schema import Table
+
+
+@dataclass(frozen=True)
+class Cells:
+    """What a target would expose in a bucket: session, item, exposure; its rank if it has one."""
+
+    session: Ints
+    item: Ints
+    e: Floats
+    rank: Ints
+    predicted: Floats | None
+
+
+@dataclass(frozen=True)
+class Target:
+    """A run whose rows stand session by session; ``place`` of each logged session, or -1."""
+
+    table: Table
+    blocks: Blocks
+    place: Ints
+
+    @classmethod
+    def of(cls, table: Table, units: pl.Series) -> Target:
+        """The run beside the sessions of the log."""
+        blocks = Blocks.of(table.frame, ascending=True, unit="session")
+        return cls(table, blocks, _places(units, blocks.names))
+
+    @property
+    def stochastic(self) -> bool:
+        """Whether it has no single list per session."""
+        return bool({"draw", "exposure", "propensity"} & set(self.table.frame.columns))
+
+    def cells(self, sessions: Sessions, basis: Basis, begin: int, end: int) -> Cells:
+        """The cells of sessions ``begin`` to ``end`` of the log."""
+        place = self.place[begin:end]
+        there = np.flatnonzero(place >= 0)
+        length = self.blocks.length[place[there]]
+        rows = self._rows(place[there], length)
+        session = np.repeat(there, length)
+        item = sessions.items.code(rows["item"])
+        predicted = rows["predicted"].to_numpy() if "predicted" in rows.columns else None
+        if self.table.order == "exposure" and not basis.by_rank:
+            e = rows["exposure"].to_numpy()
+            return _ordered(Cells(session, item, e, np.zeros(len(e), np.int64), predicted))
+        rank = self._ranks(rows, length)
+        if basis.by_rank:
+            chance = "propensity" in rows.columns
+            e = rows["propensity"].to_numpy() if chance else np.ones(len(rank))
+        else:
+            e = basis.at(rank, sessions.context[begin:end][session])
+        if "draw" not in rows.columns:
+            return _ordered(Cells(session, item, e, rank, predicted))
+        return _mean_of_draws(
+            Cells(session, item, e, rank if basis.by_rank else np.zeros_like(rank), predicted),
+            rows["draw"],
+        )
+
+    def _rows(self, place: Ints, length: Ints) -> pl.DataFrame:
+        """Their rows, without a copy where they stand together."""
+        if len(place) and place[-1] - place[0] == len(place) - 1 and np.all(np.diff(place) == 1):
+            return self.blocks.rows(int(place[0]), int(place[-1]) + 1)
+        return self.blocks.frame[ranges(self.blocks.start[place], length)]
+
+    def _ranks(self, rows: pl.DataFrame, length: Ints) -> Ints:
+        """Ranks as given or by score, within each list."""
+        if "draw" in rows.columns:
+            group = pl.DataFrame({"list": np.repeat(np.arange(len(length)), length)})
+            group = group.with_columns(rows["draw"])
+            by = group.select(pl.arg_sort_by("list", "draw")).to_series().to_numpy()
+            size = group.group_by("list", "draw").len().sort("list", "draw")["len"]
+            length, rows = size.cast(pl.Int64).to_numpy(), rows[by]
+        else:
+            by = None
+        if self.table.order == "score":
+            order = by_score(
+                rows["score"].to_numpy(), length, ties="id",
+                text=lambda chosen: rows["item"].gather(chosen).cast(pl.String),
+            )  # fmt: skip
+        elif by is None and _rising(rank := rows["rank"].to_numpy(), length):
+            return rank
+        else:
+            order = by_rank(rows["rank"].to_numpy(), length)
+        if len(order.repeated) and "propensity" not in rows.columns:
+            place = int(order.repeated[0])
+            raise InputError(
+                f'Column "rank" of "{self.table.name}" repeats a rank within a list.',
+                found=f"Found {len(order.repeated):,} such rows in one part of the table (first:"
+                f" session {rows['session'][place]!r}, item {rows['item'][place]!r}).",
+                todo="Give each item of a list a rank of its own; samples of a stochastic ranker"
+                " need a column draw.",
+            )
+        if by is None:
+            return order.rank
+        rank = np.empty_like(order.rank)
+        rank[by] = order.rank
+        return rank
+
+
+def _rising(rank: Ints, length: Ints) -> bool:
+    """Whether ranks rise within each list, so that none repeats."""
+    rises = rank[1:] > rank[:-1]
+    rises[np.cumsum(length)[:-1] - 1] = True
+    return bool(rises.all())
+
+
+def _ordered(cells: Cells) -> Cells:
+    """Cells by session, rank and item, so that the order of rows changes no sum."""
+    same = cells.session[1:] == cells.session[:-1]
+    risen = cells.rank[1:] - cells.rank[:-1]
+    risen = np.where(risen == 0, cells.item[1:] - cells.item[:-1], risen)
+    if np.all(risen > 0, where=same):
+        return cells
+    by = np.lexsort((cells.item, cells.rank, cells.session))
+    predicted = None if cells.predicted is None else cells.predicted[by]
+    return Cells(cells.session[by], cells.item[by], cells.e[by], cells.rank[by], predicted)
+
+
+def _mean_of_draws(cells: Cells, draw: pl.Series) -> Cells:
+    """Expected exposure (Jeunen Eq. 6): the mean over a session's draws, 0 where not drawn."""
+    frame = pl.DataFrame(
+        {"session": cells.session, "item": cells.item, "rank": cells.rank, "e": cells.e}
+    ).with_columns(draw.alias("draw"))
+    if cells.predicted is not None:
+        frame = frame.with_columns(predicted=cells.predicted)
+    twice = frame.select("session", "draw", "item", "rank").is_duplicated()
+    if twice.any():
+        raise InputError(
+            "A draw lists an item more than once.",
+            found=f"Found {twice.sum():,} such rows in one part of the table.",
+            todo="Each list (session and draw) holds an item once.",
+        )
+    draws = frame.group_by("session").agg(pl.col("draw").n_unique().alias("draws"))
+    kept = [pl.col("predicted").first()] if cells.predicted is not None else []
+    mean = (
+        frame.group_by("session", "item", "rank")
+        .agg(pl.col("e").sum(), *kept)
+        .join(draws, on="session")
+        .sort("session", "item", "rank")
+    )
+    return Cells(
+        mean["session"].to_numpy(),
+        mean["item"].to_numpy(),
+        (mean["e"] / mean["draws"]).to_numpy(),
+        mean["rank"].to_numpy(),
+        mean["predicted"].to_numpy() if kept else None,
+    )
+
+
+def _places(units: pl.Series, names: pl.Series) -> Ints:
+    """Position of each logged session among the run's, -1 if it is not there."""
+    if units.equals(names):
+        return np.arange(len(units))
+    right = names.alias("unit").to_frame().with_row_index("place")
+    found = units.alias("unit").to_frame().join(right, on="unit", how="left", maintain_order="left")
+    return found["place"].cast(pl.Int64).fill_null(-1).to_numpy()

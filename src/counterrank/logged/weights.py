@@ -1,0 +1,69 @@
+"""What is kept of the importance weights: sums that merge over buckets, and the largest ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from counterrank.arrays import Floats
+from counterrank.logged.rows import Rows
+
+CLIPS = (*(float(2**j) for j in range(13)), float("inf"))
+KEPT = 3000  # of the largest weights, for their tail
+
+
+@dataclass(frozen=True)
+class Weights:
+    r"""Sums of a target's weights :math:`w_i`, and of what they should add up to.
+
+    ``count`` rows have some weight; ``seen`` is :math:`\sum v_i w_i`, which estimates ``views``,
+    the target's expected views :math:`\sum e`; ``unlogged`` is the part of ``views`` on items the
+    sessions' logs do not have, ``unknown`` on items no session's log has. ``square`` and ``total``
+    are :math:`\sum v w^2` and :math:`\sum v w` for each of ``clips``, the last of which is
+    infinity: no clipping.
+    """
+
+    clips: tuple[float, ...]
+    count: int
+    seen: float
+    views: float
+    unlogged: float
+    unknown: float
+    largest: Floats
+    total: Floats
+    square: Floats
+
+    @classmethod
+    def of(cls, rows: Rows, unlogged: Floats, unknown: Floats, clips: tuple[float, ...]) -> Weights:
+        """The weights of one bucket."""
+        w = rows.weight(float("inf"))
+        some = w > 0
+        total, square = np.empty(len(clips)), np.empty(len(clips))
+        for j, clip in enumerate(clips):
+            cut = rows.weight(clip)
+            total[j] = rows.seen @ cut
+            square[j] = (rows.seen * cut) @ cut
+        tail = np.sort(np.partition(w, -KEPT)[-KEPT:] if len(w) > KEPT else w)
+        return cls(
+            clips, int(some.sum()), float(total[-1]), float(rows.views.sum()),
+            float(unlogged.sum()), float(unknown.sum()), tail, total, square,
+        )  # fmt: skip
+
+    def __add__(self, other: Weights) -> Weights:
+        return Weights(
+            self.clips,
+            self.count + other.count,
+            self.seen + other.seen,
+            self.views + other.views,
+            self.unlogged + other.unlogged,
+            self.unknown + other.unknown,
+            np.sort(np.concatenate([self.largest, other.largest]))[-KEPT:],
+            self.total + other.total,
+            self.square + other.square,
+        )
+
+    def effective(self, clip: float = float("inf")) -> float:
+        r"""Effective number of views, :math:`(\sum v w)^2 / \sum v w^2` (Kish)."""
+        j = self.clips.index(clip)
+        return float(self.total[j] ** 2 / self.square[j]) if self.square[j] > 0 else 0.0
