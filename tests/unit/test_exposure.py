@@ -299,6 +299,8 @@ def islands(table):
          "--ranks 3"),
         (lambda t: t.filter(pl.col("rank") != 2), "harvest", "No row has rank 2"),
         (lambda t: t.with_columns(click=-pl.col("click")), "em", "below 0"),
+        (lambda t: t.with_columns(rank=pl.col("rank") + 1), "views", "No row has rank 1"),
+        (lambda t: t.with_columns(rank=pl.col("session") + 1), "views", "--ranks 100"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_learnt_is_refused_with_what_to_log(change, method, hint):
@@ -314,6 +316,27 @@ def test_what_cannot_be_learnt_is_refused_with_what_to_log(change, method, hint)
 def test_options_that_make_no_sense_are_refused(options):
     with pytest.raises(cr.UsageError):
         cr.learn_exposure(log(), **options)
+
+
+def test_swaps_must_be_ranks():
+    table = log().with_columns(coin=pl.lit("heads"))
+    with pytest.raises(cr.InputError, match="which rank was swapped"):
+        cr.learn_exposure(table, method="swap", swapped="coin")
+
+
+@pytest.mark.parametrize("kind", [pl.Boolean, pl.String, pl.Float64, pl.Int8, pl.Date])
+def test_contexts_of_any_type_find_their_curve(kind):
+    column = (pl.col("session") % 2).cast(pl.Int32)
+    column = column.cast(pl.Boolean) if kind == pl.Boolean else column.cast(kind)
+    table = log().with_columns(mark=column)
+    found = cr.learn_exposure(table, by="mark")
+    seen = found.model.at(table["rank"].to_numpy(), table["mark"])
+    mean = table.group_by("mark", "rank").agg(pl.col("viewed").mean())
+    by_hand = table.join(
+        mean.rename({"viewed": "mean"}), on=["mark", "rank"], how="left", maintain_order="left"
+    )
+    assert np.allclose(seen, by_hand["mean"])
+    assert len(found.learnt.parts) == 2
 
 
 def test_thin_contexts_take_the_curve_of_all_rows():

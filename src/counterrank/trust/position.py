@@ -101,23 +101,25 @@ def _fit(learnt: Learnt, subject: str) -> Diagnosis | None:
 
 
 def _cascade(learnt: Learnt, subject: str) -> Diagnosis | None:
-    """Clicks below a click against clicks below none; a cascade drives the ratio to 0."""
-    m = learnt.misfit
-    if m is None or not np.isfinite(m.above):
+    """Clicks, or views, below a click against those below none; a cascade drives this to 0."""
+    above = learnt.going_on if learnt.misfit is None else learnt.misfit.above
+    if above is None or not np.isfinite(above):
         return None
-    text = (
-        f"Below a click, items get {m.above:.2f} times the clicks they get where nothing above was"
-        " clicked"
-    )
-    verdict = graded(m.above, 0.8, 0.5)
+    text = f"Users look further {above:.2f} times as often after a click as after none"
+    if learnt.misfit is not None:
+        text = (
+            f"Below a click, items get {above:.2f} times the clicks they get where nothing above"
+            " was clicked"
+        )
+    verdict = graded(above, 0.8, 0.5)
     text += (
         "; a click does not end the reading."
         if verdict == "pass"
         else ": a click tends to end the reading. What is seen then depends on the items above, not"
-        " on rank alone; a ranker that puts good items first loses exposure below them that this"
-        " model does not see. Log views."
+        " on rank alone: a ranker that puts good items first loses exposure below them, and this"
+        " model does not know."
     )
-    return Diagnosis("click above", subject, m.above, 0.8, verdict, text)
+    return Diagnosis("click above", subject, above, 0.8, verdict, text)
 
 
 def _thin_items(learnt: Learnt, subject: str) -> Diagnosis | None:

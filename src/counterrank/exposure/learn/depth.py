@@ -67,3 +67,23 @@ def gaps(data: Rows) -> float:
     deepest, _, _ = deepest_views(data, None)
     seen = np.ones(len(code)) if data.viewed is None else data.viewed
     return float(np.mean(summed(code, seen, len(deepest)) < deepest))
+
+
+def going_on(data: Rows, length: int | None) -> float:
+    """How often users look further after a click, relative to after no click; nan without clicks.
+
+    Each viewed row that something follows is compared with the share that looks further at its
+    rank. Near 1 where only rank decides, 0 where the first click ends the session.
+    """
+    deepest, end, _ = deepest_views(data, length)
+    code = renumbered(data.session)[1]
+    seen = np.ones(len(code), bool) if data.viewed is None else data.viewed > 0
+    seen &= data.rank < np.minimum(end, int(deepest.max()))[code]
+    rank, code, clicked = data.rank[seen], code[seen], data.reward[seen] > 0
+    if clicked.all() or not clicked.any():
+        return float("nan")
+    on = (deepest[code] > rank).astype(float)
+    size = int(rank.max()) + 1
+    usual = (summed(rank, on, size) / np.maximum(summed(rank, np.ones(len(rank)), size), 1))[rank]
+    after, without = (float(on[x].sum() / max(usual[x].sum(), 1e-300)) for x in (clicked, ~clicked))
+    return after / without if without > 0 else float("nan")

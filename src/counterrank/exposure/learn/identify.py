@@ -10,17 +10,25 @@ from counterrank.exposure.learn.depth import deepest_views
 from counterrank.exposure.learn.rows import Rows, cells, moved
 
 FEWEST = 5  # clicks at a rank below which its curve would be a guess
+DEEPEST = 2000  # beyond, the covariance of all ranks no longer fits well in memory
 LOG = "Log whether each row was viewed (column viewed), or show some items at other ranks by chance"
 
 
 def every_rank(data: Rows) -> None:
-    """Refuse a log that leaves out ranks above its deepest."""
-    empty = np.flatnonzero(data.per_rank() == 0) + 1
+    """Refuse a log that leaves out ranks above its deepest, or goes down without end."""
+    there = np.unique(data.rank)
+    empty = np.setdiff1d(np.arange(1, min(data.depth, DEEPEST) + 1), there)
     if len(empty):
         raise InputError(
             "The log shows nothing at some ranks, so their exposure cannot be learnt.",
             found=f"No row has rank {listed(empty)}; the deepest is {data.depth}.",
             todo="Log every rank from 1 on, or learn only the ranks above (--ranks).",
+        )
+    if data.depth > DEEPEST:
+        raise InputError(
+            f"Curves are learnt down to rank {DEEPEST:,}.",
+            found=f"The deepest rank is {data.depth:,}.",
+            todo="Learn only the first ranks: --ranks 100.",
         )
 
 

@@ -13,7 +13,7 @@ from counterrank.errors import InputError, UsageError, one_of
 from counterrank.exposure.by_context import ByContext
 from counterrank.exposure.learn import identify
 from counterrank.exposure.learn.curve import Curve
-from counterrank.exposure.learn.depth import depth, gaps
+from counterrank.exposure.learn.depth import depth, gaps, going_on
 from counterrank.exposure.learn.em import em
 from counterrank.exposure.learn.fit import fit
 from counterrank.exposure.learn.harvest import harvest
@@ -23,6 +23,7 @@ from counterrank.exposure.learn.rows import Rows, moved, renumbered, rows
 from counterrank.exposure.learn.swap import swap
 from counterrank.exposure.learn.views import views
 
+BY = "counterrank: by"
 METHODS = ("auto", "views", "depth", "harvest", "swap", "em")
 
 
@@ -54,13 +55,15 @@ def learn(
     if swapped is not None and method != "swap":
         raise UsageError(f"A column of swaps says nothing to method {method}.")
     if ranks is not None:
+        if ranks < 1:
+            raise UsageError("The deepest rank to learn counts from 1.", found=f"Got {ranks}.")
         frame = frame.filter(pl.col("rank") <= ranks)
         if method == "depth" and "viewed" not in frame.columns:
             length = ranks if length is None else min(length, ranks)
 
     def one(part: pl.DataFrame, how: str) -> Learnt:
         data = rows(part, reward=reward, context=context)
-        pairs = None if swapped is None else part[swapped].cast(pl.Int64).to_numpy()
+        pairs = None if swapped is None else _whole(part[swapped])
         how = _automatic(data) if how == "auto" else how
         curve, data = _curve(data, how, length, pairs)
         own, parameters = fit(curve, model, level=level)
@@ -74,6 +77,7 @@ def learn(
             misfit(data, curve.value) if tested and basis.moved else None,
             balance(data) if how == "swap" and pairs is None else None,
             gaps(data) if how == "depth" else None,
+            going_on(data, length) if how in ("views", "depth") else None,
         )  # fmt: skip
 
     everyone = one(frame, method)
@@ -85,9 +89,9 @@ def _by(
 ) -> Learnt:
     """One result per value of a column; values too thin are left to the curve of all rows."""
     parts, refused = {}, {}
-    for (value,), part in sorted(
-        frame.partition_by(by, as_dict=True).items(), key=lambda pair: str(pair[0][0])
-    ):
+    # as text, the way ByContext compares values
+    frame = frame.with_columns(pl.col(by).cast(pl.String).alias(BY))
+    for (value,), part in sorted(frame.partition_by(BY, as_dict=True).items()):
         try:
             parts[str(value)] = one(part, everyone.method)
         except InputError as error:
@@ -102,6 +106,17 @@ def _by(
     models = {value: part.own for value, part in parts.items()}
     whole = ByContext(by, models, everyone.own)
     return replace(everyone, model=whole, by=by, parts=parts, refused=refused)
+
+
+def _whole(column: pl.Series) -> Ints:
+    """Ranks that were swapped with rank 1."""
+    if not column.dtype.is_integer():
+        raise InputError(
+            f'Column "{column.name}" must say which rank was swapped with rank 1.',
+            found=f"It is of type {column.dtype}.",
+            todo="Log that rank as a whole number in every row of the session.",
+        )
+    return column.cast(pl.Int64).to_numpy()
 
 
 def _automatic(data: Rows) -> str:

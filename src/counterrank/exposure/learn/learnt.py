@@ -63,6 +63,7 @@ class Learnt:
     misfit: Misfit | None = None
     balance: tuple[float, float] | None = None
     gaps: float | None = None
+    going_on: float | None = None
     by: str | None = None
     parts: Mapping[str, Learnt] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)

@@ -6,6 +6,7 @@ Its likelihood is that of independent clicks; rewards between 0 and 1 take it as
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -89,8 +90,6 @@ class _Cells:
 
     def scored(self, theta: Floats) -> Floats:
         """One step of Fisher scoring in logs, rank 0 held, within the bounds."""
-        from scipy.sparse import csr_array
-
         c, gamma = self.at(theta)
         mu = np.clip(c * gamma, TINY, 1 - 1e-6)
         score = (self.clicks - self.shown * mu) / (1 - mu)
@@ -98,10 +97,7 @@ class _Cells:
         by_item = summed(self.item, score, self.items)
         per_item = np.maximum(summed(self.item, info, self.items), TINY)
         per_item[(theta[self.ranks :] > 1 - 1e-9) & (by_item > 0)] = np.inf  # held at the bound
-        shape = (self.items, self.ranks)
-        share = csr_array((info / per_item[self.item], (self.item, self.rank)), shape=shape)
-        weight = csr_array((info, (self.item, self.rank)), shape=shape)
-        schur = np.diag(summed(self.rank, info, self.ranks)) - (weight.T @ share).toarray()
+        share, schur = without_items(self.item, self.rank, info, per_item, self.ranks)
         by_rank = summed(self.rank, score, self.ranks) - share.T @ by_item
         step = np.zeros(self.ranks)
         step[1:] = np.linalg.pinv(schur[1:, 1:], hermitian=True) @ by_rank[1:]
@@ -126,18 +122,24 @@ def directions(
     information :math:`S = \mathrm{diag}(\sum_j I_{jk}) - \sum_j I_{j\cdot} I_{j\cdot}^\top /
     \sum_k I_{jk}`. Returned are the scores (one row per cell) and :math:`S`.
     """
-    from scipy.sparse import csr_array
-
-    ranks, items = len(c), len(gamma)
     mu = np.clip(c[rank] * gamma[item], TINY, 1 - 1e-9)
     info = shown * mu / (1 - mu)
-    per_item = summed(item, info, items)
-    share = csr_array((info / per_item[item], (item, rank)), shape=(items, ranks))
-    weight = csr_array((info, (item, rank)), shape=(items, ranks))
-    schur = np.diag(summed(rank, info, ranks)) - (weight.T @ share).toarray()
+    share, schur = without_items(item, rank, info, summed(item, info, len(gamma)), len(c))
     score = -share[item].toarray()
     score[np.arange(len(rank)), rank] += 1
     return score / (1 - mu)[:, None], schur
+
+
+def without_items(
+    item: Ints, rank: Ints, info: Floats, per_item: Floats, ranks: int
+) -> tuple[Any, Floats]:
+    """Each rank's share of an item's information (sparse), and what is left for the ranks."""
+    from scipy.sparse import csr_array
+
+    shape = (len(per_item), ranks)
+    share = csr_array((info / per_item[item], (item, rank)), shape=shape)
+    weight = csr_array((info, (item, rank)), shape=shape)
+    return share, np.diag(summed(rank, info, ranks)) - (weight.T @ share).toarray()
 
 
 def log_covariance(schur: Floats, meat: Floats) -> Floats:
