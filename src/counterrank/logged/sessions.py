@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -52,6 +53,11 @@ class Sessions:
     def n(self) -> int:
         """Number of sessions."""
         return len(self.blocks.start)
+
+    @cached_property
+    def ranks(self) -> int:
+        """The deepest rank."""
+        return int(self.blocks.frame["rank"].to_numpy().max())
 
     @property
     def units(self) -> pl.Series:

@@ -31,8 +31,10 @@ from counterrank.logged import (
     Work,
     chosen,
     estimator,
+    futures,
     models,
     on_policy,
+    refuse_slates,
     settled,
     valued,
 )
@@ -104,6 +106,7 @@ def estimate(
         disjoint = "error" if basis.logged == "rank" else "zero"
     targets = {table.system: Target.of(table, sessions.units) for table in tables}
     _refuse_lists(wanted, targets)
+    refuse_slates(wanted, basis, sessions, targets)
     with_model = any("model" in e.needs for e in wanted)
     work = Work(
         estimators=(*(e for e in wanted if not isinstance(e, OnPolicy)), MeanWeight()),
@@ -113,10 +116,13 @@ def estimate(
         missing=missing,
         disjoint=disjoint,
     )
-    done = {
-        name: valued(sessions, basis, target, work)
-        for name, target in progress(list(targets.items()), "joining log and rankers")
-    }
+    with_future = any("future" in e.needs for e in wanted)
+    done = {}
+    for name, target in progress(list(targets.items()), "joining log and rankers"):
+        ahead = (
+            futures(sessions, basis, target, read.rewards, missing=missing) if with_future else {}
+        )
+        done[name] = valued(sessions, basis, target, replace(work, futures=ahead))
     found, kept = _estimates(sessions, basis, done, work)
     return Estimation(
         systems=(LOGGED, *targets),
