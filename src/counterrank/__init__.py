@@ -13,25 +13,29 @@ from counterrank.version import __version__
 if TYPE_CHECKING:
     from counterrank.errors import CounterrankError, InputError, UsageError
     from counterrank.estimates import Estimate
+    from counterrank.estimation import Estimation
     from counterrank.evaluation import Evaluation
     from counterrank.ranking import measure
     from counterrank.verbs.check import check
+    from counterrank.verbs.estimate import estimate
     from counterrank.verbs.evaluate import evaluate
 
 _HOME = {
     "CounterrankError": "errors",
     "Estimate": "estimates",
+    "Estimation": "estimation",
     "Evaluation": "evaluation",
     "InputError": "errors",
     "UsageError": "errors",
     "check": "verbs",
+    "estimate": "verbs",
     "evaluate": "verbs",
     "measure": "ranking",
 }
 
 __all__ = [
-    "CounterrankError", "Estimate", "Evaluation", "InputError", "UsageError", "__version__",
-    "check", "evaluate", "measure",
+    "CounterrankError", "Estimate", "Estimation", "Evaluation", "InputError", "UsageError",
+    "__version__", "check", "estimate", "evaluate", "measure",
 ]  # fmt: skip
 
 

@@ -24,11 +24,19 @@ from counterrank.inference import (
     resampled,
     t_test,
 )
-from counterrank.logged import Basis, Estimator, Valued, estimator
+from counterrank.logged import (
+    LOGGED,
+    Basis,
+    Choice,
+    Estimator,
+    SweepRow,
+    Valued,
+    choice,
+    estimator,
+)
 from counterrank.schema import Input
 from counterrank.trust.diagnosis import Diagnosis, worst
 
-LOGGED = "logged"
 Key = tuple[str, str, str]
 
 
@@ -91,6 +99,7 @@ class Estimation:
     basis: Basis
     protocol: dict[str, Any]
     inputs: tuple[Input, ...]
+    sweep: list[SweepRow]
 
     def __repr__(self) -> str:
         wide = max(len(row.system) for row in self.estimates)
@@ -185,6 +194,12 @@ class Estimation:
             for lift in [a / b]
         ]  # fmt: skip
 
+    @cached_property
+    def choices(self) -> list[Choice]:
+        """For each ranker and reward, the clip and estimator a sweep speaks for."""
+        groups = dict.fromkeys((row.system, row.reward) for row in self.sweep)
+        return [choice([r for r in self.sweep if (r.system, r.reward) == g]) for g in groups]
+
     def _paired(
         self, system: str, e: Estimate, base: str, other: Estimate
     ) -> tuple[Estimate, Estimate]:
@@ -204,6 +219,10 @@ class Estimation:
             estimates=self.estimates,
             comparisons=self.comparisons,
             diagnoses=self.diagnoses,
+            further={
+                "sweep": [asdict(row) for row in self.sweep],
+                "choices": [asdict(row) for row in self.choices],
+            },
         )
 
     def to_json(self) -> str:

@@ -7,10 +7,11 @@ a label: ``DCG(discount=geometric(p=0.9))@10``.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
-from counterrank.errors import UsageError
+from counterrank.errors import UsageError, nearest
 
 TOKEN = re.compile(
     r"\s*(?:(?P<number>[-+]?\d+\.?\d*(?:[eE][-+]?\d+)?)|(?P<word>[A-Za-z_]\w*)|(?P<mark>[(),=@]))"
@@ -27,7 +28,8 @@ class Value:
 
     def __str__(self) -> str:
         options, cut = [], ""
-        for field in fields(self):  # type: ignore[arg-type]
+        own_first = sorted(fields(self), key=lambda field: bool(field.kw_only))  # type: ignore[arg-type]
+        for field in own_first:
             value = getattr(self, field.name)
             if field.name == "k":
                 cut = "" if value is None else f"@{value}"
@@ -121,11 +123,52 @@ def _value(
     if tokens and tokens[0][0] == "number":
         text = tokens[0][1]
         return (int(text) if text.lstrip("+-").isdigit() else float(text)), tokens[1:]
-    if len(tokens) > 1 and tokens[0][0] == "word" and tokens[1][1] == "(":
+    if len(tokens) > 1 and tokens[0][0] == "word" and tokens[1][1] in ("(", "@"):
         return _call(tokens, label)
     if tokens and tokens[0][0] == "word":
         return tokens[0][1], tokens[1:]
     raise _nonsense(label, tokens)
+
+
+def known_name(
+    word: str, known: Iterable[str], wrong: str, *, aliases: Mapping[str, str] | None = None
+) -> str:
+    """The known name a word stands for, whatever its case; otherwise a message that lists all."""
+    by_lower = {name.lower(): (aliases or {}).get(name, name) for name in known}
+    if word.lower() not in by_lower:
+        raise UsageError(wrong, found=nearest(word, known), todo=f"There are: {', '.join(known)}.")
+    return by_lower[word.lower()]
+
+
+def options(
+    call: Call, kind: type, *, inner: Callable[[object], object] | None = None
+) -> dict[str, Any]:
+    """Named options, each known to the class and of the right sort.
+
+    ``inner`` reads an option whose default is itself a labelled value.
+    """
+    known = {field.name: field for field in fields(kind) if field.name != "k"}
+    if call.placed:
+        raise UsageError(
+            f"{call.name}({call.placed[0]}) gives a value without its option.",
+            todo=f"Options are: {', '.join(known)}. Write {call.name}(option=value).",
+        )
+    out = {}
+    for name, value in call.named.items():
+        if name not in known:
+            raise UsageError(
+                f'{call.name} has no option "{name}".',
+                found=nearest(name, known),
+                todo=f"Options are: {', '.join(known)}.",
+            )
+        default = known[name].default
+        if inner is not None and isinstance(default, Value):
+            value = inner(value)
+        elif isinstance(default, (int, float)) != isinstance(value, (int, float)) and name != "top":
+            sort = "a number" if isinstance(default, (int, float)) else "a word"
+            raise UsageError(f"{call.name}({name}=...) takes {sort}.", found=f'Got "{value}".')
+        out[name] = value
+    return out
 
 
 def _nonsense(label: str, rest: list[tuple[str, str, int]]) -> UsageError:

@@ -8,8 +8,10 @@ import typer
 
 from counterrank.cli.check import check
 from counterrank.cli.demo import demo
+from counterrank.cli.estimate import estimate
 from counterrank.cli.evaluate import evaluate
 from counterrank.cli.measures import measures
+from counterrank.cli.simulate import simulate
 from counterrank.version import __version__
 
 app = typer.Typer(
@@ -21,8 +23,10 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command()(evaluate)
+app.command()(estimate)
 app.command()(check)
 app.command()(measures)
+app.command()(simulate)
 app.command()(demo)
 
 

@@ -19,7 +19,7 @@ Seed = Annotated[int, typer.Option(help="Seed of the simulated world.")]
 def demo(out: Out = "counterrank-demo", seed: Seed = 0, quiet: Quiet = False) -> None:
     """Simulate users and four recommenders, evaluate them, and say where the results are."""
     from counterrank import progress, verbs
-    from counterrank.cli import output, writing
+    from counterrank.cli import output, table, writing
     from counterrank.simulate import judged_world
 
     folder = writing.made(out)
@@ -37,7 +37,7 @@ def demo(out: Out = "counterrank-demo", seed: Seed = 0, quiet: Quiet = False) ->
         baseline="popular",
         progress=progress.quiet if quiet else progress.bar,
     )
-    output.show(result, "table")
+    output.show(result, "table", table.table)
     writing.folder(result, out)
     runs = " ".join(f"{name}={path}" for name, path in paths.items())
     command = "counterrank" if shutil.which("counterrank") else os.path.relpath(sys.argv[0])

@@ -8,13 +8,17 @@ import typer
 
 from counterrank.cli import options
 from counterrank.cli.options import (
+    ByUnit,
     Columns,
     Duplicates,
     Format,
+    Level,
     Measures,
     Missing,
     NoRelevant,
+    Out,
     Quiet,
+    Seed,
     Strict,
     Ties,
     Unjudged,
@@ -23,10 +27,9 @@ from counterrank.cli.options import (
 Judgments = Annotated[str, typer.Argument(help="user, item, rating: Parquet, CSV, TSV or qrels.")]
 RunPaths = Annotated[
     list[str],
-    typer.Argument(metavar="RUN...", help="path or name=path: user, item, rank or score."),
+    typer.Argument(metavar="RUN", help="path or name=path: user, item, rank or score."),
 ]
 Baseline = Annotated[str | None, typer.Option(help="Compare every system with this one.")]
-Level = Annotated[float, typer.Option(help="Confidence of intervals.")]
 Interval = Annotated[str, typer.Option(help="normal, t, bootstrap, bca or bernstein.")]
 Test = Annotated[str, typer.Option(help="permutation, t, bootstrap, wilcoxon or none.")]
 Correct = Annotated[
@@ -35,12 +38,7 @@ Correct = Annotated[
 Family = Annotated[str, typer.Option(help="What a correction spans: all, or each measure.")]
 Draws = Annotated[int, typer.Option(help="Random sign flips of the permutation test.")]
 Resamples = Annotated[int, typer.Option(help="Resamples of a bootstrap.")]
-Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
 Engine = Annotated[str, typer.Option(help="local.")]
-Out = Annotated[str | None, typer.Option(metavar="DIR", help="Write result.json, units.parquet.")]
-ByUnit = Annotated[
-    str | None, typer.Option(metavar="PATH", help="Write per-user values, .parquet or .csv.")
-]
 
 
 def evaluate(
@@ -71,7 +69,7 @@ def evaluate(
 ) -> None:
     """Measure ranked lists against judgments, with intervals, comparisons and grounds."""
     from counterrank import progress, verbs
-    from counterrank.cli import output, writing
+    from counterrank.cli import output, table, writing
     from counterrank.errors import one_of
     from counterrank.ranking import DEFAULTS
 
@@ -100,7 +98,7 @@ def evaluate(
         columns=options.column_names(columns),
         progress=progress.quiet if quiet else progress.bar,
     )
-    output.show(result, format)
+    output.show(result, format, table.table)
     written = writing.by_unit(result, by_unit) + writing.folder(result, out)
     if written and not quiet:
         typer.echo(f"Wrote {', '.join(written)}.", err=True)

@@ -10,7 +10,8 @@ from counterrank.cli.wording import wrapped
 if TYPE_CHECKING:
     from counterrank.trust import Diagnosis
 
-COUNTS = ("duplicates", "sample size")
+COUNTS = ("duplicates", "sample size", "effective sample size")
+PLAIN = ("mean weight", "weight tail")
 
 
 def grounds(found: list[Diagnosis], wide: int) -> list[str]:
@@ -34,7 +35,7 @@ def grounds(found: list[Diagnosis], wide: int) -> list[str]:
 
 def _short(name: str, values: list[float]) -> str:
     """A name with its value, or the range over systems."""
-    style = "{:,.0f}" if name in COUNTS else "{:.1%}"
+    style = "{:,.0f}" if name in COUNTS else "{:.2f}" if name in PLAIN else "{:.1%}"
     ends = [style.format(min(values)), style.format(max(values))]
     if name == "agreement":
         return "DCG and nDCG in the same order"

@@ -14,6 +14,12 @@ Columns = Annotated[
     list[str] | None,
     typer.Option("--columns", metavar="ROLE=NAME,...", help="Columns under other names."),
 ]
+Level = Annotated[float, typer.Option(help="Confidence of intervals.")]
+Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
+Out = Annotated[str | None, typer.Option(metavar="DIR", help="Write result.json, units.parquet.")]
+ByUnit = Annotated[
+    str | None, typer.Option(metavar="PATH", help="Write per-unit values, .parquet or .csv.")
+]
 Format = Annotated[str, typer.Option("--format", help="table, json or csv.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Exit code 3 if a diagnosis fails.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress bars.")]

@@ -5,24 +5,46 @@ from __future__ import annotations
 import csv
 import shutil
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from counterrank.cli.grounds import grounds
-from counterrank.cli.table import table
 
 if TYPE_CHECKING:
-    from counterrank.evaluation import Evaluation
+    from counterrank.trust.diagnosis import Diagnosis
 
 # fmt: off
 CSV = (
-    "kind", "measure", "system", "baseline", "value", "se", "low", "high", "lift", "p",
+    "kind", "measure", "reward", "system", "baseline", "value", "se", "low", "high", "lift", "p",
     "p_corrected", "detectable", "units",
 )
 # fmt: on
 
 
-def show(result: Evaluation, format: str) -> None:
-    """Print the whole result."""
+class Result(Protocol):
+    """What every verb's result can do."""
+
+    @property
+    def estimates(self) -> Sequence[Any]:
+        """Rows of values."""
+
+    @property
+    def comparisons(self) -> Sequence[Any]:
+        """Rows of differences."""
+
+    @property
+    def diagnoses(self) -> list[Diagnosis]:
+        """What the numbers rest on."""
+
+    def to_json(self) -> str:
+        """The whole document."""
+
+
+R = TypeVar("R", bound=Result)
+
+
+def show(result: R, format: str, table: Callable[[R, int], list[str]]) -> None:
+    """Print the whole result; ``table`` lays it out for people."""
     if format == "json":
         print(result.to_json())
     elif format == "csv":
@@ -49,13 +71,13 @@ def say(lines: list[str]) -> None:
         console.print(text)
 
 
-def _csv(result: Evaluation) -> None:
+def _csv(result: Result) -> None:
     """One row per estimate and per comparison; the value of a comparison is the difference."""
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(CSV)
-    for e in result.estimates:
-        own = (e.value, e.se, e.low, e.high, "", "", "", "", e.units)
-        writer.writerow(("estimate", e.measure, e.system, "", *own))
-    for c in result.comparisons:
-        cells = (c.difference, c.se, c.low, c.high, c.lift, c.p, c.p_corrected, c.detectable)
-        writer.writerow(("comparison", c.measure, c.system, c.baseline, *cells, c.units))
+    rewarded = any(hasattr(row, "reward") for row in result.estimates)
+    names = [name for name in CSV if rewarded or name != "reward"]
+    writer = csv.DictWriter(sys.stdout, names, lineterminator="\n", extrasaction="ignore")
+    writer.writeheader()
+    for row in result.estimates:
+        writer.writerow({"kind": "estimate", **vars(row)})
+    for row in result.comparisons:
+        writer.writerow({"kind": "comparison", **vars(row), "value": row.difference})

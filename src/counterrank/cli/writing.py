@@ -7,12 +7,23 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from counterrank.errors import UsageError
 
 if TYPE_CHECKING:
-    from counterrank.evaluation import Evaluation
+    import polars as pl
+
+
+class Written(Protocol):
+    """A result that has a document and values per unit."""
+
+    def by_unit(self) -> pl.DataFrame:
+        """Values per unit."""
+
+    def to_json(self) -> str:
+        """The whole document."""
+
 
 ENDINGS = (".parquet", ".csv")
 NAMES = ("result.json", "units.parquet")
@@ -45,7 +56,7 @@ def _writable(folder: Path) -> bool:
     return folder.is_dir() and os.access(folder, os.W_OK)
 
 
-def by_unit(result: Evaluation, path: str | None) -> list[str]:
+def by_unit(result: Written, path: str | None) -> list[str]:
     """Per-unit values, Parquet or CSV by the ending; says what was written."""
     if path is None:
         return []
@@ -65,7 +76,7 @@ def made(path: str) -> Path:
     return where
 
 
-def folder(result: Evaluation, path: str | None) -> list[str]:
+def folder(result: Written, path: str | None) -> list[str]:
     """``result.json`` and ``units.parquet``; says what was written."""
     if path is None:
         return []

@@ -1,18 +1,24 @@
 """What would that ranker have earned? Estimators of a target's value from a log."""
 
-from counterrank.logged.basis import LOGGED, VIEWS, Basis, chosen, settled
+from counterrank.logged.basis import VIEWS, Basis, chosen, settled
 from counterrank.logged.estimator import PER, Estimator
 from counterrank.logged.future import futures
 from counterrank.logged.gather import Valued, Work, models, on_policy, valued
 from counterrank.logged.grammar import DEFAULTS, ESTIMATORS, estimator
 from counterrank.logged.ips import MeanWeight, OnPolicy
+from counterrank.logged.loggers import balanced
+from counterrank.logged.reading import LOGGED, read
 from counterrank.logged.refuse import refuse_slates
+from counterrank.logged.regress import Regressor
 from counterrank.logged.sessions import Sessions
+from counterrank.logged.sweep import ESTIMATORS as SWEEP
+from counterrank.logged.sweep import Choice, SweepRow, choice, swept
 from counterrank.logged.targets import Target
 from counterrank.logged.weights import CLIPS, Weights
 
 __all__ = [
-    "CLIPS", "DEFAULTS", "ESTIMATORS", "LOGGED", "PER", "VIEWS", "Basis", "Estimator", "MeanWeight",
-    "OnPolicy", "Sessions", "Target", "Valued", "Weights", "Work", "chosen", "estimator", "futures",
-    "models", "on_policy", "refuse_slates", "settled", "valued",
+    "CLIPS", "DEFAULTS", "ESTIMATORS", "LOGGED", "PER", "SWEEP", "VIEWS", "Basis", "Choice",
+    "Estimator", "MeanWeight", "OnPolicy", "Regressor", "Sessions", "SweepRow", "Target", "Valued",
+    "Weights", "Work", "balanced", "choice", "chosen", "estimator", "futures", "models",
+    "on_policy", "read", "refuse_slates", "settled", "swept", "valued",
 ]  # fmt: skip

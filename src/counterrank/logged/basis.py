@@ -7,27 +7,36 @@ r"""What a weight divides: how likely a row was seen under the logger, and what 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+import polars as pl
 
 from counterrank.arrays import Floats, Ints
 from counterrank.errors import InputError, UsageError, one_of
-from counterrank.exposure import Exposure
+from counterrank.exposure import ByContext, Exposure
 from counterrank.logs import Log
 from counterrank.schema import Table
 
-LOGGED = ("auto", "rank", "exposure", "propensity")
+KNOWN = ("auto", "rank", "exposure", "propensity")
+DEEPEST = 10_000  # ranks below are as likely to be seen as this one
 VIEWS = ("auto", "observed", "rows", "latent")
+
+
+PositionModel = Exposure | ByContext
 
 
 @dataclass(frozen=True)
 class Basis:
-    """``logged`` names the logger's side of the weight, ``views`` what is known of views."""
+    """``logged`` names the logger's side of the weight, ``views`` what is known of views.
+
+    ``curves`` holds the position model at the first ranks, a row for each context.
+    """
 
     logged: str
     views: str
-    model: Exposure | None
+    model: PositionModel | None
+    curves: Floats = field(default_factory=lambda: np.ones((1, 0)))
 
     @property
     def by_rank(self) -> bool:
@@ -36,15 +45,18 @@ class Basis:
 
     def at(self, rank: Ints, context: Ints) -> Floats:
         r""":math:`c(r)` of the position model."""
-        assert self.model is not None
-        return self.model.at(rank)
+        place = np.minimum(rank, DEEPEST) - 1
+        flat: Floats = (
+            self.curves[0][place] if len(self.curves) == 1 else self.curves[context, place]
+        )
+        return flat
 
 
 def chosen(
-    log: Log, targets: list[Table], *, logged: str, views: str, model: Exposure | None
+    log: Log, targets: list[Table], *, logged: str, views: str, model: PositionModel | None
 ) -> Basis:
     """The basis asked for, or the one the tables allow."""
-    one_of("logged", logged, LOGGED)
+    one_of("logged", logged, KNOWN)
     one_of("views", views, VIEWS)
     if logged == "auto":
         logged = "exposure" if log.has("exposure") else "rank"
@@ -64,17 +76,30 @@ def chosen(
     return Basis(logged, views, model)
 
 
-def settled(basis: Basis, log: Log, length: Ints) -> Basis:
-    """The basis with ``views`` decided: as logged or, without such a column, as the rows look."""
+def settled(basis: Basis, log: Log, length: Ints, contexts: pl.DataFrame) -> Basis:
+    """The basis with ``views`` decided, as logged or as the rows look, and its curves computed."""
+    if basis.model is not None:
+        basis = replace(basis, curves=_curves(basis.model, contexts))
     if basis.views != "auto":
         return basis
     views = "observed" if log.has("viewed") else "latent"
-    if views == "latent" and basis.model is not None and thinned(length, basis.model):
+    if views == "latent" and basis.model is not None and thinned(length, basis.curves[0]):
         views = "rows"
     return replace(basis, views=views)
 
 
-def _refuse_untold(log: Log, targets: list[Table], logged: str, model: Exposure | None) -> None:
+def _curves(model: PositionModel, contexts: pl.DataFrame) -> Floats:
+    """The position model at ranks 1, 2, 3, ..., a row for each context it tells apart."""
+    rank = np.arange(1, DEEPEST + 1)
+    if model.column is None:
+        return model.at(rank)[None, :]
+    values = contexts[model.column].to_list()
+    return np.stack([model.at(rank, [value] * DEEPEST) for value in values])
+
+
+def _refuse_untold(
+    log: Log, targets: list[Table], logged: str, model: PositionModel | None
+) -> None:
     """Without a position model nothing says how likely a rank is to be seen."""
     if logged == "propensity":
         return
@@ -88,13 +113,13 @@ def _refuse_untold(log: Log, targets: list[Table], logged: str, model: Exposure 
         )
 
 
-def thinned(length: Ints, model: Exposure) -> bool:
+def thinned(length: Ints, curve: Floats) -> bool:
     """Whether a log without a column ``viewed`` holds only viewed rows, not all that were shown.
 
     Such a log thins out as views do: the share of sessions that reach a rank is then nearer to the
     position model's curve than to 1.
     """
-    rank = np.arange(1, int(length.max()) + 1)
+    rank = np.arange(1, min(int(length.max()), DEEPEST) + 1)
     reached = 1 - np.searchsorted(np.sort(length), rank) / len(length)
-    curve = model.at(rank) / model.at(np.ones(1, np.int64))
-    return bool(np.abs(reached - curve).sum() < np.abs(reached - 1).sum())
+    views = curve[rank - 1] / curve[0]
+    return bool(np.abs(reached - views).sum() < np.abs(reached - 1).sum())

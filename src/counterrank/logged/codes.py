@@ -37,7 +37,10 @@ class Codes:
 
     def code(self, ids: pl.Series) -> Ints:
         """The number of each id."""
-        numbers = item_numbers(ids)
+        return self.numbered(item_numbers(ids))
+
+    def numbered(self, numbers: AnyInts) -> Ints:
+        """The number of each id, given as the integer it is stored as."""
         if len(self.known):
             place = np.minimum(np.searchsorted(self.known, numbers), self.size - 1)
             return np.where(self.known[place] == numbers, place, self.size)

@@ -10,7 +10,6 @@ model is the one of `counterrank.logged.model`: shrunken means by item, rank and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -18,9 +17,10 @@ import numpy as np
 from counterrank.arrays import Floats
 from counterrank.errors import InputError
 from counterrank.logged.basis import Basis
-from counterrank.logged.gather import fitted
+from counterrank.logged.gather import Work, fitted
 from counterrank.logged.join import Joined, Shown, at_ranks, joined, rewarded
 from counterrank.logged.model import Model
+from counterrank.logged.regress import Regressor
 from counterrank.logged.rows import Rows
 from counterrank.logged.sessions import Sessions
 from counterrank.logged.targets import Target
@@ -29,16 +29,16 @@ NEARLY = 0.01  # what rounded probabilities of a rank may miss of 1
 
 
 def futures(
-    sessions: Sessions, basis: Basis, target: Target, rewards: Sequence[str], *, missing: str
+    sessions: Sessions, basis: Basis, target: Target, work: Work, kind: str | Regressor = "means"
 ) -> dict[str, Model]:
     """A cross-fitted model of one target's returns, for each reward."""
 
     def of(reward: str, side: Shown) -> Floats:
-        found = joined(sessions, basis, side, target, missing=missing)
-        _refuse_parts(sessions, target, side, found, missing)
+        found = joined(sessions, basis, side, target, missing=work.missing)
+        _refuse_parts(sessions, target, side, found, work.missing)
         return returns(rewarded(found, sessions, side, reward, None))
 
-    return {reward: fitted(sessions, basis, partial(of, reward)) for reward in rewards}
+    return {reward: fitted(sessions, basis, partial(of, reward), kind) for reward in work.rewards}
 
 
 def returns(rows: Rows) -> Floats:

@@ -11,12 +11,13 @@ import numpy as np
 
 from counterrank.arrays import Floats, Ints, mapped, workers
 from counterrank.blocks import BLOCK_ROWS
-from counterrank.errors import InputError
+from counterrank.errors import InputError, one_of
 from counterrank.logged.basis import Basis
 from counterrank.logged.estimator import Estimator
 from counterrank.logged.ips import OnPolicy
 from counterrank.logged.join import Shown, joined, rewarded, shown
 from counterrank.logged.model import Model, Sums, learnt, sums
+from counterrank.logged.regress import Regressor, regressed
 from counterrank.logged.rows import Rows
 from counterrank.logged.sessions import FOLDS, Sessions
 from counterrank.logged.targets import Target
@@ -55,17 +56,24 @@ class Valued:
     empty: int
 
 
-def models(sessions: Sessions, basis: Basis, rewards: Sequence[str]) -> dict[str, Model]:
-    """A cross-fitted reward model for each reward."""
+def models(
+    sessions: Sessions, basis: Basis, rewards: Sequence[str], kind: str | Regressor = "means"
+) -> dict[str, Model]:
+    """A cross-fitted reward model for each reward: shrunken means, or a regressor's."""
 
     def of(reward: str, side: Shown) -> Floats:
-        return sessions.column(reward, side.begin, side.end)
+        c: Floats = sessions.column(reward, side.begin, side.end)
+        return c
 
-    return {reward: fitted(sessions, basis, partial(of, reward)) for reward in rewards}
+    return {reward: fitted(sessions, basis, partial(of, reward), kind) for reward in rewards}
 
 
-def fitted(sessions: Sessions, basis: Basis, outcome: Callable[[Shown], Floats]) -> Model:
+def fitted(
+    sessions: Sessions, basis: Basis, outcome: Callable[[Shown], Floats], kind: str | Regressor
+) -> Model:
     """A cross-fitted model of an outcome of every logged row, bucket by bucket."""
+    if isinstance(kind, str):
+        one_of("model", kind, ("means",))
     ranks = sessions.ranks if basis.by_rank else 1
     contexts = max(sessions.contexts.height, 1)
     items = sessions.items.size
@@ -82,7 +90,8 @@ def fitted(sessions: Sessions, basis: Basis, outcome: Callable[[Shown], Floats])
         return sums(fold, situation, side.item, outcome(side), side.seen, shape)
 
     total = reduce(add, mapped(of, cuts, workers()))
-    return replace(learnt(total, ranks), contextual=fits)
+    model = learnt(total, ranks) if isinstance(kind, str) else regressed(total, ranks, kind)
+    return replace(model, contextual=fits)
 
 
 @dataclass(frozen=True)
@@ -207,16 +216,17 @@ def on_policy(sessions: Sessions, basis: Basis, work: Work) -> dict[str, Floats]
     """Columns of what the logged ranker itself earned, by reward."""
 
     def of(cut: tuple[int, int]) -> dict[str, Floats]:
-        side = shown(sessions, basis, *cut)
         none = np.empty(0)
-        found = {}
-        for reward in work.rewards:
-            c = sessions.column(reward, *cut)
-            rows = Rows(
-                side.start, c, side.e0, side.e0, side.seen, none, side.rank, side.place, none, none
+        seen = shown(sessions, basis, *cut).seen if work.per == "impression" else none
+        start = sessions.blocks.start[slice(*cut)] - sessions.blocks.start[cut[0]]
+        ranks = np.empty(0, np.int64)
+        return {
+            reward: OnPolicy().table(
+                Rows(start, c, none, none, seen, none, ranks, none, none, none), work.per
             )
-            found[reward] = OnPolicy().table(rows, work.per)
-        return found
+            for reward in work.rewards
+            for c in [sessions.column(reward, *cut)]
+        }
 
     parts = mapped(of, list(sessions.blocks.cuts(ROWS)), workers())
     return {reward: np.concatenate([part[reward] for part in parts]) for reward in work.rewards}

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import replace
 
-from counterrank.errors import UsageError, nearest
+from counterrank.errors import UsageError
 from counterrank.logged.dcg import DCG, nDCG, pnDCG
 from counterrank.logged.doubly_robust import DM, DR, SNDR
 from counterrank.logged.estimator import Estimator
 from counterrank.logged.ips import IPS, SNIPS, OnPolicy
 from counterrank.logged.slate import IIPS, PI, RIPS, SIPS, SNIIPS, SNRIPS, SNSIPS, CascadeDR
-from counterrank.text import parse
+from counterrank.text import known_name, options, parse
 
 KINDS: tuple[type[Estimator], ...] = (
     OnPolicy, IPS, SNIPS, DM, DR, SNDR, DCG, nDCG, pnDCG,
@@ -25,27 +25,11 @@ def estimator(label: str | Estimator) -> Estimator:
     if isinstance(label, Estimator):
         return label
     call = parse(str(label))
-    by_lower = {name.lower(): kind for name, kind in ESTIMATORS.items()}
-    kind = by_lower.get(call.name.lower())
-    if kind is None:
-        raise UsageError(
-            f'"{call.name}" is not an estimator.',
-            found=nearest(call.name, ESTIMATORS),
-            todo=f"There are: {', '.join(ESTIMATORS)}.",
-        )
-    if call.k is not None or call.placed:
+    kind = ESTIMATORS[known_name(call.name, ESTIMATORS, f'"{call.name}" is not an estimator.')]
+    if call.k is not None:
         raise UsageError(
             f'"{label}" is not a label of an estimator.',
-            todo=f"Write {kind.name}, or {kind.name}(option=value); cut-offs belong to the"
-            " position model.",
+            todo="A cut-off belongs to the position model: --position-bias log2@10.",
         )
-    known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
-    for option in call.named:
-        if option not in known:
-            raise UsageError(
-                f'{kind.name} has no option "{option}".',
-                found=nearest(option, known),
-                todo=f"Options are: {', '.join(sorted(known))}." if known else "It has none.",
-            )
-    named = {k: float("inf") if v == "inf" else v for k, v in call.named.items()}
-    return kind(**named)
+    endless = {k: float("inf") if v == "inf" else v for k, v in call.named.items()}
+    return kind(**options(replace(call, named=endless), kind))

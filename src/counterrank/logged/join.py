@@ -33,24 +33,25 @@ class Shown:
 
 def shown(sessions: Sessions, basis: Basis, begin: int, end: int) -> Shown:
     """The logged rows: how likely each was seen, and how far it was."""
-    frame = sessions.blocks.rows(begin, end)
     length = sessions.blocks.length[begin:end]
     session = np.repeat(np.arange(end - begin), length)
-    rank = frame["rank"].to_numpy()
-    context = sessions.context[begin:end][session]
+    rank = sessions.column("rank", begin, end)
     known = basis.model is not None and not basis.by_rank
-    natural = natural_rank(length)
-    place = basis.at(natural, context) if known else np.ones(len(rank))
-    curve = place if np.array_equal(rank, natural) or not known else basis.at(rank, context)
-    e0 = curve if basis.logged == "rank" else frame[basis.logged].to_numpy()
+    curve = place = np.ones(len(rank))
+    if known:
+        context = sessions.context[begin:end][session]
+        curve = place = basis.at(rank, context)
+        if not sessions.unbroken:
+            place = basis.at(natural_rank(length), context)
+    e0 = curve if basis.logged == "rank" else sessions.column(basis.logged, begin, end)
     if basis.views == "observed" and not basis.by_rank:
-        seen = frame["viewed"].to_numpy()
+        seen = sessions.column("viewed", begin, end)
     elif basis.views == "rows" or basis.by_rank:
         seen = np.ones(len(rank))
     else:
         seen = curve if known else e0
-    item = sessions.items.code(frame["item"])
-    start = np.cumsum(length) - length
+    item = sessions.items.numbered(sessions.item[sessions.rows(begin, end)])
+    start = sessions.blocks.start[begin:end] - sessions.blocks.start[begin]
     return Shown(begin, end, start, session, item, rank, e0, seen, place)
 
 

@@ -61,25 +61,29 @@ class Model:
 
     def at(self, fold: Ints, context: Ints, item: Ints, rank: Ints) -> Floats:
         """The prediction for each cell."""
-        place = np.minimum(rank, self.ranks) - 1 if self.ranks > 1 else 0
-        situation = context * self.ranks + place if self.contextual else place
-        found: Floats = self.table[fold, situation, item]
+        _, situations, items = self.table.shape
+        cell = fold * situations
+        if self.contextual:
+            cell += context * self.ranks
+        if self.ranks > 1:
+            cell += np.minimum(rank, self.ranks) - 1
+        cell *= items
+        cell += item
+        found: Floats = self.table.reshape(-1)[cell]
         return found
 
 
 def learnt(total: Sums, ranks: int) -> Model:
     """Means of the other folds, shrunken."""
-    everything = [x.sum(axis=0) for x in (total.reward, total.views, total.square)]
-    tables = []
-    for fold in range(len(total.reward)):
-        c, v, s = (
-            every - own[fold]
-            for every, own in zip(
-                everything, (total.reward, total.views, total.square), strict=True
-            )
-        )
-        tables.append(_shrunken(c, v, s))
-    return Model(np.stack(tables), ranks)
+    folds = range(len(total.reward))
+    return Model(np.stack([_shrunken(*others(total, fold)) for fold in folds]), ranks)
+
+
+def others(total: Sums, fold: int) -> tuple[Floats, Floats, Floats]:
+    """Rewards, views and squares of all folds but one."""
+    kept = np.arange(len(total.reward)) != fold
+    c, v, s = (x[kept].sum(axis=0) for x in (total.reward, total.views, total.square))
+    return c, v, s
 
 
 def _shrunken(c: Floats, v: Floats, s: Floats) -> Floats:

@@ -15,7 +15,12 @@ from counterrank.order import natural_rank
 
 
 def refuse_slates(
-    wanted: Sequence[Estimator], basis: Basis, sessions: Sessions, targets: Mapping[str, Target]
+    wanted: Sequence[Estimator],
+    basis: Basis,
+    sessions: Sessions,
+    targets: Mapping[str, Target],
+    *,
+    loggers: Sequence[str] = (),
 ) -> None:
     """Each need of the estimators that is not met, with the first of them by name."""
     by_need = {need: str(e) for e in reversed(wanted) for need in e.needs}
@@ -24,6 +29,12 @@ def refuse_slates(
             f"{by_need['propensity']} weighs by the logged propensity of an item at its rank.",
             found=f'Here the weights are by "{basis.logged}".',
             todo='Use --logged propensity (logged="propensity"), or ask for IPS, SNIPS or DR.',
+        )
+    if "slates" in by_need and len(loggers) > 1:
+        raise UsageError(
+            f"{by_need['slates']} takes the log of one logger.",
+            found=f"Given: {', '.join(loggers)}. Their mixture does not draw ranks apart.",
+            todo="Ask for IIPS or IPS, or estimate each logger's sessions by themselves.",
         )
     if "slates" in by_need:
         _refuse_gaps(by_need["slates"], sessions)

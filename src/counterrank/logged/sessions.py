@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Floats, Ints
-from counterrank.blocks import Blocks
+from counterrank.arrays import AnyInts, Ints
+from counterrank.blocks import Blocks, item_numbers
 from counterrank.errors import InputError
 from counterrank.logged.codes import Codes
 from counterrank.logs import Log
@@ -22,7 +23,8 @@ FOLDS = 5
 class Sessions:
     """Blocks of whole sessions. Per session: ``cluster`` (its user), ``fold``, ``context``.
 
-    ``contexts`` are the distinct combinations of context columns, by their number.
+    ``contexts`` are the distinct combinations of context columns, by their number. ``unbroken``:
+    each session's ranks are 1, 2, 3, ... ``arrays`` are columns already used.
     """
 
     log: Log
@@ -32,12 +34,14 @@ class Sessions:
     fold: Ints
     context: Ints
     contexts: pl.DataFrame
+    unbroken: bool
+    arrays: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, log: Log, *, gaps: str) -> Sessions:
         """Rows sorted by session and rank; what needs a session's rows together is checked."""
         blocks = _by_rank(Blocks.of(log.frame, ascending=True, unit="session"))
-        _refuse_ranks(log, blocks, gaps)
+        unbroken = _refuse_ranks(log, blocks, gaps)
         users = _of_session(log, blocks, ["user"]) if log.has("user") else None
         cluster = None if users is None else _numbered(users)[0]
         n = len(blocks.start)
@@ -47,7 +51,7 @@ class Sessions:
             context, known = np.zeros(n, np.int64), pl.DataFrame()
         group = np.arange(n) if cluster is None else cluster
         items = Codes.of(blocks.frame["item"])
-        return cls(log, blocks, items, cluster, group % FOLDS, context, known)
+        return cls(log, blocks, items, cluster, group % FOLDS, context, known, unbroken)
 
     @property
     def n(self) -> int:
@@ -59,14 +63,26 @@ class Sessions:
         """The deepest rank."""
         return int(self.blocks.frame["rank"].to_numpy().max())
 
+    @cached_property
+    def item(self) -> AnyInts:
+        """The items as the integers they are stored as."""
+        return item_numbers(self.blocks.frame["item"])
+
     @property
     def units(self) -> pl.Series:
         """Ids of the sessions."""
         return self.blocks.names
 
-    def column(self, name: str, begin: int, end: int) -> Floats:
-        """A column of the rows of sessions ``begin`` to ``end``."""
-        return self.blocks.rows(begin, end)[name].to_numpy()
+    def rows(self, begin: int, end: int) -> slice:
+        """Where the rows of sessions ``begin`` to ``end`` stand."""
+        first = int(self.blocks.start[begin])
+        return slice(first, first + int(self.blocks.length[begin:end].sum()))
+
+    def column(self, name: str, begin: int, end: int) -> Any:
+        """A column of the rows of sessions ``begin`` to ``end``: floats, or ranks."""
+        if name not in self.arrays:
+            self.arrays[name] = self.blocks.frame[name].to_numpy()
+        return self.arrays[name][self.rows(begin, end)]
 
 
 def _by_rank(blocks: Blocks) -> Blocks:
@@ -85,12 +101,12 @@ def _by_rank(blocks: Blocks) -> Blocks:
     return Blocks(frame, blocks.names, blocks.start, blocks.length, blocks.unit)
 
 
-def _refuse_ranks(log: Log, blocks: Blocks, gaps: str) -> None:
+def _refuse_ranks(log: Log, blocks: Blocks, gaps: str) -> bool:
     """Ranks are distinct within a session and, unless only viewed rows were logged, unbroken."""
     rank = blocks.frame["rank"].to_numpy()
     natural = natural_rank(blocks.length)
     if np.array_equal(rank, natural):
-        return
+        return True
     again = np.flatnonzero((rank[1:] == rank[:-1]) & (natural[1:] > 1)) + 1
     if len(again):
         raise InputError(
@@ -108,6 +124,7 @@ def _refuse_ranks(log: Log, blocks: Blocks, gaps: str) -> None:
             todo="Log every row that was shown; if only viewed rows were logged, say so:"
             ' --views rows (views="rows").',
         )
+    return False
 
 
 def _of_session(log: Log, blocks: Blocks, columns: list[str]) -> pl.DataFrame:

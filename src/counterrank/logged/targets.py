@@ -92,6 +92,8 @@ class Target:
                 rows["score"].to_numpy(), length, ties="id",
                 text=lambda chosen: rows["item"].gather(chosen).cast(pl.String),
             )  # fmt: skip
+        elif by is None and _rising(rank := rows["rank"].to_numpy(), length):
+            return rank
         else:
             order = by_rank(rows["rank"].to_numpy(), length)
         if len(order.repeated) and "propensity" not in rows.columns:
@@ -108,6 +110,13 @@ class Target:
         rank = np.empty_like(order.rank)
         rank[by] = order.rank
         return rank
+
+
+def _rising(rank: Ints, length: Ints) -> bool:
+    """Whether ranks rise within each list, so that none repeats."""
+    rises = rank[1:] > rank[:-1]
+    rises[np.cumsum(length)[:-1] - 1] = True
+    return bool(rises.all())
 
 
 def _ordered(cells: Cells) -> Cells:

@@ -39,12 +39,11 @@ class Weights:
         """The weights of one bucket."""
         w = rows.weight(float("inf"))
         some = w > 0
-        w, e, seen = w[some], rows.e[some], rows.seen[some]
         total, square = np.empty(len(clips)), np.empty(len(clips))
         for j, clip in enumerate(clips):
-            cut = np.minimum(w, clip * e)
-            part = seen * cut
-            total[j], square[j] = part.sum(), part @ cut
+            cut = rows.weight(clip)
+            total[j] = rows.seen @ cut
+            square[j] = (rows.seen * cut) @ cut
         tail = np.sort(np.partition(w, -KEPT)[-KEPT:] if len(w) > KEPT else w)
         return cls(
             clips, int(some.sum()), float(total[-1]), float(rows.views.sum()),

@@ -3,48 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
-from counterrank import logs
-from counterrank.arrays import Floats, Ints, workers
+from counterrank.arrays import Floats, Ints
 from counterrank.compare import Plan
 from counterrank.errors import UsageError, one_of
 from counterrank.estimates import Estimate
-from counterrank.estimation import LOGGED, Estimation, Key
-from counterrank.exposure import Exposure
+from counterrank.estimation import Estimation, Key
+from counterrank.exposure import ByContext, Exposure
+from counterrank.exposure import position_bias as as_model
 from counterrank.inference import INTERVALS, RESAMPLES
 from counterrank.logged import (
+    CLIPS,
     DEFAULTS,
+    LOGGED,
     PER,
+    SWEEP,
     Basis,
     Estimator,
     MeanWeight,
     OnPolicy,
+    Regressor,
     Sessions,
     Target,
     Valued,
     Work,
+    balanced,
     chosen,
     estimator,
     futures,
     models,
     on_policy,
+    read,
     refuse_slates,
     settled,
+    swept,
     valued,
 )
-from counterrank.logged.codes import one_kind
-from counterrank.logs import Log
 from counterrank.progress import Progress, quiet
-from counterrank.ranking.grammar import exposure
-from counterrank.schema import Table
-from counterrank.systems import Runs, names_and_tables, split
-from counterrank.text import parse
+from counterrank.systems import Runs
 from counterrank.trust import weights as about
 from counterrank.trust.diagnosis import Diagnosis
 
@@ -57,7 +58,7 @@ def estimate(
     runs: Runs,
     *,
     rewards: str | Sequence[str] = (),
-    position_bias: str | Exposure | None = None,
+    position_bias: str | Path | Exposure | ByContext | None = None,
     estimators: Sequence[str | Estimator] = DEFAULTS,
     per: str = "session",
     baseline: str = LOGGED,
@@ -72,6 +73,9 @@ def estimate(
     missing: str = "error",
     disjoint: str = "auto",
     contexts: str | Sequence[str] = (),
+    loggers: Runs | None = None,
+    model: str | Regressor = "means",
+    sweep: str = "none",
     columns: Mapping[str, str] | None = None,
     progress: Progress = quiet,
 ) -> Estimation:
@@ -82,13 +86,14 @@ def estimate(
     a model as text, or a file written by ``counterrank exposure``.
 
     What is estimated: the ``rewards`` (columns) per session or per impression, by ``estimators``
-    such as ``IPS``, ``IPS(clip=200)``, ``SNIPS``, ``DR``. ``contexts`` are columns the reward
-    model may use.
+    such as ``IPS``, ``IPS(clip=200)``, ``SNIPS``, ``DR``. The reward model of DM and DR is
+    ``means`` (shrunken means by item and by the columns ``contexts``), a scikit-learn regressor, or
+    a column ``predicted`` of the run. ``sweep="clip"`` repeats IPS and DR over a range of clips.
     What is compared: every ranker with ``baseline``, the logged one or another; ``test`` is t,
     bootstrap or none, ``correct`` is holm, bh or none.
     What the log holds: ``logged`` is how the logger's exposure is known (rank, exposure,
     propensity), ``views`` what is known of views (observed, rows: only viewed rows were logged,
-    latent).
+    latent). ``loggers`` are the lists of several loggers, for the balance heuristic.
     What does not fit: ``missing`` (error, skip, logged) is for logged sessions without a list,
     ``disjoint`` (error, zero) for lists of which nothing was logged.
     """
@@ -97,45 +102,72 @@ def estimate(
     one_of("per", per, PER)
     one_of("missing", missing, ("error", "skip", "logged"))
     one_of("disjoint", disjoint, ("auto", "error", "zero"))
-    model = _position_model(position_bias)
-    read, tables = _read(log, runs, _listed(rewards), _listed(contexts), columns)
-    basis = chosen(read, tables, logged=logged, views=views, model=model)
-    sessions = Sessions.of(read, gaps="allow" if views == "rows" else "error")
-    basis = settled(basis, read, sessions.blocks.length)
+    one_of("sweep", sweep, ("none", "clip"))
+    position = None if position_bias is None else as_model(position_bias)
+    by = [] if position is None or position.column is None else [position.column]
+    tables = read(
+        log,
+        runs,
+        loggers,
+        rewards=_listed(rewards),
+        contexts=[*_listed(contexts), *by],
+        columns=columns,
+    )
+    basis = chosen(tables.log, tables.targets, logged=logged, views=views, model=position)
+    sessions = Sessions.of(tables.log, gaps="allow" if views == "rows" else "error")
+    basis = settled(basis, tables.log, sessions.blocks.length, sessions.contexts)
+    targets = {table.system: Target.of(table, sessions.units) for table in tables.targets}
+    served = {table.system: Target.of(table, sessions.units) for table in tables.loggers}
+    if served:
+        sessions, basis = balanced(sessions, basis, served)
     if disjoint == "auto":
         disjoint = "error" if basis.logged == "rank" else "zero"
-    targets = {table.system: Target.of(table, sessions.units) for table in tables}
     _refuse_lists(wanted, targets)
-    refuse_slates(wanted, basis, sessions, targets)
-    with_model = any("model" in e.needs for e in wanted)
+    refuse_slates(wanted, basis, sessions, targets, loggers=tuple(served))
+    computed = (*(e for e in wanted if not isinstance(e, OnPolicy)), MeanWeight())
+    computed += SWEEP if sweep == "clip" else ()
+    with_model = any("model" in e.needs for e in computed)
     work = Work(
-        estimators=(*(e for e in wanted if not isinstance(e, OnPolicy)), MeanWeight()),
-        rewards=read.rewards,
-        models=models(sessions, basis, read.rewards) if with_model else {},
+        estimators=tuple(dict.fromkeys(computed)),
+        rewards=tables.log.rewards,
+        models=models(sessions, basis, tables.log.rewards, model) if with_model else {},
         per=per,
         missing=missing,
         disjoint=disjoint,
+        clips=CLIPS if sweep == "clip" else (float("inf"),),
     )
     with_future = any("future" in e.needs for e in wanted)
     done = {}
     for name, target in progress(list(targets.items()), "joining log and rankers"):
-        ahead = (
-            futures(sessions, basis, target, read.rewards, missing=missing) if with_future else {}
-        )
-        done[name] = valued(sessions, basis, target, replace(work, futures=ahead))
+        own = work
+        if with_future:
+            own = replace(work, futures=futures(sessions, basis, target, work, model))
+        done[name] = valued(sessions, basis, target, own)
     found, kept = _estimates(sessions, basis, done, work)
     return Estimation(
         systems=(LOGGED, *targets),
         estimators=wanted,
-        rewards=read.rewards,
-        found={key: e for key, e in found.items() if key[1] != "MeanWeight"},
+        rewards=tables.log.rewards,
+        found={key: e for key, e in found.items() if key[1] in ("OnPolicy", *map(str, wanted))},
         kept=kept,
         diagnoses=_diagnoses(done, found, basis, work),
         valued=done,
         plan=plan,
         basis=basis,
         protocol=_protocol(plan, basis, work, sessions),
-        inputs=tuple(table.input() for table in (read, *tables)),
+        inputs=tuple(table.input() for table in tables.all),
+        sweep=[
+            row
+            for name, part in done.items()
+            for reward in (tables.log.rewards if sweep == "clip" else ())
+            for row in swept(
+                name,
+                reward,
+                {str(e): found[name, str(e), reward] for e in SWEEP},
+                part.weights,
+                level,
+            )
+        ],
     )
 
 
@@ -159,45 +191,6 @@ def _plan(
         baseline=baseline, test=test, correct=correct, level=level, interval=interval,
         resamples=resamples, seed=seed,
     )  # fmt: skip
-
-
-def _position_model(given: str | Exposure | None) -> Exposure | None:
-    return exposure(parse(given)) if isinstance(given, str) else given
-
-
-def _read(
-    log: object,
-    runs: Runs,
-    rewards: list[str],
-    contexts: list[str],
-    columns: Mapping[str, str] | None,
-) -> tuple[Log, list[Table]]:
-    """Log and runs through the door, side by side, with ids of one kind."""
-    named = list(names_and_tables(runs))
-    with ThreadPoolExecutor(workers()) as team:
-        first = team.submit(logs.log, log, rewards=rewards, contexts=contexts, columns=columns)
-        jobs = [
-            (name, team.submit(logs.target, table, name=name, columns=columns))
-            for name, table in named
-        ]
-        read = first.result()
-        tables = [part for name, job in jobs for part in split(job.result(), name)]
-    names = [table.system for table in tables]
-    for name in names:
-        if names.count(name) > 1 or name == LOGGED:
-            raise UsageError(
-                f'Two rankers are named "{name}".',
-                todo=f'Name them apart: new=path. "{LOGGED}" is the ranker of the log.',
-            )
-    frames = [read.frame, *(table.frame for table in tables)]
-    for column in ("session", "item"):
-        frames = one_kind(frames, column)
-    frames = [
-        f.with_columns(pl.col("item").cast(pl.Categorical)) if f.schema["item"] == pl.String else f
-        for f in frames
-    ]
-    tables = [replace(table, frame=f) for table, f in zip(tables, frames[1:], strict=True)]
-    return replace(read, frame=frames[0]), tables
 
 
 def _refuse_lists(wanted: Sequence[Estimator], targets: Mapping[str, Target]) -> None:

@@ -1,0 +1,76 @@
+r"""Several loggers at once: the balance heuristic (Elvira et al. 2019; Kallus et al. 2021).
+
+Where sessions were served by loggers :math:`j` at random with shares :math:`\alpha_j`, a row is
+weighted by what all of them together would have exposed,
+
+.. math:: \bar e_0(x, a) = \sum_j \alpha_j\, e_j(x, a),
+
+not by its own logger alone: an item that one logger rarely shows and another often does then has no
+large weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from counterrank.arrays import Floats, mapped, workers
+from counterrank.errors import InputError, UsageError
+from counterrank.logged.basis import Basis
+from counterrank.logged.join import joined, shown
+from counterrank.logged.sessions import Sessions
+from counterrank.logged.targets import Target
+
+ROWS = 1 << 17
+
+
+def balanced(
+    sessions: Sessions, basis: Basis, loggers: Mapping[str, Target]
+) -> tuple[Sessions, Basis]:
+    """The log with each row's exposure under all loggers together."""
+    share = _shares(sessions, loggers)
+    column = "propensity" if basis.by_rank else "exposure"
+
+    def of(cut: tuple[int, int]) -> Floats:
+        side = shown(sessions, basis, *cut)
+        mixed = np.zeros(len(side.rank))
+        for name, alpha in share.items():
+            mixed += alpha * joined(sessions, basis, side, loggers[name], missing="skip").rows.e
+        return mixed
+
+    mixed = np.concatenate(mapped(of, list(sessions.blocks.cuts(ROWS)), workers()))
+    if np.any(mixed <= 0):
+        place = int(np.argmin(mixed))
+        raise InputError(
+            "Some logged rows are in no logger's list.",
+            found=f"Found {int((mixed <= 0).sum()):,} of {len(mixed):,} rows"
+            f" (first: {sessions.blocks.caller_row(place)}).",
+            todo="Give for every session what each logger would have shown (--logger name=path).",
+        )
+    frame = sessions.blocks.frame.with_columns(pl.Series(column, np.minimum(mixed, 1.0)))
+    blocks = replace(sessions.blocks, frame=frame)
+    log = replace(sessions.log, frame=frame)
+    return replace(sessions, log=log, blocks=blocks), replace(basis, logged=column)
+
+
+def _shares(sessions: Sessions, loggers: Mapping[str, Target]) -> dict[str, float]:
+    """Share of sessions that each logger served."""
+    frame = sessions.blocks.frame
+    if "policy" not in frame.columns:
+        raise UsageError(
+            f'"{sessions.log.name}" has no column "policy".',
+            todo="With several loggers, each session says which one served it.",
+        )
+    served = frame["policy"].gather(sessions.blocks.start).cast(pl.String).value_counts()
+    count = dict(zip(served["policy"], served["count"], strict=True))
+    unknown = sorted(set(count) - set(loggers))
+    if unknown:
+        raise UsageError(
+            f'No lists were given for the logger "{unknown[0]}".',
+            found=f"The log names {', '.join(sorted(count))}.",
+            todo=f"Add --logger {unknown[0]}=path: what it would have shown in every session.",
+        )
+    return {name: served / sessions.n for name, served in sorted(count.items())}

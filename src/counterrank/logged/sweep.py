@@ -1,0 +1,112 @@
+r"""How much to clip: the same estimator over a range of clips, and a choice with its reason.
+
+Clipping at :math:`m` lowers the variance and loses part of the value. What it loses is predicted by
+the reward model, with weights :math:`w` unclipped and :math:`w^m` clipped:
+
+.. math:: \hat b_m = \frac1n \sum_\tau \sum_i v_i\, (w_i^m - w_i)\, \hat q_i, \qquad
+          \widehat{MSE}_m = \hat b_m^2 + se_m^2
+
+The clip with the smallest estimated error is chosen. An estimator that subtracts the model's
+prediction (DR) keeps only what the model misses, so its bias is the shift of its own value, less
+the noise of that shift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from counterrank.arrays import Floats
+from counterrank.estimates import Estimate
+from counterrank.logged.doubly_robust import DR, MODEL
+from counterrank.logged.estimator import Clipped, Estimator
+from counterrank.logged.ips import IPS
+from counterrank.logged.rows import Rows
+from counterrank.logged.weights import CLIPS, Weights
+
+
+@dataclass(frozen=True)
+class ClipBias(Clipped):
+    r""":math:`\frac1n \sum_\tau \sum_i v_i (w_i^m - w_i) \hat q_i`: what clipping loses."""
+
+    name: ClassVar[str] = "ClipBias"
+    formula: ClassVar[str] = "mean over sessions of sum_i v_i (w_i clipped - w_i) q_i"
+    needs: ClassVar[frozenset[str]] = MODEL
+
+    def columns(self, rows: Rows) -> list[Floats]:
+        less = rows.weight(self.clip) - rows.weight(float("inf"))
+        return [rows.total(rows.seen * less * rows.q)]
+
+
+SWEPT: tuple[type[Clipped], ...] = (IPS, DR)
+KINDS: tuple[type[Clipped], ...] = (*SWEPT, ClipBias)
+ESTIMATORS: tuple[Estimator, ...] = tuple(kind(clip=m) for m in CLIPS for kind in KINDS)
+
+
+@dataclass(frozen=True)
+class SweepRow:
+    """One clip: value, interval, what clipping is thought to lose, effective sample size."""
+
+    system: str
+    reward: str
+    measure: str
+    clip: float
+    value: float
+    se: float
+    low: float
+    high: float
+    bias: float
+    error: float
+    effective: float
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The estimator and clip with the smallest estimated error, and why."""
+
+    system: str
+    reward: str
+    measure: str
+    value: float
+    error: float
+    reason: str
+
+
+def swept(
+    system: str, reward: str, found: Mapping[str, Estimate], weights: Weights, level: float
+) -> list[SweepRow]:
+    """The sweep of one target and reward."""
+    rows = []
+    for kind in SWEPT:
+        whole = found[str(kind())]
+        for m in CLIPS:
+            e = found[str(kind(clip=m))]
+            low, high = e.interval(level)
+            bias = found[str(ClipBias(clip=m))].value if kind is IPS else _shift(e, whole)
+            error = (bias**2 + e.se**2) ** 0.5
+            size = weights.effective(m)
+            rows.append(
+                SweepRow(system, reward, kind.name, m, e.value, e.se, low, high, bias, error, size)
+            )
+    return rows
+
+
+def choice(rows: list[SweepRow]) -> Choice:
+    """The row with the smallest estimated error; of equals, the least clipped."""
+    best = min(rows, key=lambda row: (round(row.error, 12), -row.clip))
+    plain = next(r for r in rows if r.measure == best.measure and r.clip == float("inf"))
+    label = str(next(kind for kind in SWEPT if kind.name == best.measure)(clip=best.clip))
+    reason = f"Smallest estimated error, {best.error:.3g} (bias {best.bias:.2g}, se {best.se:.2g})"
+    if best.clip == float("inf"):
+        reason += ": clipping would lose more than it steadies."
+    else:
+        reason += f"; without clipping {plain.error:.3g}."
+    return Choice(best.system, best.reward, label, best.value, best.error, reason)
+
+
+def _shift(clipped: Estimate, whole: Estimate) -> float:
+    """How far clipping moved the value, beyond what noise alone would move it."""
+    moved = clipped - whole
+    beyond = moved.value**2 - moved.se**2
+    return float(abs(beyond) ** 0.5 * (1 if moved.value > 0 else -1)) if beyond > 0 else 0.0

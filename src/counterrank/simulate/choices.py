@@ -1,0 +1,26 @@
+"""Random numbers: one stream for each purpose, so that one choice never shifts another."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from counterrank.arrays import Floats, Ints
+
+# fmt: off
+PURPOSES = (
+    "day", "context", "user", "factor", "arm", "policy", "set", "list", "earlier set",
+    "earlier list", "patience", "click", "like", "leave", "dwell", "conversion", "revenue", "draws",
+)
+# fmt: on
+
+
+def stream(seed: int, purpose: str, part: int = 0) -> np.random.Generator:
+    """The random numbers of a sample for one purpose; ``part`` counts blocks of sessions."""
+    return np.random.Generator(np.random.SFC64([seed, PURPOSES.index(purpose), part]))
+
+
+def chosen(u: Floats, chance: Floats) -> Ints:
+    """One choice per row of probabilities, by a uniform number."""
+    upto = np.cumsum(chance, axis=1)
+    choice: Ints = np.sum(u[:, None] >= upto[:, :-1], axis=1)
+    return choice

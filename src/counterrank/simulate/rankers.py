@@ -1,0 +1,127 @@
+r"""The platform's rankers: what they show for a candidate set, and how likely each place is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from counterrank.arrays import Bools, Floats, Ints
+from counterrank.exposure import rank_probabilities
+from counterrank.simulate.latent import Latent
+
+RANKERS = {
+    "logged": "production: knows the items' quality, with errors",
+    "near": "logged, with some of its errors mended",
+    "far": "knows quality with errors of its own",
+    "random": "a fixed order that knows nothing",
+    "ideal": "by true click quality",
+    "stochastic": "Plackett-Luce around near",
+    "two_stage": "far, with a candidate generator of its own",
+}
+BLOCK = 1 << 15
+
+
+@dataclass(frozen=True)
+class Ranker:
+    """A candidate generator and a ranker (Jeunen et al., 2024, Eq. 1).
+
+    ``score[x, s, k]`` is the score of each candidate, minus infinity for one that is never shown;
+    ``chance[x, s]`` the generator. At ``temperature`` 0 the best score comes first, otherwise the
+    order is Plackett-Luce with scores divided by the temperature.
+    """
+
+    name: str
+    score: Floats
+    chance: Floats
+    slots: int
+    temperature: float
+    own_generator: bool
+
+    @property
+    def stochastic(self) -> bool:
+        """Whether the same candidates may come in different orders."""
+        return self.temperature > 0
+
+    @cached_property
+    def best(self) -> Ints:
+        """Places in the candidate set, best score first: contexts x sets x slots."""
+        return np.argsort(-self.score, axis=2, kind="stable")[:, :, : self.slots]
+
+    @cached_property
+    def placed(self) -> Floats:
+        """P(candidate k at rank r | x, s): contexts x sets x candidates x slots. Exact."""
+        if not self.stochastic:
+            at = np.zeros((*self.score.shape, self.slots))
+            np.put_along_axis(at, self.best[:, :, None, :], 1.0, axis=2)
+            return at
+        flat = self.score.reshape(-1, self.score.shape[2]) / self.temperature
+        return rank_probabilities(flat, self.slots).reshape(*self.score.shape, self.slots)
+
+    def lists(self, rng: np.random.Generator, x: Ints, s: Ints) -> Ints:
+        """One list per session, as places in its candidate set: sessions x slots."""
+        if not self.stochastic:
+            best: Ints = self.best[x, s]
+            return best
+        rate = np.exp(self.score / self.temperature)
+        out = np.empty((len(x), self.slots), np.int64)
+        for start in range(0, len(x), BLOCK):
+            part = slice(start, start + BLOCK)
+            with np.errstate(divide="ignore"):
+                arrival = rng.standard_exponential((len(x[part]), rate.shape[2]))
+                arrival /= rate[x[part], s[part]]
+            out[part] = np.argsort(arrival, axis=1)[:, : self.slots]
+        return out
+
+
+def cast(
+    latent: Latent,
+    *,
+    slots: int,
+    logged_temperature: float,
+    loggers: tuple[str, ...],
+    missing_support: float,
+) -> dict[str, Ranker]:
+    """All rankers.
+
+    A deterministic logger never shows the candidates below its last slot. So that the logs support
+    every target, all rankers order the same ``slots`` candidates of a set, those that ``logged``
+    likes best; of the others, targets may show the share ``missing_support``. Where all loggers are
+    Plackett-Luce, every candidate can be shown, and loggers withhold that share of the others.
+    """
+    utility = np.log(latent.quality)
+    utility = (utility - utility.mean()) / utility.std()
+    noise = latent.noise
+    logged = utility + noise[0]
+    near = 0.6 * logged + 0.4 * utility + 0.2 * noise[1]
+    far = utility + 0.7 * noise[2]
+    scores = {
+        "logged": logged, "near": near, "far": far, "random": noise[3], "ideal": utility,
+        "stochastic": 2 * near, "two_stage": far,
+    }  # fmt: skip
+    x = np.arange(len(logged))[:, None, None]
+    behind = np.argsort(np.argsort(-logged[x, latent.sets], axis=2), axis=2) >= slots
+    concerned = latent.luck[x, latent.sets] < missing_support
+    temperature = {"logged": logged_temperature, "stochastic": 1.0}
+    open = all(temperature.get(name, 0.0) > 0 for name in loggers)
+    out = {}
+    for name, score in scores.items():
+        barred = _barred(behind, concerned, logs=name in loggers, open=open)
+        own = name == "two_stage"
+        out[name] = Ranker(
+            name=name,
+            score=np.where(barred, -np.inf, score[x, latent.sets]),
+            chance=latent.other_chance if own else latent.chance,
+            slots=slots,
+            temperature=temperature.get(name, 0.0),
+            own_generator=own,
+        )
+    return out
+
+
+def _barred(behind: Bools, concerned: Bools, *, logs: bool, open: bool) -> Bools:
+    """Candidates a ranker never shows; ``open`` if every logger can show them all."""
+    if open:
+        return behind & concerned & logs
+    return behind & (logs | ~concerned)

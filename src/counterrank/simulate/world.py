@@ -1,0 +1,202 @@
+"""A platform whose truth is known: its sizes, its policies, and the assumptions it breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from counterrank.arrays import Floats, Ints
+from counterrank.errors import UsageError, nearest, one_of
+from counterrank.simulate.behaviour import Behaviour
+from counterrank.simulate.examination import Examination, Reading, reading
+from counterrank.simulate.exposures import Exposures
+from counterrank.simulate.latent import Latent, drawn
+from counterrank.simulate.rankers import RANKERS, Ranker, cast
+from counterrank.simulate.truth import Known, Worth, known, position_bias, worth
+
+KINDS = ("deterministic", "plackett_luce")
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    r"""A platform of users, items and contexts, rankers in two stages, and readers.
+
+    A session has a day, a context and a user. A candidate generator draws one of the context's
+    candidate sets, a ranker orders it, and the first ``slots`` items are shown
+    (Jeunen et al., 2024, Eq. 1). An item that is seen earns rewards by its quality in that context.
+
+    Sizes: ``contexts``, ``items``, ``sets`` candidate sets per context with ``candidates`` items
+    each, ``slots`` shown, ``days``, ``sessions_per_user``.
+
+    Change: ``traffic`` is how much the shares of the contexts move from day to day, ``drift`` how
+    much the items' quality does.
+
+    Policies: ``ranker`` is how ``logged`` ranks, deterministic or plackett_luce with a
+    ``temperature``. ``loggers`` maps rankers to shares of the sessions, ``arms`` rankers to shares
+    of the users on whom they are tried out in an A/B test; the rest are the control.
+
+    ``examination`` is a position model, cascade or dependent_clicks; several are dealt out to the
+    contexts in turn. ``user_spread`` is how much users differ in how readily they react.
+
+    Assumptions of Jeunen et al. (2024), each true at 0 and broken as far as possible at 1:
+
+    1. ``carry_over``: the better a user's last list, the less this one earns.
+    2. ``cascading``: a click ends the session with this probability.
+    3. ``interaction``: an item right below one of its own category earns this share less.
+    4. ``trust``: an item that is seen earns less the lower it stands.
+    5. ``missing_support``: this share of the items that a logger cannot show is shown by targets.
+
+    ``seed`` draws the world; each sample has a seed of its own.
+    """
+
+    contexts: int = 8
+    items: int = 200
+    sets: int = 12
+    candidates: int = 20
+    slots: int = 10
+    days: int = 1
+    sessions_per_user: float = 4
+    traffic: float = 0.5
+    drift: float = 0.0
+    ranker: str = "deterministic"
+    temperature: float = 1.0
+    loggers: Mapping[str, float] = field(default_factory=lambda: {"logged": 1.0})
+    arms: Mapping[str, float] = field(default_factory=dict)
+    examination: str | Examination | Sequence[str | Examination] = "log2"
+    user_spread: float = 0.5
+    carry_over: float = 0.0
+    cascading: float = 0.0
+    interaction: float = 0.0
+    trust: float = 0.0
+    missing_support: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("contexts", "items", "sets", "candidates", "slots", "days"):
+            _whole(name, getattr(self, name))
+        for name in (
+            "traffic", "drift", "user_spread", "carry_over", "cascading", "interaction", "trust",
+            "missing_support",
+        ):  # fmt: skip
+            _degree(name, getattr(self, name))
+        one_of("ranker", self.ranker, KINDS)
+        if not self.slots <= self.candidates <= self.items:
+            raise UsageError(
+                "A world needs slots <= candidates <= items.",
+                found=f"Got {self.slots}, {self.candidates} and {self.items}.",
+            )
+        if not self.temperature > 0:
+            raise UsageError("temperature must be above 0.", found=f"Got {self.temperature}.")
+        if not 1 <= self.sessions_per_user < float("inf"):
+            raise UsageError(
+                "sessions_per_user must be 1 or more.", found=f"Got {self.sessions_per_user}."
+            )
+        if not isinstance(self.seed, int) or self.seed < 0:
+            raise UsageError("A seed is a whole number from 0 on.", found=f"Got {self.seed}.")
+        _shares("loggers", self.loggers)
+        _shares("arms", self.arms)
+        if abs(sum(self.loggers.values()) - 1) > 1e-9:
+            raise UsageError(
+                "The loggers' shares must add up to 1.",
+                found=f"They add up to {sum(self.loggers.values()):g}.",
+            )
+        if sum(self.arms.values()) > 1 + 1e-9:
+            raise UsageError(
+                "The arms' shares must add up to 1 or less; the rest is the control.",
+                found=f"They add up to {sum(self.arms.values()):g}.",
+            )
+        _ = self.reading
+
+    @cached_property
+    def reading(self) -> Reading:
+        """How users go down a list."""
+        return reading(
+            self.examination,
+            contexts=self.contexts,
+            slots=self.slots,
+            cascading=self.cascading,
+        )
+
+    @cached_property
+    def latent(self) -> Latent:
+        """What nobody on the platform can see: quality, traffic, candidate sets."""
+        return drawn(
+            seed=self.seed,
+            contexts=self.contexts,
+            items=self.items,
+            sets=self.sets,
+            candidates=self.candidates,
+            days=self.days,
+            traffic=self.traffic,
+            drift=self.drift,
+        )
+
+    @cached_property
+    def users(self) -> Behaviour:
+        """What users do with a list."""
+        return Behaviour(self)
+
+    @cached_property
+    def rankers(self) -> dict[str, Ranker]:
+        """All rankers by name; what a logger cannot show depends on which rankers log."""
+        return cast(
+            self.latent,
+            slots=self.slots,
+            logged_temperature=self.temperature if self.ranker == "plackett_luce" else 0.0,
+            loggers=tuple(self.loggers),
+            missing_support=self.missing_support,
+        )
+
+    @cached_property
+    def worth(self) -> dict[str, Worth]:
+        """What is expected of each ranker, by day, context and rank."""
+        return {name: worth(self, name) for name in self.rankers}
+
+    @cached_property
+    def position_bias(self) -> Floats:
+        """P(V = 1 | R = r), contexts x slots: what a position-based model of this world holds."""
+        return position_bias(self, self.worth)
+
+    @cached_property
+    def exposures(self) -> dict[str, Exposures]:
+        """Exposure and propensity of every item under each ranker."""
+        bias = self.position_bias
+        return {n: Exposures(self.latent, r, bias) for n, r in self.rankers.items()}
+
+    def items_at(self, x: Ints, s: Ints, places: Ints) -> Ints:
+        """The items at given places of the candidate sets ``s`` in contexts ``x``."""
+        items: Ints = self.latent.sets[x[:, None], s[:, None], places]
+        return items
+
+    def truth(self, *, day: int | None = None) -> dict[str, dict[str, Known]]:
+        """The true value of every reward under every ranker, over all days or on one (from 0)."""
+        if day is not None and not 0 <= day < self.days:
+            raise UsageError(
+                f"This world has no day {day}.", found=f"Its days are 0 to {self.days - 1}."
+            )
+        return {name: known(self, found, day) for name, found in self.worth.items()}
+
+
+def _whole(name: str, value: object) -> None:
+    if not isinstance(value, int) or value < 1:
+        raise UsageError(f"{name} must be a whole number from 1 on.", found=f"Got {value}.")
+
+
+def _degree(name: str, value: float) -> None:
+    if not 0 <= value <= 1:
+        raise UsageError(f"{name} must lie between 0 and 1.", found=f"Got {value}.")
+
+
+def _shares(what: str, shares: Mapping[str, float]) -> None:
+    for name, share in shares.items():
+        if name not in RANKERS:
+            raise UsageError(
+                f'{what}: there is no ranker "{name}".',
+                found=nearest(name, RANKERS),
+                todo=f"There are: {', '.join(RANKERS)}.",
+            )
+        if not 0 < share <= 1:
+            raise UsageError(
+                f"{what}: a share must lie above 0 and not above 1.", found=f"{name} has {share}."
+            )
