@@ -1,7 +1,7 @@
 """What would that ranker have earned? Estimators of a target's value from a log."""
 
 from counterrank.logged.basis import VIEWS, Basis, chosen, settled
-from counterrank.logged.estimator import PER, Estimator
+from counterrank.logged.estimator import PER, Clipped, Estimator
 from counterrank.logged.future import futures
 from counterrank.logged.gather import Valued, Work, models, on_policy, valued
 from counterrank.logged.grammar import DEFAULTS, ESTIMATORS, estimator
@@ -18,7 +18,7 @@ from counterrank.logged.weights import CLIPS, Weights
 
 __all__ = [
     "CLIPS", "DEFAULTS", "ESTIMATORS", "LOGGED", "PER", "SWEEP", "VIEWS", "Basis", "Choice",
-    "Estimator", "MeanWeight", "OnPolicy", "Regressor", "Sessions", "SweepRow", "Target", "Valued",
-    "Weights", "Work", "balanced", "choice", "chosen", "estimator", "futures", "models",
+    "Clipped", "Estimator", "MeanWeight", "OnPolicy", "Regressor", "Sessions", "SweepRow", "Target",
+    "Valued", "Weights", "Work", "balanced", "choice", "chosen", "estimator", "futures", "models",
     "on_policy", "read", "refuse_slates", "settled", "swept", "valued",
 ]  # fmt: skip

@@ -27,8 +27,7 @@ import numpy as np
 
 from counterrank.arrays import Floats
 from counterrank.errors import UsageError, nearest
-from counterrank.exposure import MODELS, Exposure, Flat
-from counterrank.ranking import grammar
+from counterrank.exposure import MODELS, Exposure, Flat, exposure
 from counterrank.text import Value, parse
 
 
@@ -94,7 +93,7 @@ def examination(label: str | Examination) -> Examination:
             raise UsageError(f'"{label}" takes numbers, as in dependent_clicks(0.8,0.6,0.5).')
         return DependentClicks(call.placed) if call.placed else DependentClicks()
     try:
-        return grammar.exposure(call)
+        return exposure(call)
     except UsageError as error:
         raise UsageError(
             f'"{label}" is no model of examination.',

@@ -52,6 +52,9 @@ def logged(
             "revenue": revenue.ravel(),
         }
     )
+    served = [world.rankers[name] for name in (*world.loggers, *world.arms)]
+    if given == "candidates" and not any(ranker.stochastic for ranker in served):
+        frame = frame.drop("propensity")  # it would be 1 throughout
     if views == "viewed_only":
         frame = frame.filter(pl.col("viewed") == 1)
     return frame if views == "observed" else frame.drop("viewed")

@@ -91,7 +91,7 @@ def clipped(system: str, label: str, kept: Estimate, value: float) -> Diagnosis:
     )
     text += " it errs on the low side"
     text += f", by about {value * lost / (1 - lost):.3g}." if lost < 1 else "."
-    return Diagnosis("clipping", system, lost, 0.05, verdict, text)
+    return Diagnosis("clipping", f"{system}, {label}", lost, 0.05, verdict, text)
 
 
 def pareto_shape(largest: Floats, count: int) -> float:

@@ -24,6 +24,7 @@ from counterrank.logged import (
     PER,
     SWEEP,
     Basis,
+    Clipped,
     Estimator,
     MeanWeight,
     OnPolicy,
@@ -125,6 +126,7 @@ def estimate(
     _refuse_lists(wanted, targets)
     refuse_slates(wanted, basis, sessions, targets, loggers=tuple(served))
     computed = (*(e for e in wanted if not isinstance(e, OnPolicy)), MeanWeight())
+    computed += tuple(MeanWeight(clip=e.clip) for e in _cut(wanted))
     computed += SWEEP if sweep == "clip" else ()
     with_model = any("model" in e.needs for e in computed)
     work = Work(
@@ -150,7 +152,7 @@ def estimate(
         rewards=tables.log.rewards,
         found={key: e for key, e in found.items() if key[1] in ("OnPolicy", *map(str, wanted))},
         kept=kept,
-        diagnoses=_diagnoses(done, found, basis, work),
+        diagnoses=_diagnoses(done, found, basis, replace(work, estimators=wanted)),
         valued=done,
         plan=plan,
         basis=basis,
@@ -245,7 +247,17 @@ def _diagnoses(
             about.largest_weight(name, part.weights),
             about.tail(name, part.weights),
         ]
+        for e in _cut(work.estimators):
+            if e.name != "MeanWeight" and (name, str(e), work.rewards[0]) in found:
+                kept = found[name, str(MeanWeight(clip=e.clip)), work.rewards[0]]
+                value = found[name, str(e), work.rewards[0]].value
+                out.append(about.clipped(name, str(e), kept, value))
     return out
+
+
+def _cut(estimators: Sequence[Estimator]) -> list[Clipped]:
+    """Those that clip."""
+    return [e for e in estimators if isinstance(e, Clipped) and e.clip < float("inf")]
 
 
 def _protocol(plan: Plan, basis: Basis, work: Work, sessions: Sessions) -> dict[str, Any]:
