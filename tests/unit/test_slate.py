@@ -314,3 +314,33 @@ def test_kept_logged_lists_earn_what_they_earned(label):
         assert found.columns[1:, 0] == pytest.approx(earned[1:])
     else:
         assert found.columns[1:, 2] == pytest.approx([sum(r[1] for r in s) for s in slates[1:]])
+
+
+def diagnosis(slates, labels, kind):
+    log, run = tables(slates)
+    result = cr.estimate(log, {"new": run}, estimators=labels, logged="propensity", test="none")
+    return [d for d in result.diagnoses if d.name == kind]
+
+
+def alike(n, e0, length=4):
+    """Slates drawn with probability e0 per rank, by a target that always shows one of them."""
+    rng = np.random.default_rng(0)
+    items = (rng.random((n, length)) >= e0).astype(int)
+    return [
+        [(i, 1, e0 if i == 0 else 1 - e0, [1.0, 0.0, 0.0]) for i in own] for own in items.tolist()
+    ]
+
+
+def test_products_are_diagnosed_as_products():
+    """Whole slates match one time in 4, or in 2,401."""
+    (good,) = diagnosis(alike(5_000, 0.7), ["SIPS"], "effective slates")
+    assert good.verdict == "pass"
+    assert good.value == pytest.approx(5_000 * 0.7**4, rel=0.1)
+    (bad,) = diagnosis(alike(5_000, 1 / 7), ["SIPS"], "effective slates")
+    assert bad.verdict == "fail"
+    assert not diagnosis(alike(50, 0.5), ["IIPS"], "effective slates")
+
+
+def test_clipped_products_tell_what_they_lose():
+    (cut,) = diagnosis(alike(2_000, 0.5), ["RIPS(clip=1)"], "clipping")
+    assert cut.value == pytest.approx(1 - 1 / 16, abs=0.02)

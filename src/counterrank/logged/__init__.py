@@ -11,6 +11,7 @@ from counterrank.logged.reading import LOGGED, read
 from counterrank.logged.refuse import refuse_slates
 from counterrank.logged.regress import Regressor
 from counterrank.logged.sessions import Sessions
+from counterrank.logged.slate import SlateWeight
 from counterrank.logged.sweep import ESTIMATORS as SWEEP
 from counterrank.logged.sweep import Choice, SweepRow, choice, swept
 from counterrank.logged.targets import Target
@@ -18,7 +19,7 @@ from counterrank.logged.weights import CLIPS, Weights
 
 __all__ = [
     "CLIPS", "DEFAULTS", "ESTIMATORS", "LOGGED", "PER", "SWEEP", "VIEWS", "Basis", "Choice",
-    "Clipped", "Estimator", "MeanWeight", "OnPolicy", "Regressor", "Sessions", "SweepRow", "Target",
-    "Valued", "Weights", "Work", "balanced", "choice", "chosen", "estimator", "futures", "models",
-    "on_policy", "read", "refuse_slates", "settled", "swept", "valued",
+    "Clipped", "Estimator", "MeanWeight", "OnPolicy", "Regressor", "Sessions", "SlateWeight",
+    "SweepRow", "Target", "Valued", "Weights", "Work", "balanced", "choice", "chosen", "estimator",
+    "futures", "models", "on_policy", "read", "refuse_slates", "settled", "swept", "valued",
 ]  # fmt: skip

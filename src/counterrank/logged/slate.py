@@ -86,6 +86,23 @@ class SNSIPS(Clipped):
 
 
 @dataclass(frozen=True)
+class SlateWeight(Clipped):
+    r""":math:`\frac1n \sum_\tau W_L`: 1 where the weights are right, less if clipped."""
+
+    name: ClassVar[str] = "SlateWeight"
+    formula: ClassVar[str] = "mean over sessions of product_r w_r"
+
+    def columns(self, rows: Rows) -> list[Floats]:
+        return [rows.product(rows.weight(self.clip))]
+
+    def table(self, rows: Rows, per: str) -> Floats:
+        return self.columns(rows)[0][:, None]
+
+    def combined(self, per: str) -> Function:
+        return self.function()
+
+
+@dataclass(frozen=True)
 class RIPS(Clipped):
     r""":math:`\frac1n \sum_\tau \sum_r W_r c_r`: a reward depends on its item and those above.
 
