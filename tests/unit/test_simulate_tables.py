@@ -267,7 +267,12 @@ def test_blocks_hold_the_same_sessions_in_memory_and_in_a_stream(monkeypatch):
             steps.append(word)
             yield part
 
+    monkeypatch.setattr("counterrank.simulate.sample.JUDGES", 16)
+    monkeypatch.setattr("counterrank.simulate.judgments.JUDGES", 16)
     plan = Plan(world=world, sessions=300)
+    assert_frame_equal(streaming.judgments(plan, counted).collect(), sample.judgments)
+    assert len(steps) > 3
+    steps.clear()
     assert_frame_equal(streaming.log(plan, counted).collect(), sample.log)
     assert steps == ["log"] * 5
     for name in ("near", "stochastic"):

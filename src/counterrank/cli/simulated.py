@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 import typer
 
 from counterrank.cli import writing
-from counterrank.errors import UsageError
+from counterrank.errors import UsageError, first_line
 from counterrank.progress import Progress
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from counterrank.simulate import Plan
 
 
@@ -30,9 +32,9 @@ def write(plan: Plan, out: str, progress: Progress) -> list[str]:
     tables |= {
         runs / f"{name}.parquet": streaming.run(plan, name, progress) for name in plan.targets
     }
-    tables[folder / "judgments.parquet"] = plan.judgments().lazy()
+    tables[folder / "judgments.parquet"] = streaming.judgments(plan, progress)
     for path, table in tables.items():
-        writing.whole(path, partial(table.sink_parquet, compression="lz4"))
+        writing.whole(path, partial(_sink, table))
     truth = folder / "truth.json"
     writing.whole(truth, lambda temporary: temporary.write_text(text + "\n", encoding="utf-8"))
     return [str(path) for path in (*tables, truth)]
@@ -57,6 +59,16 @@ def show(plan: Plan, written: list[str], format: str) -> None:
         typer.echo(
             f"\n~ by Monte Carlo, standard error {inexact:.2%} or less; the others are exact."
         )
+
+
+def _sink(table: pl.LazyFrame, path: Path) -> None:
+    """Write while making; a full disk is the system's fault, however Polars puts it."""
+    import polars as pl
+
+    try:
+        table.sink_parquet(path, compression="lz4")
+    except pl.exceptions.ComputeError as error:
+        raise OSError(first_line(error)) from error
 
 
 def _refuse_leftovers(runs: Path, names: list[str]) -> None:

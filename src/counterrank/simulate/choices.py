@@ -19,8 +19,10 @@ def stream(seed: int, purpose: str, part: int = 0) -> np.random.Generator:
     return np.random.Generator(np.random.SFC64([seed, PURPOSES.index(purpose), part]))
 
 
-def chosen(u: Floats, chance: Floats) -> Ints:
-    """One choice per row of probabilities, by a uniform number."""
-    upto = np.cumsum(chance, axis=1)
-    choice: Ints = np.sum(u[:, None] >= upto[:, :-1], axis=1)
+def chosen(u: Floats, chance: Floats, row: Ints) -> Ints:
+    """One choice for each uniform number, by the probabilities in its row of ``chance``."""
+    upto = np.cumsum(chance, axis=1)[:, :-1]
+    choice = np.zeros(len(u), np.int64)
+    for limit in upto.T:
+        choice += u >= limit[row]
     return choice

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from counterrank.arrays import Bools, Floats, Ints
+from counterrank.arrays import AnyInts, Bools, Floats, Ints
 from counterrank.exposure import rank_probabilities
 from counterrank.simulate.latent import Latent
 
@@ -59,13 +59,14 @@ class Ranker:
         flat = self.score.reshape(-1, self.score.shape[2]) / self.temperature
         return rank_probabilities(flat, self.slots).reshape(*self.score.shape, self.slots)
 
-    def lists(self, rng: np.random.Generator, x: Ints, s: Ints) -> Ints:
+    def lists(self, rng: np.random.Generator, x: Ints, s: Ints) -> AnyInts:
         """One list per session, as places in its candidate set: sessions x slots."""
+        small = np.min_scalar_type(self.score.shape[2])
         if not self.stochastic:
-            best: Ints = self.best[x, s]
+            best: AnyInts = self.best.astype(small)[x, s]
             return best
         rate = np.exp(self.score / self.temperature)
-        out = np.empty((len(x), self.slots), np.int64)
+        out = np.empty((len(x), self.slots), small)
         for start in range(0, len(x), BLOCK):
             part = slice(start, start + BLOCK)
             with np.errstate(divide="ignore"):

@@ -70,7 +70,7 @@ def drawn_run(
     rng = stream(seed, "draws", part * len(world.rankers) + number)
     x, s = np.repeat(who.context[rows], draws), np.repeat(who.set[rows], draws)
     if given == "context":
-        s = chosen(rng.random(len(x)), ranker.chance[x])
+        s = chosen(rng.random(len(x)), ranker.chance, x)
     items = world.items_at(x, s, ranker.lists(rng, x, s))
     session = rows.start + np.arange(len(x), dtype=np.int32) // draws
     draw = np.tile(np.arange(1, draws + 1, dtype=np.int32), len(x) // draws)
@@ -82,22 +82,3 @@ def drawn_run(
             "rank": np.tile(np.arange(1, world.slots + 1, dtype=np.int32), len(x)),
         }
     )
-
-
-def judgments(world: World, who: Sessions) -> pl.DataFrame:
-    """What each user who came thinks of all items that may be shown to them, from 0 to 4.
-
-    The grade is that of the item's click quality in the user's context: below the median of all
-    such pairs 0, then 1, from the upper quarter on 2, from the upper tenth 3, upper thirtieth 4.
-    """
-    quality = world.latent.quality
-    pool = np.zeros(quality.shape, bool)
-    pool[np.arange(world.contexts)[:, None, None], world.latent.sets] = True
-    cuts = np.quantile(quality[pool], [0.5, 0.75, 0.9, 1 - 1 / 30])
-    grade = np.digitize(quality, cuts)
-    length = pool.sum(axis=1)
-    x, item = np.nonzero(pool)
-    rows = pl.DataFrame({"item": item.astype(np.int32), "rating": grade[x, item].astype(np.int32)})
-    user, first = np.unique(who.user, return_index=True)
-    everyone = Cells(np.cumsum(length) - length, length, rows)
-    return everyone.spread(user.astype(np.int32), who.context[first]).rename({"session": "user"})

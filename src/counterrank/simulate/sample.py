@@ -10,14 +10,26 @@ import polars as pl
 
 from counterrank.errors import UsageError, one_of
 from counterrank.simulate.exposures import GIVEN
+from counterrank.simulate.judgments import JUDGES, judged_cells, judges, judgments
 from counterrank.simulate.log import VIEWS, logged
-from counterrank.simulate.runs import STOCHASTIC, cells, drawn_run, judgments, run
+from counterrank.simulate.runs import STOCHASTIC, cells, drawn_run, run
 from counterrank.simulate.sessions import Sessions, sessions
 from counterrank.simulate.truth import Known
 from counterrank.simulate.world import World
 
 MOST = 2**31 - 1
-Blocks = Callable[[int], pl.DataFrame]
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A table in parts, each made when asked for."""
+
+    parts: range
+    part: Callable[[int], pl.DataFrame]
+
+    def whole(self) -> pl.DataFrame:
+        """All parts as one frame."""
+        return pl.concat([self.part(number) for number in self.parts])
 
 
 @dataclass(frozen=True)
@@ -78,25 +90,35 @@ class Plan:
         return sessions(self.world, self.sessions, self.seed)
 
     def log(self) -> Blocks:
-        """The log of a block."""
-        return lambda part: logged(
-            self.world, self.who, part, seed=self.seed, views=self.views, given=self.given
-        )
+        """The log."""
+
+        def part(number: int) -> pl.DataFrame:
+            return logged(
+                self.world, self.who, number, seed=self.seed, views=self.views, given=self.given
+            )
+
+        return Blocks(self.who.blocks, part)
 
     def run(self, name: str) -> Blocks:
-        """The run of a ranker for a block."""
+        """The run of a ranker."""
         ranker = self.world.rankers[name]
-        moving = ranker.stochastic or self.given == "context"
-        if moving and self.stochastic == "draws":
-            return lambda part: drawn_run(
-                self.world, self.who, part, ranker, self.given, draws=self.draws, seed=self.seed
-            )
-        shared = cells(self.world, ranker, self.given)
-        return lambda part: run(self.world, self.who, part, shared, self.given)
+        drawn = self.stochastic == "draws" and (ranker.stochastic or self.given == "context")
+        shared = None if drawn else cells(self.world, ranker, self.given)
 
-    def judgments(self) -> pl.DataFrame:
+        def part(number: int) -> pl.DataFrame:
+            if shared is not None:
+                return run(self.world, self.who, number, shared, self.given)
+            return drawn_run(
+                self.world, self.who, number, ranker, self.given, draws=self.draws, seed=self.seed
+            )
+
+        return Blocks(self.who.blocks, part)
+
+    def judgments(self) -> Blocks:
         """The judgments of the users who came."""
-        return judgments(self.world, self.who)
+        everyone, grades = judges(self.who), judged_cells(self.world)
+        parts = range(-(-len(everyone) // JUDGES))
+        return Blocks(parts, lambda number: judgments(everyone, grades, number))
 
 
 def platform(
@@ -134,13 +156,9 @@ def platform(
         draws=draws,
         runs=runs,
     )
-
-    def all_of(blocks: Blocks) -> pl.DataFrame:
-        return pl.concat([blocks(part) for part in plan.who.blocks])
-
     return Sample(
-        log=all_of(plan.log()),
-        runs={name: all_of(plan.run(name)) for name in plan.targets},
-        judgments=plan.judgments(),
+        log=plan.log().whole(),
+        runs={name: plan.run(name).whole() for name in plan.targets},
+        judgments=plan.judgments().whole(),
         truth=plan.world.truth(),
     )

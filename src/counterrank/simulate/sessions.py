@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.arrays import Floats, Ints
+from counterrank.arrays import AnyInts, Floats, Ints
 from counterrank.simulate.behaviour import FACTOR_CHANCE
 from counterrank.simulate.choices import chosen, stream
 from counterrank.simulate.world import World
@@ -30,7 +30,7 @@ class Sessions:
     arm: Ints
     policy: Ints
     set: Ints
-    places: Ints
+    places: AnyInts
     factor: Floats
     appetite: Floats
 
@@ -53,7 +53,7 @@ def sessions(world: World, count: int, seed: int) -> Sessions:
     day = np.repeat(
         np.arange(world.days), stream(seed, "day").multinomial(count, world.latent.busy)
     )
-    x = chosen(stream(seed, "context").random(count), world.latent.shares[day])
+    x = chosen(stream(seed, "context").random(count), world.latent.shares, day)
     crowd = max(1, round(count / world.sessions_per_user / world.contexts))
     user = x * crowd + (crowd * stream(seed, "user").random(count) ** HEAVY_TAIL).astype(np.int64)
     everyone = world.contexts * crowd
@@ -89,15 +89,15 @@ def _policy(world: World, seed: int, arm: Ints) -> Ints:
 
 def _lists(
     world: World, seed: int, x: Ints, policy: Ints, *, set: str, list: str
-) -> tuple[Ints, Ints]:
+) -> tuple[Ints, AnyInts]:
     """Candidate set and list of each session, by the policy that serves it."""
     u = stream(seed, set).random(len(x))
     s = np.empty(len(x), np.int64)
-    places = np.empty((len(x), world.slots), np.int64)
+    places = np.empty((len(x), world.slots), np.min_scalar_type(world.candidates))
     for number, ranker in enumerate(world.rankers.values()):
         own = np.flatnonzero(policy == number)
         if len(own):
-            s[own] = chosen(u[own], ranker.chance[x[own]])
+            s[own] = chosen(u[own], ranker.chance, x[own])
             places[own] = ranker.lists(stream(seed, list, number), x[own], s[own])
     return s, places
 

@@ -14,34 +14,37 @@ from counterrank.simulate.sample import Blocks, Plan
 
 def log(plan: Plan, progress: Progress) -> pl.LazyFrame:
     """The log of a plan, lazily."""
-    return _lazy(plan, plan.log(), _small(plan).log(), progress, "log")
+    return _lazy(plan.log(), _small(plan).log(), progress, "log")
 
 
 def run(plan: Plan, name: str, progress: Progress) -> pl.LazyFrame:
     """The run of a ranker, lazily."""
-    return _lazy(plan, plan.run(name), _small(plan).run(name), progress, f"run {name}")
+    return _lazy(plan.run(name), _small(plan).run(name), progress, f"run {name}")
+
+
+def judgments(plan: Plan, progress: Progress) -> pl.LazyFrame:
+    """The judgments, lazily."""
+    return _lazy(plan.judgments(), _small(plan).judgments(), progress, "judgments")
 
 
 def _small(plan: Plan) -> Plan:
+    """A plan whose tables have the same columns and cost nothing."""
     return replace(plan, sessions=1)
 
 
-def _lazy(
-    plan: Plan, blocks: Blocks, sample: Blocks, progress: Progress, word: str
-) -> pl.LazyFrame:
+def _lazy(blocks: Blocks, sample: Blocks, progress: Progress, word: str) -> pl.LazyFrame:
     def made(
         columns: list[str] | None, where: pl.Expr | None, rows: int | None, batch: int | None
     ) -> Iterator[pl.DataFrame]:
-        left = rows
-        for part in progress(plan.who.blocks, word):
-            frame = blocks(part)
+        for number in progress(blocks.parts, word):
+            frame = blocks.part(number)
+            if rows is not None:
+                frame = frame.head(rows)
+                rows -= frame.height
             if where is not None:
                 frame = frame.filter(where)
-            if left is not None:
-                frame = frame.head(left)
-                left -= frame.height
             yield frame if columns is None else frame.select(columns)
-            if left == 0:
+            if rows == 0:
                 return
 
-    return register_io_source(made, schema=sample(0).schema)
+    return register_io_source(made, schema=sample.part(0).schema)

@@ -155,7 +155,7 @@ def _drawn(world: World, ranker: Ranker) -> tuple[Ints, Ints, Floats, Floats]:
     items = world.items_at(x, s, ranker.lists(rng, x, s))
     appetite = np.ones(len(x))
     if world.carry_over:
-        last = chosen(rng.random(len(x)), ranker.chance[x])
+        last = chosen(rng.random(len(x)), ranker.chance, x)
         earlier = world.items_at(x, last, ranker.lists(rng, x, last))
         appetite = users.appetite(users.richness(x, earlier))
     return x, items, appetite, ranker.chance[x, s] / LISTS

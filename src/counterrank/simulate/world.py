@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from counterrank.arrays import Floats, Ints
+from counterrank.arrays import AnyInts, Floats, Ints
 from counterrank.errors import UsageError, nearest, one_of
 from counterrank.simulate.behaviour import Behaviour
 from counterrank.simulate.examination import Examination, Reading, reading
@@ -164,7 +164,7 @@ class World:
         bias = self.position_bias
         return {n: Exposures(self.latent, r, bias) for n, r in self.rankers.items()}
 
-    def items_at(self, x: Ints, s: Ints, places: Ints) -> Ints:
+    def items_at(self, x: Ints, s: Ints, places: AnyInts) -> Ints:
         """The items at given places of the candidate sets ``s`` in contexts ``x``."""
         items: Ints = self.latent.sets[x[:, None], s[:, None], places]
         return items

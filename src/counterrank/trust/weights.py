@@ -98,9 +98,7 @@ def clipped(system: str, label: str, kept: Estimate, value: float) -> Diagnosis:
     """What clipping leaves out: the share of expected views that clipped weights do not reach."""
     lost = max(1 - kept.value, 0.0)
     verdict = graded(-lost, -0.05, -0.25)
-    text = (
-        f"{label} leaves {lost:.1%} of the target's views unweighted, so for rewards of 0 or more"
-    )
+    text = f"It leaves {lost:.1%} of the target's views unweighted, so for rewards of 0 or more"
     text += " it errs on the low side"
     text += f", by about {value * lost / (1 - lost):.3g}." if lost < 1 else "."
     return Diagnosis("clipping", f"{system}, {label}", lost, 0.05, verdict, text)

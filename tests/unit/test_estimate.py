@@ -1,0 +1,323 @@
+"""Every estimator against its formula in plain Python; laws that hold for all of them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import counterrank as cr
+import plain_logs as plain
+
+
+@st.composite
+def logs(draw):
+    """A small log, a target that re-ranks most of it, and predictions of the reward of a view."""
+    n, items = draw(st.integers(2, 5)), draw(st.integers(3, 6))
+    log, run = [], []
+    numbers = st.floats(0, 3, allow_nan=False).map(lambda x: round(x, 3))
+    for s in range(n):
+        shown = draw(st.permutations(range(items)))[: draw(st.integers(2, items))]
+        for rank, item in enumerate(shown, 1):
+            seen = draw(st.integers(0, 1))
+            reward = draw(numbers) if seen else 0.0
+            e0 = draw(st.floats(0.05, 1.0).map(lambda x: round(x, 3)))
+            log.append({"session": s, "user": s % 2, "item": item, "rank": rank,
+                        "reward": reward, "viewed": seen, "exposure": e0})  # fmt: skip
+        again = draw(st.permutations([*shown, items]))
+        run += [{"session": s, "item": i, "rank": r} for r, i in enumerate(again, 1)]
+    q = {i: draw(numbers) for i in range(items + 1)}
+    return log, run, q
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    logs(),
+    st.sampled_from(["observed", "latent", "rows"]),
+    st.sampled_from(["rank", "exposure"]),
+    st.sampled_from(["log2", "power"]),
+    st.sampled_from([math.inf, 1.5]),
+)
+def test_estimators_equal_their_formulas(world, views, logged, model, clip):
+    log, run, q = world
+    drop = ([] if views == "observed" else ["viewed"]) + (
+        [] if logged == "exposure" else ["exposure"]
+    )
+    rows = [{k: v for k, v in row.items() if k not in drop} for row in log]
+    data = plain.sessions(rows, run, model, views)
+    seen = sum(v * e for part, _ in data.values() for _, e, _, v, _ in part)
+    frame = pl.DataFrame(run).with_columns(predicted=pl.col("item").replace_strict(q))
+    tail = "" if clip == math.inf else f"(clip={clip})"
+    result = cr.estimate(
+        pl.DataFrame(rows),
+        {"new": frame},
+        position_bias=model,
+        views=views,
+        logged=logged,
+        disjoint="zero",
+        estimators=["DM", *(f"{name}{tail}" for name in ("IPS", "DR", "SNIPS", "SNDR"))],
+    )
+    expected = {
+        "IPS": plain.ips(data, clip),
+        "DM": plain.dm(data, q),
+        "DR": plain.dr(data, q, clip),
+    }
+    if seen > 0:
+        expected |= {"SNIPS": plain.snips(data, clip), "SNDR": plain.sndr(data, q, clip)}
+    for name, value in expected.items():
+        label = name if name == "DM" else f"{name}{tail}"
+        assert result.estimate("new", label).value == pytest.approx(value, rel=1e-9, abs=1e-9), name
+    paid = sum(row["reward"] for row in log) / len(data)
+    assert result.estimate("logged", "OnPolicy").value == pytest.approx(paid)
+
+
+def small(seed=0, n=300, k=6, items=12):
+    """A log with users and a target, as frames."""
+    rng = np.random.default_rng(seed)
+    shown = np.argsort(rng.random((n, items)), axis=1)[:, :k]
+    again = np.take_along_axis(shown, np.argsort(rng.random((n, k)), axis=1), axis=1)
+    rank = np.tile(np.arange(1, k + 1), n)
+    log = pl.DataFrame(
+        {
+            "session": np.repeat(np.arange(n), k),
+            "user": np.repeat(rng.integers(0, n // 3, n), k),
+            "item": shown.ravel(),
+            "rank": rank,
+            "click": (rng.random(n * k) < 0.5 / rank).astype(int),
+        }
+    )
+    run = pl.DataFrame({"session": log["session"], "item": again.ravel(), "rank": rank})
+    return log, run
+
+
+LABELS = ["IPS", "IPS(clip=3)", "SNIPS", "DM", "DR", "SNDR", "DCG", "nDCG", "pnDCG"]
+
+
+def values(log, run, **more):
+    result = cr.estimate(
+        log, {"new": run}, rewards="click", position_bias="log2", estimators=LABELS, **more
+    )
+    return {
+        (r.system, r.measure, k): v
+        for r in result.estimates
+        for k, v in (("value", r.value), ("se", r.se))
+    }
+
+
+def test_order_of_rows_and_names_of_items_change_nothing():
+    log, run = small()
+    expected = values(log, run)
+    shuffled = values(
+        log.sample(fraction=1, shuffle=True, seed=3), run.sample(fraction=1, shuffle=True, seed=4)
+    )
+    assert shuffled == expected
+    text = [f.with_columns(pl.format("i{}", "item").alias("item")) for f in (log, run)]
+    renamed = values(*text)
+    assert renamed == pytest.approx(expected, rel=1e-12)
+    mixed = values(log.with_columns(pl.col("session").cast(pl.String)), run)
+    for label in ("IPS", "SNIPS", "DCG", "nDCG"):  # folds of the model go by the order of ids
+        assert mixed["new", label, "value"] == pytest.approx(
+            expected["new", label, "value"], rel=1e-12
+        )
+
+
+def test_size_of_buckets_changes_nothing(monkeypatch):
+    from counterrank.logged import gather
+
+    log, run = small()
+    expected = values(log, run)
+    monkeypatch.setattr(gather, "ROWS", 50)
+    cut = values(log, run)
+    assert cut == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_logged_ranker_estimated_from_its_own_log_is_what_it_earned():
+    log, _ = small()
+    found = values(log, log.select("session", "item", "rank"))
+    for label in ("IPS", "SNIPS", "DR", "SNDR"):
+        assert found["new", label, "value"] == pytest.approx(
+            found["logged", "OnPolicy", "value"], rel=1e-9
+        )
+
+
+def test_influence_is_the_derivative_of_the_value():
+    log, run = small()
+    result = cr.estimate(
+        log, {"new": run}, rewards="click", position_bias="log2", estimators=LABELS
+    )
+    for label in LABELS:
+        e = result.estimate("new", label)
+        weight = np.full(e.n, 1 / e.n)
+        for unit in (0, 7):
+            step = 1e-6
+            moved = (1 - step) * weight
+            moved[unit] += step
+            change = (e.finish(moved @ e.columns) - e.value) / step
+            assert change == pytest.approx(e.influence[unit], rel=1e-3, abs=1e-6), label
+
+
+def test_samples_of_a_stochastic_ranker_are_averaged():
+    log, run = small(n=40)
+    other = run.sample(fraction=1, shuffle=True, seed=1).with_columns(
+        rank=pl.int_range(1, pl.len() + 1).over("session")
+    )
+    both = pl.concat([run.with_columns(draw=pl.lit(1)), other.with_columns(draw=pl.lit(2))])
+    labels = ["IPS", "DM", "DR"]
+
+    def found(target):
+        result = cr.estimate(
+            log, {"new": target}, rewards="click", position_bias="log2", estimators=labels
+        )
+        return np.array([result.estimate("new", label).value for label in labels])
+
+    assert found(both) == pytest.approx((found(run) + found(other)) / 2, rel=1e-12)
+    curve = (1 / (pl.col("rank") + 1).log(2)).alias("exposure")
+    given = both.with_columns(curve).group_by("session", "item").agg(pl.col("exposure").sum() / 2)
+    assert found(given) == pytest.approx(found(both), rel=1e-12)
+    scored = both.with_columns(score=-pl.col("rank").cast(float)).drop("rank")
+    assert found(scored) == pytest.approx(found(both), rel=1e-12)
+
+
+def test_a_uniform_target_on_a_uniform_log_earns_the_mean():
+    """Trap: the weights are then 1, whatever is drawn."""
+    rng = np.random.default_rng(0)
+    session = np.arange(500)
+    log = pl.DataFrame({"session": session, "item": rng.integers(0, 5, 500), "rank": 1})
+    log = log.with_columns(propensity=0.2, click=pl.Series(rng.integers(0, 2, 500)))
+    every = pl.DataFrame({"session": np.repeat(session, 5), "item": np.tile(np.arange(5), 500)})
+    every = every.with_columns(rank=1, propensity=0.2)
+    result = cr.estimate(log, {"uniform": every}, estimators=["IPS", "SNIPS"])
+    for label in ("IPS", "SNIPS"):
+        assert result.estimate("uniform", label).value == pytest.approx(log["click"].mean())
+    assert result.protocol["logged_exposure"] == "propensity"
+
+
+def test_per_impression_is_per_session_over_views():
+    log, run = small()
+    ses = cr.estimate(
+        log, {"new": run}, rewards="click", position_bias="log2", estimators=LABELS[:6]
+    )
+    imp = cr.estimate(
+        log,
+        {"new": run},
+        rewards="click",
+        position_bias="log2",
+        estimators=LABELS[:6],
+        per="impression",
+    )
+    views = sum(1 / math.log2(r + 1) for r in range(1, 7))
+    for label in LABELS[:6]:
+        assert imp.estimate("new", label).value == pytest.approx(
+            ses.estimate("new", label).value / views
+        )
+    assert imp.estimate("logged", "OnPolicy").value == pytest.approx(
+        log["click"].sum() / 300 / views
+    )
+
+
+def test_sessions_without_a_list():
+    log, run = small(n=30)
+    part = run.filter(pl.col("session") >= 10)
+    with pytest.raises(cr.InputError, match="no list for 10 of 30 logged sessions"):
+        values(log, part)
+    skipped = cr.estimate(
+        log,
+        {"new": part},
+        rewards="click",
+        position_bias="log2",
+        missing="skip",
+        estimators=["IPS"],
+    )
+    rest = log.filter(pl.col("session") >= 10)
+    only = cr.estimate(
+        rest, {"new": part}, rewards="click", position_bias="log2", estimators=["IPS"]
+    )
+    assert skipped.estimate("new", "IPS").value == pytest.approx(only.estimate("new", "IPS").value)
+    a, b = skipped.comparisons[0], only.comparisons[0]
+    assert (a.difference, a.se, a.p) == pytest.approx((b.difference, b.se, b.p))
+    kept = cr.estimate(
+        log,
+        {"new": part},
+        rewards="click",
+        position_bias="log2",
+        missing="logged",
+        estimators=["IPS"],
+    )
+    early = log.filter(pl.col("session") < 10)["click"].sum()
+    assert kept.estimate("new", "IPS").value == pytest.approx(
+        (only.estimate("new", "IPS").value * 20 + early) / 30
+    )
+
+
+def test_several_loggers_are_weighed_together():
+    log, run = small(n=200)
+    log = log.with_columns(
+        policy=pl.when(pl.col("session") % 4 == 0).then(pl.lit("b")).otherwise(pl.lit("a"))
+    )
+    lists = {p: log.select("session", "item", "rank") for p in "ab"}
+    lists["b"] = log.select("session", "item", rank=7 - pl.col("rank"))
+    served = log.with_columns(
+        rank=pl.when(pl.col("policy") == "b").then(7 - pl.col("rank")).otherwise(pl.col("rank"))
+    )
+    result = cr.estimate(
+        served,
+        {"new": run},
+        rewards="click",
+        position_bias="log2",
+        loggers=lists,
+        estimators=["IPS"],
+    )
+    c = {r: 1 / math.log2(r + 1) for r in range(1, 7)}
+    target = {(s, i): c[r] for s, i, r in run.iter_rows()}
+    total = 0.0
+    for row in log.iter_rows(named=True):
+        mixed = 0.75 * c[row["rank"]] + 0.25 * c[7 - row["rank"]]
+        total += row["click"] * target[row["session"], row["item"]] / mixed
+    assert result.estimate("new", "IPS").value == pytest.approx(total / 200)
+    with pytest.raises(cr.UsageError, match='logger "b"'):
+        cr.estimate(
+            served, {"new": run}, rewards="click", position_bias="log2", loggers={"a": lists["a"]}
+        )
+
+
+def test_any_regressor_can_model_the_reward():
+    from sklearn.ensemble import RandomForestRegressor
+
+    log, run = small()
+    result = cr.estimate(
+        log,
+        {"new": run},
+        rewards="click",
+        position_bias="log2",
+        model=RandomForestRegressor(10, random_state=0),
+        estimators=["DM", "DR"],
+    )
+    plain_means = cr.estimate(
+        log, {"new": run}, rewards="click", position_bias="log2", estimators=["DM", "DR"]
+    )
+    assert result.estimate("new", "DM").value != plain_means.estimate("new", "DM").value
+    assert result.estimate("new", "DR").value == pytest.approx(
+        plain_means.estimate("new", "DR").value, abs=0.1
+    )
+
+
+def test_lift_is_the_ratio_and_its_interval_covers_the_difference_sign():
+    log, run = small()
+    result = cr.estimate(log, {"new": run}, rewards="click", position_bias="log2")
+    for row in result.comparisons:
+        base = result.estimate("logged", "OnPolicy").value
+        assert row.lift == pytest.approx(row.difference / base)
+        assert row.low <= row.difference <= row.high
+        assert row.p <= row.p_corrected <= 1
+
+
+def test_input_tables_are_left_as_they_were():
+    log, run = small()
+    before = log.clone(), run.clone()
+    values(log, run)
+    assert log.equals(before[0])
+    assert run.equals(before[1])
