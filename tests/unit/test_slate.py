@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import counterrank as cr
-from counterrank.logged import Sessions, Target, Work, chosen, futures
+from counterrank.logged import Sessions, Target, Work, chosen, futures, gather
 from counterrank.logged.future import returns
 from counterrank.logged.rows import Rows
 from counterrank.logs import log as read_log
@@ -344,3 +344,15 @@ def test_products_are_diagnosed_as_products():
 def test_clipped_products_tell_what_they_lose():
     (cut,) = diagnosis(alike(2_000, 0.5), ["RIPS(clip=1)"], "clipping")
     assert cut.value == pytest.approx(1 - 1 / 16, abs=0.02)
+
+
+def test_buckets_change_nothing(monkeypatch):
+    """Also where one bucket's slates are shorter than another's."""
+    slates = drawn(12, 4, length=2) + drawn(12, 5, length=4)
+    labels = [*SUMS, *RATIOS, "CascadeDR"]
+    whole = estimated(slates, labels)
+    monkeypatch.setattr(gather, "ROWS", 5)
+    parts = estimated(slates, labels)
+    for label in labels:
+        assert parts[label].value == pytest.approx(whole[label].value, rel=1e-12)
+        assert parts[label].se == pytest.approx(whole[label].se, rel=1e-9)

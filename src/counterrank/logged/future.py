@@ -64,6 +64,5 @@ def _refuse_parts(
         raise InputError(
             f'The probabilities of "{target.table.name}" do not add up to 1 at every logged rank.',
             found=f"Session {unit!r}, rank {side.rank[first]}: they add up to {total[first]:.4g}.",
-            todo="CascadeDR needs every item the target may show at a rank; SIPS, IIPS and RIPS"
-            " need only the logged ones.",
+            todo="CascadeDR needs every item the target may show at a rank, with its probability.",
         )
