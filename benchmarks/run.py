@@ -86,7 +86,7 @@ def slates(given: argparse.Namespace, data: Path) -> list[str]:
     by = _by(items)
     note = (
         "Six slate estimators with 95 % intervals, from a log of slates and a target's whole"
-        " distribution. Ours reads the distribution; the peer gets only the logged items' chances."
+        " distribution. Both read both files; for the peer, Polars joins them."
     )
     if by["obp"].seconds:
         mine = {

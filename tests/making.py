@@ -57,3 +57,54 @@ def world(users: int = 40, items: int = 30, top: int = 12, seed: int = 0):
             lists[user] = sorted(score, key=score.get, reverse=True)[:top]
         runs[name] = run(lists)
     return judgments(rated), runs
+
+
+def shown(
+    *,
+    seen,
+    sessions: int,
+    seed: int,
+    queries: int = 6,
+    jitter: float = 0.15,
+    relevance: tuple[float, float] = (0.05, 0.5),
+    per_user: int = 1,
+    cascade: bool = False,
+) -> pl.DataFrame:
+    """A log under the position-based model: every query has its documents, sorted with jitter.
+
+    ``seen`` is the chance that each rank is seen. Users of several sessions differ in how much
+    they like. With ``cascade`` a user looks at every rank until the first click.
+    """
+    rng = np.random.default_rng(seed)
+    seen = np.asarray(seen, float)
+    depth = len(seen)
+    query = rng.integers(0, queries, sessions)
+    liking = rng.uniform(*relevance, (queries, depth))[query]
+    order = np.argsort(-liking - jitter * rng.standard_normal((sessions, depth)), axis=1)
+    user = np.arange(sessions) // per_user
+    keen = rng.uniform(0.3, 1.7, user.max() + 1) if per_user > 1 else np.ones(user.max() + 1)
+    liked = rng.random((sessions, depth)) < np.take_along_axis(liking, order, 1) * keen[user, None]
+    viewed = rng.random((sessions, depth)) < seen
+    if cascade:
+        viewed = np.cumsum(liked, axis=1) - liked == 0
+    return pl.DataFrame(
+        {
+            "session": np.repeat(np.arange(sessions), depth),
+            "user": np.repeat(user, depth),
+            "query": np.repeat(query, depth),
+            "item": order.ravel(),
+            "rank": np.tile(np.arange(1, depth + 1), sessions),
+            "viewed": viewed.ravel().astype(int),
+            "click": (viewed & liked).ravel().astype(int),
+        }
+    )
+
+
+def scrolled(*, length: int, sessions: int, seed: int, a: float, b: float) -> pl.DataFrame:
+    """A log of viewed rows only: users go on with a probability of their own, Beta(a, b)."""
+    rng = np.random.default_rng(seed)
+    on = rng.random((sessions, length - 1)) < rng.beta(a, b, (sessions, 1))
+    depth = 1 + np.cumprod(on, axis=1).sum(axis=1)
+    session = np.repeat(np.arange(sessions), depth)
+    rank = np.arange(len(session)) - np.repeat(np.cumsum(depth) - depth, depth) + 1
+    return pl.DataFrame({"session": session, "item": rank, "rank": rank, "click": 0 * rank})

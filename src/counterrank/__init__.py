@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from counterrank.estimates import Estimate
     from counterrank.estimation import Estimation
     from counterrank.evaluation import Evaluation
+    from counterrank.exposure import position_bias
     from counterrank.ranking import measure
     from counterrank.verbs.check import check
     from counterrank.verbs.estimate import estimate
     from counterrank.verbs.evaluate import evaluate
+    from counterrank.verbs.learn_exposure import LearntExposure, learn_exposure
 
 _HOME = {
     "CounterrankError": "errors",
@@ -26,16 +28,20 @@ _HOME = {
     "Estimation": "estimation",
     "Evaluation": "evaluation",
     "InputError": "errors",
+    "LearntExposure": "verbs",
     "UsageError": "errors",
     "check": "verbs",
     "estimate": "verbs",
     "evaluate": "verbs",
+    "learn_exposure": "verbs",
     "measure": "ranking",
+    "position_bias": "exposure",
 }
 
 __all__ = [
-    "CounterrankError", "Estimate", "Estimation", "Evaluation", "InputError", "UsageError",
-    "__version__", "check", "estimate", "evaluate", "measure",
+    "CounterrankError", "Estimate", "Estimation", "Evaluation", "InputError", "LearntExposure",
+    "UsageError", "__version__", "check", "estimate", "evaluate", "learn_exposure", "measure",
+    "position_bias",
 ]  # fmt: skip
 
 

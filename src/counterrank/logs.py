@@ -41,16 +41,21 @@ class Log(Table):
 def log(
     table: object,
     *,
-    rewards: Sequence[str] = (),
+    rewards: Sequence[str] | None = (),
     contexts: Sequence[str] = (),
     columns: Mapping[str, str] | None = None,
 ) -> Log:
     """A log: session, item, rank, rewards; optionally user, viewed, exposure, propensity, ...
 
-    Without ``rewards``, the columns of usual names are taken: reward, click, like and so on.
+    Without ``rewards``, the columns of usual names are taken: reward, click, like and so on;
+    with ``None`` it is no fault if there are none.
     """
     source = opened(table, trec=(), name=label(table, "the log"))
-    rewards = tuple(dict.fromkeys(rewards)) or _usual(source.columns(), source.name)
+    rewards = (
+        tuple(name for name in USUAL if name in source.columns())
+        if rewards is None
+        else tuple(dict.fromkeys(rewards)) or _usual(source.columns(), source.name)
+    )
     contexts = tuple(dict.fromkeys(contexts))
     both = set(rewards) & set(contexts)
     if both:

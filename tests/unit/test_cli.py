@@ -13,7 +13,7 @@ import time
 import polars as pl
 import pytest
 
-from making import judgments, run, world
+from making import judgments, run, shown, world
 
 COMMAND = [sys.executable, "-m", "counterrank"]
 
@@ -249,3 +249,72 @@ def test_a_reader_that_stops_early_gets_no_traceback(folder):
     done = subprocess.run(line, shell=True, cwd=folder, capture_output=True, text=True, check=False)
     assert done.stdout == "{\n"
     assert "Traceback" not in done.stderr
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    path = tmp_path_factory.mktemp("log") / "log.parquet"
+    table = shown(seen=[0.9, 0.6, 0.4, 0.3], sessions=2500, seed=4)
+    table.rename({"rank": "position"}).with_columns(device=pl.col("session") % 2).write_parquet(
+        path
+    )
+    return path
+
+
+def exposure(log, *options):
+    return call("exposure", log.name, "--columns", "rank=position", *options, cwd=log.parent)
+
+
+def test_exposure_prints_a_curve_and_saves_it(log):
+    done = exposure(log, "--model", "power", "--out", "pbm.json")
+    assert done.returncode == 0
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert done.stdout.startswith("Exposure by rank, views, 2,500 sessions\n    1  0.8948  [")
+    assert "####" in done.stdout
+    assert "power: eta" in done.stdout
+    assert "What this rests on" in done.stdout
+    assert done.stderr == "Saved as pbm.json: use it with --position-bias pbm.json\n"
+    saved = json.loads((log.parent / "pbm.json").read_text())
+    printed = json.loads(exposure(log, "--model", "power", "--format", "json").stdout)
+    assert saved == printed
+    assert list(saved["estimates"][0])[:8] == [
+        "system", "measure", "context", "rank", "value", "se", "low", "high",
+    ]  # fmt: skip
+
+
+def test_exposure_options_matter(log):
+    plain = exposure(log, "--format", "csv").stdout
+    for options in (
+        ["--method", "depth"], ["--method", "harvest", "--context", "query"],
+        ["--method", "em", "--context", "query"], ["--method", "swap"], ["--model", "geometric"],
+        ["--by", "device"], ["--level", 0.5], ["--ranks", 2],
+    ):  # fmt: skip
+        done = exposure(log, "--format", "csv", *options)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout != plain
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        (["--method", "guess"], "auto, views, depth, harvest, swap, em"),
+        (["--method", "harvest", "--context", "session,item"], "No item was ever shown"),
+        (["--out", "pbm.txt"], "must end in .json"),
+        (["--out", "no/such/pbm.json"], "cannot be written"),
+        (["--reward", "clik"], 'Did you mean "click"?'),
+        (["--by", "browser"], 'no column "browser"'),
+    ],
+)
+def test_exposure_refuses_with_exit_code_2(log, options, hint):
+    done = exposure(log, *options)
+    assert done.returncode == 2
+    assert hint in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_exposure_strict(log):
+    """Ranks were not random here, and swap is told so."""
+    assert exposure(log, "--method", "swap", "--context", "query").returncode == 0
+    done = exposure(log, "--method", "swap", "--context", "query", "--strict")
+    assert done.returncode == 3
+    assert "fail     random ranks" in done.stdout

@@ -10,6 +10,7 @@ from counterrank.cli.check import check
 from counterrank.cli.demo import demo
 from counterrank.cli.estimate import estimate
 from counterrank.cli.evaluate import evaluate
+from counterrank.cli.exposure import exposure
 from counterrank.cli.measures import measures
 from counterrank.cli.simulate import simulate
 from counterrank.version import __version__
@@ -24,6 +25,7 @@ app = typer.Typer(
 )
 app.command()(evaluate)
 app.command()(estimate)
+app.command()(exposure)
 app.command()(check)
 app.command()(measures)
 app.command()(simulate)

@@ -10,8 +10,8 @@ from counterrank.cli.wording import wrapped
 if TYPE_CHECKING:
     from counterrank.trust import Diagnosis
 
-COUNTS = ("duplicates", "sample size", "effective sample size")
-PLAIN = ("mean weight", "weight tail")
+COUNTS = ("duplicates", "sample size", "effective sample size", "rank sample", "rows per item")
+PLAIN = ("mean weight", "weight tail", "click above", "random ranks")
 
 
 def grounds(found: list[Diagnosis], wide: int) -> list[str]:

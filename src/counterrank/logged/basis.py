@@ -15,6 +15,7 @@ import polars as pl
 from counterrank.arrays import Floats, Ints
 from counterrank.errors import InputError, UsageError, one_of
 from counterrank.exposure import ByContext, Exposure
+from counterrank.logged.sessions import Sessions
 from counterrank.logs import Log
 from counterrank.schema import Table
 
@@ -76,16 +77,29 @@ def chosen(
     return Basis(logged, views, model)
 
 
-def settled(basis: Basis, log: Log, length: Ints, contexts: pl.DataFrame) -> Basis:
+def settled(basis: Basis, sessions: Sessions) -> Basis:
     """The basis with ``views`` decided, as logged or as the rows look, and its curves computed."""
+    log, length = sessions.log, sessions.blocks.length
     if basis.model is not None:
-        basis = replace(basis, curves=_curves(basis.model, contexts))
+        basis = replace(basis, curves=_curves(basis.model, sessions.contexts))
+        basis = _without_chance(basis, sessions)
     if basis.views != "auto":
         return basis
     views = "observed" if log.has("viewed") else "latent"
     if views == "latent" and basis.model is not None and thinned(length, basis.curves[0]):
         views = "rows"
     return replace(basis, views=views)
+
+
+def _without_chance(basis: Basis, sessions: Sessions) -> Basis:
+    """Logged exposures that are just those of the ranks say that nothing was left to chance."""
+    if basis.logged != "exposure":
+        return basis
+    rank = sessions.column("rank", 0, sessions.n)
+    context = np.repeat(sessions.context, sessions.blocks.length)
+    given = sessions.column("exposure", 0, sessions.n)
+    same = np.allclose(basis.at(rank, context), given, rtol=1e-9, atol=0)
+    return replace(basis, logged="rank") if same else basis
 
 
 def _curves(model: PositionModel, contexts: pl.DataFrame) -> Floats:

@@ -118,7 +118,7 @@ def estimate(
     )
     basis = chosen(tables.log, tables.targets, logged=logged, views=views, model=position)
     sessions = Sessions.of(tables.log, gaps="allow" if views == "rows" else "error")
-    basis = settled(basis, tables.log, sessions.blocks.length, sessions.contexts)
+    basis = settled(basis, sessions)
     targets = {table.system: Target.of(table, sessions.units) for table in tables.targets}
     served = {table.system: Target.of(table, sessions.units) for table in tables.loggers}
     if served:

@@ -1,0 +1,127 @@
+"""``counterrank exposure LOG``: learn how likely each rank is to be seen."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from counterrank.cli import options
+from counterrank.cli.options import Columns, Format, Strict
+from counterrank.cli.wording import decimals, interval, number, printable, wrapped
+from counterrank.errors import UsageError
+
+if TYPE_CHECKING:
+    from counterrank.exposure.learn import Parameter, RankRow
+    from counterrank.verbs import LearntExposure
+
+Log = Annotated[str, typer.Argument(metavar="LOG", help="Session, item, rank and what came back.")]
+Method = Annotated[str, typer.Option(help="auto, views, depth, harvest, swap or em.")]
+Reward = Annotated[str | None, typer.Option(metavar="COLUMN", help="The reward, like click.")]
+Family = Annotated[str, typer.Option(help="table, power, geometric, beta_geometric or log2.")]
+Context = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN,...", help="Where an item keeps its relevance, like query."),
+]
+By = Annotated[str | None, typer.Option(metavar="COLUMN", help="One model per value of a column.")]
+Level = Annotated[float, typer.Option(help="Level of intervals.")]
+Ranks = Annotated[int | None, typer.Option(min=1, help="Learn only the first ranks.")]
+Length = Annotated[int | None, typer.Option(min=1, help="Length of lists, for depth.")]
+Swapped = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="The rank that was swapped with rank 1, for swap."),
+]
+Out = Annotated[str | None, typer.Option(metavar="FILE.json", help="Save for --position-bias.")]
+BAR = 30
+
+
+def exposure(
+    log: Log,
+    method: Method = "auto",
+    reward: Reward = None,
+    model: Family = "table",
+    context: Context = None,
+    by: By = None,
+    level: Level = 0.95,
+    ranks: Ranks = None,
+    length: Length = None,
+    swapped: Swapped = None,
+    out: Out = None,
+    columns: Columns = None,
+    format: Format = "table",
+    strict: Strict = False,
+) -> None:
+    """Learn from a log how likely each rank is to be seen, and save it for estimates."""
+    from counterrank import verbs
+    from counterrank.cli import writing
+    from counterrank.cli.grounds import grounds
+    from counterrank.cli.output import say
+
+    options.formatted(format)
+    if out is not None and not out.lower().endswith(".json"):
+        raise UsageError(f'"{out}" must end in .json.', todo="Like --out pbm.json.")
+    if out is not None and os.path.realpath(out) == os.path.realpath(log):
+        raise UsageError(f'"{out}" is the log.', todo="Write the model somewhere else.")
+    result = verbs.learn_exposure(
+        log, method=method, reward=reward, model=model,
+        context=[name for text in context or [] for name in text.split(",") if name], by=by,
+        level=level, ranks=ranks, length=length, swapped=swapped,
+        columns=options.column_names(columns),
+    )  # fmt: skip
+    if format == "json":
+        typer.echo(result.to_json())
+    elif format == "csv":
+        typer.echo(result.to_frame().write_csv(), nl=False)
+    else:
+        wide = shutil.get_terminal_size().columns
+        say([*_lines(result, wide), "", *grounds(result.diagnoses, wide)])
+    if out is not None:
+        text = result.to_json()
+        writing.whole(Path(out), lambda path: path.write_text(text, encoding="utf-8"))
+        typer.echo(f"Saved as {out}: use it with --position-bias {out}", err=True)
+    if strict and result.verdict == "fail":
+        raise typer.Exit(3)
+
+
+def _lines(result: LearntExposure, wide: int) -> list[str]:
+    """A block per context: rank, value, interval, bar; then the model and how to read it."""
+    learnt = result.learnt
+    lines: list[str] = []
+    for value, part in ({"": learnt} if not learnt.parts else learnt.parts).items():
+        head = f"Exposure by rank, {part.method}, {part.basis.sessions:,} sessions"
+        lines.append(f"{head}, {learnt.by} {printable(value)}" if value else head)
+        rows = [row for row in part.table() if not row.context]
+        lines += _block(rows, fitted=part.family != "table")
+        shown = ", ".join(map(_parameter, part.parameters))
+        lines += [f"{part.family}: {shown}"] if shown else []
+        lines.append("")
+    scale = "shares of rank 1" if learnt.curve.relative else "chances of being seen"
+    text = (
+        f"Values are {scale}. [..]: {learnt.level:.0%} interval by the delta method, clustered by"
+        f" {learnt.basis.by}, each rank by itself."
+    )
+    return [*lines, *wrapped(text, wide)]
+
+
+def _parameter(p: Parameter) -> str:
+    places = decimals([p.se])
+    return f"{p.name} {number(p.value, places)} {interval(p.low, p.high, places)}"
+
+
+def _block(rows: list[RankRow], *, fitted: bool) -> list[str]:
+    """One line per rank; ``|`` marks the fitted curve on the bar."""
+    places = decimals(row.se for row in rows)
+    top = max(max(row.value, row.model) for row in rows) or 1.0
+    out = []
+    for row in rows:
+        bar = "#" * round(BAR * row.value / top)
+        if fitted:
+            at = round(BAR * row.model / top)
+            bar = f"{bar:<{at + 1}}"
+            bar = f"{bar[:at]}|{bar[at + 1 :]}"
+        ends = interval(row.low, row.high, places)
+        out.append(f"{row.rank:>5}  {number(row.value, places)}  {ends}  {bar}".rstrip())
+    return out

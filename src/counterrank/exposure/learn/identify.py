@@ -1,0 +1,127 @@
+"""Can this log tell a position model at all? If not: why, and what to log instead."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from counterrank.arrays import Floats, Ints
+from counterrank.errors import InputError
+from counterrank.exposure.learn.depth import deepest_views
+from counterrank.exposure.learn.rows import Rows, cells, moved
+
+FEWEST = 5  # clicks at a rank below which its curve would be a guess
+DEEPEST = 2000  # beyond, the covariance of all ranks no longer fits well in memory
+LOG = "Log whether each row was viewed (column viewed), or show some items at other ranks by chance"
+
+
+def every_rank(data: Rows) -> None:
+    """Refuse a log that leaves out ranks above its deepest, or goes down without end."""
+    there = np.unique(data.rank)
+    empty = np.setdiff1d(np.arange(1, min(data.depth, DEEPEST) + 1), there)
+    if len(empty):
+        raise InputError(
+            "The log shows nothing at some ranks, so their exposure cannot be learnt.",
+            found=f"No row has rank {listed(empty)}; the deepest is {data.depth}.",
+            todo="Log every rank from 1 on, or learn only the ranks above (--ranks).",
+        )
+    if data.depth > DEEPEST:
+        raise InputError(
+            f"Curves are learnt down to rank {DEEPEST:,}.",
+            found=f"The deepest rank is {data.depth:,}.",
+            todo="Learn only the first ranks: --ranks 100.",
+        )
+
+
+def have_views(data: Rows) -> None:
+    """Refuse to count views where none, or nothing else, was logged."""
+    if data.viewed is None:
+        raise InputError(
+            'The log has no column "viewed", so views cannot be counted.',
+            found="Its rows may all be views, or all be shown.",
+            todo="Log 1 for rows that were on screen and 0 for the rest; if the log has viewed rows"
+            " only, use --method depth; if ranks of items vary, use --method harvest.",
+        )
+    share = float(data.viewed.mean())
+    if share in (0.0, 1.0):
+        raise InputError(
+            f'Column "viewed" is {share:g} in every row: it says nothing about ranks.',
+            found=f"Found {len(data.rank):,} rows.",
+            todo="Log the rows that were shown and not viewed too"
+            + (", or use --method depth, which needs viewed rows only." if share else "."),
+        )
+
+
+def have_depth(data: Rows, length: int | None) -> None:
+    """Refuse to read scrolling from lists that were logged whole."""
+    deepest, _, _ = deepest_views(data, length)
+    if not deepest.any():
+        raise InputError(
+            "No row was viewed, so no session has a depth.",
+            found=f"Found {len(deepest):,} sessions.",
+            todo="Log 1 in the column viewed for rows that were on screen.",
+        )
+    if length is not None and (deepest > length).any():
+        raise InputError(
+            f"Some sessions are deeper than the lists are said to be long ({length}).",
+            found=f"Found {int((deepest > length).sum()):,} (deepest: rank {int(deepest.max())}).",
+            todo="Give the length of the longest list (--length).",
+        )
+    if np.all(deepest == deepest[0]) and len(deepest) > 1:
+        raise InputError(
+            "Every session ends at the same rank, so nobody is seen to stop.",
+            found=f"All {len(deepest):,} sessions reach rank {int(deepest[0])} exactly:"
+            " these look like all shown rows, not like viewed ones.",
+            todo="Log only rows that were on screen, or log all rows with a column viewed.",
+        )
+
+
+def enough_clicks(clicks: Floats) -> None:
+    """Refuse ranks with too few clicks to speak of a rate."""
+    few = np.flatnonzero(clicks < FEWEST) + 1
+    if len(few):
+        deep = int(few[0]) - 1
+        raise InputError(
+            f"Some ranks have fewer than {FEWEST} rewards: too few to learn from.",
+            found=f"Ranks {listed(few)}; the fewest is {clicks.min():g}.",
+            todo="Log more sessions"
+            + (f", or learn only the first {deep} ranks: --ranks {deep}." if deep > 1 else "."),
+        )
+
+
+def items_move(data: Rows) -> None:
+    """Refuse a log whose items stay where they are, or whose ranks no item connects."""
+    keep = moved(data)
+    if not keep.any():
+        raise InputError(
+            "No item was ever shown at two ranks in the same context, so what is due to rank and"
+            " what to the item cannot be told apart.",
+            found=f"Found {len(np.unique(data.item)):,} items, each at one rank only.",
+            todo=f"{LOG}; or widen what counts as the same context (--context).",
+        )
+    cut = _cut_off(data.only(keep), data.depth)
+    if len(cut):
+        raise InputError(
+            "Some ranks share no clicked item with rank 1, not even by way of other ranks.",
+            found=f"Cut off: rank {listed(cut)}.",
+            todo=f"{LOG}; or learn only the ranks that are connected (--ranks).",
+        )
+
+
+def _cut_off(data: Rows, depth: int) -> Ints:
+    """Ranks not connected with rank 1 in the graph of ranks that share a clicked item."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    cell = cells(data)
+    clicked = (np.bincount(cell.item, cell.clicks) > 0)[cell.item]
+    item, rank = cell.item[clicked], cell.rank[clicked] - 1
+    size = depth + cell.items
+    graph = csr_array((np.ones(len(item)), (rank, depth + item)), shape=(size, size))
+    part = connected_components(graph, directed=False)[1][:depth]
+    return np.flatnonzero(part != part[0]) + 1
+
+
+def listed(ranks: Ints) -> str:
+    """Ranks in a sentence; many are counted."""
+    shown = ", ".join(map(str, ranks[:8]))
+    return shown if len(ranks) <= 8 else f"{shown} and {len(ranks) - 8} more"

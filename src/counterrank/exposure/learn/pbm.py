@@ -1,0 +1,150 @@
+r"""The position-based model: :math:`E[C] = c_k\,\gamma_j` for item :math:`j` at rank :math:`k`.
+
+Its likelihood is that of independent clicks; rewards between 0 and 1 take it as a quasi-likelihood.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from counterrank.arrays import Floats, Ints, summed
+
+TINY = 1e-12
+STEPS = 2000
+
+
+def solve(item: Ints, rank: Ints, clicks: Floats, shown: Floats) -> tuple[Floats, Floats]:
+    r"""Maximum likelihood by EM: :math:`c_k`, ranks from 0 and :math:`c_0 = 1`; :math:`\gamma_j`.
+
+    E: a row without a click was examined with probability
+    :math:`c_k (1 - \gamma_j) / (1 - c_k \gamma_j)` and relevant with probability
+    :math:`\gamma_j (1 - c_k) / (1 - c_k \gamma_j)`. M: both parameters are the mean of what they
+    stand for (Wang et al. 2018). EM alone crawls where clicks are rare, so each step starts from a
+    scoring step where that raises the likelihood (Jamshidian and Jennrich 1997).
+    """
+    items = int(item.max()) + 1
+    kept = (summed(item, clicks, items) > 0)[item]  # without a click gamma is 0 for any c
+    cells = _Cells(item[kept], rank[kept], clicks[kept], shown[kept], items)
+    theta = cells.start()
+    reached = cells.likelihood(theta)
+    for _ in range(STEPS):
+        leap = cells.expect(cells.scored(theta))
+        gained = cells.likelihood(leap)
+        if not gained >= reached:
+            leap = cells.expect(cells.expect(theta))
+            gained = cells.likelihood(leap)
+        before, after = (np.log(x[: cells.ranks] / x[0]) for x in (theta, leap))
+        theta, reached = leap, gained
+        if np.max(np.abs(after - before)) < 1e-7:
+            break
+    return theta[: cells.ranks] / theta[0], theta[cells.ranks :] * theta[0]
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """Clicks by item and rank; parameters are one vector, ranks before items."""
+
+    item: Ints
+    rank: Ints
+    clicks: Floats
+    shown: Floats
+    items: int
+
+    @property
+    def ranks(self) -> int:
+        return int(self.rank.max()) + 1
+
+    def at(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Examination and relevance of each cell."""
+        return theta[: self.ranks][self.rank], theta[self.ranks :][self.item]
+
+    def start(self) -> Floats:
+        """Click rates by rank, and what they leave to the items."""
+        shown = self.shown
+        rate = summed(self.rank, self.clicks, self.ranks) / summed(self.rank, shown, self.ranks)
+        c = np.clip(rate / rate.max(), 0.02, 1)
+        exposed = np.maximum(summed(self.item, shown * c[self.rank], self.items), TINY)
+        return np.append(c, np.clip(summed(self.item, self.clicks, self.items) / exposed, 0, 0.98))
+
+    def likelihood(self, theta: Floats) -> float:
+        c, gamma = self.at(theta)
+        mu = np.clip(c * gamma, TINY, 1 - TINY)
+        missed = self.shown - self.clicks
+        return float(np.sum(self.clicks * np.log(mu) + missed * np.log1p(-mu)))
+
+    def expect(self, theta: Floats) -> Floats:
+        """One step of EM."""
+        c, gamma = self.at(theta)
+        unclicked = (self.shown - self.clicks) / np.maximum(1 - c * gamma, TINY)
+        out = np.zeros(len(theta))
+        for begin, code, count, own, other in (
+            (0, self.rank, self.ranks, c, gamma),
+            (self.ranks, self.item, self.items, gamma, c),
+        ):
+            true = summed(code, self.clicks + unclicked * own * (1 - other), count)
+            out[begin : begin + count] = true / np.maximum(summed(code, self.shown, count), TINY)
+        return out
+
+    def scored(self, theta: Floats) -> Floats:
+        """One step of Fisher scoring in logs, rank 0 held, within the bounds."""
+        c, gamma = self.at(theta)
+        mu = np.clip(c * gamma, TINY, 1 - 1e-6)
+        score = (self.clicks - self.shown * mu) / (1 - mu)
+        info = self.shown * mu / (1 - mu)
+        by_item = summed(self.item, score, self.items)
+        per_item = np.maximum(summed(self.item, info, self.items), TINY)
+        per_item[(theta[self.ranks :] > 1 - 1e-9) & (by_item > 0)] = np.inf  # held at the bound
+        share, schur = without_items(self.item, self.rank, info, per_item, self.ranks)
+        by_rank = summed(self.rank, score, self.ranks) - share.T @ by_item
+        step = np.zeros(self.ranks)
+        step[1:] = np.linalg.pinv(schur[1:, 1:], hermitian=True) @ by_rank[1:]
+        move = np.append(step, by_item / per_item - share @ step)
+        return self.bounded(theta * np.exp(np.clip(move, -1, 1)))
+
+    def bounded(self, theta: Floats) -> Floats:
+        """The same model on the scale that gives items most room: the best rank is always seen."""
+        top = theta[: self.ranks].max()
+        return np.append(theta[: self.ranks] / top, np.minimum(theta[self.ranks :] * top, 1 - TINY))
+
+
+def directions(
+    item: Ints, rank: Ints, shown: Floats, c: Floats, gamma: Floats
+) -> tuple[Floats, Floats]:
+    r"""How a residual of each cell moves :math:`\log c`, the :math:`\gamma_j` being nuisances.
+
+    With :math:`\mu = c_k \gamma_j`, a residual :math:`y - \mu` has the score
+    :math:`(y - \mu)/(1 - \mu)` for :math:`\log c_k` and for :math:`\log \gamma_j` alike, and a cell
+    shown :math:`n` times the information :math:`I_{jk} = n \mu / (1 - \mu)`. Taking out the
+    nuisance leaves the score :math:`\frac{1}{1-\mu} (e_k - I_{j\cdot} / \sum_k I_{jk})` and the
+    information :math:`S = \mathrm{diag}(\sum_j I_{jk}) - \sum_j I_{j\cdot} I_{j\cdot}^\top /
+    \sum_k I_{jk}`. Returned are the scores (one row per cell) and :math:`S`.
+    """
+    mu = np.clip(c[rank] * gamma[item], TINY, 1 - 1e-9)
+    info = shown * mu / (1 - mu)
+    share, schur = without_items(item, rank, info, summed(item, info, len(gamma)), len(c))
+    score = -share[item].toarray()
+    score[np.arange(len(rank)), rank] += 1
+    return score / (1 - mu)[:, None], schur
+
+
+def without_items(
+    item: Ints, rank: Ints, info: Floats, per_item: Floats, ranks: int
+) -> tuple[Any, Floats]:
+    """Each rank's share of an item's information (sparse), and what is left for the ranks."""
+    from scipy.sparse import csr_array
+
+    shape = (len(per_item), ranks)
+    share = csr_array((info / per_item[item], (item, rank)), shape=shape)
+    weight = csr_array((info, (item, rank)), shape=shape)
+    return share, np.diag(summed(rank, info, ranks)) - (weight.T @ share).toarray()
+
+
+def log_covariance(schur: Floats, meat: Floats) -> Floats:
+    """Covariance of log c by the sandwich; rank 0 is the unit of measurement."""
+    bread = np.linalg.pinv(schur[1:, 1:], hermitian=True)
+    out = np.zeros_like(schur)
+    out[1:, 1:] = bread @ meat[1:, 1:] @ bread
+    return out

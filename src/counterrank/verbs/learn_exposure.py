@@ -1,0 +1,104 @@
+"""``exposure``: learn from a log how likely each rank is to be seen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import polars as pl
+
+from counterrank import logs, trust
+from counterrank.exposure.learn import Learnt, learn
+from counterrank.exposure.saved import Model
+from counterrank.schema import Input
+from counterrank.trust import Diagnosis
+from counterrank.version import __version__
+
+
+@dataclass(frozen=True, eq=False)
+class LearntExposure:
+    """A learnt position model, its table of ranks, and the diagnoses of both."""
+
+    learnt: Learnt
+    diagnoses: list[Diagnosis]
+    protocol: dict[str, Any]
+    inputs: list[Input]
+
+    @property
+    def model(self) -> Model:
+        """The model, ready for ``position_bias``."""
+        return self.learnt.model
+
+    @property
+    def verdict(self) -> str:
+        """The gravest verdict of all diagnoses."""
+        return trust.worst(self.diagnoses)
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row per rank (and context): value, interval, and the model's value."""
+        return pl.DataFrame([asdict(row) for row in self.learnt.table()])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document in the shape every verb shares; ``model`` is what is read back."""
+        return self.learnt.to_dict() | {
+            "diagnoses": [asdict(d) for d in self.diagnoses],
+            "protocol": self.protocol,
+            "provenance": {"version": __version__, "inputs": [asdict(i) for i in self.inputs]},
+        }
+
+    def to_json(self) -> str:
+        """The document as text; numbers that do not exist are null."""
+        return json.dumps(_clean(self.to_dict()), indent=1, ensure_ascii=False, allow_nan=False)
+
+
+def _clean(value: Any) -> Any:
+    """JSON has no nan."""
+    if isinstance(value, dict):
+        return {key: _clean(x) for key, x in value.items()}
+    if isinstance(value, list):
+        return [_clean(x) for x in value]
+    return None if isinstance(value, float) and not abs(value) < float("inf") else value
+
+
+def learn_exposure(
+    table: object,
+    *,
+    method: str = "auto",
+    reward: str | None = None,
+    model: str = "table",
+    context: Sequence[str] = (),
+    by: str | None = None,
+    level: float = 0.95,
+    ranks: int | None = None,
+    length: int | None = None,
+    swapped: str | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> LearntExposure:
+    """Learn a position model from a log: session, item, rank, a reward, optionally viewed, user.
+
+    ``method``: ``views`` (share of rows viewed), ``depth`` (deepest view per session), ``harvest``
+    (items that change rank), ``swap`` (ranks at random), ``em`` (relevance and rank together);
+    ``auto`` takes views where they were logged and harvests otherwise. ``model`` is ``table`` or a
+    family fitted to it. An item keeps its relevance within a ``context``, such as the query.
+    """
+    extra = [*context, *(column for column in (by, swapped) if column is not None)]
+    log = logs.log(
+        table,
+        rewards=None if reward is None else (reward,),
+        contexts=[column for column in extra if column not in logs.OPTIONAL],
+        columns=columns,
+    )
+    reward = log.rewards[0] if log.rewards else None
+    learnt = learn(
+        log.frame, reward=reward, method=method, model=model, context=context, by=by,
+        level=level, ranks=ranks, length=length, swapped=swapped,
+    )  # fmt: skip
+    protocol = {
+        "method": learnt.method, "family": model, "reward": reward, "level": level,
+        "context": list(context), "by": by, "ranks": ranks, "length": length, "swapped": swapped,
+        "interval": f"delta method, clustered by {learnt.basis.by}",
+        "scale": "share of rank 1" if learnt.curve.relative else "chance of being seen",
+    }  # fmt: skip
+    return LearntExposure(learnt, trust.position(learnt), protocol, [log.input()])

@@ -1,0 +1,72 @@
+"""Estimates from logs on platforms whose truth is known: unbiased, and with honest intervals.
+
+Every platform has users with several dependent sessions. Tolerances come from the Monte Carlo error
+of the replications.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+import pytest
+
+import counterrank as cr
+from counterrank.simulate import World, platform
+
+REPLICATIONS = 1000
+SESSIONS = 1000
+UNBIASED = ("IPS", "SNIPS", "DR", "SNDR")
+LABELS = (*UNBIASED, "IPS(clip=2)")
+PLACES = {
+    # name: world, how it is logged, what is estimated
+    "views observed": ({}, {}, ("far", "stochastic")),
+    "views latent": ({"examination": "power(eta=1)"}, {"views": "latent"}, ("near", "ideal")),
+    "viewed rows only": ({}, {"views": "viewed_only"}, ("far", "random")),
+    "sampled lists": (
+        {"ranker": "plackett_luce"},
+        {"stochastic": "draws", "draws": 8},
+        ("stochastic",),
+    ),
+    "two stages": ({"ranker": "plackett_luce"}, {"given": "context"}, ("far", "two_stage")),
+}
+
+
+def replications(place: str) -> dict[tuple[str, str], np.ndarray]:
+    """Value, low and high of every replication, by ranker and estimator; the truth beside."""
+    options, how, rankers = PLACES[place]
+    world = World(**options)
+    found: dict[tuple[str, str], list] = {}
+    for seed in range(REPLICATIONS):
+        sample = platform(world, sessions=SESSIONS, seed=seed, runs=list(rankers), **how)
+        result = cr.estimate(
+            sample.log,
+            {name: sample.runs[name] for name in rankers},
+            rewards="click",
+            position_bias=f"{options.get('examination', 'log2')}@10",
+            views="rows" if how.get("views") == "viewed_only" else "auto",
+            disjoint="zero",
+            contexts="context",
+            estimators=LABELS,
+            test="none",
+        )
+        for row in result.estimates:
+            found.setdefault((row.system, row.measure), []).append((row.value, row.low, row.high))
+    truth = world.truth()
+    return {
+        key: np.column_stack([np.array(rows), np.full(len(rows), truth[key[0]]["click"].value)])
+        for key, rows in found.items()
+    }
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_estimates_are_unbiased_and_their_intervals_cover(place):
+    for (ranker, label), rows in replications(place).items():
+        value, truth = rows[:, 0], rows[0, 3]
+        error = value.std(ddof=1) / sqrt(len(value))
+        if label in UNBIASED:
+            assert abs(value.mean() - truth) < 3 * error, (ranker, label, value.mean(), truth)
+        else:
+            truth = value.mean()  # clipped weights aim at a value of their own
+        covered = np.mean((rows[:, 1] <= truth) & (truth <= rows[:, 2]))
+        assert 0.93 <= covered <= 0.97, (ranker, label, covered)
