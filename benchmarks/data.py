@@ -17,6 +17,7 @@ import polars as pl
 SEED = 20_011
 SHARES = (0.06, 0.17, 0.43, 0.78)  # of ratings up to 1, 2, 3 and 4, as in MovieLens
 DEPTH = 100
+SLATE_ITEMS, SLATE_RANKS = 10, 5
 
 Ints = np.typing.NDArray[np.integer]
 Floats = np.typing.NDArray[np.floating]
@@ -75,6 +76,28 @@ def large(folder: Path, size: Size) -> None:
 
     _lists(folder, "run.parquet", parts())
     _write(folder / "judgments.parquet", *(np.concatenate(x) for x in zip(*judged, strict=True)))
+
+
+def slates(folder: Path, sessions: int) -> None:
+    """A log of slates whose ranks are drawn independently, and a target's whole distribution."""
+    rng = np.random.default_rng(SEED)
+    chance = [rng.dirichlet(np.full(SLATE_ITEMS, 3.0), (sessions, SLATE_RANKS)) for _ in "ab"]
+    logger, target = (0.8 * p + 0.2 / SLATE_ITEMS for p in chance)
+    below = rng.random((sessions, SLATE_RANKS, 1)) > logger.cumsum(axis=2)[:, :, :-1]
+    item = below.sum(axis=2)
+    session, rank = np.indices(item.shape)
+    columns = {
+        "session": session, "item": item, "rank": rank + 1,
+        "click": (rng.random(item.shape) < 0.3 / (1 + item)).astype(float),
+        "propensity": logger[session, rank, item],
+    }  # fmt: skip
+    folder.mkdir(parents=True, exist_ok=True)
+    log = pl.DataFrame({k: v.ravel() for k, v in columns.items()})
+    log.write_parquet(folder / "log.parquet")
+    session, rank, item = np.indices(target.shape)
+    columns = {"session": session, "item": item, "rank": rank + 1, "propensity": target}
+    run = pl.DataFrame({k: v.ravel() for k, v in columns.items()})
+    run.write_parquet(folder / "new.parquet")
 
 
 def small(folder: Path) -> None:
@@ -154,6 +177,7 @@ def main() -> None:
     sizes = QUICK if given.quick else FULL
     many(given.folder / "many", sizes["many"])
     large(given.folder / "large", sizes["large"])
+    slates(given.folder / "slates", 1_000 if given.quick else 20_000)
     small(given.folder / "small")
 
 

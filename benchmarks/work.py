@@ -18,6 +18,7 @@ MEASURES = (
     "Bpref(rel=4)@100",
     "InfAP(rel=4,variant=trec)@100",
 )
+SLATE = ("SIPS", "IIPS", "RIPS", "SNSIPS", "SNIIPS", "SNRIPS")
 SEVEN = "no ERR, InfAP"
 SIX = "no ERR, Bpref, InfAP; nDCG binary"
 
@@ -133,4 +134,20 @@ def starts(folder: Path, out: Path, repeats: int, first: int) -> list[Item]:
         ),
         Item("d-ranx", "ranx, first time", ranx, "compiles", repeats=first, fresh=True),
         Item("d-ranx-kept", "ranx, later", ranx, "compiled code kept", repeats=repeats + 1),
+    ]
+
+
+def slates(folder: Path, repeats: int) -> list[Item]:
+    """Part (e): slate estimators with intervals, from the same two files."""
+    log, new = (str((folder / n).relative_to(ROOT)) for n in ("log.parquet", "new.parquet"))
+    command = str(Path(python("counterrank")).with_name("counterrank"))
+    wanted = [word for label in SLATE for word in ("-e", label)]
+    rest = ["--logged", "propensity", "--test", "none", "--format", "json", "--quiet"]
+    ours = [command, "estimate", log, f"new={new}", *wanted, *rest]
+    drawn = [*ours, "--interval", "bootstrap", "--resamples", "10000"]
+    peer = script("obp", "slate_obp", log, new)
+    return [
+        Item("e-ours", "counterrank", ours, "intervals by influence", repeats=repeats),
+        Item("e-drawn", "counterrank, bootstrap", drawn, "10,000 resamples", repeats=repeats),
+        Item("e-obp", "Open Bandit Pipeline", peer, "10,000 resamples", repeats=repeats),
     ]

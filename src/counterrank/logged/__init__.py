@@ -2,13 +2,16 @@
 
 from counterrank.logged.basis import VIEWS, Basis, chosen, settled
 from counterrank.logged.estimator import PER, Clipped, Estimator
+from counterrank.logged.future import futures
 from counterrank.logged.gather import Valued, Work, models, on_policy, valued
 from counterrank.logged.grammar import DEFAULTS, ESTIMATORS, estimator
 from counterrank.logged.ips import MeanWeight, OnPolicy
 from counterrank.logged.loggers import balanced
 from counterrank.logged.reading import LOGGED, read
+from counterrank.logged.refuse import refuse_slates
 from counterrank.logged.regress import Regressor
 from counterrank.logged.sessions import Sessions
+from counterrank.logged.slate import SlateWeight
 from counterrank.logged.sweep import ESTIMATORS as SWEEP
 from counterrank.logged.sweep import Choice, SweepRow, choice, swept
 from counterrank.logged.targets import Target
@@ -16,7 +19,7 @@ from counterrank.logged.weights import CLIPS, Weights
 
 __all__ = [
     "CLIPS", "DEFAULTS", "ESTIMATORS", "LOGGED", "PER", "SWEEP", "VIEWS", "Basis", "Choice",
-    "Clipped", "Estimator", "MeanWeight", "OnPolicy", "Regressor", "Sessions", "SweepRow", "Target",
-    "Valued", "Weights", "Work", "balanced", "choice", "chosen", "estimator", "models",
-    "on_policy", "read", "settled", "swept", "valued",
+    "Clipped", "Estimator", "MeanWeight", "OnPolicy", "Regressor", "Sessions", "SlateWeight",
+    "SweepRow", "Target", "Valued", "Weights", "Work", "balanced", "choice", "chosen", "estimator",
+    "futures", "models", "on_policy", "read", "refuse_slates", "settled", "swept", "valued",
 ]  # fmt: skip

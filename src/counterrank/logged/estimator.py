@@ -21,8 +21,9 @@ PER = ("session", "impression")
 class Estimator(Value, ABC):
     """A value: it prints as its label and parses back. ``formula`` is what it computes.
 
-    ``needs`` says what it cannot do without: a reward ``model``, target ``lists`` of whole ranks,
-    or ``propensity`` logs of whole slates.
+    ``needs`` says what it cannot do without: a reward ``model``, or one of the rewards to come
+    (``future``); target ``lists`` of whole ranks; logged ``propensity``, of whole ``slates``; a
+    target whose ``chances`` may be multiplied, whose lists are ``filled`` as deep as the log's.
     """
 
     formula: ClassVar[str]

@@ -61,6 +61,23 @@ class SelfNormalised(Function):
 
 
 @dataclass(frozen=True)
+class SumOfRatios(Function):
+    r""":math:`\sum_r \bar p_r \bar x_r / \bar w_r`: a ratio for each rank, and how often it occurs.
+
+    The columns are all :math:`x_r`, then all :math:`w_r`, then all :math:`p_r`.
+    """
+
+    def finish(self, means: Floats) -> Floats:
+        x, w, p = np.split(means, 3, axis=-1)
+        return np.asarray(np.where(p > 0, p * over(x, w), 0).sum(axis=-1))
+
+    def gradient(self, means: Floats) -> Floats:
+        x, w, p = np.split(means, 3)
+        by_column = np.stack([over(p, w), over(-p * x, w**2), over(x, w)])
+        return np.where(p > 0, by_column, 0).ravel()
+
+
+@dataclass(frozen=True)
 class PerView(Function):
     """A value per session divided by the mean of one more column, the views of a session."""
 

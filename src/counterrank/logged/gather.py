@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from operator import add
 
@@ -15,7 +15,7 @@ from counterrank.errors import InputError, one_of
 from counterrank.logged.basis import Basis
 from counterrank.logged.estimator import Estimator
 from counterrank.logged.ips import OnPolicy
-from counterrank.logged.join import joined, rewarded, shown
+from counterrank.logged.join import Shown, joined, rewarded, shown
 from counterrank.logged.model import Model, Sums, learnt, sums
 from counterrank.logged.regress import Regressor, regressed
 from counterrank.logged.rows import Rows
@@ -34,6 +34,7 @@ class Work:
     estimators: tuple[Estimator, ...]
     rewards: tuple[str, ...]
     models: dict[str, Model]
+    futures: dict[str, Model] = field(default_factory=dict)
     per: str = "session"
     missing: str = "error"
     disjoint: str = "error"
@@ -59,29 +60,38 @@ def models(
     sessions: Sessions, basis: Basis, rewards: Sequence[str], kind: str | Regressor = "means"
 ) -> dict[str, Model]:
     """A cross-fitted reward model for each reward: shrunken means, or a regressor's."""
+
+    def of(reward: str, side: Shown) -> Floats:
+        c: Floats = sessions.column(reward, side.begin, side.end)
+        return c
+
+    return {reward: fitted(sessions, basis, partial(of, reward), kind) for reward in rewards}
+
+
+def fitted(
+    sessions: Sessions, basis: Basis, outcome: Callable[[Shown], Floats], kind: str | Regressor
+) -> Model:
+    """A cross-fitted model of an outcome of every logged row, bucket by bucket."""
     if isinstance(kind, str):
         one_of("model", kind, ("means",))
-    ranks = int(sessions.blocks.frame["rank"].to_numpy().max()) if basis.by_rank else 1
+    ranks = sessions.ranks if basis.by_rank else 1
     contexts = max(sessions.contexts.height, 1)
     items = sessions.items.size
     fits = FOLDS * contexts * ranks * items <= LARGEST_MODEL
     shape = (FOLDS, (contexts if fits else 1) * ranks, items)
     cuts = list(sessions.blocks.cuts(max(sessions.blocks.frame.height // workers() + 1, ROWS)))
 
-    def of(reward: str, cut: tuple[int, int]) -> Sums:
+    def of(cut: tuple[int, int]) -> Sums:
         side = shown(sessions, basis, *cut)
         own = slice(*cut)
         context = sessions.context[own] if fits else np.zeros(cut[1] - cut[0], np.int64)
         situation = context[side.session] * ranks + (side.rank - 1 if basis.by_rank else 0)
-        c = sessions.column(reward, *cut)
-        return sums(sessions.fold[own][side.session], situation, side.item, c, side.seen, shape)
+        fold = sessions.fold[own][side.session]
+        return sums(fold, situation, side.item, outcome(side), side.seen, shape)
 
-    found = {}
-    for reward in rewards:
-        total = reduce(add, mapped(partial(of, reward), cuts, workers()))
-        model = learnt(total, ranks) if isinstance(kind, str) else regressed(total, ranks, kind)
-        found[reward] = replace(model, contextual=fits)
-    return found
+    total = reduce(add, mapped(of, cuts, workers()))
+    model = learnt(total, ranks) if isinstance(kind, str) else regressed(total, ranks, kind)
+    return replace(model, contextual=fits)
 
 
 @dataclass(frozen=True)
@@ -123,7 +133,8 @@ def _part(
     tables = {}
     unseen = np.zeros(len(side.rank), bool)
     for reward in work.rewards:
-        rows = rewarded(found, sessions, side, reward, work.models.get(reward))
+        model, future = work.models.get(reward), work.futures.get(reward)
+        rows = rewarded(found, sessions, side, reward, model, future)
         unseen |= (side.e0 == 0) & (rows.reward != 0)
         for e in work.estimators:
             tables[reward, str(e)] = e.table(rows, work.per)

@@ -9,9 +9,13 @@ from counterrank.logged.dcg import DCG, nDCG, pnDCG
 from counterrank.logged.doubly_robust import DM, DR, SNDR
 from counterrank.logged.estimator import Estimator
 from counterrank.logged.ips import IPS, SNIPS, OnPolicy
+from counterrank.logged.slate import IIPS, PI, RIPS, SIPS, SNIIPS, SNRIPS, SNSIPS, CascadeDR
 from counterrank.text import known_name, options, parse
 
-KINDS: tuple[type[Estimator], ...] = (OnPolicy, IPS, SNIPS, DM, DR, SNDR, DCG, nDCG, pnDCG)
+KINDS: tuple[type[Estimator], ...] = (
+    OnPolicy, IPS, SNIPS, DM, DR, SNDR, DCG, nDCG, pnDCG,
+    IIPS, SNIIPS, SIPS, SNSIPS, RIPS, SNRIPS, PI, CascadeDR,
+)  # fmt: skip
 ESTIMATORS: dict[str, type[Estimator]] = {kind.name: kind for kind in KINDS}
 DEFAULTS = ("IPS", "SNIPS", "DR")
 

@@ -101,13 +101,15 @@ def joined(
         start=side.start,
         reward=np.empty(0),
         e=e,
-        e0=side.e0,
+        e0=_kept_lists(side, absent) if basis.by_rank and missing == "logged" else side.e0,
         seen=side.seen,
         q=np.empty(0),
         target_rank=np.append(cells.rank, 0)[match.cell],
         place=side.place,
         views=views,
         direct=np.empty(0),
+        rank=side.rank,
+        ranks=sessions.ranks,
     )
     unlogged = summed(cells.session[~met], cells.e[~met], n)
     new = cells.item == sessions.items.size
@@ -134,13 +136,25 @@ def _with_logged(cells: Cells, side: Shown, absent: Ints, basis: Basis) -> Cells
     )
 
 
+def _kept_lists(side: Shown, absent: Ints) -> Floats:
+    """Sessions that keep their logged list keep what it earned: both probabilities are 1."""
+    return np.where(np.isin(side.session, absent), 1.0, side.e0)
+
+
 def rewarded(
-    found: Joined, sessions: Sessions, side: Shown, reward: str, model: Model | None
+    found: Joined,
+    sessions: Sessions,
+    side: Shown,
+    reward: str,
+    model: Model | None,
+    future: Model | None = None,
 ) -> Rows:
-    """The arrays for one reward, with the model's predictions where there is one."""
-    c = sessions.column(reward, side.begin, side.end)
+    """The arrays for one reward, with the models' predictions where there are any."""
+    rows = replace(found.rows, reward=sessions.column(reward, side.begin, side.end))
+    if future is not None:
+        rows = _foreseen(rows, found, sessions, side, future)
     if model is None:
-        return replace(found.rows, reward=c, memo=found.rows.memo)
+        return rows
     fold = sessions.fold[side.begin : side.end]
     context = sessions.context[side.begin : side.end]
     cells = found.cells
@@ -148,6 +162,23 @@ def rewarded(
     if q is None:
         q = model.at(fold[cells.session], context[cells.session], cells.item, cells.rank)
     direct = summed(cells.session, cells.e * q, found.rows.n)
-    return replace(
-        found.rows, reward=c, q=np.append(q, 0.0)[found.cell], direct=direct, memo=found.rows.memo
-    )
+    return replace(rows, q=np.append(q, 0.0)[found.cell], direct=direct)
+
+
+def at_ranks(found: Joined, x: Floats) -> Floats:
+    """Sum of ``x`` over the cells that stand at each row's rank, whatever was logged there."""
+    cells, start = found.cells, found.rows.start
+    length = np.diff(start, append=len(found.rows.e))
+    there = cells.rank <= length[cells.session]
+    row = start[cells.session[there]] + cells.rank[there] - 1
+    return summed(row, x[there], len(found.rows.e))
+
+
+def _foreseen(rows: Rows, found: Joined, sessions: Sessions, side: Shown, future: Model) -> Rows:
+    """The rewards to come: of what was logged, and expected of what the target may show."""
+    fold = sessions.fold[side.begin : side.end]
+    context = sessions.context[side.begin : side.end]
+    cells = found.cells
+    ahead = future.at(fold[cells.session], context[cells.session], cells.item, cells.rank)
+    logged = future.at(fold[side.session], context[side.session], side.item, side.rank)
+    return replace(rows, future=logged, ahead=at_ranks(found, cells.e * ahead))

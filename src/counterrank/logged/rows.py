@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from counterrank.arrays import Floats, Ints
+from counterrank.arrays import Floats, Ints, products_before
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,8 @@ class Rows:
     exposure of the 1st, 2nd, ... rank of the session, whatever stood there.
     Per session: ``start``, its first row; ``views``, the target's expected number of views
     :math:`\sum_a e(x, a)`; ``direct``, :math:`\sum_a e(x, a)\, \hat q(x, a)`.
+    For slates, per row: ``rank``; ``future``, the predicted reward from this rank on; ``ahead``,
+    its expectation over the items the target may show at this rank. ``ranks`` is the log's deepest.
     """
 
     start: Ints
@@ -31,7 +33,11 @@ class Rows:
     place: Floats
     views: Floats
     direct: Floats
-    memo: dict[float, Floats] = field(default_factory=dict)
+    rank: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    ranks: int = 0
+    future: Floats = field(default_factory=lambda: np.empty(0))
+    ahead: Floats = field(default_factory=lambda: np.empty(0))
+    memo: dict[tuple[str, float], Floats] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -52,7 +58,35 @@ class Rows:
 
         Rows that could not be seen at all (:math:`e_0 = 0`) weigh nothing.
         """
-        if clip not in self.memo:
+        key = ("weight", clip)
+        if key not in self.memo:
             inverse = np.divide(1, self.e0, out=np.zeros(len(self.e0)), where=self.e0 > 0)
-            self.memo[clip] = self.e * np.minimum(clip, inverse)
-        return self.memo[clip]
+            self.memo[key] = self.e * np.minimum(clip, inverse)
+        return self.memo[key]
+
+    @property
+    def session(self) -> Ints:
+        """Session of each row, counted from 0."""
+        return np.repeat(np.arange(self.n), np.diff(self.start, append=len(self.e)))
+
+    def product(self, x: Floats) -> Floats:
+        """Product of ``x`` over the rows of each session."""
+        return np.multiply.reduceat(x, self.start)
+
+    def before(self, clip: float) -> Floats:
+        r""":math:`W_{r-1} = \prod_{s < r} w_s` of each row's session; 1 for the first row."""
+        key = ("before", clip)
+        if key not in self.memo:
+            turn = np.arange(len(self.e)) - self.start[self.session]
+            self.memo[key] = products_before(self.session, turn, self.weight(clip), self.n)
+        return self.memo[key]
+
+    def through(self, clip: float) -> Floats:
+        r""":math:`W_r = \prod_{s \le r} w_s` of each row's session."""
+        return self.before(clip) * self.weight(clip)
+
+    def by_rank(self, w: Floats) -> list[Floats]:
+        """Weighted reward, weight and presence of each rank: three columns per rank."""
+        grid = np.zeros((3, self.ranks, self.n))
+        grid[:, self.rank - 1, self.session] = w * self.reward, w, np.ones(len(w))
+        return list(grid.reshape(-1, self.n))

@@ -59,6 +59,11 @@ class Sessions:
         return len(self.blocks.start)
 
     @cached_property
+    def ranks(self) -> int:
+        """The deepest rank."""
+        return int(self.blocks.frame["rank"].to_numpy().max())
+
+    @cached_property
     def item(self) -> AnyInts:
         """The items as the integers they are stored as."""
         return item_numbers(self.blocks.frame["item"])

@@ -23,6 +23,18 @@ def effective_size(system: str, weights: Weights) -> Diagnosis:
     return Diagnosis("effective sample size", system, size, 1000.0, verdict, text)
 
 
+def effective_slates(system: str, weight: Estimate) -> Diagnosis:
+    """The same for whole slates, whose weights are products and spread much wider."""
+    W = weight.columns[:, 0]
+    size = float(W.sum() ** 2 / np.sum(W**2)) if W.any() else 0.0
+    share = size / len(W)
+    verdict = max(graded(size, 1000, 100), graded(share, 0.05, 0.005), key=_grave)
+    text = f"The weighted slates say as much as {size:,.0f} equal ones ({share:.1%} of the log)."
+    if verdict != "pass":
+        text += " Prefer RIPS to SIPS and IIPS to RIPS where users allow it, or log more sessions."
+    return Diagnosis("effective slates", system, size, 1000.0, verdict, text)
+
+
 def largest_weight(system: str, weights: Weights) -> Diagnosis:
     """Share of all weight that one row has."""
     share = float(weights.largest[-1] / weights.total[-1]) if weights.total[-1] > 0 else 1.0

@@ -30,15 +30,18 @@ from counterrank.logged import (
     OnPolicy,
     Regressor,
     Sessions,
+    SlateWeight,
     Target,
     Valued,
     Work,
     balanced,
     chosen,
     estimator,
+    futures,
     models,
     on_policy,
     read,
+    refuse_slates,
     settled,
     swept,
     valued,
@@ -48,6 +51,7 @@ from counterrank.systems import Runs
 from counterrank.trust import weights as about
 from counterrank.trust.diagnosis import Diagnosis
 
+INNER = ("MeanWeight", "SlateWeight")  # computed for diagnoses
 TESTS = ("t", "bootstrap", "none")
 CORRECTIONS = ("none", "holm", "bh")
 
@@ -116,14 +120,16 @@ def estimate(
     sessions = Sessions.of(tables.log, gaps="allow" if views == "rows" else "error")
     basis = settled(basis, sessions)
     targets = {table.system: Target.of(table, sessions.units) for table in tables.targets}
-    if tables.loggers:
-        served = {table.system: Target.of(table, sessions.units) for table in tables.loggers}
+    served = {table.system: Target.of(table, sessions.units) for table in tables.loggers}
+    if served:
         sessions, basis = balanced(sessions, basis, served)
     if disjoint == "auto":
         disjoint = "error" if basis.logged == "rank" else "zero"
     _refuse_lists(wanted, targets)
+    refuse_slates(wanted, basis, sessions, targets, loggers=tuple(served))
     computed = (*(e for e in wanted if not isinstance(e, OnPolicy)), MeanWeight())
-    computed += tuple(MeanWeight(clip=e.clip) for e in _cut(wanted))
+    computed += tuple(_weight(e) for e in _cut(wanted))
+    computed += (SlateWeight(),) if any("chances" in e.needs for e in wanted) else ()
     computed += SWEEP if sweep == "clip" else ()
     with_model = any("model" in e.needs for e in computed)
     work = Work(
@@ -135,10 +141,13 @@ def estimate(
         disjoint=disjoint,
         clips=CLIPS if sweep == "clip" else (float("inf"),),
     )
-    done = {
-        name: valued(sessions, basis, target, work)
-        for name, target in progress(list(targets.items()), "joining log and rankers")
-    }
+    with_future = any("future" in e.needs for e in wanted)
+    done = {}
+    for name, target in progress(list(targets.items()), "joining log and rankers"):
+        own = work
+        if with_future:
+            own = replace(work, futures=futures(sessions, basis, target, work, model))
+        done[name] = valued(sessions, basis, target, own)
     found, kept = _estimates(sessions, basis, done, work)
     return Estimation(
         systems=(LOGGED, *targets),
@@ -241,9 +250,11 @@ def _diagnoses(
             about.largest_weight(name, part.weights),
             about.tail(name, part.weights),
         ]
+        slates = found.get((name, "SlateWeight", work.rewards[0]))
+        out += [] if slates is None else [about.effective_slates(name, slates)]
         for e in _cut(work.estimators):
-            if e.name != "MeanWeight" and (name, str(e), work.rewards[0]) in found:
-                kept = found[name, str(MeanWeight(clip=e.clip)), work.rewards[0]]
+            if e.name not in INNER and (name, str(e), work.rewards[0]) in found:
+                kept = found[name, str(_weight(e)), work.rewards[0]]
                 value = found[name, str(e), work.rewards[0]].value
                 out.append(about.clipped(name, str(e), kept, value))
     return out
@@ -254,13 +265,18 @@ def _cut(estimators: Sequence[Estimator]) -> list[Clipped]:
     return [e for e in estimators if isinstance(e, Clipped) and e.clip < float("inf")]
 
 
+def _weight(e: Clipped) -> Clipped:
+    """What tells how much of the weight an estimator keeps when it clips."""
+    return SlateWeight(clip=e.clip) if "chances" in e.needs else MeanWeight(clip=e.clip)
+
+
 def _protocol(plan: Plan, basis: Basis, work: Work, sessions: Sessions) -> dict[str, Any]:
     """All choices behind the numbers."""
     return {
         "unit": "session",
         "per": work.per,
         "cluster": "user" if sessions.cluster is not None else "session",
-        "estimators": {str(e): e.formula for e in work.estimators if e.name != "MeanWeight"},
+        "estimators": {str(e): e.formula for e in work.estimators if e.name not in INNER},
         "logged_exposure": basis.logged,
         "views": basis.views,
         "position_bias": None if basis.model is None else str(basis.model),

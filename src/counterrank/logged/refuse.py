@@ -1,0 +1,84 @@
+"""What a log or a target must have before slates can be weighed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from counterrank.errors import InputError, UsageError
+from counterrank.logged.basis import Basis
+from counterrank.logged.estimator import Estimator
+from counterrank.logged.sessions import Sessions
+from counterrank.logged.targets import Target
+from counterrank.order import natural_rank
+
+
+def refuse_slates(
+    wanted: Sequence[Estimator],
+    basis: Basis,
+    sessions: Sessions,
+    targets: Mapping[str, Target],
+    *,
+    loggers: Sequence[str] = (),
+) -> None:
+    """Each need of the estimators that is not met, with the first of them by name."""
+    by_need = {need: str(e) for e in reversed(wanted) for need in e.needs}
+    if "propensity" in by_need and not basis.by_rank:
+        raise UsageError(
+            f"{by_need['propensity']} weighs by the logged propensity of an item at its rank.",
+            found=f'Here the weights are by "{basis.logged}".',
+            todo='Use --logged propensity (logged="propensity"), or ask for IPS, SNIPS or DR.',
+        )
+    if "slates" in by_need and len(loggers) > 1:
+        raise UsageError(
+            f"{by_need['slates']} takes the log of one logger.",
+            found=f"Given: {', '.join(loggers)}. Their mixture does not draw ranks apart.",
+            todo="Ask for IIPS or IPS, or estimate each logger's sessions by themselves.",
+        )
+    if "slates" in by_need:
+        _refuse_gaps(by_need["slates"], sessions)
+    for target in targets.values() if basis.by_rank else ():
+        _refuse_target(by_need, sessions, target)
+
+
+def _refuse_gaps(who: str, sessions: Sessions) -> None:
+    rank = sessions.blocks.frame["rank"].to_numpy()
+    broken = np.flatnonzero(rank != natural_rank(sessions.blocks.length))
+    if len(broken):
+        raise InputError(
+            f'{who} needs whole slates, and sessions of "{sessions.log.name}" lack ranks.',
+            found=f"Found {len(broken):,} rows below a gap"
+            f" (first: {sessions.blocks.caller_row(int(broken[0]))}).",
+            todo="Log every row that was shown, or ask for IIPS, which weighs each row by itself.",
+        )
+
+
+def _refuse_target(by_need: Mapping[str, str], sessions: Sessions, target: Target) -> None:
+    name, columns = target.table.name, target.table.frame.columns
+    if "rank" not in columns and "score" not in columns:
+        raise UsageError(
+            f'"{name}" does not say at which rank an item would stand.',
+            found=f"Its columns are: {', '.join(columns)}.",
+            todo="Give rank and propensity, or one list per session.",
+        )
+    if "chances" in by_need and "draw" in columns:
+        raise UsageError(
+            f"{by_need['chances']} multiplies the probabilities of a slate's ranks.",
+            found=f'"{name}" gives samples: how often an item stands at a rank, whatever the rest.',
+            todo="Give the column propensity (of the item at its rank, given those above), or ask"
+            " for IIPS or PI.",
+        )
+    if "filled" in by_need and not target.stochastic:
+        place = target.place
+        rank = sessions.blocks.frame["rank"].to_numpy()
+        deepest = np.maximum.reduceat(rank, sessions.blocks.start)
+        short = np.flatnonzero((place >= 0) & (target.blocks.length[place] < deepest))
+        if len(short):
+            raise InputError(
+                f'{by_need["filled"]} needs lists as long as the logged slates; "{name}" has'
+                " shorter ones.",
+                found=f"Found {len(short):,} such sessions (first:"
+                f" {sessions.units[int(short[0])]!r}).",
+                todo="Fill the lists, or ask for IIPS or RIPS.",
+            )
