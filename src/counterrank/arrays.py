@@ -60,22 +60,6 @@ def ranges(start: Ints, length: Ints) -> Ints:
     return np.arange(len(offset)) + offset
 
 
-def codes(*columns: AnyInts, room: int) -> tuple[Ints, int]:
-    """The columns' ids one after the other as codes from 0, and how many codes there are.
-
-    Codes are ids shifted to 0 if that many codes leave room, otherwise ids renumbered.
-    """
-    filled = [column for column in columns if len(column)]
-    low = min(int(column.min()) for column in filled)
-    high = max(int(column.max()) for column in filled)
-    if high - low < room and low >= -(1 << 63) and high < 1 << 63:
-        code = np.concatenate(columns, dtype=np.int64, casting="unsafe")
-        code -= low
-        return code, high - low + 1
-    known, code = np.unique(np.concatenate(columns), return_inverse=True)
-    return code, len(known)
-
-
 def summed(group: Ints, x: Floats, groups: int) -> Floats:
     """Sum of ``x`` within each group."""
     return np.bincount(group, x, minlength=groups).astype(np.float64, copy=False)

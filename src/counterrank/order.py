@@ -17,13 +17,21 @@ TIES = ("id", "id32", "file", "expected")
 class Order:
     """Rank of each row; the first and last rank it could have had among equal scores.
 
-    ``repeated`` holds the rows that claim a rank another row of their list has.
+    ``repeated`` holds the rows that claim a rank another row of their list has. ``natural`` says
+    that every list stands in the order 1, 2, 3, ...
     """
 
     rank: Ints
     first: Ints
     last: Ints
     repeated: Ints
+    natural: bool = False
+
+    def depth(self, length: Ints) -> Ints:
+        """The largest rank of each list."""
+        if self.natural:
+            return length
+        return np.maximum.reduceat(self.rank, np.cumsum(length) - length)
 
 
 def natural_rank(length: Ints) -> Ints:
@@ -35,9 +43,9 @@ def natural_rank(length: Ints) -> Ints:
 def by_rank(given: AnyInts, length: Ints) -> Order:
     """Ranks as given."""
     natural = natural_rank(length)
+    if np.array_equal(given, natural):
+        return Order(natural, natural, natural, np.empty(0, np.int64), natural=True)
     rank = given.astype(np.int64)
-    if np.array_equal(rank, natural):
-        return Order(natural, natural, natural, np.empty(0, np.int64))
     lists = np.repeat(np.arange(len(length)), length)
     by = sort_order(lists, rank)
     again = (np.diff(rank[by]) == 0) & (np.diff(lists[by]) == 0)
@@ -53,7 +61,7 @@ def by_score(
     none = np.empty(0, np.int64)
     starts = rank[1:] == 1
     if np.all((score[1:] < score[:-1]) | starts):
-        return Order(rank, rank, rank, none)
+        return Order(rank, rank, rank, none, natural=True)
     if np.all((score[1:] <= score[:-1]) | starts):
         by = np.arange(len(score))
     else:

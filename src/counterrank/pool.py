@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import AnyInts, Ints, codes, mapped, sort_order, workers
+from counterrank.arrays import Ints, mapped, sort_order, workers
 from counterrank.blocks import Blocks, item_numbers
 from counterrank.errors import InputError
 from counterrank.hits import Pool
+from counterrank.pairs import keyed, repeats
 from counterrank.schema import Table
 
 
@@ -31,14 +32,16 @@ def pooled(table: Table) -> Pool:
         grades = np.unique(given)
         by = sort_order(own, len(grades) - 1 - np.searchsorted(grades, given))
         rating[here], order[here] = given[by], by + first
-        return _repeats(own, item_numbers(rows["item"])) + first
+        length = blocks.length[cut[0] : cut[1]]
+        (key,) = keyed(len(length), (own, item_numbers(rows["item"])))
+        return repeats(key, length) + first
 
-    repeats = np.concatenate(mapped(fill, blocks.cuts(), workers()))
-    if len(repeats):
+    again = np.concatenate(mapped(fill, blocks.cuts(), workers()))
+    if len(again):
         raise InputError(
             f'"{table.name}" judges an item more than once for the same user.',
-            found=f"Found {len(repeats):,} such rows"
-            f" (first: {blocks.caller_row(int(repeats.min()))}).",
+            found=f"Found {len(again):,} such rows"
+            f" (first: {blocks.caller_row(int(again.min()))}).",
             todo="Keep one judgment per user and item: the newest, or the best.",
         )
     return Pool(
@@ -55,15 +58,3 @@ def _as_written(rating: pl.Series) -> pl.Series:
     if rating.dtype != pl.Float32 or (rating == rating.round()).all():
         return rating
     return rating.cast(pl.String).cast(pl.Float64)
-
-
-def _repeats(unit: Ints, item: AnyInts) -> Ints:
-    """Rows whose (unit, item) pair stood before."""
-    code, span = codes(item, room=(1 << 62) // (int(unit[-1]) + 1))
-    pair = unit * span + code
-    ordered = np.sort(pair)
-    if not np.any(ordered[1:] == ordered[:-1]):
-        return np.empty(0, np.int64)
-    by = np.argsort(pair, kind="stable")
-    again: Ints = by[1:][np.diff(pair[by]) == 0]
-    return again

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import counterrank as cr
-from counterrank.arrays import codes, products_before, ranges, sort_order
+from counterrank.arrays import products_before, ranges, sort_order
 from making import judgments, run, scored, value, values
 
 
@@ -109,19 +109,6 @@ def test_sort_order_is_lexicographic_and_stable(pairs):
     assert sort_order(major, minor).tolist() == sorted(range(len(pairs)), key=lambda i: pairs[i])
     small = sort_order(major % 5, minor % 5).tolist()
     assert small == sorted(range(len(pairs)), key=lambda i: (pairs[i][0] % 5, pairs[i][1] % 5))
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1), st.integers(1, 1000))
-def test_codes_are_equal_where_ids_are(ids, room):
-    half = len(ids) // 2
-    a, b = np.array(ids[:half], np.int64), np.array(ids[half:], np.int64)
-    code, count = codes(a, b, room=room)
-    assert code.min() >= 0
-    assert code.max() < count
-    assert (
-        len(set(zip(ids, code.tolist(), strict=True))) == len(set(ids)) == len(set(code.tolist()))
-    )
 
 
 def test_ranges():

@@ -10,20 +10,22 @@ from counterrank.cli.check import check
 from counterrank.cli.demo import demo
 from counterrank.cli.evaluate import evaluate
 from counterrank.cli.measures import measures
+from counterrank.cli.plain import Command, Group
 from counterrank.version import __version__
 
 app = typer.Typer(
     name="counterrank",
+    cls=Group,
     help="What would this ranker have earned, how sure are we, and what does that rest on?",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command()(evaluate)
-app.command()(check)
-app.command()(measures)
-app.command()(demo)
+app.command(cls=Command)(evaluate)
+app.command(cls=Command)(check)
+app.command(cls=Command)(measures)
+app.command(cls=Command)(demo)
 
 
 def _version(asked: bool) -> None:
