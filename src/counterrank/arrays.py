@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -19,6 +18,8 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 AnyInts = npt.NDArray[np.integer]
 AnyFloats = npt.NDArray[np.floating]
+
+LONG = 256  # entries of a group that is worth a step of its own
 
 
 def workers() -> int:
@@ -65,24 +66,22 @@ def summed(group: Ints, x: Floats, groups: int) -> Floats:
     return np.bincount(group, x, minlength=groups).astype(np.float64, copy=False)
 
 
-def products_before(group: Ints, turn: Ints, x: Floats, groups: int) -> Floats:
-    """Product of the earlier ``x`` of each group; ``turn`` counts a group's entries from 0.
+def products_before(length: Ints, x: Floats) -> Floats:
+    """Product of the earlier ``x`` of each group; groups stand one after the other.
 
     Each group's products are formed from its own entries alone, so no rounding leaks between
-    groups: on a grid of groups and turns, or turn by turn where such a grid would be mostly empty.
+    groups: turn by turn over all groups that go on, and the few long groups one by one.
     """
-    turns = int(turn.max(initial=0)) + 1
-    if groups * turns <= 64 * len(x) + (1 << 16):
-        grid = np.ones((turns + 1, groups))
-        cell = turn * groups + group
-        grid.reshape(-1)[cell + groups] = x
-        for upper, lower in pairwise(grid):
-            lower *= upper
-        before: Floats = grid.reshape(-1)[cell]
-        return before
-    out, going = np.empty(len(x)), np.ones(groups)
-    by = sort_order(turn, turn)
-    for now in np.split(by, np.cumsum(np.bincount(turn))[:-1]):
-        out[now] = going[group[now]]
-        going[group[now]] *= x[now]
+    start = np.cumsum(length) - length
+    out = np.ones(len(x))
+    for group in np.flatnonzero(length > LONG):
+        begin, end = int(start[group]), int(start[group] + length[group])
+        np.multiply.accumulate(x[begin : end - 1], out=out[begin + 1 : end])
+    short = np.flatnonzero(length <= LONG)
+    at = start[short[np.argsort(-length[short], kind="stable")]]
+    going = np.ones(len(at))
+    for count in (len(short) - np.cumsum(np.bincount(length[short])))[1:-1].tolist():
+        going = going[:count] * x[at[:count]]
+        at = at[:count] + 1
+        out[at] = going
     return out

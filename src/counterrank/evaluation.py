@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from counterrank.errors import UsageError
 from counterrank.estimates import Estimate
 from counterrank.hits import Hits, Pool
 from counterrank.inference import intervals
+from counterrank.once import once
 from counterrank.policies import Policies
 from counterrank.progress import Progress
 from counterrank.ranking import DCG, Measure, deepest, measure, nDCG
@@ -82,7 +82,7 @@ class Evaluation:
         x = self.values[self.systems.index(system), place]
         return self._estimate(place, x, ~np.isnan(x))
 
-    @cached_property
+    @once
     def estimates(self) -> list[Row]:
         """Every system's value of every measure, with its interval."""
         blocks = [self._rows(m) for m in range(len(self.measures))]
@@ -109,12 +109,13 @@ class Evaluation:
             for system, e, (low, high) in zip(self.systems, own, np.vstack(ends), strict=True)
         ]
 
-    @cached_property
+    @once
     def comparisons(self) -> list[Comparison]:
         """Every comparison of the plan, over the units that all systems have values for."""
-        return compare(self.systems, self._contests(), self.plan, self.progress)
+        asked = self.plan.test != "none"
+        return compare(self.systems, self._contests() if asked else [], self.plan, self.progress)
 
-    @cached_property
+    @once
     def diagnoses(self) -> list[Diagnosis]:
         """What the numbers rest on."""
         measures = list(self.measures)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from counterrank.arrays import AnyInts, Ints
 
-Keys = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
+Keys = npt.NDArray[np.unsignedinteger]
 
 SLOTS = 8  # of a hash table, for each key in it
 LARGEST = 26  # bits of a slot's number
@@ -31,14 +31,14 @@ def keyed(lists: int, *columns: tuple[Ints, AnyInts]) -> list[Keys]:
         known = np.concatenate([np.unique(ids) for ids in filled])
         known = np.unique(known)
         return keyed(lists, *((own, np.searchsorted(known, ids)) for own, ids in columns))
-    kind = np.uint32 if span * lists <= 1 << 32 else np.uint64
-    width = 8 * kind().itemsize
-    keys = []
+    kind: type[np.unsignedinteger] = np.uint32 if span * lists <= 1 << 32 else np.uint64
+    step, least = (kind(x % (1 << 8 * kind(0).itemsize)) for x in (span, low))
+    keys: list[Keys] = []
     for own, ids in columns:
         key = own.astype(kind)
-        key *= kind(span % (1 << width))
+        key *= step
         key += ids.astype(kind)
-        key -= kind(low % (1 << width))
+        key -= least
         keys.append(key)
     return keys
 
@@ -50,7 +50,8 @@ def repeats(key: Keys, length: Ints) -> Ints:
     if not np.any(ordered[:, 1:] == ordered[:, :-1]):
         return np.empty(0, np.int64)
     by = np.argsort(key, kind="stable")
-    return by[1:][key[by[1:]] == key[by[:-1]]]
+    again: Ints = by[1:][key[by[1:]] == key[by[:-1]]]
+    return again
 
 
 def found(key: Keys, judged: Keys) -> tuple[Ints, Ints]:

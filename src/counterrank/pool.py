@@ -40,8 +40,7 @@ def pooled(table: Table) -> Pool:
     if len(again):
         raise InputError(
             f'"{table.name}" judges an item more than once for the same user.',
-            found=f"Found {len(again):,} such rows"
-            f" (first: {blocks.caller_row(int(again.min()))}).",
+            found=f"Found {len(again):,} such rows (first: {blocks.caller_row(int(again.min()))}).",
             todo="Keep one judgment per user and item: the newest, or the best.",
         )
     return Pool(

@@ -85,7 +85,9 @@ def test_keys_take_32_bits_where_they_fit():
 
 
 def test_nothing_judged_is_nothing_found():
-    key, judged = keyed(1, (np.zeros(2, int), np.array([3, 4])), (np.zeros(0, int), np.zeros(0, int)))
+    key, judged = keyed(
+        1, (np.zeros(2, int), np.array([3, 4])), (np.zeros(0, int), np.zeros(0, int))
+    )
     assert [len(x) for x in found(key, judged)] == [0, 0]
 
 
