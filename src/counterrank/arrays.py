@@ -54,6 +54,24 @@ def sort_order(major: Ints, minor: Ints) -> Ints:
     return key
 
 
+def order_within(length: Ints, minor: Ints) -> Ints:
+    """Stable order by ``minor``, non-negative, within groups that stand one after the other."""
+    begin: Ints = np.repeat(np.cumsum(length) - length, length)
+    group = np.repeat(np.arange(len(length)), length)
+    place = np.arange(len(minor)) - begin
+    sizes = [max(int(x.max(initial=0)), 1).bit_length() for x in (group, minor, place)]
+    if sum(sizes) > 32:
+        return sort_order(group, minor)
+    key = group.astype(np.uint32)
+    for column, bits in zip((minor, place), sizes[1:], strict=True):
+        key <<= np.uint32(bits)
+        key |= column.astype(np.uint32)
+    key.sort()
+    key &= np.uint32((1 << sizes[2]) - 1)
+    begin += key
+    return begin
+
+
 def ranges(start: Ints, length: Ints) -> Ints:
     """start[0], start[0] + 1, ... for ``length[0]`` numbers, then the same for the next."""
     ends = np.cumsum(length)

@@ -68,10 +68,11 @@ def numbers(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
     if kind in (pl.Float32, pl.Float64):
         return frame
     if kind.is_integer():
-        if max(abs(int(str(x))) for x in (frame[column].min(), frame[column].max())) >= 1 << 63:
+        most = max(abs(int(str(x))) for x in (frame[column].min(), frame[column].max()))
+        if most >= 1 << 63:
             high = frame[column].cast(pl.Float64).abs() >= 2.0**63
             _refuse(frame, column, high, table, "is beyond 64 bits")
-        return frame.with_columns(_exact(frame[column].cast(pl.Int64)))
+        return frame.with_columns(pl.col(column).cast(pl.Float64 if most <= EXACT else pl.Int64))
     if kind.is_numeric() or kind == pl.Boolean:
         return frame.with_columns(pl.col(column).cast(pl.Float64))
     raise InputError(
@@ -90,9 +91,9 @@ def finite(frame: pl.DataFrame, column: str, table: str) -> None:
     """Refuse NaN and infinity: they have no place in an order."""
     if frame.schema[column].is_integer():
         return
-    bad = ~frame[column].is_finite()
-    if bad.any():
-        _refuse(frame, column, bad, table, "must be finite")
+    good = frame[column].is_finite()
+    if not good.all():
+        _refuse(frame, column, ~good, table, "must be finite")
 
 
 def whole_ranks(frame: pl.DataFrame, table: str) -> pl.DataFrame:

@@ -23,13 +23,13 @@ BLOCK = 1 << 16
 class Pool:
     """All judgments, sorted by unit and, within a unit, best rating first.
 
-    ``units`` and ``items`` are the ids as given; ``unit`` is the position of a judgment's
-    user in ``units``. ``top`` is the greatest rating of the whole data set.
+    ``units`` and ``items`` are the ids as given; ``size`` is the number of judgments of each
+    unit. ``top`` is the greatest rating of the whole data set.
     """
 
     units: pl.Series
     items: pl.Series
-    unit: Ints
+    size: Ints
     rating: Floats
     top: float
 
@@ -43,9 +43,9 @@ class Pool:
         return {}
 
     @once
-    def size(self) -> Ints:
-        """Number of judgments of each unit."""
-        return np.bincount(self.unit, minlength=self.n)
+    def unit(self) -> Ints:
+        """The unit of each judgment."""
+        return np.repeat(np.arange(self.n), self.size)
 
     @once
     def start(self) -> Ints:
@@ -92,8 +92,8 @@ class Pool:
     def parts(self) -> list[tuple[int, int, Pool]]:
         """The pool in parts of whole units that fit a cache: first unit, last unit, part."""
         ends = self.start + self.size
-        cuts = np.searchsorted(ends, np.arange(BLOCK, len(self.unit), BLOCK))
-        bounds = np.unique([0, *cuts, self.n]).tolist()
+        cuts = np.searchsorted(ends, np.arange(BLOCK, len(self.rating), BLOCK))
+        bounds = sorted({0, *cuts.tolist(), self.n})
         return [(begin, end, self._part(begin, end)) for begin, end in pairwise(bounds)]
 
     def _part(self, begin: int, end: int) -> Pool:
@@ -101,7 +101,7 @@ class Pool:
         return Pool(
             units=self.units[begin:end],
             items=self.items[rows.start : rows.stop],
-            unit=self.unit[rows] - begin,
+            size=self.size[begin:end],
             rating=self.rating[rows],
             top=self.top,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Ints, mapped, sort_order, workers
+from counterrank.arrays import Floats, Ints, mapped, order_within, workers
 from counterrank.blocks import Blocks, item_numbers
 from counterrank.errors import InputError
 from counterrank.hits import Pool
@@ -19,24 +19,22 @@ def pooled(table: Table) -> Pool:
     Units are numbered by id, so neither the order of rows nor of files changes anything.
     """
     blocks = Blocks.of(table.frame, ascending=True)
-    unit = np.repeat(np.arange(len(blocks.length)), blocks.length)
-    rating = np.empty(len(unit))
-    order = np.empty(len(unit), np.int64)
+    rating = np.empty(table.frame.height)
 
-    def fill(cut: tuple[int, int]) -> Ints:
-        """Write one block's ratings, best first; return the rows that judge a pair again."""
+    def fill(cut: tuple[int, int]) -> tuple[pl.Series, Ints]:
+        """Write one block's ratings, best first; return its items so, and rows that repeat one."""
         rows, first = blocks.rows(*cut), int(blocks.start[cut[0]])
-        here = slice(first, first + rows.height)
-        own = unit[here] - cut[0]
-        given = _as_written(rows["rating"]).to_numpy().astype(float)
-        grades = np.unique(given)
-        by = sort_order(own, len(grades) - 1 - np.searchsorted(grades, given))
-        rating[here], order[here] = given[by], by + first
         length = blocks.length[cut[0] : cut[1]]
+        given = _as_written(rows["rating"]).to_numpy().astype(float)
+        by = order_within(length, _falling(given))
+        rating[first : first + len(by)] = given[by]
+        own = np.repeat(np.arange(len(length)), length)
         (key,) = keyed(len(length), (own, item_numbers(rows["item"])))
-        return repeats(key, length) + first
+        return rows["item"].gather(by), repeats(key, length) + first
 
-    again = np.concatenate(mapped(fill, blocks.cuts(), workers()))
+    done = mapped(fill, blocks.cuts(), workers())
+    items = pl.concat([part for part, _ in done], rechunk=True)
+    again = np.concatenate([rows for _, rows in done])
     if len(again):
         raise InputError(
             f'"{table.name}" judges an item more than once for the same user.',
@@ -45,11 +43,22 @@ def pooled(table: Table) -> Pool:
         )
     return Pool(
         units=blocks.names.alias("unit"),
-        items=blocks.frame["item"].gather(order),
-        unit=unit,
+        items=items,
+        size=blocks.length,
         rating=rating,
         top=float(rating.max()),
     )
+
+
+def _falling(rating: Floats) -> Ints:
+    """Whole numbers from 0 that fall as ratings rise."""
+    if np.abs(rating).max() < 1 << 30:
+        whole = rating.astype(np.int64)
+        if np.array_equal(whole, rating):
+            falling: Ints = whole.max() - whole
+            return falling
+    grades = np.unique(rating)
+    return len(grades) - 1 - np.searchsorted(grades, rating)
 
 
 def _as_written(rating: pl.Series) -> pl.Series:
