@@ -52,7 +52,7 @@ class Pool:
         """Where each unit's judgments begin."""
         return np.cumsum(self.size) - self.size
 
-    @property
+    @once
     def best(self) -> Floats:
         """The greatest rating of each unit."""
         return self.rating[self.start]

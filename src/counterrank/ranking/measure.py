@@ -100,10 +100,15 @@ class Binary(Measure):
         return pool.best >= self.rel
 
     def found(self, hits: Hits) -> Floats:
-        """Number of relevant items among the first ``k``; among tied items, its mean."""
-        if not hits.expected:
-            return relevant(hits.within(self.k), self.rel).size.astype(float)
-        return hits.sum((hits.rating >= self.rel) * exposed(hits, Flat(), self.k))
+        """Number of relevant items among the first ``k``."""
+        return rated(hits, self.rel, self.k)
+
+
+def rated(hits: Hits, rel: float, k: int | None) -> Floats:
+    """Number of items rated ``rel`` or better among the first ``k``, or its mean over ties."""
+    if not hits.expected:
+        return relevant(hits.within(k), rel).size.astype(float)
+    return hits.sum((hits.rating >= rel) * exposed(hits, Flat(), k))
 
 
 def exposed(hits: Hits, model: Exposure, k: int | None) -> Floats:
