@@ -7,7 +7,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "counterrank"
 ORDER = """
-version errors once progress text arrays pairs tables checks schema blocks hits pool coverage
+version errors once digest progress text arrays pairs tables checks schema blocks hits pool coverage
 order align engine policies exposure aggregate estimates ranking systems inference compare trust
 evaluation simulate verbs cli
 """.split()

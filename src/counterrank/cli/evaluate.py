@@ -70,6 +70,10 @@ def evaluate(
     quiet: Quiet = False,
 ) -> None:
     """Measure ranked lists against judgments, with intervals, comparisons and grounds."""
+    from counterrank import digest
+
+    named = options.named_runs(runs)
+    digest.begin([judgments, *(path for _, path in named)])  # the imports below take their time
     from counterrank import progress, verbs
     from counterrank.cli import output, writing
     from counterrank.errors import one_of
@@ -77,7 +81,6 @@ def evaluate(
 
     options.formatted(format)
     one_of("--engine", engine, ("local",))
-    named = options.named_runs(runs)
     writing.refuse_early(by_unit, out, [judgments, *(path for _, path in named)])
     result = verbs.evaluate(
         judgments,
