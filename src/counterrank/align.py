@@ -22,8 +22,8 @@ class Bucket:
     """Lists one after the other, and the judgments of their users.
 
     ``length`` is the number of rows of each list. ``rank`` or ``score`` orders a list. ``text``
-    gives the ids of chosen rows as text, for ties. ``judged_list`` says to which list of this
-    bucket a judgment belongs.
+    gives the ids of chosen rows as text, for ties. ``judged`` is the number of judgments of each
+    list's user; their items and ratings follow list by list.
     """
 
     length: Ints
@@ -31,7 +31,7 @@ class Bucket:
     rank: AnyInts | None
     score: AnyFloats | None
     text: Callable[[Ints], pl.Series]
-    judged_list: Ints
+    judged: Ints
     judged_item: AnyInts
     rating: Floats
 
@@ -68,9 +68,7 @@ def align(bucket: Bucket, *, ties: str, limit: int | None) -> Aligned:
     """
     lists = np.repeat(np.arange(len(bucket.length)), bucket.length)
     order = bucket.order(ties)
-    key, judged = keyed(
-        len(bucket.length), (lists, bucket.item), (bucket.judged_list, bucket.judged_item)
-    )
+    key, judged = keyed((bucket.length, bucket.item), (bucket.judged, bucket.judged_item))
     duplicates = repeats(key, bucket.length)
     if len(duplicates):
         keep = _best_copies(bucket, lists, order.rank)

@@ -35,6 +35,11 @@ def mapped(work: Callable[[A], B], pieces: Iterable[A], threads: int) -> list[B]
         return list(team.map(work, pieces))
 
 
+def alike(length: Ints) -> bool:
+    """Whether all groups have the same length, so that their rows make a grid."""
+    return len(length) > 0 and bool(np.all(length == length[0]))
+
+
 def sort_order(major: Ints, minor: Ints) -> Ints:
     """Stable order by ``major``, then ``minor``; both non-negative.
 

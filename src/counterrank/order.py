@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import AnyFloats, AnyInts, Bools, Ints, sort_order
+from counterrank.arrays import AnyFloats, AnyInts, Bools, Ints, alike, sort_order
 
 TIES = ("id", "id32", "file", "expected")
 
@@ -36,6 +36,8 @@ class Order:
 
 def natural_rank(length: Ints) -> Ints:
     """1, 2, 3, ... within each list, in the order of rows."""
+    if alike(length):
+        return np.tile(np.arange(1, length[0] + 1), len(length))
     start = np.cumsum(length) - length
     return np.arange(length.sum()) - np.repeat(start, length) + 1
 
@@ -59,9 +61,9 @@ def by_score(
     score = score.astype(np.float32) if ties == "id32" else score
     rank = natural_rank(length)
     none = np.empty(0, np.int64)
-    starts = rank[1:] == 1
-    if np.all((score[1:] < score[:-1]) | starts):
+    if _falls(score, length):
         return Order(rank, rank, rank, none, natural=True)
+    starts = rank[1:] == 1
     if np.all((score[1:] <= score[:-1]) | starts):
         by = np.arange(len(score))
     else:
@@ -80,6 +82,16 @@ def by_score(
         last=_scatter(by, first + size[group] - 1),
         repeated=none,
     )
+
+
+def _falls(score: AnyFloats, length: Ints) -> bool:
+    """Whether the scores of every list fall, and none repeats."""
+    if alike(length):
+        grid = score.reshape(len(length), -1)
+        return bool(np.all(grid[:, 1:] < grid[:, :-1]))
+    begins = np.zeros(len(score), bool)
+    begins[(np.cumsum(length) - length)[length > 0]] = True
+    return bool(np.all((score[1:] < score[:-1]) | begins[1:]))
 
 
 def _groups(new: Bools) -> tuple[Ints, Ints, Ints]:

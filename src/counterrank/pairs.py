@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from counterrank.arrays import AnyInts, Ints
+from counterrank.arrays import AnyInts, Ints, alike
 
 Keys = npt.NDArray[np.unsignedinteger]
 
@@ -18,35 +18,34 @@ LARGEST = 26  # bits of a slot's number
 FACTORS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)  # odd, with well-mixed bits
 
 
-def keyed(lists: int, *columns: tuple[Ints, AnyInts]) -> list[Keys]:
-    """One number for each row of each column of (list, id), equal where both are equal.
+def keyed(*columns: tuple[Ints, AnyInts]) -> list[Keys]:
+    """One number for each id of each column, equal where list and id are equal.
 
-    It is ``list * span + id - lowest id``, in 32 bits where that fits. Ids too far apart for 64
-    bits are renumbered first. Arithmetic is modulo the width, so that no step can overflow.
+    A column is the number of ids of each list, and the ids list by list. The number is
+    ``list * span + id - lowest id``, in 32 bits where that fits. Ids too far apart for 64 bits are
+    renumbered first. Arithmetic is modulo the width, so that no step can overflow.
     """
+    lists = len(columns[0][0])
     filled = [ids for _, ids in columns if len(ids)]
     low = min(int(ids.min()) for ids in filled)
     span = max(int(ids.max()) for ids in filled) - low + 1
     if span * lists > 1 << 64:
-        known = np.concatenate([np.unique(ids) for ids in filled])
-        known = np.unique(known)
-        return keyed(lists, *((own, np.searchsorted(known, ids)) for own, ids in columns))
+        known = np.unique(np.concatenate([np.unique(ids) for ids in filled]))
+        return keyed(*((length, np.searchsorted(known, ids)) for length, ids in columns))
     kind: type[np.unsignedinteger] = np.uint32 if span * lists <= 1 << 32 else np.uint64
     step, least = (kind(x % (1 << 8 * kind(0).itemsize)) for x in (span, low))
+    first = np.arange(lists, dtype=kind) * step - least
     keys: list[Keys] = []
-    for own, ids in columns:
-        key = own.astype(kind)
-        key *= step
+    for length, ids in columns:
+        key = np.repeat(first, length)
         key += ids.astype(kind)
-        key -= least
         keys.append(key)
     return keys
 
 
 def repeats(key: Keys, length: Ints) -> Ints:
     """Rows whose key stood before. Only rows of one list can share a key."""
-    alike = len(length) > 0 and bool(np.all(length == length[0]))
-    ordered = np.sort(key.reshape(len(length) if alike else 1, -1), axis=1)
+    ordered = np.sort(key.reshape(len(length) if alike(length) else 1, -1), axis=1)
     if not np.any(ordered[:, 1:] == ordered[:, :-1]):
         return np.empty(0, np.int64)
     by = np.argsort(key, kind="stable")

@@ -28,8 +28,7 @@ def pooled(table: Table) -> Pool:
         given = _as_written(rows["rating"]).to_numpy().astype(float)
         by = order_within(length, _falling(given))
         rating[first : first + len(by)] = given[by]
-        own = np.repeat(np.arange(len(length)), length)
-        (key,) = keyed(len(length), (own, item_numbers(rows["item"])))
+        (key,) = keyed((length, item_numbers(rows["item"])))
         return rows["item"].gather(by), repeats(key, length) + first
 
     done = mapped(fill, blocks.cuts(), workers())

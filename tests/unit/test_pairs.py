@@ -27,9 +27,9 @@ def rows(ids):
     )
 
 
-def columns(pairs_, kind):
-    """The rows as arrays."""
-    return np.array([p[0] for p in pairs_], np.int64), np.array([p[1] for p in pairs_], kind)
+def column(pairs_, kind):
+    """The rows as arrays: how many each list has, and their ids."""
+    return np.bincount([p[0] for p in pairs_], minlength=6), np.array([p[1] for p in pairs_], kind)
 
 
 KINDS = [(FEW, np.int8), (FEW, np.int64), (WIDE, np.int64), (HUGE, np.uint64)]
@@ -41,7 +41,7 @@ def test_found_and_repeated_as_a_dictionary_says(ids, kind):
     @given(rows(ids), rows(ids))
     def check(listed, judged):
         judged = list(dict.fromkeys(judged))
-        key, known = keyed(6, columns(listed, kind), columns(judged, kind))
+        key, known = keyed(column(listed, kind), column(judged, kind))
         both = [*listed, *judged]
         numbers = [*key.tolist(), *known.tolist()]
         assert len(set(both)) == len(set(numbers)) == len(set(zip(both, numbers, strict=True)))
@@ -49,7 +49,7 @@ def test_found_and_repeated_as_a_dictionary_says(ids, kind):
         row, judgment = found(key, known)
         wanted = [(at, place[pair]) for at, pair in enumerate(listed) if pair in place]
         assert list(zip(row.tolist(), judgment.tolist(), strict=True)) == wanted
-        length = np.bincount([own for own, _ in listed], minlength=6)
+        length, _ = column(listed, kind)
         again = [at for at, pair in enumerate(listed) if pair in listed[:at]]
         assert sorted(repeats(key, length).tolist()) == again
 
@@ -78,16 +78,14 @@ def test_keys_that_share_a_slot_are_told_apart(monkeypatch, kind, lost):
 
 
 def test_keys_take_32_bits_where_they_fit():
-    lists, ids = np.arange(4), np.array([0, 2**30 - 1, 5, 7])
-    assert keyed(4, (lists, ids))[0].dtype == np.uint32
-    assert keyed(5, (lists, ids))[0].dtype == np.uint64
-    assert keyed(1 << 20, (lists, ids * 2**32))[0].dtype == np.uint32  # renumbered
+    length, ids = np.ones(4, int), np.array([0, 2**30 - 1, 5, 7])
+    assert keyed((length, ids))[0].dtype == np.uint32
+    assert keyed((length, ids * 2))[0].dtype == np.uint64
+    assert keyed((length, ids * 2**33))[0].dtype == np.uint32  # renumbered
 
 
 def test_nothing_judged_is_nothing_found():
-    key, judged = keyed(
-        1, (np.zeros(2, int), np.array([3, 4])), (np.zeros(0, int), np.zeros(0, int))
-    )
+    key, judged = keyed((np.array([2]), np.array([3, 4])), (np.array([0]), np.array([], np.int64)))
     assert [len(x) for x in found(key, judged)] == [0, 0]
 
 
