@@ -118,7 +118,8 @@ def whole_ranks(frame: pl.DataFrame, table: str) -> pl.DataFrame:
     if int(str(rank.max())) > LARGEST_RANK:
         high = rank.cast(pl.Float64) > LARGEST_RANK
         _refuse(frame, "rank", high, table, "holds ranks no list can have")
-    return frame.with_columns(pl.col("rank").cast(pl.Int64))
+    wide = frame.schema["rank"] in (pl.Int128, pl.UInt128)
+    return frame.with_columns(pl.col("rank").cast(pl.Int64)) if wide else frame
 
 
 def _refuse(

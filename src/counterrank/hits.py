@@ -75,7 +75,7 @@ class Pool:
     def kept(self, name: Hashable, compute: Callable[[], Floats]) -> Floats:
         """What many measures of many systems ask for, computed once."""
         if name not in self._kept:
-            self._kept[name] = compute()
+            self._kept.setdefault(name, compute())
         return self._kept[name]
 
     def sum(self, worth: Callable[[Floats, Ints], npt.NDArray[Any]]) -> Floats:
@@ -149,7 +149,7 @@ class Hits:
     def kept(self, name: Hashable, compute: Callable[[], A]) -> A:
         """What several measures ask for, computed once."""
         if name not in self._kept:
-            self._kept[name] = compute()
+            self._kept.setdefault(name, compute())
         found: A = self._kept[name]
         return found
 

@@ -1,7 +1,8 @@
 """A property computed once and then kept, like ``functools.cached_property``.
 
 Before Python 3.12 that one holds a lock while it computes, shared by all instances, so that threads
-would wait for each other. Here two threads may at worst compute the same value twice.
+would wait for each other. Here two threads may at worst compute the same value twice; all get the
+one that was there first.
 """
 
 from __future__ import annotations
@@ -25,8 +26,7 @@ else:
         def __get__(self, instance: Any, owner: type | None = None) -> Any:
             if instance is None:
                 return self
-            value = instance.__dict__[self.name] = self.compute(instance)
-            return value
+            return instance.__dict__.setdefault(self.name, self.compute(instance))
 
 
 __all__ = ["once"]
