@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import AnyFloats, AnyInts, Floats, Ints, codes, sort_order
+from counterrank.arrays import AnyFloats, AnyInts, Floats, Ints, sort_order
 from counterrank.order import Order, by_rank, by_score
+from counterrank.pairs import found, keyed, repeats
 
 
 @dataclass(frozen=True)
@@ -21,8 +22,8 @@ class Bucket:
     """Lists one after the other, and the judgments of their users.
 
     ``length`` is the number of rows of each list. ``rank`` or ``score`` orders a list. ``text``
-    gives the ids of chosen rows as text, for ties. ``judged_list`` says to which list of this
-    bucket a judgment belongs.
+    gives the ids of chosen rows as text, for ties. ``judged`` is the number of judgments of each
+    list's user; their items and ratings follow list by list.
     """
 
     length: Ints
@@ -30,7 +31,7 @@ class Bucket:
     rank: AnyInts | None
     score: AnyFloats | None
     text: Callable[[Ints], pl.Series]
-    judged_list: Ints
+    judged: Ints
     judged_item: AnyInts
     rating: Floats
 
@@ -67,16 +68,20 @@ def align(bucket: Bucket, *, ties: str, limit: int | None) -> Aligned:
     """
     lists = np.repeat(np.arange(len(bucket.length)), bucket.length)
     order = bucket.order(ties)
-    row, judgment, duplicates = _lookup(bucket, lists)
+    key, judged = keyed((bucket.length, bucket.item), (bucket.judged, bucket.judged_item))
+    duplicates = repeats(key, bucket.length)
     if len(duplicates):
         keep = _best_copies(bucket, lists, order.rank)
         kept = align(_only(bucket, lists, keep), ties=ties, limit=limit)
         return replace(kept, duplicates=duplicates, repeated=keep[kept.repeated])
-    if limit is not None:
+    row, judgment = found(key, judged)
+    depth = order.depth(bucket.length)
+    if limit is not None and depth.max() > limit:
         near = order.first[row] <= limit
         row, judgment = row[near], judgment[near]
-    by = sort_order(lists[row], order.rank[row])
-    row, judgment = row[by], judgment[by]
+    if not order.natural:
+        by = sort_order(lists[row], order.rank[row])
+        row, judgment = row[by], judgment[by]
     rank = order.rank[row]
     tied = order.first is not order.rank
     return Aligned(
@@ -85,32 +90,10 @@ def align(bucket: Bucket, *, ties: str, limit: int | None) -> Aligned:
         rating=bucket.rating[judgment],
         first=order.first[row] if tied else rank,
         last=order.last[row] if tied else rank,
-        depth=np.maximum.reduceat(order.rank, np.cumsum(bucket.length) - bucket.length),
+        depth=depth,
         duplicates=duplicates,
         repeated=order.repeated,
     )
-
-
-def _lookup(bucket: Bucket, lists: Ints) -> tuple[Ints, Ints, Ints]:
-    """Rows that hold judged items, the judgments they hold, and rows that repeat an item.
-
-    One sort of keys that hold list, item and row, with the judgments as rows below the lists:
-    where neighbours share list and item, a row meets its judgment or its repetition. Buckets are
-    small, so all of it stays in the cache.
-    """
-    n, m = len(lists), len(bucket.judged_list)
-    bits = (n + m).bit_length()
-    key, span = codes(bucket.item, bucket.judged_item, room=(1 << 62 - bits) // len(bucket.length))
-    key[:n] += lists * span
-    key[n:] += bucket.judged_list * span
-    key <<= bits
-    key |= np.arange(n + m)
-    key.sort()
-    pair = key >> bits
-    met = np.flatnonzero(pair[1:] == pair[:-1])
-    row, below = (key[met + step] & ((1 << bits) - 1) for step in (0, 1))
-    judged = below >= n
-    return row[judged], below[judged] - n, below[~judged]
 
 
 def _best_copies(bucket: Bucket, lists: Ints, rank: Ints) -> Ints:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -20,6 +19,8 @@ Bools = npt.NDArray[np.bool_]
 AnyInts = npt.NDArray[np.integer]
 AnyFloats = npt.NDArray[np.floating]
 
+LONG = 256  # entries of a group that is worth a step of its own
+
 
 def workers() -> int:
     """Cores this process may use."""
@@ -32,6 +33,11 @@ def mapped(work: Callable[[A], B], pieces: Iterable[A], threads: int) -> list[B]
         return [work(piece) for piece in pieces]
     with ThreadPoolExecutor(threads) as team:
         return list(team.map(work, pieces))
+
+
+def alike(length: Ints) -> bool:
+    """Whether all groups have the same length, so that their rows make a grid."""
+    return len(length) > 0 and bool(np.all(length == length[0]))
 
 
 def sort_order(major: Ints, minor: Ints) -> Ints:
@@ -53,6 +59,24 @@ def sort_order(major: Ints, minor: Ints) -> Ints:
     return key
 
 
+def order_within(length: Ints, minor: Ints) -> Ints:
+    """Stable order by ``minor``, non-negative, within groups that stand one after the other."""
+    begin: Ints = np.repeat(np.cumsum(length) - length, length)
+    group = np.repeat(np.arange(len(length)), length)
+    place = np.arange(len(minor)) - begin
+    sizes = [max(int(x.max(initial=0)), 1).bit_length() for x in (group, minor, place)]
+    if sum(sizes) > 32:
+        return sort_order(group, minor)
+    key = group.astype(np.uint32)
+    for column, bits in zip((minor, place), sizes[1:], strict=True):
+        key <<= np.uint32(bits)
+        key |= column.astype(np.uint32)
+    key.sort()
+    key &= np.uint32((1 << sizes[2]) - 1)
+    begin += key
+    return begin
+
+
 def ranges(start: Ints, length: Ints) -> Ints:
     """start[0], start[0] + 1, ... for ``length[0]`` numbers, then the same for the next."""
     ends = np.cumsum(length)
@@ -60,45 +84,27 @@ def ranges(start: Ints, length: Ints) -> Ints:
     return np.arange(len(offset)) + offset
 
 
-def codes(*columns: AnyInts, room: int) -> tuple[Ints, int]:
-    """The columns' ids one after the other as codes from 0, and how many codes there are.
-
-    Codes are ids shifted to 0 if that many codes leave room, otherwise ids renumbered.
-    """
-    filled = [column for column in columns if len(column)]
-    low = min(int(column.min()) for column in filled)
-    high = max(int(column.max()) for column in filled)
-    if high - low < room and low >= -(1 << 63) and high < 1 << 63:
-        code = np.concatenate(columns, dtype=np.int64, casting="unsafe")
-        code -= low
-        return code, high - low + 1
-    known, code = np.unique(np.concatenate(columns), return_inverse=True)
-    return code, len(known)
-
-
 def summed(group: Ints, x: Floats, groups: int) -> Floats:
     """Sum of ``x`` within each group."""
     return np.bincount(group, x, minlength=groups).astype(np.float64, copy=False)
 
 
-def products_before(group: Ints, turn: Ints, x: Floats, groups: int) -> Floats:
-    """Product of the earlier ``x`` of each group; ``turn`` counts a group's entries from 0.
+def products_before(length: Ints, x: Floats) -> Floats:
+    """Product of the earlier ``x`` of each group; groups stand one after the other.
 
     Each group's products are formed from its own entries alone, so no rounding leaks between
-    groups: on a grid of groups and turns, or turn by turn where such a grid would be mostly empty.
+    groups: turn by turn over all groups that go on, and the few long groups one by one.
     """
-    turns = int(turn.max(initial=0)) + 1
-    if groups * turns <= 64 * len(x) + (1 << 16):
-        grid = np.ones((turns + 1, groups))
-        cell = turn * groups + group
-        grid.reshape(-1)[cell + groups] = x
-        for upper, lower in pairwise(grid):
-            lower *= upper
-        before: Floats = grid.reshape(-1)[cell]
-        return before
-    out, going = np.empty(len(x)), np.ones(groups)
-    by = sort_order(turn, turn)
-    for now in np.split(by, np.cumsum(np.bincount(turn))[:-1]):
-        out[now] = going[group[now]]
-        going[group[now]] *= x[now]
+    start = np.cumsum(length) - length
+    out = np.ones(len(x))
+    for group in np.flatnonzero(length > LONG):
+        begin, end = int(start[group]), int(start[group] + length[group])
+        np.multiply.accumulate(x[begin : end - 1], out=out[begin + 1 : end])
+    short = np.flatnonzero(length <= LONG)
+    at = start[short[np.argsort(-length[short], kind="stable")]]
+    going = np.ones(len(at))
+    for count in (len(short) - np.cumsum(np.bincount(length[short])))[1:-1].tolist():
+        going = going[:count] * x[at[:count]]
+        at = at[:count] + 1
+        out[at] = going
     return out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -51,8 +52,7 @@ class Blocks:
         """First and last user of each block of about ``rows`` rows, ``extra`` ones included."""
         begin = np.cumsum(self.length + extra) - (self.length + extra)
         wanted = np.arange(0, begin[-1] + 1, rows)
-        at = np.unique(np.append(np.searchsorted(begin, wanted), len(begin)))
-        yield from zip(at[:-1].tolist(), at[1:].tolist(), strict=True)
+        yield from pairwise(sorted({*np.searchsorted(begin, wanted).tolist(), len(begin)}))
 
     def rows(self, begin: int, end: int) -> pl.DataFrame:
         """The rows of users ``begin`` to ``end``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import polars as pl
@@ -68,10 +69,11 @@ def numbers(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
     if kind in (pl.Float32, pl.Float64):
         return frame
     if kind.is_integer():
-        if max(abs(int(str(x))) for x in (frame[column].min(), frame[column].max())) >= 1 << 63:
+        most = max(abs(int(str(x))) for x in (frame[column].min(), frame[column].max()))
+        if most >= 1 << 63:
             high = frame[column].cast(pl.Float64).abs() >= 2.0**63
             _refuse(frame, column, high, table, "is beyond 64 bits")
-        return frame.with_columns(_exact(frame[column].cast(pl.Int64)))
+        return frame.with_columns(pl.col(column).cast(pl.Float64 if most <= EXACT else pl.Int64))
     if kind.is_numeric() or kind == pl.Boolean:
         return frame.with_columns(pl.col(column).cast(pl.Float64))
     raise InputError(
@@ -88,11 +90,11 @@ def _exact(whole: pl.Series) -> pl.Series:
 
 def finite(frame: pl.DataFrame, column: str, table: str) -> None:
     """Refuse NaN and infinity: they have no place in an order."""
-    if frame.schema[column].is_integer():
-        return
-    bad = ~frame[column].is_finite()
-    if bad.any():
-        _refuse(frame, column, bad, table, "must be finite")
+    if frame.schema[column].is_integer() or math.isfinite(frame[column].sum()):
+        return  # a sum over NaN or infinity is not finite; nor is one that overflows, so look
+    good = frame[column].is_finite()
+    if not good.all():
+        _refuse(frame, column, ~good, table, "must be finite")
 
 
 def shares(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
@@ -145,7 +147,8 @@ def whole_ranks(frame: pl.DataFrame, table: str) -> pl.DataFrame:
     if int(str(rank.max())) > LARGEST_RANK:
         high = rank.cast(pl.Float64) > LARGEST_RANK
         _refuse(frame, "rank", high, table, "holds ranks no list can have")
-    return frame.with_columns(pl.col("rank").cast(pl.Int64))
+    wide = frame.schema["rank"] in (pl.Int128, pl.UInt128)
+    return frame.with_columns(pl.col("rank").cast(pl.Int64)) if wide else frame
 
 
 def _refuse(

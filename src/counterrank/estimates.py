@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from statistics import NormalDist
 
 import numpy as np
@@ -18,6 +17,7 @@ import polars as pl
 from counterrank.aggregate import Aggregate, Function
 from counterrank.arrays import Floats, summed
 from counterrank.errors import UsageError
+from counterrank.once import once
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,14 +72,14 @@ class Estimate:
         """Number of units."""
         return len(self.influence)
 
-    @cached_property
+    @once
     def grouped(self) -> Floats:
         """Influence summed within clusters; without clusters, the influence itself."""
         if self.cluster is None:
             return self.influence
         return summed(self.cluster, self.influence, int(self.cluster.max()) + 1)
 
-    @cached_property
+    @once
     def se(self) -> float:
         r"""Standard error: :math:`\frac1n \sqrt{\frac{G}{G-1} \sum_g (\sum_{u \in g} \psi_u)^2}`.
 

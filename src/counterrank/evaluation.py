@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,10 @@ from counterrank.errors import UsageError
 from counterrank.estimates import Estimate
 from counterrank.hits import Hits, Pool
 from counterrank.inference import intervals
+from counterrank.once import once
 from counterrank.policies import Policies
 from counterrank.progress import Progress
-from counterrank.ranking import DCG, Measure, deepest, measure, nDCG
+from counterrank.ranking import Judged, Measure, dcg_forms, deepest, measure
 from counterrank.schema import Input
 from counterrank.systems import unit_values
 from counterrank.trust import Diagnosis
@@ -42,7 +42,10 @@ class Row:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
-    """``values`` is systems x measures x units; NaN marks a unit left out by a policy."""
+    """``values`` is systems x measures x units; NaN marks a unit left out by a policy.
+
+    ``beside`` has more measures (systems x units each), which the diagnoses look at.
+    """
 
     systems: tuple[str, ...]
     measures: tuple[Measure, ...]
@@ -54,6 +57,7 @@ class Evaluation:
     policies: Policies
     inputs: tuple[Input, ...]
     orders: dict[str, str]
+    beside: dict[Measure, Floats]
     progress: Progress
 
     def __repr__(self) -> str:
@@ -80,7 +84,7 @@ class Evaluation:
         x = self.values[self.systems.index(system), place]
         return self._estimate(place, x, ~np.isnan(x))
 
-    @cached_property
+    @once
     def estimates(self) -> list[Row]:
         """Every system's value of every measure, with its interval."""
         blocks = [self._rows(m) for m in range(len(self.measures))]
@@ -107,12 +111,13 @@ class Evaluation:
             for system, e, (low, high) in zip(self.systems, own, np.vstack(ends), strict=True)
         ]
 
-    @cached_property
+    @once
     def comparisons(self) -> list[Comparison]:
         """Every comparison of the plan, over the units that all systems have values for."""
-        return compare(self.systems, self._contests(), self.plan, self.progress)
+        asked = self.plan.test != "none"
+        return compare(self.systems, self._contests() if asked else [], self.plan, self.progress)
 
-    @cached_property
+    @once
     def diagnoses(self) -> list[Diagnosis]:
         """What the numbers rest on."""
         measures = list(self.measures)
@@ -121,6 +126,7 @@ class Evaluation:
             trust.relevance(self.pool, measures),
             trust.no_relevant(self.pool, measures, self.policies.no_relevant),
         ]
+        judged = self._all(Judged(k=self.largest_cut))
         for s, (system, hits, seen) in enumerate(
             zip(self.systems, self.hits, self.coverage, strict=True)
         ):
@@ -131,7 +137,7 @@ class Evaluation:
                 trust.unjudged_users(system, seen),
                 trust.duplicates(system, seen),
                 trust.short_lists(system, hits, self.largest_cut),
-                trust.judged_share(system, hits, self.pool, self.largest_cut),
+                trust.judged_share(system, judged[hits.present, s], self.largest_cut),
                 trust.ties(system, hits, self.pool, measures, self.values[s], widths),
             ]
         found += self._agreements()
@@ -194,16 +200,15 @@ class Evaluation:
     def by_unit(self) -> pl.DataFrame:
         """Per-unit values: unit, system, measure, value. Units left out have no row."""
         names, labels = list(self.systems), [str(m) for m in self.measures]
-        shape = self.values.shape
-        system, kind, unit = (place.ravel() for place in np.indices(shape, np.uint32))
-        frame = pl.DataFrame(
-            {
-                "unit": self.pool.units.gather(unit),
-                "system": pl.Series(names, dtype=pl.Enum(names)).gather(system),
-                "measure": pl.Series(labels, dtype=pl.Enum(labels)).gather(kind),
-                "value": self.values.ravel(),
-            }
-        )
+        system, kind = (pl.Series(x, dtype=pl.Enum(x)) for x in (names, labels))
+        systems, kinds, units = self.values.shape
+        columns = {
+            "unit": [self.pool.units] * (systems * kinds),
+            "system": [system.new_from_index(s, kinds * units) for s in range(systems)],
+            "measure": [kind.new_from_index(m, units) for m in range(kinds)] * systems,
+        }
+        frame = pl.DataFrame({name: pl.concat(x, rechunk=True) for name, x in columns.items()})
+        frame = frame.with_columns(value=pl.Series(self.values.ravel()))
         return frame.filter(pl.col("value").is_not_nan()) if np.isnan(self.values).any() else frame
 
     def _estimate(self, place: int, x: Floats, kept: Bools) -> Estimate:
@@ -229,6 +234,8 @@ class Evaluation:
         """One measure's values (units x systems), computed now if it was not asked for."""
         if m in self.measures:
             return self.values[:, self.measures.index(m)].T
+        if m in self.beside:
+            return np.ascontiguousarray(self.beside[m].T)
         one = [unit_values([m], h, self.pool, self.policies)[0] for h in self.hits]
         return np.stack(one, axis=1)
 
@@ -236,14 +243,8 @@ class Evaluation:
         """DCG against nDCG in each form asked for, over the users that all systems have."""
         if len(self.systems) < 2:
             return []
-        asked = [m for m in self.measures if isinstance(m, DCG)] or [DCG(k=self.largest_cut)]
-        forms = dict.fromkeys((m.k, m.gain, m.rel, m.discount) for m in asked)
         found = []
-        for k, gain, rel, discount in forms:
-            pair = (
-                DCG(k=k, gain=gain, rel=rel, discount=discount),
-                nDCG(k=k, gain=gain, rel=rel, discount=discount),
-            )
+        for pair in dcg_forms(self.measures):
             total, share = (self._all(m) for m in pair)
             kept = ~np.isnan(total + share).any(axis=1)
             labels = (str(pair[0]), str(pair[1]))

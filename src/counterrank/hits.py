@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from counterrank.arrays import Bools, Floats, Ints, summed
+from counterrank.once import once
+
+A = TypeVar("A")
 
 BLOCK = 1 << 16
 
@@ -21,13 +23,13 @@ BLOCK = 1 << 16
 class Pool:
     """All judgments, sorted by unit and, within a unit, best rating first.
 
-    ``units`` and ``items`` are the ids as given; ``unit`` is the position of a judgment's
-    user in ``units``. ``top`` is the greatest rating of the whole data set.
+    ``units`` and ``items`` are the ids as given; ``size`` is the number of judgments of each
+    unit. ``top`` is the greatest rating of the whole data set.
     """
 
     units: pl.Series
     items: pl.Series
-    unit: Ints
+    size: Ints
     rating: Floats
     top: float
 
@@ -36,21 +38,21 @@ class Pool:
         """Number of units."""
         return len(self.units)
 
-    @cached_property
+    @once
     def _kept(self) -> dict[Hashable, Floats]:
         return {}
 
-    @cached_property
-    def size(self) -> Ints:
-        """Number of judgments of each unit."""
-        return np.bincount(self.unit, minlength=self.n)
+    @once
+    def unit(self) -> Ints:
+        """The unit of each judgment."""
+        return np.repeat(np.arange(self.n), self.size)
 
-    @cached_property
+    @once
     def start(self) -> Ints:
         """Where each unit's judgments begin."""
         return np.cumsum(self.size) - self.size
 
-    @property
+    @once
     def best(self) -> Floats:
         """The greatest rating of each unit."""
         return self.rating[self.start]
@@ -73,7 +75,7 @@ class Pool:
     def kept(self, name: Hashable, compute: Callable[[], Floats]) -> Floats:
         """What many measures of many systems ask for, computed once."""
         if name not in self._kept:
-            self._kept[name] = compute()
+            self._kept.setdefault(name, compute())
         return self._kept[name]
 
     def sum(self, worth: Callable[[Floats, Ints], npt.NDArray[Any]]) -> Floats:
@@ -86,12 +88,12 @@ class Pool:
         rank = np.arange(1, len(self.unit) + 1) - self.start[self.unit]
         return summed(self.unit, worth(self.rating, rank).astype(float, copy=False), self.n)
 
-    @cached_property
+    @once
     def parts(self) -> list[tuple[int, int, Pool]]:
         """The pool in parts of whole units that fit a cache: first unit, last unit, part."""
         ends = self.start + self.size
-        cuts = np.searchsorted(ends, np.arange(BLOCK, len(self.unit), BLOCK))
-        bounds = np.unique([0, *cuts, self.n]).tolist()
+        cuts = np.searchsorted(ends, np.arange(BLOCK, len(self.rating), BLOCK))
+        bounds = sorted({0, *cuts.tolist(), self.n})
         return [(begin, end, self._part(begin, end)) for begin, end in pairwise(bounds)]
 
     def _part(self, begin: int, end: int) -> Pool:
@@ -99,7 +101,7 @@ class Pool:
         return Pool(
             units=self.units[begin:end],
             items=self.items[rows.start : rows.stop],
-            unit=self.unit[rows] - begin,
+            size=self.size[begin:end],
             rating=self.rating[rows],
             top=self.top,
         )
@@ -140,24 +142,48 @@ class Hits:
             present=self.present[begin:end],
         )
 
-    def rated_above(self, low: float, high: float) -> Ints:
-        """How many hits rated from ``low`` to below ``high`` stand above each; kept for others."""
-        if (low, high) not in self._looks:
-            flag = (self.rating >= low) & (self.rating < high)
-            self._looks[low, high] = self.above(flag)
-        return self._looks[low, high]
-
-    @cached_property
-    def _looks(self) -> dict[tuple[float, float], Ints]:
+    @once
+    def _kept(self) -> dict[Hashable, Any]:
         return {}
+
+    def kept(self, name: Hashable, compute: Callable[[], A]) -> A:
+        """What several measures ask for, computed once."""
+        if name not in self._kept:
+            self._kept.setdefault(name, compute())
+        found: A = self._kept[name]
+        return found
+
+    def within(self, k: int | None) -> Hits:
+        """The hits among the first ``k`` items."""
+        if k is None or self.deepest <= k:
+            return self
+        return self.kept(("within", k), lambda: self.take(self.rank <= k))
+
+    @once
+    def deepest(self) -> int:
+        """The largest rank of all hits."""
+        return int(self.rank.max(initial=0))
+
+    @once
+    def size(self) -> Ints:
+        """Number of hits of each unit."""
+        return np.bincount(self.unit, minlength=self.n)
+
+    @once
+    def begin(self) -> Ints:
+        """For each hit, where those of its unit begin."""
+        start: Ints = np.cumsum(self.size) - self.size
+        return start[self.unit]
+
+    @once
+    def turn(self) -> Ints:
+        """For each hit, how many hits of its unit stand above it."""
+        return np.arange(len(self.unit)) - self.begin
 
     def above(self, flag: Bools) -> Ints:
         """For each hit, how many flagged hits of its unit stand above it."""
-        upto = np.cumsum(flag)
-        begins = np.flatnonzero(np.diff(self.unit, prepend=-1))
-        length = np.diff(begins, append=len(self.unit))
-        before: Ints = upto[begins] - flag[begins]
-        return upto - flag - np.repeat(before, length)
+        before: Ints = np.cumsum(flag) - flag
+        return before - before[self.begin]
 
     def take(self, order: Ints | Bools | slice) -> Hits:
         """The hits selected or reordered; lists stay as they are."""

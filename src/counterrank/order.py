@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import AnyFloats, AnyInts, Bools, Ints, sort_order
+from counterrank.arrays import AnyFloats, AnyInts, Bools, Ints, alike, sort_order
 
 TIES = ("id", "id32", "file", "expected")
 
@@ -17,17 +17,27 @@ TIES = ("id", "id32", "file", "expected")
 class Order:
     """Rank of each row; the first and last rank it could have had among equal scores.
 
-    ``repeated`` holds the rows that claim a rank another row of their list has.
+    ``repeated`` holds the rows that claim a rank another row of their list has. ``natural`` says
+    that every list stands in the order 1, 2, 3, ...
     """
 
     rank: Ints
     first: Ints
     last: Ints
     repeated: Ints
+    natural: bool = False
+
+    def depth(self, length: Ints) -> Ints:
+        """The largest rank of each list."""
+        if self.natural:
+            return length
+        return np.maximum.reduceat(self.rank, np.cumsum(length) - length)
 
 
 def natural_rank(length: Ints) -> Ints:
     """1, 2, 3, ... within each list, in the order of rows."""
+    if alike(length):
+        return np.tile(np.arange(1, length[0] + 1), len(length))
     start = np.cumsum(length) - length
     return np.arange(length.sum()) - np.repeat(start, length) + 1
 
@@ -35,9 +45,9 @@ def natural_rank(length: Ints) -> Ints:
 def by_rank(given: AnyInts, length: Ints) -> Order:
     """Ranks as given."""
     natural = natural_rank(length)
+    if np.array_equal(given, natural):
+        return Order(natural, natural, natural, np.empty(0, np.int64), natural=True)
     rank = given.astype(np.int64)
-    if np.array_equal(rank, natural):
-        return Order(natural, natural, natural, np.empty(0, np.int64))
     lists = np.repeat(np.arange(len(length)), length)
     by = sort_order(lists, rank)
     again = (np.diff(rank[by]) == 0) & (np.diff(lists[by]) == 0)
@@ -51,9 +61,9 @@ def by_score(
     score = score.astype(np.float32) if ties == "id32" else score
     rank = natural_rank(length)
     none = np.empty(0, np.int64)
+    if _falls(score, length):
+        return Order(rank, rank, rank, none, natural=True)
     starts = rank[1:] == 1
-    if np.all((score[1:] < score[:-1]) | starts):
-        return Order(rank, rank, rank, none)
     if np.all((score[1:] <= score[:-1]) | starts):
         by = np.arange(len(score))
     else:
@@ -72,6 +82,16 @@ def by_score(
         last=_scatter(by, first + size[group] - 1),
         repeated=none,
     )
+
+
+def _falls(score: AnyFloats, length: Ints) -> bool:
+    """Whether the scores of every list fall, and none repeats."""
+    if alike(length):
+        grid = score.reshape(len(length), -1)
+        return bool(np.all(grid[:, 1:] < grid[:, :-1]))
+    begins = np.zeros(len(score), bool)
+    begins[(np.cumsum(length) - length)[length > 0]] = True
+    return bool(np.all((score[1:] < score[:-1]) | begins[1:]))
 
 
 def _groups(new: Bools) -> tuple[Ints, Ints, Ints]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import AnyInts, Ints, codes, mapped, sort_order, workers
+from counterrank.arrays import Floats, Ints, mapped, order_within, workers
 from counterrank.blocks import Blocks, item_numbers
 from counterrank.errors import InputError
 from counterrank.hits import Pool
+from counterrank.pairs import keyed, repeats
 from counterrank.schema import Table
 
 
@@ -18,36 +19,45 @@ def pooled(table: Table) -> Pool:
     Units are numbered by id, so neither the order of rows nor of files changes anything.
     """
     blocks = Blocks.of(table.frame, ascending=True)
-    unit = np.repeat(np.arange(len(blocks.length)), blocks.length)
-    rating = np.empty(len(unit))
-    order = np.empty(len(unit), np.int64)
+    rating = np.empty(table.frame.height)
 
-    def fill(cut: tuple[int, int]) -> Ints:
-        """Write one block's ratings, best first; return the rows that judge a pair again."""
+    def fill(cut: tuple[int, int]) -> tuple[pl.Series, Ints]:
+        """Write one block's ratings, best first; return its items so, and rows that repeat one."""
         rows, first = blocks.rows(*cut), int(blocks.start[cut[0]])
-        here = slice(first, first + rows.height)
-        own = unit[here] - cut[0]
+        length = blocks.length[cut[0] : cut[1]]
         given = _as_written(rows["rating"]).to_numpy().astype(float)
-        grades = np.unique(given)
-        by = sort_order(own, len(grades) - 1 - np.searchsorted(grades, given))
-        rating[here], order[here] = given[by], by + first
-        return _repeats(own, item_numbers(rows["item"])) + first
+        by = order_within(length, _falling(given))
+        rating[first : first + len(by)] = given[by]
+        (key,) = keyed((length, item_numbers(rows["item"])))
+        return rows["item"].gather(by), repeats(key, length) + first
 
-    repeats = np.concatenate(mapped(fill, blocks.cuts(), workers()))
-    if len(repeats):
+    done = mapped(fill, blocks.cuts(), workers())
+    items = pl.concat([part for part, _ in done], rechunk=True)
+    again = np.concatenate([rows for _, rows in done])
+    if len(again):
         raise InputError(
             f'"{table.name}" judges an item more than once for the same user.',
-            found=f"Found {len(repeats):,} such rows"
-            f" (first: {blocks.caller_row(int(repeats.min()))}).",
+            found=f"Found {len(again):,} such rows (first: {blocks.caller_row(int(again.min()))}).",
             todo="Keep one judgment per user and item: the newest, or the best.",
         )
     return Pool(
         units=blocks.names.alias("unit"),
-        items=blocks.frame["item"].gather(order),
-        unit=unit,
+        items=items,
+        size=blocks.length,
         rating=rating,
         top=float(rating.max()),
     )
+
+
+def _falling(rating: Floats) -> Ints:
+    """Whole numbers from 0 that fall as ratings rise."""
+    if np.abs(rating).max() < 1 << 30:
+        whole = rating.astype(np.int64)
+        if np.array_equal(whole, rating):
+            falling: Ints = whole.max() - whole
+            return falling
+    grades = np.unique(rating)
+    return len(grades) - 1 - np.searchsorted(grades, rating)
 
 
 def _as_written(rating: pl.Series) -> pl.Series:
@@ -55,15 +65,3 @@ def _as_written(rating: pl.Series) -> pl.Series:
     if rating.dtype != pl.Float32 or (rating == rating.round()).all():
         return rating
     return rating.cast(pl.String).cast(pl.Float64)
-
-
-def _repeats(unit: Ints, item: AnyInts) -> Ints:
-    """Rows whose (unit, item) pair stood before."""
-    code, span = codes(item, room=(1 << 62) // (int(unit[-1]) + 1))
-    pair = unit * span + code
-    ordered = np.sort(pair)
-    if not np.any(ordered[1:] == ordered[:-1]):
-        return np.empty(0, np.int64)
-    by = np.argsort(pair, kind="stable")
-    again: Ints = by[1:][np.diff(pair[by]) == 0]
-    return again

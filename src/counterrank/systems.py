@@ -20,7 +20,7 @@ from counterrank.hits import Hits, Pool
 from counterrank.policies import Policies
 from counterrank.pool import pooled
 from counterrank.progress import Progress
-from counterrank.ranking import Measure, deepest, values
+from counterrank.ranking import Measure, beside, deepest, values
 from counterrank.schema import Input, Table
 from counterrank.tables.files import ENDINGS
 
@@ -29,11 +29,15 @@ Runs = Mapping[str, object] | Sequence[object] | object
 
 @dataclass(frozen=True)
 class System:
-    """One system's per-unit values (measures x units; NaN: left out by a policy)."""
+    """One system's per-unit values (measures x units; NaN: left out by a policy).
+
+    ``beside`` has those of measures that only the diagnoses look at.
+    """
 
     name: str
     order: str
     values: Floats
+    beside: dict[Measure, Floats]
     coverage: Coverage
     hits: Hits
 
@@ -48,12 +52,13 @@ def gathered(
 ) -> tuple[Pool, list[Input], list[System]]:
     """Read everything once; runs are read and aligned side by side, judgments beside the first."""
     named = list(names_and_tables(runs))
+    extra = beside(measures, systems=len(named))
     team = min(workers(), len(named))
     threads = 1 if team > 1 else 0
     with ThreadPoolExecutor(1) as first, ThreadPoolExecutor(team) as rest:
         truth = first.submit(_judgments, judgments, columns)
         jobs = [
-            rest.submit(_one_table, name, table, truth, measures, policies, columns, threads)
+            rest.submit(_one_table, name, table, truth, measures, extra, policies, columns, threads)
             for name, table in named
         ]
         judged, pool = truth.result()
@@ -79,6 +84,7 @@ def _one_table(
     table: object,
     truth: Future[tuple[Input, Pool]],
     measures: list[Measure],
+    extra: list[Measure],
     policies: Policies,
     columns: Mapping[str, str] | None,
     threads: int,
@@ -86,7 +92,9 @@ def _one_table(
     run = schema.run(table, name=name, columns=columns)
     read = run.input()  # hashed while the judgments are still being sorted
     pool = truth.result()[1]
-    return read, [_one_system(part, pool, measures, policies, threads) for part in split(run, name)]
+    return read, [
+        _one_system(part, pool, measures, extra, policies, threads) for part in split(run, name)
+    ]
 
 
 def split(run: Table, name: str) -> Iterator[Table]:
@@ -100,7 +108,12 @@ def split(run: Table, name: str) -> Iterator[Table]:
 
 
 def _one_system(
-    run: Table, pool: Pool, measures: list[Measure], policies: Policies, threads: int
+    run: Table,
+    pool: Pool,
+    measures: list[Measure],
+    extra: list[Measure],
+    policies: Policies,
+    threads: int,
 ) -> System:
     limit = deepest(measures)
     hits, seen = aligned(
@@ -109,8 +122,12 @@ def _one_system(
     _refuse_coverage(run, pool, hits, seen, policies)
     for m in measures:
         m.refuse(pool)
-    x = unit_values(measures, hits, pool, policies, threads=threads or workers())
-    return System(run.system, run.order, x, seen, hits)
+    both = [*measures, *extra]
+    x = unit_values(both, hits, pool, policies, threads=threads or workers())
+    cut = len(measures)
+    return System(
+        run.system, run.order, x[:cut], dict(zip(extra, x[cut:], strict=True)), seen, hits
+    )
 
 
 def _refuse_coverage(

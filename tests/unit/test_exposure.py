@@ -12,7 +12,7 @@ import pytest
 import counterrank as cr
 from counterrank import exposure as ex
 from counterrank.exposure import learn, saved
-from counterrank.trust import position
+from counterrank.trust.position import position
 from making import scrolled, shown
 
 RANKS = np.arange(1, 9)

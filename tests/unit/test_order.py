@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 import polars as pl
 import pytest
@@ -9,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import counterrank as cr
-from counterrank.arrays import codes, products_before, ranges, sort_order
+from counterrank import arrays
+from counterrank.arrays import products_before, ranges, sort_order
 from making import judgments, run, scored, value, values
 
 
@@ -111,19 +114,6 @@ def test_sort_order_is_lexicographic_and_stable(pairs):
     assert small == sorted(range(len(pairs)), key=lambda i: (pairs[i][0] % 5, pairs[i][1] % 5))
 
 
-@settings(max_examples=100, deadline=None)
-@given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1), st.integers(1, 1000))
-def test_codes_are_equal_where_ids_are(ids, room):
-    half = len(ids) // 2
-    a, b = np.array(ids[:half], np.int64), np.array(ids[half:], np.int64)
-    code, count = codes(a, b, room=room)
-    assert code.min() >= 0
-    assert code.max() < count
-    assert (
-        len(set(zip(ids, code.tolist(), strict=True))) == len(set(ids)) == len(set(code.tolist()))
-    )
-
-
 def test_ranges():
     assert ranges(np.array([5, 0, 9]), np.array([2, 0, 3])).tolist() == [5, 6, 9, 10, 11]
 
@@ -138,13 +128,12 @@ def test_users_split_over_files(tmp_path):
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(st.integers(0, 5), max_size=40), st.booleans())
-def test_products_before(groups, sparse):
-    """On the grid and turn by turn: the product of a group's earlier entries."""
-    groups = sorted(groups)
-    x = np.linspace(0.1, 0.9, len(groups))
-    turn = np.array([groups[:n].count(g) for n, g in enumerate(groups)], np.int64)
-    count = 10**6 if sparse else 6
-    got = products_before(np.array(groups, np.int64), turn, x, count)
-    expected = [np.prod([x[m] for m in range(n) if groups[m] == g]) for n, g in enumerate(groups)]
+@given(st.lists(st.integers(0, 9), max_size=20), st.sampled_from([0, 3, 256]))
+def test_products_before(length, long):
+    """Turn by turn, or long groups by themselves: the product of a group's earlier entries."""
+    x = np.linspace(0.1, 0.9, sum(length))
+    with mock.patch.object(arrays, "LONG", long):
+        got = products_before(np.array(length, np.int64), x)
+    groups = np.split(x, np.cumsum(length)[:-1]) if length else []
+    expected = [np.prod(group[:n]) for group in groups for n in range(len(group))]
     assert got == pytest.approx(np.array(expected, float))

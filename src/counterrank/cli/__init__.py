@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
@@ -9,6 +10,7 @@ import sys
 
 def main() -> None:
     """Run the command line and end at once: tearing down a large heap only costs time."""
+    gc.set_threshold(100_000)  # loading libraries makes many objects and no garbage
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # ids may not fit the terminal's code

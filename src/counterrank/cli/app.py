@@ -12,24 +12,26 @@ from counterrank.cli.estimate import estimate
 from counterrank.cli.evaluate import evaluate
 from counterrank.cli.exposure import exposure
 from counterrank.cli.measures import measures
+from counterrank.cli.plain import Command, Group
 from counterrank.cli.simulate import simulate
 from counterrank.version import __version__
 
 app = typer.Typer(
     name="counterrank",
+    cls=Group,
     help="What would this ranker have earned, how sure are we, and what does that rest on?",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command()(evaluate)
-app.command()(estimate)
-app.command()(exposure)
-app.command()(check)
-app.command()(measures)
-app.command()(simulate)
-app.command()(demo)
+app.command(cls=Command)(evaluate)
+app.command(cls=Command)(estimate)
+app.command(cls=Command)(exposure)
+app.command(cls=Command)(check)
+app.command(cls=Command)(measures)
+app.command(cls=Command)(simulate)
+app.command(cls=Command)(demo)
 
 
 def _version(asked: bool) -> None:

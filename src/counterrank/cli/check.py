@@ -27,11 +27,11 @@ def check(
     strict: Strict = False,
 ) -> None:
     """Say what is wrong with these tables, and what an evaluation of them would rest on."""
-    from counterrank import verbs
     from counterrank.cli.output import say
+    from counterrank.verbs import check as verb
 
     options.formatted(format)
-    result = verbs.check(
+    result = verb.check(
         options.named_runs(tables),
         measures=options.labels(measure) or None,
         duplicates=duplicates,

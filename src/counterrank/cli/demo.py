@@ -18,9 +18,10 @@ Seed = Annotated[int, typer.Option(help="Seed of the simulated world.")]
 
 def demo(out: Out = "counterrank-demo", seed: Seed = 0, quiet: Quiet = False) -> None:
     """Simulate users and four recommenders, evaluate them, and say where the results are."""
-    from counterrank import progress, verbs
+    from counterrank import progress
     from counterrank.cli import output, table, writing
     from counterrank.simulate import judged_world
+    from counterrank.verbs import evaluate as verb
 
     folder = writing.made(out)
     world = judged_world(seed=seed)
@@ -30,7 +31,7 @@ def demo(out: Out = "counterrank-demo", seed: Seed = 0, quiet: Quiet = False) ->
     for name, run in world.runs.items():
         paths[name] = str(folder / f"{name}.parquet")
         writing.whole(Path(paths[name]), run.write_parquet)
-    result = verbs.evaluate(
+    result = verb.evaluate(
         str(judgments),
         paths,
         measures=("DCG@10", "nDCG@10", "Recall(rel=4)@10"),

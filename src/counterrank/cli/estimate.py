@@ -88,15 +88,16 @@ def estimate(
     quiet: Quiet = False,
 ) -> None:
     """Estimate what rankers would have earned, from a log of what another one showed."""
-    from counterrank import progress, verbs
+    from counterrank import progress
     from counterrank.cli import estimate_table, output, writing
     from counterrank.logged import DEFAULTS
+    from counterrank.verbs import estimate as verb
 
     options.formatted(format)
     named = options.named_runs(runs)
     served = options.named_runs(logger or [])
     writing.refuse_early(by_unit, out, [log, *(path for _, path in (*named, *served))])
-    result = verbs.estimate(
+    result = verb.estimate(
         log,
         named,
         rewards=reward or (),

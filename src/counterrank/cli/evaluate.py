@@ -68,16 +68,20 @@ def evaluate(
     quiet: Quiet = False,
 ) -> None:
     """Measure ranked lists against judgments, with intervals, comparisons and grounds."""
-    from counterrank import progress, verbs
+    from counterrank import digest
+
+    named = options.named_runs(runs)
+    digest.begin([judgments, *(path for _, path in named)])  # the imports below take their time
+    from counterrank import progress
     from counterrank.cli import output, table, writing
     from counterrank.errors import one_of
     from counterrank.ranking import DEFAULTS
+    from counterrank.verbs import evaluate as verb
 
     options.formatted(format)
     one_of("--engine", engine, ("local",))
-    named = options.named_runs(runs)
     writing.refuse_early(by_unit, out, [judgments, *(path for _, path in named)])
-    result = verbs.evaluate(
+    result = verb.evaluate(
         judgments,
         named,
         measures=options.labels(measure) or DEFAULTS,

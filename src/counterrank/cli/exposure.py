@@ -16,7 +16,7 @@ from counterrank.errors import UsageError
 
 if TYPE_CHECKING:
     from counterrank.exposure.learn import Parameter, RankRow
-    from counterrank.verbs import LearntExposure
+    from counterrank.verbs.learn_exposure import LearntExposure
 
 Log = Annotated[str, typer.Argument(metavar="LOG", help="Session, item, rank and what came back.")]
 Method = Annotated[str, typer.Option(help="auto, views, depth, harvest, swap or em.")]
@@ -55,17 +55,17 @@ def exposure(
     strict: Strict = False,
 ) -> None:
     """Learn from a log how likely each rank is to be seen, and save it for estimates."""
-    from counterrank import verbs
     from counterrank.cli import writing
     from counterrank.cli.grounds import grounds
     from counterrank.cli.output import say
+    from counterrank.verbs import learn_exposure as verb
 
     options.formatted(format)
     if out is not None and not out.lower().endswith(".json"):
         raise UsageError(f'"{out}" must end in .json.', todo="Like --out pbm.json.")
     if out is not None and os.path.realpath(out) == os.path.realpath(log):
         raise UsageError(f'"{out}" is the log.', todo="Write the model somewhere else.")
-    result = verbs.learn_exposure(
+    result = verb.learn_exposure(
         log, method=method, reward=reward, model=model,
         context=[name for text in context or [] for name in text.split(",") if name], by=by,
         level=level, ranks=ranks, length=length, swapped=swapped,

@@ -61,9 +61,8 @@ class _Lists:
         """Lists ``begin`` to ``end`` with the judgments of their users."""
         rows = self.blocks.rows(begin, end)
         unit = self.unit[begin:end]
-        known = np.flatnonzero(unit >= 0)
-        size = self.pool.size[unit[known]]
-        judgment = ranges(self.pool.start[unit[known]], size)
+        known = unit[unit >= 0]
+        judgment = _rows(self.pool.start[known], self.pool.size[known])
         column = rows[self.table.order].to_numpy()
         return Bucket(
             length=self.blocks.length[begin:end],
@@ -71,10 +70,17 @@ class _Lists:
             rank=column if self.table.order == "rank" else None,
             score=column if self.table.order == "score" else None,
             text=lambda chosen: rows["item"].gather(chosen).cast(pl.String),
-            judged_list=np.repeat(known, size),
+            judged=np.where(unit >= 0, self.pool.size[unit], 0),
             judged_item=self.judged[judgment],
             rating=self.pool.rating[judgment],
         )
+
+
+def _rows(start: Ints, size: Ints) -> Ints | slice:
+    """The rows of some units; where they stand one after the other, without a copy."""
+    if len(start) and np.array_equal(start[1:], start[:-1] + size[:-1]):
+        return slice(int(start[0]), int(start[-1] + size[-1]))
+    return ranges(start, size)
 
 
 def _one_kind(frame: pl.DataFrame, column: str, ids: pl.Series) -> tuple[pl.DataFrame, pl.Series]:

@@ -77,8 +77,8 @@ class Rows:
         r""":math:`W_{r-1} = \prod_{s < r} w_s` of each row's session; 1 for the first row."""
         key = ("before", clip)
         if key not in self.memo:
-            turn = np.arange(len(self.e)) - self.start[self.session]
-            self.memo[key] = products_before(self.session, turn, self.weight(clip), self.n)
+            length = np.diff(self.start, append=len(self.e))
+            self.memo[key] = products_before(length, self.weight(clip))
         return self.memo[key]
 
     def through(self, clip: float) -> Floats:

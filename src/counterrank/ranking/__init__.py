@@ -1,6 +1,7 @@
 """How good is this list? Judged measures, each a value that prints as its label."""
 
 from counterrank.ranking.average_precision import AP, Bpref, InfAP
+from counterrank.ranking.beside import beside, dcg_forms
 from counterrank.ranking.cascade import ARP, ERR, RBP, RR
 from counterrank.ranking.dcg import CG, DCG, nDCG, pnDCG
 from counterrank.ranking.grammar import ALIASES, DEFAULTS, MEASURES, measure
@@ -10,6 +11,6 @@ from counterrank.ranking.precision import F1, Judged, P, Recall, Rprec, Success
 __all__ = [
     "ALIASES", "AP", "ARP", "CG", "DCG", "DEFAULTS", "ERR", "F1", "MEASURES", "P", "RBP", "RR",
     "Binary", "Bpref", "Definition",
-    "InfAP", "Judged", "Measure", "Recall", "Rprec", "Success", "deepest", "measure",
-    "nDCG", "pnDCG", "values",
+    "InfAP", "Judged", "Measure", "Recall", "Rprec", "Success", "beside", "dcg_forms", "deepest",
+    "measure", "nDCG", "pnDCG", "values",
 ]  # fmt: skip

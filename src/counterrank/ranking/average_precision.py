@@ -11,15 +11,9 @@ from counterrank.arrays import Floats
 from counterrank.hits import Hits, Pool
 from counterrank.ranking.measure import Binary, Definition, ratio
 from counterrank.ranking.precision import NOTHING, RELEVANT
+from counterrank.ranking.relevant import nonrelevant_above, relevant
 
 EPSILON = 1e-5  # trec_eval's smoothing of InfAP
-
-
-def within(hits: Hits, k: int | None) -> Hits:
-    """The hits of the first ``k`` items."""
-    if k is None or hits.rank.max(initial=0) <= k:
-        return hits
-    return hits.take(hits.rank <= k)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,13 +43,12 @@ class AP(Binary):
     )
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        hits = within(hits, self.k)
-        relevant = hits.rating >= self.rel
-        precision = (hits.rated_above(self.rel, np.inf) + 1) / hits.rank
+        found = relevant(hits.within(self.k), self.rel)
+        precision = (found.above + 1) / found.rank
         divisor = pool.relevant(self.rel)
         if self.over == "min" and self.k is not None:
             divisor = np.minimum(divisor, self.k)
-        return ratio(hits.sum(precision * relevant), divisor)
+        return ratio(found.sum(precision), divisor)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,17 +83,15 @@ class InfAP(Binary):
     )
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        hits = within(hits, self.k)
-        relevant = hits.rating >= self.rel
-        rel = hits.rated_above(self.rel, np.inf)
-        nonrel = hits.rated_above(0, self.rel)
-        r = hits.rank
+        hits = hits.within(self.k)
+        found = relevant(hits, self.rel)
+        r, rel, nonrel = found.rank, found.above, nonrelevant_above(hits, self.rel)
         share: Floats | float = 1.0
         if self.variant == "trec":
-            share = hits.rated_above(-np.inf, np.inf) / np.maximum(r - 1, 1)
+            share = hits.turn[found.place] / np.maximum(r - 1, 1)
         precision = (rel + EPSILON) / (rel + nonrel + 2 * EPSILON)
         expected = 1 / r + (r - 1) / r * share * precision
-        return ratio(hits.sum(expected * relevant), pool.relevant(self.rel))
+        return ratio(found.sum(expected), pool.relevant(self.rel))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,10 +121,8 @@ class Bpref(Binary):
     )
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        hits = within(hits, self.k)
-        relevant = hits.rating >= self.rel
-        above = hits.rated_above(0, self.rel)
+        hits = hits.within(self.k)
+        found, above = relevant(hits, self.rel), nonrelevant_above(hits, self.rel)
         R, N = pool.relevant(self.rel), pool.nonrelevant(self.rel)
-        most = R[hits.unit]
-        penalty = ratio(np.minimum(above, most), np.minimum(N[hits.unit], most))
-        return ratio(hits.sum((1 - penalty) * relevant), R)
+        penalty = ratio(np.minimum(above, R[found.unit]), np.minimum(N, R)[found.unit])
+        return ratio(found.sum(1 - penalty), R)

@@ -11,10 +11,10 @@ from counterrank.arrays import Bools, Floats, products_before
 from counterrank.errors import UsageError
 from counterrank.exposure import Geometric
 from counterrank.hits import Hits, Pool
-from counterrank.ranking.average_precision import within
 from counterrank.ranking.gain import LARGEST, gain, refuse_overflow
 from counterrank.ranking.measure import Binary, Definition, Measure, exposed, ratio
 from counterrank.ranking.precision import NOTHING, RELEVANT
+from counterrank.ranking.relevant import relevant
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,10 +34,8 @@ class RR(Binary):
     )
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        hits = within(hits, self.k)
-        relevant = hits.rating >= self.rel
-        first = relevant & (hits.rated_above(self.rel, np.inf) == 0)
-        return hits.sum(first / hits.rank)
+        found = relevant(hits.within(self.k), self.rel)
+        return found.sum((found.above == 0) / found.rank)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,16 +77,17 @@ class ERR(Measure):
         return pool.best > 0
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        hits = within(hits, self.k)
-        stop = gain(hits.rating, "exp", rel=1) / np.exp2(self._top(pool))[hits.unit]
-        turn = hits.rated_above(-np.inf, np.inf)
-        reach = products_before(hits.unit, turn, 1 - stop, pool.n)
+        hits = hits.within(self.k)
+        stop = gain(hits.rating, "exp", rel=1) / self._most(hits, pool)
+        reach = products_before(hits.size, 1 - stop)
         return hits.sum(reach * stop / hits.rank)
 
-    def _top(self, pool: Pool) -> Floats:
+    def _most(self, hits: Hits, pool: Pool) -> Floats | float:
+        r""":math:`2^{g_{\max}}`, common to all or for each hit."""
         if self.top == "user":
-            return np.maximum(pool.best, 0)
-        return np.full(pool.n, max(pool.top, 0) if self.top == "data" else float(self.top))
+            best: Floats = np.exp2(np.maximum(pool.best, 0))
+            return best[hits.unit]
+        return float(np.exp2(max(pool.top, 0) if self.top == "data" else float(self.top)))
 
     def refuse(self, pool: Pool) -> None:
         refuse_overflow(self, pool)

@@ -42,6 +42,10 @@ class Graded(Measure):
 
     def total(self, hits: Hits, discount: Exposure) -> Floats:
         r""":math:`\sum_i g_i\, c(r_i)` over the hits within the cut-off."""
+        form = (self.gain, self.rel, discount, self.k)
+        return hits.kept(form, lambda: self._sum(hits, discount))
+
+    def _sum(self, hits: Hits, discount: Exposure) -> Floats:
         return hits.sum(gain(hits.rating, self.gain, self.rel) * exposed(hits, discount, self.k))
 
 

@@ -16,6 +16,7 @@ from counterrank.arrays import Bools, Floats, mapped
 from counterrank.errors import UsageError, one_of
 from counterrank.exposure import Exposure, Flat
 from counterrank.hits import Hits, Pool
+from counterrank.ranking.relevant import relevant
 from counterrank.text import Value
 
 
@@ -100,20 +101,37 @@ class Binary(Measure):
 
     def found(self, hits: Hits) -> Floats:
         """Number of relevant items among the first ``k``."""
-        return hits.sum((hits.rating >= self.rel) * exposed(hits, Flat(), self.k))
+        return rated(hits, self.rel, self.k)
+
+
+def rated(hits: Hits, rel: float, k: int | None) -> Floats:
+    """Number of items rated ``rel`` or better among the first ``k``, or its mean over ties."""
+    if not hits.expected:
+        return relevant(hits.within(k), rel).size.astype(float)
+    return hits.sum((hits.rating >= rel) * exposed(hits, Flat(), k))
 
 
 def exposed(hits: Hits, model: Exposure, k: int | None) -> Floats:
     r"""Exposure of each hit: :math:`c(r)\,1[r \le k]`, or its mean over orders of tied items."""
-    cut = hits.rank.max(initial=1) if k is None else k
     if not hits.expected:
-        return model.at(hits.rank) * (hits.rank <= cut)
+        return _weights(hits, model, k)
     cut = hits.last.max(initial=1) if k is None else k
     inside = np.minimum(hits.last, cut)
     some = inside >= hits.first
     inside = np.maximum(inside, hits.first)
     share = (inside - hits.first + 1) / (hits.last - hits.first + 1)
     return model.between(hits.first, inside) * share * some
+
+
+def _weights(hits: Hits, model: Exposure, k: int | None) -> Floats:
+    """:math:`c(r)`, looked up: there are far fewer ranks than hits."""
+    cut = hits.deepest if k is None else k
+    if hits.deepest > len(hits.rank):
+        return model.at(hits.rank) * (hits.rank <= cut)
+    weight = np.zeros(hits.deepest + 1)
+    weight[1 : cut + 1] = model.at(np.arange(1, min(cut, hits.deepest) + 1))
+    worth: Floats = weight[hits.rank]
+    return worth
 
 
 def ratio(top: Floats, bottom: Floats) -> Floats:

@@ -8,9 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from counterrank.arrays import Bools, Floats
-from counterrank.exposure import Flat
 from counterrank.hits import Hits, Pool
-from counterrank.ranking.measure import Binary, Definition, Measure, exposed, ratio
+from counterrank.ranking.measure import Binary, Definition, Measure, rated, ratio
 
 RELEVANT = "1 if the rating is rel or better (rel=1 by default), else 0"
 NOTHING = "0 for a user with no relevant item (trec_eval's rule); policy no_relevant can skip them"
@@ -171,5 +170,4 @@ class Judged(Measure):
         return np.ones(pool.n, bool)
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        seen = (hits.rating >= 0) * exposed(hits, Flat(), self.k)
-        return ratio(hits.sum(seen), listed(hits, self.k))
+        return ratio(rated(hits, 0, self.k), listed(hits, self.k))

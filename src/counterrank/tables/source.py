@@ -7,11 +7,11 @@ import hashlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import polars as pl
 
+from counterrank.digest import sha256
 from counterrank.errors import InputError, brief, first_line
 from counterrank.tables.files import ENDINGS, column_names, read_columns
 from counterrank.tables.memory import from_memory, memory_columns
@@ -57,7 +57,7 @@ class Source:
         """Checksum of the file; of several files, of their checksums in order of path."""
         if not self.files:
             return None
-        digests = [_file_digest(file) for file in self.files]
+        digests = [sha256(file) for file in self.files]
         if len(digests) == 1:
             return digests[0].hex()
         return hashlib.sha256(b"".join(digests)).hexdigest()
@@ -107,11 +107,3 @@ def _is_data(path: Path, folder: Path) -> bool:
     """Known ending, and not one of the hidden or bookkeeping files engines leave behind."""
     shown = not any(part[0] in "._" for part in path.relative_to(folder).parts)
     return shown and path.name.lower().endswith(ENDINGS)
-
-
-def _file_digest(path: Path) -> bytes:
-    digest = hashlib.sha256()
-    with path.open("rb") as handle:
-        for block in iter(partial(handle.read, 1 << 20), b""):
-            digest.update(block)
-    return digest.digest()

@@ -3,12 +3,10 @@
 from counterrank.trust.agreement import agreement
 from counterrank.trust.diagnosis import VERDICTS, Diagnosis, worst
 from counterrank.trust.lists import coverage, duplicates, judged_share, short_lists, unjudged_users
-from counterrank.trust.position import position
 from counterrank.trust.sample import no_relevant, relevance, sample_size
 from counterrank.trust.ties import tie_bracket, ties
 
 __all__ = [
     "VERDICTS", "Diagnosis", "agreement", "coverage", "duplicates", "judged_share", "no_relevant",
-    "position", "relevance", "sample_size", "short_lists", "tie_bracket", "ties", "unjudged_users",
-    "worst",
+    "relevance", "sample_size", "short_lists", "tie_bracket", "ties", "unjudged_users", "worst",
 ]  # fmt: skip

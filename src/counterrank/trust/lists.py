@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from counterrank.arrays import Floats
 from counterrank.coverage import Coverage
-from counterrank.hits import Hits, Pool
-from counterrank.ranking import Judged, values
+from counterrank.hits import Hits
 from counterrank.trust.diagnosis import Diagnosis, graded
 
 
@@ -48,10 +48,9 @@ def duplicates(system: str, seen: Coverage) -> Diagnosis:
     return Diagnosis("duplicates", system, float(seen.duplicates), 0.0, verdict, text)
 
 
-def judged_share(system: str, hits: Hits, pool: Pool, k: int | None) -> Diagnosis:
-    """Share of listed items that are judged: what is not judged counts as worthless."""
-    x = values([Judged(k=k)], hits, pool)[0]
-    share = float(x[hits.present].mean()) if hits.present.any() else 0.0
+def judged_share(system: str, judged: Floats, k: int | None) -> Diagnosis:
+    """Share of listed items that are judged, list by list: all else counts as worthless."""
+    share = float(judged.mean()) if len(judged) else 0.0
     top = "the lists" if k is None else f"the first {k}"
     text = f"{share:.1%} of {top} is judged; all else counts as not relevant."
     return Diagnosis("judged share", system, share, 0.01, graded(share, 0.01, 0.0), text)

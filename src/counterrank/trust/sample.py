@@ -36,10 +36,10 @@ def relevance(pool: Pool, measures: list[Measure]) -> Diagnosis | None:
     All of them, of several grades, hints at a threshold left at 1 where ratings are stars.
     """
     rels = [m.rel for m in measures if isinstance(m, Binary)]
-    judged = float(pool.relevant(0).sum())
+    judged = np.count_nonzero(pool.rating >= 0)
     if not rels or not judged:
         return None
-    share = float(pool.relevant(min(rels)).sum()) / judged
+    share = np.count_nonzero(pool.rating >= min(rels)) / judged
     low, high = max(float(pool.rating.min()), 0.0), pool.top
     text = f"A rating of {min(rels):g} or more counts as relevant: {share:.1%} of the judgments."
     verdict = "pass"

@@ -86,6 +86,7 @@ def evaluate(
         policies=policies,
         inputs=tuple(inputs),
         orders={s.name: s.order for s in systems},
+        beside={m: np.stack([s.beside[m] for s in systems]) for m in systems[0].beside},
         progress=progress,
     )
 

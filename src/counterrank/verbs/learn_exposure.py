@@ -14,6 +14,7 @@ from counterrank.exposure.learn import Learnt, learn
 from counterrank.exposure.saved import Model
 from counterrank.schema import Input
 from counterrank.trust import Diagnosis
+from counterrank.trust.position import position
 from counterrank.version import __version__
 
 
@@ -101,4 +102,4 @@ def learn_exposure(
         "interval": f"delta method, clustered by {learnt.basis.by}",
         "scale": "share of rank 1" if learnt.curve.relative else "chance of being seen",
     }  # fmt: skip
-    return LearntExposure(learnt, trust.position(learnt), protocol, [log.input()])
+    return LearntExposure(learnt, position(learnt), protocol, [log.input()])

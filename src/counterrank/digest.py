@@ -1,0 +1,49 @@
+"""Checksums of files, begun ahead where their paths are known early."""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+WINDOW = 1 << 26  # bytes mapped at a time: one step without Python's lock, and little memory
+
+_begun: dict[Path, Future[bytes]] = {}
+
+
+def begin(paths: Iterable[str]) -> None:
+    """Hash these files aside, while this process is still loading its libraries.
+
+    What is no plain file is left for whoever reads it.
+    """
+    files = [Path(path) for path in paths if os.path.isfile(path)]
+    team = ThreadPoolExecutor(1)
+    _begun.update({file: team.submit(_sha256, file) for file in files})
+    team.shutdown(wait=False)
+
+
+def sha256(file: Path) -> bytes:
+    """SHA-256 of a file."""
+    job = _begun.pop(file, None)
+    return _sha256(file) if job is None else job.result()
+
+
+def _sha256(file: Path) -> bytes:
+    digest = hashlib.sha256()
+    with file.open("rb") as handle:
+        size = os.fstat(handle.fileno()).st_size
+        try:
+            for begin in range(0, size, WINDOW):
+                with _window(handle.fileno(), begin, min(WINDOW, size - begin)) as window:
+                    digest.update(window)
+        except (OSError, ValueError):  # a file system that maps no files
+            handle.seek(0)
+            digest = hashlib.sha256(handle.read())
+    return digest.digest()
+
+
+def _window(file: int, begin: int, length: int) -> mmap.mmap:
+    return mmap.mmap(file, length, access=mmap.ACCESS_READ, offset=begin)
