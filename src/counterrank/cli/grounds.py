@@ -10,7 +10,7 @@ from counterrank.cli.wording import wrapped
 if TYPE_CHECKING:
     from counterrank.trust import Diagnosis
 
-COUNTS = ("duplicates", "sample size", "effective sample size")
+COUNTS = ("duplicates", "sample size", "effective sample size", "events", "users")
 PLAIN = ("mean weight", "weight tail")
 
 
