@@ -16,7 +16,7 @@ from counterrank.logged.weights import CLIPS, Weights
 
 __all__ = [
     "CLIPS", "DEFAULTS", "ESTIMATORS", "LOGGED", "PER", "SWEEP", "VIEWS", "Basis", "Choice",
-    "Clipped", "Estimator", "MeanWeight", "OnPolicy", "Regressor", "Sessions", "SweepRow",
-    "Target", "Valued", "Weights", "Work", "balanced", "choice", "chosen", "estimator", "models", "on_policy",
-    "read", "settled", "swept", "valued",
+    "Clipped", "Estimator", "MeanWeight", "OnPolicy", "Regressor", "Sessions", "SweepRow", "Target", "Valued",
+    "Weights", "Work", "balanced", "choice", "chosen", "estimator", "models", "on_policy", "read",
+    "settled", "swept", "valued",
 ]  # fmt: skip

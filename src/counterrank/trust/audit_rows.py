@@ -61,7 +61,8 @@ class Shown:
         rank = np.minimum(self.rank, DEEPEST) - 1
         if not self.named or (int(self.context.max()) + 1) * DEEPEST * 20 > len(rank):
             return rank
-        return self.context[self.session] * DEEPEST + rank
+        each: Ints = self.context[self.session] * DEEPEST + rank
+        return each
 
     @cached_property
     def patience(self) -> Floats:
