@@ -87,7 +87,11 @@ ALSO = {
 @pytest.mark.parametrize("views", VIEWS)
 @pytest.mark.parametrize("broken", BROKEN)
 def test_a_broken_assumption_is_found_and_no_other(broken, views):
-    """20,000 sessions show these degrees; where only viewed rows are left, 60,000."""
+    """20,000 sessions show these degrees; where only viewed rows are left, 60,000.
+
+    Other worlds may put neighbours of one category at certain ranks; then a broken assumption 3 can
+    set off trust too, whose sentence says so.
+    """
     for seed in (1, 2):
         size = 60_000 if (broken, views) == ("carry over", "rows") else 20_000
         found = loud(log_audits(*opened(BROKEN[broken], size, seed, views), "click"))

@@ -64,4 +64,6 @@ def trust(rows: Shown, *, top: int = 1) -> Diagnosis | str:
             " (or the ranker knows more than the contexts named here). Values of rankers that move"
             " items up or down are off; swap ranks at random in a few sessions to measure it."
         )
+        if top > 1:
+            text += " Neighbours matter in this log (interaction), which may be all there is to it."
     return Diagnosis("trust", "log", abs(found.size), CAUTION, verdict, text)
