@@ -84,6 +84,15 @@ def ranges(start: Ints, length: Ints) -> Ints:
     return np.arange(len(offset)) + offset
 
 
+def codes(ids: AnyInts, room: int) -> tuple[Ints, int]:
+    """Ids less the smallest if that leaves room, otherwise renumbered; how many codes there are."""
+    low, high = int(ids.min()), int(ids.max())
+    if high - low < room and low >= -(1 << 62) and high < 1 << 62:
+        return ids.astype(np.int64) - low, high - low + 1
+    known, code = np.unique(ids, return_inverse=True)
+    return code, len(known)
+
+
 def summed(group: Ints, x: Floats, groups: int) -> Floats:
     """Sum of ``x`` within each group."""
     return np.bincount(group, x, minlength=groups).astype(np.float64, copy=False)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from counterrank import schema
 from counterrank.checks import (
     finite,
     identifiers,
@@ -22,7 +23,7 @@ from counterrank.errors import InputError, UsageError
 from counterrank.schema import TREC_RUN, Roles, Table, label, ordered_by
 from counterrank.tables import opened
 
-OPTIONAL = ("user", "viewed", "exposure", "propensity", "policy", "day", "arm")
+OPTIONAL = ("user", "viewed", "exposure", "propensity", "policy", "day", "arm", "timestamp")
 USUAL = ("reward", "click", "like", "conversion", "dwell", "revenue")
 
 
@@ -74,7 +75,7 @@ def log(
         frame = zero_or_one(frame, column, source.name)
     for column in [c for c in ("exposure", "propensity") if c in frame.columns]:
         frame = shares(frame, column, source.name)
-    for column in [c for c in ("day", "arm", *contexts) if c in frame.columns]:
+    for column in [c for c in ("day", "arm", "timestamp", *contexts) if c in frame.columns]:
         no_missing(frame, column, source.name)
     _refuse_certainty(frame, source.name)
     _refuse_unseen_rewards(frame, rewards, source.name)
@@ -108,6 +109,21 @@ def target(table: object, *, name: str = "", columns: Mapping[str, str] | None =
     marks = [c for c in ("draw", "system") if c in frame.columns]
     frame = identifiers(frame, marks, source.name)
     return Table(source, frame, order, name)
+
+
+def kind_of(
+    table: object, *, rewards: Sequence[str] = (), columns: Mapping[str, str] | None = None
+) -> str:
+    """``log`` or ``target`` if the table is about sessions, else ``judgments`` or ``run``."""
+    there = opened(table, trec=(), name=label(table, "")).columns()
+    names = columns or {}
+    has = {role: names.get(role, role) in there for role in ("session", "item", "rank", "rating")}
+    if not (has["session"] and has["item"]) or has["rating"]:
+        return schema.kind_of(table, columns=columns)
+    paid = any(name in there for name in rewards or USUAL)
+    if has["rank"] and paid:
+        return "log"
+    return "run" if names.get("user", "user") in there else "target"
 
 
 def _usual(there: list[str], table: str) -> tuple[str, ...]:

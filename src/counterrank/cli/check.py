@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from typing import Annotated
 
 import typer
 
 from counterrank.cli import options
+from counterrank.cli.estimate import Bias, Contexts, Reward, Views
 from counterrank.cli.grounds import grounds
 from counterrank.cli.options import Columns, Duplicates, Format, Measures, Strict
 from counterrank.cli.wording import wrapped
 
 Tables = Annotated[
-    list[str], typer.Argument(metavar="TABLE", help="Judgments and runs, in any order.")
+    list[str],
+    typer.Argument(metavar="TABLE", help="Judgments and runs, or a log and runs, in any order."),
 ]
 
 
@@ -22,12 +23,17 @@ def check(
     tables: Tables,
     measure: Measures = None,
     duplicates: Duplicates = "error",
+    reward: Reward = None,
+    position_bias: Bias = None,
+    context: Contexts = None,
+    views: Views = "auto",
     columns: Columns = None,
     format: Format = "table",
     strict: Strict = False,
 ) -> None:
     """Say what is wrong with these tables, and what an evaluation of them would rest on."""
     from counterrank.cli.output import say
+    from counterrank.documents import as_json
     from counterrank.verbs import check as verb
 
     options.formatted(format)
@@ -35,17 +41,33 @@ def check(
         options.named_runs(tables),
         measures=options.labels(measure) or None,
         duplicates=duplicates,
+        rewards=reward or (),
+        position_bias=position_bias,
+        contexts=context or (),
+        views=views,
         columns=options.column_names(columns),
     )
     if format == "json":
-        typer.echo(json.dumps(result.to_dict(), indent=1, ensure_ascii=False))
+        typer.echo(as_json(result.to_dict()))
     elif format == "csv":
         typer.echo(result.to_frame().write_csv(), nl=False)
     else:
         wide = shutil.get_terminal_size().columns
         lines = [part for line in result.lines() for part in wrapped(line, wide, " " * 9)]
-        say([*lines, "", *grounds(result.diagnoses, wide)] if result.diagnoses else lines)
+        if result.diagnoses:
+            lines += ["", *grounds(result.diagnoses, wide)]
+        if any(table.kind == "log" and not table.fault for table in result.tables):
+            lines += ["", "What to log next time", *_advice(result.to_log, wide)]
+        say(lines)
     if result.refused:
         raise typer.Exit(2)
     if strict and result.verdict == "fail":
         raise typer.Exit(3)
+
+
+def _advice(wanted: list[str], wide: int) -> list[str]:
+    """A numbered list."""
+    if not wanted:
+        return ["Nothing is missing."]
+    each = [wrapped(f"{place}. {text}.", wide, "   ") for place, text in enumerate(wanted, 1)]
+    return [line for lines in each for line in lines]

@@ -10,7 +10,12 @@ from counterrank.cli.wording import wrapped
 if TYPE_CHECKING:
     from counterrank.trust import Diagnosis
 
-COUNTS = ("duplicates", "sample size", "effective sample size", "rank sample", "rows per item")
+# fmt: off
+COUNTS = (
+    "duplicates", "sample size", "effective sample size", "rank sample", "rows per item", "events",
+    "users", "effective slates",
+)
+# fmt: on
 PLAIN = ("mean weight", "weight tail", "click above", "random ranks")
 
 

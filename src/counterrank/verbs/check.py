@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from counterrank import schema, trust
+from counterrank import logs, schema, trust
 from counterrank.engine import aligned
 from counterrank.errors import CounterrankError, InputError, UsageError
 from counterrank.evaluation import Evaluation
+from counterrank.exposure import ByContext, Exposure
 from counterrank.pool import pooled
 from counterrank.ranking import DEFAULTS, Measure
 from counterrank.schema import Table
 from counterrank.systems import names_and_tables
 from counterrank.trust import Diagnosis
+from counterrank.verbs.audited import audited
 from counterrank.verbs.evaluate import evaluate
 from counterrank.version import __version__
 
@@ -31,14 +34,25 @@ class TableReport:
     users: int
     items: int
     fault: str
+    sessions: int = 0
+
+    def line(self) -> str:
+        """The report for people."""
+        if self.fault:
+            return f"refused  {self.table}: {self.fault}"
+        kind = "run by session" if self.kind == "target" else self.kind
+        units = f" {self.sessions:,} sessions," if self.sessions else ""
+        units += f" {self.users:,} users," if self.users else ""
+        return f"usable   {self.table}: {kind}, {self.rows:,} rows,{units} {self.items:,} items."
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What ``check`` found."""
+    """What ``check`` found; ``to_log`` is what a log should have had, most useful first."""
 
     tables: list[TableReport]
     diagnoses: list[Diagnosis]
+    to_log: list[str] = field(default_factory=list)
 
     @property
     def refused(self) -> bool:
@@ -52,13 +66,7 @@ class Checked:
 
     def lines(self) -> list[str]:
         """One line per table, for people."""
-        return [
-            f"refused  {t.table}: {t.fault}"
-            if t.fault
-            else f"usable   {t.table}: {t.kind}, {t.rows:,} rows, {t.users:,} users,"
-            f" {t.items:,} items."
-            for t in self.tables
-        ]
+        return [table.line() for table in self.tables]
 
     def to_frame(self) -> pl.DataFrame:
         """The tables as a frame."""
@@ -72,6 +80,7 @@ class Checked:
             "comparisons": [],
             "diagnoses": [asdict(d) for d in self.diagnoses],
             "tables": [asdict(t) for t in self.tables],
+            "to_log": self.to_log,
             "protocol": {},
             "provenance": {"version": __version__, "inputs": []},
         }
@@ -82,37 +91,74 @@ def check(
     *,
     measures: Sequence[str | Measure] | None = None,
     duplicates: str = "error",
+    rewards: str | Sequence[str] = (),
+    position_bias: str | Path | Exposure | ByContext | None = None,
+    contexts: str | Sequence[str] = (),
+    views: str = "auto",
     columns: Mapping[str, str] | None = None,
 ) -> Checked:
-    """Report on judgments and runs; with one table of judgments, on how they fit together.
+    """Report on tables, on how they fit together, and on what a log's estimates would rest on.
 
-    A table with a rating is judgments, one with a rank or score a run.
+    A table with a rating is judgments, one with a rank or score a run. One with a session and a
+    reward is a log: it is audited, with rankers by session if some are given. ``rewards``,
+    ``position_bias``, ``contexts`` and ``views`` are as in ``estimate``; a column named context is
+    taken for one.
     """
     given = list(names_and_tables(tables))
-    reports = [_report(name, table, columns, duplicates) for name, table in given]
-    usable = [(r.kind, table) for r, (_, table) in zip(reports, given, strict=True) if not r.fault]
-    judged = [table for kind, table in usable if kind == "judgments"]
-    if len(judged) > 1:
-        raise UsageError("More than one table of judgments was given.", todo="Check one at a time.")
-    if not judged or len(usable) < 2:
-        return Checked(reports, [])
-
-    def evaluated(truth: object, runs: list[tuple[str, object]]) -> Evaluation:
-        return evaluate(
-            truth, runs, measures=measures or DEFAULTS, test="none", duplicates=duplicates,
+    paid = [rewards] if isinstance(rewards, str) else list(rewards)
+    reports = [_report(name, table, paid, columns, duplicates) for name, table in given]
+    for kind, name in (("judgments", "table of judgments"), ("log", "log")):
+        if sum(r.kind == kind and not r.fault for r in reports) > 1:
+            raise UsageError(f"More than one {name} was given.", todo="Check one at a time.")
+    logs_there = [place for place, r in enumerate(reports) if r.kind == "log" and not r.fault]
+    diagnoses, wanted = [], []
+    if logs_there:
+        place = logs_there[0]
+        targets = {n: given[n] for n, r in enumerate(reports) if r.kind == "target" and not r.fault}
+        found = audited(
+            given[place][1], targets, rewards=paid, position_bias=position_bias,
+            contexts=[contexts] if isinstance(contexts, str) else list(contexts), views=views,
             columns=columns,
         )  # fmt: skip
+        diagnoses, wanted = found.diagnoses, found.to_log
+        for other, fault in {
+            **found.faults,
+            **({place: found.fault} if found.fault else {}),
+        }.items():
+            reports[other] = replace(reports[other], fault=fault)
+    diagnoses = diagnoses + _judged(given, reports, measures or DEFAULTS, duplicates, columns)
+    return Checked(reports, diagnoses, wanted)
+
+
+def _judged(
+    given: list[tuple[str, object]],
+    reports: list[TableReport],
+    measures: Sequence[str | Measure],
+    duplicates: str,
+    columns: Mapping[str, str] | None,
+) -> list[Diagnosis]:
+    """How runs fit the judgments; runs that do not fit get their fault reported."""
+    judged = [t for (_, t), r in zip(given, reports, strict=True) if _usable(r, "judgments")]
+
+    def evaluated(runs: list[tuple[str, object]]) -> Evaluation:
+        return evaluate(
+            judged[0], runs, measures=measures, test="none", duplicates=duplicates, columns=columns
+        )
 
     fit = []
-    for place, report in enumerate(reports):
-        if report.kind != "run" or report.fault:
+    for place, report in enumerate(reports if judged else []):
+        if not _usable(report, "run"):
             continue
         try:
-            evaluated(judged[0], [given[place]])
+            evaluated([given[place]])
             fit.append(given[place])
         except InputError as error:
             reports[place] = replace(report, fault=str(error))
-    return Checked(reports, evaluated(judged[0], fit).diagnoses if fit else [])
+    return evaluated(fit).diagnoses if fit else []
+
+
+def _usable(report: TableReport, kind: str) -> bool:
+    return report.kind == kind and not report.fault
 
 
 def _refuse_within(read: Table, kind: str, duplicates: str) -> None:
@@ -127,22 +173,45 @@ def _refuse_within(read: Table, kind: str, duplicates: str) -> None:
 
 
 def _report(
-    name: str, table: object, columns: Mapping[str, str] | None, duplicates: str
+    name: str,
+    table: object,
+    rewards: Sequence[str],
+    columns: Mapping[str, str] | None,
+    duplicates: str,
 ) -> TableReport:
     """Take one table through the door it seems to belong to."""
     label = schema.label(table, name)
     kind = "table"
     try:
-        kind = schema.kind_of(table, columns=columns)
-        read: Table = (
-            schema.judgments(table, columns=columns)
-            if kind == "judgments"
-            else schema.run(table, name=name, columns=columns)
-        )
-        _refuse_within(read, kind, duplicates)
+        kind = logs.kind_of(table, rewards=rewards, columns=columns)
+        read: Table = _read(kind, table, name, rewards, columns)
+        if kind in ("judgments", "run"):
+            _refuse_within(read, kind, duplicates)
     except CounterrankError as error:
         return TableReport(label, kind, 0, 0, 0, str(error))
     frame = read.frame
     return TableReport(
-        label, kind, frame.height, frame["user"].n_unique(), frame["item"].n_unique(), ""
+        label,
+        kind,
+        frame.height,
+        users=frame["user"].n_unique() if "user" in frame.columns else 0,
+        items=frame["item"].n_unique(),
+        fault="",
+        sessions=frame["session"].n_unique() if "session" in frame.columns else 0,
     )
+
+
+def _read(
+    kind: str,
+    table: object,
+    name: str,
+    rewards: Sequence[str],
+    columns: Mapping[str, str] | None,
+) -> Table:
+    if kind == "judgments":
+        return schema.judgments(table, columns=columns)
+    if kind == "log":
+        return logs.log(table, rewards=rewards, columns=columns)
+    if kind == "target":
+        return logs.target(table, name=name, columns=columns)
+    return schema.run(table, name=name, columns=columns)

@@ -49,6 +49,7 @@ from counterrank.logged import (
 from counterrank.progress import Progress, quiet
 from counterrank.systems import Runs
 from counterrank.trust import weights as about
+from counterrank.trust.audits import log_audits
 from counterrank.trust.diagnosis import Diagnosis
 
 INNER = ("MeanWeight", "SlateWeight")  # computed for diagnoses
@@ -155,7 +156,7 @@ def estimate(
         rewards=tables.log.rewards,
         found={key: e for key, e in found.items() if key[1] in ("OnPolicy", *map(str, wanted))},
         kept=kept,
-        diagnoses=_diagnoses(done, found, basis, replace(work, estimators=wanted)),
+        diagnoses=_diagnoses(done, found, basis, replace(work, estimators=wanted), sessions),
         valued=done,
         plan=plan,
         basis=basis,
@@ -236,9 +237,13 @@ def _estimates(
 
 
 def _diagnoses(
-    done: Mapping[str, Valued], found: Mapping[Key, Estimate], basis: Basis, work: Work
+    done: Mapping[str, Valued],
+    found: Mapping[Key, Estimate],
+    basis: Basis,
+    work: Work,
+    sessions: Sessions,
 ) -> list[Diagnosis]:
-    """What each ranker's numbers rest on."""
+    """What each ranker's numbers rest on, and the audits of the log by the first reward."""
     out = []
     for name, part in done.items():
         ratio = found[name, "MeanWeight", work.rewards[0]]
@@ -257,7 +262,7 @@ def _diagnoses(
                 kept = found[name, str(_weight(e)), work.rewards[0]]
                 value = found[name, str(e), work.rewards[0]].value
                 out.append(about.clipped(name, str(e), kept, value))
-    return out
+    return out + log_audits(sessions, basis, work.rewards[0])
 
 
 def _cut(estimators: Sequence[Estimator]) -> list[Clipped]:

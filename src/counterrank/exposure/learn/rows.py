@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import AnyInts, Bools, Floats, Ints, summed
+from counterrank.arrays import Bools, Floats, Ints, codes, summed
 
 
 @dataclass(frozen=True)
@@ -71,18 +71,9 @@ def _codes(frame: pl.DataFrame, columns: Sequence[str]) -> Ints:
         ids = frame[column]
         if not ids.dtype.is_integer():
             ids = ids.cast(pl.String).cast(pl.Categorical).to_physical()
-        own, width = _shifted(ids.to_numpy(), room=4 * frame.height + 1024)
+        own, width = codes(ids.to_numpy(), room=4 * frame.height + 1024)
         code = renumbered(code * width + own)[1]
     return code
-
-
-def _shifted(ids: AnyInts, room: int) -> tuple[Ints, int]:
-    """Ids less the smallest if that leaves room, otherwise renumbered; how many codes there are."""
-    low, high = int(ids.min()), int(ids.max())
-    if high - low < room and low >= -(1 << 62) and high < 1 << 62:
-        return ids.astype(np.int64) - low, high - low + 1
-    known, code = np.unique(ids, return_inverse=True)
-    return code, len(known)
 
 
 def renumbered(key: Ints) -> tuple[Ints, Ints]:

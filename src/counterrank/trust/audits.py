@@ -1,0 +1,59 @@
+"""Audits of a log: is what off-policy estimates assume (Jeunen et al., 2024, section 4) so?
+
+Each reads the log alone, takes one assumption and looks for what would break it. An audit is loud
+only if the effect is beyond chance (3.3 standard errors, between users) and large enough to matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from counterrank.logged import Basis, Sessions
+from counterrank.trust import audit_data as data
+from counterrank.trust.audit_neighbours import interaction
+from counterrank.trust.audit_ranks import trust
+from counterrank.trust.audit_rows import MOST, Shown, shown
+from counterrank.trust.audit_sessions import carry_over
+from counterrank.trust.audit_views import examination, position_fit
+from counterrank.trust.diagnosis import Diagnosis
+
+
+def log_audits(
+    sessions: Sessions, basis: Basis, reward: str, *, most: int = MOST
+) -> list[Diagnosis]:
+    """All audits of one reward; logs of more than ``most`` rows by a fixed sample of users."""
+    known = [data.events(sessions, reward), data.users(sessions), data.views(basis)]
+    if known[0].verdict == "fail":
+        return known
+    rows = shown(sessions, basis, reward, most=most)
+    found = [*_assumptions(rows), data.variety(rows)]
+    if basis.model is not None and basis.views != "latent":
+        curves = basis.curves
+        contexts = int(rows.context.max()) + 1
+        if len(curves) == 1:
+            curves = np.broadcast_to(curves, (contexts, curves.shape[1]))
+        found.append(position_fit(rows, curves))
+    audits = [d for d in found if isinstance(d, Diagnosis)]
+    if rows.share < 1:
+        note = f" (By {rows.n:,} of {sessions.n:,} sessions.)"
+        audits = [replace(d, meaning=d.meaning + note) for d in audits]
+    return [*audits, *_silent([text for text in found if isinstance(text, str)]), *known]
+
+
+def _assumptions(rows: Shown) -> list[Diagnosis | str]:
+    """Assumptions 1 to 4."""
+    neighbours = interaction(rows)
+    loud = isinstance(neighbours, Diagnosis) and neighbours.verdict != "pass"
+    # the first item has no neighbour above: where neighbours matter, it is no fair comparison
+    return [carry_over(rows), examination(rows), neighbours, trust(rows, top=2 if loud else 1)]
+
+
+def _silent(reasons: list[str]) -> list[Diagnosis]:
+    """What could not be audited, and why."""
+    share = 1 - len(reasons) / 4
+    if not reasons:
+        return []
+    text = f"{len(reasons)} of 4 assumptions could not be audited: {'; '.join(reasons)}."
+    return [Diagnosis("audited", "log", share, 1.0, "caution", text)]

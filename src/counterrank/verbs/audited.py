@@ -1,0 +1,74 @@
+"""What ``check`` says about a log: its audits, how rankers fit it, and what to log next time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from counterrank import logs
+from counterrank.errors import CounterrankError
+from counterrank.exposure import ByContext, Exposure
+from counterrank.exposure import position_bias as as_model
+from counterrank.logged import Basis, Sessions, settled
+from counterrank.tables import opened
+from counterrank.trust.advice import to_log
+from counterrank.trust.audits import log_audits
+from counterrank.trust.diagnosis import Diagnosis
+from counterrank.verbs.estimate import estimate
+
+
+@dataclass(frozen=True)
+class Audited:
+    """``fault`` stops the log itself, ``faults`` the rankers at these places."""
+
+    diagnoses: list[Diagnosis] = field(default_factory=list)
+    to_log: list[str] = field(default_factory=list)
+    fault: str = ""
+    faults: dict[int, str] = field(default_factory=dict)
+
+
+def audited(
+    table: object,
+    targets: Mapping[int, tuple[str, object]],
+    *,
+    rewards: Sequence[str],
+    position_bias: str | Path | Exposure | ByContext | None,
+    contexts: Sequence[str],
+    views: str,
+    columns: Mapping[str, str] | None,
+) -> Audited:
+    """Audit a log by its first reward, and weigh the rankers at their places in ``targets``."""
+    model = None if position_bias is None else as_model(position_bias)
+    there = opened(table, trec=(), name="").columns()
+    known = list(contexts) or [name for name in ("context",) if name in there]
+    by = [] if model is None or model.column is None else [model.column]
+    try:
+        log = logs.log(table, rewards=rewards, contexts=[*known, *by], columns=columns)
+        sessions = Sessions.of(log, gaps="allow" if views == "rows" else "error")
+        basis = settled(Basis("rank", views, model), sessions)
+    except CounterrankError as error:
+        return Audited(fault=str(error))
+    found = log_audits(sessions, basis, log.rewards[0])
+    faults: dict[int, str] = {}
+    if model is None and not log.has("propensity"):
+        found.append(_untold())
+        targets = {}
+    for place, target in targets.items():
+        try:
+            result = estimate(
+                table, [target], rewards=log.rewards, position_bias=model, estimators=("IPS",),
+                test="none", views=views, contexts=known, columns=columns,
+            )  # fmt: skip
+            found += [d for d in result.diagnoses if d.subject != "log"]
+        except CounterrankError as error:
+            faults[place] = str(error)
+    return Audited(found, to_log(log, basis, found), "", faults)
+
+
+def _untold() -> Diagnosis:
+    text = (
+        "No position model was given and no propensity logged, so no ranker can be weighed. Give"
+        " one, as in --position-bias log2, or learn it: counterrank exposure LOG --out pbm.json."
+    )
+    return Diagnosis("position model", "log", 0.0, 1.0, "caution", text)
