@@ -28,7 +28,7 @@ def opened(options, sessions, seed, views="observed", contexts=("context",)):
     read = logs.log(log, rewards=["click"], contexts=contexts)
     found = Sessions.of(read, gaps="allow")
     basis = Basis("rank", views, bias)
-    return found, settled(basis, read, found.blocks.length, found.contexts)
+    return found, settled(basis, found)
 
 
 def loud(diagnoses):

@@ -33,10 +33,13 @@ def wide(frame, column, slots=10):
 
 def test_columns_and_kinds():
     sample = platform(sessions=50)
-    assert sample.log.columns == [
+    columns = [
         "session", "user", "day", "context", "candidates", "policy", "arm", "item", "rank",
-        "viewed", "exposure", "propensity", "click", "like", "dwell", "conversion", "revenue",
+        "viewed", "exposure", "click", "like", "dwell", "conversion", "revenue",
     ]  # fmt: skip
+    assert sample.log.columns == columns
+    chancy = platform(World(ranker="plackett_luce"), sessions=50, runs=[])
+    assert chancy.log.columns == [*columns[:11], "propensity", *columns[11:]]
     assert sample.log.null_count().sum_horizontal()[0] == 0
     assert (wide(sample.log, "rank") == np.arange(1, 11)).all()
     assert sample.log.select("session", "item").is_unique().all()
@@ -198,7 +201,7 @@ def test_logged_run_is_what_was_shown_and_targets_rank_the_same_candidates():
 def test_deterministic_logger_exposure_is_that_of_the_rank():
     table = log(examination="power(eta=0.5)")
     assert table["exposure"].to_numpy() == pytest.approx(table["rank"].to_numpy() ** -0.5)
-    assert (table["propensity"] == 1).all()
+    assert "propensity" not in table.columns
 
 
 def test_several_loggers_and_arms():
