@@ -18,6 +18,7 @@ SEED = 20_011
 SHARES = (0.06, 0.17, 0.43, 0.78)  # of ratings up to 1, 2, 3 and 4, as in MovieLens
 DEPTH = 100
 SLATE_ITEMS, SLATE_RANKS = 10, 5
+LOGS = {"1": 100_000, "5": 500_000, "10": 1_000_000, "20": 2_000_000}  # millions of rows
 
 Ints = np.typing.NDArray[np.integer]
 Floats = np.typing.NDArray[np.floating]
@@ -100,6 +101,25 @@ def slates(folder: Path, sessions: int) -> None:
     run.write_parquet(folder / "new.parquet")
 
 
+def log(folder: Path, sessions: int) -> None:
+    """A log of lists of ten by a ranker without chance, and a target that re-ranks each."""
+    rng = np.random.default_rng(SEED)
+    folder.mkdir(parents=True, exist_ok=True)
+    ranks = 10
+    shown = np.argsort(rng.random((sessions, 2 * ranks), np.float32), axis=1)[:, :ranks] * 37
+    shown = (shown + 1000 * rng.integers(0, 500, (sessions, 1))).astype(np.int32)
+    moved = np.argsort(rng.random((sessions, ranks), np.float32) + 0.05 * np.arange(ranks), axis=1)
+    session = np.repeat(np.arange(sessions), ranks)
+    rank = np.tile(np.arange(1, ranks + 1, dtype=np.int16), sessions)
+    click = rng.random(len(rank), np.float32) < 0.2 / np.log2(rank + 1)
+    user = np.repeat(rng.integers(0, max(sessions // 4, 1), sessions), ranks)
+    columns = {"session": session, "user": user, "item": shown.ravel(), "rank": rank}
+    pl.DataFrame({**columns, "click": click.astype(np.int8)}).write_parquet(folder / "log.parquet")
+    again = np.take_along_axis(shown, moved, axis=1).ravel()
+    run = pl.DataFrame({"session": session, "item": again, "rank": rank})
+    run.write_parquet(folder / "new.parquet")
+
+
 def small(folder: Path) -> None:
     """Three users, to time how long a tool takes to get going."""
     user, item = np.divmod(np.arange(9), 3)
@@ -178,6 +198,8 @@ def main() -> None:
     many(given.folder / "many", sizes["many"])
     large(given.folder / "large", sizes["large"])
     slates(given.folder / "slates", 1_000 if given.quick else 20_000)
+    for name, sessions in LOGS.items():
+        log(given.folder / f"log{name}", sessions // 100 if given.quick else sessions)
     small(given.folder / "small")
 
 

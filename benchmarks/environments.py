@@ -19,14 +19,14 @@ PINS: dict[str, list[str]] = {
     "ir_measures": ["ir-measures==0.4.3", "pytrec-eval-terrier==0.5.11", "numpy==2.4.6", POLARS],
     "ranx": ["ranx==0.3.21", "numba==0.68.1", "numpy==2.4.6", POLARS],
     "rectools": ["rectools==0.19.0", "pandas==2.3.3", "numpy==1.26.4", POLARS],
+    "duckdb": ["duckdb==2.0.0"],
     "scipy": ["scipy==1.17.1", "numpy==2.4.6"],
     "obp": [
         "obp==0.5.7", "numpy==2.4.6", "scipy==1.17.1", "pandas==3.1.1", "scikit-learn==1.9.1",
-        "torch==2.13.0+cpu", "matplotlib==3.11.2", "seaborn==0.13.2", "pyyaml==6.0.3",
+        "torch==2.13.0", "matplotlib==3.11.2", "seaborn==0.13.2", "pyyaml==6.0.3",
         "tqdm==4.70.1", POLARS,
     ],
 }  # fmt: skip
-CPU = "https://download.pytorch.org/whl/cpu"
 # It declares Python below 3.10 and older pins, but its estimators run with current ones.
 BY_ITSELF = {"obp": "obp==0.5.7"}
 
@@ -50,7 +50,7 @@ def ready(name: str) -> str | None:
             if name == "counterrank":
                 _pip(name, "-c", str(ROOT / "constraints.txt"), str(ROOT))
             else:
-                _pip(name, "--extra-index-url", CPU, *_others(name))
+                _pip(name, *_others(name))
                 if name in BY_ITSELF:
                     _pip(name, "--no-deps", "--ignore-requires-python", BY_ITSELF[name])
             stamp.write_text(pins)

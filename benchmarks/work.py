@@ -18,6 +18,7 @@ MEASURES = (
     "Bpref(rel=4)@100",
     "InfAP(rel=4,variant=trec)@100",
 )
+LOGGED = ("IPS", "IPS(clip=200)", "SNIPS", "DM", "DR")
 SLATE = ("SIPS", "IIPS", "RIPS", "SNSIPS", "SNIIPS", "SNRIPS")
 SEVEN = "no ERR, InfAP"
 SIX = "no ERR, Bpref, InfAP; nDCG binary"
@@ -151,3 +152,26 @@ def slates(folder: Path, repeats: int) -> list[Item]:
         Item("e-drawn", "counterrank, bootstrap", drawn, "10,000 resamples", repeats=repeats),
         Item("e-obp", "Open Bandit Pipeline", peer, "10,000 resamples", repeats=repeats),
     ]
+
+
+def logs(folder: Path, sizes: tuple[str, ...], repeats: int) -> list[Item]:
+    """Part (f): five estimators with intervals from logs of several sizes; the query at one."""
+    command = str(Path(python("counterrank")).with_name("counterrank"))
+    wanted = [word for label in LOGGED for word in ("-e", label)]
+    rest = ["--reward", "click", "--position-bias", "log2", "--format", "json", "--quiet"]
+    items = []
+    for size in sizes:
+        log, new = (
+            str((folder / f"log{size}" / n).relative_to(ROOT))
+            for n in ("log.parquet", "new.parquet")
+        )
+        ours = [command, "estimate", log, f"new={new}", *wanted, *rest]
+        items.append(
+            Item(f"f-ours{size}", f"counterrank, {size} million rows", ours, repeats=repeats)
+        )
+        if size == "10":
+            query = script("duckdb", "joins_duckdb", log, new)
+            items.append(
+                Item("f-duckdb", "DuckDB, one query, 10 million rows", query, repeats=repeats)
+            )
+    return items

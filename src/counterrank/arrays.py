@@ -93,6 +93,16 @@ def codes(ids: AnyInts, room: int) -> tuple[Ints, int]:
     return code, len(known)
 
 
+def renumbered(key: Ints) -> tuple[Ints, Ints]:
+    """The distinct keys in order, and the place of each row's key among them."""
+    top = int(key.max(initial=0)) + 1
+    if top > 16 * len(key) + 1024:
+        return np.unique(key, return_inverse=True)
+    there = np.bincount(key, minlength=top) > 0
+    place: Ints = np.cumsum(there) - 1
+    return np.flatnonzero(there), place[key]
+
+
 def summed(group: Ints, x: Floats, groups: int) -> Floats:
     """Sum of ``x`` within each group."""
     return np.bincount(group, x, minlength=groups).astype(np.float64, copy=False)

@@ -90,7 +90,7 @@ def item_numbers(ids: pl.Series) -> AnyInts:
 
 def run_starts(ids: pl.Series) -> Ints:
     """Rows at which a run of equal ids begins; integers chunk by chunk, without a copy."""
-    if ids.dtype == pl.String:
+    if not ids.dtype.is_integer():
         return (ids != ids.shift(1)).fill_null(True).arg_true().to_numpy().astype(np.int64)
     starts, offset, last = [], 0, None
     for chunk in ids.get_chunks():

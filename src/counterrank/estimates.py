@@ -24,14 +24,14 @@ from counterrank.once import once
 class Estimate:
     """``value`` with per-unit ``influence``; ``units`` are the ids, ``cluster`` their groups.
 
-    ``columns`` and ``finish`` recompute the value under other weights of the units, which is what
-    a bootstrap needs: ratios are resampled as ratios.
+    ``parts`` hold the columns from whose means ``finish`` makes the value. They recompute it under
+    other weights of the units, which is what a bootstrap needs: ratios are resampled as ratios.
     """
 
     value: float
     influence: Floats
     units: pl.Series
-    columns: Floats
+    parts: tuple[Floats, ...]
     finish: Callable[[Floats], Floats]
     cluster: npt.NDArray[np.int64] | None = None
     function: Function | None = None
@@ -53,7 +53,7 @@ class Estimate:
         means = columns.mean(axis=0)
         influence = (columns - means) @ function.gradient(means)
         value = float(function.finish(means))
-        return cls(value, influence, units, columns, function.finish, cluster, function)
+        return cls(value, influence, units, (columns,), function.finish, cluster, function)
 
     def only(self, places: npt.NDArray[np.int64]) -> Estimate:
         """The same estimate from some of its units."""
@@ -71,6 +71,11 @@ class Estimate:
     def n(self) -> int:
         """Number of units."""
         return len(self.influence)
+
+    @property
+    def columns(self) -> Floats:
+        """All columns side by side, one row per unit."""
+        return self.parts[0] if len(self.parts) == 1 else np.hstack(self.parts)
 
     @once
     def grouped(self) -> Floats:
@@ -100,7 +105,7 @@ class Estimate:
         _, code = np.unique(np.asarray(by), return_inverse=True)
         if len(code) != self.n:
             raise UsageError("One cluster per unit is needed.", found=f"{len(code)} for {self.n}.")
-        return Estimate(self.value, self.influence, self.units, self.columns, self.finish, code)
+        return Estimate(self.value, self.influence, self.units, self.parts, self.finish, code)
 
     def __sub__(self, other: Estimate) -> Estimate:
         """The difference, paired by unit."""
@@ -123,12 +128,12 @@ class Estimate:
         influence: Floats,
         join: Callable[[Floats, Floats], Floats],
     ) -> Estimate:
-        cut = self.columns.shape[1]
+        cut = sum(part.shape[1] for part in self.parts)
         return Estimate(
             value,
             influence,
             self.units,
-            np.hstack([self.columns, other.columns]),
+            (*self.parts, *other.parts),
             lambda means: join(self.finish(means[..., :cut]), other.finish(means[..., cut:])),
             _common(self.cluster, other.cluster),
         )
@@ -158,7 +163,12 @@ class Estimate:
         by = found.to_numpy()
         cluster = None if self.cluster is None else self.cluster[by]
         return Estimate(
-            self.value, self.influence[by], other.units, self.columns[by], self.finish, cluster
+            self.value,
+            self.influence[by],
+            other.units,
+            tuple(part[by] for part in self.parts),
+            self.finish,
+            cluster,
         )
 
 

@@ -44,8 +44,8 @@ def drawn(rng, world):
 def ours(w, c):
     none, ones = np.empty(0), np.ones(len(w))
     rows = Rows(
-        start=np.arange(len(w)), reward=c, e=w, e0=ones, seen=ones, q=none, target_rank=none,
-        place=none, views=ones, direct=none,
+        start=np.arange(len(w)), reward=c, e=w, e0=ones, seen=ones, q=none, cell=none,
+        cell_rank=none, place=none, views=ones, direct=none,
     )  # fmt: skip
     snips = estimator("SNIPS")
     table, function = snips.table(rows, "session"), snips.combined("session")

@@ -86,7 +86,7 @@ def test_cascade_dr_with_the_same_q():
         reward=c.ravel().astype(float),
         e=target[session, item].ravel(),
         e0=e0.ravel(),
-        seen=none, q=none, target_rank=none, place=none, views=none, direct=none,
+        seen=none, q=none, cell=none, cell_rank=none, place=none, views=none, direct=none,
         future=q[session, rank, item].ravel(),
         ahead=(q * target[:, None]).sum(axis=2).ravel(),
     )  # fmt: skip

@@ -168,7 +168,7 @@ def test_returns_weigh_what_comes_later(slates):
             reward=np.array([c for _, c, _, _ in rows], float),
             e=np.array([p[item] for item, _, _, p in rows]),
             e0=np.array([e0 for _, _, e0, _ in rows]),
-            seen=none, q=none, target_rank=none, place=none, views=none, direct=none,
+            seen=none, q=none, cell=none, cell_rank=none, place=none, views=none, direct=none,
         )
     )  # fmt: skip
     expected = []

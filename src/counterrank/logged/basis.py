@@ -46,11 +46,11 @@ class Basis:
 
     def at(self, rank: Ints, context: Ints) -> Floats:
         r""":math:`c(r)` of the position model."""
-        place = np.minimum(rank, DEEPEST) - 1
-        flat: Floats = (
-            self.curves[0][place] if len(self.curves) == 1 else self.curves[context, place]
-        )
-        return flat
+        if len(self.curves) == 1:
+            same: Floats = self.curves[0].take(rank - 1, mode="clip")
+            return same
+        seen: Floats = self.curves[context, np.minimum(rank, DEEPEST) - 1]
+        return seen
 
 
 def chosen(

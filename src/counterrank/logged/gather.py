@@ -79,17 +79,29 @@ def fitted(
     items = sessions.items.size
     fits = FOLDS * contexts * ranks * items <= LARGEST_MODEL
     shape = (FOLDS, (contexts if fits else 1) * ranks, items)
-    cuts = list(sessions.blocks.cuts(max(sessions.blocks.frame.height // workers() + 1, ROWS)))
+    situation = sessions.fold * shape[1] + (sessions.context * ranks if fits else 0)
 
-    def of(cut: tuple[int, int]) -> Sums:
-        side = shown(sessions, basis, *cut)
-        own = slice(*cut)
-        context = sessions.context[own] if fits else np.zeros(cut[1] - cut[0], np.int64)
-        situation = context[side.session] * ranks + (side.rank - 1 if basis.by_rank else 0)
-        fold = sessions.fold[own][side.session]
-        return sums(fold, situation, side.item, outcome(side), side.seen, shape)
+    def of(cuts: list[tuple[int, int]]) -> Sums:
+        """One thread's share: cells are found bucket by bucket and counted once."""
+        n = sessions.rows(cuts[0][0], cuts[-1][1])
+        size = n.stop - n.start
+        cell, c, seen = np.empty(size, np.int64), np.empty(size), np.empty(size)
+        for cut in cuts:
+            side = shown(sessions, basis, *cut)
+            rows = sessions.rows(*cut)
+            here = slice(rows.start - n.start, rows.stop - n.start)
+            place = situation[slice(*cut)][side.session]
+            if basis.by_rank:
+                place += side.rank - 1
+            place *= items
+            place += side.item
+            cell[here], c[here], seen[here] = place, outcome(side), side.seen
+        return sums(cell, c, seen, shape)
 
-    total = reduce(add, mapped(of, cuts, workers()))
+    cuts = list(sessions.blocks.cuts(ROWS))
+    share = -(-len(cuts) // workers())
+    shares = [cuts[i : i + share] for i in range(0, len(cuts), share)]
+    total = reduce(add, mapped(of, shares, workers()))
     model = learnt(total, ranks) if isinstance(kind, str) else regressed(total, ranks, kind)
     return replace(model, contextual=fits)
 
@@ -222,7 +234,7 @@ def on_policy(sessions: Sessions, basis: Basis, work: Work) -> dict[str, Floats]
         ranks = np.empty(0, np.int64)
         return {
             reward: OnPolicy().table(
-                Rows(start, c, none, none, seen, none, ranks, none, none, none), work.per
+                Rows(start, c, none, none, seen, none, ranks, ranks, none, none, none), work.per
             )
             for reward in work.rewards
             for c in [sessions.column(reward, *cut)]

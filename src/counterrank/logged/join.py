@@ -92,11 +92,12 @@ def joined(
         row_thing, cell_thing = side.item, cells.item
     match = matched((side.session, row_thing), (cells.session, cell_thing), things)
     e = np.append(cells.e, 0.0)[match.cell]
-    met = np.zeros(len(cells.e), bool)
-    met[match.cell[match.cell >= 0]] = True
+    missed = np.ones(len(cells.e), bool)
+    missed[match.cell[match.cell >= 0]] = False
+    alone = np.flatnonzero(missed)
     views = summed(cells.session, cells.e, n)
-    lists = np.bincount(cells.session, minlength=n) > 0
-    hits = np.bincount(cells.session[met], minlength=n)
+    lists = np.bincount(cells.session, minlength=n)
+    hits = lists - np.bincount(cells.session[alone], minlength=n)
     rows = Rows(
         start=side.start,
         reward=np.empty(0),
@@ -104,20 +105,21 @@ def joined(
         e0=_kept_lists(side, absent) if basis.by_rank and missing == "logged" else side.e0,
         seen=side.seen,
         q=np.empty(0),
-        target_rank=np.append(cells.rank, 0)[match.cell],
+        cell=match.cell,
+        cell_rank=cells.rank,
         place=side.place,
         views=views,
         direct=np.empty(0),
         rank=side.rank,
         ranks=sessions.ranks,
     )
-    unlogged = summed(cells.session[~met], cells.e[~met], n)
-    new = cells.item == sessions.items.size
+    unlogged = summed(cells.session[alone], cells.e[alone], n)
+    new = alone[cells.item[alone] == sessions.items.size]
     unknown = summed(cells.session[new], cells.e[new], n)
     strange = match.cell_again[cells.item[match.cell_again] < sessions.items.size]
     return Joined(
         rows, match.cell, cells, match.row_again, strange, absent,
-        np.flatnonzero(lists & (hits == 0)), unlogged, unknown,
+        np.flatnonzero((lists > 0) & (hits == 0)), unlogged, unknown,
     )  # fmt: skip
 
 

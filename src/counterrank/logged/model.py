@@ -34,16 +34,8 @@ class Sums:
         )
 
 
-def sums(
-    fold: Ints,
-    situation: Ints,
-    item: Ints,
-    reward: Floats,
-    seen: Floats,
-    shape: tuple[int, int, int],
-) -> Sums:
-    """The sums of one bucket, as folds x situations x items."""
-    cell = (fold * shape[1] + situation) * shape[2] + item
+def sums(cell: Ints, reward: Floats, seen: Floats, shape: tuple[int, int, int]) -> Sums:
+    """The sums by cell, the number of a fold, situation and item in a table of this shape."""
     size = shape[0] * shape[1] * shape[2]
     total = summed(cell, reward, size).reshape(shape)
     binary = bool(np.all((reward == 0) | (reward == 1)))

@@ -15,8 +15,9 @@ class Rows:
 
     Per row :math:`i`: ``reward`` :math:`c_i`; ``e`` and ``e0``, the exposure of its item under
     target and logger; ``seen``, whether it was viewed, or how likely that was; ``q``, the
-    predicted reward of a view; ``target_rank`` (0: not listed, or not one list); ``place``, the
-    exposure of the 1st, 2nd, ... rank of the session, whatever stood there.
+    predicted reward of a view; ``cell``, the target's cell it meets (-1: none), whose rank is in
+    ``cell_rank`` (0: not one list); ``place``, the exposure of the 1st, 2nd, ... rank of the
+    session, whatever stood there.
     Per session: ``start``, its first row; ``views``, the target's expected number of views
     :math:`\sum_a e(x, a)`; ``direct``, :math:`\sum_a e(x, a)\, \hat q(x, a)`.
     For slates, per row: ``rank``; ``future``, the predicted reward from this rank on; ``ahead``,
@@ -29,7 +30,8 @@ class Rows:
     e0: Floats
     seen: Floats
     q: Floats
-    target_rank: Ints
+    cell: Ints
+    cell_rank: Ints
     place: Floats
     views: Floats
     direct: Floats
@@ -48,6 +50,11 @@ class Rows:
     def length(self) -> Ints:
         """Number of rows of each session."""
         return np.diff(self.start, append=len(self.reward))
+
+    @property
+    def target_rank(self) -> Ints:
+        """Rank of each row's item in the target's list; 0 if it is not listed."""
+        return np.append(self.cell_rank, 0)[self.cell]
 
     def total(self, x: Floats) -> Floats:
         """Sum of ``x`` over the rows of each session."""

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import AnyInts, Ints
-from counterrank.blocks import Blocks, item_numbers
+from counterrank.arrays import AnyInts, Ints, renumbered
+from counterrank.blocks import Blocks, item_numbers, run_starts
 from counterrank.errors import InputError
 from counterrank.logged.codes import Codes
 from counterrank.logs import Log
@@ -42,8 +42,9 @@ class Sessions:
         """Rows sorted by session and rank; what needs a session's rows together is checked."""
         blocks = _by_rank(Blocks.of(log.frame, ascending=True, unit="session"))
         unbroken = _refuse_ranks(log, blocks, gaps)
-        users = _of_session(log, blocks, ["user"]) if log.has("user") else None
-        cluster = None if users is None else _numbered(users)[0]
+        cluster = None
+        if log.has("user"):
+            cluster = _numbered(_of_session(log, blocks, ["user"]))[0]
         n = len(blocks.start)
         if log.contexts:
             context, known = _numbered(_of_session(log, blocks, list(log.contexts)))
@@ -89,9 +90,9 @@ def _by_rank(blocks: Blocks) -> Blocks:
     """The same blocks with each session's rows in the order of their ranks."""
     frame = blocks.frame
     rank = frame["rank"].to_numpy()
-    inside = np.ones(len(rank), bool)
-    inside[blocks.start] = False
-    if np.all(rank[1:] >= rank[:-1], where=inside[1:]):
+    step = np.diff(rank)
+    step[blocks.start[1:] - 1] = 0
+    if np.all(step >= 0):
         return blocks
     session = np.repeat(np.arange(len(blocks.start)), blocks.length)
     if "row" not in frame.columns:
@@ -104,9 +105,11 @@ def _by_rank(blocks: Blocks) -> Blocks:
 def _refuse_ranks(log: Log, blocks: Blocks, gaps: str) -> bool:
     """Ranks are distinct within a session and, unless only viewed rows were logged, unbroken."""
     rank = blocks.frame["rank"].to_numpy()
-    natural = natural_rank(blocks.length)
-    if np.array_equal(rank, natural):
+    step = np.diff(rank)
+    step[blocks.start[1:] - 1] = 1
+    if np.all(step == 1) and np.all(rank[blocks.start] == 1):
         return True
+    natural = natural_rank(blocks.length)
     again = np.flatnonzero((rank[1:] == rank[:-1]) & (natural[1:] > 1)) + 1
     if len(again):
         raise InputError(
@@ -130,25 +133,29 @@ def _refuse_ranks(log: Log, blocks: Blocks, gaps: str) -> bool:
 def _of_session(log: Log, blocks: Blocks, columns: list[str]) -> pl.DataFrame:
     """One value per session of columns that do not change within it."""
     frame = blocks.frame.select(columns)
-    first = frame[blocks.start]
     for column in columns:
-        each = frame[column]
-        same = each == each.shift(1)
-        begins = np.zeros(frame.height, bool)
-        begins[blocks.start] = True
-        bad = (~same.fill_null(True)) & ~pl.Series(begins)
-        if bad.any():
-            place = int(bad.arg_true()[0])
+        begins = run_starts(frame[column])
+        first = np.zeros(frame.height, bool)
+        first[blocks.start] = True
+        inside = begins[~first[begins]]
+        if len(inside):
             raise InputError(
                 f'Column "{column}" of "{log.name}" changes within a session.',
-                found=f"Found {bad.sum():,} such rows (first: {blocks.caller_row(place)}).",
+                found=f"Found {len(inside):,} such rows"
+                f" (first: {blocks.caller_row(int(inside[0]))}).",
                 todo="One value per session is needed; check the session ids.",
             )
-    return first
+    return frame[blocks.start]
 
 
 def _numbered(rows: pl.DataFrame) -> tuple[Ints, pl.DataFrame]:
     """Distinct rows numbered in their order, so that row order changes nothing."""
+    if rows.width == 1 and rows.dtypes[0].is_integer():
+        ids = rows.to_series().to_numpy()
+        low = int(ids.min())
+        if int(ids.max()) - low < 4 * rows.height + 1024:
+            there, place = renumbered(ids.astype(np.int64) - low)
+            return place, pl.DataFrame({rows.columns[0]: there + low})
     known = rows.unique().sort(rows.columns)
     number = known.with_row_index("number")
     found = rows.join(number, on=rows.columns, how="left", maintain_order="left", nulls_equal=True)

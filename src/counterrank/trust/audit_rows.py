@@ -12,7 +12,7 @@ from counterrank.arrays import Bools, Floats, Ints, codes, summed
 from counterrank.logged import Basis, Sessions
 from counterrank.trust.audit_fit import ratio
 
-MOST = 1_000_000  # rows; more would not change a verdict
+MOST = 400_000  # rows; more would not change a verdict
 DEEPEST = 50  # ranks below are taken together
 PRIOR = 20.0  # views of an average item that a mean is shrunken by
 

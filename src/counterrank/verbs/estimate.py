@@ -127,6 +127,12 @@ def estimate(
     if disjoint == "auto":
         disjoint = "error" if basis.logged == "rank" else "zero"
     _refuse_lists(wanted, targets)
+    if missing == "logged" and any("predicted" in t.frame.columns for t in tables.targets):
+        raise UsageError(
+            "Logged lists have no predictions.",
+            found='A run has a column "predicted", and some sessions keep their logged list.',
+            todo="Leave such sessions out (--missing skip), or give every session a list.",
+        )
     refuse_slates(wanted, basis, sessions, targets, loggers=tuple(served))
     computed = (*(e for e in wanted if not isinstance(e, OnPolicy)), MeanWeight())
     computed += tuple(_weight(e) for e in _cut(wanted))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from counterrank.arrays import Floats, Ints
-from counterrank.exposure.learn.rows import renumbered
+from counterrank.arrays import Floats, Ints, renumbered
 
 
 def covariance(cluster: Ints, column: Ints, influence: Floats, columns: int) -> Floats:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterrank.arrays import Ints, ranges, summed
+from counterrank.arrays import Ints, ranges, renumbered, summed
 from counterrank.exposure.learn.clustered import covariance
 from counterrank.exposure.learn.curve import Curve, Steps
-from counterrank.exposure.learn.rows import Rows, renumbered
+from counterrank.exposure.learn.rows import Rows
 
 
 def depth(data: Rows, *, length: int | None = None) -> Curve:

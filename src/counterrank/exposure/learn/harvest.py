@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterrank.arrays import Floats, Ints, ranges, summed
+from counterrank.arrays import Floats, Ints, ranges, renumbered, summed
 from counterrank.exposure.learn import pbm
 from counterrank.exposure.learn.clustered import spread
 from counterrank.exposure.learn.curve import Curve
-from counterrank.exposure.learn.rows import Cells, Rows, cells, moved, renumbered
+from counterrank.exposure.learn.rows import Cells, Rows, cells, moved
 
 
 def harvest(data: Rows) -> Curve:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Ints
+from counterrank.arrays import Ints, renumbered
 from counterrank.errors import InputError, UsageError, one_of
 from counterrank.exposure.by_context import ByContext
 from counterrank.exposure.learn import identify
@@ -19,7 +19,7 @@ from counterrank.exposure.learn.fit import fit
 from counterrank.exposure.learn.harvest import harvest
 from counterrank.exposure.learn.learnt import Basis, Learnt
 from counterrank.exposure.learn.misfit import balance, misfit
-from counterrank.exposure.learn.rows import Rows, moved, renumbered, rows
+from counterrank.exposure.learn.rows import Rows, moved, rows
 from counterrank.exposure.learn.swap import swap
 from counterrank.exposure.learn.views import views
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Bools, Floats, Ints, codes, summed
+from counterrank.arrays import Bools, Floats, Ints, codes, renumbered, summed
 
 
 @dataclass(frozen=True)
@@ -74,16 +74,6 @@ def _codes(frame: pl.DataFrame, columns: Sequence[str]) -> Ints:
         own, width = codes(ids.to_numpy(), room=4 * frame.height + 1024)
         code = renumbered(code * width + own)[1]
     return code
-
-
-def renumbered(key: Ints) -> tuple[Ints, Ints]:
-    """The distinct keys in order, and the place of each row's key among them."""
-    top = int(key.max(initial=0)) + 1
-    if top > 16 * len(key) + 1024:
-        return np.unique(key, return_inverse=True)
-    there = np.bincount(key, minlength=top) > 0
-    place: Ints = np.cumsum(there) - 1
-    return np.flatnonzero(there), place[key]
 
 
 @dataclass(frozen=True)
