@@ -166,9 +166,8 @@ def logs(folder: Path, sizes: tuple[str, ...], repeats: int) -> list[Item]:
             for n in ("log.parquet", "new.parquet")
         )
         ours = [command, "estimate", log, f"new={new}", *wanted, *rest]
-        items.append(
-            Item(f"f-ours{size}", f"counterrank, {size} million rows", ours, repeats=repeats)
-        )
+        key = "f-ours" if size == "10" else f"f-ours{size}"
+        items.append(Item(key, f"counterrank, {size} million rows", ours, repeats=repeats))
         if size == "10":
             query = script("duckdb", "joins_duckdb", log, new)
             items.append(

@@ -29,6 +29,7 @@ from counterrank.logged import (
     Basis,
     Choice,
     Estimator,
+    Key,
     SweepRow,
     Valued,
     choice,
@@ -36,8 +37,6 @@ from counterrank.logged import (
 )
 from counterrank.schema import Input
 from counterrank.trust.diagnosis import Diagnosis, worst
-
-Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True)

@@ -126,11 +126,11 @@ def test_order_of_rows_and_names_of_items_change_nothing():
 
 
 def test_size_of_buckets_changes_nothing(monkeypatch):
-    from counterrank.logged import gather
+    from counterrank.logged import sessions
 
     log, run = small()
     expected = values(log, run)
-    monkeypatch.setattr(gather, "ROWS", 50)
+    monkeypatch.setattr(sessions, "ROWS", 50)
     cut = values(log, run)
     assert cut == pytest.approx(expected, rel=1e-12)
 
@@ -321,3 +321,35 @@ def test_input_tables_are_left_as_they_were():
     values(log, run)
     assert log.equals(before[0])
     assert run.equals(before[1])
+
+
+def test_scores_of_a_plackett_luce_ranker_give_its_exposure():
+    from itertools import permutations
+
+    log, run = small(n=40, k=4)
+    rng = np.random.default_rng(5)
+    scored = run.drop("rank").with_columns(score=pl.Series(rng.normal(size=run.height)).round(1))
+    c = [1 / math.log2(r + 1) for r in range(1, 5)]
+    rows = []
+    for (session,), part in scored.group_by("session"):
+        rate = dict(zip(part["item"], part["score"].exp(), strict=True))
+        e = dict.fromkeys(rate, 0.0)
+        for order in permutations(rate):
+            chance, left = 1.0, sum(rate.values())
+            for item in order:
+                chance *= rate[item] / left
+                left -= rate[item]
+            for place, item in enumerate(order):
+                e[item] += chance * c[place]
+        rows += [(session, item, x) for item, x in e.items()]
+    given = pl.DataFrame(rows, schema=["session", "item", "exposure"], orient="row")
+    options = {"rewards": "click", "position_bias": "log2", "estimators": ["IPS", "DM", "DR"]}
+    drawn = cr.estimate(log, {"new": scored}, scores="plackett_luce", **options)
+    exact = cr.estimate(log, {"new": given}, **options)
+    for label in options["estimators"]:
+        assert drawn.estimate("new", label).value == pytest.approx(
+            exact.estimate("new", label).value, rel=1e-9
+        )
+    assert drawn.protocol["scores"] == "plackett_luce"
+    with pytest.raises(cr.UsageError, match="no scores"):
+        cr.estimate(log, {"new": run}, scores="plackett_luce", **options)

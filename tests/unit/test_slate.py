@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import counterrank as cr
-from counterrank.logged import Sessions, Target, Work, chosen, futures, gather
+from counterrank.logged import Sessions, Target, Work, chosen, futures, sessions
 from counterrank.logged.future import returns
 from counterrank.logged.rows import Rows
 from counterrank.logs import log as read_log
@@ -351,7 +351,7 @@ def test_buckets_change_nothing(monkeypatch):
     slates = drawn(12, 4, length=2) + drawn(12, 5, length=4)
     labels = [*SUMS, *RATIOS, "CascadeDR"]
     whole = estimated(slates, labels)
-    monkeypatch.setattr(gather, "ROWS", 5)
+    monkeypatch.setattr(sessions, "ROWS", 5)
     parts = estimated(slates, labels)
     for label in labels:
         assert parts[label].value == pytest.approx(whole[label].value, rel=1e-12)

@@ -42,6 +42,9 @@ Interval = Annotated[str, typer.Option(help="normal, t, bootstrap or bca.")]
 Test = Annotated[str, typer.Option(help="t, bootstrap or none.")]
 Correct = Annotated[str, typer.Option(help="none, holm or bh.")]
 Resamples = Annotated[int, typer.Option(help="Resamples of a bootstrap, by user.")]
+Scores = Annotated[
+    str, typer.Option(help="A run's scores: order, or plackett_luce (they weigh a random draw).")
+]
 Logged = Annotated[
     str, typer.Option(help="The logger's exposure by: auto, rank, exposure, propensity.")
 ]
@@ -73,6 +76,7 @@ def estimate(
     correct: Correct = "holm",
     resamples: Resamples = 10_000,
     seed: Seed = 0,
+    scores: Scores = "order",
     logged: Logged = "auto",
     views: Views = "auto",
     missing: Missing = "error",
@@ -111,6 +115,7 @@ def estimate(
         correct=correct,
         resamples=resamples,
         seed=seed,
+        scores=scores,
         logged=logged,
         views=views,
         missing=missing,

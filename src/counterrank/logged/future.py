@@ -17,7 +17,8 @@ import numpy as np
 from counterrank.arrays import Floats
 from counterrank.errors import InputError
 from counterrank.logged.basis import Basis
-from counterrank.logged.gather import Work, fitted
+from counterrank.logged.fitting import fitted
+from counterrank.logged.gather import Work
 from counterrank.logged.join import Joined, Shown, at_ranks, joined, rewarded
 from counterrank.logged.model import Model
 from counterrank.logged.regress import Regressor

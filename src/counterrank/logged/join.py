@@ -8,11 +8,12 @@ import numpy as np
 
 from counterrank.arrays import Floats, Ints, summed
 from counterrank.logged.basis import Basis
+from counterrank.logged.cells import Cells
 from counterrank.logged.match import matched
 from counterrank.logged.model import Model
 from counterrank.logged.rows import Rows
 from counterrank.logged.sessions import Sessions
-from counterrank.logged.targets import Cells, Target
+from counterrank.logged.targets import Target
 from counterrank.order import natural_rank
 
 

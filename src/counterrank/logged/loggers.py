@@ -24,8 +24,6 @@ from counterrank.logged.join import joined, shown
 from counterrank.logged.sessions import Sessions
 from counterrank.logged.targets import Target
 
-ROWS = 1 << 17
-
 
 def balanced(
     sessions: Sessions, basis: Basis, loggers: Mapping[str, Target]
@@ -41,7 +39,7 @@ def balanced(
             mixed += alpha * joined(sessions, basis, side, loggers[name], missing="skip").rows.e
         return mixed
 
-    mixed = np.concatenate(mapped(of, list(sessions.blocks.cuts(ROWS)), workers()))
+    mixed = np.concatenate(mapped(of, sessions.cuts(), workers()))
     if np.any(mixed <= 0):
         place = int(np.argmin(mixed))
         raise InputError(

@@ -1,4 +1,4 @@
-"""What a log or a target must have before slates can be weighed."""
+"""What a log or a target must have before it can be weighed by the estimators asked for."""
 
 from __future__ import annotations
 
@@ -12,6 +12,38 @@ from counterrank.logged.estimator import Estimator
 from counterrank.logged.sessions import Sessions
 from counterrank.logged.targets import Target
 from counterrank.order import natural_rank
+from counterrank.schema import Table
+
+
+def refuse_scores(scores: str, basis: Basis, targets: Sequence[Table]) -> None:
+    """Plackett-Luce rankers need scores, and a position model to be weighed by."""
+    bare = [t.name for t in targets if t.order != "score"]
+    if scores == "plackett_luce" and (bare or basis.by_rank):
+        raise UsageError(
+            "A Plackett-Luce ranker is known by its scores and weighed by exposure.",
+            found=f'"{bare[0]}" has no scores.' if bare else "The weights are by propensity.",
+            todo="Give every run a column score, and --position-bias.",
+        )
+
+
+def refuse_lists(
+    wanted: Sequence[Estimator], targets: Mapping[str, Target], *, missing: str
+) -> None:
+    """Classical DCG needs one list per session, not chances or samples of lists."""
+    listed = [str(e) for e in wanted if "lists" in e.needs]
+    for name, target in targets.items():
+        if listed and target.stochastic:
+            raise UsageError(
+                f"{listed[0]} needs one list per session.",
+                found=f'"{name}" gives samples, exposures or propensities.',
+                todo="Ask for IPS, SNIPS or DR, or give one list per session.",
+            )
+        if missing == "logged" and "predicted" in target.table.frame.columns:
+            raise UsageError(
+                "Logged lists have no predictions.",
+                found=f'"{name}" has a column "predicted"; some sessions keep their logged list.',
+                todo="Leave such sessions out (--missing skip), or give every session a list.",
+            )
 
 
 def refuse_slates(

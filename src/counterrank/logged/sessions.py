@@ -10,13 +10,14 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import AnyInts, Ints, renumbered
-from counterrank.blocks import Blocks, item_numbers, run_starts
+from counterrank.blocks import BLOCK_ROWS, Blocks, item_numbers, run_starts
 from counterrank.errors import InputError
 from counterrank.logged.codes import Codes
 from counterrank.logs import Log
 from counterrank.order import natural_rank
 
 FOLDS = 5
+ROWS = BLOCK_ROWS // 2  # of a log's bucket; its target's rows come on top
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,10 @@ class Sessions:
     def units(self) -> pl.Series:
         """Ids of the sessions."""
         return self.blocks.names
+
+    def cuts(self) -> list[tuple[int, int]]:
+        """First and last session of each bucket."""
+        return list(self.blocks.cuts(ROWS))
 
     def rows(self, begin: int, end: int) -> slice:
         """Where the rows of sessions ``begin`` to ``end`` stand."""

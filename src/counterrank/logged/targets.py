@@ -7,24 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Floats, Ints, ranges
+from counterrank.arrays import Ints, ranges
 from counterrank.blocks import Blocks
 from counterrank.errors import InputError
 from counterrank.logged.basis import Basis
+from counterrank.logged.cells import Cells, mean_of_draws, ordered, raced
 from counterrank.logged.sessions import Sessions
 from counterrank.order import by_rank, by_score
 from counterrank.schema import Table
-
-
-@dataclass(frozen=True)
-class Cells:
-    """What a target would expose in a bucket: session, item, exposure; its rank if it has one."""
-
-    session: Ints
-    item: Ints
-    e: Floats
-    rank: Ints
-    predicted: Floats | None
 
 
 @dataclass(frozen=True)
@@ -34,17 +24,19 @@ class Target:
     table: Table
     blocks: Blocks
     place: Ints
+    scores: str = "order"
 
     @classmethod
-    def of(cls, table: Table, units: pl.Series) -> Target:
-        """The run beside the sessions of the log."""
+    def of(cls, table: Table, units: pl.Series, *, scores: str = "order") -> Target:
+        """The run beside the sessions of the log; ``scores`` order items, or weigh a draw."""
         blocks = Blocks.of(table.frame, ascending=True, unit="session")
-        return cls(table, blocks, _places(units, blocks.names))
+        return cls(table, blocks, _places(units, blocks.names), scores)
 
     @property
     def stochastic(self) -> bool:
         """Whether it has no single list per session."""
-        return bool({"draw", "exposure", "propensity"} & set(self.table.frame.columns))
+        given = {"draw", "exposure", "propensity"} & set(self.table.frame.columns)
+        return bool(given) or self.scores == "plackett_luce"
 
     def cells(self, sessions: Sessions, basis: Basis, begin: int, end: int) -> Cells:
         """The cells of sessions ``begin`` to ``end`` of the log."""
@@ -57,7 +49,11 @@ class Target:
         predicted = rows["predicted"].to_numpy() if "predicted" in rows.columns else None
         if self.table.order == "exposure" and not basis.by_rank:
             e = rows["exposure"].to_numpy()
-            return _ordered(Cells(session, item, e, np.zeros(len(e), np.int64), predicted))
+            return ordered(Cells(session, item, e, np.zeros(len(e), np.int64), predicted))
+        if self.scores == "plackett_luce":
+            curves = basis.curves[sessions.context[begin:end][there] % len(basis.curves)]
+            e = raced(rows["score"].to_numpy().astype(float), length, curves)
+            return ordered(Cells(session, item, e, np.zeros(len(e), np.int64), predicted))
         rank = self._ranks(rows, length)
         if basis.by_rank:
             chance = "propensity" in rows.columns
@@ -65,8 +61,8 @@ class Target:
         else:
             e = basis.at(rank, sessions.context[begin:end][session])
         if "draw" not in rows.columns:
-            return _ordered(Cells(session, item, e, rank, predicted))
-        return _mean_of_draws(
+            return ordered(Cells(session, item, e, rank, predicted))
+        return mean_of_draws(
             Cells(session, item, e, rank if basis.by_rank else np.zeros_like(rank), predicted),
             rows["draw"],
         )
@@ -117,49 +113,6 @@ def _rising(rank: Ints, length: Ints) -> bool:
     rises = rank[1:] > rank[:-1]
     rises[np.cumsum(length)[:-1] - 1] = True
     return bool(rises.all())
-
-
-def _ordered(cells: Cells) -> Cells:
-    """Cells by session, rank and item, so that the order of rows changes no sum."""
-    same = cells.session[1:] == cells.session[:-1]
-    risen = cells.rank[1:] - cells.rank[:-1]
-    risen = np.where(risen == 0, cells.item[1:] - cells.item[:-1], risen)
-    if np.all(risen > 0, where=same):
-        return cells
-    by = np.lexsort((cells.item, cells.rank, cells.session))
-    predicted = None if cells.predicted is None else cells.predicted[by]
-    return Cells(cells.session[by], cells.item[by], cells.e[by], cells.rank[by], predicted)
-
-
-def _mean_of_draws(cells: Cells, draw: pl.Series) -> Cells:
-    """Expected exposure (Jeunen Eq. 6): the mean over a session's draws, 0 where not drawn."""
-    frame = pl.DataFrame(
-        {"session": cells.session, "item": cells.item, "rank": cells.rank, "e": cells.e}
-    ).with_columns(draw.alias("draw"))
-    if cells.predicted is not None:
-        frame = frame.with_columns(predicted=cells.predicted)
-    twice = frame.select("session", "draw", "item", "rank").is_duplicated()
-    if twice.any():
-        raise InputError(
-            "A draw lists an item more than once.",
-            found=f"Found {twice.sum():,} such rows in one part of the table.",
-            todo="Each list (session and draw) holds an item once.",
-        )
-    draws = frame.group_by("session").agg(pl.col("draw").n_unique().alias("draws"))
-    kept = [pl.col("predicted").first()] if cells.predicted is not None else []
-    mean = (
-        frame.group_by("session", "item", "rank")
-        .agg(pl.col("e").sum(), *kept)
-        .join(draws, on="session")
-        .sort("session", "item", "rank")
-    )
-    return Cells(
-        mean["session"].to_numpy(),
-        mean["item"].to_numpy(),
-        (mean["e"] / mean["draws"]).to_numpy(),
-        mean["rank"].to_numpy(),
-        mean["predicted"].to_numpy() if kept else None,
-    )
 
 
 def _places(units: pl.Series, names: pl.Series) -> Ints:

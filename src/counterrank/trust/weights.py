@@ -94,7 +94,7 @@ def tail(system: str, weights: Weights) -> Diagnosis:
     return Diagnosis("weight tail", system, k, 0.5, verdict, text)
 
 
-def clipped(system: str, label: str, kept: Estimate, value: float) -> Diagnosis:
+def clipping(system: str, label: str, kept: Estimate, value: float) -> Diagnosis:
     """What clipping leaves out: the share of expected views that clipped weights do not reach."""
     lost = max(1 - kept.value, 0.0)
     verdict = graded(-lost, -0.05, -0.25)

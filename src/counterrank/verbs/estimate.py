@@ -7,40 +7,35 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from counterrank.arrays import Floats, Ints
 from counterrank.compare import Plan
-from counterrank.errors import UsageError, one_of
-from counterrank.estimates import Estimate
-from counterrank.estimation import Estimation, Key
+from counterrank.errors import one_of
+from counterrank.estimation import Estimation
 from counterrank.exposure import ByContext, Exposure
 from counterrank.exposure import position_bias as as_model
 from counterrank.inference import INTERVALS, RESAMPLES
 from counterrank.logged import (
     CLIPS,
     DEFAULTS,
+    INNER,
     LOGGED,
     PER,
     SWEEP,
     Basis,
-    Clipped,
     Estimator,
-    MeanWeight,
-    OnPolicy,
     Regressor,
     Sessions,
-    SlateWeight,
     Target,
-    Valued,
     Work,
     balanced,
     chosen,
+    estimated,
     estimator,
     futures,
+    helped,
     models,
-    on_policy,
     read,
+    refuse_lists,
+    refuse_scores,
     refuse_slates,
     settled,
     swept,
@@ -48,11 +43,8 @@ from counterrank.logged import (
 )
 from counterrank.progress import Progress, quiet
 from counterrank.systems import Runs
-from counterrank.trust import weights as about
-from counterrank.trust.audits import log_audits
-from counterrank.trust.diagnosis import Diagnosis
+from counterrank.trust.targets import grounds
 
-INNER = ("MeanWeight", "SlateWeight")  # computed for diagnoses
 TESTS = ("t", "bootstrap", "none")
 CORRECTIONS = ("none", "holm", "bh")
 
@@ -72,6 +64,7 @@ def estimate(
     correct: str = "holm",
     resamples: int = RESAMPLES,
     seed: int = 0,
+    scores: str = "order",
     logged: str = "auto",
     views: str = "auto",
     missing: str = "error",
@@ -88,6 +81,9 @@ def estimate(
     ``log`` has session, item, rank and rewards; each run has session, item and rank or score (or
     ``exposure``, or samples marked by ``draw``). ``position_bias`` says how likely a rank is seen:
     a model as text, or a file written by ``counterrank exposure``.
+
+    ``scores`` of a run order its items, or are those of a ``plackett_luce`` ranker, which draws
+    lists by them; its expected exposures are then computed exactly.
 
     What is estimated: the ``rewards`` (columns) per session or per impression, by ``estimators``
     such as ``IPS``, ``IPS(clip=200)``, ``SNIPS``, ``DR``. The reward model of DM and DR is
@@ -107,6 +103,7 @@ def estimate(
     one_of("missing", missing, ("error", "skip", "logged"))
     one_of("disjoint", disjoint, ("auto", "error", "zero"))
     one_of("sweep", sweep, ("none", "clip"))
+    one_of("scores", scores, ("order", "plackett_luce"))
     position = None if position_bias is None else as_model(position_bias)
     by = [] if position is None or position.column is None else [position.column]
     tables = read(
@@ -120,27 +117,21 @@ def estimate(
     basis = chosen(tables.log, tables.targets, logged=logged, views=views, model=position)
     sessions = Sessions.of(tables.log, gaps="allow" if views == "rows" else "error")
     basis = settled(basis, sessions)
-    targets = {table.system: Target.of(table, sessions.units) for table in tables.targets}
+    refuse_scores(scores, basis, tables.targets)
+    targets = {
+        table.system: Target.of(table, sessions.units, scores=scores) for table in tables.targets
+    }
     served = {table.system: Target.of(table, sessions.units) for table in tables.loggers}
     if served:
         sessions, basis = balanced(sessions, basis, served)
     if disjoint == "auto":
         disjoint = "error" if basis.logged == "rank" else "zero"
-    _refuse_lists(wanted, targets)
-    if missing == "logged" and any("predicted" in t.frame.columns for t in tables.targets):
-        raise UsageError(
-            "Logged lists have no predictions.",
-            found='A run has a column "predicted", and some sessions keep their logged list.',
-            todo="Leave such sessions out (--missing skip), or give every session a list.",
-        )
+    refuse_lists(wanted, targets, missing=missing)
     refuse_slates(wanted, basis, sessions, targets, loggers=tuple(served))
-    computed = (*(e for e in wanted if not isinstance(e, OnPolicy)), MeanWeight())
-    computed += tuple(_weight(e) for e in _cut(wanted))
-    computed += (SlateWeight(),) if any("chances" in e.needs for e in wanted) else ()
-    computed += SWEEP if sweep == "clip" else ()
+    computed = helped(wanted, sweep=sweep)
     with_model = any("model" in e.needs for e in computed)
     work = Work(
-        estimators=tuple(dict.fromkeys(computed)),
+        estimators=computed,
         rewards=tables.log.rewards,
         models=models(sessions, basis, tables.log.rewards, model) if with_model else {},
         per=per,
@@ -155,18 +146,18 @@ def estimate(
         if with_future:
             own = replace(work, futures=futures(sessions, basis, target, work, model))
         done[name] = valued(sessions, basis, target, own)
-    found, kept = _estimates(sessions, basis, done, work)
+    found, kept = estimated(sessions, basis, done, work)
     return Estimation(
         systems=(LOGGED, *targets),
         estimators=wanted,
         rewards=tables.log.rewards,
         found={key: e for key, e in found.items() if key[1] in ("OnPolicy", *map(str, wanted))},
         kept=kept,
-        diagnoses=_diagnoses(done, found, basis, replace(work, estimators=wanted), sessions),
+        diagnoses=grounds(done, found, basis, replace(work, estimators=wanted), sessions),
         valued=done,
         plan=plan,
         basis=basis,
-        protocol=_protocol(plan, basis, work, sessions),
+        protocol=_protocol(plan, basis, work, sessions, targets),
         inputs=tuple(table.input() for table in tables.all),
         sweep=[
             row
@@ -205,83 +196,9 @@ def _plan(
     )  # fmt: skip
 
 
-def _refuse_lists(wanted: Sequence[Estimator], targets: Mapping[str, Target]) -> None:
-    """Classical DCG needs one list per session, not chances or samples of lists."""
-    listed = [str(e) for e in wanted if "lists" in e.needs]
-    for name, target in targets.items():
-        if listed and target.stochastic:
-            raise UsageError(
-                f"{listed[0]} needs one list per session.",
-                found=f'"{name}" gives samples, exposures or propensities.',
-                todo="Ask for IPS, SNIPS or DR, or give one list per session.",
-            )
-
-
-def _estimates(
-    sessions: Sessions, basis: Basis, done: Mapping[str, Valued], work: Work
-) -> tuple[dict[Key, Estimate], dict[str, Ints]]:
-    """Influence values of every system, estimator and reward."""
-    everyone = np.arange(sessions.n)
-    kept = {LOGGED: everyone, **{name: part.kept for name, part in done.items()}}
-    tables: dict[Key, tuple[Floats, Estimator]] = {}
-    for reward, columns in on_policy(sessions, basis, work).items():
-        tables[LOGGED, "OnPolicy", reward] = (columns, OnPolicy())
-    for name, part in done.items():
-        for reward in work.rewards:
-            for e in work.estimators:
-                tables[name, str(e), reward] = (part.columns[reward, str(e)], e)
-    found = {}
-    for key, (columns, e) in tables.items():
-        places = kept[key[0]]
-        whole = len(places) == sessions.n
-        units = sessions.units if whole else sessions.units.gather(places)
-        cluster = sessions.cluster
-        if cluster is not None and not whole:
-            cluster = np.unique(cluster[places], return_inverse=True)[1]
-        found[key] = Estimate.of_columns(columns, units, e.combined(work.per), cluster)
-    return found, kept
-
-
-def _diagnoses(
-    done: Mapping[str, Valued],
-    found: Mapping[Key, Estimate],
-    basis: Basis,
-    work: Work,
-    sessions: Sessions,
-) -> list[Diagnosis]:
-    """What each ranker's numbers rest on, and the audits of the log by the first reward."""
-    out = []
-    for name, part in done.items():
-        ratio = found[name, "MeanWeight", work.rewards[0]]
-        chance = "none" if basis.logged == "rank" and basis.views != "rows" else "some"
-        out += [
-            about.support(name, part.weights, chance=chance),
-            about.mean_weight(name, ratio),
-            about.effective_size(name, part.weights),
-            about.largest_weight(name, part.weights),
-            about.tail(name, part.weights),
-        ]
-        slates = found.get((name, "SlateWeight", work.rewards[0]))
-        out += [] if slates is None else [about.effective_slates(name, slates)]
-        for e in _cut(work.estimators):
-            if e.name not in INNER and (name, str(e), work.rewards[0]) in found:
-                kept = found[name, str(_weight(e)), work.rewards[0]]
-                value = found[name, str(e), work.rewards[0]].value
-                out.append(about.clipped(name, str(e), kept, value))
-    return out + log_audits(sessions, basis, work.rewards[0])
-
-
-def _cut(estimators: Sequence[Estimator]) -> list[Clipped]:
-    """Those that clip."""
-    return [e for e in estimators if isinstance(e, Clipped) and e.clip < float("inf")]
-
-
-def _weight(e: Clipped) -> Clipped:
-    """What tells how much of the weight an estimator keeps when it clips."""
-    return SlateWeight(clip=e.clip) if "chances" in e.needs else MeanWeight(clip=e.clip)
-
-
-def _protocol(plan: Plan, basis: Basis, work: Work, sessions: Sessions) -> dict[str, Any]:
+def _protocol(
+    plan: Plan, basis: Basis, work: Work, sessions: Sessions, targets: Mapping[str, Target]
+) -> dict[str, Any]:
     """All choices behind the numbers."""
     return {
         "unit": "session",
@@ -291,6 +208,7 @@ def _protocol(plan: Plan, basis: Basis, work: Work, sessions: Sessions) -> dict[
         "logged_exposure": basis.logged,
         "views": basis.views,
         "position_bias": None if basis.model is None else str(basis.model),
+        "scores": next((t.scores for t in targets.values()), "order"),
         "missing": work.missing,
         "disjoint": work.disjoint,
         "contexts": list(sessions.log.contexts),

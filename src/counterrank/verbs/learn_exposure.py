@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from counterrank import logs, trust
+from counterrank.documents import as_json
 from counterrank.exposure.learn import Learnt, learn
 from counterrank.exposure.saved import Model
 from counterrank.schema import Input
@@ -51,16 +51,7 @@ class LearntExposure:
 
     def to_json(self) -> str:
         """The document as text; numbers that do not exist are null."""
-        return json.dumps(_clean(self.to_dict()), indent=1, ensure_ascii=False, allow_nan=False)
-
-
-def _clean(value: Any) -> Any:
-    """JSON has no nan."""
-    if isinstance(value, dict):
-        return {key: _clean(x) for key, x in value.items()}
-    if isinstance(value, list):
-        return [_clean(x) for x in value]
-    return None if isinstance(value, float) and not abs(value) < float("inf") else value
+        return as_json(self.to_dict())
 
 
 def learn_exposure(

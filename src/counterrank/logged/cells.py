@@ -1,0 +1,89 @@
+"""What a target would expose, item by item: of one list, of sampled lists, of a weighted draw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from counterrank.arrays import Floats, Ints
+from counterrank.errors import InputError
+from counterrank.exposure import rank_probabilities
+
+CHUNK = 1 << 12  # lists whose probabilities are held at a time
+
+
+@dataclass(frozen=True)
+class Cells:
+    """What a target would expose in a bucket: session, item, exposure; its rank if it has one."""
+
+    session: Ints
+    item: Ints
+    e: Floats
+    rank: Ints
+    predicted: Floats | None
+
+
+def ordered(cells: Cells) -> Cells:
+    """Cells by session, rank and item, so that the order of rows changes no sum."""
+    same = cells.session[1:] == cells.session[:-1]
+    risen = cells.rank[1:] - cells.rank[:-1]
+    risen = np.where(risen == 0, cells.item[1:] - cells.item[:-1], risen)
+    if np.all(risen > 0, where=same):
+        return cells
+    by = np.lexsort((cells.item, cells.rank, cells.session))
+    predicted = None if cells.predicted is None else cells.predicted[by]
+    return Cells(cells.session[by], cells.item[by], cells.e[by], cells.rank[by], predicted)
+
+
+def mean_of_draws(cells: Cells, draw: pl.Series) -> Cells:
+    """Expected exposure (Jeunen Eq. 6): the mean over a session's draws, 0 where not drawn."""
+    frame = pl.DataFrame(
+        {"session": cells.session, "item": cells.item, "rank": cells.rank, "e": cells.e}
+    ).with_columns(draw.alias("draw"))
+    if cells.predicted is not None:
+        frame = frame.with_columns(predicted=cells.predicted)
+    twice = frame.select("session", "draw", "item", "rank").is_duplicated()
+    if twice.any():
+        raise InputError(
+            "A draw lists an item more than once.",
+            found=f"Found {twice.sum():,} such rows in one part of the table.",
+            todo="Each list (session and draw) holds an item once.",
+        )
+    draws = frame.group_by("session").agg(pl.col("draw").n_unique().alias("draws"))
+    kept = [pl.col("predicted").first()] if cells.predicted is not None else []
+    mean = (
+        frame.group_by("session", "item", "rank")
+        .agg(pl.col("e").sum(), *kept)
+        .join(draws, on="session")
+        .sort("session", "item", "rank")
+    )
+    return Cells(
+        mean["session"].to_numpy(),
+        mean["item"].to_numpy(),
+        (mean["e"] / mean["draws"]).to_numpy(),
+        mean["rank"].to_numpy(),
+        mean["predicted"].to_numpy() if kept else None,
+    )
+
+
+def raced(score: Floats, length: Ints, curves: Floats) -> Floats:
+    r"""Expected exposure :math:`\sum_r P(a \text{ at } r)\, c(r)` of Plackett-Luce lists.
+
+    Lists stand one after the other, each with a row of ``curves``, the position model of its
+    context. Lists of equal scores are computed once.
+    """
+    out = np.empty(len(score))
+    start = np.cumsum(length) - length
+    for size in np.unique(length):
+        which = np.flatnonzero(length == size)
+        rows = start[which][:, None] + np.arange(size)
+        curve = curves[which, :size]
+        depth = max(int(np.max(np.nonzero(curve.any(axis=0))[0], initial=0)) + 1, 1)
+        lists, of = np.unique(score[rows], axis=0, return_inverse=True)
+        chance = rank_probabilities(lists, depth)
+        for begin in range(0, len(which), CHUNK):
+            part = slice(begin, begin + CHUNK)
+            out[rows[part]] = np.einsum("lir,lr->li", chance[of.ravel()[part]], curve[part, :depth])
+    return out

@@ -1,0 +1,40 @@
+"""What the numbers of each target rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from counterrank.estimates import Estimate
+from counterrank.logged import INNER, Basis, Key, Sessions, Valued, Work, clipped, kept_weight
+from counterrank.trust import weights as about
+from counterrank.trust.audits import log_audits
+from counterrank.trust.diagnosis import Diagnosis
+
+
+def grounds(
+    done: Mapping[str, Valued],
+    found: Mapping[Key, Estimate],
+    basis: Basis,
+    work: Work,
+    sessions: Sessions,
+) -> list[Diagnosis]:
+    """What each ranker's numbers rest on, and the audits of the log by the first reward."""
+    out = []
+    for name, part in done.items():
+        ratio = found[name, "MeanWeight", work.rewards[0]]
+        chance = "none" if basis.logged == "rank" and basis.views != "rows" else "some"
+        out += [
+            about.support(name, part.weights, chance=chance),
+            about.mean_weight(name, ratio),
+            about.effective_size(name, part.weights),
+            about.largest_weight(name, part.weights),
+            about.tail(name, part.weights),
+        ]
+        slates = found.get((name, "SlateWeight", work.rewards[0]))
+        out += [] if slates is None else [about.effective_slates(name, slates)]
+        for e in clipped(work.estimators):
+            if e.name not in INNER and (name, str(e), work.rewards[0]) in found:
+                kept = found[name, str(kept_weight(e)), work.rewards[0]]
+                value = found[name, str(e), work.rewards[0]].value
+                out.append(about.clipping(name, str(e), kept, value))
+    return out + log_audits(sessions, basis, work.rewards[0])
