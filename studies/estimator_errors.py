@@ -55,7 +55,7 @@ def errors(examination: str, sessions: int, replications: int) -> dict[tuple[str
 def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--replications", type=int, default=200)
+    parser.add_argument("--replications", type=int, default=100)
     parser.add_argument("--sizes", type=int, nargs="+", default=[250, 1000, 4000, 16000])
     given = parser.parse_args()
     by_size = {n: errors("power(eta=1)", n, given.replications) for n in given.sizes}

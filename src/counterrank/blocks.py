@@ -102,3 +102,13 @@ def run_starts(ids: pl.Series) -> Ints:
         starts.append(np.flatnonzero(numbers[1:] != numbers[:-1]) + (1 + offset))
         offset, last = offset + len(numbers), numbers[-1]
     return np.concatenate(starts)
+
+
+def places(names: pl.Series, known: pl.Series) -> Ints:
+    """Position of each name among the known ones, -1 if it is not there."""
+    if names.equals(known):
+        return np.arange(len(names))
+    right = known.alias("name").to_frame().with_row_index("place")
+    left = names.alias("name").to_frame()
+    found = left.join(right, on="name", how="left", maintain_order="left")
+    return found["place"].cast(pl.Int64).fill_null(-1).to_numpy()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,8 @@ def _short(name: str, values: list[float]) -> str:
     """A name with its value, or the range over systems."""
     style = "{:,.0f}" if name in COUNTS else "{:.2f}" if name in PLAIN else "{:.1%}"
     ends = [style.format(min(values)), style.format(max(values))]
+    if name == "weight tail" and max(values) == -math.inf:
+        return "weights without a tail"
     if name == "agreement":
         return "DCG and nDCG in the same order"
     return f"{name} {' to '.join(key for key, _ in groupby(ends))}"

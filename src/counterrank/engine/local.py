@@ -9,7 +9,7 @@ import polars as pl
 
 from counterrank.align import Aligned, Bucket, align
 from counterrank.arrays import AnyInts, Ints, mapped, ranges, sort_order, workers
-from counterrank.blocks import BLOCK_ROWS, Blocks, item_numbers
+from counterrank.blocks import BLOCK_ROWS, Blocks, item_numbers, places
 from counterrank.coverage import Coverage
 from counterrank.errors import InputError
 from counterrank.hits import Hits, Pool
@@ -55,7 +55,7 @@ class _Lists:
         if items.dtype == pl.String:
             frame = frame.with_columns(pl.col("item").cast(pl.Categorical))
         blocks = Blocks.of(frame, ascending=False)
-        return cls(run, blocks, pool, item_numbers(items), _places(blocks.names, users))
+        return cls(run, blocks, pool, item_numbers(items), places(blocks.names, users))
 
     def bucket(self, begin: int, end: int) -> Bucket:
         """Lists ``begin`` to ``end`` with the judgments of their users."""
@@ -92,16 +92,6 @@ def _one_kind(frame: pl.DataFrame, column: str, ids: pl.Series) -> tuple[pl.Data
     if any(x.dtype == pl.UInt64 and (x >= 1 << 63).any() for x in (frame[column], ids)):
         kind = pl.String
     return frame.with_columns(pl.col(column).cast(kind)), ids.cast(kind)
-
-
-def _places(names: pl.Series, users: pl.Series) -> Ints:
-    """Position of each name among the judged users, -1 if it is not there."""
-    if names.equals(users):
-        return np.arange(len(names))
-    left = names.alias("user").to_frame()
-    right = users.alias("user").to_frame().with_row_index("unit")
-    found = left.join(right, on="user", how="left", maintain_order="left")
-    return found["unit"].cast(pl.Int64).fill_null(-1).to_numpy()
 
 
 def _refuse_faults(lists: _Lists, begins: list[int], parts: list[Aligned], duplicates: str) -> None:

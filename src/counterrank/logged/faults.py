@@ -1,4 +1,4 @@
-"""What shows only when a log's rows meet a target's: absent sessions, repeated items, no overlap."""
+"""What shows only when a log's rows meet a target's: absent sessions, repeats, no overlap."""
 
 from __future__ import annotations
 

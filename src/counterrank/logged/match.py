@@ -22,8 +22,8 @@ def matched(row: tuple[Ints, Ints], cell: tuple[Ints, Ints], things: int) -> Mat
     """Find each row's cell of the same session and thing (an item, or an item at a rank).
 
     Rows and cells are given as session and thing, things as numbers below ``things``. One sort of
-    keys that hold session, thing and place, with the cells below the rows, as in
-    `counterrank.align`: neighbours that share session and thing meet.
+    keys that hold session, thing and place, with the cells below the rows: neighbours that share
+    session and thing meet.
     """
     n, m = len(row[0]), len(cell[0])
     bits = (n + m).bit_length()

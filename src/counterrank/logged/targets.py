@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Ints, ranges
-from counterrank.blocks import Blocks
+from counterrank.blocks import Blocks, places
 from counterrank.errors import InputError
 from counterrank.logged.basis import Basis
 from counterrank.logged.cells import Cells, mean_of_draws, ordered, raced
@@ -30,7 +30,7 @@ class Target:
     def of(cls, table: Table, units: pl.Series, *, scores: str = "order") -> Target:
         """The run beside the sessions of the log; ``scores`` order items, or weigh a draw."""
         blocks = Blocks.of(table.frame, ascending=True, unit="session")
-        return cls(table, blocks, _places(units, blocks.names), scores)
+        return cls(table, blocks, places(units, blocks.names), scores)
 
     @property
     def stochastic(self) -> bool:
@@ -113,12 +113,3 @@ def _rising(rank: Ints, length: Ints) -> bool:
     rises = rank[1:] > rank[:-1]
     rises[np.cumsum(length)[:-1] - 1] = True
     return bool(rises.all())
-
-
-def _places(units: pl.Series, names: pl.Series) -> Ints:
-    """Position of each logged session among the run's, -1 if it is not there."""
-    if units.equals(names):
-        return np.arange(len(units))
-    right = names.alias("unit").to_frame().with_row_index("place")
-    found = units.alias("unit").to_frame().join(right, on="unit", how="left", maintain_order="left")
-    return found["place"].cast(pl.Int64).fill_null(-1).to_numpy()
