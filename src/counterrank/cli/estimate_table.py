@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from counterrank.cli.wording import decimals, interval, number, p_value, shortened, wrapped
@@ -23,21 +24,17 @@ def _block(result: Estimation, reward: str, wide: int) -> list[str]:
     versus = {(c.system, c.measure): c for c in result.comparisons if c.reward == reward}
     places = decimals([r.se for r in rows] + [c.se for c in versus.values()])
     own = rows[0]
-    per = result.protocol["per"]
-    heading = f"{reward} per {per}, {own.units:,} sessions"
+    heading = f"{reward} per {result.protocol['per']}, {own.units:,} sessions"
     if result.protocol["cluster"] == "user":
         heading += f" of {own.clusters:,} users"
     if versus:
-        heading += f"; difference from {result.plan.baseline}, p corrected"
-    for lift in (True, False):
-        cells = [_cells(r, versus.get((r.system, r.measure)), places, lift=lift) for r in rows]
-        widths = [max(len(c[n]) for c in cells) for n in range(len(cells[0]))]
-        kinds = max(len(r.measure) for r in rows)
-        room = wide - 4 - kinds - sum(w + 2 for w in widths if w)
-        name = max(min(max(len(r.system) for r in rows), room), 8)
-        if max(len(r.system) for r in rows) <= room:
-            break
-    out = [heading]
+        heading += f"; lift over {shortened(result.plan.baseline or '', 20)}"
+    cells = [_cells(r, versus.get((r.system, r.measure)), places) for r in rows]
+    widths = [max(len(c[n]) for c in cells) for n in range(len(cells[0]))]
+    kinds = max(len(r.measure) for r in rows)
+    room = wide - 4 - kinds - sum(w + 2 for w in widths if w)
+    name = max(min(max(len(r.system) for r in rows), room), 8)
+    out = wrapped(heading, wide)
     for r, c in zip(rows, cells, strict=True):
         mark = _mark(versus.get((r.system, r.measure)), result.plan.level)
         shown = [x.rjust(w) for x, w in zip(c, widths, strict=True) if w]
@@ -52,17 +49,18 @@ def _mark(c: LiftRow | None, level: float) -> str:
     return "+" if c.difference > 0 else "-"
 
 
-def _cells(r: EstimateRow, c: LiftRow | None, places: int, *, lift: bool) -> list[str]:
+def _cells(r: EstimateRow, c: LiftRow | None, places: int) -> list[str]:
+    """Value and lift with their intervals, and p; the difference where a lift makes no sense."""
     own = [number(r.value, places), interval(r.low, r.high, places)]
     if c is None:
-        return [*own, "", "", "", ""]
-    return [
-        *own,
-        number(c.difference, places, sign=True),
-        interval(c.low, c.high, places, sign=True),
-        f"{c.lift:+.1%}" if lift and abs(c.lift) < 1e3 else "",
-        p_value(c.p_corrected),
-    ]
+        return [*own, "", "", ""]
+    if math.isfinite(c.lift) and abs(c.lift) < 100 and c.difference * c.lift >= 0:
+        change = [f"{c.lift:+.1%}", f"[{c.lift_low:+.1%}, {c.lift_high:+.1%}]"]
+    else:
+        change = [
+            number(c.difference, places, sign=True), interval(c.low, c.high, places, sign=True)
+        ]  # fmt: skip
+    return [*own, *change, p_value(c.p_corrected)]
 
 
 def _sweep(result: Estimation) -> list[str]:
