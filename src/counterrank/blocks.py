@@ -37,7 +37,7 @@ class Blocks:
         """Sorted by unit if they are not together yet, or not ``ascending`` where that is asked."""
         start = run_starts(frame[unit])
         names = frame[unit].gather(start)
-        key = _numbers_as_numbers(names) if ascending else _any_order(names)
+        key = as_numbers(names) if ascending else _any_order(names)
         if names.n_unique() < len(names) or (ascending and not key.is_sorted()):
             each = key.gather(np.repeat(np.arange(len(start)), np.diff(start, append=frame.height)))
             if "row" not in frame.columns:
@@ -65,7 +65,7 @@ class Blocks:
         return f"row {number + 1}, {self.unit} {brief(name)}, item {brief(item)}"
 
 
-def _numbers_as_numbers(names: pl.Series) -> pl.Series:
+def as_numbers(names: pl.Series) -> pl.Series:
     """Ids to sort by: text that is nothing but whole numbers sorts as those numbers would.
 
     So the same table gives the same order of users from a CSV file as from Parquet.

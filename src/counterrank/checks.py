@@ -114,6 +114,8 @@ def not_negative(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
     finite(frame, column, table)
     if (frame[column] < 0).any():
         _refuse(frame, column, frame[column] < 0, table, "must not be negative")
+    if (frame[column] > 1 + 1e-9).any():
+        _refuse(frame, column, frame[column] > 1 + 1e-9, table, "must be at most 1")
     return frame.with_columns(pl.col(column).cast(pl.Float64))
 
 

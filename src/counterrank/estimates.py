@@ -7,7 +7,7 @@ little more. Standard errors, intervals, clustering, differences and ratios all 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
@@ -105,7 +105,7 @@ class Estimate:
         _, code = np.unique(np.asarray(by), return_inverse=True)
         if len(code) != self.n:
             raise UsageError("One cluster per unit is needed.", found=f"{len(code)} for {self.n}.")
-        return Estimate(self.value, self.influence, self.units, self.parts, self.finish, code)
+        return replace(self, cluster=code)
 
     def __sub__(self, other: Estimate) -> Estimate:
         """The difference, paired by unit."""
@@ -162,13 +162,12 @@ class Estimate:
             )
         by = found.to_numpy()
         cluster = None if self.cluster is None else self.cluster[by]
-        return Estimate(
-            self.value,
-            self.influence[by],
-            other.units,
-            tuple(part[by] for part in self.parts),
-            self.finish,
-            cluster,
+        return replace(
+            self,
+            influence=self.influence[by],
+            units=other.units,
+            parts=tuple(part[by] for part in self.parts),
+            cluster=cluster,
         )
 
 

@@ -172,26 +172,40 @@ class Estimation:
             if system in (base, LOGGED) or plan.test == "none":
                 continue
             key = (base, "OnPolicy" if base == LOGGED else label, reward)
-            if key in self.found and label != "OnPolicy":
+            apart = base == LOGGED and estimator(label).total == "no"
+            if key in self.found and label != "OnPolicy" and not apart:
                 mine, other = self._paired(system, e, base, self.found[key])
                 sides.append(((system, label, reward), mine, other))
         tested = [_tested(a, b, plan) for _, a, b in sides]
-        p = np.array([row[3] for row in tested])
+        p = np.array([found.p for found in tested])
         fix = {"holm": holm, "bh": benjamini_hochberg}.get(plan.correction, lambda x: x)
         corrected = fix(p) if len(p) else p
         family = f"{len(p)} comparison{'s' * (len(p) != 1)}"
         return [
             LiftRow(
-                label, reward, system, base, d.value, d.se, low, high,
-                lift.value - 1, lift.interval(plan.level)[0] - 1, lift.interval(plan.level)[1] - 1,
-                p_one, float(p_all), plan.test, plan.correction, family,
-                detectable(d.se, level=plan.level), d.n,
+                measure=label,
+                reward=reward,
+                system=system,
+                baseline=base,
+                difference=found.value,
+                se=found.se,
+                low=found.low,
+                high=found.high,
+                lift=found.lift[0],
+                lift_low=found.lift[1],
+                lift_high=found.lift[2],
+                p=found.p,
+                p_corrected=float(p_all),
+                test=plan.test,
+                correction=plan.correction,
+                family=family,
+                detectable=detectable(found.se, level=plan.level),
+                units=e.n,
             )
-            for ((system, label, reward), a, b), (d, low, high, p_one), p_all in zip(
+            for ((system, label, reward), e, _), found, p_all in zip(
                 sides, tested, corrected, strict=True
             )
-            for lift in [a / b]
-        ]  # fmt: skip
+        ]
 
     @cached_property
     def choices(self) -> list[Choice]:
@@ -207,6 +221,11 @@ class Estimation:
         if len(mine) == len(theirs) and np.array_equal(mine, theirs):
             return e, other
         both = np.intersect1d(mine, theirs)
+        if len(both) == 0:
+            raise UsageError(
+                f'"{system}" and "{base}" have no session in common.',
+                todo="Give both rankers lists for the same sessions.",
+            )
         return e.only(np.searchsorted(mine, both)), other.only(np.searchsorted(theirs, both))
 
     def to_dict(self) -> dict[str, Any]:
@@ -248,12 +267,28 @@ class Estimation:
         return pl.concat(parts)
 
 
-def _tested(a: Estimate, b: Estimate, plan: Plan) -> tuple[Estimate, float, float, float]:
-    """The difference, its interval and its p."""
-    d = a - b
-    again = None
+@dataclass(frozen=True)
+class _Tested:
+    """What is kept of one comparison; the lift with both its ends."""
+
+    value: float
+    se: float
+    low: float
+    high: float
+    p: float
+    lift: tuple[float, float, float]
+
+
+def _tested(a: Estimate, b: Estimate, plan: Plan) -> _Tested:
+    """The difference and the lift, their intervals, and the p of the difference."""
+    d, ratio = a - b, a / b
+    again: list[Any] = [None, None]
     if plan.test == "bootstrap" or plan.interval in ("bootstrap", "bca"):
-        again = resampled([d], draws=plan.resamples, seed=plan.seed)[:, 0]
-    low, high = interval(d, level=plan.level, method=plan.interval, resamples=again)
-    p = t_test(d) if again is None or plan.test == "t" else bootstrap_test(d, again)
-    return d, low, high, p
+        again = list(resampled([d, ratio], draws=plan.resamples, seed=plan.seed).T)
+    ends = [
+        interval(e, level=plan.level, method=plan.interval, resamples=values)
+        for e, values in zip((d, ratio), again, strict=True)
+    ]
+    p = t_test(d) if plan.test == "t" else bootstrap_test(d, again[0])
+    lift = (ratio.value - 1, ends[1][0] - 1, ends[1][1] - 1)
+    return _Tested(d.value, d.se, *ends[0], p, lift)

@@ -353,3 +353,137 @@ def test_scores_of_a_plackett_luce_ranker_give_its_exposure():
     assert drawn.protocol["scores"] == "plackett_luce"
     with pytest.raises(cr.UsageError, match="no scores"):
         cr.estimate(log, {"new": run}, scores="plackett_luce", **options)
+
+
+def test_loggers_count_also_where_the_log_has_exposures():
+    """A column read before must not stand in for the mixture."""
+    log, run = small(n=200)
+    two = log.with_columns(policy=(pl.col("session") % 2).cast(pl.String))
+    lists = {
+        "0": log.select("session", "item", "rank"),
+        "1": log.select("session", "item", rank=7 - pl.col("rank")),
+    }
+    served = two.with_columns(
+        rank=pl.when(pl.col("policy") == "1").then(7 - pl.col("rank")).otherwise(pl.col("rank"))
+    )
+    rough = served.with_columns(
+        exposure=(1 / (pl.col("rank") + 1).log(2)) * (0.5 + 0.4 * (pl.col("item") % 2))
+    )
+    options = {"rewards": "click", "position_bias": "log2", "estimators": ["IPS"]}
+    found = [
+        cr.estimate(table, {"new": run}, loggers=lists, **options) for table in (served, rough)
+    ]
+    values = [result.estimate("new", "IPS").value for result in found]
+    assert values[0] == pytest.approx(values[1], rel=1e-12)
+    alone = cr.estimate(rough, {"new": run}, **options).estimate("new", "IPS").value
+    assert values[0] != pytest.approx(alone, rel=1e-3)
+    half = {"0": lists["0"].filter(pl.col("session") % 2 == 0), "1": lists["1"]}
+    with pytest.raises(cr.InputError, match="lack 100 of 200 sessions"):
+        cr.estimate(served, {"new": run}, loggers=half, **options)
+
+
+def test_ids_far_apart_and_long_target_lists():
+    rng = np.random.default_rng(0)
+    n = 4000
+    log = pl.DataFrame({"session": np.arange(n), "item": rng.integers(0, 50, n), "rank": 1})
+    log = log.with_columns(
+        item=pl.when(pl.col("session") == 0).then(2**61).otherwise(pl.col("item"))
+    )
+    log = log.with_columns(click=pl.Series(rng.integers(0, 2, n)))
+    deep = pl.DataFrame({"session": np.repeat(np.arange(n), 60), "item": np.tile(np.arange(60), n)})
+    deep = deep.with_columns(rank=pl.int_range(1, pl.len() + 1).over("session"))
+    result = cr.estimate(
+        log, {"new": deep}, position_bias="log2", disjoint="zero", estimators=["IPS"]
+    )
+    joined = log.join(deep, on=["session", "item"], suffix="_new")
+    expected = (joined["click"] / (joined["rank_new"] + 1).log(2)).sum() / n
+    assert result.estimate("new", "IPS").value == pytest.approx(expected)
+
+
+def test_matching_does_not_overflow():
+    from counterrank.logged.match import matched
+
+    session = np.arange(1 << 12)
+    thing = np.full(len(session), (1 << 55) - 1)
+    match = matched((session, thing), (session[::2], thing[::2]), 1 << 55)
+    assert (match.cell[::2] == np.arange(len(session) // 2)).all()
+    assert (match.cell[1::2] == -1).all()
+    assert len(match.row_again) == len(match.cell_again) == 0
+
+
+def test_a_draw_may_list_items_the_log_never_had():
+    log = pl.DataFrame({"session": [1, 1], "item": [1, 2], "rank": [1, 2], "click": [1, 0]})
+    drawn = pl.DataFrame(
+        {"session": [1] * 4, "draw": [0] * 4, "item": [1, 2, 8, 9], "rank": [1, 2, 3, 4]}
+    )
+    result = cr.estimate(log, {"new": drawn}, position_bias="log2", estimators=["IPS"])
+    assert result.estimate("new", "IPS").value == pytest.approx(1.0)
+
+
+def test_rows_nobody_sees_weigh_nothing_in_any_estimator():
+    log = pl.DataFrame({"session": [1] * 3 + [2] * 3, "item": [1, 2, 3] * 2, "rank": [1, 2, 3] * 2,
+                        "click": [1, 0, 0, 0, 1, 0]})  # fmt: skip
+    run = log.select("session", "item", rank=4 - pl.col("rank"))
+    labels = ["IPS", "DCG(discount=learnt,label=debiased)", "nDCG(discount=learnt,label=debiased)"]
+    result = cr.estimate(log, {"new": run}, position_bias="log2@2", estimators=labels)
+    ips, dcg, ndcg = (result.estimate("new", label).value for label in labels)
+    assert dcg == pytest.approx(ips)
+    assert 0 < ndcg < 1
+
+
+def test_kept_lists_of_a_logger_by_chance_keep_what_they_earned():
+    from counterrank.simulate import World, platform
+
+    sample = platform(World(ranker="plackett_luce"), sessions=400, runs=["stochastic"])
+    part = sample.runs["stochastic"].filter(pl.col("session") < 2)
+    result = cr.estimate(
+        sample.log, {"new": part}, rewards="click", position_bias="log2@10", missing="logged",
+        estimators=["IPS", "SNIPS", "DR"],
+    )  # fmt: skip
+    paid = result.estimate("logged", "OnPolicy").value
+    for label in ("IPS", "SNIPS", "DR"):
+        assert result.estimate("new", label).value == pytest.approx(paid, rel=0.08), label
+    (told,) = [d for d in result.diagnoses if d.name == "sessions without a list"]
+    assert told.verdict == "fail"
+    assert "398 of 400" in told.meaning
+
+
+def test_what_auto_does_with_exposures_that_are_a_curve():
+    """A learnt curve above and the true one below would not cancel."""
+    log, run = small()
+    true = log.with_columns(exposure=1 / (pl.col("rank") + 1).log(2))
+    learnt = "table(1,0.64,0.49,0.44,0.38,0.36)"
+    both = cr.estimate(
+        true, {"new": run}, rewards="click", position_bias=learnt, estimators=["IPS"]
+    )
+    plain_ = cr.estimate(
+        log, {"new": run}, rewards="click", position_bias=learnt, estimators=["IPS"]
+    )
+    assert both.protocol["logged_exposure"] == "rank"
+    assert both.estimate("new", "IPS").value == plain_.estimate("new", "IPS").value
+    kept = cr.estimate(
+        true, {"new": run}, rewards="click", position_bias="power", estimators=["IPS"]
+    )
+    assert kept.protocol["logged_exposure"] == "exposure"
+
+
+def test_what_is_refused_or_said():
+    log, run = small(n=60)
+    options = {"rewards": "click", "position_bias": "log2"}
+    with pytest.raises(cr.UsageError, match='"production" to be the baseline'):
+        cr.estimate(log, {"new": run}, baseline="production", **options)
+    with pytest.raises(cr.UsageError, match="at most 1"):
+        cr.estimate(log, {"new": run}, rewards="click", position_bias="table(2,1,1,1,1,1)")
+    bare = log.with_columns(exposure=0.3)
+    given = run.drop("rank").with_columns(exposure=0.3)
+    with pytest.raises(cr.UsageError, match="SNIPS needs to know"):
+        cr.estimate(bare, {"new": given}, rewards="click", estimators=["IPS", "SNIPS"])
+    assert cr.estimate(bare, {"new": given}, rewards="click", estimators=["IPS"]).estimates
+    short = cr.estimate(log, {"new": run.filter(pl.col("rank") <= 3)}, disjoint="zero", **options)
+    assert {d.name for d in short.loud} >= {"list length"}
+    classic = cr.estimate(log, {"new": run}, estimators=["DR", "DCG", "nDCG"], **options)
+    assert [c.measure for c in classic.comparisons] == ["DR"]
+    mixed = cr.estimate(log.with_columns(arm=pl.col("session") % 2), {"new": run}, **options)
+    assert "one ranker" in {d.name for d in mixed.loud}
+    text = log.with_columns(pl.col("user").cast(pl.String))
+    assert values(text, run) == values(log, run)

@@ -54,7 +54,8 @@ def _cells(r: EstimateRow, c: LiftRow | None, places: int) -> list[str]:
     own = [number(r.value, places), interval(r.low, r.high, places)]
     if c is None:
         return [*own, "", "", ""]
-    if math.isfinite(c.lift) and abs(c.lift) < 100 and c.difference * c.lift >= 0:
+    known = math.isfinite(c.lift_low) and math.isfinite(c.lift_high)
+    if known and abs(c.lift) < 100 and c.difference * c.lift >= 0:
         change = [f"{c.lift:+.1%}", f"[{c.lift_low:+.1%}, {c.lift_high:+.1%}]"]
     else:
         change = [
@@ -80,6 +81,22 @@ def _sweep(result: Estimation) -> list[str]:
     return lines
 
 
+def _basis(result: Estimation) -> str:
+    """What the weights were made of, and what was known of views."""
+    side = {
+        "rank": "target rank over logged rank, by the position model",
+        "exposure": "target exposure over logged exposure",
+        "propensity": "target over logged probability of an item at its rank",
+    }[result.protocol["logged_exposure"]]
+    views = {
+        "observed": "as logged",
+        "rows": "only viewed rows were logged",
+        "latent": "not logged, as likely as the position model says",
+    }[result.protocol["views"]]
+    told = "" if result.protocol["logged_exposure"] == "propensity" else f" Views: {views}."
+    return f"Weights: {side}.{told}"
+
+
 def _reading(result: Estimation, wide: int) -> list[str]:
     """What the columns mean, and how far each ranker's numbers can be believed."""
     level = f"{result.plan.level:.0%}"
@@ -91,7 +108,7 @@ def _reading(result: Estimation, wide: int) -> list[str]:
         text += f" p: two-sided {c.test} test, "
         text += f"corrected by {fix} over {c.family}." if fix else "not corrected."
         text += f" + better, - worse than {c.baseline}, at {level}."
-    out = ["", *wrapped(text, wide)]
+    out = ["", *wrapped(text, wide), *wrapped(_basis(result), wide)]
     words = {"pass": "can be believed", "caution": "with care", "fail": "not to be relied on"}
     for system in result.systems[1:]:
         verdict = result.verdict_of(system)

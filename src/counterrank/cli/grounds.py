@@ -17,7 +17,7 @@ COUNTS = (
     "users", "effective slates",
 )
 # fmt: on
-PLAIN = ("mean weight", "weight tail", "click above", "random ranks")
+PLAIN = ("list length", "mean weight", "weight tail", "click above", "random ranks")
 
 
 def grounds(found: list[Diagnosis], wide: int) -> list[str]:

@@ -92,7 +92,8 @@ def _percentiles(
     BCa (Efron 1987) moves them by the median bias :math:`z_0` and the acceleration :math:`a`,
     which the influence values give: :math:`a = \sum \psi^3 / (6 (\sum \psi^2)^{3/2})`.
     """
-    if len(estimate.grouped) < 2:
+    values = values[np.isfinite(values)]  # a resample may have nothing to divide by
+    if len(estimate.grouped) < 2 or len(values) == 0:
         return float("nan"), float("nan")
     ends = np.array([0.5 - level / 2, 0.5 + level / 2])
     if adjust and np.ptp(values) > 0:

@@ -10,7 +10,7 @@ from counterrank.logged.grammar import DEFAULTS, ESTIMATORS, estimator
 from counterrank.logged.ips import MeanWeight, OnPolicy
 from counterrank.logged.loggers import balanced
 from counterrank.logged.reading import LOGGED, read
-from counterrank.logged.refuse import refuse_lists, refuse_scores, refuse_slates
+from counterrank.logged.refuse import refuse_lists, refuse_scores, refuse_slates, refuse_unseen
 from counterrank.logged.regress import Regressor
 from counterrank.logged.sessions import Sessions
 from counterrank.logged.slate import SlateWeight
@@ -24,6 +24,6 @@ __all__ = [
     "Choice", "Clipped", "Estimator", "Key", "MeanWeight", "OnPolicy", "Regressor", "Sessions",
     "SlateWeight", "SweepRow", "Target", "Valued", "Weights", "Work", "balanced", "choice",
     "chosen", "clipped", "estimated", "estimator", "futures", "helped", "kept_weight", "models",
-    "on_policy", "read", "refuse_lists", "refuse_scores", "refuse_slates", "settled", "swept",
-    "valued",
+    "on_policy", "read", "refuse_lists", "refuse_scores", "refuse_slates", "refuse_unseen",
+    "settled", "swept", "valued",
 ]  # fmt: skip

@@ -21,6 +21,7 @@ from counterrank.schema import Table
 
 KNOWN = ("auto", "rank", "exposure", "propensity")
 DEEPEST = 10_000  # ranks below are as likely to be seen as this one
+NEAR = 0.2  # of logged exposures and a learnt curve that mean the same
 VIEWS = ("auto", "observed", "rows", "latent")
 
 
@@ -92,14 +93,26 @@ def settled(basis: Basis, sessions: Sessions) -> Basis:
 
 
 def _without_chance(basis: Basis, sessions: Sessions) -> Basis:
-    """Logged exposures that are just those of the ranks say that nothing was left to chance."""
+    """Logged exposures that are a curve of the ranks say that nothing was left to chance.
+
+    If that curve is the position model's but for some noise, the model is taken on both sides of
+    the weight: a true curve below and a learnt one above would add their differences to the value.
+    """
     if basis.logged != "exposure":
         return basis
     rank = sessions.column("rank", 0, sessions.n)
     context = np.repeat(sessions.context, sessions.blocks.length)
     given = sessions.column("exposure", 0, sessions.n)
-    same = np.allclose(basis.at(rank, context), given, rtol=1e-9, atol=0)
-    return replace(basis, logged="rank") if same else basis
+    ratio = given / np.maximum(basis.at(rank, context), 1e-300)
+    depth = int(rank.max()) + 1
+    low, high = np.full(depth, np.inf), np.zeros(depth)
+    cell = rank if len(basis.curves) == 1 else np.zeros_like(rank)
+    np.minimum.at(low, cell, ratio)
+    np.maximum.at(high, cell, ratio)
+    there = high > 0
+    even = bool(np.all(high[there] - low[there] <= 1e-9 * high[there]))
+    near = bool(np.all(np.abs(ratio - 1) <= NEAR))
+    return replace(basis, logged="rank") if even and near else basis
 
 
 def _curves(model: PositionModel, contexts: pl.DataFrame) -> Floats:

@@ -37,14 +37,18 @@ def ordered(cells: Cells) -> Cells:
     return Cells(cells.session[by], cells.item[by], cells.e[by], cells.rank[by], predicted)
 
 
-def mean_of_draws(cells: Cells, draw: pl.Series) -> Cells:
-    """Expected exposure (Jeunen Eq. 6): the mean over a session's draws, 0 where not drawn."""
+def mean_of_draws(cells: Cells, draw: pl.Series, items: int) -> Cells:
+    """Expected exposure (Jeunen Eq. 6): the mean over a session's draws, 0 where not drawn.
+
+    Items from the number ``items`` on are unknown to the log and share one cell.
+    """
     frame = pl.DataFrame(
         {"session": cells.session, "item": cells.item, "rank": cells.rank, "e": cells.e}
     ).with_columns(draw.alias("draw"))
     if cells.predicted is not None:
         frame = frame.with_columns(predicted=cells.predicted)
-    twice = frame.select("session", "draw", "item", "rank").is_duplicated()
+    known = frame.filter(pl.col("item") < items)
+    twice = known.select("session", "draw", "item", "rank").is_duplicated()
     if twice.any():
         raise InputError(
             "A draw lists an item more than once.",

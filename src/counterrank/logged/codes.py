@@ -11,7 +11,7 @@ import polars as pl
 from counterrank.arrays import AnyInts, Ints
 from counterrank.blocks import item_numbers
 
-ROOM = 1 << 26  # ids spread over more than this are looked up instead of shifted
+ROOM = 8  # ids spread over more than this many for each row are looked up instead of shifted
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Codes:
         """Codes for these ids."""
         numbers = item_numbers(ids)
         low, high = int(numbers.min()), int(numbers.max())
-        if high - low < ROOM and low >= -(1 << 62) and high < 1 << 62:
+        if high - low < ROOM * len(numbers) + 1024 and low >= -(1 << 62) and high < 1 << 62:
             return cls(low, high - low + 1, np.empty(0, np.int64))
         known = np.unique(numbers)
         return cls(0, len(known), known)

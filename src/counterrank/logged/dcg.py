@@ -29,6 +29,7 @@ class DCG(Clipped):
     name: ClassVar[str] = "DCG"
     formula: ClassVar[str] = "mean over sessions of sum_i label_i d(target rank of i)"
     needs: ClassVar[frozenset[str]] = frozenset({"lists"})
+    total: ClassVar[str] = "no"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -42,7 +43,7 @@ class DCG(Clipped):
         """The gain of each row."""
         if self.label == "raw":
             return rows.reward
-        return rows.reward * np.minimum(self.clip, 1 / rows.e0)
+        return rows.reward * rows.inverse(self.clip)
 
     def gained(self, rows: Rows) -> Floats:
         """DCG of each session's target list."""

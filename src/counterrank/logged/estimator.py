@@ -28,6 +28,7 @@ class Estimator(Value, ABC):
 
     formula: ClassVar[str]
     needs: ClassVar[frozenset[str]] = frozenset()
+    total: ClassVar[str] = "yes"  # whether its value is what a ranker earns
 
     @abstractmethod
     def columns(self, rows: Rows) -> list[Floats]:

@@ -30,6 +30,7 @@ class Shown:
     e0: Floats
     seen: Floats
     place: Floats
+    curve: Floats
 
 
 def shown(sessions: Sessions, basis: Basis, begin: int, end: int) -> Shown:
@@ -53,7 +54,7 @@ def shown(sessions: Sessions, basis: Basis, begin: int, end: int) -> Shown:
         seen = curve if known else e0
     item = sessions.items.numbered(sessions.item[sessions.rows(begin, end)])
     start = sessions.blocks.start[begin:end] - sessions.blocks.start[begin]
-    return Shown(begin, end, start, session, item, rank, e0, seen, place)
+    return Shown(begin, end, start, session, item, rank, e0, seen, place, curve if known else e0)
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,8 @@ def joined(
     absent = np.flatnonzero(target.place[side.begin : side.end] < 0)
     if missing == "logged" and len(absent):
         cells = _with_logged(cells, side, absent, basis)
+    if basis.by_rank:
+        cells = _at_logged_ranks(cells, side)
     ranks = 1 + max(int(side.rank.max()), int(cells.rank.max(initial=0))) if basis.by_rank else 1
     things = (sessions.items.size + 1) * ranks
     if basis.by_rank:
@@ -103,7 +106,7 @@ def joined(
         start=side.start,
         reward=np.empty(0),
         e=e,
-        e0=_kept_lists(side, absent) if basis.by_rank and missing == "logged" else side.e0,
+        e0=_kept_lists(side, absent, basis) if missing == "logged" else side.e0,
         seen=side.seen,
         q=np.empty(0),
         cell=match.cell,
@@ -124,10 +127,22 @@ def joined(
     )  # fmt: skip
 
 
+def _at_logged_ranks(cells: Cells, side: Shown) -> Cells:
+    """The cells at ranks that the session's log has: of others nothing is known or asked."""
+    deep = 1 + max(int(side.rank.max()), int(cells.rank.max(initial=0)))
+    there = np.zeros((side.end - side.begin) * deep, bool)
+    there[side.session * deep + side.rank] = True
+    keep = there[cells.session * deep + cells.rank]
+    if keep.all():
+        return cells
+    predicted = None if cells.predicted is None else cells.predicted[keep]
+    return Cells(cells.session[keep], cells.item[keep], cells.e[keep], cells.rank[keep], predicted)
+
+
 def _with_logged(cells: Cells, side: Shown, absent: Ints, basis: Basis) -> Cells:
-    """Sessions the run does not have keep their logged rows, at their logged exposure."""
+    """Sessions the run does not have keep their logged rows, as likely to be seen as they were."""
     own = np.isin(side.session, absent)
-    e = np.ones(int(own.sum())) if basis.by_rank else side.e0[own]
+    e = np.ones(int(own.sum())) if basis.by_rank else side.curve[own]
     if cells.predicted is not None:
         raise AssertionError("predictions need every session")  # refused at the door
     return Cells(
@@ -139,9 +154,10 @@ def _with_logged(cells: Cells, side: Shown, absent: Ints, basis: Basis) -> Cells
     )
 
 
-def _kept_lists(side: Shown, absent: Ints) -> Floats:
-    """Sessions that keep their logged list keep what it earned: both probabilities are 1."""
-    return np.where(np.isin(side.session, absent), 1.0, side.e0)
+def _kept_lists(side: Shown, absent: Ints, basis: Basis) -> Floats:
+    """Sessions that keep their logged list keep what it earned: both sides of the weight agree."""
+    same = 1.0 if basis.by_rank else side.curve
+    return np.where(np.isin(side.session, absent), same, side.e0)
 
 
 def rewarded(

@@ -30,6 +30,14 @@ def balanced(
 ) -> tuple[Sessions, Basis]:
     """The log with each row's exposure under all loggers together."""
     share = _shares(sessions, loggers)
+    for name in share:
+        absent = loggers[name].place < 0
+        if absent.any():
+            raise InputError(
+                f'Lists of the logger "{name}" lack {absent.sum():,} of {sessions.n:,} sessions.',
+                found=f"The first is {sessions.units[int(np.argmax(absent))]!r}.",
+                todo="Give what it would have shown in every session, also in those of others.",
+            )
     column = "propensity" if basis.by_rank else "exposure"
 
     def of(cut: tuple[int, int]) -> Floats:
@@ -51,7 +59,8 @@ def balanced(
     frame = sessions.blocks.frame.with_columns(pl.Series(column, np.minimum(mixed, 1.0)))
     blocks = replace(sessions.blocks, frame=frame)
     log = replace(sessions.log, frame=frame)
-    return replace(sessions, log=log, blocks=blocks), replace(basis, logged=column)
+    fresh = replace(sessions, log=log, blocks=blocks, arrays={})
+    return fresh, replace(basis, logged=column)
 
 
 def _shares(sessions: Sessions, loggers: Mapping[str, Target]) -> dict[str, float]:

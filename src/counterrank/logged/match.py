@@ -27,6 +27,10 @@ def matched(row: tuple[Ints, Ints], cell: tuple[Ints, Ints], things: int) -> Mat
     """
     n, m = len(row[0]), len(cell[0])
     bits = (n + m).bit_length()
+    sessions = 1 + max(int(x.max(initial=0)) for x in (row[0], cell[0]))
+    if sessions * things << bits >= 1 << 63:  # too wide for one number: renumber what is here
+        known, code = np.unique(np.concatenate([row[1], cell[1]]), return_inverse=True)
+        row, cell, things = (row[0], code[:n]), (cell[0], code[n:]), len(known)
     key = np.empty(n + m, np.int64)
     np.multiply(row[0], things, out=key[:n])
     np.multiply(cell[0], things, out=key[n:])

@@ -6,6 +6,8 @@ For item :math:`a` and situation :math:`x` (context, and the rank where exposure
           \hat q(x, a) = \frac{C_{xa} + \kappa' \pi_{xa}}{V_{xa} + \kappa'}, \qquad
           \pi_{xa} = \hat q(a)\, \hat q(x) / \bar q
 
+(:math:`\hat q(a) + \hat q(x) - \bar q` where some of them are not above 0)
+
 where :math:`C` sums rewards and :math:`V` views. :math:`\kappa` is the number of views at which an
 item's own mean and the overall mean deserve equal trust: noise of a view over the variance between
 items (method of moments). Sessions are predicted by sums of the other folds' users only.
@@ -85,7 +87,10 @@ def _shrunken(c: Floats, v: Floats, s: Floats) -> Floats:
     if len(c) == 1:
         return np.append(item, overall)[None, :]
     place = shrunken(c.sum(axis=1), v.sum(axis=1), s.sum(axis=1), np.full(len(c), overall))
-    prior = np.outer(place, item) / overall if overall > 0 else np.zeros_like(c)
+    if min(overall, place.min(), item.min()) > 0:
+        prior = np.outer(place, item) / overall
+    else:  # rewards of both signs: effects add up instead
+        prior = place[:, None] + item[None, :] - overall
     cell = shrunken(c.ravel(), v.ravel(), s.ravel(), prior.ravel()).reshape(c.shape)
     return np.column_stack([cell, place])
 

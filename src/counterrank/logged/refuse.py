@@ -15,6 +15,23 @@ from counterrank.order import natural_rank
 from counterrank.schema import Table
 
 
+def refuse_unseen(wanted: Sequence[Estimator], basis: Basis) -> None:
+    """Views must be known, or told by a position model, to be counted; chances are at most 1."""
+    counting = [str(e) for e in wanted if e.name in ("SNIPS", "DM", "DR", "SNDR")]
+    if counting and basis.model is None and basis.views == "latent" and not basis.by_rank:
+        raise UsageError(
+            f"{counting[0]} needs to know how many of the logged rows were viewed.",
+            found="The log has no column viewed, and no position model was given.",
+            todo="Give one (--position-bias), log views, or ask for IPS alone.",
+        )
+    if basis.model is not None and float(basis.curves.max()) > 1 + 1e-9:
+        raise UsageError(
+            "A position model gives chances of being seen, at most 1.",
+            found=f"{str(basis.model)[:60]} reaches {float(basis.curves.max()):g}.",
+            todo="Scale it so that no rank is above 1.",
+        )
+
+
 def refuse_scores(scores: str, basis: Basis, targets: Sequence[Table]) -> None:
     """Plackett-Luce rankers need scores, and a position model to be weighed by."""
     bare = [t.name for t in targets if t.order != "score"]

@@ -39,6 +39,9 @@ def regressed(total: Sums, ranks: int, regressor: Regressor) -> Model:
         features = _features(c, v, means[fold], ranks)
         known = np.append(v, np.zeros((len(v), 1)), axis=1).ravel() > 0
         y = (c[v > 0] / v[v > 0]).ravel()
+        if not known.any():  # no other user has seen anything
+            tables.append(means[fold])
+            continue
         fitted = clone(regressor)
         weighs = "sample_weight" in inspect.signature(fitted.fit).parameters
         fitted.fit(features[known], y, **({"sample_weight": v[v > 0]} if weighs else {}))

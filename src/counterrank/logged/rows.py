@@ -60,6 +60,11 @@ class Rows:
         """Sum of ``x`` over the rows of each session."""
         return np.add.reduceat(x, self.start)
 
+    def inverse(self, clip: float) -> Floats:
+        r""":math:`\min(m, 1 / e_{0i})`; 0 for rows that could not be seen at all."""
+        sure = np.divide(1, self.e0, out=np.zeros(len(self.e0)), where=self.e0 > 0)
+        return np.minimum(clip, sure)
+
     def weight(self, clip: float) -> Floats:
         r""":math:`w_i = e_i \min(m, 1 / e_{0i})`, the importance weight clipped at :math:`m`.
 
@@ -67,8 +72,7 @@ class Rows:
         """
         key = ("weight", clip)
         if key not in self.memo:
-            inverse = np.divide(1, self.e0, out=np.zeros(len(self.e0)), where=self.e0 > 0)
-            self.memo[key] = self.e * np.minimum(clip, inverse)
+            self.memo[key] = self.e * self.inverse(clip)
         return self.memo[key]
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import AnyInts, Ints, renumbered
-from counterrank.blocks import BLOCK_ROWS, Blocks, item_numbers, run_starts
+from counterrank.blocks import BLOCK_ROWS, Blocks, as_numbers, item_numbers, run_starts
 from counterrank.errors import InputError
 from counterrank.logged.codes import Codes
 from counterrank.logs import Log
@@ -154,7 +154,11 @@ def _of_session(log: Log, blocks: Blocks, columns: list[str]) -> pl.DataFrame:
 
 
 def _numbered(rows: pl.DataFrame) -> tuple[Ints, pl.DataFrame]:
-    """Distinct rows numbered in their order, so that row order changes nothing."""
+    """Distinct rows numbered in their order, so that row order changes nothing.
+
+    Ids that are whole numbers as text are numbered as those numbers: CSV and Parquet agree.
+    """
+    rows = pl.DataFrame([_narrow(as_numbers(rows[name])).alias(name) for name in rows.columns])
     if rows.width == 1 and rows.dtypes[0].is_integer():
         ids = rows.to_series().to_numpy()
         low = int(ids.min())
@@ -165,3 +169,11 @@ def _numbered(rows: pl.DataFrame) -> tuple[Ints, pl.DataFrame]:
     number = known.with_row_index("number")
     found = rows.join(number, on=rows.columns, how="left", maintain_order="left", nulls_equal=True)
     return found["number"].cast(pl.Int64).to_numpy(), known
+
+
+def _narrow(ids: pl.Series) -> pl.Series:
+    """Wide integers as 64-bit ones where they fit."""
+    if ids.dtype != pl.Int128:
+        return ids
+    short = ids.cast(pl.Int64, strict=False)
+    return ids.cast(pl.String) if short.null_count() else short

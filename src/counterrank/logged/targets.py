@@ -65,6 +65,7 @@ class Target:
         return mean_of_draws(
             Cells(session, item, e, rank if basis.by_rank else np.zeros_like(rank), predicted),
             rows["draw"],
+            sessions.items.size,
         )
 
     def _rows(self, place: Ints, length: Ints) -> pl.DataFrame:

@@ -19,7 +19,9 @@ class Weights:
 
     ``count`` rows have some weight; ``seen`` is :math:`\sum v_i w_i`, which estimates ``views``,
     the target's expected views :math:`\sum e`; ``unlogged`` is the part of ``views`` on items the
-    sessions' logs do not have, ``unknown`` on items no session's log has. ``square`` and ``total``
+    sessions' logs do not have, ``unknown`` on items no session's log has; ``places`` are the views
+    of lists as long as the logged ones; ``heaviest`` is the largest :math:`v_i w_i`, ``largest``
+    are the largest :math:`w_i`. ``square`` and ``total``
     are :math:`\sum v w^2` and :math:`\sum v w` for each of ``clips``, the last of which is
     infinity: no clipping.
     """
@@ -30,6 +32,8 @@ class Weights:
     views: float
     unlogged: float
     unknown: float
+    places: float
+    heaviest: float
     largest: Floats
     total: Floats
     square: Floats
@@ -47,7 +51,8 @@ class Weights:
         tail = np.sort(np.partition(w, -KEPT)[-KEPT:] if len(w) > KEPT else w)
         return cls(
             clips, int(some.sum()), float(total[-1]), float(rows.views.sum()),
-            float(unlogged.sum()), float(unknown.sum()), tail, total, square,
+            float(unlogged.sum()), float(unknown.sum()), float(rows.place.sum()),
+            float((rows.seen * w).max(initial=0)), tail, total, square,
         )  # fmt: skip
 
     def __add__(self, other: Weights) -> Weights:
@@ -58,6 +63,8 @@ class Weights:
             self.views + other.views,
             self.unlogged + other.unlogged,
             self.unknown + other.unknown,
+            self.places + other.places,
+            max(self.heaviest, other.heaviest),
             np.sort(np.concatenate([self.largest, other.largest]))[-KEPT:],
             self.total + other.total,
             self.square + other.square,

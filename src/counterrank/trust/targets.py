@@ -23,6 +23,10 @@ def grounds(
     for name, part in done.items():
         ratio = found[name, "MeanWeight", work.rewards[0]]
         chance = "none" if basis.logged == "rank" and basis.views != "rows" else "some"
+        if part.absent:
+            out.append(about.covered(name, part.absent, sessions.n, work.missing))
+        if basis.model is not None and not basis.by_rank and basis.views != "rows":
+            out.append(about.exposed(name, part.weights))
         out += [
             about.support(name, part.weights, chance=chance),
             about.mean_weight(name, ratio),
@@ -37,4 +41,19 @@ def grounds(
                 kept = found[name, str(kept_weight(e)), work.rewards[0]]
                 value = found[name, str(e), work.rewards[0]].value
                 out.append(about.clipping(name, str(e), kept, value))
-    return out + log_audits(sessions, basis, work.rewards[0])
+    mixed = mixture(sessions)
+    return out + ([] if mixed is None else [mixed]) + log_audits(sessions, basis, work.rewards[0])
+
+
+def mixture(sessions: Sessions) -> Diagnosis | None:
+    """A log of several rankers: what it earned is then a mean over them, and of none."""
+    for column in ("arm", "policy"):
+        if sessions.log.has(column):
+            kinds = sessions.blocks.frame[column].gather(sessions.blocks.start).n_unique()
+            if kinds > 1:
+                text = (
+                    f'The column "{column}" has {kinds} values: "logged" is their mixture, and so'
+                    " are lifts over it. Keep the sessions of one to compare with it alone."
+                )
+                return Diagnosis("one ranker", "log", float(kinds), 1.0, "caution", text)
+    return None

@@ -37,8 +37,7 @@ def effective_slates(system: str, weight: Estimate) -> Diagnosis:
 
 def largest_weight(system: str, weights: Weights) -> Diagnosis:
     """Share of all weight that one row has."""
-    share = float(weights.largest[-1] / weights.total[-1]) if weights.total[-1] > 0 else 1.0
-    share = min(share, 1.0)
+    share = weights.heaviest / weights.seen if weights.seen > 0 else 1.0
     verdict = graded(-share, -0.02, -0.1)
     text = f"One logged row carries {share:.2%} of the weight."
     if verdict != "pass":
@@ -82,6 +81,30 @@ def support(system: str, weights: Weights, *, chance: str) -> Diagnosis:
     return Diagnosis("support", system, share, 0.01, verdict, text)
 
 
+def covered(system: str, absent: int, sessions: int, fate: str) -> Diagnosis:
+    """Logged sessions for which the target has no list."""
+    share = absent / sessions
+    verdict = graded(-share, -0.01, -0.5)
+    kept = "are left out, also of the lift" if fate == "skip" else "keep their logged list"
+    text = f"{absent:,} of {sessions:,} logged sessions have no list of this ranker; they {kept}."
+    if share == 0:
+        text = "Every logged session has a list."
+    return Diagnosis("sessions without a list", system, share, 0.01, verdict, text)
+
+
+def exposed(system: str, weights: Weights) -> Diagnosis:
+    """Views the target can expect over those of lists as long as the logged ones."""
+    ratio = weights.views / weights.places if weights.places > 0 else math.nan
+    verdict = "pass" if 0.9 <= ratio <= 1.1 else "caution"
+    text = f"Its lists would be seen {ratio:.2f} times as much as lists of the logged length."
+    if verdict != "pass":
+        text += (
+            " Short lists, ranks left out or exposures on another scale change the value by as"
+            " much: give lists as they would be shown."
+        )
+    return Diagnosis("list length", system, ratio, 1.0, verdict, text)
+
+
 def tail(system: str, weights: Weights) -> Diagnosis:
     """Shape of the largest weights: above 0.7 a mean of them cannot be trusted (PSIS)."""
     k = pareto_shape(weights.largest, weights.count)
@@ -98,9 +121,12 @@ def clipping(system: str, label: str, kept: Estimate, value: float) -> Diagnosis
     """What clipping leaves out: the share of expected views that clipped weights do not reach."""
     lost = max(1 - kept.value, 0.0)
     verdict = graded(-lost, -0.05, -0.25)
-    text = f"It leaves {lost:.1%} of the target's views unweighted, so for rewards of 0 or more"
-    text += " it errs on the low side"
-    text += f", by about {value * lost / (1 - lost):.3g}." if lost < 1 else "."
+    text = f"It leaves {lost:.1%} of the target's views unweighted"
+    if label.startswith(("IPS", "IIPS")):
+        text += ", so for rewards of 0 or more it errs on the low side"
+        text += f", by about {value * lost / (1 - lost):.3g}." if lost < 1 else "."
+    else:
+        text += "; compare it with the estimate without clipping."
     return Diagnosis("clipping", f"{system}, {label}", lost, 0.05, verdict, text)
 
 

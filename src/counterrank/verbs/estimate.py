@@ -37,6 +37,7 @@ from counterrank.logged import (
     refuse_lists,
     refuse_scores,
     refuse_slates,
+    refuse_unseen,
     settled,
     swept,
     valued,
@@ -117,11 +118,18 @@ def estimate(
     basis = chosen(tables.log, tables.targets, logged=logged, views=views, model=position)
     sessions = Sessions.of(tables.log, gaps="allow" if views == "rows" else "error")
     basis = settled(basis, sessions)
+    refuse_unseen(wanted, basis)
     refuse_scores(scores, basis, tables.targets)
+    plan.pairs([LOGGED, *(table.system for table in tables.targets)])  # the baseline is there
     targets = {
         table.system: Target.of(table, sessions.units, scores=scores) for table in tables.targets
     }
-    served = {table.system: Target.of(table, sessions.units) for table in tables.loggers}
+    served = {
+        table.system: Target.of(
+            table, sessions.units, scores=scores if table.order == "score" else "order"
+        )
+        for table in tables.loggers
+    }
     if served:
         sessions, basis = balanced(sessions, basis, served)
     if disjoint == "auto":
