@@ -362,3 +362,13 @@ def test_the_document_is_read_back_exactly(tmp_path):
                 for row in document["estimates"]]  # fmt: skip
         assert rows == found.to_frame().to_dicts()
         assert {"diagnoses", "protocol", "provenance", "basis", "parameters"} <= set(document)
+
+
+def test_auto_takes_depth_where_only_viewed_rows_were_logged():
+    from counterrank.simulate import World, platform
+
+    log = platform(World(), sessions=2000, views="viewed_only", runs=[]).log
+    found = cr.learn_exposure(log)
+    assert found.learnt.method == "depth"
+    latent = platform(World(), sessions=2000, views="latent", runs=[]).log
+    assert cr.learn_exposure(latent, context=["context"]).learnt.method == "harvest"

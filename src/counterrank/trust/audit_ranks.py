@@ -19,7 +19,7 @@ def by_doubling(y: Floats, w: Floats, rank: Ints, group: Ints, user: Ints) -> Ef
     .. math:: E[y_i] = w_i\, q_{g(i)} \exp(\beta \log_2 r_i)
 
     within groups of comparable rows, by Newton steps from :math:`\beta = 0`; the value is
-    :math:`e^\beta - 1`. The noise is that of :math:`\beta = 0`.
+    :math:`e^\beta - 1`, with :math:`|\beta| \le 2`. The noise is that of :math:`\beta = 0`.
     """
     depth = np.log2(rank)
 
@@ -31,7 +31,7 @@ def by_doubling(y: Floats, w: Floats, rank: Ints, group: Ints, user: Ints) -> Ef
     slope = start.size
     for _ in range(STEPS - 1):
         slope += step(float(np.clip(slope, -2, 2))).size
-    return Effect(float(np.expm1(slope)), start.se)
+    return Effect(float(np.expm1(np.clip(slope, -2, 2))), start.se)
 
 
 def trust(rows: Shown, *, top: int = 1) -> Diagnosis | str:

@@ -72,7 +72,8 @@ def learn_exposure(
 
     ``method``: ``views`` (share of rows viewed), ``depth`` (deepest view per session), ``harvest``
     (items that change rank), ``swap`` (ranks at random), ``em`` (relevance and rank together);
-    ``auto`` takes views where they were logged and harvests otherwise. ``model`` is ``table`` or a
+    ``auto`` takes views where they were logged, depth where only viewed rows
+    seem to have been, and harvests otherwise. ``model`` is ``table`` or a
     family fitted to it. An item keeps its relevance within a ``context``, such as the query.
     """
     extra = [*context, *(column for column in (by, swapped) if column is not None)]

@@ -120,9 +120,18 @@ def _whole(column: pl.Series) -> Ints:
 
 
 def _automatic(data: Rows) -> str:
-    """Views where they were logged, otherwise items that change rank."""
+    """Views where they were logged; depth where rows thin out as views do; else rank changes.
+
+    A log of viewed rows only has fewer and fewer rows as ranks go down, and no gaps.
+    """
     viewed = data.viewed
-    return "views" if viewed is not None and 0 < viewed.mean() < 1 else "harvest"
+    if viewed is not None and 0 < viewed.mean() < 1:
+        return "views"
+    rows = np.bincount(data.rank)[1:]
+    deepest = np.zeros(int(data.session.max()) + 1, np.int64)
+    np.maximum.at(deepest, data.session, data.rank)
+    thin = rows[-1] < 0.5 * rows[0] and len(data.rank) == deepest.sum()
+    return "depth" if thin else "harvest"
 
 
 def _curve(data: Rows, method: str, length: int | None, swapped: Ints | None) -> tuple[Curve, Rows]:
