@@ -70,3 +70,25 @@ def test_estimates_are_unbiased_and_their_intervals_cover(place):
             truth = value.mean()  # clipped weights aim at a value of their own
         covered = np.mean((rows[:, 1] <= truth) & (truth <= rows[:, 2]))
         assert 0.93 <= covered <= 0.97, (ranker, label, covered)
+
+
+def test_several_loggers_weighed_together_are_unbiased_and_steadier():
+    """The balance heuristic, against weighing each row by the ranker that happened to show it."""
+    world = World(examination="power(eta=1)", loggers={"logged": 0.6, "random": 0.4})
+    truth = world.truth()["ideal"]["click"].value
+    together, apart, covered = [], [], []
+    for seed in range(300):
+        sample = platform(world, sessions=600, seed=seed, runs=["logged", "random", "ideal"])
+        options = {"rewards": "click", "position_bias": "power(eta=1)@10", "test": "none"}
+        runs = {"ideal": sample.runs["ideal"]}
+        lists = {name: sample.runs[name] for name in ("logged", "random")}
+        one = cr.estimate(sample.log, runs, estimators=["IPS"], **options)
+        all_of_them = cr.estimate(sample.log, runs, loggers=lists, estimators=["IPS"], **options)
+        apart.append(one.estimate("ideal", "IPS").value)
+        together.append(all_of_them.estimate("ideal", "IPS").value)
+        low, high = all_of_them.estimate("ideal", "IPS").interval()
+        covered.append(low <= truth <= high)
+    error = np.std(together, ddof=1) / sqrt(len(together))
+    assert abs(np.mean(together) - truth) < 3 * error
+    assert abs(np.mean(covered) - 0.95) < 3 * sqrt(0.95 * 0.05 / len(covered))
+    assert np.std(together) < np.std(apart)

@@ -377,6 +377,8 @@ def test_loggers_count_also_where_the_log_has_exposures():
     assert values[0] == pytest.approx(values[1], rel=1e-12)
     alone = cr.estimate(rough, {"new": run}, **options).estimate("new", "IPS").value
     assert values[0] != pytest.approx(alone, rel=1e-3)
+    with pytest.raises(cr.InputError, match="contradict the lists"):
+        cr.estimate(served, {"new": run}, loggers={"0": lists["1"], "1": lists["0"]}, **options)
     half = {"0": lists["0"].filter(pl.col("session") % 2 == 0), "1": lists["1"]}
     with pytest.raises(cr.InputError, match="lack 100 of 200 sessions"):
         cr.estimate(served, {"new": run}, loggers=half, **options)

@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Floats, mapped, workers
+from counterrank.arrays import Bools, Floats, mapped, workers
 from counterrank.errors import InputError, UsageError
 from counterrank.logged.basis import Basis
 from counterrank.logged.join import joined, shown
@@ -40,14 +40,22 @@ def balanced(
             )
     column = "propensity" if basis.by_rank else "exposure"
 
-    def of(cut: tuple[int, int]) -> Floats:
-        side = shown(sessions, basis, *cut)
-        mixed = np.zeros(len(side.rank))
-        for name, alpha in share.items():
-            mixed += alpha * joined(sessions, basis, side, loggers[name], missing="skip").rows.e
-        return mixed
+    served = _served(sessions).to_numpy()
 
-    mixed = np.concatenate(mapped(of, sessions.cuts(), workers()))
+    def of(cut: tuple[int, int]) -> tuple[Floats, Bools]:
+        side = shown(sessions, basis, *cut)
+        mixed, strange = np.zeros(len(side.rank)), np.zeros(len(side.rank), bool)
+        for name, alpha in share.items():
+            rows = joined(sessions, basis, side, loggers[name], missing="skip").rows
+            mixed += alpha * rows.e
+            own = (served[slice(*cut)] == name)[side.session]
+            at = rows.e > 0 if loggers[name].stochastic else rows.target_rank == side.rank
+            strange |= own & ~at
+        return mixed, strange
+
+    parts = mapped(of, sessions.cuts(), workers())
+    mixed = np.concatenate([part for part, _ in parts])
+    _refuse_strange(sessions, np.concatenate([part for _, part in parts]))
     if np.any(mixed <= 0):
         place = int(np.argmin(mixed))
         raise InputError(
@@ -57,10 +65,27 @@ def balanced(
             todo="Give for every session what each logger would have shown (--logger name=path).",
         )
     frame = sessions.blocks.frame.with_columns(pl.Series(column, np.minimum(mixed, 1.0)))
+    frame = frame.drop("policy")  # all of them are one logger now
     blocks = replace(sessions.blocks, frame=frame)
     log = replace(sessions.log, frame=frame)
     fresh = replace(sessions, log=log, blocks=blocks, arrays={})
     return fresh, replace(basis, logged=column)
+
+
+def _refuse_strange(sessions: Sessions, strange: Bools) -> None:
+    """Each logger must have shown what its lists say it would have."""
+    if strange.any():
+        raise InputError(
+            "Logged rows contradict the lists of the logger that served them.",
+            found=f"Found {strange.sum():,} of {len(strange):,} rows not where its list has them"
+            f" (first: {sessions.blocks.caller_row(int(np.argmax(strange)))}).",
+            todo="Check which lists belong to which value of the column policy.",
+        )
+
+
+def _served(sessions: Sessions) -> pl.Series:
+    """Which logger served each session."""
+    return sessions.blocks.frame["policy"].gather(sessions.blocks.start).cast(pl.String)
 
 
 def _shares(sessions: Sessions, loggers: Mapping[str, Target]) -> dict[str, float]:
@@ -71,7 +96,7 @@ def _shares(sessions: Sessions, loggers: Mapping[str, Target]) -> dict[str, floa
             f'"{sessions.log.name}" has no column "policy".',
             todo="With several loggers, each session says which one served it.",
         )
-    served = frame["policy"].gather(sessions.blocks.start).cast(pl.String).value_counts()
+    served = _served(sessions).value_counts()
     count = dict(zip(served["policy"], served["count"], strict=True))
     unknown = sorted(set(count) - set(loggers))
     if unknown:
