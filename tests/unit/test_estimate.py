@@ -483,6 +483,8 @@ def test_what_is_refused_or_said():
     assert cr.estimate(bare, {"new": given}, rewards="click", estimators=["IPS"]).estimates
     short = cr.estimate(log, {"new": run.filter(pl.col("rank") <= 3)}, disjoint="zero", **options)
     assert {d.name for d in short.loud} >= {"list length"}
+    even = cr.estimate(log, {"new": run.drop("rank").with_columns(score=1.0)}, **options)
+    assert [d.verdict for d in even.diagnoses if d.name == "ties"] == ["fail"]
     classic = cr.estimate(log, {"new": run}, estimators=["DR", "DCG", "nDCG"], **options)
     assert [c.measure for c in classic.comparisons] == ["DR"]
     mixed = cr.estimate(log.with_columns(arm=pl.col("session") % 2), {"new": run}, **options)

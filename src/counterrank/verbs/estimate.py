@@ -161,7 +161,7 @@ def estimate(
         rewards=tables.log.rewards,
         found={key: e for key, e in found.items() if key[1] in ("OnPolicy", *map(str, wanted))},
         kept=kept,
-        diagnoses=grounds(done, found, basis, replace(work, estimators=wanted), sessions),
+        diagnoses=grounds(done, found, basis, replace(work, estimators=wanted), sessions, targets),
         valued=done,
         plan=plan,
         basis=basis,
