@@ -211,7 +211,7 @@ def test_trap_15_two_runs_with_users_in_another_order():
     assert [c.p for c in plain.comparisons] == [c.p for c in mixed.comparisons]
     a, b = plain.estimate("a", "nDCG@5"), plain.estimate("b", "nDCG@5")
     by = np.random.default_rng(0).permutation(b.n)
-    turned_b = type(b)(b.value, b.influence[by], b.units.gather(by), b.columns[by], b.finish)
+    turned_b = type(b)(b.value, b.influence[by], b.units.gather(by), (b.columns[by],), b.finish)
     assert (a - turned_b).se == pytest.approx((a - b).se, rel=1e-12)
     with pytest.raises(cr.UsageError, match="same units"):
         a - cr.evaluate(truth.filter(pl.col("user") != "u3"), runs, measures=["nDCG@5"]).estimate(
