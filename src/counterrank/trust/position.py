@@ -94,7 +94,8 @@ def _fit(learnt: Learnt, subject: str) -> Diagnosis | None:
     verdict = "pass" if not sure or m.excess <= 0.1 else "caution" if m.excess <= 0.3 else "fail"
     if verdict != "pass":
         text += (
-            " Rank does not act alike on all items: learn by context (--by device, say),"
+            " Rank does not act alike on all items: name the columns within which an item is"
+            " worth the same (--context query, say), learn by context (--by device),"
             " over a shorter time, or log views."
         )
     return Diagnosis(name, subject, m.excess, 0.1, verdict, text)
