@@ -491,3 +491,23 @@ def test_what_is_refused_or_said():
     assert "one ranker" in {d.name for d in mixed.loud}
     text = log.with_columns(pl.col("user").cast(pl.String))
     assert values(text, run) == values(log, run)
+
+
+def test_position_models_by_context():
+    log, run = small(n=60)
+    log = log.with_columns(device=pl.col("session") % 2, query=pl.col("session"))
+    result = cr.estimate(
+        log,
+        {"new": run},
+        rewards="click",
+        position_bias="by(device,log2,1=power(eta=1))",
+        contexts="query",
+        estimators=["IPS", "SNIPS"],
+    )
+    at = {(row["session"], row["item"]): row["rank"] for row in run.iter_rows(named=True)}
+    curves = (lambda r: 1 / math.log2(r + 1), lambda r: 1 / r)
+    total = 0.0
+    for row in log.iter_rows(named=True):
+        c = curves[row["device"]]
+        total += row["click"] * c(at[row["session"], row["item"]]) / c(row["rank"])
+    assert result.estimate("new", "IPS").value == pytest.approx(total / 60)

@@ -50,7 +50,7 @@ class Basis:
         if len(self.curves) == 1:
             same: Floats = self.curves[0].take(rank - 1, mode="clip")
             return same
-        seen: Floats = self.curves[context, np.minimum(rank, DEEPEST) - 1]
+        seen: Floats = self.curves[context, np.minimum(rank, self.curves.shape[1]) - 1]
         return seen
 
 
@@ -117,11 +117,12 @@ def _without_chance(basis: Basis, sessions: Sessions) -> Basis:
 
 def _curves(model: PositionModel, contexts: pl.DataFrame) -> Floats:
     """The position model at ranks 1, 2, 3, ..., a row for each context it tells apart."""
-    rank = np.arange(1, DEEPEST + 1)
     if model.column is None:
-        return model.at(rank)[None, :]
-    values = contexts[model.column].to_list()
-    return np.stack([model.at(rank, [value] * DEEPEST) for value in values])
+        return model.at(np.arange(1, DEEPEST + 1))[None, :]
+    rank = np.arange(1, DEEPEST // 10 + 1)  # a curve for each context takes room
+    known = contexts[model.column].unique()
+    own = {value: model.at(rank, [value] * len(rank)) for value in known}
+    return np.stack([own[value] for value in contexts[model.column]])
 
 
 def _refuse_untold(
