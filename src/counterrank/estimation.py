@@ -26,12 +26,10 @@ from counterrank.inference import (
 )
 from counterrank.logged import (
     LOGGED,
-    Basis,
     Choice,
     Estimator,
     Key,
     SweepRow,
-    Valued,
     choice,
     estimator,
 )
@@ -93,9 +91,7 @@ class Estimation:
     found: dict[Key, Estimate]
     kept: dict[str, Ints]
     diagnoses: list[Diagnosis]
-    valued: dict[str, Valued]
     plan: Plan
-    basis: Basis
     protocol: dict[str, Any]
     inputs: tuple[Input, ...]
     sweep: list[SweepRow]

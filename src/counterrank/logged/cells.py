@@ -9,7 +9,7 @@ import polars as pl
 
 from counterrank.arrays import Floats, Ints
 from counterrank.errors import InputError
-from counterrank.exposure import rank_probabilities
+from counterrank.exposure import mean_weight, rank_probabilities
 
 CHUNK = 1 << 12  # lists whose probabilities are held at a time
 
@@ -42,34 +42,24 @@ def mean_of_draws(cells: Cells, draw: pl.Series, items: int) -> Cells:
 
     Items from the number ``items`` on are unknown to the log and share one cell.
     """
-    frame = pl.DataFrame(
-        {"session": cells.session, "item": cells.item, "rank": cells.rank, "e": cells.e}
-    ).with_columns(draw.alias("draw"))
-    if cells.predicted is not None:
-        frame = frame.with_columns(predicted=cells.predicted)
-    known = frame.filter(pl.col("item") < items)
-    twice = known.select("session", "draw", "item", "rank").is_duplicated()
+    lists = pl.DataFrame({"session": cells.session, "draw": draw})
+    known = lists.with_columns(item=cells.item, rank=cells.rank).filter(pl.col("item") < items)
+    twice = known.is_duplicated()
     if twice.any():
         raise InputError(
             "A draw lists an item more than once.",
             found=f"Found {twice.sum():,} such rows in one part of the table.",
             todo="Each list (session and draw) holds an item once.",
         )
-    draws = frame.group_by("session").agg(pl.col("draw").n_unique().alias("draws"))
-    kept = [pl.col("predicted").first()] if cells.predicted is not None else []
-    mean = (
-        frame.group_by("session", "item", "rank")
-        .agg(pl.col("e").sum(), *kept)
-        .join(draws, on="session")
-        .sort("session", "item", "rank")
-    )
-    return Cells(
-        mean["session"].to_numpy(),
-        mean["item"].to_numpy(),
-        (mean["e"] / mean["draws"]).to_numpy(),
-        mean["rank"].to_numpy(),
-        mean["predicted"].to_numpy() if kept else None,
-    )
+    draws = np.bincount(lists.unique()["session"].to_numpy())
+    ranks = int(cells.rank.max(initial=0)) + 1
+    thing = cells.item * ranks + cells.rank
+    session, of, e = mean_weight(cells.session, thing, cells.e, draws)
+    predicted = None
+    if cells.predicted is not None:
+        drawn = mean_weight(cells.session, thing, np.ones(len(thing)), draws)[2]
+        predicted = mean_weight(cells.session, thing, cells.predicted, draws)[2] / drawn
+    return Cells(session, of // ranks, e, of % ranks, predicted)
 
 
 def raced(score: Floats, length: Ints, curves: Floats) -> Floats:

@@ -9,14 +9,14 @@ import numpy as np
 from counterrank.arrays import Floats
 from counterrank.estimates import Estimate
 from counterrank.logged import Weights
-from counterrank.trust.diagnosis import Diagnosis, graded
+from counterrank.trust.diagnosis import VERDICTS, Diagnosis, graded
 
 
 def effective_size(system: str, weights: Weights) -> Diagnosis:
     """Views that would say as much if all weighed the same (Kish)."""
     size = weights.effective()
     share = size / weights.count if weights.count else 0.0
-    verdict = max(graded(size, 1000, 100), graded(share, 0.05, 0.005), key=_grave)
+    verdict = max(graded(size, 1000, 100), graded(share, 0.05, 0.005), key=VERDICTS.index)
     text = f"The weighted views say as much as {size:,.0f} equal ones ({share:.1%} of the rows)."
     if verdict != "pass":
         text += " Log more sessions, or a logger nearer to this target."
@@ -28,7 +28,7 @@ def effective_slates(system: str, weight: Estimate) -> Diagnosis:
     W = weight.columns[:, 0]
     size = float(W.sum() ** 2 / np.sum(W**2)) if W.any() else 0.0
     share = size / len(W)
-    verdict = max(graded(size, 1000, 100), graded(share, 0.05, 0.005), key=_grave)
+    verdict = max(graded(size, 1000, 100), graded(share, 0.05, 0.005), key=VERDICTS.index)
     text = f"The weighted slates say as much as {size:,.0f} equal ones ({share:.1%} of the log)."
     if verdict != "pass":
         text += " Prefer RIPS to SIPS and IIPS to RIPS where users allow it, or log more sessions."
@@ -155,7 +155,3 @@ def pareto_shape(largest: Floats, count: int) -> float:
     best = float(np.sum(b * weight) / weight.sum())
     shape = float(np.mean(np.log1p(-best * x)))
     return (m * shape + 5) / (m + 10)
-
-
-def _grave(verdict: str) -> int:
-    return ("pass", "caution", "fail").index(verdict)

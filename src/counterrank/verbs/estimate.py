@@ -162,9 +162,7 @@ def estimate(
         found={key: e for key, e in found.items() if key[1] in ("OnPolicy", *map(str, wanted))},
         kept=kept,
         diagnoses=grounds(done, found, basis, replace(work, estimators=wanted), sessions, targets),
-        valued=done,
         plan=plan,
-        basis=basis,
         protocol=_protocol(plan, basis, work, sessions, targets),
         inputs=tuple(table.input() for table in tables.all),
         sweep=[

@@ -96,11 +96,6 @@ class Cells:
         """The deepest rank."""
         return int(self.rank.max(initial=0))
 
-    @property
-    def ctr(self) -> Floats:
-        """Click rate of each cell."""
-        return self.clicks / self.shown
-
 
 def cells(data: Rows) -> Cells:
     """Count rows and rewards of each item at each rank; items are numbered anew from 0."""
