@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import AnyFloats, AnyInts, Floats, Ints, sort_order
+from counterrank.arrays import AnyFloats, AnyInts, Ints, sort_order
 from counterrank.order import Order, by_rank, by_score
 from counterrank.pairs import found, keyed, repeats
 
@@ -23,7 +23,7 @@ class Bucket:
 
     ``length`` is the number of rows of each list. ``rank`` or ``score`` orders a list. ``text``
     gives the ids of chosen rows as text, for ties. ``judged`` is the number of judgments of each
-    list's user; their items and ratings follow list by list.
+    list's user; their items follow list by list.
     """
 
     length: Ints
@@ -33,7 +33,6 @@ class Bucket:
     text: Callable[[Ints], pl.Series]
     judged: Ints
     judged_item: AnyInts
-    rating: Floats
 
     def order(self, ties: str) -> Order:
         """Rank of every row."""
@@ -47,12 +46,13 @@ class Bucket:
 class Aligned:
     """What one bucket yields: hits sorted by list and rank, list depths, faulty rows.
 
-    ``duplicates`` are rows whose item stood in the list already, ``repeated`` rows whose rank did.
+    ``judgment`` is the place of each hit among the judgments of the bucket. ``duplicates`` are
+    rows whose item stood in the list already, ``repeated`` rows whose rank did.
     """
 
     list: Ints
     rank: Ints
-    rating: Floats
+    judgment: Ints
     first: Ints
     last: Ints
     depth: Ints
@@ -87,7 +87,7 @@ def align(bucket: Bucket, *, ties: str, limit: int | None) -> Aligned:
     return Aligned(
         list=lists[row],
         rank=rank,
-        rating=bucket.rating[judgment],
+        judgment=judgment,
         first=order.first[row] if tied else rank,
         last=order.last[row] if tied else rank,
         depth=depth,

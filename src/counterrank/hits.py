@@ -54,8 +54,11 @@ class Pool:
 
     @once
     def best(self) -> Floats:
-        """The greatest rating of each unit."""
-        return self.rating[self.start]
+        """The greatest rating of each unit; below every rating where nothing is judged."""
+        best = np.full(self.n, -np.inf)
+        some = self.size > 0
+        best[some] = self.rating[self.start[some]]
+        return best
 
     def relevant(self, rel: float) -> Floats:
         r"""R_u: number of items rated ``rel`` or better."""
@@ -96,6 +99,15 @@ class Pool:
         bounds = sorted({0, *cuts.tolist(), self.n})
         return [(begin, end, self._part(begin, end)) for begin, end in pairwise(bounds)]
 
+    def only(self, kept: Bools) -> Pool:
+        """Some of the judgments: what a stratum or a sample holds. Units stay as they are."""
+        return replace(
+            self,
+            items=self.items.filter(pl.Series(kept)),
+            size=np.bincount(self.unit[kept], minlength=self.n),
+            rating=self.rating[kept],
+        )
+
     def _part(self, begin: int, end: int) -> Pool:
         rows = slice(int(self.start[begin]), int(self.start[end - 1] + self.size[end - 1]))
         return Pool(
@@ -111,6 +123,7 @@ class Pool:
 class Hits:
     """Items of one run that its users have judged, sorted by unit and rank.
 
+    ``judgment`` is the row of the whole pool a hit belongs to, ``rating`` what stands there.
     ``first`` and ``last`` are the ranks a hit could have had among items of the same score;
     without ties both equal ``rank``. ``depth`` is the length of each unit's list (its largest
     rank), ``present`` whether the unit has a list at all. ``expected`` says that measures take
@@ -120,6 +133,7 @@ class Hits:
     n: int
     unit: Ints
     rank: Ints
+    judgment: Ints
     rating: Floats
     first: Ints
     last: Ints
@@ -141,6 +155,11 @@ class Hits:
             depth=self.depth[begin:end],
             present=self.present[begin:end],
         )
+
+    def only(self, kept: Bools) -> Hits:
+        """The hits among some of the judgments; what else is listed keeps its place."""
+        own = self.take(kept[self.judgment])
+        return replace(own, judgment=(np.cumsum(kept) - 1)[own.judgment])
 
     @once
     def _kept(self) -> dict[Hashable, Any]:
@@ -193,6 +212,7 @@ class Hits:
             self,
             unit=self.unit[order],
             rank=rank,
+            judgment=self.judgment[order],
             rating=self.rating[order],
             first=self.first[order] if tied else rank,
             last=self.last[order] if tied else rank,

@@ -35,7 +35,7 @@ def aligned(
     )
     begins = [begin for begin, _ in cuts]
     _refuse_faults(lists, begins, parts, duplicates)
-    return _merged(lists, begins, parts, ties)
+    return _merged(lists, cuts, parts, ties)
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,6 @@ class _Lists:
         """Lists ``begin`` to ``end`` with the judgments of their users."""
         rows = self.blocks.rows(begin, end)
         unit = self.unit[begin:end]
-        known = unit[unit >= 0]
-        judgment = _rows(self.pool.start[known], self.pool.size[known])
         column = rows[self.table.order].to_numpy()
         return Bucket(
             length=self.blocks.length[begin:end],
@@ -71,9 +69,14 @@ class _Lists:
             score=column if self.table.order == "score" else None,
             text=lambda chosen: rows["item"].gather(chosen).cast(pl.String),
             judged=np.where(unit >= 0, self.pool.size[unit], 0),
-            judged_item=self.judged[judgment],
-            rating=self.pool.rating[judgment],
+            judged_item=self.judged[self.judgments(begin, end)],
         )
+
+    def judgments(self, begin: int, end: int) -> Ints | slice:
+        """The judgments of the users of lists ``begin`` to ``end``, as rows of the pool."""
+        unit = self.unit[begin:end]
+        known = unit[unit >= 0]
+        return _rows(self.pool.start[known], self.pool.size[known])
 
 
 def _rows(start: Ints, size: Ints) -> Ints | slice:
@@ -81,6 +84,11 @@ def _rows(start: Ints, size: Ints) -> Ints | slice:
     if len(start) and np.array_equal(start[1:], start[:-1] + size[:-1]):
         return slice(int(start[0]), int(start[-1] + size[-1]))
     return ranges(start, size)
+
+
+def _of(rows: Ints | slice, place: Ints) -> Ints:
+    """Some of the rows."""
+    return place + rows.start if isinstance(rows, slice) else rows[place]
 
 
 def _one_kind(frame: pl.DataFrame, column: str, ids: pl.Series) -> tuple[pl.DataFrame, pl.Series]:
@@ -122,21 +130,23 @@ def _files(run: Table) -> str:
 
 
 def _merged(
-    lists: _Lists, begins: list[int], parts: list[Aligned], ties: str
+    lists: _Lists, cuts: list[tuple[int, int]], parts: list[Aligned], ties: str
 ) -> tuple[Hits, Coverage]:
     """One set of hits from all buckets; units in the order of the pool."""
     known = lists.unit >= 0
     depth = np.zeros(lists.pool.n, np.int64)
     depth[lists.unit[known]] = np.concatenate([part.depth for part in parts])[known]
-    units = [lists.unit[begin + part.list] for begin, part in zip(begins, parts, strict=True)]
-    unit = np.concatenate(units)
+    both = list(zip(cuts, parts, strict=True))
+    unit = np.concatenate([lists.unit[begin + part.list] for (begin, _), part in both])
+    judgment = np.concatenate([_of(lists.judgments(*cut), part.judgment) for cut, part in both])
     rank = np.concatenate([part.rank for part in parts])
     tied = any(part.first is not part.rank for part in parts)
     hits = Hits(
         n=lists.pool.n,
         unit=unit,
         rank=rank,
-        rating=np.concatenate([part.rating for part in parts]),
+        judgment=judgment,
+        rating=lists.pool.rating[judgment],
         first=np.concatenate([part.first for part in parts]) if tied else rank,
         last=np.concatenate([part.last for part in parts]) if tied else rank,
         depth=depth,
