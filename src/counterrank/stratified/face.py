@@ -27,7 +27,8 @@ class Face:
     @once
     def value(self) -> Floats:
         """The value of each system."""
-        return self.under(np.ones((1, len(self.base))))[0]
+        value: Floats = self.under(np.ones((1, len(self.base))))[0]
+        return value
 
     @once
     def influence(self) -> Floats:
