@@ -1,15 +1,22 @@
 """Is the difference real? Intervals, paired tests, corrections, rank correlation."""
 
 from counterrank.inference.correlation import inversion_rate, kendall
+from counterrank.inference.dependent import (
+    DependentCorrelations,
+    dependent_correlations,
+    williams,
+)
 from counterrank.inference.intervals import INTERVALS, RESAMPLES, interval, intervals
 from counterrank.inference.multiplicity import CORRECTIONS, benjamini_hochberg, holm, tukey_hsd
 from counterrank.inference.permutation import DRAWS, Permuted, permutation_test
 from counterrank.inference.power import detectable
+from counterrank.inference.relative import relative_rmse
 from counterrank.inference.resample import resampled
 from counterrank.inference.tests import TESTS, bootstrap_test, t_test, wilcoxon
 
 __all__ = [
-    "CORRECTIONS", "DRAWS", "INTERVALS", "RESAMPLES", "TESTS", "Permuted", "benjamini_hochberg",
-    "bootstrap_test", "detectable", "holm", "interval", "intervals", "inversion_rate", "kendall",
-    "permutation_test", "resampled", "t_test", "tukey_hsd", "wilcoxon",
+    "CORRECTIONS", "DRAWS", "INTERVALS", "RESAMPLES", "TESTS", "DependentCorrelations",
+    "Permuted", "benjamini_hochberg", "bootstrap_test", "dependent_correlations", "detectable",
+    "holm", "interval", "intervals", "inversion_rate", "kendall", "permutation_test",
+    "relative_rmse", "resampled", "t_test", "tukey_hsd", "wilcoxon", "williams",
 ]  # fmt: skip

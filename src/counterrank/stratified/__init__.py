@@ -1,5 +1,11 @@
 """Does the answer flip inside groups? Stratified evaluation and the paradox audit."""
 
+from counterrank.stratified.audit import Audit, Candidates, audited, paradoxes
 from counterrank.stratified.face import Blend, Face
+from counterrank.stratified.paired import Paired, paired
+from counterrank.stratified.paradox import InStratum, Paradox
 
-__all__ = ["Blend", "Face"]
+__all__ = [
+    "Audit", "Blend", "Candidates", "Face", "InStratum", "Paired", "Paradox", "audited", "paired",
+    "paradoxes",
+]  # fmt: skip
