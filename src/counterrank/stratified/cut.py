@@ -45,11 +45,10 @@ def cut(propensity: Floats, item: Ints, *, bins: int, how: str) -> Strata:
     p = propensity[known]
     code = np.full(len(propensity), bins)
     if how == "width":
-        code[known], low, high = equal_width(p, bins)
+        code[known], edges = equal_width(p, bins)
+        low, high = np.append(p.min(), edges[1:-1]), edges[1:]
     else:
-        code[known] = (
-            equal_parts(p, bins) if how == "quantile" else _by_items(p, item[known], bins)
-        )
+        code[known] = equal_parts(p, bins) if how == "quantile" else _by_items(p, item[known], bins)
         low = np.array([p[code[known] == q].min(initial=np.inf) for q in range(bins)])
         high = np.array([p[code[known] == q].max(initial=-np.inf) for q in range(bins)])
     names = [f"Q{q + 1}" for q in range(bins)]
@@ -58,7 +57,7 @@ def cut(propensity: Floats, item: Ints, *, bins: int, how: str) -> Strata:
     return _without_empty(how, names, code, low, high)
 
 
-def equal_width(p: Floats, bins: int) -> tuple[Ints, Floats, Floats]:
+def equal_width(p: Floats, bins: int) -> tuple[Ints, Floats]:
     """Bins of equal width between the least and the greatest value, closed on the right.
 
     The lowest edge is moved down by 0.1 % of the range, so that the least value is inside. Where
@@ -67,7 +66,7 @@ def equal_width(p: Floats, bins: int) -> tuple[Ints, Floats, Floats]:
     edges = np.linspace(p.min(), p.max(), bins + 1)
     edges[0] -= 0.001 * (p.max() - p.min())
     code: Ints = np.clip(np.searchsorted(edges, p, side="left") - 1, 0, bins - 1)
-    return code, edges[:-1], edges[1:]
+    return code, edges
 
 
 def equal_parts(x: Floats, bins: int) -> Ints:

@@ -15,8 +15,7 @@ from counterrank.stratified.face import Blend, Face
 
 def users(way: Face | Blend) -> Bools:
     """Users who count: with something to find, or for a blend, with feedback."""
-    counted: Bools = way.base > 0 if isinstance(way, Face) else way.feedback.any(axis=0)
-    return counted
+    return np.any(way.feedback, axis=0) if isinstance(way, Blend) else way.base > 0
 
 
 def estimated(way: Face | Blend, system: int, units: pl.Series) -> Estimate:
@@ -38,11 +37,14 @@ class Ratio(Function):
     mean: str
 
     def finish(self, means: Floats) -> Floats:
+        """The value; missing where nobody counts."""
         top, base = means[..., 0], means[..., 1]
         ratio = np.divide(top, base, out=np.full(top.shape, np.nan), where=base != 0)
-        return np.exp(ratio) if self.mean == "geometric" else ratio
+        value: Floats = np.exp(ratio) if self.mean == "geometric" else ratio
+        return value
 
     def gradient(self, means: Floats) -> Floats:
+        """By the mean above and the mean below."""
         top, base = means
         if base == 0:
             return np.full(2, np.nan)
@@ -61,6 +63,7 @@ class Blended(Function):
     mean: str
 
     def finish(self, means: Floats) -> Floats:
+        """The blend; missing where some stratum has no value."""
         n = means[..., 2 * self.strata :]
         value = np.stack([Ratio(self.mean).finish(pair) for pair in self._pairs(means)], axis=-1)
         total: Floats = n.sum(axis=-1)
@@ -68,6 +71,7 @@ class Blended(Function):
         return blended
 
     def gradient(self, means: Floats) -> Floats:
+        """By both means of each stratum, then by the feedback of each."""
         n = means[2 * self.strata :]
         pairs = self._pairs(means)
         value = np.array([Ratio(self.mean).finish(pair) for pair in pairs])
