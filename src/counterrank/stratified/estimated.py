@@ -66,8 +66,8 @@ class Blended(Function):
         """The blend; missing where some stratum has no value."""
         n = means[..., 2 * self.strata :]
         value = np.stack([Ratio(self.mean).finish(pair) for pair in self._pairs(means)], axis=-1)
-        total: Floats = n.sum(axis=-1)
-        blended: Floats = np.sum(n * value, axis=-1) / total
+        share = n / n.sum(axis=-1, keepdims=True)
+        blended: Floats = np.sum(share * value, axis=-1)
         return blended
 
     def gradient(self, means: Floats) -> Floats:
