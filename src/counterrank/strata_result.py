@@ -13,7 +13,6 @@ from counterrank.compare import Plan
 from counterrank.documents import as_json, document
 from counterrank.errors import UsageError, nearest
 from counterrank.estimates import Estimate
-from counterrank.inference import intervals
 from counterrank.once import once
 from counterrank.policies import Policies
 from counterrank.ranking import Measure, measure
@@ -25,31 +24,18 @@ from counterrank.stratified import (
     Face,
     Layout,
     MethodComparison,
+    MethodRow,
     Paradox,
     Propensities,
     audited,
     estimated,
+    method_rows,
     methods,
     paradoxes,
     users,
     versus,
 )
 from counterrank.trust import Diagnosis
-
-
-@dataclass(frozen=True)
-class MethodRow:
-    """One system's value of one measure under one method."""
-
-    system: str
-    measure: str
-    method: str
-    value: float
-    se: float
-    low: float
-    high: float
-    level: float
-    units: int
 
 
 @dataclass(frozen=True)
@@ -123,31 +109,10 @@ class Stratification:
             row
             for label, ways in self.ways.items()
             for method in self.methods
-            for row in self._rows(label, method, ways.get(method))
-        ]
-
-    def _rows(self, label: str, method: str, way: Face | Blend | None) -> list[MethodRow]:
-        """All systems; a stratum in which nobody has anything to find has no value."""
-        plan, none = self.plan, float("nan")
-        if way is None:
-            blank = (label, method, none, none, none, none, plan.level, 0)
-            return [MethodRow(system, *blank) for system in self.systems]
-        own = [estimated(way, s, self.layout.pool.units) for s in range(len(self.systems))]
-        ends = intervals(
-            own, level=plan.level, method=plan.interval, seed=plan.seed, draws=plan.resamples
-        )
-        counted = self._counted(way)
-        return [
-            MethodRow(
-                system, label, method, e.value, e.se, float(low), float(high), plan.level, counted
+            for row in method_rows(
+                self.systems, label, method, ways.get(method), self.plan, self.layout.pool.units
             )
-            for system, e, (low, high) in zip(self.systems, own, ends, strict=True)
         ]
-
-    def _counted(self, way: Face | Blend) -> int:
-        """Users with something to find, in any stratum for the stratified value."""
-        faces = way.faces if isinstance(way, Blend) else [way]
-        return int(np.any([users(face) for face in faces], axis=0).sum())
 
     @once
     def comparisons(self) -> list[MethodComparison]:

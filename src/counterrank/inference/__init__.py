@@ -1,6 +1,6 @@
 """Is the difference real? Intervals, paired tests, corrections, rank correlation."""
 
-from counterrank.inference.correlation import inversion_rate, kendall
+from counterrank.inference.correlation import inversion_rate, kendall, kendalls
 from counterrank.inference.dependent import (
     DependentCorrelations,
     dependent_correlations,
@@ -17,6 +17,6 @@ from counterrank.inference.tests import TESTS, bootstrap_test, t_test, wilcoxon
 __all__ = [
     "CORRECTIONS", "DRAWS", "INTERVALS", "RESAMPLES", "TESTS", "DependentCorrelations",
     "Permuted", "benjamini_hochberg", "bootstrap_test", "dependent_correlations", "detectable",
-    "holm", "interval", "intervals", "inversion_rate", "kendall", "permutation_test",
+    "holm", "interval", "intervals", "inversion_rate", "kendall", "kendalls", "permutation_test",
     "relative_rmse", "resampled", "t_test", "tukey_hsd", "wilcoxon", "williams",
 ]  # fmt: skip

@@ -33,7 +33,7 @@ def dependent_correlations(r_xy: float, r_xz: float, r_yz: float, n: int) -> Dep
     r"""Is :math:`r_{xy} = r_{xz}`, on the same ``n`` cases? Williams' test (Steiger 1980, Eq. 7).
 
     See ``williams`` for the formula. Equal correlations give t = 0. Where y and z are each other's
-    reverse the statistic is 0/0, and both p are missing.
+    reverse the statistic is 0/0, and both p are missing (NaN), as they are if a correlation is.
     """
     if n < 4:
         raise UsageError("Two dependent correlations need four cases.", found=f"There are {n}.")
@@ -56,7 +56,7 @@ def williams(r_xy: npt.ArrayLike, r_xz: npt.ArrayLike, r_yz: npt.ArrayLike, n: i
     the three correlations and :math:`\bar r` the mean of the two compared.
     """
     xy, xz, yz = (np.asarray(r, float) for r in (r_xy, r_xz, r_yz))
-    if not all(np.all(np.abs(r) <= 1 + ROUNDING) for r in (xy, xz, yz)):
+    if any(np.any(np.abs(r) > 1 + ROUNDING) for r in (xy, xz, yz)):
         raise UsageError("Correlations must lie between -1 and 1.", found=f"{xy}, {xz}, {yz}.")
     determinant = 1 - xy**2 - xz**2 - yz**2 + 2 * xy * xz * yz
     if np.any(determinant < -ROUNDING):
