@@ -9,16 +9,19 @@ import numpy as np
 import polars as pl
 
 from counterrank import trust
+from counterrank.arrays import Ints
 from counterrank.compare import Plan
 from counterrank.documents import as_json, document
 from counterrank.errors import UsageError, nearest
 from counterrank.estimates import Estimate
 from counterrank.once import once
 from counterrank.policies import Policies
+from counterrank.progress import Progress
 from counterrank.ranking import Measure, measure
 from counterrank.schema import Input
 from counterrank.stratified import (
     STRATIFIED,
+    Agreement,
     Audit,
     Blend,
     Face,
@@ -27,6 +30,7 @@ from counterrank.stratified import (
     MethodRow,
     Paradox,
     Propensities,
+    agreements,
     audited,
     estimated,
     method_rows,
@@ -36,6 +40,8 @@ from counterrank.stratified import (
     versus,
 )
 from counterrank.trust import Diagnosis
+
+OPEN = "open loop"
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,15 @@ class StratumRow:
     users: int
     items: int
     ratings: int
+
+
+@dataclass(frozen=True, eq=False)
+class OpenLoop:
+    """All systems on open-loop feedback; ``place`` says where its users stand in the closed one."""
+
+    units: pl.Series
+    ways: dict[str, Face]
+    place: Ints
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,6 +80,8 @@ class Stratification:
     inputs: tuple[Input, ...]
     orders: dict[str, str]
     listed: tuple[Diagnosis, ...]
+    open: OpenLoop | None
+    progress: Progress
 
     def __repr__(self) -> str:
         """The estimates and what they rest on; comparisons are computed only when asked for."""
@@ -105,14 +122,15 @@ class Stratification:
     @once
     def estimates(self) -> list[MethodRow]:
         """Every system's value of every measure under every method, with its interval."""
-        return [
-            row
-            for label, ways in self.ways.items()
-            for method in self.methods
-            for row in method_rows(
-                self.systems, label, method, ways.get(method), self.plan, self.layout.pool.units
-            )
-        ]
+        rows, closed = [], self.layout.pool.units
+        for label, ways in self.ways.items():
+            for method in self.methods:
+                way = ways.get(method)
+                rows += method_rows(self.systems, label, method, way, self.plan, closed)
+            if self.open is not None:
+                way = self.open.ways[label]
+                rows += method_rows(self.systems, label, OPEN, way, self.plan, self.open.units)
+        return rows
 
     @once
     def comparisons(self) -> list[MethodComparison]:
@@ -158,6 +176,25 @@ class Stratification:
     def paradoxes(self) -> list[Paradox]:
         """The proven paradoxes, the worst decision first."""
         return self.audit.paradoxes
+
+    @once
+    def agreement(self) -> list[Agreement]:
+        """How well each method orders the systems as open-loop feedback does, if there is any."""
+        if self.open is None or len(self.systems) < 4:
+            return []
+        return [
+            row
+            for label, ways in self.ways.items()
+            for row in agreements(
+                label,
+                self.open.ways[label],
+                list(ways.values()),
+                place=self.open.place,
+                level=self.plan.level,
+                seed=self.plan.seed,
+                progress=self.progress,
+            )
+        ]
 
     @once
     def diagnoses(self) -> list[Diagnosis]:
@@ -218,7 +255,11 @@ class Stratification:
             estimates=self.estimates,
             comparisons=self.comparisons,
             diagnoses=self.diagnoses,
-            further={"strata": strata, "paradoxes": [asdict(p) for p in self.paradoxes]},
+            further={
+                "strata": strata,
+                "paradoxes": [asdict(p) for p in self.paradoxes],
+                "agreement": [asdict(a) for a in self.agreement],
+            },
         )
 
     def to_json(self) -> str:

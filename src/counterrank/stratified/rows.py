@@ -46,10 +46,10 @@ def method_rows(
     else:
         value, se, count = way.value, standard_errors(way), with_something(way)
         low, high = _ends(way, se, plan, units)
-    columns = (x.tolist() for x in (value, se, low, high))
+    numbers = np.stack([value, se, low, high], axis=1).tolist()
     return [
-        MethodRow(system, measure, method, *numbers, plan.level, count)
-        for system, numbers in zip(systems, zip(*columns, strict=True), strict=True)
+        MethodRow(system, measure, method, v, error, start, end, plan.level, count)
+        for system, (v, error, start, end) in zip(systems, numbers, strict=True)
     ]
 
 
