@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from counterrank.evaluation import Evaluation
     from counterrank.exposure import position_bias
     from counterrank.ranking import measure
+    from counterrank.strata_result import Stratification
     from counterrank.verbs.check import check
     from counterrank.verbs.estimate import estimate
     from counterrank.verbs.evaluate import evaluate
     from counterrank.verbs.learn_exposure import LearntExposure, learn_exposure
+    from counterrank.verbs.strata import strata
 
 _HOME = {
     "CounterrankError": "errors",
@@ -29,6 +31,7 @@ _HOME = {
     "Evaluation": "evaluation",
     "InputError": "errors",
     "LearntExposure": "verbs.learn_exposure",
+    "Stratification": "strata_result",
     "UsageError": "errors",
     "check": "verbs.check",
     "estimate": "verbs.estimate",
@@ -36,12 +39,13 @@ _HOME = {
     "learn_exposure": "verbs.learn_exposure",
     "measure": "ranking",
     "position_bias": "exposure",
+    "strata": "verbs.strata",
 }
 
 __all__ = [
     "CounterrankError", "Estimate", "Estimation", "Evaluation", "InputError", "LearntExposure",
-    "UsageError", "__version__", "check", "estimate", "evaluate", "learn_exposure", "measure",
-    "position_bias",
+    "Stratification", "UsageError", "__version__", "check", "estimate", "evaluate",
+    "learn_exposure", "measure", "position_bias", "strata",
 ]  # fmt: skip
 
 

@@ -108,6 +108,17 @@ def shares(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
     return frame.with_columns(pl.col(column).cast(pl.Float64))
 
 
+def positive(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
+    """Numbers above 0, on any scale."""
+    frame = numbers(frame, column, table)
+    finite(frame, column, table)
+    bad = frame[column] <= 0
+    if bad.any():
+        todo = "What was observed had some chance of it: estimate that chance, never 0."
+        _refuse(frame, column, bad, table, "must lie above 0", todo)
+    return frame.with_columns(pl.col(column).cast(pl.Float64))
+
+
 def not_negative(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
     """Expected exposures or chances of a target, which may be 0."""
     frame = numbers(frame, column, table)

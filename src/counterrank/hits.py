@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -24,7 +24,8 @@ class Pool:
     """All judgments, sorted by unit and, within a unit, best rating first.
 
     ``units`` and ``items`` are the ids as given; ``size`` is the number of judgments of each
-    unit. ``top`` is the greatest rating of the whole data set.
+    unit. ``top`` is the greatest rating of the whole data set. ``more`` holds further columns of
+    the judgments, where they were asked for.
     """
 
     units: pl.Series
@@ -32,6 +33,7 @@ class Pool:
     size: Ints
     rating: Floats
     top: float
+    more: pl.DataFrame = field(default_factory=pl.DataFrame)
 
     @property
     def n(self) -> int:
@@ -106,6 +108,7 @@ class Pool:
             items=self.items.filter(pl.Series(kept)),
             size=np.bincount(self.unit[kept], minlength=self.n),
             rating=self.rating[kept],
+            more=self.more.filter(pl.Series(kept)) if self.more.width else self.more,
         )
 
     def _part(self, begin: int, end: int) -> Pool:
@@ -116,6 +119,7 @@ class Pool:
             size=self.size[begin:end],
             rating=self.rating[rows],
             top=self.top,
+            more=self.more[rows],
         )
 
 

@@ -20,19 +20,20 @@ def pooled(table: Table) -> Pool:
     """
     blocks = Blocks.of(table.frame, ascending=True)
     rating = np.empty(table.frame.height)
+    more = [name for name in table.frame.columns if name not in ("user", "item", "rating", "row")]
 
-    def fill(cut: tuple[int, int]) -> tuple[pl.Series, Ints]:
-        """Write one block's ratings, best first; return its items so, and rows that repeat one."""
+    def fill(cut: tuple[int, int]) -> tuple[pl.DataFrame, Ints]:
+        """Write one block's ratings, best first; return the rest so, and rows that repeat one."""
         rows, first = blocks.rows(*cut), int(blocks.start[cut[0]])
         length = blocks.length[cut[0] : cut[1]]
         given = _as_written(rows["rating"]).to_numpy().astype(float)
         by = order_within(length, _falling(given))
         rating[first : first + len(by)] = given[by]
         (key,) = keyed((length, item_numbers(rows["item"])))
-        return rows["item"].gather(by), repeats(key, length) + first
+        return rows.select("item", *more)[by], repeats(key, length) + first
 
     done = mapped(fill, blocks.cuts(), workers())
-    items = pl.concat([part for part, _ in done], rechunk=True)
+    rest = pl.concat([part for part, _ in done], rechunk=True)
     again = np.concatenate([rows for _, rows in done])
     if len(again):
         raise InputError(
@@ -42,10 +43,11 @@ def pooled(table: Table) -> Pool:
         )
     return Pool(
         units=blocks.names.alias("unit"),
-        items=items,
+        items=rest["item"],
         size=blocks.length,
         rating=rating,
         top=float(rating.max()),
+        more=rest.select(more),
     )
 
 

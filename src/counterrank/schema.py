@@ -7,7 +7,7 @@ table, find its roles, settle its types and check its values; nothing behind the
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -48,10 +48,15 @@ class Table:
         return Input(self.source.name, self.frame.height, self.source.sha256())
 
 
-def judgments(table: object, *, columns: Mapping[str, str] | None = None) -> Table:
-    """Judgments: user, item, rating. A negative rating means pooled but not judged."""
+def judgments(
+    table: object, *, columns: Mapping[str, str] | None = None, own: Sequence[str] = ()
+) -> Table:
+    """Judgments: user, item, rating. A negative rating means pooled but not judged.
+
+    ``own`` are further columns, which keep their names.
+    """
     source = opened(table, trec=QRELS, name=label(table, "the judgments"))
-    roles = Roles(source.name, ("user", "item", "rating"), (), columns)
+    roles = Roles(source.name, ("user", "item", "rating"), (), columns, tuple(own))
     frame = roles.renamed(source.read(roles.choose))
     some_rows(frame, source.name)
     frame = identifiers(frame, ("user", "item"), source.name)

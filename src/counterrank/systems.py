@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 import numpy as np
 import polars as pl
@@ -50,18 +51,53 @@ def gathered(
     columns: Mapping[str, str] | None,
     progress: Progress,
 ) -> tuple[Pool, list[Input], list[System]]:
-    """Read everything once; runs are read and aligned side by side, judgments beside the first."""
+    """Every measure of every unit of every system."""
+    extra = beside(measures, systems=len(list(names_and_tables(runs))))
+
+    def work(run: Table, truth: tuple[Input, Pool], threads: int) -> System:
+        hits, seen = listed(run, truth[1], deepest(measures), policies, threads)
+        return _measured(run, truth[1], hits, seen, measures, extra, policies, threads)
+
+    (judged, pool), inputs, systems = in_one_pass(
+        lambda: _judgments(judgments, columns), runs, work, columns, progress
+    )
+    return pool, [judged, *inputs], systems
+
+
+class Named(Protocol):
+    """What is made of one system: it knows its name."""
+
+    @property
+    def name(self) -> str:
+        """The system's name, unlike that of any other."""
+
+
+T = TypeVar("T")
+S = TypeVar("S", bound=Named)
+
+
+def in_one_pass(
+    truth: Callable[[], T],
+    runs: Runs,
+    work: Callable[[Table, T, int], S],
+    columns: Mapping[str, str] | None,
+    progress: Progress,
+) -> tuple[T, list[Input], list[S]]:
+    """Read every table once: runs side by side, what they are held against beside the first.
+
+    ``work`` makes something of one system's run; it gets the truth and how many threads it may
+    use (0: all).
+    """
     named = list(names_and_tables(runs))
-    extra = beside(measures, systems=len(named))
     team = min(workers(), len(named))
     threads = 1 if team > 1 else 0
     with ThreadPoolExecutor(1) as first, ThreadPoolExecutor(team) as rest:
-        truth = first.submit(_judgments, judgments, columns)
+        known = first.submit(truth)
         jobs = [
-            rest.submit(_one_table, name, table, truth, measures, extra, policies, columns, threads)
+            rest.submit(_one_table, name, table, known, work, columns, threads)
             for name, table in named
         ]
-        judged, pool = truth.result()
+        known.result()
         done = [job.result() for job in progress(jobs, "reading and aligning runs")]
     systems = [system for _, found in done for system in found]
     names = [system.name for system in systems]
@@ -71,7 +107,7 @@ def gathered(
             f'Two runs are named "{twice[0]}".',
             todo='Name them apart: new=path (in Python {"new": table}).',
         )
-    return pool, [judged, *(read for read, _ in done)], systems
+    return known.result(), [read for read, _ in done], systems
 
 
 def _judgments(table: object, columns: Mapping[str, str] | None) -> tuple[Input, Pool]:
@@ -82,19 +118,14 @@ def _judgments(table: object, columns: Mapping[str, str] | None) -> tuple[Input,
 def _one_table(
     name: str,
     table: object,
-    truth: Future[tuple[Input, Pool]],
-    measures: list[Measure],
-    extra: list[Measure],
-    policies: Policies,
+    truth: Future[T],
+    work: Callable[[Table, T, int], S],
     columns: Mapping[str, str] | None,
     threads: int,
-) -> tuple[Input, list[System]]:
+) -> tuple[Input, list[S]]:
     run = schema.run(table, name=name, columns=columns)
     read = run.input()  # hashed while the judgments are still being sorted
-    pool = truth.result()[1]
-    return read, [
-        _one_system(part, pool, measures, extra, policies, threads) for part in split(run, name)
-    ]
+    return read, [work(part, truth.result(), threads) for part in split(run, name)]
 
 
 def split(run: Table, name: str) -> Iterator[Table]:
@@ -107,19 +138,27 @@ def split(run: Table, name: str) -> Iterator[Table]:
         yield replace(run, frame=part, system=f"{name}/{own}" if name else own)
 
 
-def _one_system(
+def listed(
+    run: Table, pool: Pool, limit: int | None, policies: Policies, threads: int
+) -> tuple[Hits, Coverage]:
+    """The hits of one run up to rank ``limit``, unless the policies refuse it."""
+    hits, seen = aligned(
+        run, pool, ties=policies.ties, duplicates=policies.duplicates, limit=limit, threads=threads
+    )
+    _refuse_coverage(run, pool, hits, seen, policies)
+    return hits, seen
+
+
+def _measured(
     run: Table,
     pool: Pool,
+    hits: Hits,
+    seen: Coverage,
     measures: list[Measure],
     extra: list[Measure],
     policies: Policies,
     threads: int,
 ) -> System:
-    limit = deepest(measures)
-    hits, seen = aligned(
-        run, pool, ties=policies.ties, duplicates=policies.duplicates, limit=limit, threads=threads
-    )
-    _refuse_coverage(run, pool, hits, seen, policies)
     for m in measures:
         m.refuse(pool)
     both = [*measures, *extra]

@@ -115,6 +115,32 @@ def test_equal_to_the_plain_formula(drawn):
             assert got[m, u] == pytest.approx(expected, abs=1e-12), (user, label)
 
 
+@settings(max_examples=60, deadline=None)
+@given(worlds)
+def test_a_value_is_the_sum_of_what_its_hits_are_worth(drawn):
+    """So that hits can be weighted one by one, as inverse propensities do."""
+    truth, lists = prepared(drawn)
+    pool = pooled(schema.judgments(judgments(truth)))
+    hits, _ = aligned(schema.run(run(lists)), pool)
+    for label in LABELS:
+        measure = cr.measure(label)
+        total, base = hits.sum(measure.worth(hits, pool)), measure.standing(pool)
+        total += 0 if base is None else np.bincount(pool.unit, base, pool.n)
+        assert total == pytest.approx(measure.per_unit(hits, pool), abs=1e-12), label
+        found = np.bincount(pool.unit, measure.gains(pool), pool.n)
+        assert np.all(measure.worth(hits, pool)[measure.gains(pool)[hits.judgment] == 0] == 0)
+        assert label.startswith("Judged") or np.array_equal(found > 0, measure.defined(pool))
+
+
+@pytest.mark.parametrize("label", LINEAR)
+def test_the_sum_holds_for_expected_ties_too(label):
+    pool = pooled(schema.judgments(judgments({"u": {"a": 3, "b": 1, "d": 4}, "v": {"a": 4}})))
+    tied = scored({"u": [("a", 2), ("x", 2), ("b", 1), ("d", 1)], "v": [("q", 1), ("a", 1)]})
+    hits, _ = aligned(schema.run(tied), pool, ties="expected")
+    measure = cr.measure(label)
+    assert hits.sum(measure.worth(hits, pool)) == pytest.approx(measure.per_unit(hits, pool))
+
+
 @settings(max_examples=50, deadline=None)
 @given(worlds)
 def test_geometric_means_and_ratio_of_means(drawn):

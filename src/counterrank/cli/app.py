@@ -14,6 +14,7 @@ from counterrank.cli.exposure import exposure
 from counterrank.cli.measures import measures
 from counterrank.cli.plain import Command, Group
 from counterrank.cli.simulate import simulate
+from counterrank.cli.strata import strata
 from counterrank.version import __version__
 
 app = typer.Typer(
@@ -27,6 +28,7 @@ app = typer.Typer(
 )
 app.command(cls=Command)(evaluate)
 app.command(cls=Command)(estimate)
+app.command(cls=Command)(strata)
 app.command(cls=Command)(exposure)
 app.command(cls=Command)(check)
 app.command(cls=Command)(measures)

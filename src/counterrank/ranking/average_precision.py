@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,15 +10,36 @@ import numpy as np
 
 from counterrank.arrays import Floats
 from counterrank.hits import Hits, Pool
-from counterrank.ranking.measure import Binary, Definition, ratio
+from counterrank.ranking.measure import Binary, Definition, ratio, spread
 from counterrank.ranking.precision import NOTHING, RELEVANT
-from counterrank.ranking.relevant import nonrelevant_above, relevant
+from counterrank.ranking.relevant import Relevant, nonrelevant_above, relevant
 
 EPSILON = 1e-5  # trec_eval's smoothing of InfAP
 
 
+class PerRelevant(Binary):
+    """A term for each relevant item found, added up and divided by all there are to find."""
+
+    @abstractmethod
+    def term(self, hits: Hits, pool: Pool) -> tuple[Relevant, Floats]:
+        """The relevant hits and their terms."""
+
+    def divisor(self, pool: Pool) -> Floats:
+        """What the sum is divided by."""
+        return pool.relevant(self.rel)
+
+    def per_unit(self, hits: Hits, pool: Pool) -> Floats:
+        found, term = self.term(hits.within(self.k), pool)
+        return ratio(found.sum(term), self.divisor(pool))
+
+    def worth(self, hits: Hits, pool: Pool) -> Floats:
+        found, term = self.term(hits, pool)
+        near = term if self.k is None else term * (found.rank <= self.k)
+        return spread(near / self.divisor(pool)[found.unit], found.place, hits)
+
+
 @dataclass(frozen=True, kw_only=True)
-class AP(Binary):
+class AP(PerRelevant):
     r"""Average precision.
 
     .. math:: \mathrm{AP}@k = \frac1R \sum_{i:\, r_i \le k} rel_i\, \mathrm{P}@r_i
@@ -42,17 +64,17 @@ class AP(Binary):
         source="Valcarce et al. 2020, Eq. 4",
     )
 
-    def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        found = relevant(hits.within(self.k), self.rel)
-        precision = (found.above + 1) / found.rank
-        divisor = pool.relevant(self.rel)
-        if self.over == "min" and self.k is not None:
-            divisor = np.minimum(divisor, self.k)
-        return ratio(found.sum(precision), divisor)
+    def term(self, hits: Hits, pool: Pool) -> tuple[Relevant, Floats]:
+        found = relevant(hits, self.rel)
+        return found, (found.above + 1) / found.rank
+
+    def divisor(self, pool: Pool) -> Floats:
+        R = pool.relevant(self.rel)
+        return np.minimum(R, self.k) if self.over == "min" and self.k is not None else R
 
 
 @dataclass(frozen=True, kw_only=True)
-class InfAP(Binary):
+class InfAP(PerRelevant):
     r"""Inferred average precision.
 
     .. math::
@@ -82,20 +104,18 @@ class InfAP(Binary):
         source="Yilmaz & Aslam 2008; Valcarce et al. 2020, Eqs. 10-11",
     )
 
-    def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        hits = hits.within(self.k)
+    def term(self, hits: Hits, pool: Pool) -> tuple[Relevant, Floats]:
         found = relevant(hits, self.rel)
         r, rel, nonrel = found.rank, found.above, nonrelevant_above(hits, self.rel)
         share: Floats | float = 1.0
         if self.variant == "trec":
             share = hits.turn[found.place] / np.maximum(r - 1, 1)
         precision = (rel + EPSILON) / (rel + nonrel + 2 * EPSILON)
-        expected = 1 / r + (r - 1) / r * share * precision
-        return ratio(found.sum(expected), pool.relevant(self.rel))
+        return found, 1 / r + (r - 1) / r * share * precision
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bpref(Binary):
+class Bpref(PerRelevant):
     r"""Binary preference.
 
     .. math::
@@ -120,9 +140,8 @@ class Bpref(Binary):
         source="Buckley & Voorhees 2004; Valcarce et al. 2020, Eq. 9",
     )
 
-    def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        hits = hits.within(self.k)
+    def term(self, hits: Hits, pool: Pool) -> tuple[Relevant, Floats]:
         found, above = relevant(hits, self.rel), nonrelevant_above(hits, self.rel)
         R, N = pool.relevant(self.rel), pool.nonrelevant(self.rel)
         penalty = ratio(np.minimum(above, R[found.unit]), np.minimum(N, R)[found.unit])
-        return ratio(found.sum(1 - penalty), R)
+        return found, 1 - penalty

@@ -12,9 +12,9 @@ from counterrank.errors import UsageError
 from counterrank.exposure import Geometric
 from counterrank.hits import Hits, Pool
 from counterrank.ranking.gain import LARGEST, gain, refuse_overflow
-from counterrank.ranking.measure import Binary, Definition, Measure, exposed, ratio
+from counterrank.ranking.measure import Binary, Definition, Measure, exposed, ratio, spread
 from counterrank.ranking.precision import NOTHING, RELEVANT
-from counterrank.ranking.relevant import relevant
+from counterrank.ranking.relevant import first_relevant, relevant
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +36,9 @@ class RR(Binary):
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
         found = relevant(hits.within(self.k), self.rel)
         return found.sum((found.above == 0) / found.rank)
+
+    def worth(self, hits: Hits, pool: Pool) -> Floats:
+        return first_relevant(hits, self.rel) * self.near(hits) / hits.rank
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,11 +79,22 @@ class ERR(Measure):
     def defined(self, pool: Pool) -> Bools:
         return pool.best > 0
 
+    def gains(self, pool: Pool) -> Floats:
+        return gain(pool.rating, "exp", rel=1)
+
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        hits = hits.within(self.k)
+        near = hits.within(self.k)
+        return near.sum(self._chance(near, pool))
+
+    def worth(self, hits: Hits, pool: Pool) -> Floats:
+        near = hits.within(self.k)
+        places = np.flatnonzero(hits.rank <= (self.k or hits.deepest))
+        return spread(self._chance(near, pool), places, hits)
+
+    def _chance(self, hits: Hits, pool: Pool) -> Floats:
+        """One over the rank, times the chance that the user gets there and stops."""
         stop = gain(hits.rating, "exp", rel=1) / self._most(hits, pool)
-        reach = products_before(hits.size, 1 - stop)
-        return hits.sum(reach * stop / hits.rank)
+        return products_before(hits.size, 1 - stop) * stop / hits.rank
 
     def _most(self, hits: Hits, pool: Pool) -> Floats | float:
         r""":math:`2^{g_{\max}}`, common to all or for each hit."""
@@ -127,8 +141,11 @@ class RBP(Binary):
         Geometric(self.p)
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
+        return hits.sum(self.worth(hits, pool))
+
+    def worth(self, hits: Hits, pool: Pool) -> Floats:
         relevant = hits.rating >= self.rel
-        return (1 - self.p) * hits.sum(relevant * exposed(hits, Geometric(self.p), self.k))
+        return (1 - self.p) * relevant * exposed(hits, Geometric(self.p), self.k)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +181,21 @@ class ARP(Binary):
             )
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        worst = (self.k or 0) + 1
-        near = (hits.rating >= self.rel) & (hits.rank < worst)
         R = pool.relevant(self.rel)
-        return ratio(hits.sum((hits.rank - worst) * near) + worst * R, R)
+        return ratio(hits.sum(self._gap(hits)) + self._worst * R, R)
+
+    def worth(self, hits: Hits, pool: Pool) -> Floats:
+        return ratio(self._gap(hits), pool.relevant(self.rel)[hits.unit])
+
+    def standing(self, pool: Pool) -> Floats:
+        return ratio(self._worst * self.gains(pool), pool.relevant(self.rel)[pool.unit])
+
+    @property
+    def _worst(self) -> int:
+        """The rank of what is not listed."""
+        return (self.k or 0) + 1
+
+    def _gap(self, hits: Hits) -> Floats:
+        """How far each relevant hit stands above the rank of what is not listed, below 0."""
+        near = (hits.rating >= self.rel) & (hits.rank < self._worst)
+        return ((hits.rank - self._worst) * near).astype(float)

@@ -36,6 +36,9 @@ class Graded(Measure):
     def defined(self, pool: Pool) -> Bools:
         return gain(pool.best, self.gain, self.rel) > 0
 
+    def gains(self, pool: Pool) -> Floats:
+        return gain(pool.rating, self.gain, self.rel)
+
     def refuse(self, pool: Pool) -> None:
         if self.gain == "exp":
             refuse_overflow(self, pool)
@@ -43,10 +46,15 @@ class Graded(Measure):
     def total(self, hits: Hits, discount: Exposure) -> Floats:
         r""":math:`\sum_i g_i\, c(r_i)` over the hits within the cut-off."""
         form = (self.gain, self.rel, discount, self.k)
-        return hits.kept(form, lambda: self._sum(hits, discount))
+        return hits.kept(form, lambda: hits.sum(self.terms(hits, discount)))
 
-    def _sum(self, hits: Hits, discount: Exposure) -> Floats:
-        return hits.sum(gain(hits.rating, self.gain, self.rel) * exposed(hits, discount, self.k))
+    def terms(self, hits: Hits, discount: Exposure) -> Floats:
+        r""":math:`g_i\, c(r_i)` of each hit, 0 beyond the cut-off."""
+        form = ("terms", self.gain, self.rel, discount, self.k)
+        return hits.kept(
+            form,
+            lambda: gain(hits.rating, self.gain, self.rel) * exposed(hits, discount, self.k),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +80,9 @@ class CG(Graded):
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
         return self.total(hits, Flat())
+
+    def worth(self, hits: Hits, pool: Pool) -> Floats:
+        return self.terms(hits, Flat())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +114,9 @@ class DCG(Graded):
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
         return self.total(hits, self.discount)
+
+    def worth(self, hits: Hits, pool: Pool) -> Floats:
+        return self.terms(hits, self.discount)
 
     def ideal_total(self, pool: Pool, depth: int | None) -> Floats:
         r"""The same sum for the best possible list of ``depth`` items."""
@@ -144,8 +158,14 @@ class nDCG(DCG):  # noqa: N801 - the literature's name
     )
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        depth = self.k if self.ideal == "k" else None
-        return ratio(self.total(hits, self.discount), self.ideal_total(pool, depth))
+        return ratio(self.total(hits, self.discount), self.best(pool))
+
+    def worth(self, hits: Hits, pool: Pool) -> Floats:
+        return ratio(self.terms(hits, self.discount), self.best(pool)[hits.unit])
+
+    def best(self, pool: Pool) -> Floats:
+        """The DCG of each unit's ideal list."""
+        return self.ideal_total(pool, self.k if self.ideal == "k" else None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,10 +202,13 @@ class pnDCG(nDCG):  # noqa: N801 - the paper's name
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
         return self.total(hits, self.discount)
 
+    def worth(self, hits: Hits, pool: Pool) -> Floats:
+        return self.terms(hits, self.discount)
+
     def scale(self, pool: Pool) -> float:
-        best = self.ideal_total(pool, self.k if self.ideal == "k" else None).mean()
+        best = self.best(pool).mean()
         return float(1 / best) if best else 0.0
 
     def aggregate(self, pool: Pool) -> Aggregate:
-        best = self.ideal_total(pool, self.k if self.ideal == "k" else None)
+        best = self.best(pool)
         return RatioOfMeans(best / (best.mean() or 1.0))

@@ -12,7 +12,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from counterrank.aggregate import Aggregate, GeometricMean, Mean
-from counterrank.arrays import Bools, Floats, mapped
+from counterrank.arrays import Bools, Floats, Ints, mapped
 from counterrank.errors import UsageError, one_of
 from counterrank.exposure import Exposure, Flat
 from counterrank.hits import Hits, Pool
@@ -77,6 +77,18 @@ class Measure(Value, ABC):
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
         """The formula: the measure of each unit's list, from that unit's hits and judgments."""
 
+    @abstractmethod
+    def worth(self, hits: Hits, pool: Pool) -> Floats:
+        """What each hit adds to its unit's value, so that hits can be weighted one by one."""
+
+    def standing(self, pool: Pool) -> Floats | None:
+        """What each judgment adds wherever its item is listed, or not at all; None: nothing."""
+        return None
+
+    @abstractmethod
+    def gains(self, pool: Pool) -> Floats:
+        """How much there is to find in each judgment: 0 where there is nothing."""
+
     def scale(self, pool: Pool) -> float:
         """A factor common to all units of the data set."""
         return 1.0
@@ -99,16 +111,38 @@ class Binary(Measure):
     def defined(self, pool: Pool) -> Bools:
         return pool.best >= self.rel
 
+    def gains(self, pool: Pool) -> Floats:
+        return (pool.rating >= self.rel).astype(float)
+
     def found(self, hits: Hits) -> Floats:
         """Number of relevant items among the first ``k``."""
         return rated(hits, self.rel, self.k)
+
+    def near(self, hits: Hits) -> Floats:
+        """1 for each relevant item among the first ``k``, else 0."""
+        return rated_hits(hits, self.rel, self.k)
 
 
 def rated(hits: Hits, rel: float, k: int | None) -> Floats:
     """Number of items rated ``rel`` or better among the first ``k``, or its mean over ties."""
     if not hits.expected:
         return relevant(hits.within(k), rel).size.astype(float)
-    return hits.sum((hits.rating >= rel) * exposed(hits, Flat(), k))
+    return hits.sum(rated_hits(hits, rel, k))
+
+
+def rated_hits(hits: Hits, rel: float, k: int | None) -> Floats:
+    """1 for each hit rated ``rel`` or better among the first ``k``, or its mean over ties."""
+    if hits.expected:
+        return (hits.rating >= rel) * exposed(hits, Flat(), k)
+    good = hits.rating >= rel
+    return (good if k is None else good & (hits.rank <= k)).astype(float)
+
+
+def spread(x: Floats, places: Ints, hits: Hits) -> Floats:
+    """Values of some of the hits as values of all: 0 elsewhere."""
+    out = np.zeros(len(hits.rank))
+    out[places] = x
+    return out
 
 
 def exposed(hits: Hits, model: Exposure, k: int | None) -> Floats:

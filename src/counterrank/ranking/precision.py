@@ -9,7 +9,8 @@ import numpy as np
 
 from counterrank.arrays import Bools, Floats
 from counterrank.hits import Hits, Pool
-from counterrank.ranking.measure import Binary, Definition, Measure, rated, ratio
+from counterrank.ranking.measure import Binary, Definition, Measure, rated, rated_hits, ratio
+from counterrank.ranking.relevant import first_relevant
 
 RELEVANT = "1 if the rating is rel or better (rel=1 by default), else 0"
 NOTHING = "0 for a user with no relevant item (trec_eval's rule); policy no_relevant can skip them"
@@ -47,9 +48,16 @@ class P(Binary):
     )
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
+        return ratio(self.found(hits), self.divisor(hits, pool))
+
+    def worth(self, hits: Hits, pool: Pool) -> Floats:
+        return ratio(self.near(hits), self.divisor(hits, pool)[hits.unit])
+
+    def divisor(self, hits: Hits, pool: Pool) -> Floats:
+        """What the count of relevant items is divided by."""
         if self.k is None or self.over == "listed":
-            return ratio(self.found(hits), listed(hits, self.k))
-        return self.found(hits) / self.k
+            return listed(hits, self.k)
+        return np.full(hits.n, float(self.k))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +84,9 @@ class Recall(Binary):
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
         return ratio(self.found(hits), pool.relevant(self.rel))
 
+    def worth(self, hits: Hits, pool: Pool) -> Floats:
+        return ratio(self.near(hits), pool.relevant(self.rel)[hits.unit])
+
 
 @dataclass(frozen=True, kw_only=True)
 class F1(P):
@@ -99,10 +110,8 @@ class F1(P):
         source="Valcarce et al. 2020, Eq. 3",
     )
 
-    def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        short = self.k is None or self.over == "listed"
-        asked = listed(hits, self.k) if short else float(self.k or 0)
-        return ratio(2 * self.found(hits), asked + pool.relevant(self.rel))
+    def divisor(self, hits: Hits, pool: Pool) -> Floats:
+        return (super().divisor(hits, pool) + pool.relevant(self.rel)) / 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +133,9 @@ class Success(Binary):
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
         return (self.found(hits) > 0).astype(float)
 
+    def worth(self, hits: Hits, pool: Pool) -> Floats:
+        return first_relevant(hits, self.rel) * self.near(hits)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Rprec(Binary):
@@ -142,10 +154,13 @@ class Rprec(Binary):
     )
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        relevant = pool.relevant(self.rel)
-        cut = relevant if self.k is None else np.minimum(relevant, self.k)
+        return hits.sum(self.worth(hits, pool))
+
+    def worth(self, hits: Hits, pool: Pool) -> Floats:
+        R = pool.relevant(self.rel)
+        cut = R if self.k is None else np.minimum(R, self.k)
         near = (hits.rating >= self.rel) & (hits.rank <= cut[hits.unit])
-        return ratio(hits.sum(near), relevant)
+        return ratio(near.astype(float), R[hits.unit])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,3 +186,9 @@ class Judged(Measure):
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
         return ratio(rated(hits, 0, self.k), listed(hits, self.k))
+
+    def worth(self, hits: Hits, pool: Pool) -> Floats:
+        return ratio(rated_hits(hits, 0, self.k), listed(hits, self.k)[hits.unit])
+
+    def gains(self, pool: Pool) -> Floats:
+        return (pool.rating >= 0).astype(float)

@@ -46,6 +46,17 @@ def relevant(hits: Hits, rel: float) -> Relevant:
     return hits.kept(("relevant", rel), compute)
 
 
+def first_relevant(hits: Hits, rel: float) -> Floats:
+    """1 for the first relevant hit of each list, else 0."""
+
+    def compute() -> Floats:
+        found, first = relevant(hits, rel), np.zeros(len(hits.rank))
+        first[found.place[found.above == 0]] = 1
+        return first
+
+    return hits.kept(("first relevant", rel), compute)
+
+
 def nonrelevant_above(hits: Hits, rel: float) -> Ints:
     r""":math:`N_i`: how many judged non-relevant items stand above each relevant hit."""
 

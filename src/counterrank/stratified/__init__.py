@@ -2,11 +2,19 @@
 
 from counterrank.stratified.agreement import Agreement, agreements
 from counterrank.stratified.audit import Audit, Candidates, audited, paradoxes
+from counterrank.stratified.cut import CUTS, Strata, by_values, cut
+from counterrank.stratified.estimated import estimated, users
 from counterrank.stratified.face import Blend, Face
+from counterrank.stratified.faces import HOLDOUT, IPS, SNIPS, STRATIFIED, counted, faces, methods
+from counterrank.stratified.layout import Layout
 from counterrank.stratified.paired import Paired, paired
 from counterrank.stratified.paradox import InStratum, Paradox
+from counterrank.stratified.propensities import Propensities
+from counterrank.stratified.versus import MethodComparison, versus
 
 __all__ = [
-    "Agreement", "Audit", "Blend", "Candidates", "Face", "InStratum", "Paired", "Paradox",
-    "agreements", "audited", "paired", "paradoxes",
+    "CUTS", "HOLDOUT", "IPS", "SNIPS", "STRATIFIED", "Agreement", "Audit", "Blend", "Candidates",
+    "Face", "InStratum", "Layout", "MethodComparison", "Paired", "Paradox", "Propensities",
+    "Strata", "agreements", "audited", "by_values", "counted", "cut", "estimated", "faces",
+    "methods", "paired", "paradoxes", "users", "versus",
 ]  # fmt: skip

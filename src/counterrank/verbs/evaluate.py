@@ -64,11 +64,11 @@ def evaluate(
     >>> len(result.comparisons)
     3
     """
-    wanted = _measures(measures)
+    wanted = as_measures(measures)
     one_of("interval", interval, INTERVALS)
     plan = Plan(baseline, test, correct, family, level, interval, draws, resamples, seed)
     policies = Policies(missing, no_relevant, unjudged, duplicates, ties)
-    _refuse_ties(wanted, ties)
+    refuse_ties(wanted, ties)
     _refuse_unbounded(wanted, interval)
     pool, inputs, systems = gathered(judgments, runs, wanted, policies, columns, progress)
     if baseline is not None:
@@ -91,7 +91,8 @@ def evaluate(
     )
 
 
-def _measures(labels: Sequence[str | Measure]) -> list[Measure]:
+def as_measures(labels: Sequence[str | Measure]) -> list[Measure]:
+    """The measures of the labels, each once."""
     if isinstance(labels, (str, Measure)):
         labels = [labels]
     wanted = list(dict.fromkeys(measure(label) for label in labels))
@@ -100,7 +101,8 @@ def _measures(labels: Sequence[str | Measure]) -> list[Measure]:
     return wanted
 
 
-def _refuse_ties(measures: list[Measure], ties: str) -> None:
+def refuse_ties(measures: list[Measure], ties: str) -> None:
+    """Refuse the mean over tie orders where it is not exact."""
     bent = [str(m) for m in measures if not m.linear]
     if ties == "expected" and bent:
         raise UsageError(
