@@ -20,6 +20,7 @@ from counterrank.progress import Progress
 from counterrank.ranking import Measure, measure
 from counterrank.schema import Input
 from counterrank.stratified import (
+    HOLDOUT,
     STRATIFIED,
     Agreement,
     Audit,
@@ -162,13 +163,16 @@ class Stratification:
         candidates = []
         for kind in self.measures:
             ways = self.ways[str(kind)]
-            blend = ways[STRATIFIED]
-            assert isinstance(blend, Blend)
-            holdout = ways["holdout"]
+            holdout, blend = ways[HOLDOUT], ways[STRATIFIED]
             assert isinstance(holdout, Face)
+            assert isinstance(blend, Blend)
+            share = np.array([row.share for row in self.strata if row.name in ways])
             candidates.append(
-                audited(self.systems, str(kind), holdout, blend.faces, blend, better=kind.better)
-            )
+                audited(
+                    self.systems, str(kind), holdout, blend.faces, blend, better=kind.better,
+                    share=share,
+                )
+            )  # fmt: skip
         word = self.plan.correction
         return paradoxes(candidates, correction=word, level=self.plan.level)
 
@@ -200,7 +204,7 @@ class Stratification:
     def diagnoses(self) -> list[Diagnosis]:
         """What the numbers rest on."""
         pool, measures = self.layout.pool, list(self.measures)
-        counts = [row.units for row in self.estimates if row.method == "holdout"]
+        counts = [row.units for row in self.estimates if row.method == HOLDOUT]
         found: list[Diagnosis | None] = [
             trust.sample_size(min(counts)),
             trust.relevance(pool, measures),

@@ -201,6 +201,17 @@ def test_equal_systems_rounding_and_empty_strata():
     assert all(r.stratified == "not separated" for r in audit.paradoxes)
 
 
+def test_feedback_without_a_value_counts_as_not_reversed():
+    names, values, feedback = planted(np.random.default_rng(7))
+    holdout, strata, blend = faces(values, feedback)
+    for share, many in (((0.6, 0.1), 1), ((0.45, 0.05), 0)):
+        tables = audited(names, "m", holdout, strata, blend, share=np.array(share))
+        audit = paradoxes([tables])
+        assert (len(audit.paradoxes), audit.unproven) == (many, 0)
+    with pytest.raises(CounterrankError, match="needs its feedback"):
+        audited(names, "m", holdout, strata, blend, share=np.ones(1))
+
+
 def test_one_user_proves_nothing():
     names, values, feedback = planted(np.random.default_rng(6), users=1)
     audit = paradoxes([audited(names, "m", *faces(values, feedback))])

@@ -106,17 +106,20 @@ def audited(
     stratified: Blend,
     *,
     better: str = "higher",
+    share: Floats | None = None,
 ) -> Candidates:
     """Every pair of systems under one measure, tested overall, in each stratum and stratified.
 
     All methods are over the same users; strata are named by their ``method``. ``better`` says
-    whether a higher or a lower value is.
+    whether a higher or a lower value is. ``share`` is each stratum's share of all the feedback,
+    where it is not that of the blend because strata without a value are left out of both.
     """
     one_of("better", better, ("higher", "lower"))
-    if len(strata) != len(stratified.share):
+    counted = len(stratified.share if share is None else share)
+    if len(strata) != counted:
         raise UsageError(
             "Each stratum needs its feedback.",
-            found=f"{len(strata)} strata, feedback of {len(stratified.share)}.",
+            found=f"{len(strata)} strata, feedback of {counted}.",
         )
     sign = 1 if better == "higher" else -1
     overall = _value(holdout)
@@ -126,7 +129,7 @@ def audited(
     return Candidates(
         measure=measure,
         systems=systems,
-        share=stratified.share,
+        share=stratified.share if share is None else share,
         sign=sign,
         ahead=a,
         behind=b,
@@ -190,7 +193,9 @@ def _tries(share: Floats) -> int:
     """How many strata, at most, a smallest set that reaches half of the feedback has."""
     if share.max() > 0.5 + HALF:
         return 1
-    return int(np.argmax(np.cumsum(np.sort(share)) >= 0.5 - HALF)) + 1
+    rest = 1 - share.sum()  # strata without a value
+    every = np.sort(np.append(share, rest) if rest > HALF else share)
+    return int(np.argmax(np.cumsum(every) >= 0.5 - HALF)) + 1
 
 
 def _value(face: Face | Blend) -> Floats:
