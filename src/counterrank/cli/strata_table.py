@@ -31,7 +31,9 @@ def _strata(result: Stratification, wide: int) -> list[str]:
     heading = f"Strata by {how.get(by, f'column {by}')}; propensity: {result.propensities.source}"
     if result.propensities.alpha is not None:
         heading += f" (alpha {result.propensities.alpha:.4f}, xmin {result.propensities.xmin})"
-    rows: list[tuple[str, ...]] = [("", "propensity", "share", "ratings", "users", "items")]
+    known = not all(math.isnan(s.low) for s in result.strata)
+    ranges = "propensity" if known else ""
+    rows: list[tuple[str, ...]] = [("", ranges, "share", "ratings", "users", "items")]
     for s in result.strata:
         ends = "" if math.isnan(s.low) else f"{s.low:.4g} to {s.high:.4g}"
         counts = (f"{n:,}" for n in (s.ratings, s.users, s.items))
