@@ -10,7 +10,7 @@ import counterrank as cr
 from counterrank.compare import Plan
 from counterrank.stratified import Blend, Face, method_rows
 
-REPEATS, USERS, ITEMS = 1000, 100, 12
+REPEATS, USERS, ITEMS = 1000, 150, 12
 
 
 @pytest.fixture(scope="module")

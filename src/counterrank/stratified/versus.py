@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 
 import numpy as np
 import polars as pl
@@ -59,31 +60,25 @@ def versus(
     size = p.size if plan.family == "all" else len(pairs)
     scope = "all measures and methods" if plan.family == "all" else "this measure and method"
     family = f"{size} comparison{'s' * (size > 1)}, {scope}"
+    names = [(systems[x], systems[y]) for x, y in pairs]
+    fixed = (plan.test, plan.correction, family)
     rows = []
-    for (measure, way, one), fixed in zip(each, corrected, strict=True):
+    for (measure, way, one), p_corrected in zip(each, corrected, strict=True):
         low, high = _ends(way, one, a, b, plan, units)
         base = way.value[b]
-        rows += [
-            MethodComparison(
-                measure=measure,
-                method=way.method,
-                system=systems[a[j]],
-                baseline=systems[b[j]],
-                difference=float(one.difference[j]),
-                se=float(one.se[j]),
-                low=float(low[j]),
-                high=float(high[j]),
-                lift=float(one.difference[j] / base[j]) if base[j] else None,
-                p=float(one.p[j]),
-                p_corrected=float(fixed[j]),
-                test=plan.test,
-                correction=plan.correction,
-                family=family,
-                detectable=detectable(float(one.se[j]), level=plan.level),
-                units=one.freedom + 1,
-            )
-            for j in range(len(pairs))
-        ]
+        lift = np.divide(one.difference, base, out=np.full(len(a), np.nan), where=base != 0)
+        power = detectable(1.0, level=plan.level) * one.se
+        numbers = (one.difference, one.se, low, high, lift, one.p, p_corrected, power)
+        for pair, (d, se, start, end, share, p_one, p_all, least) in zip(
+            names, np.stack(numbers, axis=1).tolist(), strict=True
+        ):
+            known = None if isnan(share) else share
+            rows.append(
+                MethodComparison(
+                    measure, way.method, *pair, d, se, start, end, known, p_one, p_all, *fixed,
+                    least, one.freedom + 1,
+                )
+            )  # fmt: skip
     return rows
 
 
