@@ -9,26 +9,32 @@ import numpy as np
 import polars as pl
 
 from counterrank import trust
+from counterrank.arrays import Ints
 from counterrank.compare import Plan
 from counterrank.documents import as_json, document
 from counterrank.errors import UsageError, nearest
 from counterrank.estimates import Estimate
-from counterrank.inference import intervals
 from counterrank.once import once
 from counterrank.policies import Policies
+from counterrank.progress import Progress
 from counterrank.ranking import Measure, measure
 from counterrank.schema import Input
 from counterrank.stratified import (
+    HOLDOUT,
     STRATIFIED,
+    Agreement,
     Audit,
     Blend,
     Face,
     Layout,
     MethodComparison,
+    MethodRow,
     Paradox,
     Propensities,
+    agreements,
     audited,
     estimated,
+    method_rows,
     methods,
     paradoxes,
     users,
@@ -36,20 +42,7 @@ from counterrank.stratified import (
 )
 from counterrank.trust import Diagnosis
 
-
-@dataclass(frozen=True)
-class MethodRow:
-    """One system's value of one measure under one method."""
-
-    system: str
-    measure: str
-    method: str
-    value: float
-    se: float
-    low: float
-    high: float
-    level: float
-    units: int
+OPEN = "open loop"
 
 
 @dataclass(frozen=True)
@@ -63,6 +56,15 @@ class StratumRow:
     users: int
     items: int
     ratings: int
+
+
+@dataclass(frozen=True, eq=False)
+class OpenLoop:
+    """All systems on open-loop feedback; ``place`` says where its users stand in the closed one."""
+
+    units: pl.Series
+    ways: dict[str, Face]
+    place: Ints
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,6 +81,8 @@ class Stratification:
     inputs: tuple[Input, ...]
     orders: dict[str, str]
     listed: tuple[Diagnosis, ...]
+    open: OpenLoop | None
+    progress: Progress
 
     def __repr__(self) -> str:
         """The estimates and what they rest on; comparisons are computed only when asked for."""
@@ -119,35 +123,15 @@ class Stratification:
     @once
     def estimates(self) -> list[MethodRow]:
         """Every system's value of every measure under every method, with its interval."""
-        return [
-            row
-            for label, ways in self.ways.items()
-            for method in self.methods
-            for row in self._rows(label, method, ways.get(method))
-        ]
-
-    def _rows(self, label: str, method: str, way: Face | Blend | None) -> list[MethodRow]:
-        """All systems; a stratum in which nobody has anything to find has no value."""
-        plan, none = self.plan, float("nan")
-        if way is None:
-            blank = (label, method, none, none, none, none, plan.level, 0)
-            return [MethodRow(system, *blank) for system in self.systems]
-        own = [estimated(way, s, self.layout.pool.units) for s in range(len(self.systems))]
-        ends = intervals(
-            own, level=plan.level, method=plan.interval, seed=plan.seed, draws=plan.resamples
-        )
-        counted = self._counted(way)
-        return [
-            MethodRow(
-                system, label, method, e.value, e.se, float(low), float(high), plan.level, counted
-            )
-            for system, e, (low, high) in zip(self.systems, own, ends, strict=True)
-        ]
-
-    def _counted(self, way: Face | Blend) -> int:
-        """Users with something to find, in any stratum for the stratified value."""
-        faces = way.faces if isinstance(way, Blend) else [way]
-        return int(np.any([users(face) for face in faces], axis=0).sum())
+        rows, closed = [], self.layout.pool.units
+        for label, ways in self.ways.items():
+            for method in self.methods:
+                way = ways.get(method)
+                rows += method_rows(self.systems, label, method, way, self.plan, closed)
+            if self.open is not None:
+                way = self.open.ways[label]
+                rows += method_rows(self.systems, label, OPEN, way, self.plan, self.open.units)
+        return rows
 
     @once
     def comparisons(self) -> list[MethodComparison]:
@@ -179,13 +163,16 @@ class Stratification:
         candidates = []
         for kind in self.measures:
             ways = self.ways[str(kind)]
-            blend = ways[STRATIFIED]
-            assert isinstance(blend, Blend)
-            holdout = ways["holdout"]
+            holdout, blend = ways[HOLDOUT], ways[STRATIFIED]
             assert isinstance(holdout, Face)
+            assert isinstance(blend, Blend)
+            share = np.array([row.share for row in self.strata if row.name in ways])
             candidates.append(
-                audited(self.systems, str(kind), holdout, blend.faces, blend, better=kind.better)
-            )
+                audited(
+                    self.systems, str(kind), holdout, blend.faces, blend, better=kind.better,
+                    share=share,
+                )
+            )  # fmt: skip
         word = self.plan.correction
         return paradoxes(candidates, correction=word, level=self.plan.level)
 
@@ -195,10 +182,29 @@ class Stratification:
         return self.audit.paradoxes
 
     @once
+    def agreement(self) -> list[Agreement]:
+        """How well each method orders the systems as open-loop feedback does, if there is any."""
+        if self.open is None or len(self.systems) < 4:
+            return []
+        return [
+            row
+            for label, ways in self.ways.items()
+            for row in agreements(
+                label,
+                self.open.ways[label],
+                list(ways.values()),
+                place=self.open.place,
+                level=self.plan.level,
+                seed=self.plan.seed,
+                progress=self.progress,
+            )
+        ]
+
+    @once
     def diagnoses(self) -> list[Diagnosis]:
         """What the numbers rest on."""
         pool, measures = self.layout.pool, list(self.measures)
-        counts = [row.units for row in self.estimates if row.method == "holdout"]
+        counts = [row.units for row in self.estimates if row.method == HOLDOUT]
         found: list[Diagnosis | None] = [
             trust.sample_size(min(counts)),
             trust.relevance(pool, measures),
@@ -253,7 +259,11 @@ class Stratification:
             estimates=self.estimates,
             comparisons=self.comparisons,
             diagnoses=self.diagnoses,
-            further={"strata": strata, "paradoxes": [asdict(p) for p in self.paradoxes]},
+            further={
+                "strata": strata,
+                "paradoxes": [asdict(p) for p in self.paradoxes],
+                "agreement": [asdict(a) for a in self.agreement],
+            },
         )
 
     def to_json(self) -> str:

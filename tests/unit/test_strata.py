@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import counterrank as cr
 import plain
+from counterrank.inference import interval
 from counterrank.stratified import by_values, cut
 from making import judgments, run, world
 
@@ -126,12 +127,10 @@ def test_stratified_is_the_sum_of_share_and_mean() -> None:
             assert rows[system, m, "stratified"] == pytest.approx(total, abs=1e-12)
 
 
-@pytest.mark.parametrize("interval", ["normal", "t", "bootstrap"])
-def test_one_stratum_is_holdout_exactly(interval: str) -> None:
+@pytest.mark.parametrize("kind", ["normal", "t", "bootstrap"])
+def test_one_stratum_is_holdout_exactly(kind: str) -> None:
     table, runs = weighed()
-    result = cr.strata(
-        table, runs, strata=1, propensity="propensity", interval=interval, resamples=200
-    )
+    result = cr.strata(table, runs, strata=1, propensity="propensity", interval=kind, resamples=200)
     rows = {(r.system, r.measure, r.method): r for r in result.estimates}
     for (system, m, method), row in rows.items():
         if method in ("stratified", "Q1"):
@@ -158,21 +157,17 @@ def test_holdout_is_what_evaluate_says(policy: str) -> None:
 @pytest.mark.parametrize("policy", ["skip", "zero"])
 def test_equal_propensities_give_holdout_back(policy: str) -> None:
     table, runs = weighed()
-    labels = [*LABELS, "ERR@5", "Bpref(rel=2)", "InfAP@5", "Rprec(rel=2)", "Success(rel=3)@2", "RBP",
-              "ARP(rel=2)@5", "Judged@5", "CG@5", "pnDCG@5", "F1(rel=2)@5",
+    labels = [*LABELS, "ERR@5", "Bpref(rel=2)", "InfAP@5", "Rprec(rel=2)", "Success(rel=3)@2",
+              "RBP", "ARP(rel=2)@5", "Judged@5", "CG@5", "pnDCG@5", "F1(rel=2)@5",
               "P(mean=geometric,rel=2)@5"]  # fmt: skip
     table = table.with_columns(propensity=pl.lit(0.2))
     result = cr.strata(table, runs, measures=labels, propensity="propensity", no_relevant=policy)
     rows = {(r.system, r.measure, r.method): r.value for r in result.estimates}
     for system in runs:
-        for label in labels:
-            holdout = rows[system, str(cr.measure(label)), "holdout"]
-            assert rows[system, str(cr.measure(label)), "SNIPS"] == pytest.approx(
-                holdout, abs=1e-12
-            )
-            if "geometric" not in label:
-                ips = rows[system, str(cr.measure(label)), "IPS"]
-                assert ips == pytest.approx(5 * holdout, abs=1e-12)
+        for m in map(str, result.measures):
+            holdout, ips, snips = (rows[system, m, k] for k in ("holdout", "IPS", "SNIPS"))
+            assert snips == pytest.approx(holdout, abs=1e-12)
+            assert "geometric" in m or ips == pytest.approx(5 * holdout, abs=1e-12)
 
 
 def test_estimates_subtract_as_the_comparisons_say() -> None:
@@ -190,6 +185,20 @@ def test_estimates_subtract_as_the_comparisons_say() -> None:
     assert all(c.p == c.p_corrected for c in alone.comparisons)
     many = cr.strata(table, runs, measures=["nDCG@5"], cut="country")
     assert len(many.comparisons) == 3 * len(many.methods)
+
+
+def test_rows_are_those_of_the_estimates() -> None:
+    table, runs = weighed()
+    labels = ["nDCG@5", "pnDCG@5", "AP(mean=geometric,rel=2)@5"]
+    for kind in ("normal", "t"):
+        result = cr.strata(
+            table, runs, measures=labels, propensity="propensity", cut="country", interval=kind
+        )
+        for row in result.estimates:
+            own = result.estimate(row.system, row.measure, row.method)
+            ends = interval(own, level=0.95, method=kind)
+            assert (row.value, row.se) == pytest.approx((own.value, own.se), abs=1e-14)
+            assert (row.low, row.high) == pytest.approx(ends, abs=1e-14)
 
 
 def test_bootstrap_and_normal_intervals_agree() -> None:

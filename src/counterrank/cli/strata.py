@@ -45,6 +45,14 @@ Feedback = Annotated[
     str | None,
     typer.Option(metavar="PATH", help="Where popularity is counted. [default: the judgments]"),
 ]
+OpenLoop = Annotated[
+    str | None,
+    typer.Option(metavar="JUDGMENTS", help="Judgments of items shown at random: the truth."),
+]
+OpenRuns = Annotated[
+    list[str] | None,
+    typer.Option("--open-run", metavar="RUN", help="Runs for the open loop, if not the same."),
+]
 Interval = Annotated[str, typer.Option(help="normal, t or bootstrap.")]
 Test = Annotated[str, typer.Option(help="t or none.")]
 Correct = Annotated[str, typer.Option(help="holm, bh or none; also of the paradox audit.")]
@@ -59,6 +67,8 @@ def strata(
     cut: Cut = "width",
     propensity: Propensity = None,
     feedback: Feedback = None,
+    open_loop: OpenLoop = None,
+    open_run: OpenRuns = None,
     baseline: Baseline = None,
     level: Level = 0.95,
     interval: Interval = "normal",
@@ -90,7 +100,9 @@ def strata(
     from counterrank.verbs import strata as verb
 
     options.formatted(format)
-    read = [judgments, *(path for _, path in named), *(p for p in (propensity, feedback) if p)]
+    again = options.named_runs(open_run or [])
+    read = [judgments, *(path for _, path in [*named, *again])]
+    read += [path for path in (propensity, feedback, open_loop) if path]
     writing.refuse_early(by_unit, out, read)
     result = verb.strata(
         judgments,
@@ -100,6 +112,8 @@ def strata(
         cut=cut,
         propensity=propensity,
         feedback=feedback,
+        open_loop=open_loop,
+        open_runs=again or None,
         baseline=baseline,
         level=level,
         interval=interval,

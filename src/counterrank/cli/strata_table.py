@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from counterrank.cli.wording import decimals, number, p_value, shortened, wrapped
+from counterrank.cli.wording import decimals, interval, number, p_value, shortened, wrapped
 
 if TYPE_CHECKING:
-    from counterrank.strata_result import MethodRow, Stratification
+    from counterrank.strata_result import Stratification
+    from counterrank.stratified import MethodRow
 
 SHORTEST_NAME = 8
 MOST_PARADOXES = 5
@@ -19,7 +20,7 @@ def table(result: Stratification, wide: int) -> list[str]:
     lines = [*_strata(result, wide), ""]
     for m in result.measures:
         lines += [*_block(result, str(m), m.better, wide), ""]
-    return lines[:-1] + _reading(result, wide) + _paradoxes(result, wide)
+    return lines[:-1] + _reading(result, wide) + _paradoxes(result, wide) + _agreement(result, wide)
 
 
 def _strata(result: Stratification, wide: int) -> list[str]:
@@ -56,7 +57,7 @@ def _block(result: Stratification, label: str, better: str, wide: int) -> list[s
         heading += f"; + better, - worse than {shortened(against, 30)}"
     longest = max(len(shortened(s, 10**6)) for s in result.systems)
     columns = []
-    for method in result.methods:
+    for method in dict.fromkeys(method for _, method in rows):
         own = [rows[system, method] for system in result.systems]
         places = min(decimals([r.se for r in own]), 6)
         marks = [_mark(versus.get((r.system, method)), result.plan.level) for r in own]
@@ -132,6 +133,23 @@ def _paradoxes(result: Stratification, wide: int) -> list[str]:
     return lines
 
 
+def _agreement(result: Stratification, wide: int) -> list[str]:
+    """Each method's tau with the open loop, and how much that differs from holdout's."""
+    found = result.agreement
+    if not found:
+        return []
+    text = (
+        f"Agreement with the open loop: Kendall's tau of the order of {found[0].systems} systems,"
+        f" {result.plan.level:.0%} interval over users; difference from {found[0].baseline}, p."
+    )
+    rows: list[tuple[str, ...]] = []
+    for a in found:
+        own = (number(a.tau, 3), interval(a.low, a.high, 3))
+        apart = (number(a.difference, 3, sign=True), p_value(a.p)) if a.method != a.baseline else ()
+        rows.append((f"{a.measure} {a.method}", *own, *(apart or ("", ""))))
+    return ["", *wrapped(text, wide), *_aligned(rows, wide)]
+
+
 def _aligned(rows: list[tuple[str, ...]], wide: int) -> list[str]:
     """Columns side by side; names are shortened where the line would be too long."""
     widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
@@ -140,5 +158,5 @@ def _aligned(rows: list[tuple[str, ...]], wide: int) -> list[str]:
     lines = []
     for row in rows:
         cells = [x.rjust(w) for x, w in zip(row[1:], widths[1:], strict=True) if w]
-        lines.append(f"  {shortened(row[0], first):<{first}}  " + "  ".join(cells))
+        lines.append((f"  {shortened(row[0], first):<{first}}  " + "  ".join(cells)).rstrip())
     return lines

@@ -10,11 +10,12 @@ from counterrank.stratified.layout import Layout
 from counterrank.stratified.paired import Paired, paired
 from counterrank.stratified.paradox import InStratum, Paradox
 from counterrank.stratified.propensities import Propensities
+from counterrank.stratified.rows import MethodRow, method_rows
 from counterrank.stratified.versus import MethodComparison, versus
 
 __all__ = [
     "CUTS", "HOLDOUT", "IPS", "SNIPS", "STRATIFIED", "Agreement", "Audit", "Blend", "Candidates",
-    "Face", "InStratum", "Layout", "MethodComparison", "Paired", "Paradox", "Propensities",
-    "Strata", "agreements", "audited", "by_values", "counted", "cut", "estimated", "faces",
-    "methods", "paired", "paradoxes", "users", "versus",
+    "Face", "InStratum", "Layout", "MethodComparison", "MethodRow", "Paired", "Paradox",
+    "Propensities", "Strata", "agreements", "audited", "by_values", "counted", "cut", "estimated",
+    "faces", "method_rows", "methods", "paired", "paradoxes", "users", "versus",
 ]  # fmt: skip

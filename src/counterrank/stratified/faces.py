@@ -33,16 +33,16 @@ def faces(
     ways = iter(scores)
     pool = layout.pool
     base = counted(measure, pool, there, no_relevant)
-    holdout = _face(HOLDOUT, measure, next(ways), base)
+    holdout = face(HOLDOUT, measure, next(ways), base)
     found: dict[str, Face | Blend] = {HOLDOUT: holdout}
     if layout.weight is not None:
         found |= _weighted(measure, layout, next(ways), base)
     strata = list(_strata(measure, layout, ways, there, no_relevant))
-    filled = np.array([face.base.any() for face in strata])
+    filled = np.array([each.base.any() for each in strata])
     feedback = (layout.feedback * there)[filled]
-    strata = [face for face, some in zip(strata, filled, strict=True) if some]
+    strata = [each for each, some in zip(strata, filled, strict=True) if some]
     found[STRATIFIED] = Blend(STRATIFIED, strata, feedback)
-    return found | {face.method: face for face in strata}
+    return found | {each.method: each for each in strata}
 
 
 def counted(measure: Measure, pool: Pool, there: Bools, no_relevant: str) -> Floats:
@@ -58,7 +58,7 @@ def _strata(
     measure: Measure, layout: Layout, ways: Iterator[Floats], there: Bools, no_relevant: str
 ) -> Iterator[Face]:
     for name, pool, x in zip(layout.strata.names, layout.pools, ways, strict=True):
-        yield _face(name, measure, x, counted(measure, pool, there, no_relevant))
+        yield face(name, measure, x, counted(measure, pool, there, no_relevant))
 
 
 def _weighted(measure: Measure, layout: Layout, x: Floats, base: Floats) -> dict[str, Face | Blend]:
@@ -70,13 +70,14 @@ def _weighted(measure: Measure, layout: Layout, x: Floats, base: Floats) -> dict
     a = mean_weight(measure, layout.pool, layout.weight)
     if measure.mean == "geometric":
         own = np.divide(x, a, out=np.zeros_like(x), where=a > 0)
-        self_normalised = _face(SNIPS, measure, own, base * (a > 0))
+        self_normalised = face(SNIPS, measure, own, base * (a > 0))
     else:
-        self_normalised = _face(SNIPS, measure, x, base * a)
-    return {IPS: _face(IPS, measure, x, base), SNIPS: self_normalised}
+        self_normalised = face(SNIPS, measure, x, base * a)
+    return {IPS: face(IPS, measure, x, base), SNIPS: self_normalised}
 
 
-def _face(method: str, measure: Measure, x: Floats, base: Floats) -> Face:
+def face(method: str, measure: Measure, x: Floats, base: Floats) -> Face:
+    """One method from per-user values (systems x users) and how much each user counts."""
     if measure.mean == "geometric":
         x = np.log(np.maximum(x, measure.floor))
     return Face(method, x * (base > 0), base, measure.mean)

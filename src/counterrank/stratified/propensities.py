@@ -46,7 +46,7 @@ def from_popularity(pool: Pool, word: str, counts: pl.DataFrame | None) -> Prope
     names, item = item_numbers(pool)
     known, count = names, np.bincount(item)
     if counts is not None:
-        known, wanted = _one_kind(counts["item"], names)
+        known, wanted = one_kind(counts["item"], names)
         at = places(wanted, known)
         unseen = wanted.filter(pl.Series(at < 0))
         known = pl.concat([known, unseen])
@@ -72,7 +72,7 @@ def from_table(pool: Pool, given: pl.DataFrame, table: str) -> Propensities:
             todo="Keep one row for each.",
         )
     ids = {"user": pool.units.gather(pool.unit), "item": pool.items}
-    own = {key: _one_kind(ids[key], given[key]) for key in keys}
+    own = {key: one_kind(ids[key], given[key]) for key in keys}
     left = pl.DataFrame({key: pair[0] for key, pair in own.items()})
     right = given.with_columns(pair[1].alias(key) for key, pair in own.items())
     found = left.join(right, on=keys, how="left", maintain_order="left")["propensity"]
@@ -113,7 +113,7 @@ def _read(
     return Input(source.name, frame.height, source.sha256()), frame
 
 
-def _one_kind(a: pl.Series, b: pl.Series) -> tuple[pl.Series, pl.Series]:
+def one_kind(a: pl.Series, b: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Ids of one type: integers where both are, otherwise text."""
     if a.dtype == b.dtype:
         return a, b

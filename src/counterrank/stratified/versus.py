@@ -11,10 +11,10 @@ import polars as pl
 from counterrank.arrays import Floats, Ints
 from counterrank.compare import Plan
 from counterrank.inference import benjamini_hochberg, detectable, holm, resampled
-from counterrank.inference.intervals import normal_quantile
 from counterrank.stratified.estimated import estimated
 from counterrank.stratified.face import Blend, Face
 from counterrank.stratified.paired import Paired, paired
+from counterrank.stratified.rows import half_widths
 
 TESTS = ("t", "none")
 CORRECTIONS = ("holm", "bh", "none")
@@ -97,9 +97,7 @@ def _ends(
         tails = [0.5 - plan.level / 2, 0.5 + plan.level / 2]
         low, high = np.nanquantile(again[:, a] - again[:, b], tails, axis=0)
         return low, high
-    half = one.half(plan.level)
-    if plan.interval == "normal":
-        half = normal_quantile(0.5 + plan.level / 2) * one.se
+    half = half_widths(one.se, one.freedom, plan)
     return one.difference - half, one.difference + half
 
 

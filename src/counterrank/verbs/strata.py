@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from counterrank.compare import Plan
-from counterrank.errors import InputError, one_of
+from counterrank.errors import InputError, UsageError, one_of
 from counterrank.inference import RESAMPLES
 from counterrank.policies import Policies
 from counterrank.progress import Progress, quiet
@@ -17,6 +17,8 @@ from counterrank.stratified import faces
 from counterrank.stratified.versus import CORRECTIONS, TESTS
 from counterrank.systems import Runs, in_one_pass
 from counterrank.verbs.evaluate import as_measures, refuse_ties
+from counterrank.verbs.strata_open import from_runs
+from counterrank.verbs.strata_open import open_loop as as_open
 from counterrank.verbs.strata_pass import Scored, scored
 from counterrank.verbs.strata_truth import Asked, Truth, columns_of, truth
 
@@ -32,6 +34,8 @@ def strata(
     cut: str = "width",
     propensity: object = None,
     feedback: object = None,
+    open_loop: object = None,
+    open_runs: Runs | None = None,
     baseline: str | None = None,
     level: float = 0.95,
     interval: str = "normal",
@@ -58,6 +62,9 @@ def strata(
     By what: ``propensity`` is popularity (the paper's power of an item's feedback count), published
     (that of the paper's code), a column of the judgments, or a table of item, propensity and
     perhaps user. Feedback is counted in the judgments, or in the table ``feedback``.
+    What is true: ``open_loop`` are judgments of items shown at random. How well each method orders
+    the systems as they do is then told (``agreement``, for four systems or more). ``open_runs`` are
+    runs of the same names for them, if not the same.
     What is compared: every system with ``baseline``, or every pair, under every method. ``test`` is
     t or none; ``correct`` is holm, bh or none, over the ``family`` of all comparisons or those of
     each measure and method; it corrects the paradox audit too.
@@ -82,17 +89,27 @@ def strata(
     plan = Plan(baseline, test, correct, family, level, interval, 1, resamples, seed)
     policies = Policies(missing, no_relevant, unjudged, duplicates, ties)
     refuse_ties(wanted, ties)
-    asked = Asked(strata, cut, propensity, feedback, columns, columns_of(judgments))
+    if open_runs is not None and open_loop is None:
+        raise UsageError("open_runs need open_loop: the judgments they are held against.")
+    asked = Asked(strata, cut, propensity, feedback, open_loop, columns, columns_of(judgments))
     known, inputs, systems = in_one_pass(
         lambda: truth(judgments, wanted, no_relevant, asked),
         runs,
-        lambda run, given, threads: scored(run, given, wanted, policies, threads),
+        lambda run, given, threads: scored(
+            run, given, wanted, policies, threads, open_too=open_runs is None
+        ),
         columns,
         progress,
     )
     names = tuple(system.name for system in systems)
     plan.pairs(names)
-    there = _there(known, systems, missing)
+    there, opened = _there(known, systems, missing), None
+    if known.open is not None:
+        again = [s.opened for s in systems if s.opened is not None]
+        if open_runs is not None:
+            more, again = from_runs(open_runs, known.open, wanted, policies, columns, progress)
+            inputs += more
+        opened = as_open(known.open, again, names, known.layout.pool, wanted, policies)
     return Stratification(
         systems=names,
         measures=tuple(wanted),
@@ -110,6 +127,8 @@ def strata(
         inputs=(*known.inputs, *inputs),
         orders={s.name: s.order for s in systems},
         listed=tuple(d for s in systems for d in s.diagnoses),
+        open=opened,
+        progress=progress,
     )  # fmt: skip
 
 

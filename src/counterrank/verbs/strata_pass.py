@@ -14,6 +14,7 @@ from counterrank.ranking import Judged, Measure, deepest, values
 from counterrank.schema import Table
 from counterrank.systems import listed
 from counterrank.trust import Diagnosis
+from counterrank.verbs.strata_open import Opened, opened_run
 from counterrank.verbs.strata_truth import Truth
 
 
@@ -26,12 +27,22 @@ class Scored:
     scores: Floats
     present: Bools
     diagnoses: list[Diagnosis]
+    opened: Opened | None
 
 
 def scored(
-    run: Table, known: Truth, measures: list[Measure], policies: Policies, threads: int
+    run: Table,
+    known: Truth,
+    measures: list[Measure],
+    policies: Policies,
+    threads: int,
+    *,
+    open_too: bool,
 ) -> Scored:
-    """One run: aligned once, masked for each stratum, diagnosed, and its hits let go."""
+    """One run: aligned once, masked for each stratum, diagnosed, and its hits let go.
+
+    ``open_too``: the same lists are held against the open-loop judgments as well.
+    """
     layout, cut = known.layout, deepest(measures)
     hits, seen = listed(run, layout.pool, cut, policies, threads)
     scores = layout.scores(measures, hits, threads=threads or workers())
@@ -44,7 +55,11 @@ def scored(
         trust.judged_share(run.system, judged[hits.present], cut),
         _ties(run.system, hits, layout.pool, measures, scores[0], policies),
     ]
-    return Scored(run.system, run.order, scores, hits.present, [d for d in found if d is not None])
+    again = None
+    if open_too and known.open is not None:
+        again = opened_run(run, known.open, measures, policies, threads)
+    loud = [d for d in found if d is not None]
+    return Scored(run.system, run.order, scores, hits.present, loud, again)
 
 
 def _ties(

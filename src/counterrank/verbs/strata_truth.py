@@ -28,6 +28,7 @@ from counterrank.stratified.propensities import (
     read_propensities,
 )
 from counterrank.tables import opened
+from counterrank.verbs.strata_open import open_pool
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,7 @@ class Truth:
     inputs: tuple[Input, ...]
     layout: Layout
     propensities: Propensities
+    open: Pool | None
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class Asked:
     cut: str
     propensity: object
     feedback: object
+    open_loop: object
     columns: Mapping[str, str] | None
     there: tuple[str, ...] = ()
 
@@ -70,13 +73,17 @@ class Asked:
 def truth(judgments: object, measures: Sequence[Measure], no_relevant: str, asked: Asked) -> Truth:
     """Read the judgments, give each its propensity and its stratum."""
     table = schema.judgments(judgments, columns=asked.columns, own=asked.own)
-    pool = pooled(table)
-    for m in measures:
-        m.refuse(pool)
-        _refuse_blank(m, pool, no_relevant)
+    pool, opened_pool = pooled(table), None
     known, inputs = _propensities(pool, table, asked)
+    if asked.open_loop is not None:
+        read, opened_pool = open_pool(asked.open_loop, asked.columns)
+        inputs.append(read)
+    for m in measures:
+        for own in [pool] if opened_pool is None else [pool, opened_pool]:
+            m.refuse(own)
+            _refuse_blank(m, own, no_relevant)
     layout = Layout.of(pool, _strata(pool, table, known, asked), known.value)
-    return Truth((table.input(), *inputs), layout, known)
+    return Truth((table.input(), *inputs), layout, known, opened_pool)
 
 
 def columns_of(judgments: object) -> tuple[str, ...]:
