@@ -20,7 +20,6 @@ from recommenders import SETS
 
 import counterrank as cr
 from counterrank.arrays import Bools
-from counterrank.stratified import Agreement, Blend, Face, agreements
 
 MEASURES = ("nDCG@10", "nDCG@100", "nDCG")
 
@@ -54,16 +53,6 @@ def liked(ratings: pl.DataFrame) -> pl.DataFrame:
     return ratings.with_columns(rating=(pl.col("rating") >= 4).cast(pl.Int8))
 
 
-def compared(closed: cr.Stratification, opened: cr.Stratification, label: str) -> list[Agreement]:
-    """Agreement of every method with the open loop, users paired by id."""
-    truth = opened.ways[label]["holdout"]
-    assert isinstance(truth, Face)
-    where = {user: place for place, user in enumerate(closed.layout.pool.units)}
-    place = np.array([where.get(user, -1) for user in opened.layout.pool.units])
-    methods: list[Face | Blend] = list(closed.ways[label].values())
-    return agreements(label, truth, methods, place=place)
-
-
 def main() -> None:
     """Print taus, tests and paradoxes of each split."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -75,25 +64,25 @@ def main() -> None:
     closed_loop = pl.read_parquet(given.coat / "train.parquet").select("user", "item", "rating")
     open_loop = pl.read_parquet(given.coat / "test.parquet").select("user", "item", "rating")
     users, items = (int(closed_loop[name].max()) + 1 for name in ("user", "item"))
-    options = {
-        "measures": MEASURES, "propensity": "published", "feedback": closed_loop, "test": "none",
-    }  # fmt: skip
     if given.seen == "removed":
         open_loop = open_loop.join(closed_loop, on=["user", "item"], how="anti")
-    opened = cr.strata(
-        liked(open_loop), runs(closed_loop, users, items, given.seen, given.models), **options
-    )
-    print(
-        f"{len(opened.systems)} recommenders. Kendall's tau with the open loop (standard error).\n"
-    )
+    everything = runs(closed_loop, users, items, given.seen, given.models)
+    print(f"{len(everything)} recommenders. Kendall's tau with the open loop (standard error).\n")
     lines, against, found = [], [], []
     for seed in range(given.splits):
         train, test = split(closed_loop, seed)
         closed = cr.strata(
-            liked(test), runs(train, users, items, given.seen, given.models), **options
+            liked(test),
+            runs(train, users, items, given.seen, given.models),
+            open_loop=liked(open_loop),
+            open_runs=everything,
+            measures=MEASURES,
+            propensity="published",
+            feedback=closed_loop,
+            test="none",
         )
         for label in MEASURES:
-            rows = compared(closed, opened, label)
+            rows = [row for row in closed.agreement if row.measure == label]
             if not lines:
                 lines.append("| split | measure | " + " | ".join(r.method for r in rows) + " |")
                 lines.append("|---|---|" + "---|" * len(rows))
