@@ -11,7 +11,15 @@ import pytest
 from scipy.stats import ttest_1samp, ttest_rel
 
 from counterrank.errors import CounterrankError
-from counterrank.stratified import Blend, Face, audited, paired, paradoxes
+from counterrank.stratified import (
+    Blend,
+    Candidates,
+    Face,
+    Paired,
+    audited,
+    paired,
+    paradoxes,
+)
 
 
 def faces(values, feedback, *, weight=None, there=None):
@@ -137,6 +145,26 @@ def test_the_p_of_a_paradox_by_brute_force(share):
     assert met > 5
 
 
+def test_the_p_of_a_paradox_by_hand():
+    def one(name, difference, p):
+        return Paired(name, np.array([difference]), np.ones(1), np.array([p]), 99)
+
+    got = Candidates(
+        measure="m",
+        systems=["a", "b"],
+        share=np.array([0.5, 0.3, 0.2]),
+        sign=1,
+        ahead=np.array([0]),
+        behind=np.array([1]),
+        overall=one("holdout", 0.1, 0.004),
+        strata=[one("Q1", -1, 0.01), one("Q2", -1, 0.2), one("Q3", -1, 0.001)],
+        blend=one("stratified", -1, 0.03),
+        values=(np.zeros(2), [], np.zeros(2)),
+    )
+    assert got.p == pytest.approx(0.02)
+    assert got.p_value == pytest.approx(0.03)
+
+
 def test_lower_is_better():
     names, values, feedback = planted(np.random.default_rng(0))
     up = paradoxes([audited(names, "m", *faces(values, feedback))]).paradoxes
@@ -210,6 +238,12 @@ def test_feedback_without_a_value_counts_as_not_reversed():
         assert (len(audit.paradoxes), audit.unproven) == (many, 0)
     with pytest.raises(CounterrankError, match="needs its feedback"):
         audited(names, "m", holdout, strata, blend, share=np.ones(1))
+
+
+def test_few_users_who_all_differ_alike_prove_little():
+    top = np.array([[0.5, 0.25, 0.75], [0.25, 0.0, 0.5]])
+    got = paired(Face("Q1", top, np.ones(3)), np.array([0]), np.array([1]))
+    assert (got.difference, got.se, got.p) == (0.25, 0, 0.25)
 
 
 def test_one_user_proves_nothing():

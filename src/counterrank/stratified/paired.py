@@ -39,7 +39,8 @@ def paired(face: Face | Blend, a: Ints, b: Ints) -> Paired:
 
     of the :math:`n` users, of whom :math:`n_c` count. All sums of squares come from one product:
     :math:`\sum_u (\psi_{au} - \psi_{bu})^2 = C_{aa} + C_{bb} - 2 C_{ab}` with
-    :math:`C = \psi \psi^T`.
+    :math:`C = \psi \psi^T`. Where all users differ alike, which a t test takes for certain, p is
+    the chance :math:`2^{1 - n_c}` that they all agree.
     """
     from scipy.special import stdtr
 
@@ -59,7 +60,8 @@ def paired(face: Face | Blend, a: Ints, b: Ints) -> Paired:
     # Rounding of the influence values must not look like a very sure difference.
     se = np.where(se <= ROUNDING * size, 0.0, se)
     t = np.divide(np.abs(difference), se, out=np.full(len(a), np.inf), where=se > 0)
-    p = np.maximum(2 * stdtr(counted - 1, -t), SMALLEST)
+    p = np.where(se > 0, 2 * stdtr(counted - 1, -t), 2.0 ** (1 - min(counted, 1000)))
+    p = np.maximum(p, SMALLEST)
     return Paired(face.method, difference, se, np.where(difference == 0, 1.0, p), counted - 1)
 
 
