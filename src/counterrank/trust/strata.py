@@ -40,11 +40,10 @@ def strata_diagnoses(
 def found_paradoxes(audit: Audit) -> Diagnosis:
     """Proven paradoxes among all pairs of systems and measures."""
     count = len(audit.paradoxes)
-    text = f"{audit.tested:,} pairs and measures audited, {count:,} proven paradoxes"
-    text += f"; {audit.unproven:,} more flip in most of the feedback, but may do so by chance."
+    text = f"Proven in {count:,} of {audit.tested:,} comparisons of two systems by a measure"
+    text += f"; {audit.unproven:,} more flip in most of the feedback, but maybe by chance."
     if count:
-        worst = audit.paradoxes[0]
-        text += f" The worst: {worst.sentence}"
+        text += " Look at the strata before shipping an overall winner."
     verdict = "caution" if count else "pass"
     return Diagnosis("Simpson's paradox", "systems", float(count), 0.0, verdict, text)
 
