@@ -108,3 +108,11 @@ def scrolled(*, length: int, sessions: int, seed: int, a: float, b: float) -> pl
     session = np.repeat(np.arange(sessions), depth)
     rank = np.arange(len(session)) - np.repeat(np.cumsum(depth) - depth, depth) + 1
     return pl.DataFrame({"session": session, "item": rank, "rank": rank, "click": 0 * rank})
+
+
+def weighed(seed: int = 0) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
+    """Judgments with a propensity per row and a group, and three runs."""
+    table, runs = world(seed=seed)
+    rng = np.random.default_rng(seed)
+    group = pl.Series("country", np.array(["NL", "UK", "US"])[rng.integers(0, 3, table.height)])
+    return table.with_columns(group, propensity=pl.Series(rng.uniform(0.05, 1, table.height))), runs

@@ -14,18 +14,11 @@ from hypothesis import strategies as st
 import counterrank as cr
 import plain
 from counterrank.inference import interval
+from counterrank.simulate import paradox_world
 from counterrank.stratified import by_values, cut
-from making import judgments, run, world
+from making import judgments, run, weighed, world
 
 LABELS = ("nDCG@5", "DCG(gain=exp)@5", "P(rel=2)@5", "Recall(rel=2)@5", "AP(rel=2)@10", "RR(rel=3)")
-
-
-def weighed(seed: int = 0) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
-    """Judgments with a propensity per row and a group, and three runs."""
-    table, runs = world(seed=seed)
-    rng = np.random.default_rng(seed)
-    group = pl.Series("country", np.array(["NL", "UK", "US"])[rng.integers(0, 3, table.height)])
-    return table.with_columns(group, propensity=pl.Series(rng.uniform(0.05, 1, table.height))), runs
 
 
 def own(table: pl.DataFrame, column: str) -> dict[str, dict[str, float]]:
@@ -418,3 +411,32 @@ def test_messages(options, words) -> None:
     table, runs = weighed()
     with pytest.raises(cr.CounterrankError, match=words):
         cr.strata(table, runs, **{"propensity": "propensity", **options})
+
+
+def test_open_loop_judgments_tell_which_method_agrees() -> None:
+    world = paradox_world(users=400)
+    result = cr.strata(world.judgments, world.runs, measures=["nDCG@10"], open_loop=world.open_loop)
+    assert [a.method for a in result.agreement] == list(result.methods)
+    tau = {a.method: a.tau for a in result.agreement}
+    assert tau["holdout"] < tau["stratified"] == 1
+    assert {r.method for r in result.estimates} == {*result.methods, "open loop"}
+    alone = cr.evaluate(world.open_loop, world.runs, measures=["nDCG@10"], test="none",
+                        no_relevant="skip")  # fmt: skip
+    opened = [r for r in result.estimates if r.method == "open loop"]
+    assert [r.value for r in opened] == pytest.approx([r.value for r in alone.estimates])
+    again = cr.strata(
+        world.judgments, world.runs, measures=["nDCG@10"], open_loop=world.open_loop,
+        open_runs=dict(reversed(world.runs.items())),
+    )  # fmt: skip
+    assert again.agreement == result.agreement
+    with pytest.raises(cr.UsageError, match="no open-loop run"):
+        cr.strata(world.judgments, world.runs, measures=["P@5"], open_loop=world.open_loop,
+                  open_runs={"weak": world.runs["weak"]})  # fmt: skip
+
+
+def test_a_planted_paradox_is_found_named_and_diagnosed() -> None:
+    world = paradox_world(users=400)
+    result = cr.strata(world.judgments, world.runs, measures=["nDCG@10"])
+    assert [(p.ahead, p.behind) for p in result.paradoxes] == [world.planted]
+    (said,) = [d for d in result.diagnoses if d.name == "Simpson's paradox"]
+    assert (said.verdict, said.value) == ("caution", 1)
