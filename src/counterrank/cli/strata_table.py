@@ -68,7 +68,7 @@ def _block(result: Stratification, label: str, better: str, wide: int) -> list[s
     widths = [max(map(len, column)) for column in columns]
     room = max(wide - 2 - max(widths), SHORTEST_NAME)
     name = max(min(longest, room, wide // 3), SHORTEST_NAME)
-    lines, start = [heading], 0
+    lines, start = wrapped(heading, wide, "  "), 0
     while start < len(columns):
         end, used = start, name + 2
         while end < len(columns) and (end == start or used + widths[end] + 2 <= wide):
