@@ -10,6 +10,7 @@ import polars as pl
 from counterrank.errors import InputError, brief
 
 LARGEST_RANK = 1 << 31
+TINY = 1e-100  # one over less than this is no weight
 EXACT = 1 << 53  # integers up to this are exact as floats
 
 
@@ -112,7 +113,7 @@ def positive(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
     """Numbers above 0, on any scale."""
     frame = numbers(frame, column, table)
     finite(frame, column, table)
-    bad = frame[column] <= 0
+    bad = frame[column] < TINY
     if bad.any():
         todo = "What was observed had some chance of it: estimate that chance, never 0."
         _refuse(frame, column, bad, table, "must lie above 0", todo)

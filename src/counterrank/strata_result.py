@@ -21,6 +21,7 @@ from counterrank.ranking import Measure, measure
 from counterrank.schema import Input
 from counterrank.stratified import (
     HOLDOUT,
+    PUBLISHED,
     STRATIFIED,
     Agreement,
     Audit,
@@ -127,6 +128,8 @@ class Stratification:
         for label, ways in self.ways.items():
             for method in self.methods:
                 way = ways.get(method)
+                if way is None and method == PUBLISHED:
+                    continue  # only some measures have it
                 rows += method_rows(self.systems, label, method, way, self.plan, closed)
             if self.open is not None:
                 way = self.open.ways[label]

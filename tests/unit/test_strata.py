@@ -108,6 +108,26 @@ def test_every_method_equals_plain_python(policy: str) -> None:
         assert rows[system, label, "stratified"].value == pytest.approx(total, abs=1e-12)
 
 
+def test_published_ips_equals_plain_python() -> None:
+    """Labels 1/p of relevant items, gain 2^label - 1, ideal of the same labels; nDCG only."""
+    table, runs = world(users=60, seed=4)
+    labels = ["nDCG(gain=binary,rel=3)@5", "nDCG@5", "P(rel=3)@5"]
+    result = cr.strata(table, runs, measures=labels, propensity="published")
+    rows = {(r.system, r.measure, r.method): r.value for r in result.estimates}
+    assert ("a", "P(rel=3)@5", "IPS-published") not in rows
+    counts = dict(table.group_by("item").len("n").iter_rows())
+    law = result.protocol["alpha"], result.protocol["xmin"]
+    p = {i: n ** law[0] if n > law[1] else n for i, n in counts.items()}
+    J = own(table, "rating")
+    for label, least in ((labels[0], 3), (labels[1], 1)):
+        weights = {u: {i: 1 / p[i] if J[u][i] >= least else 0 for i in J[u]} for u in J}
+        users = [u for u in J if any(weights[u].values())]
+        for system, listed in runs.items():
+            L = lists(listed)
+            value = np.mean([plain.ndcg(L[u], weights[u], 5, "exp") for u in users])
+            assert rows[system, label, "IPS-published"] == pytest.approx(value, rel=1e-5)
+
+
 def test_stratified_is_the_sum_of_share_and_mean() -> None:
     table, runs = weighed()
     result = cr.strata(table, runs, cut="quantile", strata=4, propensity="propensity")

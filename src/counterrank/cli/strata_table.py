@@ -139,7 +139,7 @@ def _agreement(result: Stratification, wide: int) -> list[str]:
     """Each method's tau with the open loop, and how much that differs from holdout's."""
     found = result.agreement
     if not found:
-        return []
+        return [] if result.open is None else ["", "Agreement with the open loop: needs 4 systems."]
     text = (
         f"Agreement with the open loop: Kendall's tau of the order of {found[0].systems} systems,"
         f" {result.plan.level:.0%} interval over users; difference from {found[0].baseline}, p."

@@ -5,7 +5,16 @@ from counterrank.stratified.audit import Audit, Candidates, audited, paradoxes
 from counterrank.stratified.cut import CUTS, Strata, by_values, cut
 from counterrank.stratified.estimated import estimated, users
 from counterrank.stratified.face import Blend, Face
-from counterrank.stratified.faces import HOLDOUT, IPS, SNIPS, STRATIFIED, counted, faces, methods
+from counterrank.stratified.faces import (
+    HOLDOUT,
+    IPS,
+    PUBLISHED,
+    SNIPS,
+    STRATIFIED,
+    counted,
+    faces,
+    methods,
+)
 from counterrank.stratified.layout import Layout
 from counterrank.stratified.paired import Paired, paired
 from counterrank.stratified.paradox import InStratum, Paradox
@@ -14,8 +23,8 @@ from counterrank.stratified.rows import MethodRow, method_rows
 from counterrank.stratified.versus import MethodComparison, versus
 
 __all__ = [
-    "CUTS", "HOLDOUT", "IPS", "SNIPS", "STRATIFIED", "Agreement", "Audit", "Blend", "Candidates",
-    "Face", "InStratum", "Layout", "MethodComparison", "MethodRow", "Paired", "Paradox",
+    "CUTS", "HOLDOUT", "IPS", "PUBLISHED", "SNIPS", "STRATIFIED", "Agreement", "Audit", "Blend",
+    "Candidates", "Face", "InStratum", "Layout", "MethodComparison", "MethodRow", "Paired", "Paradox",
     "Propensities", "Strata", "agreements", "audited", "by_values", "counted", "cut", "estimated",
     "faces", "method_rows", "methods", "paired", "paradoxes", "users", "versus",
 ]  # fmt: skip

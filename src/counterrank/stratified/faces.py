@@ -12,13 +12,16 @@ from counterrank.hits import Pool
 from counterrank.ranking import Measure
 from counterrank.stratified.face import Blend, Face
 from counterrank.stratified.layout import Layout, mean_weight
+from counterrank.stratified.published import has_labels
 
 HOLDOUT, IPS, SNIPS, STRATIFIED = "holdout", "IPS", "SNIPS", "stratified"
+PUBLISHED = "IPS-published"
 
 
 def methods(layout: Layout) -> tuple[str, ...]:
     """The names of all methods, in the order in which they are shown."""
-    weighted = () if layout.weight is None else (IPS, SNIPS)
+    weighted = [] if layout.weight is None else [IPS, SNIPS]
+    weighted += [PUBLISHED] if layout.labels else []
     return (HOLDOUT, *weighted, STRATIFIED, *layout.strata.names)
 
 
@@ -37,6 +40,9 @@ def faces(
     found: dict[str, Face | Blend] = {HOLDOUT: holdout}
     if layout.weight is not None:
         found |= _weighted(measure, layout, next(ways), base)
+    if layout.labels:
+        x = next(ways)
+        found |= {PUBLISHED: face(PUBLISHED, measure, x, base)} if has_labels(measure) else {}
     strata = list(_strata(measure, layout, ways, there, no_relevant))
     filled = np.array([each.base.any() for each in strata])
     feedback = (layout.feedback * there)[filled]

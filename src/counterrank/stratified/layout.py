@@ -9,9 +9,10 @@ import numpy as np
 
 from counterrank.arrays import Bools, Floats, mapped, summed
 from counterrank.hits import Hits, Pool
-from counterrank.ranking import Measure, values
+from counterrank.ranking import Measure, nDCG, values
 from counterrank.ranking.measure import ratio
 from counterrank.stratified.cut import Strata
+from counterrank.stratified.published import Labelled, has_labels, labelled
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +20,8 @@ class Layout:
     """All feedback (``pool``), cut into ``strata``, each of them a pool of its own.
 
     ``kept`` says which judgments a stratum holds. ``weight`` is one over the propensity of each
-    judgment, 0 where that is unknown; without any propensities it is None.
+    judgment, 0 where that is unknown; without any propensities it is None. ``labels`` are there
+    where IPS is also wanted as the published code computes it.
     """
 
     pool: Pool
@@ -27,15 +29,26 @@ class Layout:
     weight: Floats | None
     kept: tuple[Bools, ...]
     pools: tuple[Pool, ...]
+    labels: dict[tuple[str, float], Labelled]
 
     @classmethod
-    def of(cls, pool: Pool, strata: Strata, propensity: Floats | None) -> Layout:
-        """A pool, the stratum and the propensity (NaN: unknown) of each judgment."""
+    def of(
+        cls,
+        pool: Pool,
+        strata: Strata,
+        propensity: Floats | None,
+        published: Sequence[Measure] = (),
+    ) -> Layout:
+        """A pool, the stratum and the propensity (NaN: unknown) of each judgment.
+
+        ``published`` are measures for which the published form of IPS is wanted.
+        """
         kept = [strata.code == q for q in range(len(strata.names))]
         weight = None if propensity is None else np.nan_to_num(1 / propensity, nan=0.0)
         whole = len(kept) == 1  # one stratum is all there is, to the last bit
         pools = tuple(pool if whole else pool.only(own) for own in kept)
-        return cls(pool, strata, weight, tuple(kept), pools)
+        labels = {} if weight is None else labelled(published, pool, weight)
+        return cls(pool, strata, weight, tuple(kept), pools, labels)
 
     @property
     def feedback(self) -> Floats:
@@ -45,15 +58,24 @@ class Layout:
     def scores(self, measures: Sequence[Measure], hits: Hits, *, threads: int) -> Floats:
         """One system's per-user values: ways x measures x users.
 
-        The ways are all feedback, all feedback weighted (if there are weights), each stratum.
+        The ways are all feedback, all feedback weighted (if there are weights), labelled (if there
+        are labels), each stratum.
         """
         ways = [values(measures, hits, self.pool, threads=threads)]
         if self.weight is not None:
             ways.append(weighted(measures, hits, self.pool, self.weight, threads=threads))
+        if self.labels:
+            ways.append(np.stack([self._labelled(m, hits) for m in measures]))
         for kept, pool in zip(self.kept, self.pools, strict=True):
             own = hits if pool is self.pool else hits.only(kept)
             ways.append(values(measures, own, pool, threads=threads))
         return np.stack(ways)
+
+    def _labelled(self, measure: Measure, hits: Hits) -> Floats:
+        """The published form of IPS, missing for measures that have none."""
+        if isinstance(measure, nDCG) and has_labels(measure):
+            return self.labels[measure.gain, measure.rel].scores(measure, hits)
+        return np.full(self.pool.n, np.nan)
 
 
 def weighted(

@@ -82,7 +82,8 @@ def truth(judgments: object, measures: Sequence[Measure], no_relevant: str, aske
         for own in [pool] if opened_pool is None else [pool, opened_pool]:
             m.refuse(own)
             _refuse_blank(m, own, no_relevant)
-    layout = Layout.of(pool, _strata(pool, table, known, asked), known.value)
+    published = measures if known.source == "published" else ()
+    layout = Layout.of(pool, _strata(pool, table, known, asked), known.value, published)
     return Truth((table.input(), *inputs), layout, known, opened_pool)
 
 
