@@ -24,7 +24,8 @@ from counterrank.stratified.versus import MethodComparison, versus
 
 __all__ = [
     "CUTS", "HOLDOUT", "IPS", "PUBLISHED", "SNIPS", "STRATIFIED", "Agreement", "Audit", "Blend",
-    "Candidates", "Face", "InStratum", "Layout", "MethodComparison", "MethodRow", "Paired", "Paradox",
+    "Candidates", "Face", "InStratum", "Layout", "MethodComparison", "MethodRow", "Paired",
+    "Paradox",
     "Propensities", "Strata", "agreements", "audited", "by_values", "counted", "cut", "estimated",
     "faces", "method_rows", "methods", "paired", "paradoxes", "users", "versus",
 ]  # fmt: skip
