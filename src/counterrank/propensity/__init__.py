@@ -3,7 +3,7 @@
 from counterrank.propensity.calibration import (
     Calibration,
     Overlap,
-    calibration,
+    calibrated,
     clicks_calibrated,
     conversions_calibrated,
     overlap,
@@ -20,6 +20,6 @@ from counterrank.propensity.rates import Rates
 
 __all__ = [
     "MODELS", "PAIRS", "Calibration", "Factors", "Features", "Fitted", "Folds", "Logistic",
-    "Model", "Nuisance", "Overlap", "Pairs", "Rates", "calibration", "clicks_calibrated",
+    "Model", "Nuisance", "Overlap", "Pairs", "Rates", "calibrated", "clicks_calibrated",
     "conversions_calibrated", "fitted", "model", "overlap", "training",
 ]  # fmt: skip

@@ -57,7 +57,7 @@ class Overlap:
     effective: float
 
 
-def calibration(
+def calibrated(
     user: Ints, item: Ints, y: Floats, predicted: Floats, weight: Floats | None = None
 ) -> Calibration:
     """Of predictions for pairs whose outcomes are known."""
@@ -81,7 +81,7 @@ def calibration(
 def clicks_calibrated(nuisance: Nuisance) -> Calibration:
     """Predicted against observed clicks, over all pairs."""
     user, item, click = laid_out(nuisance.pairs, nuisance.seed)
-    return calibration(user, item, click, nuisance.ctr(user, item))
+    return calibrated(user, item, click, nuisance.ctr(user, item))
 
 
 def conversions_calibrated(nuisance: Nuisance) -> Calibration:
@@ -92,7 +92,7 @@ def conversions_calibrated(nuisance: Nuisance) -> Calibration:
     """
     user, item, y = nuisance.pairs.clicked
     h = nuisance.cvr(user, item)
-    return calibration(user, item, y, h, 1 / nuisance.ctr(user, item))
+    return calibrated(user, item, y, h, 1 / nuisance.ctr(user, item))
 
 
 def overlap(nuisance: Nuisance, *, floor: float = 0.001) -> Overlap:
@@ -138,7 +138,7 @@ def _bins(predicted: Floats, *, binary: bool) -> Ints:
 
 
 def _covariance(user: Ints, item: Ints, bin_: Ints, residual: Floats, bins: int) -> Floats:
-    """By user and item; never less than either alone."""
+    """By user and item together, its smallest directions kept above 0."""
 
     def clustered(code: Ints) -> Floats:
         known, place = np.unique(code, return_inverse=True)
@@ -154,12 +154,12 @@ def _covariance(user: Ints, item: Ints, bin_: Ints, residual: Floats, bins: int)
     return out
 
 
-def _quadratic(R: Floats, V: Floats) -> tuple[float, int]:
+def _quadratic(r: Floats, v: Floats) -> tuple[float, int]:
     """The statistic, over the directions in which residuals vary at all."""
-    scale = np.sqrt(np.maximum(np.diag(V), 1e-300))
-    values, vectors = np.linalg.eigh(V / np.outer(scale, scale))
+    scale = np.sqrt(np.maximum(np.diag(v), 1e-300))
+    values, vectors = np.linalg.eigh(v / np.outer(scale, scale))
     kept = values > 1e-3
-    along = (R / scale) @ vectors[:, kept]
+    along = (r / scale) @ vectors[:, kept]
     return float(np.sum(along**2 / values[kept])), int(kept.sum())
 
 
