@@ -1,0 +1,160 @@
+"""The funnel as arrays: every pair it knows, its click, its conversions, its predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from counterrank.arrays import AnyInts, Bools, Floats, Ints
+from counterrank.blocks import Blocks, as_numbers, item_numbers
+from counterrank.conversions.reading import Tables
+from counterrank.errors import UsageError
+from counterrank.funnels import prediction
+from counterrank.hits import Pool
+from counterrank.logged.codes import Codes
+from counterrank.once import once
+from counterrank.pool import refuse_repeats
+
+USERS = ("auto", "table", "all")
+PAIRS = ("all", "rows")
+
+
+@dataclass(frozen=True)
+class Items:
+    """All items of all tables, numbered from 0 in the order of their ids."""
+
+    names: pl.Series
+    codes: Codes
+    place: Ints
+
+    @classmethod
+    def of(cls, frames: Sequence[pl.DataFrame]) -> Items:
+        """The items of these tables."""
+        names = pl.concat([frame["item"].unique() for frame in frames]).unique()
+        plain = names.cast(pl.String) if isinstance(names.dtype, pl.Categorical) else names
+        names = names.gather(as_numbers(plain).arg_sort())
+        codes = Codes.of(names)
+        place = np.full(codes.size + 1, -1)
+        place[codes.code(names)] = np.arange(len(names))
+        return cls(names, codes, place)
+
+    def at(self, numbers: AnyInts) -> Ints:
+        """The number of each item, given as the integer its id is stored as."""
+        return self.place[self.codes.numbered(numbers)]
+
+    def name(self, number: int) -> object:
+        """The id that is stored as this integer."""
+        return self.names[int(self.at(np.array([number]))[0])]
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """Pairs of user and item as arrays in the order of ``pool``, whose units are all users.
+
+    ``click``: the pair was clicked; ``held``: it has a row in the funnel (not only a prediction).
+    ``reward``: what the click brought, by column. ``ctr`` and ``cvr`` are predictions, NaN where
+    there is none. ``item`` is each pair's item as a number.
+    ``strangers`` is how many users have lists only.
+    """
+
+    pool: Pool
+    items: Items
+    item: Ints
+    click: Bools
+    held: Bools
+    reward: dict[str, Floats]
+    ctr: Floats | None
+    cvr: dict[str, Floats]
+    strangers: int
+
+    @classmethod
+    def of(cls, tables: Tables, *, users: str, pairs: str) -> Ledger:
+        """The pairs that matter; ``users`` says who counts: those of the table, or of all lists."""
+        funnel, rewards = tables.funnel, tables.funnel.rewards
+        refuse_repeats(funnel, "has a user and item more than once", "Keep one row per pair.")
+        frame = funnel.frame.with_columns(held=pl.lit(True))
+        known = frame["user"].unique()
+        if users == "auto":
+            users = "table" if (frame["click"] == 0).any() else "all"
+        strangers = known.clear()
+        if users == "all":
+            listed = pl.concat([run.frame["user"].unique() for run in tables.runs]).unique()
+            strangers = listed.filter(~listed.is_in(known.implode()))
+        if tables.predictions is not None:
+            counted = pl.concat([known, strangers])
+            frame = _joined(frame, tables, counted)
+        blocks = Blocks.of(frame, ascending=True)
+        rest = strangers.filter(~strangers.is_in(blocks.names.implode()))
+        rest = rest.gather(as_numbers(rest).arg_sort())
+        pool = Pool(
+            units=pl.concat([blocks.names, rest]).alias("unit"),
+            items=blocks.frame["item"],
+            size=np.append(blocks.length, np.zeros(len(rest), np.int64)),
+            rating=np.ones(frame.height),
+            top=1.0,
+        )
+        column = {name: blocks.frame[name] for name in blocks.frame.columns}
+        items = Items.of([table.frame for table in tables.all])
+        cvr = {reward: prediction(reward, rewards) for reward in rewards}
+        whole = cls(
+            pool=pool,
+            items=items,
+            item=items.at(item_numbers(pool.items)),
+            click=(column["click"] == 1).to_numpy(),
+            held=column["held"].to_numpy(),
+            reward={reward: column[reward].to_numpy() for reward in rewards},
+            ctr=_numbers(column["ctr"]) if "ctr" in column else None,
+            cvr={r: _numbers(column[name]) for r, name in cvr.items() if name in column},
+            strangers=len(strangers),
+        )
+        if pairs == "rows" or whole.cvr:
+            return whole
+        return whole.only(whole.click)  # what is known of the others is only that they were not
+
+    @once
+    def clicked_items(self) -> Bools:
+        """Items that somebody clicked."""
+        clicked = np.zeros(len(self.items.names), bool)
+        clicked[self.item[self.click]] = True
+        return clicked
+
+    def only(self, kept: Bools) -> Ledger:
+        """Some of the pairs; users stay as they are."""
+        return replace(
+            self,
+            pool=self.pool.only(kept),
+            item=self.item[kept],
+            click=self.click[kept],
+            held=self.held[kept],
+            reward={name: y[kept] for name, y in self.reward.items()},
+            ctr=None if self.ctr is None else self.ctr[kept],
+            cvr={name: h[kept] for name, h in self.cvr.items()},
+        )
+
+
+def _joined(frame: pl.DataFrame, tables: Tables, users: pl.Series) -> pl.DataFrame:
+    """The funnel's rows with their predictions, and predicted pairs that it does not hold."""
+    guess = tables.predictions
+    assert guess is not None
+    refuse_repeats(guess, "predicts a pair more than once", "Keep one row per user and item.")
+    both = (set(frame.columns) & set(guess.frame.columns)) - {"user", "item"}
+    if both:
+        raise UsageError(
+            f'Both "{tables.funnel.name}" and "{guess.name}" have a column "{min(both)}".',
+            todo="Leave it out of one of them, so that it is clear which counts.",
+        )
+    mine = guess.frame.filter(pl.col("user").is_in(users.implode()))
+    out = frame.join(mine, on=["user", "item"], how="full", coalesce=True)
+    return out.with_columns(
+        pl.col("held").fill_null(False),
+        pl.col("click", *tables.funnel.rewards).fill_null(0.0),
+    )
+
+
+def _numbers(column: pl.Series) -> Floats:
+    """As floats; what is missing is NaN."""
+    values: Floats = column.cast(pl.Float64).to_numpy()
+    return values
