@@ -72,7 +72,5 @@ def _reading(result: Estimation, wide: int) -> list[str]:
     text += tested(result.comparisons, result.plan.level)
     out = ["", *wrapped(text, wide), *wrapped(_basis(result), wide)]
     for system in result.systems[1:]:
-        out += believed(
-            system, result.verdict_of(system), result.loud, (system, "log"), wide
-        )
+        out += believed(system, result.verdict_of(system), result.loud, (system, "log"), wide)
     return out

@@ -28,9 +28,7 @@ RunPaths = Annotated[
 ]
 Reward = Annotated[
     list[str] | None,
-    typer.Option(
-        "--reward", metavar="COLUMN", help="What a click brought. [default: conversion]"
-    ),
+    typer.Option("--reward", metavar="COLUMN", help="What a click brought. [default: conversion]"),
 ]
 Measures = Annotated[
     list[str] | None,

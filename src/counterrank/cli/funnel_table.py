@@ -31,9 +31,7 @@ def _block(result: FunnelEstimation, reward: str, worth: Weighting, wide: int) -
     heading += "" if worth.better == "higher" else " (lower is better)"
     if versus:
         heading += f"; lift over {shortened(result.plan.baseline or '', 20)}"
-    return block(
-        heading, rows, versus, level=result.plan.level, wide=wide, better=worth.better
-    )
+    return block(heading, rows, versus, level=result.plan.level, wide=wide, better=worth.better)
 
 
 def _reading(result: FunnelEstimation, wide: int) -> list[str]:

@@ -18,7 +18,12 @@ COUNTS = (
 )
 # fmt: on
 PLAIN = (
-    "list length", "mean weight", "weight tail", "click above", "random ranks", "doubly robust",
+    "list length",
+    "mean weight",
+    "weight tail",
+    "click above",
+    "random ranks",
+    "doubly robust",
 )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def block(
     heading: str,
-    rows: Sequence[EstimateRow] | Sequence[SaleRow],
+    rows: Sequence[EstimateRow | SaleRow],
     versus: Mapping[tuple[str, str], Lift],
     *,
     level: float,
@@ -61,7 +61,7 @@ def _cells(r: EstimateRow | SaleRow, c: Lift | None, places: int) -> list[str]:
     return [*own, *change, p_value(c.p_corrected)]
 
 
-def tested(comparisons: Sequence[LiftRow] | Sequence[SaleLift], level: float) -> str:
+def tested(comparisons: Sequence[LiftRow | SaleLift], level: float) -> str:
     """How p was made, in a sentence; nothing if nothing was compared."""
     if not comparisons:
         return ""

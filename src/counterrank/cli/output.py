@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 # fmt: off
 CSV = (
-    "kind", "measure", "exposure", "reward", "system", "baseline", "value", "se", "low", "high", "lift", "p",
-    "p_corrected", "detectable", "units",
+    "kind", "measure", "exposure", "reward", "system", "baseline", "value", "se", "low", "high",
+    "lift", "p", "p_corrected", "detectable", "units",
 )
 # fmt: on
 

@@ -6,13 +6,21 @@ from counterrank.conversions.estimators import (
     FORMULAS,
     KINDS,
     Naive,
+    OfClicks,
     conversion_estimator,
 )
 from counterrank.conversions.gather import Predict, Work, summed_up
 from counterrank.conversions.ledger import PAIRS, USERS, Ledger
 from counterrank.conversions.measures import DEFAULTS as MEASURES
 from counterrank.conversions.measures import Weighting, weighting
-from counterrank.conversions.predicted import of_ledger, of_run
+from counterrank.conversions.predicted import (
+    COLUMN,
+    clicks_of_model,
+    learnt,
+    of_ledger,
+    of_model,
+    of_run,
+)
 from counterrank.conversions.reading import Tables, read
 from counterrank.conversions.valued import Key, Valued, estimated, valued
 from counterrank.conversions.variance import (
@@ -23,8 +31,8 @@ from counterrank.conversions.variance import (
 )
 
 __all__ = [
-    "CTR", "DEFAULTS", "FORMULAS", "KINDS", "MEASURES", "PAIRS", "USERS", "Key", "Ledger", "Naive",
-    "Predict", "Tables", "Valued", "VarianceRatio", "Weighting", "Work", "conversion_estimator",
-    "dr_variance", "estimated", "ips_variance", "of_ledger", "of_run", "read", "summed_up",
-    "valued", "variance_gain", "weighting",
+    "COLUMN", "CTR", "DEFAULTS", "FORMULAS", "KINDS", "MEASURES", "PAIRS", "USERS", "Key", "Ledger",
+    "Naive", "OfClicks", "Predict", "Tables", "Valued", "VarianceRatio", "Weighting", "Work",
+    "clicks_of_model", "conversion_estimator", "dr_variance", "estimated", "ips_variance", "learnt",
+    "of_ledger", "of_model", "of_run", "read", "summed_up", "valued", "variance_gain", "weighting",
 ]  # fmt: skip

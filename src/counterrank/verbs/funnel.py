@@ -11,6 +11,7 @@ import numpy as np
 from counterrank.arrays import Floats
 from counterrank.compare import Plan
 from counterrank.conversions import (
+    COLUMN,
     CTR,
     DEFAULTS,
     FORMULAS,
@@ -18,20 +19,23 @@ from counterrank.conversions import (
     PAIRS,
     USERS,
     Ledger,
+    OfClicks,
     Predict,
     Tables,
     VarianceRatio,
     Weighting,
     Work,
+    clicks_of_model,
     conversion_estimator,
     estimated,
+    learnt,
     of_ledger,
+    of_model,
     of_run,
     read,
     valued,
     weighting,
 )
-from counterrank.conversions.estimators import OfClicks
 from counterrank.errors import UsageError, one_of
 from counterrank.exposure import Exposure
 from counterrank.funnel_result import FunnelEstimation
@@ -41,6 +45,7 @@ from counterrank.lifts import refuse_plan
 from counterrank.logged import SNDR, SNIPS, Clipped, Estimator, MeanWeight
 from counterrank.order import TIES
 from counterrank.progress import Progress, quiet
+from counterrank.propensity import Nuisance
 from counterrank.schema import Table
 from counterrank.systems import Runs
 from counterrank.trust.sales import sales
@@ -54,6 +59,8 @@ def funnel(
     measures: str | Sequence[str | Weighting | Exposure] = MEASURES,
     estimators: str | Sequence[str | Estimator] = DEFAULTS,
     predictions: object | None = None,
+    ctr: str = COLUMN,
+    cvr: str = COLUMN,
     floor: float = 0.0,
     pairs: str = "all",
     users: str = "auto",
@@ -75,7 +82,8 @@ def funnel(
     ``funnel`` has user, item, click, conversion, and if you have them the predicted ``ctr``
     (chance of a click) and ``cvr`` (chance of a conversion after one); each run has user, item and
     rank or score. ``predictions`` is a further table of user, item, ctr, cvr; a run may have a
-    column cvr of its own.
+    column cvr of its own. Instead of columns, ``ctr`` and ``cvr`` may name models that are fitted
+    to the funnel, out of fold: rates, ...
 
     What is estimated: the ``rewards`` (columns beside or instead of conversion, such as spend)
     that all listed items would bring if they were clicked, weighted by their ranks: ``measures``
@@ -108,18 +116,24 @@ def funnel(
     )  # fmt: skip
     plan.pairs([run.system for run in tables.runs])  # the baseline is there
     ledger = Ledger.of(tables, users=users, pairs=pairs)
-    ctr = _ctr(ledger, wanted, tables)
+    fitted = learnt(ledger, ctr=ctr, cvr=cvr, pairs=pairs, seed=seed)
+    if ctr != COLUMN:
+        first = fitted[tables.funnel.rewards[0]]
+        ledger = replace(ledger, ctr=clicks_of_model(first, ledger))
+    chance = _ctr(ledger, wanted, tables)
+    if cvr == COLUMN:
+        fitted = {}
     work = Work(
         ledger=ledger,
         measures=worths,
         estimators=_helped(wanted, ledger),
-        ctr=np.maximum(ctr, floor),
+        ctr=np.maximum(chance, floor),
         predict={},
         pairs=pairs,
     )
     done = {}
     for run in progress(tables.runs, "joining clicks and lists"):
-        own = replace(work, predict=_cvr(ledger, run, wanted, tables))
+        own = replace(work, predict=_cvr(ledger, run, wanted, tables, fitted))
         done[run.system] = valued(run, own, missing=missing, ties=ties, duplicates=duplicates)
     found = estimated(done, work)
     shown = {str(e) for e in wanted}
@@ -130,7 +144,17 @@ def funnel(
         found={key: e for key, e in found.items() if key[2] in shown},
         diagnoses=sales(done, found, work, level),
         plan=plan,
-        protocol=_protocol(plan, work, wanted, users, floor, missing, ties, duplicates),
+        protocol={
+            **_protocol(plan, work, wanted),
+            "users": users,
+            "ctr": ctr,
+            "cvr": cvr,
+            "models": {reward: dict(model.description) for reward, model in fitted.items()},
+            "floor": floor,
+            "missing": missing,
+            "duplicates": duplicates,
+            "ties": ties,
+        },
         inputs=tuple(table.input() for table in tables.all),
     )
 
@@ -160,21 +184,28 @@ def _ctr(ledger: Ledger, wanted: Sequence[OfClicks], tables: Tables) -> Floats:
         raise UsageError(
             f"{asking[0]} divides by the chance of a click, which nobody predicted.",
             found=f'"{tables.funnel.name}" has no column "ctr".',
-            todo="Give one (--columns ctr=NAME), or a table of predictions (--predictions PATH).",
+            todo="Give one (--columns ctr=NAME), or a table of predictions (--predictions PATH),"
+            " or have a model fitted: --ctr rates.",
         )
     return np.full(len(ledger.click), np.nan)
 
 
 def _cvr(
-    ledger: Ledger, run: Table, wanted: Sequence[OfClicks], tables: Tables
+    ledger: Ledger,
+    run: Table,
+    wanted: Sequence[OfClicks],
+    tables: Tables,
+    fitted: Mapping[str, Nuisance],
 ) -> dict[str, Predict]:
-    """Where the predicted cvr of each reward comes from: the run's own column is the nearest."""
+    """Where the predicted cvr of each reward comes from: a model if asked for, else columns."""
     rewards = tables.funnel.rewards
     asking = [str(e) for e in wanted if "model" in e.needs]
     out: dict[str, Predict] = {}
     for reward in rewards if asking else ():
         column = prediction(reward, rewards)
-        if column in run.frame.columns:
+        if reward in fitted:
+            out[reward] = of_model(fitted[reward], ledger)
+        elif column in run.frame.columns:
             out[reward] = of_run(column)
         elif reward in ledger.cvr:
             out[reward] = of_ledger(ledger.cvr[reward])
@@ -182,8 +213,8 @@ def _cvr(
             raise UsageError(
                 f'{asking[0]} needs a predicted {reward} of every pair that "{run.system}" lists.',
                 found=f'There is no column "{column}", in the funnel or in the run.',
-                todo="Give one (--columns cvr=NAME), or a table of predictions (--predictions"
-                " PATH), or ask for IPS and SNIPS only (--estimator).",
+                todo="Give one, there or in a table of predictions (--predictions PATH), or have a"
+                " model fitted (--cvr rates), or ask for IPS only (--estimator IPS).",
             )
     return out
 
@@ -198,32 +229,17 @@ def _helped(wanted: tuple[OfClicks, ...], ledger: Ledger) -> tuple[OfClicks, ...
     return tuple(dict.fromkeys(out))
 
 
-def _protocol(
-    plan: Plan,
-    work: Work,
-    wanted: Sequence[OfClicks],
-    users: str,
-    floor: float,
-    missing: str,
-    ties: str,
-    duplicates: str,
-) -> dict[str, Any]:
-    """All choices behind the numbers."""
-    ledger = work.ledger
+def _protocol(plan: Plan, work: Work, wanted: Sequence[OfClicks]) -> dict[str, Any]:
+    """What was computed, and how it was compared."""
     return {
         "unit": "user",
-        "users": users,
-        "users_with_lists_only": ledger.strangers,
+        "users_with_lists_only": work.ledger.strangers,
         "pairs": work.pairs,
         "exposures": {
             str(m): {"weight": str(m.model), "scale": m.scale, "form": m.form}
             for m in work.measures
         },
         "estimators": {str(e): FORMULAS[e.name] for e in wanted},
-        "floor": floor,
-        "missing": missing,
-        "duplicates": duplicates,
-        "ties": ties,
         "interval": plan.interval,
         "level": plan.level,
         "test": plan.test,
