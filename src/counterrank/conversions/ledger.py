@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import AnyInts, Bools, Floats, Ints
-from counterrank.blocks import Blocks, as_numbers, item_numbers
+from counterrank.arrays import AnyInts, Bools, Floats, Ints, ranges
+from counterrank.blocks import Blocks, as_numbers, item_numbers, places
 from counterrank.conversions.reading import Tables
 from counterrank.errors import UsageError
 from counterrank.funnels import prediction
@@ -84,19 +84,18 @@ class Ledger:
             listed = pl.concat([run.frame["user"].unique() for run in tables.runs]).unique()
             strangers = listed.filter(~listed.is_in(known.implode()))
         if tables.predictions is not None:
-            counted = pl.concat([known, strangers])
-            frame = _joined(frame, tables, counted)
-        blocks = Blocks.of(frame, ascending=True)
-        rest = strangers.filter(~strangers.is_in(blocks.names.implode()))
-        rest = rest.gather(as_numbers(rest).arg_sort())
+            frame = _joined(frame, tables, pl.concat([known, strangers]))
+        units = pl.concat([known, strangers])
+        units = units.gather(as_numbers(units).arg_sort())
+        frame, size = _by_unit(frame, units)
         pool = Pool(
-            units=pl.concat([blocks.names, rest]).alias("unit"),
-            items=blocks.frame["item"],
-            size=np.append(blocks.length, np.zeros(len(rest), np.int64)),
+            units=units.alias("unit"),
+            items=frame["item"],
+            size=size,
             rating=np.ones(frame.height),
             top=1.0,
         )
-        column = {name: blocks.frame[name] for name in blocks.frame.columns}
+        column = {name: frame[name] for name in frame.columns}
         items = Items.of([table.frame for table in tables.all])
         cvr = {reward: prediction(reward, rewards) for reward in rewards}
         whole = cls(
@@ -133,6 +132,18 @@ class Ledger:
             ctr=None if self.ctr is None else self.ctr[kept],
             cvr={name: h[kept] for name, h in self.cvr.items()},
         )
+
+
+def _by_unit(frame: pl.DataFrame, units: pl.Series) -> tuple[pl.DataFrame, Ints]:
+    """The rows in the order of the units, and how many each has."""
+    blocks = Blocks.of(frame, ascending=True)
+    place = places(blocks.names, units)
+    size = np.zeros(len(units), np.int64)
+    size[place] = blocks.length
+    if np.all(place[1:] > place[:-1]):
+        return blocks.frame, size
+    by = np.argsort(place)  # text that is all numbers sorts otherwise than text that is not
+    return blocks.frame[ranges(blocks.start[by], blocks.length[by])], size
 
 
 def _joined(frame: pl.DataFrame, tables: Tables, users: pl.Series) -> pl.DataFrame:
