@@ -84,6 +84,27 @@ class Met:
         return self.order.depth(self.bucket.length)
 
 
+def by_place(found: Met) -> Met:
+    """The same with the rows of every list best first, so that sums do not depend on their order.
+
+    What is left without meaning by that, the tied and the repeated ranks, stays as it was.
+    """
+    if found.order.natural:
+        return found
+    by = sort_order(found.lists, found.order.rank)
+    place = np.empty_like(by)
+    place[by] = np.arange(len(by))
+    turn = np.argsort(place[found.row])
+    return replace(
+        found,
+        bucket=_only(found.bucket, found.lists, by),
+        order=replace(found.order, rank=found.order.rank[by]),
+        row=place[found.row][turn],
+        judgment=found.judgment[turn],
+        kept=by if found.kept is None else found.kept[by],
+    )
+
+
 def met(bucket: Bucket, *, ties: str) -> Met:
     """Rank all rows and look up their judgments."""
     lists = np.repeat(np.arange(len(bucket.length)), bucket.length)

@@ -121,7 +121,7 @@ def test_intervals_cover_for_users_drawn_anew():
 def test_the_difference_of_two_runs_is_covered_and_naive_gets_it_wrong():
     """4,000 repetitions: with 1,000, honest intervals leave 93 to 97 % once in a hundred times."""
     times, users = 1000, 250
-    world = funnel_world(items=25, seed=1)
+    world = funnel_world(items=12, seed=1)
     truth = world.truth("seller") - world.truth("clickbait")
     assert truth > 0
     covered = 0

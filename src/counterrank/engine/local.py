@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from counterrank.align import Aligned, Bucket, Met, align, met
+from counterrank.align import Aligned, Bucket, Met, align, by_place, met
 from counterrank.arrays import AnyInts, Ints, mapped, ranges, sort_order, workers
 from counterrank.blocks import BLOCK_ROWS, Blocks, item_numbers, places
 from counterrank.coverage import Coverage
@@ -108,8 +108,8 @@ class _Lists:
         return list(self.blocks.cuts(rows, judged))
 
     def part(self, begin: int, end: int, ties: str) -> Part:
-        """Lists ``begin`` to ``end``, ranked and looked up."""
-        found = met(self.bucket(begin, end), ties=ties)
+        """Lists ``begin`` to ``end``, best first, and looked up."""
+        found = by_place(met(self.bucket(begin, end), ties=ties))
         judgment = _of(self.judgments(begin, end), found.judgment)
         return Part(found, self.unit[begin:end], judgment, self.blocks.rows(begin, end))
 
