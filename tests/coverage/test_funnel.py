@@ -139,22 +139,16 @@ def test_the_difference_of_two_runs_is_covered_and_naive_gets_it_wrong():
     assert 0.93 <= covered / (4 * times) <= 0.97
 
 
-def test_the_contest_of_dr_and_ips_is_told_from_the_clicks():
-    """The estimated ratio of variances against that of 400 repetitions, on both sides of 1."""
-    times, users = 400, 500
-    world = funnel_world(items=25, seed=1)
-    sample = world.sample(users=times * users, seed=4)
-    for factor in (1.0, 3.5):
-        run = sample.runs["seller"].with_columns(pl.col("cvr") * factor)
-        result = cr.funnel(sample.funnel, {"seller": run}, estimators=["IPS", "DR"], test="none")
-        told = next(d for d in result.diagnoses if d.name == "doubly robust")
-        parts = [np.arange(k * users, (k + 1) * users) for k in range(times)]
-        spread = {}
-        for label in ("IPS", "DR"):
-            whole = result.estimate("seller", label)
-            spread[label] = np.var([whole.only(part).value for part in parts])
-        ratio = spread["DR"] / spread["IPS"]
-        assert told.value == pytest.approx(ratio, rel=4 * sqrt(2 * 2 / times))
-        assert (told.value < 1) == (factor == 1.0)
-        assert told.verdict == ("pass" if factor == 1.0 else "caution")
-        assert ("Read DR" if factor == 1.0 else "read IPS") in told.meaning
+@pytest.mark.parametrize("factor", [0.5, 1.0, 3.5])
+def test_the_contest_of_dr_and_ips_is_told_from_the_clicks(factor):
+    """The estimated ratio of variances against that of 100,000 users, on both sides of 1."""
+    sample = funnel_world(items=12, seed=1).sample(users=100_000, seed=4)
+    run = sample.runs["seller"].with_columns(pl.col("cvr") * factor)
+    result = cr.funnel(sample.funnel, {"seller": run}, estimators=["IPS", "DR"], test="none")
+    told = next(d for d in result.diagnoses if d.name == "doubly robust")
+    ratio = (result.estimate("seller", "DR").se / result.estimate("seller", "IPS").se) ** 2
+    assert told.value == pytest.approx(ratio, rel=0.02)
+    wins = factor < 2
+    assert (told.value < 1) == wins
+    assert told.verdict == ("pass" if wins else "caution")
+    assert ("Read DR" if wins else "read IPS") in told.meaning
