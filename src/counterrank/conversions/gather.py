@@ -7,18 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.arrays import Bools, Floats, Ints, summed
+from counterrank.arrays import AnyInts, Floats, Ints
 from counterrank.conversions.clicked import Clicked
 from counterrank.conversions.estimators import OfClicks
 from counterrank.conversions.ledger import Ledger
 from counterrank.conversions.measures import Weighting
 from counterrank.engine import Part
-from counterrank.exposure import Flat
 from counterrank.logged import Weights
+from counterrank.once import once
 
-Predict = Callable[[Part, Bools], Floats]  # cvr of the flagged rows of a bucket
+Predict = Callable[["Listing"], Floats]  # cvr of the rows that count
 Name = tuple[str, str, str]  # measure, estimator, reward
-EVERYTHING = Weighting("flat", Flat())
 
 
 @dataclass(frozen=True)
@@ -64,46 +63,74 @@ class Sums:
 
 @dataclass(frozen=True)
 class Listing:
-    """The rows of one bucket: ``near`` ones count; ``row`` and ``pair`` are the clicked ones."""
+    """The rows of one bucket that count, list by list, best first.
+
+    ``rows`` are their places in the bucket (None: all of them), ``lists`` and ``rank`` what they
+    are; ``row`` are those of the rows that were clicked, ``pair`` their places in the ledger.
+    """
 
     part: Part
-    near: Bools
+    rows: Ints | None
+    lists: Ints
+    rank: Ints
     row: Ints
     pair: Ints
 
     @classmethod
     def of(cls, part: Part, work: Work) -> Listing:
         """Lists of users who count, down to the deepest rank that does."""
-        met = part.met
+        met, hit = part.met, work.ledger.click[part.judgment]
+        rank, row, pair = met.order.rank, met.row[hit], part.judgment[hit]
+        deeper = work.limit is not None and int(met.depth.max()) > work.limit
+        if not deeper and part.unit.min() >= 0:
+            return cls(part, None, met.lists, rank, row, pair)
         near = (part.unit >= 0)[met.lists]
-        if work.limit is not None and met.depth.max() > work.limit:
-            near &= met.order.rank <= work.limit
-        hit = work.ledger.click[part.judgment] & near[met.row]
-        return cls(part, near, met.row[hit], part.judgment[hit])
+        if work.limit is not None:
+            near &= rank <= work.limit
+        rows = np.flatnonzero(near)
+        inside = near[row]
+        row = np.searchsorted(rows, row[inside])
+        return cls(part, rows, met.lists[rows], rank[rows], row, pair[inside])
 
     @property
     def n(self) -> int:
         """Number of lists."""
         return len(self.part.unit)
 
+    @once
+    def begins(self) -> Ints:
+        """Rows at which a list begins."""
+        if self.rows is not None:
+            return np.flatnonzero(np.diff(self.lists, prepend=-1))
+        length = self.part.met.bucket.length
+        start: Ints = np.cumsum(length) - length
+        return start
+
     def total(self, x: Floats) -> Floats:
         """Sum of ``x`` over the rows of each list."""
-        return summed(self.part.met.lists, x, self.n)
+        out = np.zeros(self.n)
+        if len(x):
+            out[self.lists[self.begins]] = np.add.reduceat(x, self.begins)
+        return out
 
     def worth(self, measure: Weighting) -> Floats:
         """The weight of every row: looked up, as there are far fewer ranks than rows."""
-        rank = self.part.met.order.rank
-        deepest = int(rank.max(initial=0))
-        many = deepest > len(rank) + 1024
-        c = measure.at(rank) if many else measure.curve(deepest)[rank]
-        return c * self.near
+        deepest = int(self.rank.max(initial=0))
+        if deepest > len(self.rank) + 1024:
+            return measure.at(self.rank)
+        c: Floats = measure.curve(deepest)[self.rank]
+        return c
 
-    def clicked(self, measure: Weighting, y: Floats, p: Floats, h: Floats | None) -> Clicked:
-        """The arrays of the estimators for one measure and reward."""
-        c = self.worth(measure)
+    def items(self) -> AnyInts:
+        """The item of every row, as the integer its id is stored as."""
+        all_ = self.part.met.bucket.item
+        return all_ if self.rows is None else all_[self.rows]
+
+    def clicked(self, c: Floats, y: Floats, p: Floats, h: Floats | None) -> Clicked:
+        """The arrays of the estimators for rows of weight ``c`` and one reward."""
         return Clicked(
             lists=self.n,
-            unit=self.part.met.lists[self.row],
+            unit=self.lists[self.row],
             reward=y,
             e=c[self.row],
             e0=p,
@@ -117,44 +144,44 @@ def summed_up(part: Part, work: Work) -> Sums:
     """A pure function of a bucket's lists and of what is known about their pairs."""
     at = Listing.of(part, work)
     ledger, p = work.ledger, work.ctr[at.pair]
-    h = {}
-    for reward, predict in work.predict.items():
-        h[reward] = np.zeros(len(at.near))
-        h[reward][at.near] = predict(part, at.near)
+    h = {reward: predict(at) for reward, predict in work.predict.items()}
     unknown = {"ctr": at.row[np.isnan(p)]}
-    unknown |= {reward: np.flatnonzero(np.isnan(x)) for reward, x in h.items()}
+    unknown |= {r: np.flatnonzero(np.isnan(x)) for r, x in h.items() if np.isnan(x.sum())}
     columns: dict[Name, Floats] = {}
+    firsts: list[Weights] = []
     for m in work.measures:
+        c = at.worth(m)
         for reward in ledger.reward:
             y = ledger.reward[reward][at.pair]
-            rows = at.clicked(m, y, p, h.get(reward))
-            whole = at.clicked(EVERYTHING, y, p, h.get(reward)) if m.form == "share" else None
-            for e, found in _found(work, rows, whole, reward):
+            rows = at.clicked(c, y, p, h.get(reward))
+            every = at.clicked(np.ones(len(c)), y, p, h.get(reward)) if m.form == "share" else None
+            for e, found in _found(work, rows, every, reward):
                 columns[str(m), str(e), reward] = found
-    first = at.clicked(work.measures[0], p, p, None)
+            if not firsts:
+                firsts.append(Weights.of(rows, *_unsupported(at, c, work), (np.inf,)))
     return Sums(
         unit=part.unit,
         length=part.met.bucket.length,
         columns=columns,
-        weights=Weights.of(first, *_unsupported(at, work), (float("inf"),)),
+        weights=firsts[0],
         ctr=p,
         earned={name: int(np.count_nonzero(y[at.pair])) for name, y in ledger.reward.items()},
-        blank={what: _first(part, row) for what, row in unknown.items() if len(row)},
+        blank={what: _first(at, row) for what, row in unknown.items() if len(row)},
     )
 
 
 def _found(
-    work: Work, rows: Clicked, whole: Clicked | None, reward: str
+    work: Work, rows: Clicked, every: Clicked | None, reward: str
 ) -> Iterator[tuple[OfClicks, Floats]]:
-    """The columns of each estimator that can be computed; ``whole`` is for the published form."""
+    """The columns of each estimator that can be computed; ``every`` is for the published form."""
     for e in work.estimators:
         if "model" in e.needs and reward not in work.predict:
             continue
         own = e.columns(rows)
-        if whole is None:
+        if every is None:
             yield e, np.column_stack(own)
         elif len(own) == 1:
-            yield e, share(own[0], e.columns(whole)[0])[:, None]
+            yield e, share(own[0], e.columns(every)[0])[:, None]
 
 
 def share(top: Floats, bottom: Floats) -> Floats:
@@ -163,18 +190,18 @@ def share(top: Floats, bottom: Floats) -> Floats:
     return np.clip(part, 0, 1)
 
 
-def _unsupported(at: Listing, work: Work) -> tuple[Floats, Floats]:
+def _unsupported(at: Listing, c: Floats, work: Work) -> tuple[Floats, Floats]:
     """Weight of listed pairs without a row in the funnel, and on items that nobody clicked."""
-    met, ledger, none = at.part.met, work.ledger, np.zeros(at.n)
-    c = at.worth(work.measures[0])
+    ledger, none = work.ledger, np.zeros(at.n)
     if work.pairs == "rows":
-        c[met.row[ledger.held[at.part.judgment]]] = 0
-        return at.total(c), none
-    c[ledger.clicked_items[ledger.items.at(met.bucket.item)]] = 0
-    return none, at.total(c)
+        held = np.zeros(len(at.part.met.lists), bool)
+        held[at.part.met.row[ledger.held[at.part.judgment]]] = True
+        return at.total(np.where(held if at.rows is None else held[at.rows], 0, c)), none
+    if ledger.clicked_items.all():
+        return none, none
+    return none, at.total(np.where(ledger.clicked_items[ledger.items.at(at.items())], 0, c))
 
 
-def _first(part: Part, row: Ints) -> tuple[int, int, int]:
+def _first(at: Listing, row: Ints) -> tuple[int, int, int]:
     """How many rows these are; unit and item of the first."""
-    met = part.met
-    return len(row), int(part.unit[met.lists[row[0]]]), int(met.bucket.item[row[0]])
+    return len(row), int(at.part.unit[at.lists[row[0]]]), int(at.items()[row[0]])

@@ -9,12 +9,12 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import AnyInts, Bools, Floats, Ints, ranges
-from counterrank.blocks import Blocks, as_numbers, item_numbers, places
+from counterrank.blocks import Blocks, as_numbers, item_numbers, places, run_starts
 from counterrank.conversions.reading import Tables
 from counterrank.errors import UsageError
 from counterrank.funnels import prediction
 from counterrank.hits import Pool
-from counterrank.logged.codes import Codes
+from counterrank.logged.codes import ROOM
 from counterrank.once import once
 from counterrank.pool import refuse_repeats
 
@@ -24,30 +24,59 @@ PAIRS = ("all", "rows")
 
 @dataclass(frozen=True)
 class Items:
-    """All items of all tables, numbered from 0 in the order of their ids."""
+    """All items of all tables, numbered from 0 in the order of their ids.
+
+    ``place`` is the number of each id less ``low``; where ids are too far apart for that,
+    ``sorted`` holds the integers they are stored as, and ``place`` the number of each of those.
+    """
 
     names: pl.Series
-    codes: Codes
+    low: int
     place: Ints
+    sorted: AnyInts
 
     @classmethod
     def of(cls, frames: Sequence[pl.DataFrame]) -> Items:
         """The items of these tables."""
-        names = pl.concat([frame["item"].unique() for frame in frames]).unique()
+        stored = [item_numbers(frame["item"]) for frame in frames]
+        low, high = min(int(x.min()) for x in stored), max(int(x.max()) for x in stored)
+        near = high - low < ROOM * sum(map(len, stored)) + 1024
+        if near:
+            there = np.zeros(high - low + 1, bool)
+            for x in stored:
+                there[x - low if low else x] = True
+            numbers: AnyInts = np.flatnonzero(there) + low
+        else:
+            numbers = np.unique(np.concatenate([np.unique(x) for x in stored]))
+        names = _named(numbers, frames)
         plain = names.cast(pl.String) if isinstance(names.dtype, pl.Categorical) else names
-        names = names.gather(as_numbers(plain).arg_sort())
-        codes = Codes.of(names)
-        place = np.full(codes.size + 1, -1)
-        place[codes.code(names)] = np.arange(len(names))
-        return cls(names, codes, place)
+        by = as_numbers(plain).arg_sort().to_numpy()
+        turn = np.empty(len(by), np.int64)
+        turn[by] = np.arange(len(by))
+        place = turn
+        if near:
+            place = np.full(high - low + 1, -1)
+            place[numbers - low] = turn
+        return cls(names.gather(by), low, place, np.empty(0, np.int64) if near else numbers)
 
     def at(self, numbers: AnyInts) -> Ints:
         """The number of each item, given as the integer its id is stored as."""
-        return self.place[self.codes.numbered(numbers)]
+        if len(self.sorted):
+            return self.place[np.searchsorted(self.sorted, numbers)]
+        return self.place[numbers - self.low if self.low else numbers]
 
     def name(self, number: int) -> object:
         """The id that is stored as this integer."""
         return self.names[int(self.at(np.array([number]))[0])]
+
+
+def _named(numbers: AnyInts, frames: Sequence[pl.DataFrame]) -> pl.Series:
+    """The ids that are stored as these integers."""
+    kind = frames[0].schema["item"]
+    if not isinstance(kind, pl.Categorical):
+        return pl.Series("item", numbers).cast(kind)
+    ids = pl.concat([frame["item"].unique() for frame in frames]).unique()
+    return ids.gather(np.argsort(item_numbers(ids)))
 
 
 @dataclass(frozen=True)
@@ -76,12 +105,12 @@ class Ledger:
         funnel, rewards = tables.funnel, tables.funnel.rewards
         refuse_repeats(funnel, "has a user and item more than once", "Keep one row per pair.")
         frame = funnel.frame.with_columns(held=pl.lit(True))
-        known = frame["user"].unique()
+        known = _heads(frame["user"]).unique()
         if users == "auto":
             users = "table" if (frame["click"] == 0).any() else "all"
         strangers = known.clear()
         if users == "all":
-            listed = pl.concat([run.frame["user"].unique() for run in tables.runs]).unique()
+            listed = pl.concat([_heads(run.frame["user"]) for run in tables.runs]).unique()
             strangers = listed.filter(~listed.is_in(known.implode()))
         if tables.predictions is not None:
             frame = _joined(frame, tables, pl.concat([known, strangers]))
@@ -132,6 +161,11 @@ class Ledger:
             ctr=None if self.ctr is None else self.ctr[kept],
             cvr={name: h[kept] for name, h in self.cvr.items()},
         )
+
+
+def _heads(users: pl.Series) -> pl.Series:
+    """Every user, where rows of one stand together only once."""
+    return users.gather(run_starts(users))
 
 
 def _by_unit(frame: pl.DataFrame, units: pl.Series) -> tuple[pl.DataFrame, Ints]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterrank.arrays import Bools, Floats
-from counterrank.conversions.gather import Predict
+from counterrank.arrays import Floats
+from counterrank.conversions.gather import Listing, Predict
 from counterrank.conversions.ledger import Ledger
-from counterrank.engine import Part
 from counterrank.propensity import Nuisance, fitted, training
 
 COLUMN = "column"  # predictions that were given, not fitted
@@ -16,9 +15,9 @@ COLUMN = "column"  # predictions that were given, not fitted
 def of_run(column: str) -> Predict:
     """A column of the run."""
 
-    def predict(part: Part, near: Bools) -> Floats:
-        values: Floats = part.column(column)[near]
-        return values
+    def predict(at: Listing) -> Floats:
+        values: Floats = at.part.column(column)
+        return values if at.rows is None else values[at.rows]
 
     return predict
 
@@ -26,10 +25,10 @@ def of_run(column: str) -> Predict:
 def of_ledger(cvr: Floats) -> Predict:
     """What the funnel or the predictions say of a pair; NaN where they say nothing."""
 
-    def predict(part: Part, near: Bools) -> Floats:
-        h = np.full(len(near), np.nan)
-        h[part.met.row] = cvr[part.judgment]
-        return h[near]
+    def predict(at: Listing) -> Floats:
+        h = np.full(len(at.part.met.lists), np.nan)
+        h[at.part.met.row] = cvr[at.part.judgment]
+        return h if at.rows is None else h[at.rows]
 
     return predict
 
@@ -37,10 +36,8 @@ def of_ledger(cvr: Floats) -> Predict:
 def of_model(model: Nuisance, ledger: Ledger) -> Predict:
     """What a fitted model says."""
 
-    def predict(part: Part, near: Bools) -> Floats:
-        item = ledger.items.at(part.met.bucket.item)
-        user = part.unit[part.met.lists]
-        return model.cvr(user[near], item[near])
+    def predict(at: Listing) -> Floats:
+        return model.cvr(at.part.unit[at.lists], ledger.items.at(at.items()))
 
     return predict
 

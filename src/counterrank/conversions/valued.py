@@ -51,10 +51,13 @@ def valued(run: Table, work: Work, *, missing: str, ties: str, duplicates: str) 
     n = ledger.pool.n
     unit = np.concatenate([part.unit for part in parts])
     known = unit >= 0
+    settled = np.array_equal(unit, np.arange(n))
 
     def spread(pieces: list[Floats] | list[Ints]) -> Floats:
         """Rows of the lists as rows of all users; those without a list have 0."""
-        whole = np.concatenate(pieces)
+        whole: Floats = np.concatenate(pieces).astype(float, copy=False)
+        if settled:
+            return whole
         out = np.zeros((n, *whole.shape[1:]))
         out[unit[known]] = whole[known]
         return out
