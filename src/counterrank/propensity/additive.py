@@ -31,19 +31,13 @@ RIGID = 1e12  # the penalty of effects that chance explains
 
 def effects(margins: Margins, noise: float, link: str) -> tuple[float, Floats, Floats]:
     r""":math:`\mu`, :math:`a` and :math:`b`, given the noise :math:`\sigma^2` of a pair."""
-    observed, trials, many = margins.observed, margins.trials, margins.many
-    total, pairs = float(many[0] @ observed[0]), float(many[0] @ trials[0])
-    average = total / pairs if pairs > 0 else 0.0
-    if link == "logit" and not 0 < average < 1:  # one outcome only: half a pair of the other
-        average = (total + 0.5) / (pairs + 1)
-    penalty = [
-        penalised(*side, noise, average, link) for side in zip(observed, trials, many, strict=True)
-    ]
+    observed, many = margins.observed, margins.many
+    average, penalty = _average(margins, link), penalties(margins, noise, link)
     mu = float(logit(average)) if link == "logit" else average
-    start = [
-        _start(c, n, m, noise, link, mu) for c, n, m in zip(observed, trials, many, strict=True)
+    effect = [
+        np.zeros(len(c)) if penalty[side] == RIGID else _start(margins, side, noise, link) - mu
+        for side, c in enumerate(observed)
     ]
-    effect = [np.where(p < RIGID, s, 0.0) for s, p in zip(start, penalty, strict=True)]
     for _ in range(TURNS):
         longest = 0.0
         for side in (1, 0):
@@ -58,17 +52,26 @@ def effects(margins: Margins, noise: float, link: str) -> tuple[float, Floats, F
     return mu, effect[0], effect[1]
 
 
-def penalised(c: Floats, n: Floats, many: Floats, noise: float, average: float, link: str) -> float:
-    r"""The penalty :math:`\lambda` of one side's effects."""
-    tau2 = between(c, n, noise, many)
-    if tau2 <= 0:
-        return RIGID
-    kappa = noise / tau2
+def penalties(margins: Margins, noise: float, link: str) -> list[float]:
+    r"""The penalties :math:`\lambda_a` and :math:`\lambda_b`."""
+    average = _average(margins, link)
     scale = average * (1 - average) if link == "logit" else 1.0
-    return float(np.clip(scale * kappa, 1e-9, RIGID))
+    found = []
+    for side in zip(margins.observed, margins.trials, margins.many, strict=True):
+        tau2 = between(side[0], side[1], noise, side[2])
+        found.append(float(np.clip(scale * noise / tau2, 1e-9, RIGID)) if tau2 > 0 else RIGID)
+    return found
 
 
-def _start(c: Floats, n: Floats, many: Floats, noise: float, link: str, mu: float) -> Floats:
+def _average(margins: Margins, link: str) -> float:
+    """The overall mean; where all outcomes are alike, with half a pair of the other."""
+    many = margins.many[0]
+    total, pairs = float(many @ margins.observed[0]), float(many @ margins.trials[0])
+    average = total / pairs if pairs > 0 else 0.0
+    return (total + 0.5) / (pairs + 1) if link == "logit" and not 0 < average < 1 else average
+
+
+def _start(margins: Margins, side: int, noise: float, link: str) -> Floats:
     """Shrunken rates of one side alone, near enough for Newton's steps."""
-    rate = shrunken(c, n, noise, many)
-    return logit(np.clip(rate, 1e-6, 1 - 1e-6)) - mu if link == "logit" else rate - mu
+    rate = shrunken(margins.observed[side], margins.trials[side], noise, margins.many[side])
+    return logit(np.clip(rate, 1e-6, 1 - 1e-6)) if link == "logit" else rate

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from counterrank.errors import UsageError
+from counterrank.propensity.factors import Factors
+from counterrank.propensity.logistic import Logistic
 from counterrank.propensity.model import Model
 from counterrank.propensity.rates import Rates
 from counterrank.text import known_name, options, parse
 
-KINDS: tuple[type[Model], ...] = (Rates,)
+KINDS: tuple[type[Model], ...] = (Rates, Logistic, Factors)
 MODELS: dict[str, type[Model]] = {kind.name: kind for kind in KINDS}
 
 

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterrank.arrays import Floats, Ints
+from counterrank.errors import UsageError
 from counterrank.propensity.fit import Effects
 from counterrank.propensity.folds import Folds
 from counterrank.text import Value
+
+WEIGHT = ("none", "ctr")
 
 
 @dataclass(frozen=True)
@@ -52,14 +55,11 @@ class Task:
 
     @property
     def noise(self) -> float:
-        r"""Variance of a row's outcome, times what uneven weights add, E[w^2] / E[w]."""
+        """Variance of an outcome, per unit of weight."""
         if self.grid:
             share = len(self.user) / max(self._pairs(), 1)
             return max(share * (1 - share), 1e-12)
-        total = max(float(self.weight.sum()), 1e-300)
-        average = float(self.weight @ self.y) / total
-        spread = float(self.weight @ (self.y - average) ** 2) / total
-        return max(spread * float(self.weight @ self.weight) / total, 1e-12)
+        return spread(self.y, self.weight)
 
     def _pairs(self) -> float:
         """Pairs outside the fold."""
@@ -87,3 +87,20 @@ class Model(Value):
     @abstractmethod
     def fit(self, task: Task) -> Effects:
         """The scores of one fold's model, an entry for the unknown last."""
+
+
+def binary(model: Model, task: Task) -> None:
+    """Refuse outcomes that are not 0 or 1, which only ``rates`` can model."""
+    if task.link != "logit":
+        raise UsageError(
+            f'"{model}" takes conversions of 0 and 1.',
+            found="This reward has other values.",
+            todo="Use rates for it.",
+        )
+
+
+def spread(y: Floats, weight: Floats) -> float:
+    """Variance of a weighted outcome per unit of weight: what uneven weights add is in it."""
+    total = max(float(weight.sum()), 1e-300)
+    average = float(weight @ y) / total
+    return max(float(weight**2 @ (y - average) ** 2) / total, 1e-12)

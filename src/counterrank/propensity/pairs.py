@@ -52,6 +52,7 @@ def training(
 ) -> Pairs:
     """The pairs in order of their codes: the order of rows changes nothing, not even a last bit."""
     one_of("pairs", pairs, PAIRS)
+    user, item = user.astype(np.int64), item.astype(np.int64)
     order = sort_order(user, item)
     z = click[order] > 0
     if not z.any():

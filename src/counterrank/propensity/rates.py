@@ -17,11 +17,10 @@ from counterrank.errors import one_of
 from counterrank.propensity.additive import effects
 from counterrank.propensity.fit import Effects
 from counterrank.propensity.margins import Margins, Rows, grid
-from counterrank.propensity.model import Model, Task
+from counterrank.propensity.model import WEIGHT, Model, Task
 from counterrank.propensity.shrinkage import shrunken
 
 BY = ("both", "item", "user")
-WEIGHT = ("none", "ctr")
 
 
 @dataclass(frozen=True)
