@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from counterrank.estimation import Estimation
     from counterrank.evaluation import Evaluation
     from counterrank.exposure import position_bias
+    from counterrank.funnel_result import FunnelEstimation
     from counterrank.ranking import measure
     from counterrank.verbs.check import check
     from counterrank.verbs.estimate import estimate
     from counterrank.verbs.evaluate import evaluate
+    from counterrank.verbs.funnel import funnel
     from counterrank.verbs.learn_exposure import LearntExposure, learn_exposure
 
 _HOME = {
@@ -27,21 +29,23 @@ _HOME = {
     "Estimate": "estimates",
     "Estimation": "estimation",
     "Evaluation": "evaluation",
+    "FunnelEstimation": "funnel_result",
     "InputError": "errors",
     "LearntExposure": "verbs.learn_exposure",
     "UsageError": "errors",
     "check": "verbs.check",
     "estimate": "verbs.estimate",
     "evaluate": "verbs.evaluate",
+    "funnel": "verbs.funnel",
     "learn_exposure": "verbs.learn_exposure",
     "measure": "ranking",
     "position_bias": "exposure",
 }
 
 __all__ = [
-    "CounterrankError", "Estimate", "Estimation", "Evaluation", "InputError", "LearntExposure",
-    "UsageError", "__version__", "check", "estimate", "evaluate", "learn_exposure", "measure",
-    "position_bias",
+    "CounterrankError", "Estimate", "Estimation", "Evaluation", "FunnelEstimation", "InputError",
+    "LearntExposure", "UsageError", "__version__", "check", "estimate", "evaluate", "funnel",
+    "learn_exposure", "measure", "position_bias",
 ]  # fmt: skip
 
 

@@ -14,10 +14,17 @@ if TYPE_CHECKING:
 # fmt: off
 COUNTS = (
     "duplicates", "sample size", "effective sample size", "rank sample", "rows per item", "events",
-    "users", "effective slates",
+    "users", "effective slates", "conversions",
 )
 # fmt: on
-PLAIN = ("list length", "mean weight", "weight tail", "click above", "random ranks")
+PLAIN = (
+    "list length",
+    "mean weight",
+    "weight tail",
+    "click above",
+    "random ranks",
+    "doubly robust",
+)  # fmt: skip
 
 
 def grounds(found: list[Diagnosis], wide: int) -> list[str]:

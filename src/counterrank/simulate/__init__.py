@@ -1,6 +1,7 @@
 """Worlds whose truth is known."""
 
 from counterrank.simulate.examination import Cascade, DependentClicks
+from counterrank.simulate.funnel import FunnelSample, FunnelWorld, funnel_world
 from counterrank.simulate.judged import JudgedWorld, judged_world
 from counterrank.simulate.latent import REWARDS
 from counterrank.simulate.rankers import RANKERS
@@ -9,6 +10,6 @@ from counterrank.simulate.truth import Known
 from counterrank.simulate.world import World
 
 __all__ = [
-    "RANKERS", "REWARDS", "Cascade", "DependentClicks", "JudgedWorld", "Known", "Plan", "Sample",
-    "World", "judged_world", "platform",
+    "RANKERS", "REWARDS", "Cascade", "DependentClicks", "FunnelSample", "FunnelWorld",
+    "JudgedWorld", "Known", "Plan", "Sample", "World", "funnel_world", "judged_world", "platform",
 ]  # fmt: skip
