@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from counterrank.estimation import Estimation
     from counterrank.evaluation import Evaluation
     from counterrank.exposure import position_bias
+    from counterrank.funnel_result import FunnelEstimation
     from counterrank.ranking import measure
     from counterrank.strata_result import Stratification
     from counterrank.verbs.check import check
     from counterrank.verbs.estimate import estimate
     from counterrank.verbs.evaluate import evaluate
+    from counterrank.verbs.funnel import funnel
     from counterrank.verbs.learn_exposure import LearntExposure, learn_exposure
     from counterrank.verbs.strata import strata
 
@@ -29,6 +31,7 @@ _HOME = {
     "Estimate": "estimates",
     "Estimation": "estimation",
     "Evaluation": "evaluation",
+    "FunnelEstimation": "funnel_result",
     "InputError": "errors",
     "LearntExposure": "verbs.learn_exposure",
     "Stratification": "strata_result",
@@ -36,6 +39,7 @@ _HOME = {
     "check": "verbs.check",
     "estimate": "verbs.estimate",
     "evaluate": "verbs.evaluate",
+    "funnel": "verbs.funnel",
     "learn_exposure": "verbs.learn_exposure",
     "measure": "ranking",
     "position_bias": "exposure",
@@ -43,9 +47,9 @@ _HOME = {
 }
 
 __all__ = [
-    "CounterrankError", "Estimate", "Estimation", "Evaluation", "InputError", "LearntExposure",
-    "Stratification", "UsageError", "__version__", "check", "estimate", "evaluate",
-    "learn_exposure", "measure", "position_bias", "strata",
+    "CounterrankError", "Estimate", "Estimation", "Evaluation", "FunnelEstimation", "InputError",
+    "LearntExposure", "Stratification", "UsageError", "__version__", "check", "estimate",
+    "evaluate", "funnel", "learn_exposure", "measure", "position_bias", "strata",
 ]  # fmt: skip
 
 

@@ -60,39 +60,90 @@ class Aligned:
     repeated: Ints
 
 
-def align(bucket: Bucket, *, ties: str, limit: int | None) -> Aligned:
-    """Find the judged items in their lists.
+@dataclass(frozen=True)
+class Met:
+    """Every row of a bucket with its rank, and the rows whose item is judged.
 
-    ``limit`` is the largest rank any measure looks at. An item that stands twice in a list keeps
-    its better rank; the other rows are reported and the list is ranked without them.
+    ``lists`` is the list of each row, ``row`` and ``judgment`` are the judged rows and their places
+    among the judgments of the bucket. Of an item that stands twice in a list only the better
+    place is here; ``kept`` are then the rows of the given bucket that are (None: all of them).
     """
+
+    bucket: Bucket
+    lists: Ints
+    order: Order
+    row: Ints
+    judgment: Ints
+    kept: Ints | None
+    duplicates: Ints
+    repeated: Ints
+
+    @property
+    def depth(self) -> Ints:
+        """The largest rank of each list."""
+        return self.order.depth(self.bucket.length)
+
+
+def by_place(found: Met) -> Met:
+    """The same with the rows of every list best first, so that sums do not depend on their order.
+
+    What is left without meaning by that, the tied and the repeated ranks, stays as it was.
+    """
+    if found.order.natural:
+        return found
+    by = sort_order(found.lists, found.order.rank)
+    place = np.empty_like(by)
+    place[by] = np.arange(len(by))
+    turn = np.argsort(place[found.row])
+    return replace(
+        found,
+        bucket=_only(found.bucket, found.lists, by),
+        order=replace(found.order, rank=found.order.rank[by]),
+        row=place[found.row][turn],
+        judgment=found.judgment[turn],
+        kept=by if found.kept is None else found.kept[by],
+    )
+
+
+def met(bucket: Bucket, *, ties: str) -> Met:
+    """Rank all rows and look up their judgments."""
     lists = np.repeat(np.arange(len(bucket.length)), bucket.length)
     order = bucket.order(ties)
     key, judged = keyed((bucket.length, bucket.item), (bucket.judged, bucket.judged_item))
     duplicates = repeats(key, bucket.length)
     if len(duplicates):
         keep = _best_copies(bucket, lists, order.rank)
-        kept = align(_only(bucket, lists, keep), ties=ties, limit=limit)
-        return replace(kept, duplicates=duplicates, repeated=keep[kept.repeated])
+        left = met(_only(bucket, lists, keep), ties=ties)
+        return replace(left, kept=keep, duplicates=duplicates, repeated=keep[left.repeated])
     row, judgment = found(key, judged)
-    depth = order.depth(bucket.length)
+    return Met(bucket, lists, order, row, judgment, None, duplicates, order.repeated)
+
+
+def align(bucket: Bucket, *, ties: str, limit: int | None) -> Aligned:
+    """Find the judged items in their lists.
+
+    ``limit`` is the largest rank any measure looks at. An item that stands twice in a list keeps
+    its better rank; the other rows are reported and the list is ranked without them.
+    """
+    all_ = met(bucket, ties=ties)
+    order, row, judgment, depth = all_.order, all_.row, all_.judgment, all_.depth
     if limit is not None and depth.max() > limit:
         near = order.first[row] <= limit
         row, judgment = row[near], judgment[near]
     if not order.natural:
-        by = sort_order(lists[row], order.rank[row])
+        by = sort_order(all_.lists[row], order.rank[row])
         row, judgment = row[by], judgment[by]
     rank = order.rank[row]
     tied = order.first is not order.rank
     return Aligned(
-        list=lists[row],
+        list=all_.lists[row],
         rank=rank,
         judgment=judgment,
         first=order.first[row] if tied else rank,
         last=order.last[row] if tied else rank,
         depth=depth,
-        duplicates=duplicates,
-        repeated=order.repeated,
+        duplicates=all_.duplicates,
+        repeated=all_.repeated,
     )
 
 

@@ -98,6 +98,13 @@ def finite(frame: pl.DataFrame, column: str, table: str) -> None:
         _refuse(frame, column, ~good, table, "must be finite")
 
 
+def real(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
+    """Finite numbers of any size, as floats."""
+    frame = numbers(frame, column, table)
+    finite(frame, column, table)
+    return frame.with_columns(pl.col(column).cast(pl.Float64))
+
+
 def shares(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
     """Probabilities that weights divide by: above 0, at most 1."""
     frame = numbers(frame, column, table)

@@ -14,16 +14,8 @@ from counterrank.compare import Plan
 from counterrank.documents import as_json, document
 from counterrank.errors import UsageError
 from counterrank.estimates import Estimate
-from counterrank.inference import (
-    benjamini_hochberg,
-    bootstrap_test,
-    detectable,
-    holm,
-    interval,
-    intervals,
-    resampled,
-    t_test,
-)
+from counterrank.inference import intervals
+from counterrank.lifts import Lift, lifts
 from counterrank.logged import (
     LOGGED,
     Choice,
@@ -55,27 +47,16 @@ class EstimateRow:
 
 
 @dataclass(frozen=True)
-class LiftRow:
-    """``system`` minus ``baseline``; the lift is the difference over the baseline's value."""
-
+class _Sides:
     measure: str
     reward: str
     system: str
     baseline: str
-    difference: float
-    se: float
-    low: float
-    high: float
-    lift: float
-    lift_low: float
-    lift_high: float
-    p: float
-    p_corrected: float
-    test: str
-    correction: str
-    family: str
-    detectable: float
-    units: int
+
+
+@dataclass(frozen=True)
+class LiftRow(Lift, _Sides):
+    """``system`` minus ``baseline``, by one estimator of one reward."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -172,35 +153,10 @@ class Estimation:
             if key in self.found and label != "OnPolicy" and not apart:
                 mine, other = self._paired(system, e, base, self.found[key])
                 sides.append(((system, label, reward), mine, other))
-        tested = [_tested(a, b, plan) for _, a, b in sides]
-        p = np.array([found.p for found in tested])
-        fix = {"holm": holm, "bh": benjamini_hochberg}.get(plan.correction, lambda x: x)
-        corrected = fix(p) if len(p) else p
-        family = f"{len(p)} comparison{'s' * (len(p) != 1)}"
+        found = lifts([(a, b) for _, a, b in sides], plan)
         return [
-            LiftRow(
-                measure=label,
-                reward=reward,
-                system=system,
-                baseline=base,
-                difference=found.value,
-                se=found.se,
-                low=found.low,
-                high=found.high,
-                lift=found.lift[0],
-                lift_low=found.lift[1],
-                lift_high=found.lift[2],
-                p=found.p,
-                p_corrected=float(p_all),
-                test=plan.test,
-                correction=plan.correction,
-                family=family,
-                detectable=detectable(found.se, level=plan.level),
-                units=e.n,
-            )
-            for ((system, label, reward), e, _), found, p_all in zip(
-                sides, tested, corrected, strict=True
-            )
+            LiftRow(measure=label, reward=reward, system=system, baseline=base, **vars(lift))
+            for ((system, label, reward), _, _), lift in zip(sides, found, strict=True)
         ]
 
     @cached_property
@@ -261,30 +217,3 @@ class Estimation:
                 )
             )
         return pl.concat(parts)
-
-
-@dataclass(frozen=True)
-class _Tested:
-    """What is kept of one comparison; the lift with both its ends."""
-
-    value: float
-    se: float
-    low: float
-    high: float
-    p: float
-    lift: tuple[float, float, float]
-
-
-def _tested(a: Estimate, b: Estimate, plan: Plan) -> _Tested:
-    """The difference and the lift, their intervals, and the p of the difference."""
-    d, ratio = a - b, a / b
-    again: list[Any] = [None, None]
-    if plan.test == "bootstrap" or plan.interval in ("bootstrap", "bca"):
-        again = list(resampled([d, ratio], draws=plan.resamples, seed=plan.seed).T)
-    ends = [
-        interval(e, level=plan.level, method=plan.interval, resamples=values)
-        for e, values in zip((d, ratio), again, strict=True)
-    ]
-    p = t_test(d) if plan.test == "t" else bootstrap_test(d, again[0])
-    lift = (ratio.value - 1, ends[1][0] - 1, ends[1][1] - 1)
-    return _Tested(d.value, d.se, *ends[0], p, lift)

@@ -14,6 +14,7 @@ from counterrank.checks import (
     no_missing,
     not_negative,
     numbers,
+    real,
     shares,
     some_rows,
     whole_ranks,
@@ -68,9 +69,7 @@ def log(
     frame = identifiers(frame, [c for c in ("user", "policy") if c in frame.columns], source.name)
     frame = whole_ranks(frame, source.name)
     for reward in rewards:
-        frame = numbers(frame, reward, source.name)
-        finite(frame, reward, source.name)
-        frame = frame.with_columns(pl.col(reward).cast(pl.Float64))
+        frame = real(frame, reward, source.name)
     for column in {"viewed"} & set(frame.columns):
         frame = zero_or_one(frame, column, source.name)
     for column in [c for c in ("exposure", "propensity") if c in frame.columns]:
@@ -103,9 +102,7 @@ def target(table: object, *, name: str = "", columns: Mapping[str, str] | None =
     for column in [c for c in ("exposure", "propensity") if c in frame.columns]:
         frame = not_negative(frame, column, source.name)
     if "predicted" in frame.columns:
-        frame = numbers(frame, "predicted", source.name)
-        finite(frame, "predicted", source.name)
-        frame = frame.with_columns(pl.col("predicted").cast(pl.Float64))
+        frame = real(frame, "predicted", source.name)
     marks = [c for c in ("draw", "system") if c in frame.columns]
     frame = identifiers(frame, marks, source.name)
     return Table(source, frame, order, name)

@@ -51,6 +51,24 @@ def pooled(table: Table) -> Pool:
     )
 
 
+def refuse_repeats(table: Table, wrong: str, todo: str) -> None:
+    """Refuse a table in which a pair of user and item stands more than once."""
+    blocks = Blocks.of(table.frame, ascending=False)
+
+    def again(cut: tuple[int, int]) -> Ints:
+        length = blocks.length[cut[0] : cut[1]]
+        (key,) = keyed((length, item_numbers(blocks.rows(*cut)["item"])))
+        return repeats(key, length) + int(blocks.start[cut[0]])
+
+    rows = np.concatenate(mapped(again, blocks.cuts(), workers()))
+    if len(rows):
+        raise InputError(
+            f'"{table.name}" {wrong}.',
+            found=f"Found {len(rows):,} such rows (first: {blocks.caller_row(int(rows.min()))}).",
+            todo=todo,
+        )
+
+
 def _falling(rating: Floats) -> Ints:
     """Whole numbers from 0 that fall as ratings rise."""
     if np.abs(rating).max() < 1 << 30:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from counterrank.checks import finite, identifiers, numbers, some_rows, whole_ranks
+from counterrank.checks import finite, identifiers, numbers, real, some_rows, whole_ranks
 from counterrank.errors import InputError, UsageError, nearest
 from counterrank.tables import Source, opened
 
@@ -65,10 +65,21 @@ def judgments(
     return Table(source, frame)
 
 
-def run(table: object, *, name: str = "", columns: Mapping[str, str] | None = None) -> Table:
-    """A system's lists: user, item, and rank or score (rank wins); optionally system."""
+def run(
+    table: object,
+    *,
+    name: str = "",
+    columns: Mapping[str, str] | None = None,
+    also: tuple[str, ...] = (),
+) -> Table:
+    """A system's lists: user, item, and rank or score (rank wins); optionally system.
+
+    ``also`` are columns of numbers that are read where they are there.
+    """
     source = opened(table, trec=TREC_RUN, name=label(table, name or "the run"))
-    roles = Roles(source.name, ("user", "item"), ("rank", "score", "system", "draw"), columns)
+    optional = ("rank", "score", "system", "draw", *(c for c in also if c in ROLES))
+    own = tuple(c for c in also if c not in ROLES and c in source.columns())
+    roles = Roles(source.name, ("user", "item"), optional, columns, own)
     frame = roles.renamed(source.read(roles.choose))
     some_rows(frame, source.name)
     if "draw" in frame.columns:
@@ -88,6 +99,8 @@ def run(table: object, *, name: str = "", columns: Mapping[str, str] | None = No
     if "system" in frame.columns:
         frame = identifiers(frame, ("system",), source.name)
         frame = frame.with_columns(pl.col("system").cast(pl.String))
+    for column in [c for c in also if c in frame.columns]:
+        frame = real(frame, column, source.name)
     return Table(source, frame, order, name)
 
 
@@ -191,7 +204,8 @@ def _shown(names: list[str]) -> str:
 # fmt: off
 ROLES = (
     "user", "item", "rating", "rank", "score", "system", "draw", "timestamp", "session", "viewed",
-    "exposure", "propensity", "policy", "day", "arm", "predicted",
+    "exposure", "propensity", "policy", "day", "arm", "predicted", "click", "conversion", "ctr",
+    "cvr",
 )
 # fmt: on
 

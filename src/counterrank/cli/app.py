@@ -11,6 +11,7 @@ from counterrank.cli.demo import demo
 from counterrank.cli.estimate import estimate
 from counterrank.cli.evaluate import evaluate
 from counterrank.cli.exposure import exposure
+from counterrank.cli.funnel import funnel
 from counterrank.cli.measures import measures
 from counterrank.cli.plain import Command, Group
 from counterrank.cli.simulate import simulate
@@ -29,6 +30,7 @@ app = typer.Typer(
 app.command(cls=Command)(evaluate)
 app.command(cls=Command)(estimate)
 app.command(cls=Command)(strata)
+app.command(cls=Command)(funnel)
 app.command(cls=Command)(exposure)
 app.command(cls=Command)(check)
 app.command(cls=Command)(measures)

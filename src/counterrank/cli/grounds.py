@@ -14,10 +14,18 @@ if TYPE_CHECKING:
 # fmt: off
 COUNTS = (
     "duplicates", "sample size", "effective sample size", "rank sample", "rows per item", "events",
-    "users", "effective slates", "users in stratum", "empty strata", "Simpson's paradox",
+    "Simpson's paradox", "conversions", "effective slates", "empty strata", "users in stratum",
+    "users",
 )
 # fmt: on
-PLAIN = ("list length", "mean weight", "weight tail", "click above", "random ranks")
+PLAIN = (
+    "list length",
+    "mean weight",
+    "weight tail",
+    "click above",
+    "random ranks",
+    "doubly robust",
+)  # fmt: skip
 
 
 def grounds(found: list[Diagnosis], wide: int) -> list[str]:

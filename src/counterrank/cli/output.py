@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 # fmt: off
 CSV = (
-    "kind", "measure", "reward", "method", "system", "baseline", "value", "se", "low", "high",
-    "lift", "p", "p_corrected", "detectable", "units",
+    "kind", "measure", "exposure", "reward", "method", "system", "baseline", "value", "se", "low",
+    "high", "lift", "p", "p_corrected", "detectable", "units",
 )
 # fmt: on
 
@@ -73,12 +73,9 @@ def say(lines: list[str]) -> None:
 
 def _csv(result: Result) -> None:
     """One row per estimate and per comparison; the value of a comparison is the difference."""
-    absent = [
-        name
-        for name in ("reward", "method")
-        if not any(hasattr(row, name) for row in result.estimates)
-    ]
-    names = [name for name in CSV if name not in absent]
+    some = ("exposure", "reward", "method")  # what only some verbs tell apart
+    has = {name for name in some if any(hasattr(row, name) for row in result.estimates)}
+    names = [name for name in CSV if name in has or name not in some]
     writer = csv.DictWriter(sys.stdout, names, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
     for row in result.estimates:

@@ -1,5 +1,5 @@
 """Where buckets come from and where they run. Nothing else knows the back-end."""
 
-from counterrank.engine.local import aligned
+from counterrank.engine.local import Part, aligned, walked
 
-__all__ = ["aligned"]
+__all__ = ["Part", "aligned", "walked"]

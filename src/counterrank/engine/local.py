@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from counterrank.align import Aligned, Bucket, align
+from counterrank.align import Aligned, Bucket, Met, align, by_place, met
 from counterrank.arrays import AnyInts, Ints, mapped, ranges, sort_order, workers
 from counterrank.blocks import BLOCK_ROWS, Blocks, item_numbers, places
 from counterrank.coverage import Coverage
 from counterrank.errors import InputError
 from counterrank.hits import Hits, Pool
 from counterrank.schema import Table
+
+A = TypeVar("A")
 
 
 def aligned(
@@ -28,14 +33,54 @@ def aligned(
 ) -> tuple[Hits, Coverage]:
     """The hits of one run, and who was covered. ``rows`` is the size of a bucket."""
     lists = _Lists.of(run, pool)
-    judged = np.where(lists.unit >= 0, pool.size[lists.unit], 0)
-    cuts = list(lists.blocks.cuts(rows, judged))
+    cuts = lists.cuts(rows)
     parts = mapped(
         lambda cut: align(lists.bucket(*cut), ties=ties, limit=limit), cuts, threads or workers()
     )
-    begins = [begin for begin, _ in cuts]
-    _refuse_faults(lists, begins, parts, duplicates)
+    _refuse_faults(lists, cuts, [(p.duplicates, p.repeated) for p in parts], duplicates)
     return _merged(lists, cuts, parts, ties)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One bucket of whole lists: its rows with their ranks, and what the pool knows of them.
+
+    ``unit`` is that of each list (-1: not in the pool), ``judgment`` the row of the whole pool for
+    each of ``met.row``; ``frame`` holds the columns of the run.
+    """
+
+    met: Met
+    unit: Ints
+    judgment: Ints
+    frame: pl.DataFrame
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        """A column of the run for the rows of ``met``."""
+        values = self.frame[name].to_numpy()
+        return values if self.met.kept is None else values[self.met.kept]
+
+
+def walked(
+    run: Table,
+    pool: Pool,
+    work: Callable[[Part], A],
+    *,
+    ties: str = "id",
+    duplicates: str = "error",
+    threads: int = 0,
+    rows: int = BLOCK_ROWS,
+) -> tuple[list[A], Coverage]:
+    """``work`` on every bucket of a run's lists, for what needs all rows and not only the hits."""
+    lists = _Lists.of(run, pool)
+    cuts = lists.cuts(rows)
+
+    def one(cut: tuple[int, int]) -> tuple[A, tuple[Ints, Ints]]:
+        part = lists.part(*cut, ties)
+        return work(part), (part.met.duplicates, part.met.repeated)
+
+    done = mapped(one, cuts, threads or workers())
+    _refuse_faults(lists, cuts, [faults for _, faults in done], duplicates)
+    return [found for found, _ in done], lists.coverage(sum(len(f[0]) for _, f in done))
 
 
 @dataclass(frozen=True)
@@ -56,6 +101,28 @@ class _Lists:
             frame = frame.with_columns(pl.col("item").cast(pl.Categorical))
         blocks = Blocks.of(frame, ascending=False)
         return cls(run, blocks, pool, item_numbers(items), places(blocks.names, users))
+
+    def cuts(self, rows: int) -> list[tuple[int, int]]:
+        """First and last list of each bucket; judgments count as rows."""
+        judged = np.where(self.unit >= 0, self.pool.size[self.unit], 0)
+        return list(self.blocks.cuts(rows, judged))
+
+    def part(self, begin: int, end: int, ties: str) -> Part:
+        """Lists ``begin`` to ``end``, best first, and looked up."""
+        found = by_place(met(self.bucket(begin, end), ties=ties))
+        judgment = _of(self.judgments(begin, end), found.judgment)
+        return Part(found, self.unit[begin:end], judgment, self.blocks.rows(begin, end))
+
+    def coverage(self, duplicates: int) -> Coverage:
+        """Who has judgments, lists, or both."""
+        known = int((self.unit >= 0).sum())
+        return Coverage(
+            judged_users=self.pool.n,
+            covered_users=known,
+            unjudged_users=len(self.unit) - known,
+            rows=self.table.frame.height,
+            duplicates=duplicates,
+        )
 
     def bucket(self, begin: int, end: int) -> Bucket:
         """Lists ``begin`` to ``end`` with the judgments of their users."""
@@ -102,11 +169,18 @@ def _one_kind(frame: pl.DataFrame, column: str, ids: pl.Series) -> tuple[pl.Data
     return frame.with_columns(pl.col(column).cast(kind)), ids.cast(kind)
 
 
-def _refuse_faults(lists: _Lists, begins: list[int], parts: list[Aligned], duplicates: str) -> None:
+def _refuse_faults(
+    lists: _Lists,
+    cuts: list[tuple[int, int]],
+    faults: list[tuple[Ints, Ints]],
+    duplicates: str,
+) -> None:
     """The checks that need a list's rows together: repeated items, repeated ranks."""
-    first = [int(lists.blocks.start[begin]) for begin in begins]
-    again = np.concatenate([p.duplicates + at for p, at in zip(parts, first, strict=True)])
-    ranks = np.concatenate([p.repeated + at for p, at in zip(parts, first, strict=True)])
+    first = [int(lists.blocks.start[begin]) for begin, _ in cuts]
+    again, ranks = (
+        np.concatenate([found[kind] + at for found, at in zip(faults, first, strict=True)])
+        for kind in (0, 1)
+    )
     if len(again) and duplicates == "error":
         raise InputError(
             f'"{lists.table.name}" lists an item more than once for the same user.',
@@ -155,10 +229,4 @@ def _merged(
     )
     if np.any(unit[1:] < unit[:-1]):
         hits = hits.take(sort_order(unit, hits.rank))
-    return hits, Coverage(
-        judged_users=lists.pool.n,
-        covered_users=int(known.sum()),
-        unjudged_users=int((~known).sum()),
-        rows=lists.table.frame.height,
-        duplicates=sum(len(part.duplicates) for part in parts),
-    )
+    return hits, lists.coverage(sum(len(part.duplicates) for part in parts))

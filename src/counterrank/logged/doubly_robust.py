@@ -12,7 +12,7 @@ from counterrank.aggregate import Function
 from counterrank.arrays import Floats
 from counterrank.logged.estimator import Clipped, Estimator
 from counterrank.logged.functions import SelfNormalised
-from counterrank.logged.rows import Rows
+from counterrank.logged.rows import Weighted
 
 MODEL = frozenset({"model"})
 
@@ -25,7 +25,7 @@ class DM(Estimator):
     formula: ClassVar[str] = "mean over sessions of sum_a e(x,a) q(x,a)"
     needs: ClassVar[frozenset[str]] = MODEL
 
-    def columns(self, rows: Rows) -> list[Floats]:
+    def columns(self, rows: Weighted) -> list[Floats]:
         return [rows.direct]
 
 
@@ -41,7 +41,7 @@ class DR(Clipped):
     formula: ClassVar[str] = "mean over sessions of sum_a e q + sum_i w_i (c_i - v_i q_i)"
     needs: ClassVar[frozenset[str]] = MODEL
 
-    def columns(self, rows: Rows) -> list[Floats]:
+    def columns(self, rows: Weighted) -> list[Floats]:
         missed = rows.reward - rows.seen * rows.q
         return [rows.direct + rows.total(missed * rows.weight(self.clip))]
 
@@ -59,7 +59,7 @@ class SNDR(Clipped):
     formula: ClassVar[str] = "DM + views per session * sum w (c - v q) / sum v w"
     needs: ClassVar[frozenset[str]] = MODEL
 
-    def columns(self, rows: Rows) -> list[Floats]:
+    def columns(self, rows: Weighted) -> list[Floats]:
         w = rows.weight(self.clip)
         missed = (rows.reward - rows.seen * rows.q) * w
         return [rows.direct, rows.views, rows.total(missed), rows.total(rows.seen * w)]

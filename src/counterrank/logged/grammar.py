@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from counterrank.errors import UsageError
@@ -20,16 +21,18 @@ ESTIMATORS: dict[str, type[Estimator]] = {kind.name: kind for kind in KINDS}
 DEFAULTS = ("IPS", "SNIPS", "DR")
 
 
-def estimator(label: str | Estimator) -> Estimator:
+def estimator(
+    label: str | Estimator, known: Mapping[str, type[Estimator]] = ESTIMATORS
+) -> Estimator:
     """The estimator a label stands for; case does not matter."""
     if isinstance(label, Estimator):
         return label
     call = parse(str(label))
-    kind = ESTIMATORS[known_name(call.name, ESTIMATORS, f'"{call.name}" is not an estimator.')]
+    kind = known[known_name(call.name, known, f'"{call.name}" is not an estimator.')]
     if call.k is not None:
         raise UsageError(
             f'"{label}" is not a label of an estimator.',
-            todo="A cut-off belongs to the position model: --position-bias log2@10.",
+            todo="A cut-off belongs to the position model or the measure: log2@10, DCG@10.",
         )
     endless = {k: float("inf") if v == "inf" else v for k, v in call.named.items()}
     return kind(**options(replace(call, named=endless), kind))

@@ -16,7 +16,7 @@ from counterrank.aggregate import Function
 from counterrank.arrays import Floats
 from counterrank.logged.estimator import Clipped, Estimator
 from counterrank.logged.functions import Ratio, SelfNormalised
-from counterrank.logged.rows import Rows
+from counterrank.logged.rows import Rows, Weighted
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class IPS(Clipped):
     name: ClassVar[str] = "IPS"
     formula: ClassVar[str] = "mean over sessions of sum_i c_i e_i min(clip, 1/e0_i)"
 
-    def columns(self, rows: Rows) -> list[Floats]:
+    def columns(self, rows: Weighted) -> list[Floats]:
         return [rows.total(rows.reward * rows.weight(self.clip))]
 
 
@@ -55,7 +55,7 @@ class MeanWeight(Clipped):
     name: ClassVar[str] = "MeanWeight"
     formula: ClassVar[str] = "sum v w / sum over sessions and items of e"
 
-    def columns(self, rows: Rows) -> list[Floats]:
+    def columns(self, rows: Weighted) -> list[Floats]:
         return [rows.total(rows.seen * rows.weight(self.clip)), rows.views]
 
     def table(self, rows: Rows, per: str) -> Floats:
@@ -76,7 +76,7 @@ class SNIPS(Clipped):
     name: ClassVar[str] = "SNIPS"
     formula: ClassVar[str] = "sum c w / sum v w, times the target's expected views per session"
 
-    def columns(self, rows: Rows) -> list[Floats]:
+    def columns(self, rows: Weighted) -> list[Floats]:
         w = rows.weight(self.clip)
         nothing = np.zeros(rows.n)
         return [nothing, rows.views, rows.total(rows.reward * w), rows.total(rows.seen * w)]

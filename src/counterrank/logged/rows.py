@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,8 +10,51 @@ import numpy as np
 from counterrank.arrays import Floats, Ints, products_before
 
 
+class Weighted(ABC):
+    r"""What importance weighting reads: rows that were seen, and how much a target shows them.
+
+    Per row: ``reward``; ``e`` and ``e0``, its chance under the target and under the logger;
+    ``seen``; ``q``, the predicted reward; ``place``. Per unit: ``views``, all that the target
+    shows, and ``direct``, what a model says that earns.
+    """
+
+    reward: Floats
+    e: Floats
+    e0: Floats
+    seen: Floats
+    q: Floats
+    place: Floats
+    views: Floats
+    direct: Floats
+    memo: dict[tuple[str, float], Floats]
+
+    @property
+    @abstractmethod
+    def n(self) -> int:
+        """Number of units."""
+
+    @abstractmethod
+    def total(self, x: Floats) -> Floats:
+        """Sum of ``x`` over the rows of each unit."""
+
+    def inverse(self, clip: float) -> Floats:
+        r""":math:`\min(m, 1 / e_{0i})`; 0 for rows that could not be seen at all."""
+        sure = np.divide(1, self.e0, out=np.zeros(len(self.e0)), where=self.e0 > 0)
+        return np.minimum(clip, sure)
+
+    def weight(self, clip: float) -> Floats:
+        r""":math:`w_i = e_i \min(m, 1 / e_{0i})`, the importance weight clipped at :math:`m`.
+
+        Rows that could not be seen at all (:math:`e_0 = 0`) weigh nothing.
+        """
+        key = ("weight", clip)
+        if key not in self.memo:
+            self.memo[key] = self.e * self.inverse(clip)
+        return self.memo[key]
+
+
 @dataclass(frozen=True)
-class Rows:
+class Rows(Weighted):
     r"""Logged rows, session by session, for one reward and one target.
 
     Per row :math:`i`: ``reward`` :math:`c_i`; ``e`` and ``e0``, the exposure of its item under
@@ -59,21 +103,6 @@ class Rows:
     def total(self, x: Floats) -> Floats:
         """Sum of ``x`` over the rows of each session."""
         return np.add.reduceat(x, self.start)
-
-    def inverse(self, clip: float) -> Floats:
-        r""":math:`\min(m, 1 / e_{0i})`; 0 for rows that could not be seen at all."""
-        sure = np.divide(1, self.e0, out=np.zeros(len(self.e0)), where=self.e0 > 0)
-        return np.minimum(clip, sure)
-
-    def weight(self, clip: float) -> Floats:
-        r""":math:`w_i = e_i \min(m, 1 / e_{0i})`, the importance weight clipped at :math:`m`.
-
-        Rows that could not be seen at all (:math:`e_0 = 0`) weigh nothing.
-        """
-        key = ("weight", clip)
-        if key not in self.memo:
-            self.memo[key] = self.e * self.inverse(clip)
-        return self.memo[key]
 
     @property
     def session(self) -> Ints:

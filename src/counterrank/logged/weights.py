@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterrank.arrays import Floats
-from counterrank.logged.rows import Rows
+from counterrank.logged.rows import Weighted
 
 CLIPS = (*(float(2**j) for j in range(13)), float("inf"))
 KEPT = 3000  # of the largest weights, for their tail
@@ -39,7 +39,9 @@ class Weights:
     square: Floats
 
     @classmethod
-    def of(cls, rows: Rows, unlogged: Floats, unknown: Floats, clips: tuple[float, ...]) -> Weights:
+    def of(
+        cls, rows: Weighted, unlogged: Floats, unknown: Floats, clips: tuple[float, ...]
+    ) -> Weights:
         """The weights of one bucket."""
         w = rows.weight(float("inf"))
         some = w > 0

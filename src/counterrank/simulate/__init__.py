@@ -1,6 +1,7 @@
 """Worlds whose truth is known."""
 
 from counterrank.simulate.examination import Cascade, DependentClicks
+from counterrank.simulate.funnel import FunnelSample, FunnelWorld, funnel_world
 from counterrank.simulate.judged import JudgedWorld, judged_world
 from counterrank.simulate.latent import REWARDS
 from counterrank.simulate.paradox import ParadoxWorld, paradox_world
@@ -10,6 +11,7 @@ from counterrank.simulate.truth import Known
 from counterrank.simulate.world import World
 
 __all__ = [
-    "RANKERS", "REWARDS", "Cascade", "DependentClicks", "JudgedWorld", "Known", "ParadoxWorld",
-    "Plan", "Sample", "World", "judged_world", "paradox_world", "platform",
+    "RANKERS", "REWARDS", "Cascade", "DependentClicks", "FunnelSample", "FunnelWorld",
+    "JudgedWorld", "Known", "ParadoxWorld", "Plan", "Sample", "World", "funnel_world",
+    "judged_world", "paradox_world", "platform",
 ]  # fmt: skip

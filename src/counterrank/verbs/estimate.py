@@ -12,7 +12,8 @@ from counterrank.errors import one_of
 from counterrank.estimation import Estimation
 from counterrank.exposure import ByContext, Exposure
 from counterrank.exposure import position_bias as as_model
-from counterrank.inference import INTERVALS, RESAMPLES
+from counterrank.inference import RESAMPLES
+from counterrank.lifts import refuse_plan
 from counterrank.logged import (
     CLIPS,
     DEFAULTS,
@@ -45,9 +46,6 @@ from counterrank.logged import (
 from counterrank.progress import Progress, quiet
 from counterrank.systems import Runs
 from counterrank.trust.targets import grounds
-
-TESTS = ("t", "bootstrap", "none")
-CORRECTIONS = ("none", "holm", "bh")
 
 
 def estimate(
@@ -193,9 +191,7 @@ def _plan(
     resamples: int,
     seed: int,
 ) -> Plan:
-    one_of("test", test, TESTS)
-    one_of("correct", correct, CORRECTIONS)
-    one_of("interval", interval, [kind for kind in INTERVALS if kind != "bernstein"])
+    refuse_plan(test, correct, interval)
     return Plan(
         baseline=baseline, test=test, correct=correct, level=level, interval=interval,
         resamples=resamples, seed=seed,

@@ -1,0 +1,143 @@
+"""``counterrank funnel FUNNEL RUN...``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from counterrank.cli import options
+from counterrank.cli.options import (
+    ByUnit,
+    Columns,
+    Duplicates,
+    Format,
+    Level,
+    Out,
+    Quiet,
+    Seed,
+    Strict,
+)
+
+FunnelPath = Annotated[
+    str, typer.Argument(help="user, item, click, conversion; ctr and cvr if predicted.")
+]
+RunPaths = Annotated[
+    list[str],
+    typer.Argument(metavar="RUN", help="path or name=path: user, item, rank or score."),
+]
+Reward = Annotated[
+    list[str] | None,
+    typer.Option("--reward", metavar="COLUMN", help="What a click brought. [default: conversion]"),
+]
+Measures = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--measure",
+        "-m",
+        metavar="LABEL",
+        help="What a rank is worth: DCG@10, CG@10, P@10, RBP(p=0.8), ARP, PublishedDCG@10, or a"
+        " position model; repeat for more. [default: DCG@10]",
+    ),
+]
+Estimators = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--estimator",
+        "-e",
+        metavar="LABEL",
+        help="Naive, IPS, IPS(clip=200), SNIPS, DM, DR, SNDR; repeat for more."
+        " [default: Naive, IPS, SNIPS, DR]",
+    ),
+]
+Predictions = Annotated[
+    str | None, typer.Option(metavar="PATH", help="A table of user, item, ctr, cvr.")
+]
+Ctr = Annotated[str, typer.Option(help="column, or a model to be fitted: rates, ...")]
+Cvr = Annotated[str, typer.Option(help="column, or a model to be fitted: rates, ...")]
+Floor = Annotated[float, typer.Option(help="Raise smaller ctr to this.")]
+Pairs = Annotated[
+    str, typer.Option(help="Pairs without a row: all (not clicked), rows (could not be).")
+]
+Users = Annotated[str, typer.Option(help="Who counts: auto, table, all (also lists only).")]
+Baseline = Annotated[
+    str | None, typer.Option(help="Compare every run with this one. [default: the first]")
+]
+Interval = Annotated[str, typer.Option(help="normal, t, bootstrap or bca.")]
+Test = Annotated[str, typer.Option(help="t, bootstrap or none.")]
+Correct = Annotated[str, typer.Option(help="none, holm or bh.")]
+Resamples = Annotated[int, typer.Option(help="Resamples of a bootstrap, by user.")]
+Missing = Annotated[str, typer.Option(help="Users without a list: zero, error.")]
+Ties = Annotated[str, typer.Option(help="Order of equal scores: id, id32, file.")]
+
+
+def funnel(
+    funnel: FunnelPath,
+    runs: RunPaths,
+    reward: Reward = None,
+    measure: Measures = None,
+    estimator: Estimators = None,
+    predictions: Predictions = None,
+    ctr: Ctr = "column",
+    cvr: Cvr = "column",
+    floor: Floor = 0.0,
+    pairs: Pairs = "all",
+    users: Users = "auto",
+    baseline: Baseline = None,
+    level: Level = 0.95,
+    interval: Interval = "normal",
+    test: Test = "t",
+    correct: Correct = "holm",
+    resamples: Resamples = 10_000,
+    seed: Seed = 0,
+    missing: Missing = "zero",
+    duplicates: Duplicates = "error",
+    ties: Ties = "id",
+    columns: Columns = None,
+    out: Out = None,
+    by_unit: ByUnit = None,
+    format: Format = "table",
+    strict: Strict = False,
+    quiet: Quiet = False,
+) -> None:
+    """Estimate what recommenders would have sold, from clicks and conversions after clicks."""
+    from counterrank import progress
+    from counterrank.cli import funnel_table, output, writing
+    from counterrank.conversions import DEFAULTS, MEASURES
+    from counterrank.verbs import funnel as verb
+
+    options.formatted(format)
+    named = options.named_runs(runs)
+    further = [] if predictions is None else [predictions]
+    writing.refuse_early(by_unit, out, [funnel, *further, *(path for _, path in named)])
+    result = verb.funnel(
+        funnel,
+        named,
+        rewards=reward or (),
+        measures=options.labels(measure) or MEASURES,
+        estimators=options.labels(estimator) or DEFAULTS,
+        predictions=predictions,
+        ctr=ctr,
+        cvr=cvr,
+        floor=floor,
+        pairs=pairs,
+        users=users,
+        baseline=baseline,
+        level=level,
+        interval=interval,
+        test=test,
+        correct=correct,
+        resamples=resamples,
+        seed=seed,
+        missing=missing,
+        duplicates=duplicates,
+        ties=ties,
+        columns=options.column_names(columns),
+        progress=progress.quiet if quiet else progress.bar,
+    )
+    output.show(result, format, funnel_table.table)
+    written = writing.by_unit(result, by_unit) + writing.folder(result, out)
+    if written and not quiet:
+        typer.echo(f"Wrote {', '.join(written)}.", err=True)
+    if strict and result.verdict == "fail":
+        raise typer.Exit(3)

@@ -1,0 +1,99 @@
+r"""What a place in a list is worth: the weight :math:`c(\text{rank})` of a conversion there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from counterrank.arrays import Floats, Ints
+from counterrank.errors import UsageError
+from counterrank.exposure import MODELS, Exposure, Flat, Geometric, Jarvelin, Log2, exposure
+from counterrank.text import Call, known_name, parse
+
+NAMES = ("DCG", "CG", "Recall", "P", "RBP", "ARP", "PublishedDCG", "PublishedRecall")
+DEFAULTS = ("DCG@10",)
+
+
+@dataclass(frozen=True)
+class OwnRank(Exposure):
+    r""":math:`c(r) = r`: not a chance to be seen, but the place itself."""
+
+    name: ClassVar[str] = "rank"
+
+    def weight(self, rank: Ints) -> Floats:
+        return np.asarray(rank, float)
+
+
+@dataclass(frozen=True)
+class Weighting:
+    r"""A measure of conversions: :math:`\frac1{|U|} \sum_u \sum_i cvr_{ui}\, c(rank_{ui})`.
+
+    ``model`` is :math:`c`, times ``scale``. ``form`` is ``total``, or ``share``: each user's sum is
+    divided by the user's conversions over all items and cut to 0 to 1, as in the published
+    experiment. ``lists``: it makes sense for lists of ``some`` items, or only of ``all``.
+    """
+
+    label: str
+    model: Exposure
+    scale: float = 1.0
+    form: str = "total"
+    lists: str = "some"
+    better: str = "higher"
+
+    def __str__(self) -> str:
+        return self.label
+
+    @property
+    def depth(self) -> int | None:
+        """The deepest rank that counts; None: all."""
+        return None if self.form == "share" else self.model.k
+
+    def at(self, rank: Ints) -> Floats:
+        """The weight of each rank."""
+        return self.scale * self.model.at(rank)
+
+    def curve(self, deepest: int) -> Floats:
+        """The weight of ranks 0 (which has none) to ``deepest``."""
+        return np.append(0.0, self.at(np.arange(1, deepest + 1)))
+
+
+def weighting(label: str | Weighting | Exposure) -> Weighting:
+    """The measure a label stands for: ``DCG@10``, ``CG@5``, ``ARP``, ``power(eta=1)``, ..."""
+    if isinstance(label, Weighting):
+        return label
+    if isinstance(label, Exposure):
+        return Weighting(str(label), label)
+    call = parse(str(label))
+    wrong = f'"{call.name}" is not a measure of conversions.'
+    name = known_name(call.name, [*NAMES, *MODELS], wrong)
+    if name in MODELS:
+        model = exposure(call)
+        return Weighting(str(model), model)
+    if name == "RBP":
+        return _rank_biased(call)
+    if call.named or call.placed:
+        raise UsageError(f"{name} takes no options here.", todo=f"Write {name}@10, or log2@10.")
+    if call.k is None and name not in ("DCG", "ARP"):
+        raise UsageError(f"{name} needs a cut-off.", todo=f"Write {name}@10.")
+    cut = "" if call.k is None else f"@{call.k}"
+    k = call.k
+    if name == "ARP":
+        if k is not None:
+            raise UsageError("ARP looks at whole rankings and has no cut-off.", todo="Write ARP.")
+        return Weighting("ARP", OwnRank(), lists="all", better="lower")
+    if name == "P":
+        return Weighting(f"P{cut}", Flat(k=k), scale=1 / (k or 1))
+    model = {"DCG": Log2(k=k), "PublishedDCG": Jarvelin(k=k)}.get(name, Flat(k=k))
+    if name.startswith("Published"):
+        return Weighting(name + cut, model, form="share", lists="all")
+    return Weighting(name + cut, model)
+
+
+def _rank_biased(call: Call) -> Weighting:
+    """RBP(p=...): the geometric model, scaled so that a list of sure conversions is worth 1."""
+    model = exposure(Call("geometric", call.named, call.placed, call.k))
+    assert isinstance(model, Geometric)
+    label = str(model).replace("geometric", "RBP", 1)
+    return Weighting(label, model, scale=1 - model.p)

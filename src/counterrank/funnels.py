@@ -1,0 +1,128 @@
+"""The door for funnels: who clicked what, and what came of the click."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from counterrank.checks import identifiers, not_negative, real, some_rows, zero_or_one
+from counterrank.errors import InputError, UsageError
+from counterrank.schema import Roles, Table, label
+from counterrank.tables import opened
+
+CONVERSION = "conversion"
+
+
+@dataclass(frozen=True)
+class Funnel(Table):
+    """Clicks and conversions that have passed the door; ``rewards`` are what a click may bring."""
+
+    rewards: tuple[str, ...] = ()
+
+
+def prediction(reward: str, rewards: Sequence[str]) -> str:
+    """The column that predicts a reward: ``cvr`` for the first, ``cvr_NAME`` for another."""
+    return "cvr" if reward == rewards[0] else f"cvr_{reward}"
+
+
+def funnel(
+    table: object, *, rewards: Sequence[str] = (), columns: Mapping[str, str] | None = None
+) -> Funnel:
+    """A funnel: user, item, click, conversion; optionally predicted ctr and cvr.
+
+    ``rewards`` are columns that take the place of conversion, such as spend. They say something
+    only where there was a click; without one they may be missing and must not be above 0.
+    """
+    source = opened(table, trec=(), name=label(table, "the funnel"))
+    rewards = tuple(dict.fromkeys(rewards)) or (CONVERSION,)
+    played = {"user", "item", "click", "ctr"} & set(rewards)
+    if played:
+        raise UsageError(f'Column "{min(played)}" cannot be a reward of a click.')
+    roles = ("user", "item", "click", *(r for r in rewards if r == CONVERSION))
+    own = tuple(r for r in rewards if r != CONVERSION)
+    own += tuple(c for r in rewards[1:] if (c := prediction(r, rewards)) in source.columns())
+    asked = Roles(source.name, roles, ("ctr", "cvr"), columns, own)
+    frame = asked.renamed(source.read(asked.choose))
+    some_rows(frame, source.name)
+    frame = identifiers(frame, ("user", "item"), source.name)
+    frame = zero_or_one(frame, "click", source.name)
+    for reward in rewards:
+        frame = real(_nothing_without_click(frame, reward), reward, source.name)
+        _refuse_unclicked(frame, reward, source.name)
+    return Funnel(source, _predicted(frame, rewards, source.name), rewards=rewards)
+
+
+def predictions(
+    table: object, *, rewards: Sequence[str], columns: Mapping[str, str] | None = None
+) -> Table:
+    """Predicted ctr, cvr or both, for pairs of user and item."""
+    source = opened(table, trec=(), name=label(table, "the predictions"))
+    there = source.columns()
+    own = tuple(c for r in rewards[1:] if (c := prediction(r, rewards)) in there)
+    asked = Roles(source.name, ("user", "item"), ("ctr", "cvr"), columns, own)
+    frame = asked.renamed(source.read(asked.choose))
+    some_rows(frame, source.name)
+    if not {"ctr", "cvr", *own} & set(frame.columns):
+        raise InputError(
+            f'"{source.name}" predicts nothing.',
+            found=f"Its columns are: {', '.join(there[:12])}.",
+            todo="Give a column ctr, cvr, or both (--columns ctr=NAME).",
+        )
+    frame = identifiers(frame, ("user", "item"), source.name)
+    return Table(source, _predicted(frame, rewards, source.name))
+
+
+def _nothing_without_click(frame: pl.DataFrame, reward: str) -> pl.DataFrame:
+    """A conversion that is missing where there was no click is none."""
+    kind = frame.schema[reward]
+    lost = pl.col(reward).is_null()
+    if kind.is_float():
+        lost |= pl.col(reward).is_nan()
+    none = pl.lit("0" if kind == pl.String else 0).cast(kind if kind != pl.Null else pl.Float64)
+    return frame.with_columns(
+        pl.when((pl.col("click") == 0) & lost).then(none).otherwise(pl.col(reward)).alias(reward)
+    )
+
+
+def _refuse_unclicked(frame: pl.DataFrame, reward: str, table: str) -> None:
+    odd = frame.with_row_index("row", offset=1).filter(
+        (pl.col("click") == 0) & (pl.col(reward) != 0)
+    )
+    if odd.height:
+        raise InputError(
+            f'"{table}" has a "{reward}" without a click.',
+            found=f"Found {odd.height:,} of {frame.height:,} rows"
+            f" (first: row {odd['row'][0]}, user {odd['user'][0]!r}, item {odd['item'][0]!r},"
+            f" {reward} {odd[reward][0]:g}).",
+            todo="What was sold without a click says nothing of the click: mend the clicks, or"
+            " leave these rows out.",
+        )
+
+
+def _predicted(frame: pl.DataFrame, rewards: Sequence[str], table: str) -> pl.DataFrame:
+    """Predictions are numbers; a click had some chance, and not always a certain one."""
+    for column in [c for r in rewards if (c := prediction(r, rewards)) in frame.columns]:
+        frame = real(frame, column, table)
+    if "ctr" not in frame.columns:
+        return frame
+    frame = not_negative(frame, "ctr", table)
+    if (frame["ctr"] == 1).all():
+        raise InputError(
+            f'Column "ctr" of "{table}" is 1 in every row.',
+            found=f"All {frame.height:,} rows: clicks were no matter of chance, or the chances"
+            " were lost on the way.",
+            todo="Give the predicted probability of a click, or leave the column out.",
+        )
+    if "click" in frame.columns:
+        odd = frame.with_row_index("row", offset=1).filter(
+            (pl.col("click") == 1) & (pl.col("ctr") == 0)
+        )
+        if odd.height:
+            raise InputError(
+                f'Column "ctr" of "{table}" is 0 where there was a click.',
+                found=f"Found {odd.height:,} rows (first: row {odd['row'][0]}).",
+                todo="What was clicked had some chance of it: predict it above 0.",
+            )
+    return frame

@@ -1,0 +1,169 @@
+r"""Do predictions come true, on average and at every height?
+
+Pairs are binned by their prediction :math:`\hat y`. Bin :math:`d` has residual
+:math:`R_d = \sum \omega (y - \hat y)`, ratio of observed to predicted
+:math:`1 + R_d / \sum \omega \hat y`, and the bins are tested together by
+:math:`\chi^2 = R^\top V^{-1} R` (Hosmer and Lemeshow's idea). A user's pairs go together, and so do
+an item's, whose rate is predicted too high or too low for all of them; hence
+:math:`V = V_{user} + V_{item} - V_{pair}`, each a sum of squares of the residuals summed within.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from counterrank.arrays import Floats, Ints, summed
+from counterrank.propensity.nuisance import Nuisance
+from counterrank.propensity.pairs import Pairs
+
+BINS = 10
+LEAST = 5.0  # outcomes a bin must lead one to expect
+ROOM = 1 << 21  # pairs that are looked at; of more, those of some users
+LEVELS = (0.01, 0.1, 0.5)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """``ratio`` of observed to predicted with its ``se``: overall, and by bin from low to high.
+
+    ``excess``: root mean square of the bins' relative errors beyond chance; ``p`` of the test.
+    """
+
+    ratio: float
+    se: float
+    predicted: Floats
+    by_bin: Floats
+    by_bin_se: Floats
+    excess: float
+    chi2: float
+    degrees: int
+    p: float
+    users: int
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Of all pairs: the ``smallest`` ctr, its quantiles, the share ``below`` a floor.
+
+    ``effective``: clicks that would say as much if all pairs were clicked equally often.
+    """
+
+    smallest: float
+    quantiles: dict[float, float]
+    floor: float
+    below: float
+    effective: float
+
+
+def calibrated(
+    user: Ints, item: Ints, y: Floats, predicted: Floats, weight: Floats | None = None
+) -> Calibration:
+    """Of predictions for pairs whose outcomes are known."""
+    w = np.ones(len(y)) if weight is None else weight
+    bin_ = _bins(predicted, binary=bool(np.all((y == 0) | (y == 1))))
+    bins = int(bin_.max(initial=0)) + 1
+    residual = w * (y - predicted)
+    total = summed(bin_, w * predicted, bins)
+    R = summed(bin_, residual, bins)
+    V = _covariance(user, item, bin_, residual, bins)
+    se = np.sqrt(np.diag(V)) / total
+    chi2, degrees = _quadratic(R, V)
+    off = float(np.mean((R / total) ** 2 - se**2))
+    return Calibration(
+        1 + float(R.sum() / total.sum()), float(np.sqrt(max(V.sum(), 0.0)) / total.sum()),
+        total / np.maximum(summed(bin_, w, bins), 1e-300), 1 + R / total, se,
+        float(np.sqrt(max(off, 0.0))), chi2, degrees, _tail(chi2, degrees), len(np.unique(user)),
+    )  # fmt: skip
+
+
+def clicks_calibrated(nuisance: Nuisance) -> Calibration:
+    """Predicted against observed clicks, over all pairs."""
+    user, item, click = laid_out(nuisance.pairs, nuisance.seed)
+    return calibrated(user, item, click, nuisance.ctr(user, item))
+
+
+def conversions_calibrated(nuisance: Nuisance) -> Calibration:
+    """Predicted against observed conversions of clicked pairs, each weighed by 1/ctr.
+
+    A conversion model serves for all pairs, not for the clicked ones alone; the weights make the
+    clicked ones stand for all.
+    """
+    user, item, y = nuisance.pairs.clicked
+    h = nuisance.cvr(user, item)
+    return calibrated(user, item, y, h, 1 / nuisance.ctr(user, item))
+
+
+def overlap(nuisance: Nuisance, *, floor: float = 0.001) -> Overlap:
+    """How small predicted ctrs are."""
+    user, item, _ = laid_out(nuisance.pairs, nuisance.seed)
+    p = nuisance.ctr(user, item)
+    levels = np.quantile(p, LEVELS)
+    effective = nuisance.pairs.count / float(np.mean(1 / p))
+    quantiles = {level: float(x) for level, x in zip(LEVELS, levels, strict=True)}
+    return Overlap(float(p.min()), quantiles, floor, float(np.mean(p < floor)), effective)
+
+
+def laid_out(pairs: Pairs, seed: int) -> tuple[Ints, Ints, Floats]:
+    """User, item and click of every pair; of too many, all pairs of a draw of users."""
+    if pairs.kind == "rows":
+        return pairs.user, pairs.item, pairs.click.astype(np.float64)
+    chosen = np.arange(pairs.users)
+    if pairs.count > ROOM:
+        random = np.random.default_rng([seed, 31])
+        chosen = np.sort(random.permutation(pairs.users)[: max(ROOM // pairs.items, 2)])
+    place = np.full(pairs.users, -1)
+    place[chosen] = np.arange(len(chosen))
+    click = np.zeros((len(chosen), pairs.items))
+    here = pairs.click & (place[pairs.user] >= 0)
+    click[place[pairs.user[here]], pairs.item[here]] = 1
+    user = np.repeat(chosen, pairs.items)
+    return user, np.tile(np.arange(pairs.items), len(chosen)), click.ravel()
+
+
+def _bins(predicted: Floats, *, binary: bool) -> Ints:
+    """Tenths of the pairs from low to high, joined until each has enough to tell."""
+    edges = np.unique(np.quantile(predicted, np.arange(1, BINS) / BINS))
+    bin_ = np.searchsorted(edges, predicted, side="left")
+    size = len(edges) + 1
+    worth = summed(bin_, predicted if binary else np.full(len(predicted), LEAST / 30), size)
+    new, held = np.zeros(size, np.int64), 0.0
+    for d in range(size):  # from low to high, so that the last may be thin
+        new[d] = new[d - 1] + (held >= LEAST) if d else 0
+        held = worth[d] + (0.0 if held >= LEAST else held)
+    if held < LEAST and new[-1] > 0:
+        new[new == new[-1]] -= 1
+    return new[bin_]
+
+
+def _covariance(user: Ints, item: Ints, bin_: Ints, residual: Floats, bins: int) -> Floats:
+    """By user and item together, its smallest directions kept above 0."""
+
+    def clustered(code: Ints) -> Floats:
+        known, place = np.unique(code, return_inverse=True)
+        sums = summed(place * bins + bin_, residual, len(known) * bins).reshape(-1, bins)
+        found: Floats = sums.T @ sums
+        return found
+
+    by_user, by_item = clustered(user), clustered(item)
+    both = by_user + by_item - np.diag(summed(bin_, residual**2, bins))
+    values, vectors = np.linalg.eigh(both)
+    least = max(float(values.max(initial=0)) * 1e-6, 0.0)
+    out: Floats = (vectors * np.maximum(values, least)) @ vectors.T
+    return out
+
+
+def _quadratic(r: Floats, v: Floats) -> tuple[float, int]:
+    """The statistic, over the directions in which residuals vary at all."""
+    scale = np.sqrt(np.maximum(np.diag(v), 1e-300))
+    values, vectors = np.linalg.eigh(v / np.outer(scale, scale))
+    kept = values > 1e-3
+    along = (r / scale) @ vectors[:, kept]
+    return float(np.sum(along**2 / values[kept])), int(kept.sum())
+
+
+def _tail(chi2: float, degrees: int) -> float:
+    from scipy.special import gammaincc
+
+    return float(gammaincc(degrees / 2, chi2 / 2)) if degrees else 1.0

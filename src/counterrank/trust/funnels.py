@@ -1,0 +1,167 @@
+"""Diagnoses of clicks and conversions: how much of the funnel really speaks for a run."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from counterrank.arrays import Floats
+from counterrank.conversions import Ledger, Valued
+from counterrank.coverage import Coverage
+from counterrank.estimates import Estimate
+from counterrank.logged import Weights
+from counterrank.trust.diagnosis import VERDICTS, Diagnosis, graded
+from counterrank.trust.weights import pareto_shape
+
+
+def lists(system: str, seen: Coverage) -> Diagnosis:
+    """Users without a list: nothing is recommended to them, so nothing is sold."""
+    share = seen.covered_users / seen.judged_users
+    text = f"{seen.covered_users:,} of {seen.judged_users:,} users have a list"
+    if seen.missing_users:
+        text += f"; the other {seen.missing_users:,} count as 0"
+    return Diagnosis("coverage", system, share, 0.99, graded(share, 0.99, 0.5), text + ".")
+
+
+def support(system: str, weights: Weights, pairs: str) -> Diagnosis:
+    """Share of the lists' weight on pairs that could not be, or on items never, clicked."""
+    missing = weights.unlogged if pairs == "rows" else weights.unknown
+    share = missing / weights.views if weights.views > 0 else 1.0
+    verdict = graded(-share, -0.01, -0.1)
+    where = "pairs that the funnel does not hold" if pairs == "rows" else "items nobody clicked"
+    text = f"{share:.1%} of the weight of its lists is on {where}."
+    if verdict != "pass":
+        text += (
+            " No conversion can speak for them: IPS counts them 0, DR believes the model. Show"
+            " such items to some users first."
+        )
+    return Diagnosis("support", system, share, 0.01, verdict, text)
+
+
+def overlap(system: str, ctr: Floats) -> Diagnosis:
+    """The least ctr of a click that counts, against what is usual."""
+    low, usual = (float(x) for x in np.quantile(ctr, (0, 0.5))) if len(ctr) else (0.0, 1.0)
+    verdict = graded(low, usual / 100, usual / 10_000)
+    text = f"Listed pairs that were clicked had a ctr of {low:.2g} or more, usually {usual:.2g}."
+    if verdict != "pass":
+        text += (
+            " Such rare clicks weigh very much: clip (IPS(clip=...)), or set a --floor and look at"
+            " how the value moves."
+        )
+    return Diagnosis("smallest ctr", system, low, usual / 100, verdict, text)
+
+
+def effective_size(system: str, weights: Weights) -> Diagnosis:
+    """Clicks that would say as much if all weighed the same (Kish)."""
+    size = weights.effective()
+    share = size / weights.count if weights.count else 0.0
+    verdict = max(graded(size, 1000, 100), graded(share, 0.05, 0.005), key=VERDICTS.index)
+    text = f"The weighted clicks say as much as {size:,.0f} equal ones ({share:.1%} of them)."
+    if verdict != "pass":
+        text += " Gather more clicks, or compare lists nearer to what was clicked."
+    return Diagnosis("effective sample size", system, size, 1000.0, verdict, text)
+
+
+def heaviest(system: str, weights: Weights, mean_weight: Estimate) -> Diagnosis:
+    """Share of all weight that one user has, or one click."""
+    by_user = mean_weight.columns[:, 0]
+    share = float(by_user.max() / by_user.sum()) if by_user.sum() > 0 else 1.0
+    one = weights.heaviest / weights.seen if weights.seen > 0 else 1.0
+    verdict = graded(-share, -0.02, -0.1)
+    text = f"One user carries {share:.2%} of the weight, one click {one:.2%}."
+    if verdict != "pass":
+        text += " Clip the weights (IPS(clip=...)) or look at that user before believing the value."
+    return Diagnosis("largest weight", system, share, 0.02, verdict, text)
+
+
+def tail(system: str, weights: Weights) -> Diagnosis:
+    """Shape of the largest weights: above 0.7 a mean of them cannot be trusted (PSIS)."""
+    k = pareto_shape(weights.largest, weights.count)
+    verdict = graded(-k, -0.5, -0.7)
+    text = f"The tail of the weights has index {k:.2f}; up to 0.5 their mean is well behaved."
+    if math.isinf(k):
+        text = "The largest weights are alike: they have no tail."
+    if verdict != "pass":
+        text += " A few clicks can still change the answer: clip, or set a --floor."
+    return Diagnosis("weight tail", system, k, 0.5, verdict, text)
+
+
+def mean_weight(system: str, ratio: Estimate) -> Diagnosis:
+    """Weighted clicks over listed weight: 1 if the ctr is right."""
+    off = abs(ratio.value - 1)
+    verdict = "pass"
+    if not math.isfinite(ratio.value):
+        verdict = "fail"
+    elif off > 0.02 and off > 3 * ratio.se:
+        verdict = "fail" if off > 0.1 else "caution"
+    text = f"Weights average {ratio.value:.3f} (se {ratio.se:.3f}) where 1 is due."
+    if verdict != "pass":
+        low = "the ctr of listed pairs is too high, or some of them cannot be clicked"
+        text += f" So {low if ratio.value < 1 else 'the ctr of listed pairs is too low'}: "
+        text += "calibrate it; IPS is off by as much, DR only where its model is wrong too."
+    return Diagnosis("mean weight", system, ratio.value, 1.0, verdict, text)
+
+
+def conversions(system: str, reward: str, done: Valued) -> Diagnosis:
+    """Few conversions: the relative error of a sum of n is about 1 / sqrt(n)."""
+    count = done.earned[reward]
+    text = f"{count:,} clicks on what it lists brought a {reward}."
+    verdict = graded(count, 100, 10)
+    if verdict != "pass":
+        text += " That is few: expect wide intervals, and prefer intervals by bootstrap."
+    return Diagnosis("conversions", system, float(count), 100.0, verdict, text)
+
+
+def doubly_robust(system: str, measure: str, ratio: Estimate, level: float) -> Diagnosis:
+    """Whether DR is the steadier of the two: never to be taken for granted."""
+    low, high = ratio.interval(level)
+    text = (
+        f"For {measure} the variance of DR is {ratio.value:.2f} times that of IPS"
+        f" ({level:.0%} {low:.2f} to {high:.2f})."
+    )
+    verdict = "pass"
+    if not (math.isfinite(low) and math.isfinite(high)):
+        text = f"For {measure} it cannot be told whether DR or IPS varies more: read both."
+        verdict = "caution"
+    elif low > 1:
+        verdict = "caution"
+        text += " The predicted cvr is too high for many pairs: read IPS, or mend the model."
+    elif high < 1:
+        text += " Read DR."
+    else:
+        text += " That does not tell them apart: read both."
+    return Diagnosis("doubly robust", system, ratio.value, 1.0, verdict, text)
+
+
+def clipping(system: str, label: str, kept: Estimate) -> Diagnosis:
+    """What clipping leaves out: the share of listed weight that clipped weights do not reach."""
+    lost = max(1 - kept.value, 0.0)
+    verdict = graded(-lost, -0.05, -0.25)
+    text = f"It leaves {lost:.1%} of the listed weight out"
+    if label.startswith("IPS"):
+        text += ", so for rewards of 0 or more it errs on the low side."
+    else:
+        text += "; compare it with the estimate without clipping."
+    return Diagnosis("clipping", f"{system}, {label}", lost, 0.05, verdict, text)
+
+
+def idle_users(ledger: Ledger) -> Diagnosis:
+    r"""Users without a click belong to the mean; if there are none, they were probably dropped.
+
+    From those with one click and with two, :math:`f_1^2 / (2 f_2)` without any are to be expected
+    at the least (Chao 1984).
+    """
+    clicks = np.bincount(ledger.pool.unit[ledger.click], minlength=ledger.pool.n)
+    idle, one, two = (int(np.sum(clicks == k)) for k in (0, 1, 2))
+    due = one**2 / (2 * two) if two else one * (one - 1) / 2
+    share, expected = idle / len(clicks), due / (due + len(clicks))
+    text = f"{idle:,} of {len(clicks):,} users have no click; they count with what is predicted."
+    verdict = "pass"
+    if idle == 0 and expected > 0.01:
+        verdict = "caution"
+        text = (
+            f"Every user has a click, where some {due:,.0f} more without one are to be expected."
+            " Left out, they make the values too high: give their lists, or rows without a click."
+        )
+    return Diagnosis("users without a click", "funnel", share, expected, verdict, text)

@@ -1,0 +1,89 @@
+"""Diagnoses of models of clicks and conversions: do they come true, and are clicks everywhere?"""
+
+from __future__ import annotations
+
+import math
+
+from counterrank.propensity import (
+    Calibration,
+    Nuisance,
+    Overlap,
+    clicks_calibrated,
+    conversions_calibrated,
+    overlap,
+)
+from counterrank.trust.diagnosis import VERDICTS, Diagnosis, graded
+
+SURE = 3.3  # standard errors
+MATTERS, GRAVE = 0.1, 0.3  # relative errors of a bin; estimates inherit about as much
+
+
+def propensities(nuisance: Nuisance) -> list[Diagnosis]:
+    """All diagnoses of two fitted models."""
+    return [
+        click_model(clicks_calibrated(nuisance), nuisance.clicks.label),
+        conversion_model(conversions_calibrated(nuisance), nuisance.conversions.label),
+        click_overlap(overlap(nuisance)),
+    ]
+
+
+def click_model(found: Calibration, label: str) -> Diagnosis:
+    """Predicted clicks against observed ones; weights 1/ctr inherit every error."""
+    todo = (
+        "IPS weighs such pairs wrongly: take another model (--ctr factors, or logistic with"
+        " features), or log the probabilities of clicks."
+    )
+    return _calibrated("click model", label, "clicks", found, todo)
+
+
+def conversion_model(found: Calibration, label: str) -> Diagnosis:
+    """Predicted conversions against observed ones, clicked pairs standing for all by 1/ctr."""
+    todo = (
+        "DM inherits the error, DR as much of it as the click model errs: take another model (--cvr"
+        " logistic with features), or read IPS."
+    )
+    return _calibrated("conversion model", label, "conversions weighted by 1/ctr", found, todo)
+
+
+def click_overlap(found: Overlap) -> Diagnosis:
+    """A click of ctr 0.001 stands for a thousand pairs; few of them can be borne."""
+    verdict = graded(-found.below, -0.01, -0.5)
+    text = (
+        f"{found.below:.1%} of the pairs are clicked with probability below {found.floor:g}; the"
+        f" smallest is {found.smallest:.2g}, the median {found.quantiles[0.5]:.2g}."
+    )
+    if verdict != "pass":
+        text += (
+            " A single click there stands for all of them: clip the weights (IPS(clip=...)), leave"
+            " pairs out that could not be clicked (--pairs rows), or read DR with care."
+        )
+    return Diagnosis("click overlap", "all pairs", found.below, 0.01, verdict, text)
+
+
+def unknown_pairs(system: str, unknown: int, listed: int) -> Diagnosis:
+    """Listed pairs whose user or item the models have never met; they get the mean."""
+    share = unknown / listed if listed else 0.0
+    verdict = graded(-share, -0.01, -0.25)
+    text = f"The models know the users and items of {1 - share:.1%} of the listed pairs."
+    if verdict != "pass":
+        text += " The others get the mean of all: give predictions for them, or read IPS."
+    return Diagnosis("unknown pairs", system, share, 0.01, verdict, text)
+
+
+def _calibrated(name: str, label: str, what: str, c: Calibration, todo: str) -> Diagnosis:
+    off = abs(c.ratio - 1)
+    overall = graded(-off, -0.05, -0.2) if off > SURE * c.se else "pass"
+    binned = graded(-c.excess, -MATTERS, -GRAVE) if c.p < 0.001 else "pass"
+    verdict = max(overall, binned, key=VERDICTS.index)
+    text = f"Observed over predicted {what}: {c.ratio:.3f} (se {c.se:.3f}) over all"
+    if len(c.by_bin) > 1:
+        low, high = c.by_bin[0], c.by_bin[-1]
+        text += f", {low:.2f} where least are predicted, {high:.2f} where most"
+        text += f" (p {c.p:.2g}, beyond chance {c.excess:.0%})."
+    else:
+        text += "."
+    if not math.isfinite(c.ratio):
+        verdict, text = "caution", f"There are too few {what} to see whether predictions come true."
+    if verdict != "pass":
+        text += f" {todo}"
+    return Diagnosis(name, label, c.excess, MATTERS, verdict, text)

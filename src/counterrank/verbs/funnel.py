@@ -1,0 +1,251 @@
+"""``funnel``: clicks, conversions and lists in, what each recommender would have sold out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from counterrank.arrays import Floats
+from counterrank.compare import Plan
+from counterrank.conversions import (
+    COLUMN,
+    CTR,
+    DEFAULTS,
+    FORMULAS,
+    MEASURES,
+    PAIRS,
+    USERS,
+    Ledger,
+    OfClicks,
+    Predict,
+    Tables,
+    VarianceRatio,
+    Weighting,
+    Work,
+    clicks_of_model,
+    conversion_estimator,
+    estimated,
+    learnt,
+    of_ledger,
+    of_model,
+    of_run,
+    read,
+    valued,
+    weighting,
+)
+from counterrank.errors import UsageError, one_of
+from counterrank.exposure import Exposure
+from counterrank.funnel_result import FunnelEstimation
+from counterrank.funnels import prediction
+from counterrank.inference import RESAMPLES
+from counterrank.lifts import refuse_plan
+from counterrank.logged import SNDR, SNIPS, Clipped, Estimator, MeanWeight
+from counterrank.order import TIES
+from counterrank.progress import Progress, quiet
+from counterrank.propensity import Nuisance
+from counterrank.schema import Table
+from counterrank.systems import Runs
+from counterrank.trust.sales import sales
+
+
+def funnel(
+    funnel: object,
+    runs: Runs,
+    *,
+    rewards: str | Sequence[str] = (),
+    measures: str | Sequence[str | Weighting | Exposure] = MEASURES,
+    estimators: str | Sequence[str | Estimator] = DEFAULTS,
+    predictions: object | None = None,
+    ctr: str = COLUMN,
+    cvr: str = COLUMN,
+    floor: float = 0.0,
+    pairs: str = "all",
+    users: str = "auto",
+    baseline: str | None = None,
+    level: float = 0.95,
+    interval: str = "normal",
+    test: str = "t",
+    correct: str = "holm",
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    missing: str = "zero",
+    duplicates: str = "error",
+    ties: str = "id",
+    columns: Mapping[str, str] | None = None,
+    progress: Progress = quiet,
+) -> FunnelEstimation:
+    """Estimate what recommenders would have sold, from clicks and conversions after clicks.
+
+    ``funnel`` has user, item, click, conversion, and if you have them the predicted ``ctr``
+    (chance of a click) and ``cvr`` (chance of a conversion after one); each run has user, item and
+    rank or score. ``predictions`` is a further table of user, item, ctr, cvr; a run may have a
+    column cvr of its own. Instead of columns, ``ctr`` and ``cvr`` may name models that are fitted
+    to the funnel, out of fold: rates, ...
+
+    What is estimated: the ``rewards`` (columns beside or instead of conversion, such as spend)
+    that all listed items would bring if they were clicked, weighted by their ranks: ``measures``
+    are DCG@10, CG@10 (conversions among the first 10; Recall@10 is the same, not divided by
+    anything), P@10, RBP, ARP, or a position model as text. ``estimators`` are Naive, IPS, SNIPS,
+    DM, DR, SNDR, with (clip=...) on 1/ctr. ``floor`` raises smaller ctr to it.
+    Who could click: with ``pairs`` all, a pair without a row was not clicked; with rows, it could
+    not be. ``users`` is who counts: those of the table, all with lists, or auto: all if the table
+    holds nothing but clicks.
+    What is compared: every run with ``baseline``, the first run if none is named; ``test`` is t,
+    bootstrap or none, ``correct`` is holm, bh or none.
+    What does not fit: ``missing`` (zero, error) is for users without a list, ``duplicates`` (error,
+    first) for an item twice in a list, ``ties`` (id, id32, file) for equal scores.
+    """
+    wanted = tuple(dict.fromkeys(conversion_estimator(e) for e in _listed(estimators)))
+    worths = tuple(dict.fromkeys(weighting(m) for m in _listed(measures)))
+    _refuse_empty(wanted, worths)
+    one_of("pairs", pairs, PAIRS)
+    one_of("users", users, USERS)
+    one_of("missing", missing, ("zero", "error"))
+    one_of("duplicates", duplicates, ("error", "first"))
+    one_of("ties", ties, [word for word in TIES if word != "expected"])
+    refuse_plan(test, correct, interval)
+    if not 0 <= floor < 1:
+        raise UsageError(f"floor must lie between 0 and 1, not {floor:g}.")
+    tables = read(funnel, runs, predictions, rewards=_listed(rewards), columns=columns)
+    plan = Plan(
+        baseline=baseline or tables.runs[0].system, test=test, correct=correct, level=level,
+        interval=interval, resamples=resamples, seed=seed,
+    )  # fmt: skip
+    plan.pairs([run.system for run in tables.runs])  # the baseline is there
+    ledger = Ledger.of(tables, users=users, pairs=pairs)
+    fitted = learnt(ledger, ctr=ctr, cvr=cvr, pairs=pairs, seed=seed)
+    if ctr != COLUMN:
+        first = fitted[tables.funnel.rewards[0]]
+        ledger = replace(ledger, ctr=clicks_of_model(first, ledger))
+    chance = _ctr(ledger, wanted, tables)
+    if cvr == COLUMN:
+        fitted = {}
+    work = Work(
+        ledger=ledger,
+        measures=worths,
+        estimators=_helped(wanted, ledger),
+        ctr=np.maximum(chance, floor),
+        predict={},
+        pairs=pairs,
+    )
+    done = {}
+    for run in progress(tables.runs, "joining clicks and lists"):
+        own = replace(work, predict=_cvr(ledger, run, wanted, tables, fitted))
+        done[run.system] = valued(run, own, missing=missing, ties=ties, duplicates=duplicates)
+    found = estimated(done, work)
+    shown = {str(e) for e in wanted}
+    return FunnelEstimation(
+        systems=tuple(done),
+        exposures=worths,
+        rewards=tables.funnel.rewards,
+        found={key: e for key, e in found.items() if key[2] in shown},
+        diagnoses=sales(done, found, work, level),
+        plan=plan,
+        protocol={
+            **_protocol(plan, work, wanted),
+            "users": users,
+            "ctr": ctr,
+            "cvr": cvr,
+            "models": {reward: dict(model.description) for reward, model in fitted.items()},
+            "floor": floor,
+            "missing": missing,
+            "duplicates": duplicates,
+            "ties": ties,
+        },
+        inputs=tuple(table.input() for table in tables.all),
+    )
+
+
+def _listed(given: Any) -> list[Any]:
+    return [given] if isinstance(given, (str, Estimator, Weighting, Exposure)) else list(given)
+
+
+def _refuse_empty(wanted: Sequence[OfClicks], worths: Sequence[Weighting]) -> None:
+    if not wanted or not worths:
+        raise UsageError("Nothing is to be estimated.", todo="For example DR of DCG@10.")
+    ratios = [str(e) for e in wanted if isinstance(e, (SNIPS, SNDR))]
+    shares = [str(m) for m in worths if m.form == "share"]
+    if ratios and shares:
+        raise UsageError(
+            f"{shares[0]} divides by each user's own sum, {ratios[0]} by that of all users.",
+            todo="Ask for Naive, IPS, DM or DR of it.",
+        )
+
+
+def _ctr(ledger: Ledger, wanted: Sequence[OfClicks], tables: Tables) -> Floats:
+    """The ctr of every pair of the ledger."""
+    if ledger.ctr is not None:
+        return ledger.ctr
+    asking = [str(e) for e in wanted if isinstance(e, CTR)]
+    if asking:
+        raise UsageError(
+            f"{asking[0]} divides by the chance of a click, which nobody predicted.",
+            found=f'"{tables.funnel.name}" has no column "ctr".',
+            todo="Give one (--columns ctr=NAME), or a table of predictions (--predictions PATH),"
+            " or have a model fitted: --ctr rates.",
+        )
+    return np.full(len(ledger.click), np.nan)
+
+
+def _cvr(
+    ledger: Ledger,
+    run: Table,
+    wanted: Sequence[OfClicks],
+    tables: Tables,
+    fitted: Mapping[str, Nuisance],
+) -> dict[str, Predict]:
+    """Where the predicted cvr of each reward comes from: a model if asked for, else columns."""
+    rewards = tables.funnel.rewards
+    asking = [str(e) for e in wanted if "model" in e.needs]
+    out: dict[str, Predict] = {}
+    for reward in rewards if asking else ():
+        column = prediction(reward, rewards)
+        if reward in fitted:
+            out[reward] = of_model(fitted[reward], ledger)
+        elif column in run.frame.columns:
+            out[reward] = of_run(column)
+        elif reward in ledger.cvr:
+            out[reward] = of_ledger(ledger.cvr[reward])
+        else:
+            raise UsageError(
+                f'{asking[0]} needs a predicted {reward} of every pair that "{run.system}" lists.',
+                found=f'There is no column "{column}", in the funnel or in the run.',
+                todo="Give one, there or in a table of predictions (--predictions PATH), or have a"
+                " model fitted (--cvr rates), or ask for IPS only (--estimator IPS).",
+            )
+    return out
+
+
+def _helped(wanted: tuple[OfClicks, ...], ledger: Ledger) -> tuple[OfClicks, ...]:
+    """The estimators asked for, and what diagnoses them."""
+    out: list[OfClicks] = list(wanted)
+    if ledger.ctr is not None:
+        clips = [e.clip for e in wanted if isinstance(e, Clipped)]
+        out += [MeanWeight(), *(MeanWeight(clip=clip) for clip in clips)]
+        out += [VarianceRatio()] if any("model" in e.needs for e in wanted) else []
+    return tuple(dict.fromkeys(out))
+
+
+def _protocol(plan: Plan, work: Work, wanted: Sequence[OfClicks]) -> dict[str, Any]:
+    """What was computed, and how it was compared."""
+    return {
+        "unit": "user",
+        "users_with_lists_only": work.ledger.strangers,
+        "pairs": work.pairs,
+        "exposures": {
+            str(m): {"weight": str(m.model), "scale": m.scale, "form": m.form}
+            for m in work.measures
+        },
+        "estimators": {str(e): FORMULAS[e.name] for e in wanted},
+        "interval": plan.interval,
+        "level": plan.level,
+        "test": plan.test,
+        "correction": plan.correction,
+        "resamples": plan.resamples,
+        "seed": plan.seed,
+        "baseline": plan.baseline,
+        "engine": "local",
+    }

@@ -1,0 +1,342 @@
+"""``funnel``: formulas against plain Python, who counts, what is refused, what options do."""
+
+from __future__ import annotations
+
+import json
+from math import inf
+
+import numpy as np
+import polars as pl
+import pytest
+
+import counterrank as cr
+from counterrank.conversions import weighting
+from counterrank.simulate import funnel_world
+from plain_funnels import CURVES, value
+
+ALL = ("Naive", "IPS", "SNIPS", "DM", "DR", "SNDR")
+ITEMS = 9
+
+
+@pytest.fixture(scope="module")
+def shop():
+    """Forty users, nine items, spend as well as conversions, every pair with its predictions."""
+    rng = np.random.default_rng(0)
+    users = [f"u{n}" for n in range(40)]
+    rows, pairs, lists = [], {}, {}
+    for user in users:
+        for n in range(ITEMS):
+            p, h = rng.uniform(0.1, 0.8), rng.uniform(0.05, 0.9)
+            z = int(rng.random() < p)
+            y = int(z and rng.random() < 0.5)
+            spend = y * float(rng.integers(1, 30))
+            rows.append((user, f"i{n}", z, y, spend, p, h, 10 * h))
+            pairs[user, f"i{n}"] = {"conversion": (z, y, p, h), "spend": (z, spend, p, 10 * h)}
+        lists[user] = [f"i{n}" for n in rng.permutation(ITEMS)[:6]]
+    names = ["user", "item", "click", "conversion", "spend", "ctr", "cvr", "cvr_spend"]
+    return users, pl.DataFrame(rows, schema=names, orient="row"), pairs, lists
+
+
+def run(lists) -> pl.DataFrame:
+    rows = [(u, i, r) for u, items in lists.items() for r, i in enumerate(items, 1)]
+    return pl.DataFrame(rows, schema=["user", "item", "rank"], orient="row")
+
+
+def known(pairs, reward="conversion"):
+    return {key: both[reward] for key, both in pairs.items()}
+
+
+def values(table, lists, **options) -> dict:
+    runs = {"new": lists if isinstance(lists, pl.DataFrame) else run(lists)}
+    result = cr.funnel(table, runs, **{"estimators": ALL, "measures": list(CURVES)} | options)
+    return {(r.measure, r.exposure, r.reward): r.value for r in result.estimates}
+
+
+def test_every_estimator_and_measure_is_its_formula(shop):
+    users, table, pairs, lists = shop
+    found = values(table, lists, rewards=["conversion", "spend"])
+    assert len(found) == len(ALL) * len(CURVES) * 2
+    for (label, worth, reward), x in found.items():
+        plain = value(users, lists, known(pairs, reward), label, CURVES[worth])
+        assert x == pytest.approx(plain, rel=1e-12)
+
+
+def test_clips_and_the_floor(shop):
+    users, table, pairs, lists = shop
+    labels = [f"{label}(clip=2)" for label in ALL if label not in ("Naive", "DM")]
+    found = values(table, lists, estimators=labels, measures="DCG@3")
+    for label in labels:
+        plain = value(users, lists, known(pairs), label[:-8], CURVES["DCG@3"], clip=2)
+        assert found[label, "DCG@3", "conversion"] == pytest.approx(plain, rel=1e-12)
+    raised = values(table, lists, floor=0.5, measures="DCG@3")
+    for label in ALL:
+        plain = value(users, lists, known(pairs), label, CURVES["DCG@3"], floor=0.5)
+        assert raised[label, "DCG@3", "conversion"] == pytest.approx(plain, rel=1e-12)
+
+
+def test_influence_values_are_the_derivative_by_the_users(shop):
+    _, table, _, lists = shop
+    result = cr.funnel(table, {"new": run(lists)}, estimators=ALL, measures="DCG@3")
+    for label in ALL:
+        e = result.estimate("new", label)
+        step = 1e-6
+        for u in (0, 7, 39):
+            weight = np.ones(e.n)
+            weight[u] += step * e.n
+            means = weight @ e.columns / weight.sum()
+            moved = (float(e.finish(means)) - e.value) / step
+            assert moved == pytest.approx(e.influence[u], rel=1e-3, abs=1e-5)
+
+
+def test_predictions_may_come_from_four_places(shop):
+    _, table, _, lists = shop
+    expected = values(table, lists)
+    guess = table.select("user", "item", "ctr", "cvr")
+    bare = table.drop("ctr", "cvr")
+    clicks = bare.filter(pl.col("click") == 1)
+    assert values(bare, lists, predictions=guess) == expected
+    assert values(clicks, lists, predictions=guess, users="all") == expected
+    own = run(lists).join(guess.drop("ctr"), on=["user", "item"], how="left")
+    told = table.filter(pl.col("click") == 1).drop("cvr")
+    assert values(told, own) == pytest.approx(expected, rel=1e-12)
+    fitted = values(bare, lists, ctr="rates", cvr="rates")
+    assert fitted["Naive", "power", "conversion"] == expected["Naive", "power", "conversion"]
+    assert fitted["DR", "power", "conversion"] != expected["DR", "power", "conversion"]
+
+
+def test_order_of_rows_and_ids_of_another_kind_change_nothing(shop):
+    _, table, _, lists = shop
+    expected = values(table, lists)
+    mixed = table.sample(fraction=1, shuffle=True, seed=1)
+    shuffled = run(lists).sample(fraction=1, shuffle=True, seed=2)
+    assert values(mixed, shuffled) == expected
+    number = pl.col("user", "item").str.slice(1).cast(pl.Int64)
+    renamed = values(table.with_columns(number), run(lists).with_columns(number))
+    assert renamed == pytest.approx(expected, rel=1e-13)  # users stand in another order
+    text = number.cast(pl.String)
+    assert values(table.with_columns(number), run(lists).with_columns(text)) == renamed
+    scores = run(lists).select("user", "item", score=-pl.col("rank"))
+    assert values(table, scores) == expected
+
+
+def test_users_without_a_click_or_a_list_are_counted(shop):
+    users, table, pairs, lists = shop
+    table = table.with_columns(
+        click=pl.when(pl.col("user") == "u3").then(0).otherwise(pl.col("click")),
+        conversion=pl.when(pl.col("user") == "u3").then(0).otherwise(pl.col("conversion")),
+    )
+    clicks = table.filter(pl.col("click") == 1).drop("cvr")
+    options = {"estimators": "IPS", "measures": "CG@2"}
+    auto = cr.funnel(clicks, {"new": run(lists)}, **options)
+    assert auto.estimates[0].units == 40
+    idle = 40 - clicks["user"].n_unique()
+    assert auto.protocol["users_with_lists_only"] == idle > 0
+    mine = cr.funnel(clicks, {"new": run(lists)}, users="table", **options)
+    assert mine.estimates[0].units == 40 - idle
+    assert mine.estimates[0].value == pytest.approx(auto.estimates[0].value * 40 / (40 - idle))
+    whole = cr.funnel(table, {"new": run(lists)}, **options)
+    assert whole.estimates[0].value == pytest.approx(auto.estimates[0].value)
+    few = {user: items for user, items in lists.items() if user != "u5"}
+    short = cr.funnel(table, {"new": run(few)}, **options)
+    plain = value(users, few, known(pairs) | {("u3", f"i{n}"): (0, 0, 1, 0) for n in range(ITEMS)},
+                  "IPS", CURVES["CG@2"])  # fmt: skip
+    assert short.estimates[0].value == pytest.approx(plain)
+    with pytest.raises(cr.InputError, match="no list for 1 of 40"):
+        cr.funnel(table, {"new": run(few)}, missing="error", **options)
+
+
+def test_pairs_without_a_row_could_not_be_clicked(shop):
+    """With impressions, what was never shown has no support; in a whole table nothing lacks it."""
+    _, table, _, lists = shop
+    some = table.filter(pl.col("item") != "i4")
+    for pairs, share in (("all", "items nobody clicked"), ("rows", "the funnel does not hold")):
+        result = cr.funnel(some, {"new": run(lists)}, pairs=pairs, estimators=["IPS"])
+        told = next(d for d in result.diagnoses if d.name == "support")
+        assert told.value > 0.05
+        assert share in told.meaning
+    gap = table.filter((pl.col("item") != "i4") | (pl.col("user") < "u3"))
+    found = [
+        next(
+            d.value
+            for d in cr.funnel(gap, {"new": run(lists)}, pairs=p, estimators=["IPS"]).diagnoses
+            if d.name == "support"
+        )
+        for p in ("all", "rows")
+    ]
+    assert found[0] == 0 < found[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda t: t.with_columns(conversion=pl.lit(1)), r"without a click.*Found \d+ of 360"),
+        (lambda t: pl.concat([t, t.head(2)]), "more than once.*Found 2 such rows.*row 361"),
+        (lambda t: t.with_columns(click=pl.lit(2)), '"click".*must hold 0 or 1'),
+        (lambda t: t.with_columns(ctr=pl.lit(0.0)), "is 0 where there was a click"),
+        (lambda t: t.with_columns(ctr=pl.lit(1.0)), "is 1 in every row"),
+        (lambda t: t.with_columns(ctr=pl.lit(1.5)), '"ctr".*must be at most 1'),
+        (lambda t: t.with_columns(cvr=pl.lit(inf)), '"cvr".*must be finite'),
+        (lambda t: t.drop("click"), 'no column "click"'),
+        (lambda t: t.drop("conversion"), 'no column "conversion"'),
+        (lambda t: t.drop("ctr"), "which nobody predicted"),
+        (lambda t: t.drop("cvr"), "needs a predicted conversion"),
+        (lambda t: t.head(0), "has no rows"),
+        (lambda t: t.with_columns(user=pl.col("user") + "x"), "no user in common"),
+        (lambda t: t.filter(pl.col("user") > "u2"), None),
+        (
+            lambda t: t.filter((pl.col("item") != "i0") | (pl.col("click") == 1)),
+            r"without a predicted cvr, which DM needs. Found \d+ \(first: user 'u\d+', item 'i0'",
+        ),
+    ],
+)  # fmt: skip
+def test_bad_funnels_are_refused_with_what_was_found(shop, change, said):
+    _, table, _, lists = shop
+    if said is None:  # lists of strangers are ignored where the table tells who counts
+        assert values(change(table), lists)
+        return
+    with pytest.raises(cr.CounterrankError, match=said):
+        values(change(table), lists, users="table")
+
+
+def test_conversions_may_be_missing_where_there_was_no_click(shop):
+    _, table, _, lists = shop
+    unknown = pl.when(pl.col("click") == 1).then(pl.col("conversion"))
+    assert values(table.with_columns(conversion=unknown), lists) == values(table, lists)
+    nan = unknown.cast(pl.Float64).fill_null(float("nan"))
+    assert values(table.with_columns(conversion=nan), lists) == values(table, lists)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"estimators": ["PI"]}, '"PI" is not an estimator'),
+        ({"estimators": ["IPS@3"]}, "not a label of an estimator"),
+        ({"measures": ["nDCG@10"]}, "not a measure of conversions"),
+        ({"measures": ["CG"]}, "needs a cut-off"),
+        ({"measures": ["ARP"]}, "needs rankings of all 9 items"),
+        ({"measures": ["PublishedDCG@3"]}, "divides by each user's own sum"),
+        ({"measures": ["PublishedDCG@3"], "estimators": "DR"}, "needs rankings of all 9 items"),
+        ({"measures": ["RBP(p=2)"]}, "needs p between 0 and 1"),
+        ({"pairs": "some"}, 'pairs cannot be "some"'),
+        ({"users": "none"}, 'users cannot be "none"'),
+        ({"missing": "skip"}, 'missing cannot be "skip"'),
+        ({"ties": "expected"}, 'ties cannot be "expected"'),
+        ({"floor": 1.5}, "floor must lie between 0 and 1"),
+        ({"baseline": "old"}, 'no system "old"'),
+        ({"ctr": "guess"}, '"guess" is not a model'),
+        ({"interval": "bernstein"}, 'interval cannot be "bernstein"'),
+        ({"rewards": ["click"]}, "cannot be a reward of a click"),
+        ({"rewards": ["spent"]}, 'no column "spent"'),
+        ({"estimators": []}, "Nothing is to be estimated"),
+    ],
+)
+def test_options_that_make_no_sense(shop, options, said):
+    _, table, _, lists = shop
+    with pytest.raises(cr.CounterrankError, match=said):
+        values(table, lists, **options)
+
+
+def test_an_item_twice_in_a_list(shop):
+    _, table, _, lists = shop
+    doubled = pl.concat([run(lists), pl.DataFrame({"user": ["u0"], "item": [lists["u0"][0]],
+                                                   "rank": [7]})])  # fmt: skip
+    with pytest.raises(cr.InputError, match="more than once"):
+        values(table, doubled)
+    assert values(table, doubled, duplicates="first") == values(table, lists)
+
+
+def test_labels_of_measures_print_as_they_are_read():
+    for label in (
+        "DCG@10", "DCG", "CG@5", "Recall@5", "P@3", "RBP(p=0.9)@10", "ARP", "PublishedDCG@5",
+        "PublishedRecall@5", "geometric(p=0.9)@10", "power",
+    ):  # fmt: skip
+        assert str(weighting(label)) == label
+        assert weighting(str(weighting(label))) == weighting(label)
+    rank = np.arange(1, 8)
+    assert np.array_equal(weighting("recall@5").at(rank), weighting("CG@5").at(rank))
+    assert weighting("ARP").at(rank).tolist() == rank.tolist()
+    assert weighting("PublishedDCG@9").at(np.array([1, 2, 4])).tolist() == [1, 1, 0.5]
+
+
+def test_comparisons_are_paired_and_corrected_together(shop):
+    _, table, _, lists = shop
+    other = {user: items[::-1] for user, items in lists.items()}
+    runs = {"old": run(other), "new": run(lists)}
+    result = cr.funnel(table, runs, estimators=["IPS", "DR"], measures=["DCG@3", "CG@2"])
+    assert {c.baseline for c in result.comparisons} == {"old"}
+    assert [c.family for c in result.comparisons] == ["4 comparisons"] * 4
+    for c in result.comparisons:
+        d = result.estimate("new", c.measure, c.exposure) - result.estimate(
+            "old", c.measure, c.exposure
+        )
+        assert (c.difference, c.se) == (d.value, d.se)
+        assert c.lift == pytest.approx(c.difference / (result.estimate(
+            "old", c.measure, c.exposure).value))  # fmt: skip
+        assert c.p_corrected >= c.p
+    turned = cr.funnel(table, runs, estimators=["IPS"], measures=["DCG@3"], baseline="new")
+    assert turned.comparisons[0].difference == -result.comparisons[0].difference
+    quiet = cr.funnel(table, runs, estimators=["IPS"], test="none")
+    assert quiet.comparisons == []
+
+
+def test_the_document(shop):
+    _, table, _, lists = shop
+    result = cr.funnel(table, {"old": run(lists), "new": run(lists)}, estimators=["IPS", "DR"])
+    told = json.loads(result.to_json())
+    assert told["kind"] == "funnel"
+    assert set(told) == {
+        "kind", "estimates", "comparisons", "diagnoses", "protocol", "provenance"
+    }  # fmt: skip
+    keys = (
+        "system",
+        "measure",
+        "exposure",
+        "reward",
+        "value",
+        "se",
+        "low",
+        "high",
+        "level",
+        "units",
+    )
+    assert set(keys) < set(told["estimates"][0])
+    assert told["protocol"]["exposures"]["DCG@10"]["weight"] == "log2@10"
+    frame = result.by_unit()
+    assert frame.columns == ["unit", "system", "measure", "exposure", "reward", "value"]
+    means = frame.group_by("system", "measure").agg(pl.col("value").mean())
+    for row in result.estimates:
+        mine = means.filter((pl.col("system") == row.system) & (pl.col("measure") == row.measure))
+        assert mine["value"][0] == pytest.approx(row.value)
+    with pytest.raises(cr.UsageError, match="There is no estimate"):
+        result.estimate("new", "SNIPS")
+
+
+def loud(result) -> set[str]:
+    return {d.name for d in result.loud}
+
+
+def test_diagnoses_are_silent_on_a_clean_funnel_and_loud_on_broken_ones():
+    world = funnel_world(items=10, seed=2)
+    sample = world.sample(users=6000, top=5, seed=1)
+    seller = {"seller": sample.runs["seller"]}
+    options = {"estimators": ["IPS", "DR"], "measures": "CG@5"}
+    assert loud(cr.funnel(sample.funnel, seller, **options)) == set()
+    low = sample.funnel.with_columns(pl.col("ctr") * 0.7)
+    assert "mean weight" in loud(cr.funnel(low, seller, **options))
+    high = {"seller": sample.runs["seller"].with_columns(pl.col("cvr") * 4)}
+    assert loud(cr.funnel(sample.funnel, high, **options)) == {"doubly robust"}
+    few = sample.funnel.with_columns(conversion=(pl.col("conversion") * (pl.col("user") < 60)))
+    assert "conversions" in loud(cr.funnel(few, seller, **options))
+    hit = sample.funnel.join(sample.runs["seller"], on=["user", "item"], how="semi")["user"][0]
+    ctr = pl.when(pl.col("user") == hit).then(1e-5).otherwise(pl.col("ctr"))
+    heavy = loud(cr.funnel(sample.funnel.with_columns(ctr=ctr), seller, **options))
+    assert {"largest weight", "effective sample size", "smallest ctr"} <= heavy
+    raised = cr.funnel(sample.funnel.with_columns(ctr=ctr), seller, floor=0.03, **options)
+    assert "smallest ctr" not in loud(raised)
+    clicking = sample.funnel["user"].unique()
+    mine = {"seller": seller["seller"].filter(pl.col("user").is_in(clicking.implode()))}
+    assert "users without a click" in loud(cr.funnel(sample.funnel, mine, **options))
+    half = {"seller": seller["seller"].filter(pl.col("user") < 4000)}
+    assert "coverage" in loud(cr.funnel(sample.funnel, half, **options))
+    clipped = cr.funnel(sample.funnel, seller, estimators=["IPS(clip=3)"], measures="CG@5")
+    assert loud(clipped) == {"clipping"}

@@ -1,0 +1,138 @@
+"""Diagnoses of click and conversion models: silent where they are right, loud where not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from clicked_world import world
+from counterrank.propensity import calibrated, clicks_calibrated, fitted, overlap
+from counterrank.propensity.calibration import laid_out
+from counterrank.trust.propensities import (
+    click_model,
+    click_overlap,
+    conversion_model,
+    propensities,
+    unknown_pairs,
+)
+
+
+@pytest.mark.parametrize("kind", ["all", "rows"])
+def test_models_that_are_right_pass(kind):
+    for seed in range(5):
+        pairs = world(400, 60, seed=seed).drawn(seed, pairs=kind)
+        found = propensities(fitted(pairs))
+        assert [d.verdict for d in found] == ["pass"] * 3, found
+
+
+def test_an_overfitted_model_is_found_out():
+    pairs = world(300, 60).drawn(0)
+    found = propensities(fitted(pairs, ctr="factors(d=4,l2=0.3)", cvr="rates"))[0]
+    assert found.verdict == "fail"
+    assert found.value > found.threshold
+    assert "take another model" in found.meaning
+
+
+def test_wrong_predictions_are_loud_and_right_ones_silent():
+    place = world(600, 60)
+    pairs = place.drawn(1)
+    user, item, z = laid_out(pairs, 0)
+    p = place.ctr[user, item]
+    u, i, y = pairs.clicked
+    h, w = place.cvr[u, i], 1 / place.ctr[u, i]
+    assert click_model(calibrated(user, item, z, p), "given").verdict == "pass"
+    assert conversion_model(calibrated(u, i, y, h, w), "given").verdict == "pass"
+    assert click_model(calibrated(user, item, z, 0.7 * p), "given").verdict == "fail"
+    steep = p**1.5 * (z.mean() / np.mean(p**1.5))  # right on average, wrong at every height
+    assert calibrated(user, item, z, steep).ratio == pytest.approx(1)
+    assert click_model(calibrated(user, item, z, steep), "given").verdict == "fail"
+    assert conversion_model(calibrated(u, i, y, 0.6 * h, w), "given").verdict == "fail"
+
+
+def test_a_conversion_model_right_for_clicked_pairs_alone_is_loud():
+    """Those who click much buy little; the mean of clicked pairs is not that of all."""
+    place = world(2000, 20, kind="items")
+    keen = np.arange(2000)[:, None] < 1000
+    biased = replace(
+        place,
+        ctr=np.where(keen, 0.05, 0.4) * np.ones(20),
+        cvr=np.where(keen, 0.8, 0.2) * np.ones(20),
+    )
+    u, i, y = biased.drawn(0).clicked
+    h = np.full(len(y), y.mean())
+    assert conversion_model(calibrated(u, i, y, h), "unweighted").verdict == "pass"
+    assert conversion_model(calibrated(u, i, y, h, 1 / biased.ctr[u, i]), "x").verdict == "fail"
+
+
+def test_bins_ratios_and_errors_by_hand():
+    user, item = np.array([0, 0, 1, 1] * 10), np.arange(40) % 5
+    y, p = np.array([1.0, 0, 0, 0] * 10), np.repeat([0.3, 0.6], 20)
+    found = calibrated(user, item, y, p)
+    low, high = y[:20].sum() / 6, y[20:].sum() / 12
+    assert found.by_bin == pytest.approx([low, high])
+    assert found.ratio == pytest.approx(10 / 18)
+    residual = y - p
+    squares = sum(residual[user == u].sum() ** 2 for u in (0, 1))
+    squares += sum(residual[item == i].sum() ** 2 for i in range(5)) - sum(residual**2)
+    assert found.se == pytest.approx(np.sqrt(squares) / 18)
+    thin = calibrated(user, item, y, np.repeat([0.2, 0.4], 20))
+    assert len(thin.by_bin) == 1, "4 expected clicks are too few for a bin"
+
+
+def test_standard_errors_are_those_of_replications():
+    """Users share a mood and items a wrong rate: errors must know both."""
+    place = world(150, 40)
+    ratios, errors = [], []
+    random = np.random.default_rng(0)
+    for _ in range(300):
+        mood, rate = random.normal(0, 0.6, (150, 1)), random.normal(0, 0.4, (1, 40))
+        p = 0.1 * np.exp(mood + rate - (0.36 + 0.16) / 2)
+        z = (random.random(p.shape) < p).astype(float).ravel()
+        user, item = np.divmod(np.arange(6000), 40)
+        found = calibrated(user, item, z, np.full(6000, 0.1))
+        ratios.append(found.ratio)
+        errors.append(found.se)
+    assert place.ctr.shape == (150, 40)
+    spread = np.std(ratios, ddof=1)
+    assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(spread, rel=4 / np.sqrt(2 * 300))
+
+
+def test_the_test_of_calibration_holds_its_level():
+    place = world(300, 50)
+    user, item = np.divmod(np.arange(15000), 50)
+    p = place.ctr.ravel()
+    ps = []
+    for seed in range(300):
+        z = (np.random.default_rng([seed, 9]).random(15000) < p).astype(float)
+        ps.append(calibrated(user, item, z, p).p)
+    assert np.mean(np.array(ps) < 0.05) < 0.05 + 4 * np.sqrt(0.05 * 0.95 / 300)
+    assert np.mean(np.array(ps) < 0.001) < 0.02
+
+
+def test_overlap_tells_small_probabilities():
+    fine = overlap(fitted(world(300, 40).drawn(0)))
+    assert click_overlap(fine).verdict == "pass"
+    assert fine.smallest <= fine.quantiles[0.01] <= fine.quantiles[0.5]
+    rare = overlap(fitted(world(3000, 40, average=-8).drawn(0)))
+    assert click_overlap(rare).verdict == "fail"
+    assert rare.below > 0.5
+    n = fitted(world(300, 40).drawn(0))
+    user, item = np.divmod(np.arange(12000), 40)
+    assert fine.effective == pytest.approx(12000**2 / np.sum(1 / n.ctr(user, item)))
+
+
+def test_many_pairs_are_judged_by_some_users(monkeypatch):
+    n = fitted(world(400, 50).drawn(0))
+    whole = clicks_calibrated(n)
+    monkeypatch.setattr("counterrank.propensity.calibration.ROOM", 5000)
+    part = clicks_calibrated(n)
+    assert (whole.users, part.users) == (400, 100)
+    assert part.ratio == pytest.approx(whole.ratio, abs=4 * part.se)
+
+
+def test_unknown_pairs_are_counted():
+    assert unknown_pairs("new", 0, 1000).verdict == "pass"
+    assert unknown_pairs("new", 50, 1000).verdict == "caution"
+    assert unknown_pairs("new", 500, 1000).verdict == "fail"
