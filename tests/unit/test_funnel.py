@@ -343,8 +343,8 @@ def test_diagnoses_are_silent_on_a_clean_funnel_and_loud_on_broken_ones():
 
 
 def test_forecasts_that_do_not_come_true_are_told():
-    world = funnel_world(items=10, seed=2)
-    sample = world.sample(users=3000, top=5, seed=1, rows="all")
+    world = funnel_world(items=60, seed=2)
+    sample = world.sample(users=1500, top=5, seed=1, rows="all")
     runs = {"seller": sample.runs["seller"].drop("cvr")}
     options = {"estimators": ["IPS", "DR"], "measures": "CG@5"}
     clean = cr.funnel(sample.funnel, runs, **options)
