@@ -5,6 +5,7 @@ Repetitions stand side by side as further users of one funnel. Tolerances come f
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import sqrt
 
 import numpy as np
@@ -152,3 +153,41 @@ def test_the_contest_of_dr_and_ips_is_told_from_the_clicks(factor):
     assert (told.value < 1) == wins
     assert told.verdict == ("pass" if wins else "caution")
     assert ("Read DR" if wins else "read IPS") in told.meaning
+
+
+def fitted(world, *, times: int = 60, users: int = 1500) -> dict[str, float]:
+    """How far the mean of each estimator is from the truth, in standard errors; models fitted."""
+    found: dict[str, list[float]] = {}
+    for seed in range(times):
+        sample = world.sample(users=users, top=6, seed=seed)
+        result = cr.funnel(
+            sample.funnel.drop("ctr"),
+            {"seller": sample.runs["seller"].drop("cvr")},
+            measures="CG@6",
+            estimators=["IPS", "DM", "DR"],
+            ctr="rates(by=item)",
+            cvr="rates(by=item)",
+            test="none",
+        )
+        for row in result.estimates:
+            found.setdefault(row.measure, []).append(row.value)
+    truth = world.truth("seller", "CG@6")
+    return {
+        label: abs(np.mean(x) - truth) / (np.std(x, ddof=1) / sqrt(times))
+        for label, x in found.items()
+    }
+
+
+def test_with_fitted_rates_dr_is_right_if_either_of_them_can_be():
+    """Rates by item are right for clicks, or for conversions, that depend on the item alone."""
+    world = funnel_world(kinds=20, items=15, selection=0.9, seed=4)
+    alike = [np.tile(x.mean(axis=0), (20, 1)) for x in (world.ctr, world.cvr)]
+    clicks = fitted(replace(world, ctr=alike[0]))
+    assert clicks["IPS"] < 3.5
+    assert clicks["DR"] < 3.5
+    assert clicks["DM"] > 10
+    conversions = fitted(replace(world, cvr=alike[1]))
+    assert conversions["DM"] < 3.5
+    assert conversions["DR"] < 3.5
+    assert conversions["IPS"] > 10
+    assert fitted(world)["DR"] > 10

@@ -340,3 +340,30 @@ def test_diagnoses_are_silent_on_a_clean_funnel_and_loud_on_broken_ones():
     assert "coverage" in loud(cr.funnel(sample.funnel, half, **options))
     clipped = cr.funnel(sample.funnel, seller, estimators=["IPS(clip=3)"], measures="CG@5")
     assert loud(clipped) == {"clipping"}
+
+
+def test_forecasts_that_do_not_come_true_are_told():
+    world = funnel_world(items=60, seed=2)
+    sample = world.sample(users=1500, top=5, seed=1, rows="all")
+    runs = {"seller": sample.runs["seller"].drop("cvr")}
+    options = {"estimators": ["IPS", "DR"], "measures": "CG@5"}
+    clean = cr.funnel(sample.funnel, runs, **options)
+    assert {"click model", "conversion model"} <= {d.name for d in clean.diagnoses}
+    assert loud(clean) == set()
+    steep = sample.funnel.with_columns(ctr=1.4 * pl.col("ctr") ** 1.3)
+    assert "click model" in loud(cr.funnel(steep, runs, **options))
+    flat = sample.funnel.with_columns(ctr=pl.col("ctr").mean())  # right on average, not for lists
+    assert loud(cr.funnel(flat, runs, **options)) == {"mean weight"}
+    high = sample.funnel.with_columns(pl.col("cvr") * 1.5)
+    assert "conversion model" in loud(cr.funnel(high, runs, **options))
+    shown = steep.filter((pl.col("user") + pl.col("item")) % 3 > 0)  # impressions
+    guess = sample.funnel.select("user", "item", "cvr")
+    own = {"seller": runs["seller"].join(guess, on=["user", "item"], how="left")}
+    rows = cr.funnel(shown, own, pairs="rows", **options)
+    assert {"click model", "support"} <= loud(rows)
+    assert "click model" not in {d.name for d in cr.funnel(shown, own, **options).diagnoses}
+    bare = sample.funnel.drop("ctr", "cvr")
+    guessed = cr.funnel(bare, runs, ctr="rates(by=user)", cvr="rates", **options)
+    assert "mean weight" in loud(guessed)
+    assert "click model" in {d.name for d in guessed.diagnoses}
+    assert guessed.protocol["models"]["conversion"]["ctr"] == "rates(by=user)"

@@ -53,8 +53,8 @@ Estimators = Annotated[
 Predictions = Annotated[
     str | None, typer.Option(metavar="PATH", help="A table of user, item, ctr, cvr.")
 ]
-Ctr = Annotated[str, typer.Option(help="column, or a model to be fitted: rates, ...")]
-Cvr = Annotated[str, typer.Option(help="column, or a model to be fitted: rates, ...")]
+Ctr = Annotated[str, typer.Option(help="column, or a model to be fitted: rates, factors.")]
+Cvr = Annotated[str, typer.Option(help="column, or a model to be fitted: rates, factors.")]
 Floor = Annotated[float, typer.Option(help="Raise smaller ctr to this.")]
 Pairs = Annotated[
     str, typer.Option(help="Pairs without a row: all (not clicked), rows (could not be).")

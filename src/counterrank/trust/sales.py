@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from counterrank.conversions import Key, Valued, VarianceRatio, Work
+import numpy as np
+
+from counterrank.conversions import COLUMN, Key, Valued, VarianceRatio, Work
 from counterrank.estimates import Estimate
 from counterrank.logged import Clipped, MeanWeight
+from counterrank.propensity import Nuisance, calibration, clicks_calibrated, overlap
 from counterrank.trust import funnels as about
 from counterrank.trust.diagnosis import Diagnosis
+from counterrank.trust.propensities import click_model, click_overlap, conversion_model
+
+LARGEST = 1 << 22  # pairs whose given ctr is compared with their clicks
 
 
 def sales(
@@ -40,3 +47,36 @@ def sales(
             if ratio is not None and m.form == "total":
                 out.append(about.doubly_robust(system, str(m), ratio, level))
     return out
+
+
+def forecasts(work: Work, model: Nuisance | None, *, ctr: str, cvr: str) -> list[Diagnosis]:
+    """Whether predicted clicks and conversions come true, where that can be seen.
+
+    A given ctr shows it only if the funnel holds all pairs that could be clicked; a cvr, if clicked
+    pairs can be weighed by 1/ctr to stand for all.
+    """
+    ledger = work.ledger
+    unit, z, reward = ledger.pool.unit, ledger.click, next(iter(ledger.reward))
+    told = []
+    if model is not None and ctr != COLUMN:
+        told.append(click_model(clicks_calibrated(model), ctr))
+        told.append(click_overlap(overlap(model)))
+    elif ledger.ctr is not None:
+        own = ledger.held & ~np.isnan(work.ctr)
+        due = ledger.pool.n * len(ledger.items.names) if work.pairs == "all" else len(own)
+        if int(own.sum()) == due <= LARGEST:
+            found = calibration(unit[own], ledger.item[own], z[own].astype(float), work.ctr[own])
+            told.append(click_model(found, ctr))
+    h = ledger.cvr.get(reward)
+    if model is not None and cvr != COLUMN:
+        h = np.full(len(z), np.nan)
+        h[z] = model.cvr(unit[z], ledger.item[z])
+    if h is not None:
+        kept = z & ~np.isnan(h) & ~np.isnan(work.ctr)
+        if kept.any():
+            found = calibration(
+                unit[kept], ledger.item[kept], ledger.reward[reward][kept], h[kept],
+                1 / work.ctr[kept],
+            )  # fmt: skip
+            told.append(conversion_model(found, cvr))
+    return [replace(d, subject="funnel") for d in told]

@@ -48,7 +48,7 @@ from counterrank.progress import Progress, quiet
 from counterrank.propensity import Nuisance
 from counterrank.schema import Table
 from counterrank.systems import Runs
-from counterrank.trust.sales import sales
+from counterrank.trust.sales import forecasts, sales
 
 
 def funnel(
@@ -83,7 +83,7 @@ def funnel(
     (chance of a click) and ``cvr`` (chance of a conversion after one); each run has user, item and
     rank or score. ``predictions`` is a further table of user, item, ctr, cvr; a run may have a
     column cvr of its own. Instead of columns, ``ctr`` and ``cvr`` may name models that are fitted
-    to the funnel, out of fold: rates, ...
+    to the funnel, out of fold: rates, factors, ...
 
     What is estimated: the ``rewards`` (columns beside or instead of conversion, such as spend)
     that all listed items would bring if they were clicked, weighted by their ranks: ``measures``
@@ -117,9 +117,9 @@ def funnel(
     plan.pairs([run.system for run in tables.runs])  # the baseline is there
     ledger = Ledger.of(tables, users=users, pairs=pairs)
     fitted = learnt(ledger, ctr=ctr, cvr=cvr, pairs=pairs, seed=seed)
-    if ctr != COLUMN:
-        first = fitted[tables.funnel.rewards[0]]
-        ledger = replace(ledger, ctr=clicks_of_model(first, ledger))
+    model = fitted.get(tables.funnel.rewards[0])
+    if model is not None and ctr != COLUMN:
+        ledger = replace(ledger, ctr=clicks_of_model(model, ledger))
     chance = _ctr(ledger, wanted, tables)
     if cvr == COLUMN:
         fitted = {}
@@ -142,7 +142,7 @@ def funnel(
         exposures=worths,
         rewards=tables.funnel.rewards,
         found={key: e for key, e in found.items() if key[2] in shown},
-        diagnoses=sales(done, found, work, level),
+        diagnoses=[*forecasts(work, model, ctr=ctr, cvr=cvr), *sales(done, found, work, level)],
         plan=plan,
         protocol={
             **_protocol(plan, work, wanted),

@@ -1,0 +1,91 @@
+"""``counterrank funnel``, run as a user runs it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+
+from counterrank.simulate import funnel_world
+
+
+def call(*words, cwd):
+    return subprocess.run(
+        [sys.executable, "-m", "counterrank", "funnel", *map(str, words)],
+        capture_output=True, text=True, cwd=cwd, check=False,
+        env={**os.environ, "COLUMNS": "100"},
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("shop")
+    sample = funnel_world(items=12).sample(users=800, top=5)
+    sample.funnel.write_csv(path / "funnel.csv")
+    sample.funnel.drop("ctr").write_parquet(path / "bare.parquet")
+    sample.funnel.select("user", "item", "ctr").write_parquet(path / "ctr.parquet")
+    for name in ("seller", "clickbait"):
+        sample.runs[name].write_parquet(path / f"{name}.parquet")
+    sample.runs["seller"].with_columns(pl.col("cvr") * 5).write_parquet(path / "bold.parquet")
+    return path
+
+
+BOTH = ("old=clickbait.parquet", "seller.parquet")
+
+
+def test_the_table_says_what_to_believe(folder):
+    done = call("funnel.csv", *BOTH, "-e", "IPS,DR", "-m", "CG@5", "-m", "ARP", cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "ARP needs rankings of all 12 items." in done.stderr
+    done = call("funnel.csv", *BOTH, "-e", "IPS,DR", "-m", "CG@5", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "conversion, CG@5, 800 users; lift over old"
+    assert [line.split()[:2] for line in lines[1:3]] == [["old", "IPS"], ["old", "DR"]]
+    assert all(len(line) <= 100 for line in lines)
+    assert "What this rests on" in lines
+    assert "worse than old" in done.stdout.replace("\n", " ")
+
+
+def test_json_csv_and_files(folder, tmp_path):
+    told = json.loads(call("funnel.csv", *BOTH, "--format", "json", cwd=folder).stdout)
+    assert told["kind"] == "funnel"
+    assert told["protocol"]["baseline"] == "old"
+    assert [row["measure"] for row in told["estimates"][:4]] == ["Naive", "IPS", "SNIPS", "DR"]
+    assert len(told["provenance"]["inputs"]) == 3
+    rows = list(csv.DictReader(io.StringIO(
+        call("funnel.csv", *BOTH, "--format", "csv", cwd=folder).stdout)))  # fmt: skip
+    assert {row["exposure"] for row in rows} == {"DCG@10"}
+    done = call(
+        "funnel.csv", *BOTH, "--out", tmp_path / "all", "--by-unit", tmp_path / "u.csv", cwd=folder
+    )
+    assert done.returncode == 0
+    assert "Wrote" in done.stderr
+    assert pl.read_csv(tmp_path / "u.csv").height == 800 * 2 * 4
+    assert json.loads((tmp_path / "all" / "result.json").read_text())["kind"] == "funnel"
+    units = pl.read_parquet(tmp_path / "all" / "units.parquet")
+    assert units.columns == ["unit", "system", "measure", "exposure", "reward", "value"]
+
+
+def test_predictions_models_and_verdicts(folder):
+    given = call(
+        "bare.parquet", "seller.parquet", "--predictions", "ctr.parquet", "--format", "csv",
+        cwd=folder,
+    )  # fmt: skip
+    own = call("funnel.csv", "seller.parquet", "--format", "csv", cwd=folder)
+    assert given.stdout == own.stdout != ""
+    lost = call("bare.parquet", "seller.parquet", cwd=folder)
+    assert lost.returncode == 2
+    assert "--ctr rates" in lost.stderr
+    assert "Traceback" not in lost.stderr
+    poor = call("bare.parquet", "seller.parquet", "--ctr", "rates(by=user)", "--strict", cwd=folder)
+    assert poor.returncode == 3
+    assert "mean weight" in poor.stdout
+    bold = call("funnel.csv", "bold.parquet", "-e", "IPS,DR", cwd=folder)
+    assert "read IPS" in bold.stdout.replace("\n", " ")
