@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from counterrank.evaluation import Evaluation
     from counterrank.exposure import position_bias
     from counterrank.ranking import measure
+    from counterrank.verbs.assess_agreement import assess_agreement
     from counterrank.verbs.assess_power import assess_power
     from counterrank.verbs.check import check
     from counterrank.verbs.estimate import estimate
@@ -33,6 +34,7 @@ _HOME = {
     "InputError": "errors",
     "LearntExposure": "verbs.learn_exposure",
     "UsageError": "errors",
+    "assess_agreement": "verbs.assess_agreement",
     "assess_power": "verbs.assess_power",
     "check": "verbs.check",
     "estimate": "verbs.estimate",
@@ -44,8 +46,8 @@ _HOME = {
 
 __all__ = [
     "Assessment", "CounterrankError", "Estimate", "Estimation", "Evaluation", "InputError",
-    "LearntExposure", "UsageError", "__version__", "assess_power", "check", "estimate", "evaluate",
-    "learn_exposure", "measure", "position_bias",
+    "LearntExposure", "UsageError", "__version__", "assess_agreement", "assess_power", "check",
+    "estimate", "evaluate", "learn_exposure", "measure", "position_bias",
 ]  # fmt: skip
 
 

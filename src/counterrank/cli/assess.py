@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from counterrank.cli.assess_agreement import agreement
 from counterrank.cli.assess_power import power
 from counterrank.cli.plain import Command, Group
 
@@ -14,3 +15,4 @@ assess = typer.Typer(
     rich_markup_mode=None,
 )
 assess.command(cls=Command)(power)
+assess.command(cls=Command)(agreement)
