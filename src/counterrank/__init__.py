@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from counterrank.version import __version__
 
 if TYPE_CHECKING:
+    from counterrank.assess_result import Assessment
     from counterrank.errors import CounterrankError, InputError, UsageError
     from counterrank.estimates import Estimate
     from counterrank.estimation import Estimation
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from counterrank.funnel_result import FunnelEstimation
     from counterrank.ranking import measure
     from counterrank.strata_result import Stratification
+    from counterrank.verbs.assess_accuracy import assess_accuracy
+    from counterrank.verbs.assess_agreement import assess_agreement
+    from counterrank.verbs.assess_online import assess_online
+    from counterrank.verbs.assess_power import assess_power
     from counterrank.verbs.check import check
     from counterrank.verbs.estimate import estimate
     from counterrank.verbs.evaluate import evaluate
@@ -27,6 +32,7 @@ if TYPE_CHECKING:
     from counterrank.verbs.strata import strata
 
 _HOME = {
+    "Assessment": "assess_result",
     "CounterrankError": "errors",
     "Estimate": "estimates",
     "Estimation": "estimation",
@@ -36,6 +42,10 @@ _HOME = {
     "LearntExposure": "verbs.learn_exposure",
     "Stratification": "strata_result",
     "UsageError": "errors",
+    "assess_accuracy": "verbs.assess_accuracy",
+    "assess_agreement": "verbs.assess_agreement",
+    "assess_online": "verbs.assess_online",
+    "assess_power": "verbs.assess_power",
     "check": "verbs.check",
     "estimate": "verbs.estimate",
     "evaluate": "verbs.evaluate",
@@ -47,8 +57,9 @@ _HOME = {
 }
 
 __all__ = [
-    "CounterrankError", "Estimate", "Estimation", "Evaluation", "FunnelEstimation", "InputError",
-    "LearntExposure", "Stratification", "UsageError", "__version__", "check", "estimate",
+    "Assessment", "CounterrankError", "Estimate", "Estimation", "Evaluation", "FunnelEstimation",
+    "InputError", "LearntExposure", "Stratification", "UsageError", "__version__",
+    "assess_accuracy", "assess_agreement", "assess_online", "assess_power", "check", "estimate",
     "evaluate", "funnel", "learn_exposure", "measure", "position_bias", "strata",
 ]  # fmt: skip
 

@@ -204,8 +204,9 @@ def _shown(names: list[str]) -> str:
 # fmt: off
 ROLES = (
     "user", "item", "rating", "rank", "score", "system", "draw", "timestamp", "session", "viewed",
-    "exposure", "propensity", "policy", "day", "arm", "predicted", "click", "conversion", "ctr",
-    "cvr",
+    "arm", "click", "conversion", "ctr", "cvr", "day", "estimate", "estimator", "experiment",
+    "exposure", "high", "low", "measure", "offline", "offline_se", "online", "online_se", "policy",
+    "predicted", "propensity", "repetition", "reward", "truth", "unit", "value",
 )
 # fmt: on
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 # fmt: off
 COUNTS = (
     "duplicates", "sample size", "effective sample size", "rank sample", "rows per item", "events",
-    "Simpson's paradox", "conversions", "effective slates", "empty strata", "users in stratum",
-    "users",
+    "Simpson's paradox", "conversions", "effective slates", "empty strata", "experiments",
+    "systems", "users in stratum", "users",
 )
 # fmt: on
 PLAIN = (
