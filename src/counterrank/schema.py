@@ -186,7 +186,8 @@ def _shown(names: list[str]) -> str:
 # fmt: off
 ROLES = (
     "user", "item", "rating", "rank", "score", "system", "draw", "timestamp", "session", "viewed",
-    "exposure", "propensity", "policy", "day", "arm", "predicted",
+    "exposure", "propensity", "policy", "day", "arm", "predicted", "unit", "measure", "value",
+    "reward",
 )
 # fmt: on
 

@@ -9,7 +9,8 @@ SOURCE = Path(__file__).resolve().parents[2] / "src" / "counterrank"
 ORDER = """
 version errors once digest progress text arrays pairs tables checks schema logs documents blocks
 hits pool coverage order align engine policies exposure aggregate estimates ranking systems
-inference compare stratified logged trust evaluation estimation simulate verbs cli
+inference compare stratified logged trust meta evaluation estimation
+assess_result simulate verbs cli
 """.split()
 
 

@@ -29,7 +29,9 @@ def test_ties_of_flipped_sums_are_counted_exactly(n, precision, monkeypatch):
     tenths[:, 2] = base[:, 0] + 4
     tenths = tenths[np.ptp(tenths, axis=1) > 0]
     found = permutation_test([tenths / 10], [(0, 1)], draws=1500, seed=5)
-    heads = module._flips(np.random.default_rng(5), 1500, len(tenths)).astype(np.int64)
+    heads = module._flips(
+        np.random.default_rng(5).bytes(1500 * -(-len(tenths) // 8)), 1500, len(tenths)
+    ).astype(np.int64)
     d = tenths[:, 0] - tenths[:, 1]
     hits = np.sum(np.abs((1 - 2 * heads) @ d) >= abs(d.sum()))
     assert found.p[0, 0] == (hits + 1) / 1501

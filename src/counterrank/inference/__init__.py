@@ -3,13 +3,13 @@
 from counterrank.inference.correlation import inversion_rate, kendall
 from counterrank.inference.intervals import INTERVALS, RESAMPLES, interval, intervals
 from counterrank.inference.multiplicity import CORRECTIONS, benjamini_hochberg, holm, tukey_hsd
-from counterrank.inference.permutation import DRAWS, Permuted, permutation_test
+from counterrank.inference.permutation import DRAWS, Keep, Permuted, at_once, permutation_test
 from counterrank.inference.power import detectable
 from counterrank.inference.resample import resampled
 from counterrank.inference.tests import TESTS, bootstrap_test, t_test, wilcoxon
 
 __all__ = [
-    "CORRECTIONS", "DRAWS", "INTERVALS", "RESAMPLES", "TESTS", "Permuted", "benjamini_hochberg",
-    "bootstrap_test", "detectable", "holm", "interval", "intervals", "inversion_rate", "kendall",
-    "permutation_test", "resampled", "t_test", "tukey_hsd", "wilcoxon",
+    "CORRECTIONS", "DRAWS", "INTERVALS", "RESAMPLES", "TESTS", "Keep", "Permuted", "at_once",
+    "benjamini_hochberg", "bootstrap_test", "detectable", "holm", "interval", "intervals",
+    "inversion_rate", "kendall", "permutation_test", "resampled", "t_test", "tukey_hsd", "wilcoxon",
 ]  # fmt: skip

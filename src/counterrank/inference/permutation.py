@@ -8,7 +8,7 @@ statistic as a difference of two columns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +22,13 @@ SMALL = 1 << 31  # products up to this many terms are cheap in double precision
 # A flipped sum this close to the observed one (in standard deviations) is a tie, and ties count.
 # It is above the rounding of the product and far below what a draw of signs can tell.
 TIE = {np.float64: 1e-9, np.float32: 2e-5}
+
+Keep = Callable[[str, Callable[[], Floats]], Floats]  # a piece of work by name: kept, or done now
+
+
+def at_once(name: str, work: Callable[[], Floats], /) -> Floats:
+    """Nothing is kept."""
+    return work()
 
 
 @dataclass(frozen=True)
@@ -44,42 +51,55 @@ def permutation_test(
     draws: int = DRAWS,
     seed: int = 0,
     family: str = "all",
+    precision: str = "auto",
     progress: Progress = quiet,
+    keep: Keep = at_once,
 ) -> Permuted:
     """Test the difference of means for each pair in each measure.
 
     ``values`` holds one matrix (units x systems) per measure, all over the same units; a unit
     without a value for a measure is 0 in every column. ``family`` is what max-T corrects for:
-    ``all`` pairs and measures, or the pairs within each ``measure``.
+    ``all`` pairs and measures, or the pairs within each ``measure``. ``keep`` may hold the counts
+    of each block of flips, which are the same whether computed now or taken from it. ``precision``
+    is ``double``, whose sums are the same on any number of threads, or ``auto``: single where the
+    product is large, whose last digits depend on them.
     """
     values = _informative(values)
     units = len(values[0])
     exact = units < 64 and 2**units <= draws
     total = 2**units if exact else draws
-    wide = total * units * sum(x.shape[1] for x in values) <= SMALL
+    wide = precision == "double" or total * units * sum(x.shape[1] for x in values) <= SMALL
     columns = [_Columns.of(x, pairs, np.float64 if wide else np.float32) for x in values]
     matrix = np.hstack([c.matrix for c in columns])
     cuts = np.cumsum([c.matrix.shape[1] for c in columns])[:-1]
-    single = np.zeros((len(values), len(pairs)))
-    largest = np.zeros((len(values), len(pairs)))
+    counts = np.zeros((2, len(values), len(pairs)))
     rng = np.random.default_rng(seed)
     chunk = max(1, min(total, CELLS // max(units, len(pairs) * len(values))))
     for start in progress(range(0, total, chunk), "permuting"):
         rows = min(chunk, total - start)
-        heads = _all_flips(start, rows, units) if exact else _flips(rng, rows, units)
-        sums = _signs(heads, matrix.dtype) @ matrix
-        z = [c.standardised(s) for c, s in zip(columns, np.split(sums, cuts, axis=1), strict=True)]
-        top = [x.max(axis=1) for x in z]
-        if family == "all":
-            top = [np.max(top, axis=0)] * len(z)
-        for row, (c, x, most) in enumerate(zip(columns, z, top, strict=True)):
-            single[row] += np.count_nonzero(x >= c.bar, axis=0)
-            most.sort()
-            largest[row] += rows - np.searchsorted(most, c.bar)
+        bits = b"" if exact else rng.bytes(rows * _width(units))  # drawn in order, kept or not
+
+        def count(start: int = start, rows: int = rows, bits: bytes = bits) -> Floats:
+            heads = _all_flips(start, rows, units) if exact else _flips(bits, rows, units)
+            return _reached(_signs(heads, matrix.dtype) @ matrix, columns, cuts, family)
+
+        counts += keep(f"flips-{start}", count)
     more = 0 if exact else 1  # the observed pattern is one of all, or is added to the drawn ones
-    return Permuted(
-        (single + more) / (total + more), (largest + more) / (total + more), total, exact
-    )
+    single, largest = (counts + more) / (total + more)
+    return Permuted(single, largest, total, exact)
+
+
+def _reached(sums: Floats, columns: list[_Columns], cuts: Ints, family: str) -> Floats:
+    """How many flips reach each observed statistic (measures x pairs): its own, and the largest."""
+    z = [c.standardised(s) for c, s in zip(columns, np.split(sums, cuts, axis=1), strict=True)]
+    top = [x.max(axis=1) for x in z]
+    if family == "all":
+        top = [np.max(top, axis=0)] * len(z)
+    single, largest = [], []
+    for c, x, most in zip(columns, z, top, strict=True):
+        single.append(np.count_nonzero(x >= c.bar, axis=0))
+        largest.append(len(most) - np.searchsorted(np.sort(most), c.bar))
+    return np.array([single, largest], float)
 
 
 def _informative(values: Sequence[Floats]) -> list[Floats]:
@@ -116,7 +136,8 @@ class _Columns:
         norm = np.where(norm > 0, norm, np.inf)
         observed = np.abs(difference.sum(axis=0)) / norm
         bar = observed - TIE[kind] * (1 + observed)
-        return cls(matrix.astype(kind), left, right, norm.astype(kind), bar.astype(kind))
+        matrix = _on_a_grid(matrix) if kind is np.float64 else matrix.astype(kind)
+        return cls(matrix, left, right, norm.astype(kind), bar.astype(kind))
 
     def standardised(self, sums: Floats) -> Floats:
         """|flipped sum| / norm for each draw and pair; the norm is the same under every flip."""
@@ -127,6 +148,17 @@ class _Columns:
         return z
 
 
+def _on_a_grid(x: Floats) -> Floats:
+    """Values rounded to steps so fine that no test notices and so even that sums are exact.
+
+    What is exact does not depend on the order of summation, hence not on the number of threads.
+    """
+    most = np.abs(x).sum(axis=0).max()
+    step = 2.0 ** (np.ceil(np.log2(most)) - 52) if most > 0 else 1.0
+    grid: Floats = np.round(x / step) * step
+    return grid
+
+
 def _signs(heads: np.typing.NDArray[np.uint8], kind: np.dtype[np.floating]) -> Floats:
     """1 for tails, -1 for heads."""
     signs: Floats = heads.astype(kind)
@@ -135,11 +167,15 @@ def _signs(heads: np.typing.NDArray[np.uint8], kind: np.dtype[np.floating]) -> F
     return signs
 
 
-def _flips(rng: np.random.Generator, rows: int, units: int) -> np.typing.NDArray[np.uint8]:
+def _width(units: int) -> int:
+    """Bytes that hold one bit for each unit."""
+    return -(-units // 8)
+
+
+def _flips(bits: bytes, rows: int, units: int) -> np.typing.NDArray[np.uint8]:
     """Random heads and tails, one bit each."""
-    width = -(-units // 8)
-    bits = np.frombuffer(rng.bytes(rows * width), np.uint8).reshape(rows, width)
-    return np.unpackbits(bits, axis=1, count=units)
+    grid = np.frombuffer(bits, np.uint8).reshape(rows, _width(units))
+    return np.unpackbits(grid, axis=1, count=units)
 
 
 def _all_flips(start: int, rows: int, units: int) -> np.typing.NDArray[np.uint8]:

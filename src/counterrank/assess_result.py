@@ -1,0 +1,1 @@
+"""The results of ``assess``: what each question about measures or estimators found."""
