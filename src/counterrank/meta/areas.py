@@ -42,7 +42,8 @@ def areas(tracks: Sequence[Track], contrast: Floats) -> Area:
 
 def one(place: int, measures: int) -> Floats:
     """The contrast that picks one measure."""
-    return np.eye(measures)[place]
+    picked: Floats = np.eye(measures)[place]
+    return picked
 
 
 def trapezoid(sizes: Sequence[float]) -> Floats:

@@ -20,7 +20,8 @@ def taus(full: Floats, reduced: Floats) -> Floats:
     a, b = _signs(full), _signs(reduced)
     top: Floats = (a * b).sum(axis=-1)
     pairs = (a * a).sum(axis=-1) * (b * b).sum(axis=-1)
-    return np.divide(top, np.sqrt(pairs), out=np.zeros(top.shape), where=pairs > 0)
+    tau: Floats = np.divide(top, np.sqrt(pairs), out=np.zeros(top.shape), where=pairs > 0)
+    return tau
 
 
 def _signs(x: Floats) -> Floats:

@@ -17,11 +17,11 @@ OF_USERS = ("users", "large_users")
 SIZES = (1.0, *(share / 100 for share in range(90, 0, -5)), 0.01)
 
 SAYS = {
-    "ratings": "judgments missing at random",
-    "items": "whole items missing at random",
-    "users": "whole users missing at random",
-    "popular_items": "the items with the most judgments missing",
-    "large_users": "the users with the most judgments missing",
+    "ratings": "judgments are missing at random",
+    "items": "whole items are missing at random",
+    "users": "whole users are missing at random",
+    "popular_items": "the items with the most judgments are missing",
+    "large_users": "the users with the most judgments are missing",
 }
 
 

@@ -1,27 +1,35 @@
-"""``assess_robustness``: which measure keeps the order of systems when judgments are missing?"""
+"""``assess robustness``: which measure keeps the order of systems when judgments are missing?"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
+from typing import Any
 
 from counterrank.arrays import workers
+from counterrank.assess_result import Assessment
 from counterrank.errors import UsageError, one_of
 from counterrank.evaluation import Evaluation
-from counterrank.meta.checkpoint import Checkpoint, fingerprint
+from counterrank.meta import Checkpoint, fingerprint
+from counterrank.meta.grounds import enough
 from counterrank.meta.reduced import Evidence
-from counterrank.meta.reductions import REDUCTIONS, SIZES
+from counterrank.meta.reductions import REDUCTIONS, SAYS, SIZES, Reductions
+from counterrank.meta.robust_advice import advice
+from counterrank.meta.robust_rows import area_rows, tau_rows, value_rows
 from counterrank.meta.robustness import tracks
 from counterrank.progress import Progress, quiet
-from counterrank.ranking import Measure, measure
-from counterrank.robustness_result import Robustness
+from counterrank.ranking import Measure
 from counterrank.systems import Runs
 from counterrank.verbs.evaluate import evaluate
+from counterrank.verbs.robustness_options import (
+    measures_of,
+    reductions_of,
+    samples_of,
+    sizes_of,
+)
 
-BINARY = ("P", "Recall", "F1", "AP", "RR", "Bpref", "InfAP")
-NINE = ("P", "Recall", "F1", "AP", "nDCG", "RR", "ERR", "Bpref", "InfAP")
-MEANS = ("both", "arithmetic", "geometric")
+SAMPLES = 50
 
 
 def assess_robustness(
@@ -33,7 +41,7 @@ def assess_robustness(
     mean: str = "both",
     reductions: Sequence[str] = REDUCTIONS,
     sizes: Sequence[float] = SIZES,
-    samples: int = 50,
+    samples: int = SAMPLES,
     level: float = 0.95,
     seed: int = 0,
     missing: str = "zero",
@@ -45,7 +53,7 @@ def assess_robustness(
     threads: int = 0,
     resume: str | os.PathLike[str] | None = None,
     progress: Progress = quiet,
-) -> Robustness:
+) -> Assessment:
     """Take judgments away, order the systems again, and see how much of the order is left.
 
     ``judgments`` and ``runs`` are given as to ``evaluate``. ``measures`` are by default the nine of
@@ -60,24 +68,24 @@ def assess_robustness(
     left is not judged any more; one without a relevant item left counts by ``no_relevant``
     (zero or skip).
 
-    ``level`` is the share of samples inside the bands. ``threads`` changes no number. ``resume``
-    names a folder for results so far: the same call goes on where it was stopped.
+    ``level`` is the share of samples inside the bands. ``threads`` changes no number (0: all
+    cores). ``resume`` names a folder for results so far: the same call goes on where it stopped.
+
+    The estimates are the areas under each measure's curve of tau, over all kinds of loss. The
+    tables are areas (by kind), curves (tau by size) and values (of each system by size).
 
     >>> import counterrank as cr
     >>> from counterrank.simulate import judged_world
     >>> world = judged_world(users=100)
     >>> result = cr.assess_robustness(
     ...     world.judgments, world.runs, measures=["nDCG@10", "RR@10"], samples=5)
-    >>> len(result.recommendation)
-    3
+    >>> len(result.estimates), len(result.recommendation)
+    (4, 3)
     """
-    wanted = _measures(measures, rel, one_of("mean", mean, MEANS))
-    kinds = _reductions(reductions)
-    shares = _sizes(sizes)
+    wanted = measures_of(measures, rel, mean)
+    kinds, shares, number = reductions_of(reductions), sizes_of(sizes), samples_of(samples)
     one_of("no_relevant", no_relevant, ("zero", "skip"))
-    if samples < 1:
-        raise UsageError(f"There must be at least one sample, not {samples}.")
-    evaluation = evaluate(
+    whole = evaluate(
         judgments,
         runs,
         measures=wanted,
@@ -91,85 +99,63 @@ def assess_robustness(
         columns=columns,
         progress=progress,
     )
-    if len(evaluation.systems) < 2:
-        raise UsageError(
-            "One system has no order to lose.", todo="Give at least two runs; better, ten or more."
-        )
+    if len(whole.systems) < 2:
+        raise UsageError("One system has no order to lose.", todo="Give more runs: ten or more.")
     found = tracks(
-        Evidence(evaluation.pool, evaluation.hits, wanted, evaluation.policies),
+        Evidence.of(whole.pool, whole.hits, wanted, whole.policies),
         kinds,
         shares,
-        samples=samples,
+        samples=number,
         seed=seed,
         threads=threads or workers(),
-        stored=Checkpoint(resume, _key(evaluation, samples, seed)),
+        stored=Checkpoint(resume, _key(whole, number, seed)),
         progress=progress,
     )
-    return Robustness(evaluation, tuple(found), samples, seed)
-
-
-def _measures(given: Sequence[str | Measure], rel: float | None, mean: str) -> list[Measure]:
-    """Each measure under each mean asked for; a label that names its mean keeps it."""
-    labels = [given] if isinstance(given, (str, Measure)) else list(given)
-    if labels and rel is not None:
-        raise UsageError(
-            "--rel is for the default measures.", todo="Write it in the label: P(rel=4)@100."
-        )
-    if not labels:
-        with_rel = f"(rel={rel:g})" if rel is not None and rel != 1 else ""
-        labels = [f"{name}{with_rel if name in BINARY else ''}@100" for name in NINE]
-    asked = [measure(label) for label in labels]
-    plain = [m for m in asked if m.mean == "arithmetic" and mean != "geometric"]
-    geometric = [_geometric(m) for m in asked if mean != "arithmetic" or m.mean == "geometric"]
-    wanted = dict.fromkeys([*plain, *(m for m in geometric if m is not None)])
-    if not wanted:
-        raise UsageError("No measure is left.", todo="Ask for mean=both.")
-    return list(wanted)
-
-
-def _geometric(m: Measure) -> Measure | None:
-    """The same measure with a geometric mean, if it has one."""
-    if m.mean == "geometric":
-        return m
-    try:
-        return replace(m, mean="geometric")
-    except UsageError:
-        return None
-
-
-def _reductions(given: Sequence[str]) -> list[str]:
-    words = [given] if isinstance(given, str) else list(given)
-    kinds = list(dict.fromkeys(one_of("reductions", word, REDUCTIONS) for word in words))
-    if not kinds:
-        raise UsageError("No kind of loss is named.", todo=f"Some of: {', '.join(REDUCTIONS)}.")
-    return kinds
-
-
-def _sizes(given: Sequence[float]) -> list[float]:
-    sizes = sorted({float(size) for size in given}, reverse=True)
-    bad = [size for size in sizes if not 0 < size <= 1]
-    if bad or not sizes:
-        raise UsageError(
-            "A size is the share of judgments that is left, above 0 and at most 1.",
-            found=f"Found {bad[0]:g}." if bad else "Found none.",
-            todo="For example 1, 0.5, 0.1 and 0.01.",
-        )
-    return sizes
-
-
-def _key(evaluation: Evaluation, samples: int, seed: int) -> str:
-    """What the values on reduced judgments depend on, besides kind and size."""
-    pool = evaluation.pool
-    hits = [x for h in evaluation.hits for x in (h.unit, h.rank, h.judgment, h.first, h.last, h.depth)]
-    return fingerprint(
-        "robustness",
-        [str(m) for m in evaluation.measures],
-        asdict(evaluation.policies),
-        samples,
-        seed,
-        [str(x) for x in pool.units],
-        [str(x) for x in pool.items],
-        pool.size,
-        pool.rating,
-        *hits,
+    labels = [str(m) for m in wanted]
+    areas = list(area_rows(found, labels, level))
+    return Assessment(
+        kind="assess robustness",
+        estimates=[row for row in areas if row.reduction == "all"],
+        comparisons=[],
+        diagnoses=[enough(len(whole.systems), "systems"), *whole.diagnoses],
+        recommendation=advice(found, labels),
+        tables={
+            "areas": [row for row in areas if row.reduction != "all"],
+            "curves": list(tau_rows(found, labels, level)),
+            "values": list(value_rows(found, labels, whole.systems, level)),
+        },
+        protocol=_protocol(whole, kinds, shares, number, seed),
+        inputs=whole.inputs,
+        units=whole.by_unit(),
     )
+
+
+def _protocol(
+    whole: Evaluation, kinds: list[str], sizes: list[float], samples: int, seed: int
+) -> dict[str, Any]:
+    """All choices behind the numbers."""
+    kept = ("unit", "measures", "policies", "ranked_by", "largest_rating", "level", "engine")
+    reductions = Reductions(whole.pool)
+    return {
+        **{key: whole.protocol[key] for key in kept},
+        "reductions": {k: {"lost": SAYS[k], "of": reductions.total(k)} for k in kinds},
+        "sizes": sizes,
+        "samples": samples,
+        "seed": seed,
+        "correlation": "Kendall tau-b with the order on all judgments; 0 where all systems tie",
+        "area": "mean of tau over sizes by the trapezoid rule; over all kinds: their mean",
+        "interval": "normal, Monte Carlo only: for these users and systems",
+        "equally_many_judgments": "the smaller id is lost first",
+        "left_without_judgments": "not counted, as if never in the table",
+        "largest_rating_when_reduced": "that of all judgments",
+    }
+
+
+def _key(whole: Evaluation, samples: int, seed: int) -> str:
+    """What the values on reduced judgments depend on, besides kind and size."""
+    pool = whole.pool
+    hits = [x for h in whole.hits for x in (h.unit, h.rank, h.judgment, h.first, h.last, h.depth)]
+    names = [pool.units.to_list(), pool.items.to_list()]
+    labels = [str(m) for m in whole.measures]
+    choices = [asdict(whole.policies), samples, seed]
+    return fingerprint("robustness", *choices, labels, *names, pool.size, pool.rating, *hits)
