@@ -11,18 +11,22 @@ from typing import TYPE_CHECKING, Any
 from counterrank.version import __version__
 
 if TYPE_CHECKING:
+    from counterrank.assess_result import Assessment
     from counterrank.errors import CounterrankError, InputError, UsageError
     from counterrank.estimates import Estimate
     from counterrank.estimation import Estimation
     from counterrank.evaluation import Evaluation
     from counterrank.exposure import position_bias
     from counterrank.ranking import measure
+    from counterrank.verbs.assess_agreement import assess_agreement
+    from counterrank.verbs.assess_power import assess_power
     from counterrank.verbs.check import check
     from counterrank.verbs.estimate import estimate
     from counterrank.verbs.evaluate import evaluate
     from counterrank.verbs.learn_exposure import LearntExposure, learn_exposure
 
 _HOME = {
+    "Assessment": "assess_result",
     "CounterrankError": "errors",
     "Estimate": "estimates",
     "Estimation": "estimation",
@@ -30,6 +34,8 @@ _HOME = {
     "InputError": "errors",
     "LearntExposure": "verbs.learn_exposure",
     "UsageError": "errors",
+    "assess_agreement": "verbs.assess_agreement",
+    "assess_power": "verbs.assess_power",
     "check": "verbs.check",
     "estimate": "verbs.estimate",
     "evaluate": "verbs.evaluate",
@@ -39,9 +45,9 @@ _HOME = {
 }
 
 __all__ = [
-    "CounterrankError", "Estimate", "Estimation", "Evaluation", "InputError", "LearntExposure",
-    "UsageError", "__version__", "check", "estimate", "evaluate", "learn_exposure", "measure",
-    "position_bias",
+    "Assessment", "CounterrankError", "Estimate", "Estimation", "Evaluation", "InputError",
+    "LearntExposure", "UsageError", "__version__", "assess_agreement", "assess_power", "check",
+    "estimate", "evaluate", "learn_exposure", "measure", "position_bias",
 ]  # fmt: skip
 
 

@@ -127,3 +127,14 @@ def products_before(length: Ints, x: Floats) -> Floats:
         at = at[:count] + 1
         out[at] = going
     return out
+
+
+def summable(x: Floats, most: float) -> Floats:
+    """``x`` rounded to steps so fine that nothing is lost and so even that sums are exact.
+
+    ``most`` bounds the sums of absolute values to come. What is exact does not depend on the order
+    of summation, hence not on the number of threads.
+    """
+    step = 2.0 ** (np.ceil(np.log2(most)) - 52) if most > 0 else 1.0
+    grid: Floats = np.round(x / step) * step
+    return grid

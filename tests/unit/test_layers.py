@@ -9,7 +9,7 @@ SOURCE = Path(__file__).resolve().parents[2] / "src" / "counterrank"
 ORDER = """
 version errors once digest progress text arrays pairs tables checks schema logs documents blocks
 hits pool coverage order align engine policies exposure aggregate estimates ranking systems
-inference compare stratified logged trust meta evaluation estimation
+inference propensity compare stratified logged trust meta evaluation estimation
 assess_result simulate verbs cli
 """.split()
 

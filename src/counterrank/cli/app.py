@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from counterrank.cli.assess import assess
 from counterrank.cli.check import check
 from counterrank.cli.demo import demo
 from counterrank.cli.estimate import estimate
@@ -28,6 +29,7 @@ app = typer.Typer(
 app.command(cls=Command)(evaluate)
 app.command(cls=Command)(estimate)
 app.command(cls=Command)(exposure)
+app.add_typer(assess, name="assess")
 app.command(cls=Command)(check)
 app.command(cls=Command)(measures)
 app.command(cls=Command)(simulate)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 # fmt: off
 COUNTS = (
     "duplicates", "sample size", "effective sample size", "rank sample", "rows per item", "events",
-    "users", "effective slates",
+    "users", "effective slates", "systems", "experiments",
 )
 # fmt: on
 PLAIN = ("list length", "mean weight", "weight tail", "click above", "random ranks")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
 from functools import partial
@@ -85,6 +86,11 @@ def folder(result: Written, path: str | None) -> list[str]:
     whole(where / "result.json", lambda temporary: temporary.write_text(text, encoding="utf-8"))
     whole(where / "units.parquet", partial(result.by_unit().write_parquet, compression="lz4"))
     return [str(where / name) for name in NAMES]
+
+
+def discard(path: str) -> None:
+    """Remove a folder of results so far, now that they are written."""
+    shutil.rmtree(path, ignore_errors=True)
 
 
 def whole(path: Path, write: Callable[[Path], object]) -> None:

@@ -1,15 +1,23 @@
 """Is the difference real? Intervals, paired tests, corrections, rank correlation."""
 
-from counterrank.inference.correlation import inversion_rate, kendall
+from counterrank.inference.correlation import inversion_rate, kendall, kendalls
+from counterrank.inference.dependent import (
+    DependentCorrelations,
+    dependent_correlations,
+    williams,
+)
 from counterrank.inference.intervals import INTERVALS, RESAMPLES, interval, intervals
 from counterrank.inference.multiplicity import CORRECTIONS, benjamini_hochberg, holm, tukey_hsd
 from counterrank.inference.permutation import DRAWS, Keep, Permuted, at_once, permutation_test
 from counterrank.inference.power import detectable
-from counterrank.inference.resample import resampled
+from counterrank.inference.relative import relative_rmse
+from counterrank.inference.resample import resampled, weights
 from counterrank.inference.tests import TESTS, bootstrap_test, t_test, wilcoxon
 
 __all__ = [
-    "CORRECTIONS", "DRAWS", "INTERVALS", "RESAMPLES", "TESTS", "Keep", "Permuted", "at_once",
-    "benjamini_hochberg", "bootstrap_test", "detectable", "holm", "interval", "intervals",
-    "inversion_rate", "kendall", "permutation_test", "resampled", "t_test", "tukey_hsd", "wilcoxon",
+    "CORRECTIONS", "DRAWS", "INTERVALS", "RESAMPLES", "TESTS", "DependentCorrelations", "Keep",
+    "Permuted", "at_once", "benjamini_hochberg", "bootstrap_test", "dependent_correlations",
+    "detectable", "holm", "interval", "intervals", "inversion_rate", "kendall", "kendalls",
+    "permutation_test", "relative_rmse", "resampled", "t_test", "tukey_hsd", "weights", "wilcoxon",
+    "williams",
 ]  # fmt: skip

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.arrays import Floats, Ints
+from counterrank.arrays import Floats, Ints, summable
 from counterrank.progress import Progress, quiet
 
 DRAWS = 100_000
@@ -136,8 +136,11 @@ class _Columns:
         norm = np.where(norm > 0, norm, np.inf)
         observed = np.abs(difference.sum(axis=0)) / norm
         bar = observed - TIE[kind] * (1 + observed)
-        matrix = _on_a_grid(matrix) if kind is np.float64 else matrix.astype(kind)
-        return cls(matrix, left, right, norm.astype(kind), bar.astype(kind))
+        if kind is np.float64:
+            matrix = summable(matrix, float(np.abs(matrix).sum(axis=0).max()))
+        return cls(
+            matrix.astype(kind, copy=False), left, right, norm.astype(kind), bar.astype(kind)
+        )
 
     def standardised(self, sums: Floats) -> Floats:
         """|flipped sum| / norm for each draw and pair; the norm is the same under every flip."""
@@ -146,17 +149,6 @@ class _Columns:
         np.abs(z, out=z)
         z /= self.norm
         return z
-
-
-def _on_a_grid(x: Floats) -> Floats:
-    """Values rounded to steps so fine that no test notices and so even that sums are exact.
-
-    What is exact does not depend on the order of summation, hence not on the number of threads.
-    """
-    most = np.abs(x).sum(axis=0).max()
-    step = 2.0 ** (np.ceil(np.log2(most)) - 52) if most > 0 else 1.0
-    grid: Floats = np.round(x / step) * step
-    return grid
 
 
 def _signs(heads: np.typing.NDArray[np.uint8], kind: np.dtype[np.floating]) -> Floats:

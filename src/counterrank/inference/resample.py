@@ -30,15 +30,15 @@ def resampled(
     chunk = max(1, CELLS // len(sizes))
     for start in progress(range(0, draws, chunk), "resampling"):
         rows = min(chunk, draws - start)
-        totals = _weights(rng, rows, len(sizes)) @ stacked
+        totals = weights(rng, rows, len(sizes)) @ stacked
         means = totals[:, :-1] / totals[:, -1:]
         for column, part in enumerate(np.split(means, cuts, axis=1)):
             out[start : start + rows, column] = estimates[column].finish(part)
     return out
 
 
-def _weights(rng: np.random.Generator, rows: int, n: int) -> Floats:
-    """How often each of ``n`` groups is drawn, ``rows`` times over."""
+def weights(rng: np.random.Generator, rows: int, n: int) -> Floats:
+    """How often each of ``n`` units is drawn, ``rows`` times over."""
     drawn = rng.integers(0, n, (rows, n)) + n * np.arange(rows)[:, None]
     return np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(float)
 

@@ -54,6 +54,15 @@ def at_least(values: Values, systems: int, *, why: str) -> None:
         )
 
 
+def enough_resamples(resamples: int) -> None:
+    """Refuse a standard deviation of a handful."""
+    if resamples < 20:
+        raise UsageError(
+            "An interval needs at least 20 resamples.", found=f"Got {resamples}.",
+            todo="Use --resamples 1000.",
+        )  # fmt: skip
+
+
 def _listed(given: Sequence[str | Measure]) -> list[str | Measure]:
     return [given] if isinstance(given, (str, Measure)) else list(given)
 

@@ -105,7 +105,7 @@ class Values:
 
         The twin reads the same values; only their mean differs.
         """
-        twins = {m: _twin(label) for m, label in enumerate(self.measures)}
+        twins = {m: geometric_twin(label) for m, label in enumerate(self.measures)}
         new = [m for m, twin in twins.items() if twin and twin not in self.measures]
         new = [m for m in new if not (self.x[:, m] < 0).any()]
         return replace(
@@ -126,7 +126,7 @@ class Values:
         return pl.concat(parts)
 
 
-def _twin(label: str) -> str:
+def geometric_twin(label: str) -> str:
     """The label of the same measure's geometric mean, or nothing if it has none."""
     try:
         kind = measure(label)

@@ -40,9 +40,9 @@ def judged_world(
         "broad": np.where(heavy, 2.0, 0.6),
         "blurred": np.full(users, 1.8),
     }
-    runs = {"popular": _run(rng, np.tile(popularity, (users, 1)), top)}
+    runs = {"popular": ranked(rng, np.tile(popularity, (users, 1)), top)}
     for name, spread in noise.items():
-        runs[name] = _run(rng, utility + spread[:, None] * rng.normal(size=utility.shape), top)
+        runs[name] = ranked(rng, utility + spread[:, None] * rng.normal(size=utility.shape), top)
     user, item = np.nonzero(judged)
     return JudgedWorld(
         pl.DataFrame({"user": user, "item": item, "rating": grade[user, item].astype(np.int8)}),
@@ -57,7 +57,8 @@ def _judged(rng: np.random.Generator, utility: Floats, count: Ints) -> Bools:
     return place < count[:, None]
 
 
-def _run(rng: np.random.Generator, score: Floats, top: int) -> pl.DataFrame:
+def ranked(rng: np.random.Generator, score: Floats, top: int) -> pl.DataFrame:
+    """The ``top`` items of each user by score; equal scores in random order."""
     users = len(score)
     score = score + 1e-9 * rng.random(score.shape)
     best = (-score).argsort(axis=1)[:, :top]

@@ -1,0 +1,184 @@
+"""Which method orders the systems as open-loop feedback does, and by how much better?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from counterrank.arrays import Floats, Ints
+from counterrank.errors import UsageError
+from counterrank.inference import dependent_correlations, kendalls
+from counterrank.inference.intervals import normal_quantile
+from counterrank.inference.tests import SMALLEST
+from counterrank.progress import Progress, quiet
+from counterrank.stratified.face import Blend, Face
+
+RESAMPLES = 1000
+CELLS = 1 << 22  # weights held at a time
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How well a method's order of the systems agrees with that of open-loop feedback.
+
+    ``tau`` is Kendall's tau-b with its interval over users; ``settled`` is tau with the noise of
+    the users extrapolated away, without a claim of precision. ``difference`` is the tau less that
+    of ``baseline``, with its interval over users and the two-sided ``p``. ``t``, ``t_one_sided``
+    and ``t_two_sided`` are the test of published experiments, which puts taus where Pearson
+    correlations belong and takes the systems for a random sample. A method that ties all systems
+    has no tau (NaN).
+    """
+
+    measure: str
+    method: str
+    tau: float
+    low: float
+    high: float
+    se: float
+    settled: float
+    baseline: str
+    difference: float
+    difference_low: float
+    difference_high: float
+    p: float
+    t: float
+    t_one_sided: float
+    t_two_sided: float
+    systems: int
+    draws: int
+
+
+def agreements(
+    measure: str,
+    truth: Face,
+    methods: Sequence[Face | Blend],
+    *,
+    place: Ints | None = None,
+    baseline: str = "holdout",
+    level: float = 0.95,
+    draws: int = RESAMPLES,
+    seed: int = 0,
+    progress: Progress = quiet,
+) -> list[Agreement]:
+    r"""Agreement of each method with the open loop's ``truth``, and compared with ``baseline``.
+
+    ``place`` says where each user of the truth stands among the users of the methods, -1 for
+    nowhere; without it the two sides have no user in common. A user's weight in a resample is a
+    Poisson number of mean 1, one and the same wherever the user stands.
+
+    Noise pulls tau towards 0, and a resample, which adds as much noise again, pulls it further. So
+    intervals have the width of the resampled taus but the observed tau as their centre:
+
+    .. math:: \hat\tau \pm z\, sd(\tau^*)
+
+    They are for the tau that users like these give on average, in such numbers, to these systems;
+    its own noise is part of what a method is worth. Where differences of systems near zero are
+    about equally frequent, the pull grows as the standard deviation of the noise, so
+    ``settled`` is :math:`\hat\tau + (\hat\tau - \bar\tau^*) / (\sqrt 2 - 1)`.
+    """
+    names = [method.method for method in methods]
+    if baseline not in names:
+        raise UsageError(
+            f'There is no method "{baseline}" to compare with.', todo=f"Take: {', '.join(names)}."
+        )
+    systems = len(truth.top)
+    if systems < 4:
+        raise UsageError("Agreement needs four systems.", found=f"There are {systems}.")
+    values = np.array([method.value for method in methods])
+    observed = kendalls(np.tile(truth.value, (len(methods), 1)), values)
+    steps = list(_steps(draws, len(truth.base) + _users(methods[0])))
+    rng = np.random.default_rng(seed)
+    drawn = [_resampled(rng, rows, truth, methods, place) for rows in progress(steps, "resampling")]
+    again = np.concatenate(drawn, axis=1)
+    base = names.index(baseline)
+    between = kendalls(np.tile(values[base], (len(methods), 1)), values)
+    z = normal_quantile(0.5 + level / 2)
+    se, pull = _spread(again), observed - _mean(again)
+    settled = np.clip(observed + pull / (np.sqrt(2) - 1), -1, 1)
+    apart, apart_se = observed - observed[base], _spread(again - again[base])
+    rows = []
+    for m, method in enumerate(methods):
+        tested = dependent_correlations(
+            float(observed[m]), float(observed[base]), float(between[m]), systems
+        )
+        rows.append(
+            Agreement(
+                measure=measure,
+                method=method.method,
+                tau=float(observed[m]),
+                low=float(max(observed[m] - z * se[m], -1)),
+                high=float(min(observed[m] + z * se[m], 1)),
+                se=float(se[m]),
+                settled=float(settled[m]),
+                baseline=baseline,
+                difference=float(apart[m]),
+                difference_low=float(max(apart[m] - z * apart_se[m], -2)),
+                difference_high=float(min(apart[m] + z * apart_se[m], 2)),
+                p=_p(float(apart[m]), float(apart_se[m])),
+                t=tested.t,
+                t_one_sided=tested.p_one_sided,
+                t_two_sided=tested.p_two_sided,
+                systems=systems,
+                draws=draws,
+            )
+        )
+    return rows
+
+
+def _resampled(
+    rng: np.random.Generator,
+    rows: int,
+    truth: Face,
+    methods: Sequence[Face | Blend],
+    place: Ints | None,
+) -> Floats:
+    """The tau of each method in ``rows`` resamples: methods x rows."""
+    weights = rng.poisson(1, (rows, _users(methods[0]))).astype(float)
+    own = rng.poisson(1, (rows, len(truth.base))).astype(float)
+    if place is not None:
+        known = place >= 0
+        own[:, known] = weights[:, place[known]]
+    with np.errstate(divide="ignore", invalid="ignore"):  # a resample may have nobody in a stratum
+        right = truth.under(own)
+        return np.array([kendalls(right, method.under(weights)) for method in methods])
+
+
+def _steps(draws: int, users: int) -> Iterator[int]:
+    """Numbers of draws whose weights fit in memory together."""
+    chunk = max(1, CELLS // max(users, 1))
+    return (min(chunk, draws - start) for start in range(0, draws, chunk))
+
+
+def _users(method: Face | Blend) -> int:
+    return len(method.base) if isinstance(method, Face) else method.feedback.shape[1]
+
+
+def _mean(again: Floats) -> Floats:
+    """Mean of each row's known values."""
+    known = np.isfinite(again)
+    count = known.sum(axis=1)
+    mean = np.full(len(again), np.nan)
+    np.divide(np.where(known, again, 0).sum(axis=1), count, out=mean, where=count > 0)
+    return mean
+
+
+def _spread(again: Floats) -> Floats:
+    """Standard deviation of each row's known values."""
+    known = np.isfinite(again)
+    centred = np.where(known, again - _mean(again)[:, None], 0)
+    count = known.sum(axis=1) - 1
+    variance = np.full(len(again), np.nan)
+    np.divide((centred**2).sum(axis=1), count, out=variance, where=count > 0)
+    spread: Floats = np.sqrt(variance)
+    return spread
+
+
+def _p(difference: float, se: float) -> float:
+    """Two-sided p by the normal distribution."""
+    if difference == 0 or not se > 0:
+        return 1.0 if difference == 0 else float("nan")
+    from scipy.special import ndtr
+
+    return max(float(2 * ndtr(-abs(difference) / se)), SMALLEST)

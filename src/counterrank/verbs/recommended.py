@@ -1,0 +1,64 @@
+"""What the numbers recommend, in three sentences each; ties are called ties."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from counterrank.verbs.assess_agreement import AgreementRow
+
+
+def listed(names: Sequence[str], longest: int = 5) -> str:
+    """Names in a sentence; many are counted."""
+    if len(names) > longest:
+        return f"{', '.join(names[:longest])} and {len(names) - longest} more"
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def most(share: float) -> str:
+    """What the share of pairs told apart says about the sample."""
+    if share >= 0.9:
+        return "the sample is large enough for systems as far apart as these"
+    if share >= 0.5:
+        return "closer systems need more users"
+    return "most of these systems are too close for this sample"
+
+
+def agreed(rows: Sequence[AgreementRow], pairs: int) -> tuple[str, ...]:
+    """How far the first two measures disagree, who agrees with whom, and what to report."""
+    r = rows[0]
+    level = f"{r.level:.0%} interval {r.low:.1%} to {r.high:.1%}"
+    if r.value == 0 and r.high == 0:
+        first = f"{r.measure} and {r.other} order all {pairs} pairs of systems alike."
+    else:
+        first = (
+            f"{r.measure} and {r.other} order {r.value:.1%} of {pairs} pairs of systems differently"
+            f" ({level}, Kendall's tau {r.kendall:.2f}); on {r.opposed} of them both are sure."
+        )
+    names = list(dict.fromkeys(name for row in rows for name in (row.measure, row.other)))
+    tau = {frozenset((row.measure, row.other)): row.kendall for row in rows}
+    mean = {n: np.mean([t for pair, t in tau.items() if n in pair]) for n in names}
+    far = min(rows, key=lambda row: row.kendall if row.kendall == row.kendall else 2)
+    centre = max(names, key=lambda n: mean[n] if mean[n] == mean[n] else -2)
+    near = [n for n in names if n != centre and tau.get(frozenset((n, centre)), -1) >= 0.9]
+    second = (
+        f"Least alike are {far.measure} and {far.other} (tau {far.kendall:.2f}); {centre} is"
+        f" closest to the others (mean tau {mean[centre]:.2f})."
+    )
+    if r.opposed:
+        third = (
+            f"The choice between {r.measure} and {r.other} decides who wins here, so choose by the"
+            " question: a total such as clicks or sales speaks for DCG, one vote per user for nDCG."
+        )
+    elif r.value == 0 or r.low == 0:
+        third = f"Either of {r.measure} and {r.other} may be reported: the orders are not separated"
+        third += f", and {listed(near)} would add little to {centre}." if near else "."
+    else:
+        third = (
+            f"Report both {r.measure} and {r.other}: their orders differ, though on no pair of"
+            " systems are both measures sure."
+        )
+    return first, second, third

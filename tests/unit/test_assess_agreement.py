@@ -1,0 +1,151 @@
+"""Which measures put systems in the same order."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+import scipy.stats
+
+import counterrank as cr
+from counterrank.errors import UsageError
+from counterrank.inference import inversion_rate
+from counterrank.meta import values_of
+from counterrank.meta.agreement import directions, inverted
+from making import judgments, run, world
+
+
+def several(users, held_out, rating=1, systems=8, apart=0.1, seed=0):
+    """Judgments with so many relevant items per user, and systems of rising skill."""
+    rng = np.random.default_rng(seed)
+    rated = {
+        u: dict.fromkeys(rng.choice(40, held_out(rng), replace=False).tolist(), rating)
+        for u in range(users)
+    }
+    runs = {}
+    for s in range(systems):
+        score = {
+            u: {i: apart * s * (i in own) + rng.random() for i in range(40)}
+            for u, own in rated.items()
+        }
+        lists = {u: sorted(x, key=x.get, reverse=True)[:10] for u, x in score.items()}
+        runs[f"s{s}"] = run(lists)
+    return judgments(rated), runs
+
+
+@pytest.mark.parametrize("rating", [1, 3])
+@pytest.mark.parametrize("held_out", [1, 2])
+def test_as_many_items_for_every_user_leave_dcg_and_ndcg_no_disagreement(rating, held_out):
+    """Jeunen et al. 2024: nDCG is then DCG on another scale.
+
+    Every user has a mirror image, whose lists another system gets: so pairs of systems tie but for
+    the order in which their values are added up.
+    """
+    users = 60
+    truth, runs = several(users, lambda rng: held_out, rating)
+    image = {"user": 2 * users - 1 - pl.col("user")}
+    truth = pl.concat([truth, truth.with_columns(**image)])
+    lists = {
+        f"{a}{b}": pl.concat([runs[f"s{a}"], runs[f"s{b}"].with_columns(**image)])
+        for a, b in itertools.product(range(4), range(4))
+    }
+    found = cr.assess_agreement(
+        truth, lists, measures=["DCG@10", "nDCG@10"], draws=200, resamples=40
+    ).estimates[0]
+    assert (found.measure, found.other) == ("DCG@10", "nDCG@10")
+    assert (found.value, found.se, found.low, found.high, found.opposed) == (0, 0, 0, 0, 0)
+    assert found.kendall == pytest.approx(1)
+
+
+def test_varying_numbers_of_items_let_them_disagree():
+    truth, runs = several(60, lambda rng: int(rng.integers(1, 20)), apart=0.0, seed=1)
+    found = cr.assess_agreement(truth, runs, measures=["nDCG@10"], draws=200, resamples=40)
+    assert (found.estimates[0].measure, found.estimates[0].other) == ("DCG@10", "nDCG@10")
+    assert found.estimates[0].value > 0
+    assert found.estimates[0].se > 0
+
+
+def test_every_figure_is_that_of_its_formula():
+    truth, runs = several(50, lambda rng: int(rng.integers(1, 20)), seed=2)
+    labels = ["P@5", "RR@5", "ARP@10"]
+    found = cr.assess_agreement(truth, runs, measures=labels, draws=500, resamples=60, seed=5)
+    every = list(dict.fromkeys(n for t in found.tables["taus"] for n in (t.measure, t.other)))
+    assert every[:5] == ["DCG@10", "nDCG@10", "P@5", "RR@5", "ARP@10"]
+    assert "RR(mean=geometric)@5" in every
+    theirs = cr.evaluate(truth, runs, measures=every, draws=500, seed=5, correct="none")
+    value = {
+        m: np.array([(-1 if m == "ARP@10" else 1) * theirs.estimate(s, m).value for s in runs])
+        for m in every
+    }
+    for t in found.tables["taus"]:
+        tau = scipy.stats.kendalltau(value[t.measure], value[t.other]).statistic
+        assert t.kendall == pytest.approx(tau)
+    for r in found.estimates:
+        assert r.value == pytest.approx(inversion_rate(value[r.measure], value[r.other]))
+        assert r.value == pytest.approx((1 - r.kendall) / 2)
+        sign = -1 if "ARP@10" in (r.measure, r.other) else 1
+        pearson = scipy.stats.pearsonr(value[r.measure], value[r.other]).statistic
+        assert r.pearson == pytest.approx(sign * pearson)
+    p = {(c.measure, c.system, c.baseline): c for c in theirs.comparisons}
+    rows = {(o.measure, o.other, o.system, o.baseline) for o in found.tables["opposed"]}
+    for r in found.estimates:
+        own = 0
+        for (m, s, b), c in p.items():
+            if m != r.measure:
+                continue
+            other = p[r.other, s, b]
+            turn = -1 if "ARP@10" in (r.measure, r.other) else 1
+            if c.difference * other.difference * turn < 0 and max(c.p, other.p) <= 0.05:
+                own += 1
+                assert (r.measure, r.other, s, b) in rows
+        assert r.opposed == own
+
+
+def test_directions_and_inversions_follow_the_rule_for_ties():
+    x, y = np.array([1, 2, 3, 3, 4, 4.0]), np.array([1, 3, 2, 5, 4, 4.0])
+    assert inverted(directions(x, 6), directions(y, 6)) == pytest.approx(2 / 7)  # analytic.json
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        a, b = rng.integers(0, 4, (2, 7)).astype(float)
+        assert inverted(directions(a, 7), directions(b, 7)) == pytest.approx(inversion_rate(a, b))
+    same = np.array([0.1 + 0.2, 0.3, 1.0])
+    assert list(directions(same, 3)) == [0, 1, 1]  # 0.1 + 0.2 is 0.3 but for rounding
+
+
+def test_opposed_pairs_are_found_where_both_measures_are_sure():
+    rng = np.random.default_rng(3)
+    x = rng.random((200, 3))
+    up, down = x + np.array([0, 0.3, 0.3]), x + np.array([0.3, 0, 0.31])
+    rows = [
+        (u, f"s{s}", m, table[u, s])
+        for m, table in (("up", up), ("down", down))
+        for u, s in itertools.product(range(200), range(3))
+    ]
+    frame = pl.DataFrame(rows, schema=["unit", "system", "measure", "value"], orient="row")
+    found = cr.assess_agreement(frame, draws=500, resamples=50)
+    assert [(o.system, o.baseline) for o in found.tables["opposed"]] == [("s1", "s0")]
+    o = found.tables["opposed"][0]
+    assert o.difference > 0 > o.other_difference
+    assert max(o.p, o.other_p) < 0.01
+    assert found.estimates[0].opposed == 1
+    assert "decides who wins" in found.recommendation[2]
+    assert json.loads(found.to_json())["opposed"][0]["system"] == "s1"
+
+
+def test_options_matter_and_too_little_is_refused():
+    truth, runs = world(users=30)
+    labels = ["P@5", "RR@5"]
+    both = cr.assess_agreement(truth, runs, measures=labels, draws=100, resamples=30)
+    given = cr.assess_agreement(
+        truth, runs, measures=labels, means="given", draws=100, resamples=30
+    )
+    assert len(both.tables["taus"]) > len(given.tables["taus"])
+    assert len(both.recommendation) == len(given.recommendation) == 3
+    frame = values_of(truth, runs, measures=["P@5"]).frame()
+    with pytest.raises(UsageError, match="at least two measures"):
+        cr.assess_agreement(frame, means="given")
+    with pytest.raises(UsageError, match="means cannot be"):
+        cr.assess_agreement(frame, means="harmonic")

@@ -1,0 +1,201 @@
+"""Discriminative power: the sum of p-values, how sure it is, and what follows from it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import polars as pl
+import pytest
+
+import counterrank as cr
+from counterrank.errors import UsageError
+from counterrank.meta import values_of
+from counterrank.meta.power import discriminative_power, normal_p
+from counterrank.meta.resampling import differences, products
+from making import world
+
+
+def table(x, measures=("m",)):
+    """Per-unit values from units x systems, the same for every measure but for a power."""
+    rows = [
+        (u, f"s{s}", m, float(v) ** (k + 1))
+        for k, m in enumerate(measures)
+        for (u, s), v in np.ndenumerate(x)
+    ]
+    return pl.DataFrame(rows, schema=["unit", "system", "measure", "value"], orient="row")
+
+
+def plain_dp(columns, draws, seed):
+    """DP in plain Python, with the flips the test draws: one bit for each unit, high bit first."""
+    units = len(columns[0])
+    width = (units + 7) // 8
+    raw = np.random.default_rng(seed).bytes(draws * width)
+    total = 0.0
+    for a, b in itertools.combinations(range(len(columns)), 2):
+        d = [x - y for x, y in zip(columns[a], columns[b], strict=True)]
+        observed, hits = abs(sum(d)), 0
+        for row in range(draws):
+            flipped = 0.0
+            for u in range(units):
+                bit = raw[row * width + u // 8] >> (7 - u % 8) & 1
+                flipped += -d[u] if bit else d[u]
+            hits += abs(flipped) >= observed * (1 - 1e-9) - 1e-12
+        total += (1 + hits) / (1 + draws)
+    return total
+
+
+def test_dp_equals_a_plain_transcription_with_the_same_flips():
+    rng = np.random.default_rng(1)
+    x = np.round(rng.random((45, 4)) + np.array([0, 0.05, 0.1, 0.3]), 1)
+    x[:, 1] += rng.random(45) * 1e-3  # no unit on which all agree
+    found = cr.assess_power(table(x), draws=300, resamples=20, seed=7).estimates[0]
+    assert found.value == pytest.approx(plain_dp(x.T.tolist(), 300, 7), abs=1e-12)
+
+
+def test_all_figures_follow_from_the_p_values_of_evaluate():
+    truth, runs = world(users=50)
+    labels = ["nDCG@5", "P@5"]
+    found = cr.assess_power(truth, runs, measures=labels, draws=999, resamples=50, seed=3)
+    theirs = cr.evaluate(truth, runs, measures=labels, draws=999, seed=3, correct="none")
+    p = {(c.measure, c.system, c.baseline): c.p for c in theirs.comparisons}
+    gap = {(c.measure, c.system, c.baseline): c.difference for c in theirs.comparisons}
+    for c in found.comparisons:
+        assert c.p == p[c.measure, c.system, c.baseline]
+        assert c.difference == pytest.approx(gap[c.measure, c.system, c.baseline], abs=1e-12)
+    for row, curve in zip(found.estimates, found.tables["curves"], strict=True):
+        own = sorted((v for (m, _, _), v in p.items() if m == row.measure), reverse=True)
+        assert curve.p == own
+        assert row.value == pytest.approx(sum(own))
+        assert row.median_p == np.median(own)
+        assert row.significant == np.mean(np.array(own) <= 0.05)
+        assert row.low < row.value < row.high
+    strict = cr.assess_power(truth, runs, measures=labels, draws=999, resamples=50, level=0.5)
+    assert strict.estimates[0].significant >= found.estimates[0].significant
+
+
+def test_resampled_sums_give_every_pairs_difference_and_square():
+    rng = np.random.default_rng(2)
+    x = rng.random((30, 4))
+    w = rng.integers(0, 4, (5, 30)).astype(float)
+    total, square = differences(w @ products(x), 4)
+    pairs = [(b, a) for a, b in itertools.combinations(range(4), 2)]
+    for j, (a, b) in enumerate(pairs):
+        d = x[:, a] - x[:, b]
+        np.testing.assert_allclose(total[:, j], w @ d, atol=1e-12)
+        np.testing.assert_allclose(square[:, j], w @ d**2, atol=1e-12)
+    same = normal_p(np.array([0.0, 3.0]), np.array([0.0, 2.0]), 99)
+    assert same[0] == 1
+    assert same[1] == pytest.approx((1 + 99 * 0.0338948535) / 100)
+
+
+def test_the_normal_dp_of_resamples_is_near_that_of_permutations_of_resamples():
+    """The full way, a permutation test of each resample, is dear; on a small one they agree."""
+    rng = np.random.default_rng(4)
+    x = rng.random((150, 5)) + np.linspace(0, 0.1, 5)
+    logs = []
+    for seed in range(60):
+        drawn = x[np.random.default_rng(seed).integers(0, 150, 150)]
+        each = discriminative_power(
+            values_of(table(drawn)), draws=2000, resamples=20, seed=0
+        )  # the permutation's DP of this resample
+        logs.append([np.log(each.dp[0]), np.log(each.approximate[0])])
+    full, normal = np.array(logs).T
+    # 2,000 flips leave each p a standard error of at most 0.011, and ten p-values share them
+    assert np.abs(full - normal).max() < 4 * 0.011 * 10 / np.exp(full).min()
+    assert np.std(normal) == pytest.approx(np.std(full), rel=0.05)
+
+
+def test_systems_alike_have_p_1_and_do_not_disturb():
+    rng = np.random.default_rng(5)
+    x = rng.random((40, 3))
+    x[:, 2] = x[:, 1]
+    found = cr.assess_power(table(x), draws=500, resamples=50)
+    assert next(c.p for c in found.comparisons if (c.system, c.baseline) == ("s2", "s1")) == 1
+    assert 1 < found.estimates[0].low < found.estimates[0].value < found.estimates[0].high
+
+
+def test_the_recommendation_has_three_sentences_and_admits_ties():
+    rng = np.random.default_rng(6)
+    skill = np.linspace(0, 0.35, 6)
+    sharp = np.clip(rng.random((400, 6)) * 0.3 + skill, 0, 1)
+    dull = rng.random((400, 6)) + 0.05 * skill
+    frame = pl.concat(
+        [
+            table(sharp).with_columns(measure=pl.lit("sharp")),
+            table(sharp * 2).with_columns(measure=pl.lit("twice")),
+            table(dull).with_columns(measure=pl.lit("dull")),
+        ]
+    )
+    found = cr.assess_power(frame, draws=2000, resamples=100)
+    assert len(found.recommendation) == 3
+    assert found.recommendation[0].startswith("sharp has the lowest DP")
+    assert "not separated from it: twice." in found.recommendation[2]
+    alone = cr.assess_power(frame, measures=["sharp", "twice"], draws=2000, resamples=100)
+    assert alone.recommendation[0].startswith("The measures are not separated")
+
+
+def test_too_few_systems_or_resamples_are_refused():
+    x = np.random.default_rng(0).random((20, 2))
+    with pytest.raises(UsageError, match="at least 2 systems"):
+        cr.assess_power(table(x[:, :1]))
+    with pytest.raises(UsageError, match="at least 20 resamples"):
+        cr.assess_power(table(x), resamples=3)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("power") / "values.parquet"
+    x = np.random.default_rng(9).random((800, 8)) + np.linspace(0, 0.05, 8)
+    table(x, measures=("P@5", "RR@5")).write_parquet(path)
+    return path
+
+
+def command(file, *options):
+    words = ["assess", "power", file, "--draws", "60000", "--quiet", *options]
+    return [sys.executable, "-m", "counterrank", *map(str, words)]
+
+
+def called(file, *options, **environment):
+    done = subprocess.run(
+        command(file, *options), capture_output=True, text=True, check=False,
+        env={**os.environ, "COLUMNS": "80", **environment},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_number_of_threads_changes_nothing(file):
+    one, two = (
+        called(file, "--format", "json", OPENBLAS_NUM_THREADS=n, POLARS_MAX_THREADS=n)
+        for n in ("1", "2")
+    )
+    assert one == two
+
+
+def test_work_that_was_killed_goes_on_where_it_was(file, tmp_path):
+    whole = json.loads(called(file, "--format", "json"))
+    out = tmp_path / "out"
+    started = subprocess.Popen(command(file, "--out", out), stdout=subprocess.DEVNULL)
+    kept = out / "unfinished"
+    until = time.monotonic() + 60
+    while time.monotonic() < until and len(list(kept.glob("*/flips-*.npy"))) < 2:
+        time.sleep(0.005)
+    os.kill(started.pid, signal.SIGKILL)
+    assert started.wait() == -signal.SIGKILL
+    pieces = {p: p.stat().st_mtime_ns for p in kept.glob("*/flips-*.npy")}
+    assert len(pieces) >= 2
+    assert not (out / "result.json").exists()
+    text = called(file, "--out", out, "--resume", kept)
+    assert {p: p.stat().st_mtime_ns for p in pieces} == pieces  # not computed again
+    assert json.loads((out / "result.json").read_text()) == whole
+    assert "The 20 largest p-values" in text
+    assert max(map(len, text.splitlines())) <= 80
+    called(file, "--out", out)  # without --resume what was kept inside is cleared away
+    assert not kept.exists()
