@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from counterrank.ranking import measure
     from counterrank.verbs.assess_agreement import assess_agreement
     from counterrank.verbs.assess_power import assess_power
+    from counterrank.verbs.assess_robustness import assess_robustness
     from counterrank.verbs.check import check
     from counterrank.verbs.estimate import estimate
     from counterrank.verbs.evaluate import evaluate
@@ -36,6 +37,7 @@ _HOME = {
     "UsageError": "errors",
     "assess_agreement": "verbs.assess_agreement",
     "assess_power": "verbs.assess_power",
+    "assess_robustness": "verbs.assess_robustness",
     "check": "verbs.check",
     "estimate": "verbs.estimate",
     "evaluate": "verbs.evaluate",
@@ -46,8 +48,9 @@ _HOME = {
 
 __all__ = [
     "Assessment", "CounterrankError", "Estimate", "Estimation", "Evaluation", "InputError",
-    "LearntExposure", "UsageError", "__version__", "assess_agreement", "assess_power", "check",
-    "estimate", "evaluate", "learn_exposure", "measure", "position_bias",
+    "LearntExposure", "UsageError", "__version__", "assess_agreement", "assess_power",
+    "assess_robustness", "check", "estimate", "evaluate", "learn_exposure", "measure",
+    "position_bias",
 ]  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import typer
 
 from counterrank.cli.assess_agreement import agreement
 from counterrank.cli.assess_power import power
+from counterrank.cli.assess_robustness import robustness
 from counterrank.cli.plain import Command, Group
 
 assess = typer.Typer(
@@ -15,4 +16,5 @@ assess = typer.Typer(
     rich_markup_mode=None,
 )
 assess.command(cls=Command)(power)
+assess.command(cls=Command)(robustness)
 assess.command(cls=Command)(agreement)

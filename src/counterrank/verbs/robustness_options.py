@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from counterrank.errors import UsageError, one_of
+from counterrank.meta import geometric_twin
 from counterrank.meta.reductions import REDUCTIONS
 from counterrank.ranking import Binary, Measure, measure
 
@@ -22,9 +23,9 @@ def measures_of(given: Sequence[str | Measure], rel: float | None, mean: str) ->
         )
     asked = [measure(label) for label in labels] or [_at_100(name, rel or 1) for name in NINE]
     one_of("mean", mean, MEANS)
-    arithmetic = [m for m in asked if m.mean == "arithmetic" and mean != "geometric"]
-    geometric = [m for m in asked if m.mean == "geometric" or mean != "arithmetic"]
-    wanted = [*arithmetic, *(g for m in geometric if (g := _geometric(m)) is not None)]
+    wanted = [m for m in asked if m.mean == "geometric" or mean != "geometric"]
+    twins = [geometric_twin(str(m)) for m in asked if mean != "arithmetic"]
+    wanted += [measure(twin) for twin in twins if twin]
     if not wanted:
         raise UsageError(
             f"{asked[0]} has no geometric mean.", todo="Ask for mean=both or mean=arithmetic."
@@ -64,13 +65,3 @@ def samples_of(given: int) -> int:
 def _at_100(name: str, rel: float) -> Measure:
     found = measure(f"{name}@100")
     return replace(found, rel=rel) if isinstance(found, Binary) else found
-
-
-def _geometric(m: Measure) -> Measure | None:
-    """The same measure with a geometric mean, if it has one."""
-    if m.mean == "geometric":
-        return m
-    try:
-        return replace(m, mean="geometric")
-    except UsageError:
-        return None
