@@ -114,9 +114,9 @@ def findings(areas: Areas, dp: np.ndarray, results: list[cr.Assessment]) -> list
                          gain.mean() > 0, f"{gain.mean():+.3f}; in {np.sum(gain > 0)} of"
                          f" {len(gain)} folds"))  # fmt: skip
     half = np.min([at_half(result) for result in results], axis=0)
-    out.append(_said("ratings: tau is above 0.9 with half of them removed", bool(np.all(half > 0.9)),
-                     ", ".join(f"{n} {x:.3f}" for n, x in zip(NINE, half, strict=True))
-                     + " (lowest of the folds)"))  # fmt: skip
+    shown = ", ".join(f"{n} {x:.3f}" for n, x in zip(NINE, half, strict=True))
+    finding = "ratings: tau is above 0.9 with half of them removed"
+    out.append(_said(finding, bool(np.all(half > 0.9)), f"lowest of the folds: {shown}"))
     return out
 
 
