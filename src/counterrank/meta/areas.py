@@ -33,11 +33,11 @@ def areas(tracks: Sequence[Track], contrast: Floats) -> Area:
     for track in tracks:
         for weight, tau in zip(trapezoid(track.sizes), track.tau, strict=True):
             each = contrast @ tau
-            mean += weight * float(each.mean()) / len(tracks)
+            mean += float(weight * each.mean()) / len(tracks)
             if len(each) > 1:
                 spread = float(each.var(ddof=1)) / len(each)
                 variance += (weight / len(tracks)) ** 2 * spread
-    return Area(mean, float(np.sqrt(variance)))
+    return Area(float(mean), float(np.sqrt(variance)))
 
 
 def one(place: int, measures: int) -> Floats:
