@@ -11,6 +11,7 @@ where it was.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -40,9 +41,9 @@ def main() -> None:
     given = parser.parse_args()
     folds = write(given.data, given.work)
     robust = [robustness(fold, given.samples) for fold in folds]
-    dp = np.array([powers(fold) for fold in folds]).mean(axis=0)
+    dp = np.array([powers(fold) for fold in folds])
     areas = over_folds(robust)
-    print(table(areas, dp))
+    print(table(areas, dp.mean(axis=0)))
     print()
     print("\n".join(findings(areas, dp, robust)))
 
@@ -93,31 +94,35 @@ def table(areas: Areas, dp: np.ndarray) -> str:
 
 
 def findings(areas: Areas, dp: np.ndarray, results: list[cr.Assessment]) -> list[str]:
-    """The paper's findings one by one, each with the numbers that decide it."""
-    by_power = [NINE[m] for m in np.argsort(dp)]
-    out = [_said("nDCG is among the most discriminative", "nDCG" in by_power[:TOP],
-                 f"DP from the lowest: {', '.join(by_power)}")]  # fmt: skip
+    """The paper's findings one by one: on the mean of the folds, and in how many folds."""
+    out = [_ranked("nDCG is among the most discriminative", -dp, lambda o: "nDCG" in o[:TOP])]
     for kind in REDUCTIONS:
-        order = sorted(NINE, key=lambda n: -areas[kind, LABELS[NINE.index(n)]].mean())
-        first, last = order[:TOP], order[-TOP:]
-        shown = f"from the most robust: {', '.join(order)}"
+        area = np.stack([areas[kind, label] for label in LABELS], axis=1)
         if kind == "large_users":
-            out.append(_said("large_users: RR and ERR are not among the least robust",
-                             not {"RR", "ERR"} & set(last), shown))  # fmt: skip
-        else:
-            out.append(_said(f"{kind}: P is among the most robust", "P" in first, shown))
-            out.append(_said(f"{kind}: RR and ERR are among the least robust",
-                             {"RR", "ERR"} <= set(last), shown))  # fmt: skip
+            text = "RR and ERR are not among the least robust"
+            out.append(_ranked(f"{kind}: {text}", area, lambda o: not {"RR", "ERR"} & {*o[-TOP:]}))
+            continue
+        out.append(_ranked(f"{kind}: P is among the most robust", area, lambda o: "P" in o[:TOP]))
+        text = f"{kind}: RR and ERR are among the least robust"
+        out.append(_ranked(text, area, lambda o: {"RR", "ERR"} <= {*o[-TOP:]}))
     for name in ("P", "nDCG"):
         gain = difference(areas, name)
-        out.append(_said(f"large_users: geometric {name} is more robust than arithmetic",
-                         gain.mean() > 0, f"{gain.mean():+.3f}; in {np.sum(gain > 0)} of"
-                         f" {len(gain)} folds"))  # fmt: skip
-    half = np.min([at_half(result) for result in results], axis=0)
-    shown = ", ".join(f"{n} {x:.3f}" for n, x in zip(NINE, half, strict=True))
-    finding = "ratings: tau is above 0.9 with half of them removed"
-    out.append(_said(finding, bool(np.all(half > 0.9)), f"lowest of the folds: {shown}"))
+        text = f"large_users: geometric {name} is more robust than arithmetic"
+        out.append(_said(text, gain.mean() > 0, gain > 0, f"{gain.mean():+.3f}"))
+    half = np.array([at_half(result) for result in results])
+    shown = ", ".join(f"{n} {x:.3f}" for n, x in zip(NINE, half.mean(axis=0), strict=True))
+    text = "ratings: tau is above 0.9 with half of them removed"
+    out.append(
+        _said(text, bool(np.all(half.mean(axis=0) > 0.9)), np.all(half > 0.9, axis=1), shown)
+    )
     return out
+
+
+def _ranked(finding: str, x: np.ndarray, holds: Callable[[list[str]], bool]) -> str:
+    """A finding about the order of the nine, the best first; ``x`` is folds x measures."""
+    orders = [[NINE[m] for m in np.argsort(-row)] for row in (x.mean(axis=0), *x)]
+    verdicts = np.array([holds(order) for order in orders])
+    return _said(finding, bool(verdicts[0]), verdicts[1:], f"best first: {', '.join(orders[0])}")
 
 
 def difference(areas: Areas, name: str) -> np.ndarray:
@@ -136,8 +141,9 @@ def at_half(result: cr.Assessment) -> list[float]:
     return [found[label] for label in LABELS]
 
 
-def _said(finding: str, holds: bool, numbers: str) -> str:
-    return f"- {'holds' if holds else 'does not hold'}: {finding} ({numbers})."
+def _said(finding: str, holds: bool, folds: np.ndarray, numbers: str) -> str:
+    verdict = "holds" if holds else "does not hold"
+    return f"- {verdict} (in {folds.sum()} of {len(folds)} folds): {finding}; {numbers}."
 
 
 if __name__ == "__main__":

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from counterrank.evaluation import Evaluation
     from counterrank.exposure import position_bias
     from counterrank.ranking import measure
+    from counterrank.verbs.assess_accuracy import assess_accuracy
     from counterrank.verbs.assess_agreement import assess_agreement
+    from counterrank.verbs.assess_online import assess_online
     from counterrank.verbs.assess_power import assess_power
     from counterrank.verbs.assess_robustness import assess_robustness
     from counterrank.verbs.check import check
@@ -35,7 +37,9 @@ _HOME = {
     "InputError": "errors",
     "LearntExposure": "verbs.learn_exposure",
     "UsageError": "errors",
+    "assess_accuracy": "verbs.assess_accuracy",
     "assess_agreement": "verbs.assess_agreement",
+    "assess_online": "verbs.assess_online",
     "assess_power": "verbs.assess_power",
     "assess_robustness": "verbs.assess_robustness",
     "check": "verbs.check",
@@ -48,9 +52,9 @@ _HOME = {
 
 __all__ = [
     "Assessment", "CounterrankError", "Estimate", "Estimation", "Evaluation", "InputError",
-    "LearntExposure", "UsageError", "__version__", "assess_agreement", "assess_power",
-    "assess_robustness", "check", "estimate", "evaluate", "learn_exposure", "measure",
-    "position_bias",
+    "LearntExposure", "UsageError", "__version__", "assess_accuracy", "assess_agreement",
+    "assess_online", "assess_power", "assess_robustness", "check", "estimate", "evaluate",
+    "learn_exposure", "measure", "position_bias",
 ]  # fmt: skip
 
 

@@ -187,7 +187,8 @@ def _shown(names: list[str]) -> str:
 ROLES = (
     "user", "item", "rating", "rank", "score", "system", "draw", "timestamp", "session", "viewed",
     "exposure", "propensity", "policy", "day", "arm", "predicted", "unit", "measure", "value",
-    "reward",
+    "reward", "experiment", "online", "offline", "online_se", "offline_se", "estimator", "estimate",
+    "low", "high", "truth", "repetition",
 )
 # fmt: on
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import polars as pl
@@ -131,7 +134,7 @@ def test_opposed_pairs_are_found_where_both_measures_are_sure():
     assert o.difference > 0 > o.other_difference
     assert max(o.p, o.other_p) < 0.01
     assert found.estimates[0].opposed == 1
-    assert "decides who wins" in found.recommendation[2]
+    assert "decides 1 of these pairs" in found.recommendation[2]
     assert json.loads(found.to_json())["opposed"][0]["system"] == "s1"
 
 
@@ -149,3 +152,26 @@ def test_options_matter_and_too_little_is_refused():
         cr.assess_agreement(frame, means="given")
     with pytest.raises(UsageError, match="means cannot be"):
         cr.assess_agreement(frame, means="harmonic")
+
+
+def test_the_command_line_fits_80_columns_and_writes_whole_files(tmp_path):
+    truth, runs = several(60, lambda rng: int(rng.integers(1, 20)), apart=0.02)
+    truth.write_parquet(tmp_path / "truth.parquet")
+    for name, table in runs.items():
+        table.write_parquet(tmp_path / f"{name}.parquet")
+    words = ["truth.parquet", *(f"{name}.parquet" for name in runs), "--draws", "500"]
+    words += ["--resamples", "50", "--out", "result", "-m", "P@5,RR@10,AP@10,Recall@10,ERR@10"]
+    done = subprocess.run(
+        [sys.executable, "-m", "counterrank", "assess", "agreement", *words], cwd=tmp_path,
+        capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "80"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert sorted(p.name for p in (tmp_path / "result").iterdir()) == [
+        "result.json", "units.parquet",
+    ]  # fmt: skip
+    document = json.loads((tmp_path / "result" / "result.json").read_text())
+    assert document["kind"] == "assess agreement"
+    assert len(document["recommendation"]) == 3
+    again = cr.assess_agreement(tmp_path / "result", means="given", draws=500, resamples=50)
+    assert again.estimates[0].value == document["estimates"][0]["value"]

@@ -199,3 +199,17 @@ def test_work_that_was_killed_goes_on_where_it_was(file, tmp_path):
     assert max(map(len, text.splitlines())) <= 80
     called(file, "--out", out)  # without --resume what was kept inside is cleared away
     assert not kept.exists()
+
+
+def test_a_failed_diagnosis_ends_strict_runs_with_3_and_bad_input_with_2(tmp_path):
+    few = table(np.random.default_rng(0).random((6, 3)))
+    few.write_csv(tmp_path / "few.csv")
+    few.drop("value").write_csv(tmp_path / "bad.csv")
+    for name, code in (("few.csv", 3), ("bad.csv", 2)):
+        done = subprocess.run(
+            [*command(tmp_path / name), "--strict", "--format", "csv"],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == code
+        assert "Traceback" not in done.stderr
+    assert 'no column "value"' in done.stderr

@@ -81,6 +81,8 @@ def test_what_cannot_be_used_is_refused_with_reasons(result):
         values_of(pl.concat([frame, frame.head(1)]))
     with pytest.raises(InputError, match='no column "value"'):
         values_of(frame.drop("value"))
+    with pytest.raises(InputError, match="looks like judgments, and nothing else"):
+        values_of(result[0])
     with pytest.raises(InputError, match="must be finite"):
         values_of(frame.with_columns(value=pl.lit(float("inf"))))
     with pytest.raises(UsageError, match='no values of "RR@3"'):

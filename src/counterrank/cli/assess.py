@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import typer
 
+from counterrank.cli.assess_accuracy import accuracy
 from counterrank.cli.assess_agreement import agreement
+from counterrank.cli.assess_online import online
 from counterrank.cli.assess_power import power
 from counterrank.cli.assess_robustness import robustness
 from counterrank.cli.plain import Command, Group
@@ -18,3 +20,5 @@ assess = typer.Typer(
 assess.command(cls=Command)(power)
 assess.command(cls=Command)(robustness)
 assess.command(cls=Command)(agreement)
+assess.command(cls=Command)(online)
+assess.command(cls=Command)(accuracy)

@@ -124,21 +124,28 @@ def lines(result: Assessment, wide: int) -> list[str]:
 
 
 def _matrix(result: Assessment, wide: int) -> list[str]:
-    """Kendall's tau of every two measures, as many columns as fit."""
+    """Kendall's tau of every two measures, as many columns as fit; last, with the own twin."""
+    from counterrank.meta import geometric_twin
+
     tau = {(t.measure, t.other): t.kendall for t in result.tables["taus"]}
     tau |= {(b, a): value for (a, b), value in tau.items()}
     labels = list(dict.fromkeys(name for pair in tau for name in pair))
+    twins = {a: geometric_twin(a) for a in labels if (a, geometric_twin(a)) in tau}
+    labels = [a for a in labels if a not in twins.values()]
     numbered = [f"{n} {label}" for n, label in enumerate(labels, 1)]
+    cells = [["" if a == b else _tau(tau[a, b]) for b in labels] for a in labels]
+    head = [str(n) for n in range(1, len(labels) + 1)]
+    if twins:
+        head.append("geom.")
+        for a, row in zip(labels, cells, strict=True):
+            row.append(_tau(tau[a, twins[a]]) if a in twins else "")
     fit = max((wide - min(max(map(len, numbered)), 28)) // 6, 1)
-    out = ["Kendall's tau of the systems' orders"]
-    for begin in range(0, len(labels), fit):
-        part = labels[begin : begin + fit]
-        head = ("", *(str(begin + n) for n in range(1, len(part) + 1)))
-        rows = [
-            (name, *("" if a == b else _tau(tau[a, b]) for b in part))
-            for name, a in zip(numbered, labels, strict=True)
-        ]
-        out += ([""] if begin else []) + aligned(head, rows, wide)
+    text = "Kendall's tau of the systems' orders"
+    out = [text + ("; geom.: with its own geometric mean" if twins else "")]
+    for begin in range(0, len(head), fit):
+        part = slice(begin, begin + fit)
+        rows = [(name, *row[part]) for name, row in zip(numbered, cells, strict=True)]
+        out += ([""] if begin else []) + aligned(("", *head[part]), rows, wide)
     return out
 
 

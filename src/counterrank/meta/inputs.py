@@ -18,7 +18,7 @@ from counterrank.progress import Progress, quiet
 from counterrank.ranking import DEFAULTS, Measure, measure
 from counterrank.schema import Roles, Table, label
 from counterrank.systems import Runs, gathered
-from counterrank.tables import opened
+from counterrank.tables import Source, opened
 
 
 def values_of(
@@ -115,6 +115,7 @@ def _read(source: object, columns: Mapping[str, str] | None) -> Table:
     if isinstance(source, (str, os.PathLike)) and (Path(source) / "units.parquet").is_file():
         source = Path(source) / "units.parquet"
     opened_table = opened(source, trec=(), name=label(source, "the values"))
+    _refuse_judgments(opened_table)
     required = ("unit", "system", "measure", "value")
     roles = Roles(opened_table.name, required, ("reward",), columns)
     frame = roles.renamed(opened_table.read(roles.choose))
@@ -127,3 +128,15 @@ def _read(source: object, columns: Mapping[str, str] | None) -> Table:
     if "reward" in frame.columns and frame["reward"].n_unique() > 1:
         frame = frame.with_columns(measure=pl.format("{}, {}", "measure", "reward"))
     return Table(opened_table, frame)
+
+
+def _refuse_judgments(table: Source) -> None:
+    """Judgments or a run alone: what is missing is the other, not a column."""
+    there = set(table.columns())
+    if not there & {"value", "unit"} and "item" in there:
+        kind = "judgments" if "rating" in there else "a run"
+        raise InputError(
+            f'"{table.name}" looks like {kind}, and nothing else was given.',
+            found=f"Its columns are: {', '.join(table.columns()[:12])}.",
+            todo="Give judgments and then runs, or one table with unit, system, measure, value.",
+        )

@@ -50,8 +50,14 @@ def agreed(rows: Sequence[AgreementRow], pairs: int) -> tuple[str, ...]:
     )
     if r.opposed:
         third = (
-            f"The choice between {r.measure} and {r.other} decides who wins here, so choose by the"
-            " question: a total such as clicks or sales speaks for DCG, one vote per user for nDCG."
+            f"The choice between {r.measure} and {r.other} decides {r.opposed} of these pairs, so"
+            " choose by the question and not by habit"
+        )
+        dcg = r.other.startswith("nDCG")
+        third += (
+            ": a total such as clicks or sales speaks for DCG, one vote per user for nDCG."
+            if dcg
+            else "."
         )
     elif r.value == 0 or r.low == 0:
         third = f"Either of {r.measure} and {r.other} may be reported: the orders are not separated"

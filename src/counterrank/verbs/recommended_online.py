@@ -1,0 +1,118 @@
+"""Which offline measure foretells experiments best, in three sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from counterrank.inference import dependent_correlations
+from counterrank.meta.online import Cases, correlation
+from counterrank.verbs.recommended import listed
+
+if TYPE_CHECKING:
+    from counterrank.verbs.assess_online import OnlineRow
+
+
+def foretold(
+    cases: Sequence[Cases], rows: Sequence[OnlineRow], level: float, truth: str
+) -> tuple[str, ...]:
+    """Who follows the online metric, who calls its effects, and which of them to use."""
+    follows, leader = _followed(cases, rows, level)
+    calls, caller = _called(cases, rows, level, truth)
+    if leader and caller:
+        use = (
+            f"Use {leader}: it follows best and calls most."
+            if leader == caller
+            else f"Use {leader} to follow a level over time and {caller} to call a winner."
+        )
+    elif leader or caller:
+        use = f"Use {leader or caller} on data like these."
+    else:
+        use = "Choose by other grounds, or collect more experiments: these do not separate them."
+    return follows, calls, use
+
+
+def _followed(cases: Sequence[Cases], rows: Sequence[OnlineRow], level: float) -> tuple[str, str]:
+    """The highest correlation with the first metric, and the measures not told apart from it."""
+    reward = rows[0].reward
+    mine = [(c, r) for c, r in zip(cases, rows, strict=True) if r.reward == reward]
+    mine = [(c, r) for c, r in mine if np.isfinite(r.value)]
+    if not mine:
+        return "The cases are too few, or too much alike, to correlate.", ""
+    mine.sort(key=lambda pair: (-round(pair[1].value, 6), _clipped(pair[1])))
+    best, row = mine[0]
+    tied = [c.measure for c, r in mine[1:] if not _apart(best, c, level, len(mine) - 1)]
+    name = f"online {reward}" if reward else "the online metric"
+    text = (
+        f"{row.measure} follows {name} most closely: r = {row.value:.2f}"
+        f" (p = {row.p:.2g}, {row.cases} cases), Kendall's tau {row.kendall:.2f}"
+    )
+    text += f"; not separated from it: {listed(tied)}." if tied else "."
+    if row.p > 1 - level:
+        return f"{text[:-1]}; even this may be chance.", ""
+    return text, row.measure if len(tied) < len(mine) - 1 or len(mine) == 1 else ""
+
+
+def _clipped(row: OnlineRow) -> float:
+    """How hard an estimator is clipped; of equals, the least."""
+    return 0.0 if row.clip is None else 1 / row.clip
+
+
+def _apart(a: Cases, b: Cases, level: float, others: int) -> bool:
+    """Whether two measures' correlations with the same metric differ (Williams' test).
+
+    The best is compared with all others, so the level is divided among them.
+    """
+    n = len(a.online)
+    if n < 4:
+        return False
+    between = correlation(a.offline, b.offline)
+    with_a, with_b = correlation(a.offline, a.online), correlation(b.offline, b.online)
+    if np.isnan(between) or with_a == with_b:
+        return False
+    tested = dependent_correlations(with_a, with_b, between, n)
+    return tested.p_two_sided <= (1 - level) / others
+
+
+def _called(
+    cases: Sequence[Cases], rows: Sequence[OnlineRow], level: float, truth: str
+) -> tuple[str, str]:
+    """The most sensitive measure, over all metrics together where there are several."""
+    reward = rows[-1].reward
+    mine = [(c, r) for c, r in zip(cases, rows, strict=True) if r.reward == reward]
+    agree = [r for _, r in mine if np.isfinite(r.sign_agreement)]
+    mine = [(c, r) for c, r in mine if np.isfinite(r.sensitivity)]
+    if not mine:
+        if not agree:
+            return "No effect is known, so nothing can be said about errors.", ""
+        top = max(agree, key=lambda r: r.sign_agreement)
+        low = min(agree, key=lambda r: r.sign_agreement)
+        return (
+            f"The sign of {top.effects} effects is right in {top.sign_agreement:.0%} by"
+            f" {top.measure} and in {low.sign_agreement:.0%} by {low.measure}; without standard"
+            " errors it cannot be said which would have been called.",
+            "",
+        )
+    mine.sort(key=lambda pair: (-pair[1].sensitivity, round(pair[1].mean_p, 6), _clipped(pair[1])))
+    best, row = mine[0]
+    alpha = (1 - level) / max(len(mine) - 1, 1)
+    tied = [c.measure for c, _ in mine[1:] if _sign_test(best, c, level, truth) > alpha]
+    text = (
+        f"At {level:.0%} {row.measure} calls {row.sensitivity:.0%} of {row.effects} true effects"
+        f" rightly and {row.type_3:.0%} the wrong way round (mean p {row.mean_p:.2g})"
+    )
+    text += f"; not separated from it: {listed(tied)}." if tied else "."
+    return text, row.measure if len(tied) < len(mine) - 1 or len(mine) == 1 else ""
+
+
+def _sign_test(a: Cases, b: Cases, level: float, truth: str) -> float:
+    """Exact two-sided p: of the true effects that only one of two calls, is it mostly one?"""
+    from scipy.stats import binomtest
+
+    alpha = 1 - level + 1e-12
+    true = a.true(alpha, truth) & b.true(alpha, truth)
+    mine, other = a.right(alpha)[true], b.right(alpha)[true]
+    only, all_one = int(np.sum(mine & ~other)), int(np.sum(mine != other))
+    return float(binomtest(only, all_one).pvalue) if all_one else 1.0

@@ -1,0 +1,263 @@
+"""Offline figures against online ones: from tables, and straight from a log."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+from math import erf, sqrt
+
+import numpy as np
+import polars as pl
+import pytest
+import scipy.stats
+
+import counterrank as cr
+from counterrank.errors import InputError, UsageError
+from counterrank.meta.online import fisher, two_sided
+from counterrank.simulate import World, platform
+
+
+def past(experiments=12, systems=3, seed=0):
+    """Values of systems in experiments: a good measure, a bad one, and the online metric."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for e, s in itertools.product(range(experiments), range(systems)):
+        online = 1 + 0.3 * rng.normal()
+        for measure, noise in (("good", 0.1), ("bad", 3.0)):
+            offline = 2 * online + noise * rng.normal()
+            rows.append((f"e{e}", f"s{s}", measure, offline, 0.05 + noise / 10, online, 0.06))
+    names = ["experiment", "system", "measure", "offline", "offline_se", "online", "online_se"]
+    return pl.DataFrame(rows, schema=names, orient="row")
+
+
+def by_hand(frame, measure, baseline, alpha):
+    """All effect figures in plain Python."""
+    rows = {
+        (r["experiment"], r["system"]): r
+        for r in frame.filter(pl.col("measure") == measure).to_dicts()
+    }
+
+    def p(d, se):
+        return 1 - erf(abs(d) / se / sqrt(2))
+
+    true = nulls = sign = right = missed = wrong = false = 0
+    ps = []
+    for (e, s), r in rows.items():
+        if s == baseline:
+            continue
+        b = rows[e, baseline]
+        off, off_se = r["offline"] - b["offline"], sqrt(r["offline_se"] ** 2 + b["offline_se"] ** 2)
+        on, on_se = r["online"] - b["online"], sqrt(r["online_se"] ** 2 + b["online_se"] ** 2)
+        called = p(off, off_se) <= alpha
+        if p(on, on_se) <= alpha:
+            true += 1
+            ps.append(p(off, off_se))
+            sign += off * on > 0
+            missed += not called
+            right += called and off * on > 0
+            wrong += called and off * on < 0
+        else:
+            nulls += 1
+            false += called
+    return {
+        "sign_agreement": sign / true, "sensitivity": right / true, "type_1": false / nulls,
+        "type_2": missed / true, "type_3": wrong / true, "mean_p": sum(ps) / true,
+        "effects": true, "nulls": nulls,
+    }  # fmt: skip
+
+
+def test_every_figure_is_that_of_its_formula():
+    frame = past()
+    found = cr.assess_online(frame, baseline="s0", level=0.9)
+    for row in found.estimates:
+        own = frame.filter(pl.col("measure") == row.measure)
+        theirs = scipy.stats.pearsonr(own["offline"], own["online"])
+        assert row.value == pytest.approx(theirs.statistic)
+        assert row.p == pytest.approx(theirs.pvalue)
+        ends = theirs.confidence_interval(0.9)
+        assert (row.low, row.high) == pytest.approx((ends.low, ends.high))
+        tau = scipy.stats.kendalltau(own["offline"], own["online"]).statistic
+        assert row.kendall == pytest.approx(tau)
+        for name, value in by_hand(frame, row.measure, "s0", 0.1).items():
+            assert getattr(row, name) == pytest.approx(value), name
+        assert row.sensitivity + row.type_2 + row.type_3 == pytest.approx(1)
+    assert found.recommendation[0].startswith("good follows the online metric most closely")
+    assert len(found.recommendation) == 3
+    assert "Use good" in found.recommendation[2]
+
+
+@pytest.mark.parametrize("way", ["wide", "named", "day", "csv", "effects"])
+def test_other_shapes_of_the_table_say_the_same(way, tmp_path):
+    frame = past().drop("offline_se")
+    long = cr.assess_online(frame, baseline="s0")
+    wide = frame.pivot(
+        "measure", index=["experiment", "system", "online", "online_se"], values="offline"
+    )
+    options = {"baseline": "s0"}
+    if way == "named":
+        wide = wide.with_columns(extra=pl.lit(1.0))
+        options["offline"] = ["good", "bad"]
+    elif way == "day":
+        wide = wide.rename({"experiment": "day"})
+    elif way == "csv":
+        wide.write_csv(tmp_path / "past.csv")
+        wide = tmp_path / "past.csv"
+    elif way == "effects":
+        control = frame.filter(pl.col("system") == "s0")
+        others = frame.filter(pl.col("system") != "s0")
+        wide = others.join(control, on=["experiment", "measure"]).select(
+            "experiment", "system", "measure", offline=pl.col("offline") - pl.col("offline_right"),
+            online=pl.col("online") - pl.col("online_right"),
+            online_se=(pl.col("online_se") ** 2 + pl.col("online_se_right") ** 2).sqrt(),
+        )  # fmt: skip
+        options = {"kind": "effects"}
+    other = cr.assess_online(wide, **options)
+    names = ["measure", "sign_agreement", "effects", "nulls"]
+    names += [] if way == "effects" else ["value", "p", "kendall", "cases"]
+    for a, b in zip(long.estimates, other.estimates, strict=True):
+        assert [getattr(a, n) for n in names] == pytest.approx([getattr(b, n) for n in names])
+        assert np.isnan(b.sensitivity)  # no standard errors of offline effects
+    assert other.recommendation[1].startswith("The sign of")
+
+
+def test_what_is_true_is_said_or_taken_from_the_experiment():
+    frame = past()
+    online = cr.assess_online(frame, baseline="s0")
+    every = cr.assess_online(frame, baseline="s0", truth="all")
+    assert every.estimates[0].effects == 24 > online.estimates[0].effects
+    assert every.estimates[0].nulls == 0
+    assert np.isnan(every.estimates[0].type_1)
+    bare = frame.drop("online_se")
+    assert cr.assess_online(bare, baseline="s0").protocol["truth"] == "all"
+    with pytest.raises(UsageError, match="without standard errors"):
+        cr.assess_online(bare, baseline="s0", truth="online")
+
+
+def test_bad_tables_are_refused_with_reasons():
+    frame = past()
+    with pytest.raises(UsageError, match='no system "s9"'):
+        cr.assess_online(frame, baseline="s9")
+    with pytest.raises(InputError, match="several rows of one experiment"):
+        cr.assess_online(pl.concat([frame, frame.head(1)]))
+    with pytest.raises(InputError, match='no column "online"'):
+        cr.assess_online(frame.drop("online"))
+    with pytest.raises(InputError, match="no offline figures"):
+        cr.assess_online(frame.select("experiment", "system", "online"))
+    with pytest.raises(InputError, match="must not be negative"):
+        cr.assess_online(frame.with_columns(online_se=-pl.col("online_se")))
+    with pytest.raises(UsageError, match="needs a log"):
+        cr.assess_online(frame, sweep="clip")
+
+
+def test_small_numbers_have_no_interval_and_no_correlation():
+    two = cr.assess_online(past(experiments=2, systems=1))
+    assert np.isnan(two.estimates[0].value)
+    assert "too few" in two.recommendation[0]
+    assert np.isnan(fisher(0.5, 3, 0.95)).all()
+    assert list(two_sided(np.array([0.0, 1.0]), np.zeros(2))) == [1, 0]
+
+
+@pytest.fixture(scope="module")
+def week():
+    world = World(
+        examination="power(eta=1)", days=4, drift=1.0, traffic=1.0,
+        arms={"ideal": 0.3, "near": 0.3}, seed=1,
+    )  # fmt: skip
+    sample = platform(world, sessions=6000, seed=1, runs=["ideal", "near"])
+    return sample.log.drop("exposure"), {arm: sample.runs[arm] for arm in ("ideal", "near")}
+
+
+LABELS = ["IPS", "IPS(clip=2)", "DCG"]
+
+
+@pytest.fixture(scope="module")
+def assessed(week):
+    log, runs = week
+    return cr.assess_online(
+        log, runs, rewards=["click", "like"], position_bias="power(eta=1)", estimators=LABELS
+    )
+
+
+def test_a_log_gives_the_figures_of_estimate_day_by_day(week, assessed):
+    log, runs = week
+    day, arm = 2, "near"
+    control = log.filter((pl.col("day") == day) & (pl.col("arm") == "control"))
+    live = log.filter((pl.col("day") == day) & (pl.col("arm") == arm))
+    own = {
+        "new": runs[arm].join(control.select("session").unique(), on="session", how="semi"),
+        "old": control.select("session", "item", "rank"),
+    }
+    theirs = cr.estimate(
+        control, own, rewards="like", position_bias="power(eta=1)", estimators=LABELS, test="none"
+    )
+    for label in LABELS:
+        case = next(
+            c for c in assessed.tables["cases"]
+            if (c.experiment, c.system, c.measure, c.reward) == ("2", arm, label, "like")
+        )  # fmt: skip
+        gain = theirs.estimate("new", label) - theirs.estimate("old", label)
+        assert case.offline == pytest.approx(theirs.estimate("new", label).value)
+        assert (case.effect, case.effect_se) == pytest.approx((gain.value, gain.se))
+        assert case.online == pytest.approx(live["like"].sum() / live["session"].n_unique())
+        logged = theirs.estimate("logged", "OnPolicy")
+        each = live.group_by("session", "user").agg(pl.col("like").sum())
+        sums = each.group_by("user").agg((pl.col("like") - case.online).sum())["like"].to_numpy()
+        se = sqrt(len(sums) / (len(sums) - 1) * np.sum(sums**2)) / each.height
+        assert case.online_effect == pytest.approx(case.online - logged.value)
+        assert case.online_effect_se == pytest.approx(np.hypot(se, logged.se))
+
+
+def test_several_rewards_are_also_pooled_and_the_sweep_is_one_of_clips(week, assessed):
+    log, runs = week
+    assert [(r.measure, r.reward) for r in assessed.estimates] == [
+        (label, reward) for reward in ("click", "like", "all") for label in LABELS
+    ]
+    pooled = assessed.estimates[-3]
+    parts = [r for r in assessed.estimates if r.measure == "IPS" and r.reward != "all"]
+    assert pooled.effects == sum(r.effects for r in parts)
+    assert np.isnan(pooled.value)
+    swept = cr.assess_online(
+        log, runs, rewards="click", position_bias="power(eta=1)", estimators=["IPS"], sweep="clip"
+    )
+    assert [r.clip for r in swept.estimates] == [*(2.0**j for j in range(13)), float("inf")]
+    assert swept.estimates[1].value == pytest.approx(assessed.estimates[1].value)
+
+
+def test_a_log_without_days_arms_or_runs_is_refused(week):
+    log, runs = week
+    with pytest.raises(InputError, match='no column "day"'):
+        cr.assess_online(log.drop("day"), runs, rewards="click", position_bias="log2")
+    with pytest.raises(UsageError, match='no arm "other"'):
+        cr.assess_online(log, {"other": runs["near"]}, rewards="click", position_bias="log2")
+    with pytest.raises(UsageError, match="is the control"):
+        cr.assess_online(log, runs, control="near", rewards="click", position_bias="log2")
+    gone = log.filter((pl.col("arm") != "near") | (pl.col("day") != 1))
+    with pytest.raises(InputError, match='"near" has no rows on day 1'):
+        cr.assess_online(gone, runs, rewards="click", position_bias="log2")
+
+
+def test_the_command_line_prints_all_and_goes_on_by_day(week, tmp_path):
+    log, runs = week
+    log.write_parquet(tmp_path / "log.parquet")
+    runs["near"].write_parquet(tmp_path / "near.parquet")
+    words = (
+        "assess online log.parquet near.parquet --reward click -e IPS --resume kept --out result"
+    )
+    words = [*words.split(), "--position-bias", "power(eta=1)"]
+    texts = []
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-m", "counterrank", *words], cwd=tmp_path, capture_output=True,
+            text=True, check=False, env={**os.environ, "COLUMNS": "80"},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        texts.append(done.stdout)
+        kept = sorted(p.name for p in (tmp_path / "kept").glob("*/*"))
+        assert kept == [f"day-{d}.npy" for d in range(4)]
+    assert texts[0] == texts[1]
+    assert "sensitive" in texts[0]
+    assert "Recommendation" in texts[0]
+    assert max(map(len, texts[0].splitlines())) <= 80
+    assert (tmp_path / "result" / "result.json").exists()
