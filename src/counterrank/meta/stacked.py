@@ -6,7 +6,7 @@ are small and reduced thousands of times.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,17 +22,13 @@ from counterrank.once import once
 class Repeated(Pool):
     """One pool as several systems meet it: what it says of its units, once for each system."""
 
-    times: int = 1
+    one: Pool
+    times: int
 
     @classmethod
     def of(cls, pool: Pool, times: int) -> Repeated:
-        """The pool for so many systems."""
-        return cls(pool.units, pool.items, pool.size, pool.rating, pool.top, times)
-
-    @once
-    def one(self) -> Pool:
-        """The pool itself."""
-        return Pool(self.units, self.items, self.size, self.rating, self.top)
+        """The pool for so many systems; what it has counted already is not counted again."""
+        return cls(pool.units, pool.items, pool.size, pool.rating, pool.top, pool, times)
 
     @property
     def n(self) -> int:
@@ -44,8 +40,13 @@ class Repeated(Pool):
         """The greatest rating of each unit."""
         return np.tile(self.one.best, self.times)
 
+    def kept(self, name: Hashable, compute: Callable[[], Floats]) -> Floats:
+        """Kept by the pool itself, as it says the same for each system; so parts share it."""
+        first = self.one.kept(name, lambda: compute()[: self.one.n])
+        return super().kept(name, lambda: np.tile(first, self.times))
+
     def _count(self, low: float, high: float) -> Floats:
-        return self.kept((low, high), lambda: np.tile(self.one._count(low, high), self.times))
+        return super().kept((low, high), lambda: np.tile(self.one._count(low, high), self.times))
 
     def sum(self, worth: Callable[[Floats, Ints], npt.NDArray[Any]]) -> Floats:
         """Sum over each unit's judgments of ``worth(rating, rank)``."""
