@@ -130,7 +130,31 @@ def logs(given: argparse.Namespace, data: Path) -> list[str]:
     return [report.evaluations("(f) Off-policy estimates from a log", items, bars, note)]
 
 
-PARTS = {"a": many, "b": large, "c": flips, "d": starts, "e": slates, "f": logs}
+def assessed(given: argparse.Namespace, data: Path) -> list[str]:
+    """Part (g), on the files of part (a)."""
+    samples, draws = (2, 2_000) if given.quick else (50, 100_000)
+    items = work.assessments(data / "many", samples=samples, draws=draws)
+    measure(items, print)
+    by = _by(items)
+    limits = {"robustness": 400, "power": 60}
+    bars = [
+        Bar(f"assess {key} over one plain evaluation", by[key].best / by["ours"].best, limit, True)
+        for key, limit in limits.items()
+        if by[key].seconds
+    ]
+    sets = 3 * 20 * samples + 2 * 20
+    note = (
+        f"Robustness: {sets:,} reduced sets of judgments (ratings, items and users at random, 20"
+        f" sizes x {samples} samples; popular items and large users, 20 sizes), nine measures, two"
+        f" means. Power: permutation tests of all pairs with {draws:,} flips. Whole processes."
+    )
+    title = f"(g) Assessing nine measures, {_size(data / 'many')}"
+    return [report.evaluations(title, items, bars, note)]
+
+
+PARTS = {
+    "a": many, "b": large, "c": flips, "d": starts, "e": slates, "f": logs, "g": assessed,
+}  # fmt: skip
 
 
 def main() -> None:

@@ -174,3 +174,20 @@ def logs(folder: Path, sizes: tuple[str, ...], repeats: int) -> list[Item]:
                 Item("f-duckdb", "DuckDB, one query, 10 million rows", query, repeats=repeats)
             )
     return items
+
+
+def assessments(folder: Path, *, samples: int, draws: int) -> list[Item]:
+    """Part (g): one plain evaluation, and what `assess` asks of the same files."""
+    command = str(Path(python("counterrank")).with_name("counterrank"))
+    files = [folder / "judgments.parquet", *sorted(folder.glob("run*.parquet"))]
+    paths = [str(p.relative_to(ROOT)) for p in files]
+    wanted = [word for m in MEASURES for word in ("-m", m)]
+    rest = ["--format", "json", "--quiet"]
+    plain = [command, "evaluate", *paths, *wanted, "--test", "none", *rest]
+    robust = [command, "assess", "robustness", *paths, *wanted, "--samples", str(samples), *rest]
+    power = [command, "assess", "power", *paths, *wanted, "--draws", str(draws), *rest]
+    return [
+        Item("g-ours", "one plain evaluation", plain, repeats=3),
+        Item("g-robustness", "assess robustness", robust, "both means", repeats=1),
+        Item("g-power", "assess power", power, "with intervals of DP", repeats=1),
+    ]

@@ -1,173 +1,172 @@
-"""Simple recommenders: a matrix of ratings (0: none) in, scores of all pairs out."""
+"""Recommenders of mixed families for studies: ratings in, a score for every user and item out.
+
+The simple ones are a few lines of NumPy and SciPy; factorisations with a learning procedure come
+from scikit-learn and implicit (``pip install 'counterrank[models]'``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from scipy.sparse.linalg import svds
 
-from counterrank.arrays import Floats, Ints
-
-Model = Callable[[Floats], Floats]
-
-
-def biases(ratings: Floats, shrink: float = 5.0) -> Floats:
-    """Mean plus shrunken item and user deviations."""
-    rated = ratings > 0
-    mean = ratings[rated].mean()
-    item = np.where(rated, ratings - mean, 0).sum(axis=0) / (rated.sum(axis=0) + shrink)
-    user = np.where(rated, ratings - mean - item, 0).sum(axis=1) / (rated.sum(axis=1) + shrink)
-    return mean + item + user[:, None]
+Scores = npt.NDArray[np.floating]
+Ratings = sp.csr_matrix  # users x items, as sparse as the training data
+SEED = 0
 
 
-def truncated(x: Floats, size: int) -> Floats:
-    """The best approximation of rank ``size``."""
-    u, s, v = np.linalg.svd(x, full_matrices=False)
-    low: Floats = (u[:, :size] * s[:size]) @ v[:size]
-    return low
+def at_random(ratings: Ratings) -> Scores:
+    """Any order is as likely as any other."""
+    return np.random.default_rng(SEED).random(ratings.shape)
 
 
-def neighbours(x: Floats, size: int) -> Floats:
-    """Scores from the ``size`` rows most alike by cosine."""
-    norm = np.sqrt((x**2).sum(axis=1, keepdims=True))
-    unit = np.divide(x, norm, out=np.zeros_like(x), where=norm > 0)
-    alike = unit @ unit.T
-    np.fill_diagonal(alike, 0)
-    least = np.sort(alike, axis=1)[:, [-min(size, len(x))]]
-    scores: Floats = np.where(alike >= least, alike, 0) @ x
-    return scores
+def popularity(ratings: Ratings) -> Scores:
+    """Number of ratings of the item."""
+    return np.tile(_binary(ratings).sum(axis=0).A1, (ratings.shape[0], 1))
 
 
-def ease(x: Floats, penalty: float) -> Floats:
-    """Linear item model without self-similarity (Steck 2019)."""
-    inverse = np.linalg.inv(x.T @ x + penalty * np.eye(x.shape[1]))
-    weights = -inverse / np.diagonal(inverse)
-    np.fill_diagonal(weights, 0)
-    scores: Floats = x @ weights
-    return scores
+def mean_rating(ratings: Ratings, damping: float) -> Scores:
+    """Mean rating of the item, drawn towards that of all items."""
+    number, total = _binary(ratings).sum(axis=0).A1, ratings.sum(axis=0).A1
+    centre = total.sum() / number.sum()
+    return np.tile((total + damping * centre) / (number + damping), (ratings.shape[0], 1))
 
 
-def factors(ratings: Floats, size: int, penalty: float = 5.0, rounds: int = 10) -> Floats:
-    """Matrix factorisation of what the biases leave of the observed ratings, alternating."""
-    rated, base = ratings > 0, biases(ratings)
-    rest = np.where(rated, ratings - base, 0)
-    v = 0.1 * np.random.default_rng(0).normal(size=(ratings.shape[1], size))
-    u = np.zeros((len(ratings), size))
-    ridge = penalty * np.eye(size)
-    for _ in range(rounds):
-        u = np.stack(
-            [
-                np.linalg.solve(v[k].T @ v[k] + ridge, v[k].T @ r[k])
-                for k, r in zip(rated, rest, strict=True)
-            ]
-        )
-        v = np.stack(
-            [
-                np.linalg.solve(u[k].T @ u[k] + ridge, u[k].T @ r[k])
-                for k, r in zip(rated.T, rest.T, strict=True)
-            ]
-        )
-    return base + u @ v.T
+def item_neighbours(ratings: Ratings, k: int, *, values: str, shrink: float = 0) -> Scores:
+    """Sum of similarities to what the user has rated, over each item's k nearest."""
+    x = _binary(ratings) if values == "binary" else ratings
+    near = _nearest(_cosine(x.T.tocsr(), shrink), k)
+    return (x @ near).toarray()
 
 
-def non_negative(x: Floats, size: int) -> Floats:
-    """Non-negative factors by scikit-learn."""
+def user_neighbours(ratings: Ratings, k: int, *, values: str, shrink: float = 0) -> Scores:
+    """What the k nearest users have rated, weighted by similarity."""
+    x = _binary(ratings) if values == "binary" else ratings
+    return (_nearest(_cosine(x, shrink), k).T @ x).toarray()
+
+
+def ease(ratings: Ratings, l2: float) -> Scores:
+    """Items predicted from all other items by ridge regression in closed form (Steck 2019)."""
+    x = _binary(ratings)
+    gram = (x.T @ x).toarray() + l2 * np.eye(x.shape[1])
+    inverse = np.linalg.inv(gram)
+    weight = -inverse / np.diag(inverse)
+    np.fill_diagonal(weight, 0)
+    return x @ weight
+
+
+def pure_svd(ratings: Ratings, factors: int) -> Scores:
+    """Truncated singular value decomposition of the ratings, absent ones as 0 (Cremonesi 2010)."""
+    left, values, right = svds(ratings.astype(float), k=factors, random_state=SEED)
+    return (left * values) @ right
+
+
+def random_walk(ratings: Ratings, alpha: float, beta: float) -> Scores:
+    """Three steps on the graph of users and items, popular ends held back (RP3beta)."""
+    x = _binary(ratings)
+    users = sp.diags(1 / np.maximum(x.sum(axis=1).A1, 1))
+    degree = np.maximum(x.sum(axis=0).A1, 1)
+    step = (users @ x).power(alpha)
+    back = (sp.diags(1 / degree) @ x.T).power(alpha)
+    return (step @ back @ step).toarray() / degree**beta
+
+
+def nmf(ratings: Ratings, factors: int) -> Scores:
+    """Factors without negative entries."""
     from sklearn.decomposition import NMF
 
-    model = NMF(size, init="nndsvda", max_iter=1000, tol=1e-3)
-    scores: Floats = model.fit_transform(x) @ model.components_
-    return scores
+    model = NMF(factors, init="nndsvd", max_iter=300, tol=1e-3, random_state=SEED)
+    return model.fit_transform(ratings.astype(float)) @ model.components_
 
 
-def closed() -> Iterator[tuple[str, Model]]:
-    """Neighbours and decompositions, fitted to the end."""
-    yield "popular", lambda r: np.tile((r > 0).sum(axis=0).astype(float), (len(r), 1))
-    yield "liked", lambda r: np.tile((r >= 4).sum(axis=0).astype(float), (len(r), 1))
-    yield "bias", biases
-    for size in (10, 30, 100):
-        yield f"user-knn-{size}", lambda r, n=size: neighbours((r > 0).astype(float), n)
-        yield f"user-knn-stars-{size}", lambda r, n=size: neighbours(r, n)
-        yield f"item-knn-{size}", lambda r, n=size: neighbours((r > 0).T.astype(float), n).T
-        yield f"item-knn-stars-{size}", lambda r, n=size: neighbours(r.T.copy(), n).T
-    for size in (5, 10, 20, 50):
-        yield f"svd-{size}", lambda r, n=size: truncated((r > 0).astype(float), n)
-        yield f"svd-stars-{size}", lambda r, n=size: truncated(r, n)
-        yield (
-            f"svd-filled-{size}",
-            lambda r, n=size: biases(r) + truncated(np.where(r > 0, r - biases(r), 0), n),
-        )
-        yield f"mf-{size}", lambda r, n=size: factors(r, n)
-    for penalty in (10.0, 100.0, 1000.0):
-        yield f"ease-{penalty:g}", lambda r, p=penalty: ease((r > 0).astype(float), p)
-        yield f"ease-stars-{penalty:g}", lambda r, p=penalty: ease(r, p)
-    for size in (5, 10, 20):
-        yield f"nmf-{size}", lambda r, n=size: non_negative((r > 0).astype(float), n)
-        yield f"nmf-stars-{size}", lambda r, n=size: non_negative(r, n)
+def topics(ratings: Ratings, factors: int) -> Scores:
+    """Latent Dirichlet allocation: a user is a mixture of topics, a topic one of items."""
+    from sklearn.decomposition import LatentDirichletAllocation
+
+    model = LatentDirichletAllocation(factors, max_iter=15, random_state=SEED)
+    mixture = model.fit_transform(_binary(ratings))
+    return mixture @ (model.components_ / model.components_.sum(axis=1, keepdims=True))
 
 
-def weighted(ratings: Floats, size: int, rest: float = 0.01, rounds: int = 8) -> Floats:
-    """Factors of rated or not, unrated pairs counting ``rest`` (Hu et al. 2008), alternating."""
-    x = (ratings > 0).astype(float)
-    v = 0.1 * np.random.default_rng(0).normal(size=(x.shape[1], size))
-    u = np.zeros((len(x), size))
-    for _ in range(rounds):
-        u, v = _solved(x, v, rest), v
-        v = _solved(x.T, u, rest)
-    return u @ v.T
+def factorised(ratings: Ratings, kind: str, factors: int, rounds: int) -> Scores:
+    """ALS, BPR and logistic matrix factorisation of the library implicit."""
+    from implicit.als import AlternatingLeastSquares
+    from implicit.bpr import BayesianPersonalizedRanking
+    from implicit.lmf import LogisticMatrixFactorization
+
+    kinds = {
+        "als": partial(AlternatingLeastSquares, regularization=0.1),
+        "bpr": partial(BayesianPersonalizedRanking, learning_rate=0.05, regularization=0.01),
+        "lmf": partial(LogisticMatrixFactorization, learning_rate=0.5, regularization=1.0),
+    }
+    # one thread: the updates of several would race, and a study should be the same every time
+    model = kinds[kind](factors=factors, iterations=rounds, num_threads=1, random_state=SEED)
+    model.fit(_binary(ratings).tocsr(), show_progress=False)
+    return np.asarray(model.user_factors) @ np.asarray(model.item_factors).T
 
 
-def _solved(x: Floats, v: Floats, rest: float) -> Floats:
-    common = rest * v.T @ v + 0.01 * np.eye(v.shape[1])
-    return np.stack(
-        [np.linalg.solve(common + (1 - rest) * v[k].T @ v[k], v[k].sum(axis=0)) for k in x > 0]
-    )
+def weighted_neighbours(ratings: Ratings, kind: str, k: int) -> Scores:
+    """Item neighbours on BM25 or TF-IDF weights, by the library implicit."""
+    from implicit.nearest_neighbours import BM25Recommender, TFIDFRecommender
+
+    model = {"bm25": BM25Recommender, "tfidf": TFIDFRecommender}[kind](K=k, num_threads=1)
+    x = _binary(ratings)
+    model.fit(x, show_progress=False)
+    return (x @ model.similarity).toarray()
 
 
-def descended(ratings: Floats, size: int, loss: str, *, rate: float, epochs: int) -> Floats:
-    """Factors by stochastic gradients from a small random start, 32 ratings at a time.
-
-    ``stars`` fits ratings; ``bpr`` and ``hinge`` prefer rated items to others drawn at random,
-    ``popular`` to others drawn by their popularity.
-    """
-    rng = np.random.default_rng(123)
-    user, item = np.nonzero(ratings)
-    chance = (ratings > 0).sum(axis=0) / len(user) if loss == "popular" else None
-    u, v = (0.1 * rng.normal(size=(n, size)) for n in ratings.shape)
-    for _ in range(epochs):
-        for batch in np.array_split(rng.permutation(len(user)), max(1, len(user) // 32)):
-            a, i = user[batch], item[batch]
-            if loss == "stars":
-                step, toward = ratings[a, i] - np.sum(u[a] * v[i], axis=1), v[i]
-                _moved(v, i, rate * (step[:, None] * u[a] - 0.02 * v[i]))
-            else:
-                j = rng.choice(len(v), len(a), p=chance)
-                gap = np.sum(u[a] * (v[i] - v[j]), axis=1)
-                step = (gap < 1).astype(float) if loss == "hinge" else 1 / (1 + np.exp(gap))
-                toward = v[i] - v[j]
-                _moved(v, i, rate * (step[:, None] * u[a] - 0.01 * v[i]))
-                _moved(v, j, rate * (-step[:, None] * u[a] - 0.01 * v[j]))
-            _moved(u, a, rate * (step[:, None] * toward - 0.01 * u[a]))
-    scores: Floats = u @ v.T
-    return scores
-
-
-def _moved(x: Floats, rows: Ints, by: Floats) -> None:
-    np.add.at(x, rows, by)
-
-
-def gradual() -> Iterator[tuple[str, Model]]:
-    """The kinds of the published experiment: factors by gradients, some of them hardly fitted."""
-    yield "constant", lambda r: np.zeros_like(r)
-    yield "popular", lambda r: np.tile((r > 0).sum(axis=0).astype(float), (len(r), 1))
-    yield "bias", biases
-    for size in (10, 30, 50, 70, 100):
-        yield f"mf-{size}", lambda r, n=size: descended(r, n, "stars", rate=0.001, epochs=20)
-        yield f"pmf-{size}", lambda r, n=size: descended(r, n, "stars", rate=0.01, epochs=60)
-        yield f"bpr-{size}", lambda r, n=size: descended(r, n, "bpr", rate=0.01, epochs=60)
-        yield f"wbpr-{size}", lambda r, n=size: descended(r, n, "popular", rate=0.01, epochs=60)
-        yield f"mmmf-{size}", lambda r, n=size: descended(r, n, "hinge", rate=0.01, epochs=60)
-        yield f"wmf-{size}", lambda r, n=size: weighted(r, n)
-        yield f"svd-{size}", lambda r, n=size: factors(r, n)
+RECOMMENDERS: dict[str, Callable[[Ratings], Scores]] = {
+    "random": at_random,
+    "popularity": popularity,
+    "mean-rating": partial(mean_rating, damping=25),
+    "item-knn-10": partial(item_neighbours, k=10, values="binary"),
+    "item-knn-100": partial(item_neighbours, k=100, values="binary"),
+    "item-knn-100-ratings": partial(item_neighbours, k=100, values="ratings", shrink=20),
+    "item-knn-bm25": partial(weighted_neighbours, kind="bm25", k=50),
+    "item-knn-tfidf": partial(weighted_neighbours, kind="tfidf", k=50),
+    "user-knn-10": partial(user_neighbours, k=10, values="binary"),
+    "user-knn-50": partial(user_neighbours, k=50, values="binary"),
+    "user-knn-50-ratings": partial(user_neighbours, k=50, values="ratings"),
+    "user-knn-300": partial(user_neighbours, k=300, values="binary"),
+    "ease-10": partial(ease, l2=10.0),
+    "ease-100": partial(ease, l2=100.0),
+    "ease-1000": partial(ease, l2=1000.0),
+    "svd-5": partial(pure_svd, factors=5),
+    "svd-20": partial(pure_svd, factors=20),
+    "svd-60": partial(pure_svd, factors=60),
+    "nmf-10": partial(nmf, factors=10),
+    "nmf-30": partial(nmf, factors=30),
+    "lda-20": partial(topics, factors=20),
+    "walk": partial(random_walk, alpha=1.0, beta=0.0),
+    "walk-rare": partial(random_walk, alpha=1.0, beta=0.6),
+    "als-20": partial(factorised, kind="als", factors=20, rounds=15),
+    "als-100": partial(factorised, kind="als", factors=100, rounds=15),
+    "bpr-50": partial(factorised, kind="bpr", factors=50, rounds=100),
+    "lmf-20": partial(factorised, kind="lmf", factors=20, rounds=30),
+}
 
 
-SETS = {"closed": closed, "gradual": gradual}
+def _binary(ratings: Ratings) -> Ratings:
+    """1 wherever there is a rating."""
+    x = ratings.astype(float)
+    x.data = np.ones_like(x.data)
+    return x
+
+
+def _cosine(x: Ratings, shrink: float) -> Scores:
+    """Cosine of every pair of rows, and 0 with itself."""
+    length = np.sqrt(x.multiply(x).sum(axis=1).A1)
+    found = (x @ x.T).toarray() / (np.outer(length, length) + shrink + 1e-12)
+    np.fill_diagonal(found, 0)
+    return found
+
+
+def _nearest(similarity: Scores, k: int) -> sp.csr_matrix:
+    """Each column's k largest entries."""
+    k = min(k, len(similarity) - 1)
+    least = np.partition(similarity, -k, axis=0)[-k]
+    return sp.csr_matrix(np.where(similarity >= least, similarity, 0))

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from recommenders import SETS
+from rating_models import SETS
 
 import counterrank as cr
 from counterrank.arrays import Bools

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from counterrank.verbs.assess_agreement import assess_agreement
     from counterrank.verbs.assess_online import assess_online
     from counterrank.verbs.assess_power import assess_power
+    from counterrank.verbs.assess_robustness import assess_robustness
     from counterrank.verbs.check import check
     from counterrank.verbs.estimate import estimate
     from counterrank.verbs.evaluate import evaluate
@@ -46,6 +47,7 @@ _HOME = {
     "assess_agreement": "verbs.assess_agreement",
     "assess_online": "verbs.assess_online",
     "assess_power": "verbs.assess_power",
+    "assess_robustness": "verbs.assess_robustness",
     "check": "verbs.check",
     "estimate": "verbs.estimate",
     "evaluate": "verbs.evaluate",
@@ -59,8 +61,9 @@ _HOME = {
 __all__ = [
     "Assessment", "CounterrankError", "Estimate", "Estimation", "Evaluation", "FunnelEstimation",
     "InputError", "LearntExposure", "Stratification", "UsageError", "__version__",
-    "assess_accuracy", "assess_agreement", "assess_online", "assess_power", "check", "estimate",
-    "evaluate", "funnel", "learn_exposure", "measure", "position_bias", "strata",
+    "assess_accuracy", "assess_agreement", "assess_online", "assess_power", "assess_robustness",
+    "check", "estimate", "evaluate", "funnel", "learn_exposure", "measure", "position_bias",
+    "strata",
 ]  # fmt: skip
 
 

@@ -162,7 +162,7 @@ class Hits:
 
     def only(self, kept: Bools) -> Hits:
         """The hits among some of the judgments; what else is listed keeps its place."""
-        own = self.take(kept[self.judgment])
+        own = self.take(np.flatnonzero(kept[self.judgment]))
         return replace(own, judgment=(np.cumsum(kept) - 1)[own.judgment])
 
     @once

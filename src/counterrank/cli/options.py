@@ -75,3 +75,13 @@ def named_runs(arguments: list[str]) -> list[tuple[str, str]]:
         else:
             pairs.append(("", argument))
     return pairs
+
+
+def numbers(option: str, text: str) -> list[float]:
+    """``1,0.5,0.1`` as numbers."""
+    try:
+        return [float(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise UsageError(
+            f'{option} cannot read "{text}".', todo="Write numbers with commas: 1,0.5,0.1."
+        ) from None

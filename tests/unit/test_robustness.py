@@ -1,0 +1,242 @@
+"""Assessing robustness: reduced judgments are smaller tables, however they are computed."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import kendalltau
+
+import counterrank as cr
+from counterrank.errors import UsageError
+from counterrank.meta.areas import areas, one, trapezoid
+from counterrank.meta.orders import taus
+from counterrank.meta.reduced import Evidence
+from counterrank.meta.reductions import AT_RANDOM, OF_USERS, REDUCTIONS, SIZES, Reductions
+from counterrank.meta.robustness import Track
+from counterrank.verbs.assess_robustness import assess_robustness
+from making import judgments as table
+from making import world
+
+LABELS = (
+    "P(rel=3)@10", "Recall(rel=3)@10", "F1(rel=3)@10", "AP(rel=3)@10", "nDCG@10", "RR(rel=3)@10",
+    "ERR@10", "Bpref(rel=3)@10", "InfAP(rel=3)@10", "pnDCG@10", "ARP(rel=3)@10", "Judged@10",
+    "AP(rel=3,mean=geometric)@10", "nDCG(mean=geometric,floor=0.01)@10",
+)  # fmt: skip
+
+
+def parts(missing: str = "zero", no_relevant: str = "zero"):
+    """A small world in which some users have no list, and its evaluation."""
+    truth, runs = world(users=60, seed=3)
+    runs = {n: r.filter(pl.col("user") != f"u{k}") for k, (n, r) in enumerate(runs.items())}
+    result = cr.evaluate(
+        truth, runs, measures=LABELS, test="none", missing=missing, no_relevant=no_relevant
+    )
+    evidence = Evidence.of(result.pool, result.hits, result.measures, result.policies)
+    return evidence, runs
+
+
+@pytest.mark.parametrize("no_relevant", ["zero", "skip"])
+@pytest.mark.parametrize("missing", ["zero", "skip"])
+@pytest.mark.parametrize("kind", REDUCTIONS)
+def test_a_reduction_is_an_evaluation_of_the_smaller_table(kind, missing, no_relevant):
+    """The law: masking the hits gives what evaluating the reduced table would."""
+    evidence, runs = parts(missing, no_relevant)
+    pool, reductions = evidence.pool, Reductions(evidence.pool)
+    for size in (0.7, 0.2):
+        kept = reductions.kept(kind, size, 1)
+        if kind in OF_USERS:
+            mine = evidence.under(kept[None].astype(float))[:, 0]
+            kept = kept[pool.unit]
+        else:
+            mine = evidence.only(kept).value
+        rows = pl.DataFrame(
+            {"user": pool.units.gather(pool.unit), "item": pool.items, "rating": pool.rating}
+        ).filter(pl.Series(kept))
+        assert rows["rating"].max() == pool.top, "the scale of ratings must still be there"
+        plain = cr.evaluate(
+            rows, runs, measures=LABELS, test="none", missing=missing, no_relevant=no_relevant
+        )
+        theirs = plain.to_frame().pivot("system", index="measure", values="value")
+        assert theirs["measure"].to_list() == [str(m) for m in evidence.measures]
+        np.testing.assert_allclose(mine, theirs.drop("measure").to_numpy(), rtol=1e-12, atol=1e-12)
+
+
+def test_the_policy_matters_on_reduced_judgments():
+    pools = [parts("zero", none)[0] for none in ("zero", "skip")]
+    kept = Reductions(pools[0].pool).kept("ratings", 0.2, 0)
+    zero, skip = (e.only(kept).value for e in pools)
+    assert np.all(skip[0] > zero[0]), "precision without those who have nothing to find is larger"
+
+
+def test_exactly_the_asked_number_is_left():
+    evidence, _ = parts()
+    reductions = Reductions(evidence.pool)
+    pool = evidence.pool
+    for kind in REDUCTIONS:
+        for size in SIZES:
+            kept = reductions.kept(kind, size, 0)
+            if kind in ("items", "popular_items"):
+                left = len(np.unique(reductions.item[kept]))
+                assert (
+                    np.isin(reductions.item, np.unique(reductions.item[kept])).sum() == kept.sum()
+                )
+            else:
+                left = int(kept.sum())
+            assert left == max(1, round(size * reductions.total(kind)))
+    assert reductions.total("items") == pool.items.n_unique()
+
+
+def test_the_most_judged_go_first_and_of_equals_the_smaller_id():
+    rated = {
+        "10": {"a": 1, "b": 1, "c": 1},
+        "2": {"a": 1, "b": 1, "10": 1},
+        "7": {"a": 1, "9": 1},
+        "8": {"c": 1, "9": 1},
+    }
+    lists = pl.DataFrame({"user": ["2"], "item": ["a"], "rank": [1]})
+    pool = cr.evaluate(table(rated), {"r": lists}, measures=["P@1"], test="none").pool
+    reductions = Reductions(pool)
+    gone = [
+        set(pool.units.filter(~pl.Series(reductions.kept("large_users", s, 0))))
+        for s in (0.75, 0.5, 0.25)
+    ]
+    assert gone == [{"2"}, {"2", "10"}, {"2", "10", "7"}], "ids that are numbers sort as numbers"
+    gone = [
+        set(pool.items.filter(~pl.Series(reductions.kept("popular_items", s, 0))))
+        for s in (0.8, 0.6, 0.4, 0.2)
+    ]
+    assert gone == [{"a"}, {"a", "9"}, {"a", "9", "b"}, {"a", "9", "b", "c"}]
+
+
+def test_every_judgment_is_as_likely_to_stay():
+    """Shares over samples lie within 4.5 standard errors of the size (about 400 judgments)."""
+    evidence, _ = parts()
+    reductions = Reductions(evidence.pool)
+    for kind in AT_RANDOM:
+        draws = 800
+        kept = np.mean([reductions.kept(kind, 0.3, s) for s in range(draws)], axis=0)
+        share = reductions.left(kind, 0.3) / reductions.total(kind)
+        assert np.abs(kept - share).max() < 4.5 * np.sqrt(share * (1 - share) / draws)
+
+
+def test_a_sample_is_the_same_whatever_else_is_asked():
+    """Neither threads nor other kinds and sizes change a number; another seed does."""
+    truth, runs = world(users=60, seed=3)
+    ask = {"measures": ["nDCG@10", "RR@10"], "samples": 4}
+    whole = assess_robustness(truth, runs, sizes=[1, 0.5, 0.2], threads=1, **ask)
+    part = assess_robustness(truth, runs, sizes=[0.2], reductions=["items"], threads=3, **ask)
+    mine = [row for row in whole.tables["values"] if row.reduction == "items"]
+    assert [row.value[2] for row in mine] == [row.value[0] for row in part.tables["values"]]
+    assert whole.tables["curves"][0].samples == 1, "nothing is drawn where nothing is lost"
+    other = assess_robustness(truth, runs, sizes=[0.2], reductions=["items"], seed=1, **ask)
+    assert part.tables["values"] != other.tables["values"]
+
+
+def test_tau_is_that_of_scipy_with_ties_and_without():
+    rng = np.random.default_rng(0)
+    for levels in (3, 1000):
+        x, y = rng.integers(0, levels, (2, 20, 9)).astype(float)
+        assert taus(x, y) == pytest.approx(
+            [kendalltau(a, b).statistic for a, b in zip(x, y, strict=True)]
+        )
+    assert taus(np.arange(4.0), np.zeros(4)) == 0, "no difference says nothing of the order"
+    assert taus(np.arange(4.0), np.full(4, np.nan)) == 0
+
+
+def test_rounding_does_not_break_a_tie():
+    full = np.array([0.3, 0.2, 0.1])
+    assert taus(full, np.array([0.1 + 0.2, 0.3, 0.1])) == taus(full, np.array([0.3, 0.3, 0.1]))
+
+
+def test_an_area_is_the_trapezoid_rule_over_sizes():
+    rng = np.random.default_rng(1)
+    sizes = (1.0, 0.6, 0.5, 0.1)
+    tau = [rng.uniform(-1, 1, (2, n)) for n in (1, 5, 5, 5)]
+    track = Track("items", sizes, (), tuple(tau))
+    means = [t[0].mean() for t in tau]
+    by_hand = sum((sizes[i] - sizes[i + 1]) * (means[i] + means[i + 1]) / 2 for i in range(3)) / 0.9
+    assert areas([track], one(0, 2)).value == pytest.approx(by_hand)
+    assert areas([track, track], one(0, 2)).value == pytest.approx(by_hand)
+    assert trapezoid([0.3]) == 1
+
+
+def test_the_monte_carlo_error_of_an_area_and_of_a_difference():
+    """The spread of areas over 400 replications is the stated error, within 4 of its own errors."""
+    rng = np.random.default_rng(2)
+    sizes, found, stated = (1.0, 0.5, 0.1), [], []
+    for contrast in (one(0, 2), one(0, 2) - one(1, 2)):
+        found.clear(), stated.clear()
+        for _ in range(400):
+            common = rng.normal(0, 0.1, (3, 20))
+            tau = [np.stack([c, c + rng.normal(0, 0.02, 20)]) for c in common]
+            area = areas([Track("items", sizes, (), tuple(tau))], contrast)
+            found.append(area.value)
+            stated.append(area.se)
+        spread, mean = np.std(found, ddof=1), np.sqrt(np.mean(np.square(stated)))
+        assert abs(spread / mean - 1) < 4 / np.sqrt(2 * 400)
+
+
+def test_curves_are_those_of_plain_evaluations():
+    """The whole way by hand for one kind: reduce, evaluate, order, correlate."""
+    truth, runs = world(users=60, seed=3)
+    ask = {"measures": ["AP@10"], "mean": "geometric", "reductions": ["large_users"]}
+    result = assess_robustness(truth, runs, sizes=[1, 0.5, 0.1], **ask)
+    number = truth.group_by("user").len().sort("len", "user", descending=[True, False])
+    order = {}
+    for size in (1, 0.5, 0.1):
+        left = number["user"].tail(round(size * 60))
+        rows = truth.filter(pl.col("user").is_in(left.implode()))
+        plain = cr.evaluate(rows, runs, measures=["AP(mean=geometric)@10"], test="none")
+        order[size] = [row.value for row in plain.estimates]
+    for row in result.tables["curves"]:
+        assert row.tau == pytest.approx(kendalltau(order[1], order[row.size]).statistic)
+        assert (row.low, row.high, row.se, row.samples) == (row.tau, row.tau, 0, 1)
+    for place, row in enumerate(result.tables["values"]):
+        assert row.value == pytest.approx([order[size][place] for size in row.size], rel=1e-12)
+
+
+def test_the_default_measures_are_the_nine_of_the_paper_under_both_means():
+    truth, runs = world(users=20)
+    result = assess_robustness(truth, runs, rel=3, samples=1, sizes=[0.5])
+    names = [row.measure for row in result.estimates]
+    assert len(names) == 18
+    assert {"P(rel=3)@100", "nDCG@100", "ERR@100", "AP(mean=geometric,rel=3)@100"} <= set(names)
+    assert len(result.recommendation) == 3
+
+
+def test_areas_not_separated_are_named():
+    """Two measures that always agree cannot be told apart."""
+    truth, runs = world(users=60, seed=3)
+    result = assess_robustness(
+        truth, runs, measures=["DCG@10", "pnDCG@10"], mean="arithmetic", samples=3, sizes=[0.5, 0.1]
+    )
+    first, second = result.estimates
+    assert first.value == second.value
+    assert "not separated from it: " in result.recommendation[0]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"sizes": [0.5, 1.2]}, "Found 1.2"),
+        ({"sizes": []}, "Found none"),
+        ({"samples": 0}, "at least one sample"),
+        ({"reductions": ["rating"]}, "ratings"),
+        ({"reductions": []}, "No kind of loss"),
+        ({"mean": "harmonic"}, "geometric"),
+        ({"measures": ["P@10"], "rel": 4}, "in the label"),
+        ({"measures": ["pnDCG@10"], "mean": "geometric"}, "no geometric mean"),
+        ({"no_relevant": "error"}, "zero, skip"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(wrong, says):
+    truth, runs = world(users=10)
+    with pytest.raises(UsageError, match=says):
+        assess_robustness(truth, runs, **wrong)
+
+
+def test_one_system_has_no_order():
+    truth, runs = world(users=10)
+    with pytest.raises(UsageError, match="no order to lose"):
+        assess_robustness(truth, {"a": runs["a"]})
