@@ -33,8 +33,16 @@ class Size:
     items: int
 
 
-FULL = {"many": Size(21, 6_040, 3_706), "large": Size(1, 200_000, 20_011)}
-QUICK = {"many": Size(5, 600, 1_009), "large": Size(1, 5_000, 20_011)}
+FULL = {
+    "many": Size(21, 6_040, 3_706),
+    "large": Size(1, 200_000, 20_011),
+    "strata": Size(104, 943, 1_682),
+}
+QUICK = {
+    "many": Size(5, 600, 1_009),
+    "large": Size(1, 5_000, 20_011),
+    "strata": Size(6, 300, 1_009),
+}
 
 
 def many(folder: Path, size: Size) -> None:
@@ -50,7 +58,8 @@ def many(folder: Path, size: Size) -> None:
         order = np.argsort(-score, axis=1, kind="stable")
         item = np.take_along_axis(item, order, axis=1)
         score = _apart(np.take_along_axis(score, order, axis=1))
-        _lists(folder, f"run{system:02}.parquet", [(0, item, score)])
+        width = len(str(size.systems - 1))
+        _lists(folder, f"run{system:0{max(width, 2)}}.parquet", [(0, item, score)])
 
 
 def large(folder: Path, size: Size) -> None:
@@ -197,6 +206,7 @@ def main() -> None:
     sizes = QUICK if given.quick else FULL
     many(given.folder / "many", sizes["many"])
     large(given.folder / "large", sizes["large"])
+    many(given.folder / "strata", sizes["strata"])
     slates(given.folder / "slates", 1_000 if given.quick else 20_000)
     for name, sessions in LOGS.items():
         log(given.folder / f"log{name}", sessions // 100 if given.quick else sessions)

@@ -152,8 +152,23 @@ def assessed(given: argparse.Namespace, data: Path) -> list[str]:
     return [report.evaluations(title, items, bars, note)]
 
 
+def strata(given: argparse.Namespace, data: Path) -> list[str]:
+    """Part (h)."""
+    items = work.strata(data / "strata", given.repeats)
+    measure(items, print)
+    by = _by(items)
+    bars = [Bar("time over a plain evaluation", by["ours"].best / by["plain"].best, 3, less=True)]
+    note = (
+        "nDCG at six cut-offs: by holdout, IPS and SNIPS, in two strata and stratified, with"
+        " intervals, and every pair of systems audited for Simpson's paradox."
+    )
+    title = f"(h) {_size(data / 'strata')}, within strata"
+    return [report.evaluations(title, items, bars, note)]
+
+
 PARTS = {
     "a": many, "b": large, "c": flips, "d": starts, "e": slates, "f": logs, "g": assessed,
+    "h": strata,
 }  # fmt: skip
 
 

@@ -22,6 +22,7 @@ LOGGED = ("IPS", "IPS(clip=200)", "SNIPS", "DM", "DR")
 SLATE = ("SIPS", "IIPS", "RIPS", "SNSIPS", "SNIIPS", "SNRIPS")
 SEVEN = "no ERR, InfAP"
 SIX = "no ERR, Bpref, InfAP; nDCG binary"
+CUTS = (5, 10, 20, 30, 50, 100)
 
 
 def script(env: str, name: str, *words: str) -> list[str]:
@@ -190,4 +191,23 @@ def assessments(folder: Path, *, samples: int, draws: int) -> list[Item]:
         Item("g-ours", "one plain evaluation", plain, repeats=3),
         Item("g-robustness", "assess robustness", robust, "both means", repeats=1),
         Item("g-power", "assess power", power, "with intervals of DP", repeats=1),
+    ]
+
+
+def strata(folder: Path, repeats: int) -> list[Item]:
+    """Part (h): one plain evaluation, and the same runs within strata and audited."""
+    command = str(Path(python("counterrank")).with_name("counterrank"))
+    inputs = [folder / "judgments.parquet", *sorted(folder.glob("run*.parquet"))]
+    words = [str(path.relative_to(ROOT)) for path in inputs]
+    wanted = [word for k in CUTS for word in ("-m", f"nDCG(gain=binary,rel=4)@{k}")]
+    rest = [*words, *wanted, "--test", "none", "--format", "json", "--quiet"]
+    return [
+        Item("h-plain", "counterrank evaluate", [command, "evaluate", *rest], repeats=repeats),
+        Item(
+            "h-ours",
+            "counterrank strata",
+            [command, "strata", *rest],
+            "six methods and the paradox audit",
+            repeats=repeats,
+        ),
     ]

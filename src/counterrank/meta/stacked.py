@@ -28,9 +28,7 @@ class Repeated(Pool):
     @classmethod
     def of(cls, pool: Pool, times: int) -> Repeated:
         """The pool for so many systems; what it has counted already is not counted again."""
-        return cls(
-            pool.units, pool.items, pool.size, pool.rating, pool.top, one=pool, times=times
-        )
+        return cls(pool.units, pool.items, pool.size, pool.rating, pool.top, one=pool, times=times)
 
     @property
     def n(self) -> int:
