@@ -367,3 +367,19 @@ def test_forecasts_that_do_not_come_true_are_told():
     assert "mean weight" in loud(guessed)
     assert "click model" in {d.name for d in guessed.diagnoses}
     assert guessed.protocol["models"]["conversion"]["ctr"] == "rates(by=user)"
+
+
+@pytest.mark.parametrize(("power", "verdict"), [(-0.8, "fail"), (3.0, "pass")])
+def test_a_tail_of_weights_is_told(power, verdict):
+    """Chances p of density p^power: weights 1/p of clicks have a tail of index 1/(2 + power)."""
+    rng = np.random.default_rng(0)
+    users = 40_000
+    ctr = np.maximum(rng.random(users) ** (1 / (1 + power)), 1e-12)
+    click = np.flatnonzero(rng.random(users) < ctr)
+    table = pl.DataFrame({"user": click, "item": 0, "click": 1, "conversion": 1, "ctr": ctr[click]})
+    run_ = pl.DataFrame({"user": np.arange(users), "item": 0, "rank": 1})
+    result = cr.funnel(table, {"new": run_}, estimators="IPS", measures="CG@1")
+    told = next(d for d in result.diagnoses if d.name == "weight tail")
+    assert told.verdict == verdict
+    if verdict == "fail":
+        assert told.value == pytest.approx(1 / (2 + power), abs=0.15)

@@ -14,6 +14,8 @@ from counterrank.logged import Weights
 from counterrank.trust.diagnosis import VERDICTS, Diagnosis, graded
 from counterrank.trust.weights import pareto_shape
 
+FAR = 20  # times the mean; a tail of index 0.5 goes as far as the root of the number of clicks
+
 
 def lists(system: str, seen: Coverage) -> Diagnosis:
     """Users without a list: nothing is recommended to them, so nothing is sold."""
@@ -76,12 +78,18 @@ def heaviest(system: str, weights: Weights, mean_weight: Estimate) -> Diagnosis:
 
 
 def tail(system: str, weights: Weights) -> Diagnosis:
-    """Shape of the largest weights: above 0.7 a mean of them cannot be trusted (PSIS)."""
+    """Shape of the largest weights: above 0.7 a mean of them cannot be trusted (PSIS).
+
+    Weights of which none is far above their mean have no tail, whatever a fit to the few values
+    they take may say.
+    """
     k = pareto_shape(weights.largest, weights.count)
+    if weights.heaviest * weights.count < FAR * weights.seen:
+        k = -math.inf
     verdict = graded(-k, -0.5, -0.7)
     text = f"The tail of the weights has index {k:.2f}; up to 0.5 their mean is well behaved."
     if math.isinf(k):
-        text = "The largest weights are alike: they have no tail."
+        text = "No weight is far above the others: they have no tail."
     if verdict != "pass":
         text += " A few clicks can still change the answer: clip, or set a --floor."
     return Diagnosis("weight tail", system, k, 0.5, verdict, text)
