@@ -10,7 +10,7 @@ import numpy as np
 from counterrank.conversions import COLUMN, Key, Valued, VarianceRatio, Work
 from counterrank.estimates import Estimate
 from counterrank.logged import Clipped, MeanWeight
-from counterrank.propensity import Nuisance, calibration, clicks_calibrated, overlap
+from counterrank.propensity import Nuisance, calibrated, clicks_calibrated, overlap
 from counterrank.trust import funnels as about
 from counterrank.trust.diagnosis import Diagnosis
 from counterrank.trust.propensities import click_model, click_overlap, conversion_model
@@ -65,7 +65,7 @@ def forecasts(work: Work, model: Nuisance | None, *, ctr: str, cvr: str) -> list
         own = ledger.held & ~np.isnan(work.ctr)
         due = ledger.pool.n * len(ledger.items.names) if work.pairs == "all" else len(own)
         if int(own.sum()) == due <= LARGEST:
-            found = calibration(unit[own], ledger.item[own], z[own].astype(float), work.ctr[own])
+            found = calibrated(unit[own], ledger.item[own], z[own].astype(float), work.ctr[own])
             told.append(click_model(found, ctr))
     h = ledger.cvr.get(reward)
     if model is not None and cvr != COLUMN:
@@ -74,7 +74,7 @@ def forecasts(work: Work, model: Nuisance | None, *, ctr: str, cvr: str) -> list
     if h is not None:
         kept = z & ~np.isnan(h) & ~np.isnan(work.ctr)
         if kept.any():
-            found = calibration(
+            found = calibrated(
                 unit[kept], ledger.item[kept], ledger.reward[reward][kept], h[kept],
                 1 / work.ctr[kept],
             )  # fmt: skip
