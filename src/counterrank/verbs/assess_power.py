@@ -152,9 +152,7 @@ def recommend(rows: list[PowerRow], done: Power, level: float) -> tuple[str, ...
     best, last = rows[order[0]], rows[order[-1]]
     pairs = counted(best.pairs)
     if len(rows) == 1:
-        first = (
-            f"{best.measure} has a DP of {best.value:.3g} over {pairs} of systems."
-        )
+        first = f"{best.measure} has a DP of {best.value:.3g} over {pairs} of systems."
         use = "Give more measures to learn which tells these systems apart best."
     else:
         strict = 1 - (1 - level) / (len(rows) - 1)  # the best is compared with every other
