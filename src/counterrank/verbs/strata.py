@@ -15,8 +15,8 @@ from counterrank.ranking import DEFAULTS, Measure
 from counterrank.strata_result import Stratification
 from counterrank.stratified import faces
 from counterrank.stratified.versus import CORRECTIONS, TESTS
-from counterrank.systems import Runs, in_one_pass
-from counterrank.verbs.evaluate import as_measures, refuse_ties
+from counterrank.systems import Runs, in_one_pass, refuse_ties
+from counterrank.verbs.evaluate import as_measures
 from counterrank.verbs.strata_open import from_runs
 from counterrank.verbs.strata_open import open_loop as as_open
 from counterrank.verbs.strata_pass import Scored, scored
