@@ -153,6 +153,38 @@ def _refuse_coverage(
         )
 
 
+def refuse_ties(measures: list[Measure], ties: str) -> None:
+    """Refuse the mean over tie orders for measures that have no exact one."""
+    bent = [str(m) for m in measures if not m.linear]
+    if ties == "expected" and bent:
+        raise UsageError(
+            "The mean over tie orders is exact only for measures that add up gain times exposure.",
+            found=f"Not so: {', '.join(bent)}.",
+            todo="Leave them out, or use --ties id; the ties diagnosis then gives best and worst.",
+        )
+
+
+def refuse_empty(
+    pool: Pool, measures: list[Measure], systems: list[System], policies: Policies
+) -> None:
+    """Refuse users with nothing to find where that is an error, and measures without any user."""
+    for place, m in enumerate(measures):
+        blank = ~m.defined(pool)
+        if policies.no_relevant == "error" and blank.any():
+            raise InputError(
+                f"{blank.sum():,} of {pool.n:,} judged users have nothing to find for {m}.",
+                found=f"The first is {pool.units[int(np.argmax(blank))]!r}.",
+                todo="Leave them out (--no-relevant skip) or count them 0 (zero).",
+            )
+        for system in systems:
+            if np.isnan(system.values[place]).all():
+                raise InputError(
+                    f"No user is left for {m} of {system.name}.",
+                    found="Every judged user is missing or has nothing to find.",
+                    todo="Check rel= against the ratings, or use --no-relevant zero.",
+                )
+
+
 def unit_values(
     measures: Sequence[Measure], hits: Hits, pool: Pool, policies: Policies, *, threads: int = 1
 ) -> Floats:

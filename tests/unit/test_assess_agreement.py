@@ -138,6 +138,15 @@ def test_opposed_pairs_are_found_where_both_measures_are_sure():
     assert json.loads(found.to_json())["opposed"][0]["system"] == "s1"
 
 
+def test_equal_systems_have_no_order_to_agree_on():
+    rows = [(u, s, m, 1.0) for u in range(20) for s in "abc" for m in ("P@5", "RR@5")]
+    frame = pl.DataFrame(rows, schema=["unit", "system", "measure", "value"], orient="row")
+    found = cr.assess_agreement(frame, draws=100, resamples=30)
+    assert found.estimates[0].value == 0
+    assert np.isnan(found.estimates[0].kendall)
+    assert found.recommendation[0] == "By P@5 and RR@5 all systems are equal."
+
+
 def test_options_matter_and_too_little_is_refused():
     truth, runs = world(users=30)
     labels = ["P@5", "RR@5"]

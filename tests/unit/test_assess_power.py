@@ -121,6 +121,14 @@ def test_systems_alike_have_p_1_and_do_not_disturb():
     assert 1 < found.estimates[0].low < found.estimates[0].value < found.estimates[0].high
 
 
+def test_no_interval_goes_beyond_the_number_of_pairs():
+    x = np.random.default_rng(1).random((40, 2))
+    found = cr.assess_power(table(x), draws=200, resamples=50).estimates[0]
+    assert found.value <= found.high <= 1
+    equal = cr.assess_power(table(np.ones((40, 3))), draws=200, resamples=50).estimates[0]
+    assert (equal.value, equal.high) == (3, 3)
+
+
 def test_the_recommendation_has_three_sentences_and_admits_ties():
     rng = np.random.default_rng(6)
     skill = np.linspace(0, 0.35, 6)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -89,8 +89,14 @@ def folder(result: Written, path: str | None) -> list[str]:
 
 
 def discard(path: str) -> None:
-    """Remove a folder of results so far, now that they are written."""
-    shutil.rmtree(path, ignore_errors=True)
+    """Remove a folder of results so far, now that they are written; other files stay."""
+    for inner in [p for p in Path(path).glob("*") if p.is_dir()]:
+        for file in inner.glob("*.npy*"):
+            file.unlink(missing_ok=True)
+        with suppress(OSError):
+            inner.rmdir()
+    with suppress(OSError):
+        Path(path).rmdir()
 
 
 def whole(path: Path, write: Callable[[Path], object]) -> None:

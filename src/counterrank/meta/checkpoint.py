@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import tempfile
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -38,7 +37,7 @@ def fingerprint(*parts: Any) -> str:
 
 
 class Checkpoint:
-    """Pieces of one piece of work, a file each, in a folder named by the work's fingerprint.
+    """The pieces of some work, a file each, in a folder named by the work's fingerprint.
 
     A file is written aside and moved into place, so it is whole or not there at all. Without a
     ``folder`` nothing is kept.
@@ -59,27 +58,13 @@ class Checkpoint:
         file = self.folder / (name + ENDING)
         try:
             done: Floats = np.load(file, allow_pickle=False)
-        except FileNotFoundError:
-            pass
-        except (ValueError, EOFError, OSError, zipfile.BadZipFile):
-            pass  # not a file of ours, or a disk's fault: compute it again
+        except (ValueError, EOFError, OSError):
+            pass  # not there yet, or a disk's fault: compute it
         else:
             return done
         found = work()
         _whole(file, found)
         return found
-
-    def clear(self) -> None:
-        """Remove what was kept: the work is done and written elsewhere."""
-        if self.folder is None:
-            return
-        for file in self.folder.glob("*" + ENDING):
-            file.unlink(missing_ok=True)
-        for empty in (self.folder, self.folder.parent):
-            try:
-                empty.rmdir()
-            except OSError:
-                return  # someone else's files are in there
 
 
 def _whole(file: Path, array: Floats) -> None:

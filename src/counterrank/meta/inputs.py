@@ -17,7 +17,7 @@ from counterrank.policies import Policies
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import DEFAULTS, Measure, measure
 from counterrank.schema import Roles, Table, label
-from counterrank.systems import Runs, gathered
+from counterrank.systems import Runs, gathered, refuse_empty, refuse_ties
 from counterrank.tables import Source, opened
 
 
@@ -76,7 +76,9 @@ def _judged(
     progress: Progress,
 ) -> Values:
     measures = list(dict.fromkeys(measures))
+    refuse_ties(measures, policies.ties)
     pool, inputs, systems = gathered(judgments, runs, measures, policies, columns, progress)
+    refuse_empty(pool, measures, systems, policies)
     x = np.stack([s.values for s in systems])
     labels = tuple(str(m) for m in measures)
     return Values(tuple(s.name for s in systems), labels, pool.units, x, tuple(inputs))

@@ -55,9 +55,10 @@ class Power:
         return spread
 
     def interval(self, level: float) -> Floats:
-        """Low and high end for each measure."""
+        """Low and high end for each measure; no p is above 1, so no DP above the pairs."""
         half = normal_quantile(0.5 + level / 2) * self.spread
-        return np.stack([self.dp * np.exp(-half), self.dp * np.exp(half)], axis=1)
+        high = np.minimum(self.dp * np.exp(half), len(self.pairs))
+        return np.stack([self.dp * np.exp(-half), high], axis=1)
 
     def apart(self, a: int, b: int, level: float) -> bool:
         """Whether the DP of two measures differ, by the spread of their log ratio."""

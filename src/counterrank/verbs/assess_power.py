@@ -19,7 +19,7 @@ from counterrank.progress import Progress, quiet
 from counterrank.ranking import Measure
 from counterrank.systems import Runs
 from counterrank.trust.diagnosis import Diagnosis
-from counterrank.verbs.recommended import listed, most
+from counterrank.verbs.recommended import counted, listed, most
 
 RESAMPLES = 1000
 
@@ -150,15 +150,16 @@ def recommend(rows: list[PowerRow], done: Power, level: float) -> tuple[str, ...
     """The lowest DP, who is not told apart from it, and what that means for a comparison."""
     order = sorted(range(len(rows)), key=lambda m: rows[m].value)
     best, last = rows[order[0]], rows[order[-1]]
+    pairs = counted(best.pairs)
     if len(rows) == 1:
-        first = f"{best.measure} has a DP of {best.value:.3g} over {best.pairs} pairs of systems."
+        first = f"{best.measure} has a DP of {best.value:.3g} over {pairs} of systems."
         use = "Give more measures to learn which tells these systems apart best."
     else:
         strict = 1 - (1 - level) / (len(rows) - 1)  # the best is compared with every other
         tied = [rows[m].measure for m in order[1:] if not done.apart(order[0], m, strict)]
         first = (
             f"{best.measure} has the lowest DP, {best.value:.3g}"
-            f" ({level:.0%} interval {best.low:.3g} to {best.high:.3g}) over {best.pairs} pairs,"
+            f" ({level:.0%} interval {best.low:.3g} to {best.high:.3g}) over {pairs},"
             f" against {last.value:.3g} for {last.measure}."
         )
         use = f"Use {best.measure} where differences between systems are small"
@@ -168,7 +169,7 @@ def recommend(rows: list[PowerRow], done: Power, level: float) -> tuple[str, ...
         if len(tied) == len(rows) - 1:
             first = (
                 f"The measures are not separated: DP goes from {best.value:.3g}"
-                f" ({best.measure}) to {last.value:.3g} ({last.measure}) over {best.pairs} pairs."
+                f" ({best.measure}) to {last.value:.3g} ({last.measure}) over {pairs}."
             )
             use = "Choose by what the measure means, not by its power on these data."
     called = (

@@ -7,14 +7,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from counterrank.compare import Plan
-from counterrank.errors import InputError, UsageError, one_of
+from counterrank.errors import UsageError, one_of
 from counterrank.evaluation import Evaluation
-from counterrank.hits import Pool
 from counterrank.inference import DRAWS, INTERVALS, RESAMPLES
 from counterrank.policies import Policies
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import DEFAULTS, Measure, measure
-from counterrank.systems import Runs, System, gathered
+from counterrank.systems import Runs, gathered, refuse_empty, refuse_ties
 
 
 def evaluate(
@@ -68,12 +67,12 @@ def evaluate(
     one_of("interval", interval, INTERVALS)
     plan = Plan(baseline, test, correct, family, level, interval, draws, resamples, seed)
     policies = Policies(missing, no_relevant, unjudged, duplicates, ties)
-    _refuse_ties(wanted, ties)
+    refuse_ties(wanted, ties)
     _refuse_unbounded(wanted, interval)
     pool, inputs, systems = gathered(judgments, runs, wanted, policies, columns, progress)
     if baseline is not None:
         plan.pairs([s.name for s in systems])
-    _refuse_empty(pool, wanted, systems, policies)
+    refuse_empty(pool, wanted, systems, policies)
     values = np.stack([s.values for s in systems])
     return Evaluation(
         systems=tuple(s.name for s in systems),
@@ -100,16 +99,6 @@ def _measures(labels: Sequence[str | Measure]) -> list[Measure]:
     return wanted
 
 
-def _refuse_ties(measures: list[Measure], ties: str) -> None:
-    bent = [str(m) for m in measures if not m.linear]
-    if ties == "expected" and bent:
-        raise UsageError(
-            "The mean over tie orders is exact only for measures that add up gain times exposure.",
-            found=f"Not so: {', '.join(bent)}.",
-            todo="Leave them out, or use --ties id; the ties diagnosis then gives best and worst.",
-        )
-
-
 def _refuse_unbounded(measures: list[Measure], interval: str) -> None:
     loose = [str(m) for m in measures if not m.plain_mean]
     if interval == "bernstein" and loose:
@@ -118,23 +107,3 @@ def _refuse_unbounded(measures: list[Measure], interval: str) -> None:
             found=f"Not so: {', '.join(loose)}.",
             todo="Leave them out, or take another interval.",
         )
-
-
-def _refuse_empty(
-    pool: Pool, measures: list[Measure], systems: list[System], policies: Policies
-) -> None:
-    for place, m in enumerate(measures):
-        blank = ~m.defined(pool)
-        if policies.no_relevant == "error" and blank.any():
-            raise InputError(
-                f"{blank.sum():,} of {pool.n:,} judged users have nothing to find for {m}.",
-                found=f"The first is {pool.units[int(np.argmax(blank))]!r}.",
-                todo="Leave them out (--no-relevant skip) or count them 0 (zero).",
-            )
-        for system in systems:
-            if np.isnan(system.values[place]).all():
-                raise InputError(
-                    f"No user is left for {m} of {system.name}.",
-                    found="Every judged user is missing or has nothing to find.",
-                    todo="Check rel= against the ratings, or use --no-relevant zero.",
-                )

@@ -18,6 +18,11 @@ def listed(names: Sequence[str], longest: int = 5) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
+def counted(pairs: int) -> str:
+    """So many pairs."""
+    return f"{pairs:,} pair{'s' * (pairs != 1)}"
+
+
 def most(share: float) -> str:
     """What the share of pairs told apart says about the sample."""
     if share >= 0.9:
@@ -30,9 +35,15 @@ def most(share: float) -> str:
 def agreed(rows: Sequence[AgreementRow], pairs: int) -> tuple[str, ...]:
     """How far the first two measures disagree, who agrees with whom, and what to report."""
     r = rows[0]
+    if all(np.isnan(row.kendall) for row in rows):
+        return (
+            f"By {r.measure} and {r.other} all systems are equal.",
+            "Where nothing is ordered, orders can neither agree nor differ.",
+            "Compare systems that differ, or look for a fault in the runs.",
+        )
     level = f"{r.level:.0%} interval {r.low:.1%} to {r.high:.1%}"
     if r.value == 0 and r.high == 0:
-        first = f"{r.measure} and {r.other} order all {pairs} pairs of systems alike."
+        first = f"{r.measure} and {r.other} order all pairs of systems alike ({pairs} in all)."
     else:
         first = (
             f"{r.measure} and {r.other} order {r.value:.1%} of {pairs} pairs of systems differently"
