@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import kendalltau
 
 import counterrank as cr
+from common.test_every_measure import EVERY
 from counterrank.errors import UsageError
 from counterrank.meta.areas import areas, one, trapezoid
 from counterrank.meta.orders import taus
@@ -60,6 +61,18 @@ def test_a_reduction_is_an_evaluation_of_the_smaller_table(kind, missing, no_rel
         theirs = plain.to_frame().pivot("system", index="measure", values="value")
         assert theirs["measure"].to_list() == [str(m) for m in evidence.measures]
         np.testing.assert_allclose(mine, theirs.drop("measure").to_numpy(), rtol=1e-12, atol=1e-12)
+
+
+def test_stacked_systems_are_as_each_by_itself_in_every_measure():
+    """Every label there is, on all judgments and on a few of them, equal to the last bit."""
+    truth, runs = world(users=60, seed=3)
+    whole = cr.evaluate(truth, runs, measures=EVERY, test="none")
+    evidence = Evidence.of(whole.pool, whole.hits, whole.measures, whole.policies)
+    kept = Reductions(whole.pool).kept("ratings", 0.3, 0)
+    pool = whole.pool.only(kept)
+    for form, x in evidence.only(kept)._per_unit.items():
+        each = [form.per_unit(hits.only(kept), pool) for hits in whole.hits]
+        assert np.array_equal(x.reshape(len(runs), -1), each), form
 
 
 def test_the_policy_matters_on_reduced_judgments():
