@@ -26,6 +26,8 @@ import counterrank as cr
 
 CUTS = (5, 10, 50)
 ESTIMATORS = ("Naive", "IPS", "DR")
+BETTER = "error of DR less that of IPS"
+TRUTH = "relative standard error of the truth over users"
 MEASURES = tuple(
     f"{form}{name}@{k}" for form in ("Published", "") for name in ("DCG", "Recall") for k in CUTS
 )
@@ -115,13 +117,13 @@ def valued(
     ctr: str = "column",
     cvr: str = "column",
     seed: int = 0,
-) -> dict[tuple[str, str, str], float]:
-    """What the verb says of every recommender: by measure, estimator and recommender."""
+) -> dict[tuple[str, str, str], tuple[float, float]]:
+    """Value and standard error of every recommender: by measure, estimator and recommender."""
     result = cr.funnel(
         seen, runs, measures=MEASURES, estimators=labels, users="all", test="none",
         ctr=ctr, cvr=cvr, seed=seed,
     )  # fmt: skip
-    return {(x.exposure, x.measure, x.system): x.value for x in result.estimates}
+    return {(x.exposure, x.measure, x.system): (x.value, x.se) for x in result.estimates}
 
 
 def errors(
@@ -138,17 +140,15 @@ def errors(
     for measure in MEASURES:
         # Shares need no scale. Otherwise 16 random coats of 300 stand for all, and the clicks that
         # were seen for all clicks.
-        whole = "Published" in measure
+        share = "Published" in measure
+        truth, se = np.array([true[measure, "Naive", run] for run in runs]).T
+        out[measure, TRUTH] = float(np.mean(se / truth)), 0.0
         for name in ESTIMATORS:
-            grown = 1 / 0.3 if name == "Naive" and not whole else 1.0
-            off = np.array(
-                [
-                    found[measure, name, run] * grown
-                    / (true[measure, "Naive", run] * (1 if whole else 300 / 16)) - 1
-                    for run in runs
-                ]
-            )  # fmt: skip
+            grown = 1 / 0.3 if name == "Naive" and not share else 1.0
+            value = grown * np.array([found[measure, name, run][0] for run in runs])
+            off = value / (truth * (1 if share else 300 / 16)) - 1
             out[measure, name] = float(np.sqrt(np.mean(off**2))), float(off.mean())
+        out[measure, BETTER] = out[measure, "DR"][0] - out[measure, "IPS"][0], 0.0
     return out
 
 
@@ -168,12 +168,13 @@ def main() -> None:
         labels = [f"{form}{name}@{k}" for name in ("DCG", "Recall") for k in CUTS]
         print("| | " + " | ".join(labels) + " |")
         print("|---|" + "---|" * len(labels))
-        for name in ESTIMATORS:
+        for name in (*ESTIMATORS, BETTER, TRUTH):
             cells = []
             for label in labels:
                 x = np.array([run[label, name] for run in runs])
                 error = x[:, 0].std() / np.sqrt(len(x))
-                cells.append(f"{x[:, 0].mean():.3f} ({error:.3f}), {x[:, 1].mean():+.2f}")
+                cell = f"{x[:, 0].mean():.3f} ({error:.3f})"
+                cells.append(cell + (f", {x[:, 1].mean():+.2f}" if name in ESTIMATORS else ""))
             print(f"| {name} | " + " | ".join(cells) + " |")
         print()
 
