@@ -101,6 +101,10 @@ def test_predictions_may_come_from_four_places(shop):
     assert values(told, own) == pytest.approx(expected, rel=1e-12)
     fitted = values(bare, lists, ctr="rates", cvr="rates")
     assert fitted["Naive", "power", "conversion"] == expected["Naive", "power", "conversion"]
+    told = cr.funnel(bare, {"new": run(lists)}, ctr="rates", estimators="IPS").protocol
+    assert (told["models"]["conversion"]["ctr"], told["ctr"], told["cvr"]) == (
+        "rates", "rates", "column"
+    )  # fmt: skip
     assert fitted["DR", "power", "conversion"] != expected["DR", "power", "conversion"]
 
 
@@ -129,12 +133,14 @@ def test_users_without_a_click_or_a_list_are_counted(shop):
     options = {"estimators": "IPS", "measures": "CG@2"}
     auto = cr.funnel(clicks, {"new": run(lists)}, **options)
     assert auto.estimates[0].units == 40
+    assert auto.protocol["users"] == "all"
     idle = 40 - clicks["user"].n_unique()
     assert auto.protocol["users_with_lists_only"] == idle > 0
     mine = cr.funnel(clicks, {"new": run(lists)}, users="table", **options)
     assert mine.estimates[0].units == 40 - idle
     assert mine.estimates[0].value == pytest.approx(auto.estimates[0].value * 40 / (40 - idle))
     whole = cr.funnel(table, {"new": run(lists)}, **options)
+    assert whole.protocol["users"] == "table"
     assert whole.estimates[0].value == pytest.approx(auto.estimates[0].value)
     few = {user: items for user, items in lists.items() if user != "u5"}
     short = cr.funnel(table, {"new": run(few)}, **options)

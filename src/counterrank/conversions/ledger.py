@@ -86,7 +86,7 @@ class Ledger:
     ``click``: the pair was clicked; ``held``: it has a row in the funnel (not only a prediction).
     ``reward``: what the click brought, by column. ``ctr`` and ``cvr`` are predictions, NaN where
     there is none. ``item`` is each pair's item as a number.
-    ``strangers`` is how many users have lists only.
+    ``users`` says who counts, ``strangers`` how many of them have lists only.
     """
 
     pool: Pool
@@ -97,6 +97,7 @@ class Ledger:
     reward: dict[str, Floats]
     ctr: Floats | None
     cvr: dict[str, Floats]
+    users: str
     strangers: int
 
     @classmethod
@@ -136,6 +137,7 @@ class Ledger:
             reward={reward: column[reward].to_numpy() for reward in rewards},
             ctr=_numbers(column["ctr"]) if "ctr" in column else None,
             cvr={r: _numbers(column[name]) for r, name in cvr.items() if name in column},
+            users=users,
             strangers=len(strangers),
         )
         if pairs == "rows" or whole.cvr:

@@ -121,8 +121,6 @@ def funnel(
     if model is not None and ctr != COLUMN:
         ledger = replace(ledger, ctr=clicks_of_model(model, ledger))
     chance = _ctr(ledger, wanted, tables)
-    if cvr == COLUMN:
-        fitted = {}
     work = Work(
         ledger=ledger,
         measures=worths,
@@ -133,7 +131,9 @@ def funnel(
     )
     done = {}
     for run in progress(tables.runs, "joining clicks and lists"):
-        own = replace(work, predict=_cvr(ledger, run, wanted, tables, fitted))
+        own = replace(
+            work, predict=_cvr(ledger, run, wanted, tables, {} if cvr == COLUMN else fitted)
+        )
         done[run.system] = valued(run, own, missing=missing, ties=ties, duplicates=duplicates)
     found = estimated(done, work)
     shown = {str(e) for e in wanted}
@@ -146,10 +146,10 @@ def funnel(
         plan=plan,
         protocol={
             **_protocol(plan, work, wanted),
-            "users": users,
+            "users": ledger.users,
             "ctr": ctr,
             "cvr": cvr,
-            "models": {reward: dict(model.description) for reward, model in fitted.items()},
+            "models": {r: {**m.description, "ctr": ctr, "cvr": cvr} for r, m in fitted.items()},
             "floor": floor,
             "missing": missing,
             "duplicates": duplicates,
