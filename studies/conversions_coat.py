@@ -10,7 +10,8 @@ recommenders are plain ones of our own, whose scores are those of the right user
 the models of clicks and conversions predict out of fold.
 
 In each cell: relative root mean squared error over the recommenders, its standard error over seeds,
-and the mean relative error. Published measures are shares of a user's total, cut to 0 to 1.
+the mean relative error, and Kendall's tau between estimates and truth. Published measures are
+shares of a user's total, cut to 0 to 1.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from scipy.stats import kendalltau
 
 import counterrank as cr
 
 CUTS = (5, 10, 50)
-ESTIMATORS = ("Naive", "IPS", "DR")
+ESTIMATORS = ("Naive", "IPS", "DM", "DR")
 BETTER = "error of DR less that of IPS"
 TRUTH = "relative standard error of the truth over users"
 MEASURES = tuple(
@@ -128,8 +130,8 @@ def valued(
 
 def errors(
     coat: Coat, seed: int, *, ctr: str, cvr: str
-) -> dict[tuple[str, str], tuple[float, float]]:
-    """By measure and estimator: relative root mean squared error and mean over recommenders."""
+) -> dict[tuple[str, str], tuple[float, float, float]]:
+    """By measure and estimator: relative root mean squared error, mean, and tau with the truth."""
     train = np.random.default_rng(seed).random(coat.click.shape) < 0.7
     scores = recommenders(coat.bought & train, coat.click & train, seed)
     runs = {name: ranking(score, seed) for name, score in scores.items()}
@@ -142,13 +144,14 @@ def errors(
         # were seen for all clicks.
         share = "Published" in measure
         truth, se = np.array([true[measure, "Naive", run] for run in runs]).T
-        out[measure, TRUTH] = float(np.mean(se / truth)), 0.0
+        out[measure, TRUTH] = float(np.mean(se / truth)), 0.0, 0.0
         for name in ESTIMATORS:
             grown = 1 / 0.3 if name == "Naive" and not share else 1.0
             value = grown * np.array([found[measure, name, run][0] for run in runs])
             off = value / (truth * (1 if share else 300 / 16)) - 1
-            out[measure, name] = float(np.sqrt(np.mean(off**2))), float(off.mean())
-        out[measure, BETTER] = out[measure, "DR"][0] - out[measure, "IPS"][0], 0.0
+            tau = float(kendalltau(value, truth).statistic)
+            out[measure, name] = float(np.sqrt(np.mean(off**2))), float(off.mean()), tau
+        out[measure, BETTER] = out[measure, "DR"][0] - out[measure, "IPS"][0], 0.0, 0.0
     return out
 
 
@@ -174,7 +177,9 @@ def main() -> None:
                 x = np.array([run[label, name] for run in runs])
                 error = x[:, 0].std() / np.sqrt(len(x))
                 cell = f"{x[:, 0].mean():.3f} ({error:.3f})"
-                cells.append(cell + (f", {x[:, 1].mean():+.2f}" if name in ESTIMATORS else ""))
+                if name in ESTIMATORS:
+                    cell += f", {x[:, 1].mean():+.2f}, {x[:, 2].mean():+.2f}"
+                cells.append(cell)
             print(f"| {name} | " + " | ".join(cells) + " |")
         print()
 
