@@ -11,8 +11,10 @@ from counterrank.cli.demo import demo
 from counterrank.cli.estimate import estimate
 from counterrank.cli.evaluate import evaluate
 from counterrank.cli.exposure import exposure
+from counterrank.cli.gate import gate
 from counterrank.cli.measures import measures
 from counterrank.cli.plain import Command, Group
+from counterrank.cli.report import report
 from counterrank.cli.simulate import simulate
 from counterrank.version import __version__
 
@@ -29,6 +31,8 @@ app.command(cls=Command)(evaluate)
 app.command(cls=Command)(estimate)
 app.command(cls=Command)(exposure)
 app.command(cls=Command)(check)
+app.command(cls=Command)(report)
+app.command(cls=Command)(gate)
 app.command(cls=Command)(measures)
 app.command(cls=Command)(simulate)
 app.command(cls=Command)(demo)

@@ -11,7 +11,7 @@ import typer
 
 from counterrank.cli import options
 from counterrank.cli.options import Columns, Format, Strict
-from counterrank.cli.wording import decimals, interval, number, printable, wrapped
+from counterrank.wording import decimals, interval, number, printable, wrapped
 from counterrank.errors import UsageError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import math
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from counterrank.cli.wording import wrapped
+from counterrank.wording import wrapped
 
 if TYPE_CHECKING:
     from counterrank.trust import Diagnosis

@@ -87,6 +87,16 @@ def folder(result: Written, path: str | None) -> list[str]:
     return [str(where / name) for name in NAMES]
 
 
+def appended(path: str, text: str) -> None:
+    """Add to the end of a file, which may not be there yet."""
+    file = Path(path)
+    try:
+        before = file.read_text(encoding="utf-8") if file.exists() else ""
+    except (OSError, ValueError) as error:
+        raise UsageError(f'"{path}" cannot be added to.', found=str(error)[:120]) from error
+    whole(file, lambda temporary: temporary.write_text(before + text, encoding="utf-8"))
+
+
 def whole(path: Path, write: Callable[[Path], object]) -> None:
     """Write beside the target, then move into place: never half a file."""
     try:
