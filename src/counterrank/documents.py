@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from counterrank.command import COMMAND
 from counterrank.schema import Input
 from counterrank.version import __version__
 
@@ -28,7 +29,11 @@ def document(
         **{key: [dict(vars(row)) for row in found] for key, found in rows.items()},
         **(further or {}),
         "protocol": dict(protocol),
-        "provenance": {"version": __version__, "inputs": [dict(vars(i)) for i in inputs]},
+        "provenance": {
+            "version": __version__,
+            **({"command": list(COMMAND)} if COMMAND else {}),
+            "inputs": [dict(vars(i)) for i in inputs],
+        },
     }
 
 

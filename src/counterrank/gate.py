@@ -82,7 +82,8 @@ def gated(
         bases = sorted({str(r["baseline"]) for r in document.get("comparisons", [])})
         raise UsageError(
             f'The result compares nothing with "{printable(base)}" by {printable(label)}.',
-            found=f"Measures: {', '.join(there) or 'none'}. Baselines: {', '.join(bases) or 'none'}.",
+            found=f"Measures: {', '.join(there) or 'none'}."
+            f" Baselines: {', '.join(bases) or 'none'}.",
             todo="Name both as the result has them: --measure, --baseline.",
         )
     names = [_other(r, base) for r in rows]
@@ -102,7 +103,7 @@ def gated(
 def _checked(
     document: Row, row: Row, base: str, value: float | None, least: float, label: str
 ) -> Checked:
-    """The lift as the result has it; where it has none, the difference over the baseline's value."""
+    """The lift the result has; where it has none, the difference over the baseline's value."""
     if row["baseline"] == base and row.get("lift_low") is not None:
         lift, low, high = row["lift"], row["lift_low"], row["lift_high"]
     else:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "counterrank"
 ORDER = """
-version errors wording once digest progress text arrays pairs tables checks schema logs documents blocks
-hits pool coverage order align engine policies exposure aggregate estimates ranking systems
-inference compare stratified logged trust evaluation estimation saved decision gate report simulate verbs cli
+version command errors wording once digest progress text arrays pairs tables checks schema logs
+documents blocks hits pool coverage order align engine policies exposure aggregate estimates
+ranking systems inference compare stratified logged trust evaluation estimation saved decision
+gate report simulate verbs cli
 """.split()
 
 

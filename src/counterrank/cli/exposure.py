@@ -11,8 +11,8 @@ import typer
 
 from counterrank.cli import options
 from counterrank.cli.options import Columns, Format, Strict
-from counterrank.wording import decimals, interval, number, printable, wrapped
 from counterrank.errors import UsageError
+from counterrank.wording import decimals, interval, number, printable, wrapped
 
 if TYPE_CHECKING:
     from counterrank.exposure.learn import Parameter, RankRow

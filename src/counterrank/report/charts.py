@@ -36,7 +36,7 @@ def intervals(
     if zero == "yes":
         line = alt.Chart(alt.InlineData([{"at": 0}])).mark_rule(strokeDash=[4, 4], color=GREY)
         layers.insert(0, line.encode(x="at:Q"))
-    return alt.layer(*layers).properties(width="container", height={"step": STEP}).to_dict()
+    return _spec(alt.layer(*layers).properties(width="container", height={"step": STEP}))
 
 
 def _hover(x: str, y: str) -> list[tuple[str, str]]:
@@ -62,30 +62,41 @@ def bands(
     if band == "yes":
         spread = alt.Y("low:Q", title=title, scale=alt.Scale(zero=False))
         layers.insert(0, base.mark_area(opacity=0.15).encode(y=spread, y2="high:Q"))
-    return alt.layer(*layers).properties(width="container", height=260).to_dict()
+    return _spec(alt.layer(*layers).properties(width="container", height=260))
 
 
 def grid(
-    x: str, y: str, value: str, *, order: list[str], title: str, colours: str = "blues"
+    x: str,
+    y: str,
+    value: str,
+    *,
+    order: list[str],
+    title: str,
+    colours: tuple[str, ...] = ("#ffffff", BLUE),
+    ends: tuple[float, float] = (0, 1),
 ) -> dict[str, Any]:
     """A matrix of shaded cells with the value in each."""
     import altair as alt
 
-    names = [alt.X(f"{x}:N", sort=order, title=None, axis=alt.Axis(labelAngle=-40, labelLimit=120))]
+    turned = alt.Axis(labelAngle=-40, labelLimit=120)
     rows = alt.Y(f"{y}:N", sort=order, title=None, axis=alt.Axis(labelLimit=160))
-    shade = alt.Color(f"{value}:Q", scale=alt.Scale(scheme=colours), title=title)
+    shade = alt.Color(
+        f"{value}:Q", scale=alt.Scale(domain=list(ends), range=list(colours)), title=title
+    )
     base = alt.Chart(alt.NamedData(DATA)).encode(
-        x=names[0], y=rows, tooltip=[f"{y}:N", f"{x}:N", f"{value}:Q"]
+        x=alt.X(f"{x}:N", sort=order, title=None, axis=turned),
+        y=rows,
+        tooltip=[f"{y}:N", f"{x}:N", f"{value}:Q"],
     )
     cells = base.mark_rect().encode(color=shade)
-    return cells.properties(width="container", height={"step": STEP}).to_dict()
+    return _spec(cells.properties(width="container", height={"step": STEP}))
 
 
 def scatter(x: str, y: str, *, name: str, titles: tuple[str, str], mark: str) -> dict[str, Any]:
     """Points with a name on hover; ``mark`` colours them."""
     import altair as alt
 
-    return (
+    return _spec(
         alt.Chart(alt.NamedData(DATA))
         .mark_point(filled=True, size=90, opacity=0.9)
         .encode(
@@ -99,5 +110,10 @@ def scatter(x: str, y: str, *, name: str, titles: tuple[str, str], mark: str) ->
             tooltip=[f"{name}:N", f"{x}:Q", f"{y}:Q"],
         )
         .properties(width="container", height=320)
-        .to_dict()
     )
+
+
+def _spec(chart: Any) -> dict[str, Any]:
+    """The Vega-Lite specification of a chart."""
+    found: dict[str, Any] = chart.to_dict()
+    return found

@@ -26,6 +26,15 @@ def name(value: object) -> str:
     return f'<bdi title="{text(whole[:1000])}">{text(shortened(whole, LONGEST))}</bdi>'
 
 
+def visible(value: Any) -> Any:
+    """The same rows with every text made printable and no longer than a chart can show."""
+    if isinstance(value, Mapping):
+        return {key: visible(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [visible(item) for item in value]
+    return shortened(value, LONGEST) if isinstance(value, str) else value
+
+
 def data(value: object) -> str:
     """JSON inside a script element: nothing in it can end the element."""
     raw = json.dumps(plain(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -39,8 +48,9 @@ def table(
 ) -> str:
     """A sortable table; ``columns`` maps keys to headings."""
     head = "".join(
-        f'<th scope="col" aria-sort="none"><button type="button">{text(title)}</button></th>'
-        for title in columns.values()
+        f'<th scope="col" aria-sort="none" class="{_side(rows, key)}">'
+        f'<button type="button">{text(title)}</button></th>'
+        for key, title in columns.items()
     )
     body = "".join(f"<tr>{''.join(_cell(row.get(key)) for key in columns)}</tr>" for row in rows)
     return (
@@ -50,9 +60,15 @@ def table(
     )
 
 
+def _side(rows: Sequence[Mapping[str, Any]], key: str) -> str:
+    """Headings of numbers stand where the numbers do."""
+    known = [row[key] for row in rows if row.get(key) is not None]
+    return "number" if known and isinstance(known[0], (int, float)) else "words"
+
+
 def _cell(value: object) -> str:
     if value is None or (isinstance(value, float) and value != value):
-        return '<td class="number" data-sort="">–</td>'
+        return '<td class="number" data-sort="">-</td>'
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return f"<td>{name(value)}</td>"
     shown = f"{value:,}" if isinstance(value, int) else short_number(value)

@@ -11,7 +11,7 @@ from counterrank.decision import Decision, decided
 from counterrank.report import bundle, tables
 from counterrank.report.figure import DATA, Figure
 from counterrank.report.figures import figures
-from counterrank.report.html import data, name, text
+from counterrank.report.html import data, name, text, visible
 from counterrank.version import __version__
 
 Document = Mapping[str, Any]
@@ -39,7 +39,8 @@ def page(documents: Sequence[Document], *, title: str = "") -> str:
             '<!doctype html><html lang="en"><head><meta charset="utf-8">',
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>Counterrank: {text(heading)}</title><style>{_asset('page.css')}</style></head>",
+            f"<title>Counterrank: {text(heading)}</title>",
+            f"<style>{_asset('page.css')}</style></head>",
             f"<body><header><p>Counterrank <span>{text(heading)}</span></p>",
             '<button type="button" id="theme">Dark or light</button></header><main>',
             *parts,
@@ -59,9 +60,9 @@ def _result(number: int, document: Document, *, drawn: bool) -> str:
     """One result, from its decision to its provenance."""
     parts = [
         _decision(decided(document)),
-        *tables.sections(document, f"r{number}"),
-        _figures(number, figures(document)) if drawn else _no_charts(),
         tables.diagnoses(document, f"r{number}"),
+        _figures(number, figures(document)) if drawn else _no_charts(),
+        *tables.sections(document, f"r{number}"),
         _protocol(document),
         _provenance(document),
     ]
@@ -89,8 +90,8 @@ def _figure(number: int, figure: Figure) -> str:
         f'<figure id="{own}"><figcaption><h3>{name(figure.title)}</h3><p>{text(figure.reading)}</p>'
         f'</figcaption><div class="chart" data-for="{own}"></div>'
         f'<p><button type="button" class="csv" data-for="{own}">Data as CSV</button></p>'
-        f'<script type="application/json" class="chart-of">{data(figure.chart)}</script>'
-        f'<script type="application/json" class="{DATA}-of">{data(list(figure.rows))}</script>'
+        f'<script type="application/json" class="chart-of">{data(visible(figure.chart))}</script>'
+        f'<script type="application/json" class="{DATA}-of">{data(visible(figure.rows))}</script>'
         "</figure>"
     )
 
@@ -107,15 +108,16 @@ def _protocol(document: Document) -> str:
         f"<dt>{text(str(key).replace('_', ' '))}</dt><dd>{_value(value)}</dd>"
         for key, value in document.get("protocol", {}).items()
     )
-    return f"<section><h2>Protocol</h2><p>Every choice behind the numbers.</p><dl>{rows}</dl></section>"
+    lead = "<p>Every choice behind the numbers.</p>"
+    return f"<section><h2>Protocol</h2>{lead}<dl>{rows}</dl></section>" if rows else ""
 
 
 def _value(value: Any) -> str:
     if isinstance(value, Mapping):
-        return "<br>".join(f"{name(k)}: {name(v)}" for k, v in value.items()) or "–"
+        return "<br>".join(f"{name(k)}: {name(v)}" for k, v in value.items()) or "-"
     if isinstance(value, (list, tuple)):
-        return ", ".join(name(v) for v in value) or "–"
-    return "–" if value is None or value == "" else name(value)
+        return ", ".join(name(v) for v in value) or "-"
+    return "-" if value is None or value == "" else name(value)
 
 
 def _provenance(document: Document) -> str:

@@ -27,7 +27,7 @@ STRATA = {
 PARADOXES = {
     "measure": "measure", "ahead": "ahead overall", "behind": "better inside", "sentence": "reading"
 }  # fmt: skip
-WHAT = (
+WHAT: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("strata", "Strata", STRATA),
     ("paradoxes", "Answers that flip inside strata", PARADOXES),
     ("estimates", "Estimates", ESTIMATES),

@@ -7,7 +7,7 @@ from typing import Any
 
 from counterrank.decision import leading, rows_of
 from counterrank.report import charts
-from counterrank.report.figure import Figure
+from counterrank.report.figure import BLUE, Figure
 
 FEWEST = 3  # systems that make a matrix worth drawing
 
@@ -39,7 +39,14 @@ def matrix(document: Mapping[str, Any]) -> list[Figure]:
             f"{label}: corrected p-values of all pairs",
             "Dark cells are pairs that differ beyond chance; pale ones the data cannot tell apart.",
             both,
-            charts.grid("other", "system", "p_corrected", order=names, title="p", colours="blues")
-            | {},
+            charts.grid(
+                "other",
+                "system",
+                "p_corrected",
+                order=names,
+                title="p",
+                colours=(BLUE, "#ffffff"),
+                ends=(0, 0.2),
+            ),
         )
     ]
