@@ -61,8 +61,8 @@ def test_every_option_is_passed_on(tmp_path):
     changed = {
         "contexts": 3, "items": 50, "sets": 2, "candidates": 7, "slots": 6, "days": 2,
         "sessions_per_user": 2.0, "traffic": 0.1, "drift": 0.2, "ranker": "plackett_luce",
-        "temperature": 2.0, "user_spread": 0.3, "carry_over": 0.1, "cascading": 0.2,
-        "interaction": 0.3, "trust": 0.4, "missing_support": 0.5,
+        "temperature": 2.0, "user_spread": 0.3, "length_spread": 0.6, "carry_over": 0.1,
+        "cascading": 0.2, "interaction": 0.3, "trust": 0.4, "missing_support": 0.5,
     }  # fmt: skip
     words = [w for key, v in changed.items() for w in (f"--{key.replace('_', '-')}", v)]
     done = call("--out", "x", "--sessions", 50, "--format", "json", *words, cwd=tmp_path)
