@@ -9,8 +9,8 @@ SOURCE = Path(__file__).resolve().parents[2] / "src" / "counterrank"
 ORDER = """
 version command errors wording once digest progress text arrays pairs tables checks schema logs
 documents blocks hits pool coverage order align engine policies exposure aggregate estimates
-ranking systems inference compare stratified logged trust evaluation estimation saved decision
-gate report simulate verbs cli
+ranking systems inference compare stratified logged trust saved decision gate report results
+evaluation estimation simulate verbs cli
 """.split()
 
 

@@ -29,4 +29,4 @@ class Figure:
         import altair as alt
 
         whole = {**self.chart, "datasets": {DATA: [dict(row) for row in self.rows]}}
-        return alt.Chart.from_dict(whole, validate=False)
+        return alt.Chart.from_dict(whole)

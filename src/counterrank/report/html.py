@@ -44,20 +44,34 @@ def data(value: object) -> str:
 
 
 def table(
-    rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], *, caption: str, id: str
+    rows: Sequence[Mapping[str, Any]],
+    columns: Mapping[str, str],
+    *,
+    caption: str,
+    id: str,
+    sort: str = "yes",
 ) -> str:
-    """A sortable table; ``columns`` maps keys to headings."""
+    """A table; ``columns`` maps keys to headings. Sorting needs the page's script."""
+    if sort == "no":
+        plain_head = "".join(f'<th scope="col">{text(title)}</th>' for title in columns.values())
+        return (
+            f"<table><caption>{text(caption)}</caption><thead><tr>{plain_head}</tr></thead>"
+            f"<tbody>{_body(rows, columns)}</tbody></table>"
+        )
     head = "".join(
         f'<th scope="col" aria-sort="none" class="{_side(rows, key)}">'
         f'<button type="button">{text(title)}</button></th>'
         for key, title in columns.items()
     )
-    body = "".join(f"<tr>{''.join(_cell(row.get(key)) for key in columns)}</tr>" for row in rows)
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{text(caption)}">'
         f'<table id="{text(id)}" class="sortable"><caption>{text(caption)}</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        f"<thead><tr>{head}</tr></thead><tbody>{_body(rows, columns)}</tbody></table></div>"
     )
+
+
+def _body(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> str:
+    return "".join(f"<tr>{''.join(_cell(row.get(key)) for key in columns)}</tr>" for row in rows)
 
 
 def _side(rows: Sequence[Mapping[str, Any]], key: str) -> str:
