@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from counterrank.cli.bars import plain
 from counterrank.cli.grounds import grounds
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def say(lines: list[str]) -> None:
 
     console = Console(highlight=False, soft_wrap=True)
     styles = {"+ ": "green", "- ": "red", "fail ": "bold red", "caution ": "bold yellow"}
-    for line in lines:
+    for line in (plain(line, sys.stdout.encoding) for line in lines):
         text = Text(line)
         for begin, style in styles.items():
             if line.startswith(begin):

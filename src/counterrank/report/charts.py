@@ -10,9 +10,19 @@ STEP = 24  # pixels for each row of a chart
 
 
 def intervals(
-    x: str, y: str, *, order: list[str], title: str, zero: str = "no", mark: str = ""
+    x: str,
+    y: str,
+    *,
+    order: list[str],
+    title: str,
+    zero: str = "no",
+    mark: str = "",
+    diamond: str = "",
 ) -> dict[str, Any]:
-    """A forest plot: a point and its interval per row; ``mark`` is the column that colours it."""
+    """A forest plot: a point and its interval per row.
+
+    ``mark`` is the column that colours it, ``diamond`` one that is drawn beside the point.
+    """
     import altair as alt
 
     data = alt.NamedData(DATA)
@@ -26,21 +36,21 @@ def intervals(
             scale=alt.Scale(domain=words, range=shades),
             legend=alt.Legend(title=None, orient="top"),
         )
-    hover = [alt.Tooltip(f"{name}:{kind}") for name, kind in _hover(x, y)]
+    told = [(y, "N"), (x, "Q"), ("low", "Q"), ("high", "Q")] + [(diamond, "Q")] * bool(diamond)
+    hover = [alt.Tooltip(f"{name}:{kind}") for name, kind in told]
     base = alt.Chart(data).encode(y=rows, tooltip=hover, color=colour)
     low = alt.X("low:Q", title=title, scale=alt.Scale(zero=False))
     layers = [
         base.mark_rule(strokeWidth=3, opacity=0.55).encode(x=low, x2="high:Q"),
         base.mark_point(filled=True, size=80, opacity=1).encode(x=at),
     ]
+    if diamond:
+        shape = base.mark_point(filled=True, shape="diamond", size=110, opacity=1)
+        layers.append(shape.encode(x=f"{diamond}:Q", color=alt.value(ORANGE)))
     if zero == "yes":
         line = alt.Chart(alt.InlineData([{"at": 0}])).mark_rule(strokeDash=[4, 4], color=GREY)
         layers.insert(0, line.encode(x="at:Q"))
     return _spec(alt.layer(*layers).properties(width="container", height={"step": STEP}))
-
-
-def _hover(x: str, y: str) -> list[tuple[str, str]]:
-    return [(y, "N"), (x, "Q"), ("low", "Q"), ("high", "Q")]
 
 
 def bands(

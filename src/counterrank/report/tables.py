@@ -45,7 +45,9 @@ def sections(document: Mapping[str, Any], own: str) -> list[str]:
         rows = document.get(key)
         if isinstance(rows, list) and rows and isinstance(rows[0], Mapping):
             body = rows_table(rows, columns, caption=title, id=f"{own}-{key}")
-            made.append(f"<section><h2>{text(title)}</h2>{body}</section>")
+            told = document.get("revealed") if key == "truth" else None
+            lead = f"<p>{text(told)}</p>" if told else ""
+            made.append(f"<section><h2>{text(title)}</h2>{lead}{body}</section>")
     return made
 
 

@@ -11,10 +11,11 @@ from counterrank.report.figures.exposure import curve
 from counterrank.report.figures.lifts import lifts
 from counterrank.report.figures.pairs import matrix
 from counterrank.report.figures.sweep import sweeps
+from counterrank.report.figures.truth import truth
 
 Draw = Callable[[Mapping[str, Any]], list[Figure]]
 
-ALL: tuple[Draw, ...] = (estimates, lifts, matrix, curve, sweeps)
+ALL: tuple[Draw, ...] = (estimates, lifts, matrix, curve, sweeps, truth)
 
 
 def figures(document: Mapping[str, Any]) -> list[Figure]:

@@ -8,6 +8,7 @@ from typing import Any
 from counterrank.report import charts
 from counterrank.report.figure import Figure
 
+OWN_SCALE = ("DCG", "nDCG", "pnDCG")  # what they estimate is not the reward
 GROUPS = ("measure", "exposure", "reward", "method")
 
 
@@ -43,6 +44,7 @@ def estimates(document: Mapping[str, Any]) -> list[Figure]:
 def _group(document: Mapping[str, Any], row: Mapping[str, Any]) -> tuple[str, ...]:
     """What is drawn together: estimators of one reward share a scale, measures do not."""
     logged = document.get("kind") in ("estimate", "funnel")
+    logged = logged and not str(row["measure"]).startswith(OWN_SCALE)
     keys = [key for key in GROUPS if key in row and not (logged and key == "measure")]
     return tuple(str(row[key]) for key in keys)
 
