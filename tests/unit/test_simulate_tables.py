@@ -69,6 +69,18 @@ def test_users_come_again_and_keep_their_context():
     assert by_user["len"].max() > 5 * by_user["len"].mean()
 
 
+def test_users_may_come_in_any_context():
+    one, other = log(sessions=20_000), log(sessions=20_000, user_contexts="any")
+    by_user = other.unique("session").group_by("user")
+    by_user = by_user.agg(pl.len(), pl.col("context").n_unique().alias("contexts"))
+    assert by_user.filter(pl.col("len") > 60)["contexts"].min() > 4
+    assert by_user["len"].mean() == pytest.approx(4, rel=0.15)
+    for column in ("context", "item", "viewed"):
+        assert one[column].equals(other[column])
+    with pytest.raises(UsageError, match="one context"):
+        World(user_contexts="any", carry_over=0.1)
+
+
 def test_same_seed_same_data_other_seed_other_data():
     for options in ({}, PL, {"carry_over": 0.5, "days": 3}):
         world = World(**options)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from counterrank.cli.bars import TRUTH, bars
-from counterrank.decision import decided
+from counterrank.cli.grounds import verdict
+from counterrank.decision import grounds as rests_on
 from counterrank.verbs.demo import LEADING, USUAL, picked
 from counterrank.wording import decimals, interval, number, wrapped
 
@@ -38,7 +39,7 @@ def told(found: Estimation, wide: int) -> list[str]:
             + (f"{c.lift:+8.1%}  [{c.lift_low:+.1%}, {c.lift_high:+.1%}]" if c else "")
         )
     head = f"{'':<12}  {USUAL:>{share + 2}} {'by ' + LEADING:>9} {'95% interval':>17}    lift"
-    decision = decided(found.to_dict())
+    document = found.to_dict()
     return [
         *wrapped(
             "Seconds watched per session, estimated from the log alone; lift over logged", wide
@@ -46,8 +47,8 @@ def told(found: Estimation, wide: int) -> list[str]:
         head,
         *(line.rstrip() for line in lines),
         *wrapped(f"* the first by {USUAL}, by {LEADING}; + better, - worse than logged.", wide),
-        *wrapped(decision.sentence, wide),
-        *wrapped(decision.grounds, wide),
+        *verdict(document, wide),
+        *wrapped(rests_on(document), wide),
     ]
 
 

@@ -16,6 +16,7 @@ from counterrank.simulate.rankers import RANKERS, SPECIALISTS, Ranker, cast
 from counterrank.simulate.truth import Known, Worth, known, position_bias, worth
 
 KINDS = ("deterministic", "plackett_luce")
+USER_CONTEXTS = ("one", "any")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +38,8 @@ class World:
     of the users on whom they are tried out in an A/B test; the rest are the control.
 
     ``examination`` is a position model, cascade or dependent_clicks; several are dealt out to the
-    contexts in turn. ``user_spread`` is how much users differ in how readily they react.
+    contexts in turn. ``user_spread`` is how much users differ in how readily they react;
+    ``user_contexts`` is one if each belongs to a context, any if all come in every context.
     ``length_spread`` d makes videos long in a quarter of the contexts: they are watched 20^d times
     as long. Above 0 there are two more rankers, each of which knows only one of the lengths.
 
@@ -67,6 +69,7 @@ class World:
     arms: Mapping[str, float] = field(default_factory=dict)
     examination: str | Examination | Sequence[str | Examination] = "log2"
     user_spread: float = 0.5
+    user_contexts: str = "one"
     length_spread: float = 0.0
     carry_over: float = 0.0
     cascading: float = 0.0
@@ -84,6 +87,12 @@ class World:
         ):  # fmt: skip
             _degree(name, getattr(self, name))
         one_of("ranker", self.ranker, KINDS)
+        one_of("user_contexts", self.user_contexts, USER_CONTEXTS)
+        if self.user_contexts == "any" and self.carry_over:
+            raise UsageError(
+                "carry_over needs users who stay in one context.",
+                todo='Leave user_contexts at "one", or carry_over at 0.',
+            )
         if not self.slots <= self.candidates <= self.items:
             raise UsageError(
                 "A world needs slots <= candidates <= items.",

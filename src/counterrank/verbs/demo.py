@@ -29,7 +29,7 @@ def feed() -> World:
 
     ``short_form`` is right in most sessions, ``long_form`` where most of the time is watched.
     """
-    return World(examination="geometric(p=0.8)", length_spread=1.0, seed=5)
+    return World(examination="geometric(p=0.8)", user_contexts="any", length_spread=1.0, seed=5)
 
 
 def estimated(
