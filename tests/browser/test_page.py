@@ -10,6 +10,7 @@ import pytest
 import counterrank as cr
 from counterrank.report import page
 from counterrank.simulate import World, judged_world, platform
+from counterrank.verbs import demo
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -22,6 +23,13 @@ HOSTILE = [
     "{{7*7}} ${alert(6)}",
     "&lt;b&gt;",
 ]
+
+
+def demonstration() -> dict[str, Any]:
+    week = platform(demo.feed(), sessions=1500, runs=demo.CANDIDATES)
+    truth = {name: known[demo.REWARD].value for name, known in week.truth.items()}
+    bias = cr.learn_exposure(week.log, reward="click").model
+    return demo.Revealed(demo.estimated(week.log, week.runs, bias), truth).to_dict()
 
 
 @pytest.fixture(scope="session")
@@ -41,6 +49,7 @@ def documents() -> dict[str, dict[str, Any]]:
             week.log, week.runs, rewards="like", position_bias="log2@10", sweep="clip"
         ).to_dict(),
         "exposure": learnt.to_dict(),
+        "demo": demonstration(),
         "check": cr.check([("log", week.log)]).to_dict(),
         "hostile": cr.evaluate(
             world.judgments,
@@ -62,7 +71,7 @@ def pages(documents: dict[str, dict[str, Any]], tmp_path_factory: Any) -> dict[s
     return made
 
 
-KINDS = ("evaluate", "baseline", "estimate", "exposure", "check", "hostile")
+KINDS = ("evaluate", "baseline", "estimate", "exposure", "demo", "check", "hostile")
 
 
 @pytest.mark.parametrize("kind", KINDS)
