@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 .PHONY: help setup demo test lint types check bench clean
 
 help:
-	@echo "make demo    simulate four recommenders and evaluate them"
+	@echo "make demo    a simulated feed, from its log to a decision, and the truth"
 	@echo "make test    run all tests; what is skipped is named with its reason"
 	@echo "make lint    ruff: style and formatting"
 	@echo "make types   mypy --strict on src/"

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from counterrank.command import COMMAND
 from counterrank.schema import Input
 from counterrank.version import __version__
 
@@ -28,22 +29,26 @@ def document(
         **{key: [dict(vars(row)) for row in found] for key, found in rows.items()},
         **(further or {}),
         "protocol": dict(protocol),
-        "provenance": {"version": __version__, "inputs": [dict(vars(i)) for i in inputs]},
+        "provenance": {
+            "version": __version__,
+            **({"command": list(COMMAND)} if COMMAND else {}),
+            "inputs": [dict(vars(i)) for i in inputs],
+        },
     }
 
 
 def as_json(value: Mapping[str, Any]) -> str:
     """One document, a row a line; what has no value is null."""
-    parts = [f" {json.dumps(key)}: {_rows(item)}" for key, item in _plain(dict(value)).items()]
+    parts = [f" {json.dumps(key)}: {_rows(item)}" for key, item in plain(dict(value)).items()]
     return "{\n" + ",\n".join(parts) + "\n}"
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Values JSON can hold: not-a-number and infinity become null."""
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

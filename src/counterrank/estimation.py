@@ -25,6 +25,7 @@ from counterrank.logged import (
     choice,
     estimator,
 )
+from counterrank.results import Result
 from counterrank.schema import Input
 from counterrank.trust.diagnosis import Diagnosis, worst
 
@@ -60,7 +61,7 @@ class LiftRow(Lift, _Sides):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Estimation:
+class Estimation(Result):
     """Estimates by system, estimator and reward; ``logged`` is the ranker that was live.
 
     ``kept`` holds the sessions that count for each target, as places in the log.

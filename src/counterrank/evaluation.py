@@ -21,6 +21,7 @@ from counterrank.once import once
 from counterrank.policies import Policies
 from counterrank.progress import Progress
 from counterrank.ranking import Judged, Measure, dcg_forms, deepest, measure
+from counterrank.results import Result
 from counterrank.schema import Input
 from counterrank.systems import unit_values
 from counterrank.trust import Diagnosis
@@ -41,7 +42,7 @@ class Row:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation:
+class Evaluation(Result):
     """``values`` is systems x measures x units; NaN marks a unit left out by a policy.
 
     ``beside`` has more measures (systems x units each), which the diagnoses look at.
@@ -187,6 +188,16 @@ class Evaluation:
             comparisons=self.comparisons,
             diagnoses=self.diagnoses,
             further={"coverage": coverage},
+        )
+
+    def brief(self) -> dict[str, Any]:
+        """The document without comparisons, which take their time."""
+        return document(
+            "evaluate",
+            self.protocol,
+            self.inputs,
+            estimates=self.estimates,
+            diagnoses=self.diagnoses,
         )
 
     def to_json(self) -> str:

@@ -25,6 +25,7 @@ def test_files_are_what_python_gives(tmp_path):
     words = ["--sessions", 300, "--seed", 4, "--world-seed", 2, "--days", 2, "--trust", 0.5]
     words += ["--examination", "log2", "--examination", "power(eta=1)", "--logger", "logged=0.5"]
     words += ["--logger", "stochastic=0.5", "--arm", "far=0.25", "--views", "latent"]
+    words += ["--user-contexts", "any"]
     done = call("--out", "sim", *words, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     table = done.stdout[done.stdout.index("True value") :].splitlines()
@@ -32,7 +33,7 @@ def test_files_are_what_python_gives(tmp_path):
     assert [line.split()[0] for line in table[1:8]] == list(World().rankers)
     world = World(
         seed=2, days=2, trust=0.5, examination=("log2", "power(eta=1)"), arms={"far": 0.25},
-        loggers={"logged": 0.5, "stochastic": 0.5},
+        loggers={"logged": 0.5, "stochastic": 0.5}, user_contexts="any",
     )  # fmt: skip
     sample = platform(world, sessions=300, seed=4, views="latent")
     folder = tmp_path / "sim"
@@ -61,15 +62,15 @@ def test_every_option_is_passed_on(tmp_path):
     changed = {
         "contexts": 3, "items": 50, "sets": 2, "candidates": 7, "slots": 6, "days": 2,
         "sessions_per_user": 2.0, "traffic": 0.1, "drift": 0.2, "ranker": "plackett_luce",
-        "temperature": 2.0, "user_spread": 0.3, "carry_over": 0.1, "cascading": 0.2,
-        "interaction": 0.3, "trust": 0.4, "missing_support": 0.5,
+        "temperature": 2.0, "user_spread": 0.3, "length_spread": 0.6, "carry_over": 0.1,
+        "cascading": 0.2, "interaction": 0.3, "trust": 0.4, "missing_support": 0.5,
     }  # fmt: skip
     words = [w for key, v in changed.items() for w in (f"--{key.replace('_', '-')}", v)]
     done = call("--out", "x", "--sessions", 50, "--format", "json", *words, cwd=tmp_path)
     world = json.loads(done.stdout)["world"]
     assert {key: world[key] for key in changed} == changed
     assert set(world) == {f.name for f in fields(World)}
-    assert set(world) - set(changed) == {"loggers", "arms", "examination", "seed"}
+    assert set(world) - set(changed) == {"loggers", "arms", "examination", "user_contexts", "seed"}
     assert json.loads((tmp_path / "x" / "truth.json").read_text()) == json.loads(done.stdout)
 
 

@@ -11,6 +11,7 @@ from counterrank.errors import UsageError
 from counterrank.simulate import (
     RANKERS,
     REWARDS,
+    SPECIALISTS,
     Cascade,
     DependentClicks,
     Plan,
@@ -66,6 +67,18 @@ def test_users_come_again_and_keep_their_context():
     assert by_user["contexts"].max() == 1
     assert by_user["len"].mean() == pytest.approx(4, rel=0.15)
     assert by_user["len"].max() > 5 * by_user["len"].mean()
+
+
+def test_users_may_come_in_any_context():
+    one, other = log(sessions=20_000), log(sessions=20_000, user_contexts="any")
+    by_user = other.unique("session").group_by("user")
+    by_user = by_user.agg(pl.len(), pl.col("context").n_unique().alias("contexts"))
+    assert by_user.filter(pl.col("len") > 60)["contexts"].min() > 4
+    assert by_user["len"].mean() == pytest.approx(4, rel=0.15)
+    for column in ("context", "item", "viewed"):
+        assert one[column].equals(other[column])
+    with pytest.raises(UsageError, match="one context"):
+        World(user_contexts="any", carry_over=0.1)
 
 
 def test_same_seed_same_data_other_seed_other_data():
@@ -196,6 +209,35 @@ def test_logged_run_is_what_was_shown_and_targets_rank_the_same_candidates():
         score = world.rankers[name].score[x, s]
         order = np.argsort(-score, axis=1)[:, :10]
         assert (wide(best, "item") == world.items_at(x, s, order)).all()
+
+
+def test_length_spread_makes_some_watch_longer_and_changes_nothing_else():
+    even, spread = World(seed=2), World(seed=2, length_spread=0.5)
+    assert list(even.rankers) == list(RANKERS)
+    assert list(spread.rankers) == [*RANKERS, *SPECIALISTS]
+    one, other = (platform(w, sessions=500, runs=["near"]) for w in (even, spread))
+    assert_frame_equal(one.runs["near"], other.runs["near"])
+    kinds = pl.selectors.exclude("policy", "dwell")
+    assert_frame_equal(one.log.select(kinds), other.log.select(kinds))
+    long = even.latent.long[one.log["context"]]
+    assert even.latent.long.sum() == 2
+    longer = np.where(long, np.sqrt(20), 1) * one.log["dwell"].to_numpy()
+    assert other.log["dwell"].to_numpy() == pytest.approx(longer)
+    with pytest.raises(UsageError, match='no ranker "long_form"'):
+        World(arms={"long_form": 0.5})
+
+
+def test_specialists_know_one_length_and_nothing_of_the_other():
+    world = World(seed=1, length_spread=1, items=2000, candidates=100, slots=100, sets=2)
+    time = np.log(world.latent.quality * world.latent.dwell)
+    x = np.arange(world.contexts)[:, None, None]
+    time = time[x, world.latent.sets]
+    for name, known in (("short_form", ~world.latent.long), ("long_form", world.latent.long)):
+        score = world.rankers[name].score
+        for c in range(world.contexts):
+            for s in range(world.sets):
+                r = np.corrcoef(time[c, s], score[c, s])[0, 1]
+                assert r > 0.7 if known[c] else abs(r) < 4 / np.sqrt(100)
 
 
 def test_deterministic_logger_exposure_is_that_of_the_rank():

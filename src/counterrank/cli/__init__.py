@@ -26,8 +26,10 @@ def main() -> None:
 def _run() -> int:
     """The exit code; what the user can mend ends with a message and 2."""
     from counterrank.cli.app import app
+    from counterrank.command import COMMAND
     from counterrank.errors import CounterrankError
 
+    COMMAND[:] = ["counterrank", *sys.argv[1:]]
     try:
         app()
     except SystemExit as done:

@@ -13,8 +13,10 @@ from counterrank.cli.estimate import estimate
 from counterrank.cli.evaluate import evaluate
 from counterrank.cli.exposure import exposure
 from counterrank.cli.funnel import funnel
+from counterrank.cli.gate import gate
 from counterrank.cli.measures import measures
 from counterrank.cli.plain import Command, Group
+from counterrank.cli.report import report
 from counterrank.cli.simulate import simulate
 from counterrank.cli.strata import strata
 from counterrank.version import __version__
@@ -35,6 +37,8 @@ app.command(cls=Command)(funnel)
 app.command(cls=Command)(exposure)
 app.add_typer(assess, name="assess")
 app.command(cls=Command)(check)
+app.command(cls=Command)(report)
+app.command(cls=Command)(gate)
 app.command(cls=Command)(measures)
 app.command(cls=Command)(simulate)
 app.command(cls=Command)(demo)

@@ -10,7 +10,7 @@ import typer
 from counterrank.cli import options
 from counterrank.cli.assess_common import aligned, finish
 from counterrank.cli.options import ByUnit, Columns, Format, Level, Out, Quiet, Strict
-from counterrank.cli.wording import wrapped
+from counterrank.wording import wrapped
 
 if TYPE_CHECKING:
     from counterrank.assess_result import Assessment

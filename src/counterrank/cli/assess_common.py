@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from counterrank.cli.wording import shortened, wrapped
+from counterrank.wording import shortened, wrapped
 
 if TYPE_CHECKING:
     from counterrank.assess_result import Assessment

@@ -11,7 +11,7 @@ from counterrank.cli import options
 from counterrank.cli.assess_common import Resume, aligned, finish, resumed
 from counterrank.cli.estimate import Bias, Contexts, Estimators, Reward, Views
 from counterrank.cli.options import ByUnit, Columns, Format, Level, Out, Quiet, Strict
-from counterrank.cli.wording import wrapped
+from counterrank.wording import wrapped
 
 if TYPE_CHECKING:
     from counterrank.assess_result import Assessment

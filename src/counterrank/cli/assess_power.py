@@ -23,7 +23,7 @@ from counterrank.cli.options import (
     Ties,
     Unjudged,
 )
-from counterrank.cli.wording import p_value, wrapped
+from counterrank.wording import p_value, wrapped
 
 if TYPE_CHECKING:
     from counterrank.assess_result import Assessment

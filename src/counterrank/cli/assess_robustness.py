@@ -23,7 +23,7 @@ from counterrank.cli.options import (
     Ties,
     Unjudged,
 )
-from counterrank.cli.wording import number, wrapped
+from counterrank.wording import number, wrapped
 
 if TYPE_CHECKING:
     from counterrank.assess_result import Assessment

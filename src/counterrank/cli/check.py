@@ -11,7 +11,7 @@ from counterrank.cli import options
 from counterrank.cli.estimate import Bias, Contexts, Reward, Views
 from counterrank.cli.grounds import grounds
 from counterrank.cli.options import Columns, Duplicates, Format, Measures, Strict
-from counterrank.cli.wording import wrapped
+from counterrank.wording import wrapped
 
 Tables = Annotated[
     list[str],

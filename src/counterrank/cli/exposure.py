@@ -11,8 +11,8 @@ import typer
 
 from counterrank.cli import options
 from counterrank.cli.options import Columns, Format, Strict
-from counterrank.cli.wording import decimals, interval, number, printable, wrapped
 from counterrank.errors import UsageError
+from counterrank.wording import decimals, interval, number, printable, wrapped
 
 if TYPE_CHECKING:
     from counterrank.exposure.learn import Parameter, RankRow
@@ -96,7 +96,7 @@ def _lines(result: LearntExposure, wide: int) -> list[str]:
         rows = [row for row in part.table() if not row.context]
         lines += _block(rows, fitted=part.family != "table")
         shown = ", ".join(map(_parameter, part.parameters))
-        lines += [f"{part.family}: {shown}"] if shown else []
+        lines += wrapped(f"{part.family}: {shown}", wide, "  ") if shown else []
         lines.append("")
     scale = "shares of rank 1" if learnt.curve.relative else "chances of being seen"
     text = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from counterrank.cli.lift_table import believed, block, tested
-from counterrank.cli.wording import shortened, wrapped
+from counterrank.wording import shortened, wrapped
 
 if TYPE_CHECKING:
     from counterrank.conversions import Weighting

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from counterrank.cli.wording import wrapped
+from counterrank.decision import decided
+from counterrank.wording import wrapped
 
 if TYPE_CHECKING:
     from counterrank.trust import Diagnosis
@@ -45,6 +47,14 @@ def grounds(found: list[Diagnosis], wide: int) -> list[str]:
     if short:
         lines += wrapped(f"{'pass':<8} {', '.join(short)}.", wide, " " * 9)
     return lines
+
+
+def verdict(document: Mapping[str, Any], wide: int) -> list[str]:
+    """The decision the result speaks for, as the last lines; nothing if there is none to take."""
+    found = decided(document)
+    if found.verdict == "read":
+        return []
+    return ["", *wrapped(f"Verdict: {found.verdict}. {found.sentence}", wide, "  ")]
 
 
 def _short(name: str, values: list[float]) -> str:

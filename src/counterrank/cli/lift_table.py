@@ -6,13 +6,17 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from counterrank.cli.wording import decimals, interval, number, p_value, shortened, wrapped
+from counterrank.cli.bars import beside
+from counterrank.wording import decimals, interval, number, p_value, shortened, wrapped
 
 if TYPE_CHECKING:
     from counterrank.estimation import EstimateRow, LiftRow
     from counterrank.funnel_result import SaleLift, SaleRow
     from counterrank.lifts import Lift
     from counterrank.trust.diagnosis import Diagnosis
+
+SHORTEST_NAME = 8
+SPARED: tuple[tuple[int, ...], ...] = ((), (4,), (4, 1))  # left out if too wide: p, then interval
 
 
 def block(
@@ -24,20 +28,31 @@ def block(
     wide: int,
     better: str = "higher",
 ) -> list[str]:
-    """A heading and the lines under it; ``versus`` holds lifts by system and estimator."""
+    """A heading and the lines under it; ``versus`` holds lifts by system and estimator.
+
+    Names are shortened where lines are too wide; if that does not do, the p-values are left out,
+    then the intervals of the values. Where there is room, the difference is drawn as a bar.
+    """
     places = decimals([r.se for r in rows] + [c.se for c in versus.values()])
-    cells = [_cells(r, versus.get((r.system, r.measure)), places) for r in rows]
-    widths = [max(len(c[n]) for c in cells) for n in range(len(cells[0]))]
+    changes = [versus.get((r.system, r.measure)) for r in rows]
     kinds = max(len(r.measure) for r in rows)
-    room = wide - 4 - kinds - sum(w + 2 for w in widths if w)
-    name = max(min(max(len(r.system) for r in rows), room), 8)
+    for spared in SPARED:
+        cells = [_cells(r, c, places) for r, c in zip(rows, changes, strict=True)]
+        kept = [[x for n, x in enumerate(row) if n not in spared] for row in cells]
+        widths = [max(map(len, column)) for column in zip(*kept, strict=True)]
+        room = wide - 4 - kinds - sum(w + 2 for w in widths if w)
+        if room >= SHORTEST_NAME:
+            break
+    name = max(min(max(len(r.system) for r in rows), room), SHORTEST_NAME)
     out = wrapped(heading, wide)
-    for r, c in zip(rows, cells, strict=True):
-        mark = _mark(versus.get((r.system, r.measure)), level, better)
-        shown = [x.rjust(w) for x, w in zip(c, widths, strict=True) if w]
+    for r, c, row in zip(rows, changes, kept, strict=True):
+        shown = [x.rjust(w) for x, w in zip(row, widths, strict=True) if w]
         label = f"{shortened(r.system, name):<{name}}  {r.measure:<{kinds}}"
-        out.append(f"{mark} {label}  {'  '.join(shown)}".rstrip())
-    return out
+        out.append(f"{_mark(c, level, better)} {label}  {'  '.join(shown)}".rstrip())
+    if versus:
+        ends = [(c.low, c.difference, c.high) if c else None for c in changes]
+        return beside(out, ends, wide, zero="yes")
+    return beside(out, [(r.low, r.value, r.high) for r in rows], wide, zero="no")
 
 
 def _mark(c: Lift | None, level: float, better: str) -> str:
@@ -79,4 +94,4 @@ def believed(
     words = {"pass": "can be believed", "caution": "with care", "fail": "not to be relied on"}
     why = dict.fromkeys(d.name for d in loud if d.subject in about)
     tail = f": {', '.join(why)}" if why else ""
-    return wrapped(f"{system}: {verdict} ({words[verdict]}){tail}.", wide, "  ")
+    return wrapped(f"{shortened(system, 40)}: {verdict} ({words[verdict]}){tail}.", wide, "  ")

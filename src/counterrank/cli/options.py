@@ -16,7 +16,9 @@ Columns = Annotated[
 ]
 Level = Annotated[float, typer.Option(help="Confidence of intervals.")]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
-Out = Annotated[str | None, typer.Option(metavar="DIR", help="Write result.json, units.parquet.")]
+Out = Annotated[
+    str | None, typer.Option(metavar="DIR", help="Write result.json, units.parquet, report.html.")
+]
 ByUnit = Annotated[
     str | None, typer.Option(metavar="PATH", help="Write per-unit values, .parquet or .csv.")
 ]

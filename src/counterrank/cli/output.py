@@ -8,7 +8,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from counterrank.cli.grounds import grounds
+from counterrank.cli.bars import plain
+from counterrank.cli.grounds import grounds, verdict
 
 if TYPE_CHECKING:
     from counterrank.trust.diagnosis import Diagnosis
@@ -36,8 +37,11 @@ class Result(Protocol):
     def diagnoses(self) -> list[Diagnosis]:
         """What the numbers rest on."""
 
-    def to_json(self) -> str:
+    def to_dict(self) -> dict[str, Any]:
         """The whole document."""
+
+    def to_json(self) -> str:
+        """The same as text."""
 
 
 R = TypeVar("R", bound=Result)
@@ -51,7 +55,8 @@ def show(result: R, format: str, table: Callable[[R, int], list[str]]) -> None:
         _csv(result)
     else:
         wide = shutil.get_terminal_size().columns
-        say([*table(result, wide), "", *grounds(result.diagnoses, wide)])
+        rests = grounds(result.diagnoses, wide)
+        say([*table(result, wide), "", *rests, *verdict(result.to_dict(), wide)])
 
 
 def say(lines: list[str]) -> None:
@@ -61,7 +66,8 @@ def say(lines: list[str]) -> None:
 
     console = Console(highlight=False, soft_wrap=True)
     styles = {"+ ": "green", "- ": "red", "fail ": "bold red", "caution ": "bold yellow"}
-    for line in lines:
+    styles["Verdict: "] = "bold"
+    for line in (plain(line, sys.stdout.encoding) for line in lines):
         text = Text(line)
         for begin, style in styles.items():
             if line.startswith(begin):

@@ -44,6 +44,10 @@ Examinations = Annotated[
     ),
 ]
 UserSpread = Annotated[float, typer.Option(help="How much users differ, 0 to 1.")]
+UserContexts = Annotated[str, typer.Option(help="Contexts of a user: one, any.")]
+LengthSpread = Annotated[
+    float, typer.Option(help="How much longer a quarter of the contexts watches, 0 to 1.")
+]
 CarryOver = Annotated[float, typer.Option(help="Break assumption 1: effect of the last list.")]
 Cascading = Annotated[float, typer.Option(help="Break assumption 2: clicks end sessions.")]
 Interaction = Annotated[float, typer.Option(help="Break assumption 3: effect of the item above.")]
@@ -80,6 +84,8 @@ def simulate(
     arm: Arms = None,
     examination: Examinations = None,
     user_spread: UserSpread = 0.5,
+    user_contexts: UserContexts = "one",
+    length_spread: LengthSpread = 0.0,
     carry_over: CarryOver = 0.0,
     cascading: Cascading = 0.0,
     interaction: Interaction = 0.0,
@@ -115,6 +121,8 @@ def simulate(
         arms=shares("--arm", arm),
         examination=tuple(examination) if examination else "log2",
         user_spread=user_spread,
+        user_contexts=user_contexts,
+        length_spread=length_spread,
         carry_over=carry_over,
         cascading=cascading,
         interaction=interaction,

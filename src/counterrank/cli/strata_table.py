@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from counterrank.cli.wording import decimals, interval, number, p_value, shortened, wrapped
+from counterrank.wording import decimals, interval, number, p_value, shortened, wrapped
 
 if TYPE_CHECKING:
     from counterrank.strata_result import Stratification

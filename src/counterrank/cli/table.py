@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from counterrank.cli.wording import decimals, interval, listed, number, p_value, shortened, wrapped
+from counterrank.cli.bars import beside
+from counterrank.wording import decimals, interval, listed, number, p_value, shortened, wrapped
 
 if TYPE_CHECKING:
     from counterrank.compare import Comparison
@@ -70,12 +71,16 @@ class _Block:
             if longest <= room or not lift:
                 break
         name = max(min(longest, room), SHORTEST_NAME)
-        out = [heading]
+        out = wrapped(heading, wide)
         for r, c in zip(self.rows, cells, strict=True):
             shown = [x.rjust(w) for x, w in zip(c, widths, strict=True) if w]
             line = f"{self.mark(r.system)} {shortened(r.system, name):<{name}}  " + "  ".join(shown)
             out.append(line.rstrip())
-        return out
+        if self.versus:
+            lifts = [self.versus.get(r.system) for r in self.rows]
+            ends = [(c.low, c.difference, c.high) if c else None for c in lifts]
+            return beside(out, ends, wide, zero="yes")
+        return beside(out, [(r.low, r.value, r.high) for r in self.rows], wide, zero="no")
 
     def _cells(self, r: Row, places: int, *, lift: bool) -> list[str]:
         own = [number(r.value, places), interval(r.low, r.high, places)]

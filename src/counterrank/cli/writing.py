@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from counterrank.cli.exchange import replaced
 from counterrank.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,12 +24,12 @@ class Written(Protocol):
     def by_unit(self) -> pl.DataFrame:
         """Values per unit."""
 
-    def to_json(self) -> str:
+    def to_dict(self) -> dict[str, Any]:
         """The whole document."""
 
 
 ENDINGS = (".parquet", ".csv")
-NAMES = ("result.json", "units.parquet")
+NAMES = ("result.json", "units.parquet", "report.html")
 
 
 def refuse_early(file: str | None, folder: str | None, inputs: list[str]) -> None:
@@ -78,14 +80,50 @@ def made(path: str) -> Path:
 
 
 def folder(result: Written, path: str | None) -> list[str]:
-    """``result.json`` and ``units.parquet``; says what was written."""
+    """``result.json``, ``units.parquet`` and ``report.html``; says what was written.
+
+    All three appear in one step: killed at any moment, the folder holds the old result or the new.
+    Where the folder also holds files of others, each of the three is replaced by itself.
+    """
     if path is None:
         return []
-    where = made(path)
-    text = result.to_json()
-    whole(where / "result.json", lambda temporary: temporary.write_text(text, encoding="utf-8"))
-    whole(where / "units.parquet", partial(result.by_unit().write_parquet, compression="lz4"))
-    return [str(where / name) for name in NAMES]
+    from counterrank.documents import as_json
+    from counterrank.report import page
+
+    where, document = made(path).resolve(), result.to_dict()
+    fresh = _beside(where)
+    try:
+        os.chmod(fresh, 0o777 & ~_umask())
+        (fresh / "result.json").write_text(as_json(document), encoding="utf-8")
+        result.by_unit().write_parquet(fresh / "units.parquet", compression="lz4")
+        (fresh / "report.html").write_text(page([document]), encoding="utf-8")
+        alone = {entry.name for entry in where.iterdir()} <= set(NAMES)
+        if not (alone and replaced(fresh, where)):
+            for name in NAMES:
+                os.replace(fresh / name, where / name)
+    except OSError as error:
+        raise _unwritable(where, error) from error
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+    return [os.path.join(path, name) for name in NAMES]
+
+
+def _beside(where: Path) -> Path:
+    """A new folder beside the target, on the same disk."""
+    try:
+        return Path(tempfile.mkdtemp(dir=where.parent, prefix=f".{where.name}."))
+    except OSError as error:
+        raise _unwritable(where.parent, error) from error
+
+
+def appended(path: str, text: str) -> None:
+    """Add to the end of a file, which may not be there yet."""
+    file = Path(path)
+    try:
+        before = file.read_text(encoding="utf-8") if file.exists() else ""
+    except (OSError, ValueError) as error:
+        raise UsageError(f'"{path}" cannot be added to.', found=str(error)[:120]) from error
+    whole(file, lambda temporary: temporary.write_text(before + text, encoding="utf-8"))
 
 
 def discard(path: str) -> None:

@@ -5,13 +5,13 @@ from counterrank.simulate.funnel import FunnelSample, FunnelWorld, funnel_world
 from counterrank.simulate.judged import JudgedWorld, judged_world
 from counterrank.simulate.latent import REWARDS
 from counterrank.simulate.paradox import ParadoxWorld, paradox_world
-from counterrank.simulate.rankers import RANKERS
+from counterrank.simulate.rankers import RANKERS, SPECIALISTS
 from counterrank.simulate.sample import Plan, Sample, platform
 from counterrank.simulate.truth import Known
 from counterrank.simulate.world import World
 
 __all__ = [
-    "RANKERS", "REWARDS", "Cascade", "DependentClicks", "FunnelSample", "FunnelWorld",
-    "JudgedWorld", "Known", "ParadoxWorld", "Plan", "Sample", "World", "funnel_world",
-    "judged_world", "paradox_world", "platform",
+    "RANKERS", "REWARDS", "SPECIALISTS", "Cascade", "DependentClicks", "FunnelSample",
+    "FunnelWorld", "JudgedWorld", "Known", "ParadoxWorld", "Plan", "Sample", "World",
+    "funnel_world", "judged_world", "paradox_world", "platform",
 ]  # fmt: skip

@@ -6,7 +6,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from counterrank.simulate.latent import REWARDS
-from counterrank.simulate.rankers import RANKERS
+from counterrank.simulate.rankers import RANKERS, SPECIALISTS
 from counterrank.simulate.sample import Plan
 from counterrank.simulate.world import World
 from counterrank.text import Value
@@ -29,7 +29,7 @@ def document(plan: Plan) -> dict[str, Any]:
             for reward, known in rewards.items()
         ],
         "position_bias": _position_bias(world),
-        "rankers": RANKERS,
+        "rankers": {name: {**RANKERS, **SPECIALISTS}[name] for name in world.rankers},
         "rewards": list(REWARDS),
         "world": _options(world),
         "sample": {

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.arrays import Floats, Ints
+from counterrank.arrays import Bools, Floats, Ints
 
 REWARDS = ("click", "like", "dwell", "conversion", "revenue")
 CATEGORIES = 4
+LONGER = 20  # times as long as a short one is a long video watched, at most
 HIGHEST = 0.35  # times the largest user factor (2) and drift (1.4) it stays a probability
 
 
@@ -24,7 +25,8 @@ class Latent:
     ``sets[x, s, k]``: items of each candidate set; ``chance[x, s]``: the platform's candidate
     generator; ``other_chance[x, s]``: that of the ranker ``two_stage``.
     ``luck[x, a]``: uniform numbers that decide which items a missing support concerns.
-    ``noise[n, x, a]``: what the rankers get wrong.
+    ``noise[n, x, a]``: what the rankers get wrong. ``long[x]``: contexts of long videos, a quarter
+    of all; ``blind[n, x, a]``: what rankers of one length take for quality where they know none.
     """
 
     click: Floats
@@ -40,6 +42,8 @@ class Latent:
     other_chance: Floats
     luck: Floats
     noise: Floats
+    long: Bools
+    blind: Floats
 
     @property
     def quality(self) -> Floats:
@@ -71,6 +75,7 @@ def drawn(
     days: int,
     traffic: float,
     drift: float,
+    length_spread: float,
 ) -> Latent:
     """Draw a world. On the first day there is no drift yet."""
     rng = np.random.default_rng([seed, 0])
@@ -82,11 +87,15 @@ def drawn(
     place = np.argsort(rng.random((contexts, sets, pool.shape[1])), axis=2)[:, :, :candidates]
     walk = np.random.default_rng([seed, 1])
     change = 1 + 0.2 * drift * (_walk(walk, days, 1, 1) + _walk(walk, days, contexts, items))
+    apart = np.random.default_rng([seed, 3])
+    long = apart.permutation(contexts) < max(1, contexts // 4)
     return Latent(
         click=change * HIGHEST / (1 + np.exp(2.2 - 1.5 * appeal)),
         like=change * 0.5 * HIGHEST / (1 + np.exp(2.2 - 1.5 * liking)),
         convert=0.4 / (1 + np.exp(0.5 + rng.normal(size=by_cell))),
-        dwell=30 * np.exp(0.5 * rng.normal(size=by_cell)),
+        dwell=30
+        * np.exp(0.5 * rng.normal(size=by_cell))
+        * LONGER ** (length_spread * long[:, None]),
         price=10 * np.exp(0.5 * rng.normal(size=items)),
         category=rng.integers(CATEGORIES, size=items),
         shares=_softmax(
@@ -98,6 +107,8 @@ def drawn(
         other_chance=_softmax(rng.normal(size=(contexts, sets))),
         luck=rng.random(by_cell),
         noise=rng.normal(size=(4, *by_cell)),
+        long=long,
+        blind=apart.normal(size=(2, *by_cell)),
     )
 
 

@@ -20,6 +20,10 @@ RANKERS = {
     "stochastic": "Plackett-Luce around near",
     "two_stage": "far, with a candidate generator of its own",
 }
+SPECIALISTS = {  # only where contexts differ in length
+    "short_form": "knows what is watched among short videos, and nothing of long ones",
+    "long_form": "knows what is watched among long videos, and nothing of short ones",
+}
 BLOCK = 1 << 15
 
 
@@ -83,8 +87,9 @@ def cast(
     logged_temperature: float,
     loggers: tuple[str, ...],
     missing_support: float,
+    specialists: bool,
 ) -> dict[str, Ranker]:
-    """All rankers.
+    """All rankers; ``specialists`` says whether those of one length are among them.
 
     A deterministic logger never shows the candidates below its last slot. So that the logs support
     every target, all rankers order the same ``slots`` candidates of a set, those that ``logged``
@@ -101,6 +106,12 @@ def cast(
         "logged": logged, "near": near, "far": far, "random": noise[3], "ideal": utility,
         "stochastic": 2 * near, "two_stage": far,
     }  # fmt: skip
+    if specialists:
+        informed = 0.5 * logged + _watched(latent)
+        for name, known, blind in zip(
+            SPECIALISTS, (~latent.long, latent.long), latent.blind, strict=True
+        ):
+            scores[name] = np.where(known[:, None], informed, blind)
     x = np.arange(len(logged))[:, None, None]
     behind = np.argsort(np.argsort(-logged[x, latent.sets], axis=2), axis=2) >= slots
     concerned = latent.luck[x, latent.sets] < missing_support
@@ -119,6 +130,14 @@ def cast(
             own_generator=own,
         )
     return out
+
+
+def _watched(latent: Latent) -> Floats:
+    """How long an item is watched once seen, on the scale of its context: mean 0, spread 1."""
+    time = np.log(latent.means("dwell")[0])
+    time = time - time.mean(axis=1, keepdims=True)
+    scaled: Floats = time / time.std()
+    return scaled
 
 
 def _barred(behind: Bools, concerned: Bools, *, logs: bool, open: bool) -> Bools:

@@ -47,16 +47,20 @@ class Sessions:
 def sessions(world: World, count: int, seed: int) -> Sessions:
     """Draw sessions.
 
-    A user belongs to one context. Activity has a heavy tail: user j of n comes as often as
-    (j / n)^(-1/3). Arms are drawn by user, loggers by session.
+    A user belongs to one context, or comes in all of them. Activity has a heavy tail: user j of n
+    comes as often as (j / n)^(-1/3). Arms are drawn by user, loggers by session.
     """
     day = np.repeat(
         np.arange(world.days), stream(seed, "day").multinomial(count, world.latent.busy)
     )
     x = chosen(stream(seed, "context").random(count), world.latent.shares, day)
     crowd = max(1, round(count / world.sessions_per_user / world.contexts))
-    user = x * crowd + (crowd * stream(seed, "user").random(count) ** HEAVY_TAIL).astype(np.int64)
     everyone = world.contexts * crowd
+    place = stream(seed, "user").random(count) ** HEAVY_TAIL
+    if world.user_contexts == "one":
+        user = x * crowd + (crowd * place).astype(np.int64)
+    else:
+        user = (everyone * place).astype(np.int64)
     factor = stream(seed, "factor").choice(world.users.factors, everyone, p=FACTOR_CHANCE)
     control = 1 - sum(world.arms.values())
     arm = _among(stream(seed, "arm"), [control, *world.arms.values()], everyone)[user] - 1

@@ -12,10 +12,11 @@ from counterrank.simulate.behaviour import Behaviour
 from counterrank.simulate.examination import Examination, Reading, reading
 from counterrank.simulate.exposures import Exposures
 from counterrank.simulate.latent import Latent, drawn
-from counterrank.simulate.rankers import RANKERS, Ranker, cast
+from counterrank.simulate.rankers import RANKERS, SPECIALISTS, Ranker, cast
 from counterrank.simulate.truth import Known, Worth, known, position_bias, worth
 
 KINDS = ("deterministic", "plackett_luce")
+USER_CONTEXTS = ("one", "any")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +38,10 @@ class World:
     of the users on whom they are tried out in an A/B test; the rest are the control.
 
     ``examination`` is a position model, cascade or dependent_clicks; several are dealt out to the
-    contexts in turn. ``user_spread`` is how much users differ in how readily they react.
+    contexts in turn. ``user_spread`` is how much users differ in how readily they react;
+    ``user_contexts`` is one if each belongs to a context, any if all come in every context.
+    ``length_spread`` d makes videos long in a quarter of the contexts: they are watched 20^d times
+    as long. Above 0 there are two more rankers, each of which knows only one of the lengths.
 
     Assumptions of Jeunen et al. (2024), each true at 0 and broken as far as possible at 1:
 
@@ -65,6 +69,8 @@ class World:
     arms: Mapping[str, float] = field(default_factory=dict)
     examination: str | Examination | Sequence[str | Examination] = "log2"
     user_spread: float = 0.5
+    user_contexts: str = "one"
+    length_spread: float = 0.0
     carry_over: float = 0.0
     cascading: float = 0.0
     interaction: float = 0.0
@@ -76,11 +82,17 @@ class World:
         for name in ("contexts", "items", "sets", "candidates", "slots", "days"):
             _whole(name, getattr(self, name))
         for name in (
-            "traffic", "drift", "user_spread", "carry_over", "cascading", "interaction", "trust",
-            "missing_support",
+            "traffic", "drift", "user_spread", "length_spread", "carry_over", "cascading",
+            "interaction", "trust", "missing_support",
         ):  # fmt: skip
             _degree(name, getattr(self, name))
         one_of("ranker", self.ranker, KINDS)
+        one_of("user_contexts", self.user_contexts, USER_CONTEXTS)
+        if self.user_contexts == "any" and self.carry_over:
+            raise UsageError(
+                "carry_over needs users who stay in one context.",
+                todo='Leave user_contexts at "one", or carry_over at 0.',
+            )
         if not self.slots <= self.candidates <= self.items:
             raise UsageError(
                 "A world needs slots <= candidates <= items.",
@@ -94,8 +106,9 @@ class World:
             )
         if not isinstance(self.seed, int) or self.seed < 0:
             raise UsageError("A seed is a whole number from 0 on.", found=f"Got {self.seed}.")
-        _shares("loggers", self.loggers)
-        _shares("arms", self.arms)
+        there = {**RANKERS, **(SPECIALISTS if self.length_spread else {})}
+        _shares("loggers", self.loggers, there)
+        _shares("arms", self.arms, there)
         if abs(sum(self.loggers.values()) - 1) > 1e-9:
             raise UsageError(
                 "The loggers' shares must add up to 1.",
@@ -130,6 +143,7 @@ class World:
             days=self.days,
             traffic=self.traffic,
             drift=self.drift,
+            length_spread=self.length_spread,
         )
 
     @cached_property
@@ -146,6 +160,7 @@ class World:
             logged_temperature=self.temperature if self.ranker == "plackett_luce" else 0.0,
             loggers=tuple(self.loggers),
             missing_support=self.missing_support,
+            specialists=self.length_spread > 0,
         )
 
     @cached_property
@@ -188,13 +203,13 @@ def _degree(name: str, value: float) -> None:
         raise UsageError(f"{name} must lie between 0 and 1.", found=f"Got {value}.")
 
 
-def _shares(what: str, shares: Mapping[str, float]) -> None:
+def _shares(what: str, shares: Mapping[str, float], there: Mapping[str, str]) -> None:
     for name, share in shares.items():
-        if name not in RANKERS:
+        if name not in there:
             raise UsageError(
                 f'{what}: there is no ranker "{name}".',
-                found=nearest(name, RANKERS),
-                todo=f"There are: {', '.join(RANKERS)}.",
+                found=nearest(name, there),
+                todo=f"There are: {', '.join(there)}.",
             )
         if not 0 < share <= 1:
             raise UsageError(

@@ -12,6 +12,7 @@ from counterrank import logs, trust
 from counterrank.documents import as_json
 from counterrank.exposure.learn import Learnt, learn
 from counterrank.exposure.saved import Model
+from counterrank.results import Result
 from counterrank.schema import Input
 from counterrank.trust import Diagnosis
 from counterrank.trust.position import position
@@ -19,7 +20,7 @@ from counterrank.version import __version__
 
 
 @dataclass(frozen=True, eq=False)
-class LearntExposure:
+class LearntExposure(Result):
     """A learnt position model, its table of ranks, and the diagnoses of both."""
 
     learnt: Learnt

@@ -1,0 +1,53 @@
+"""Results in an MLflow store, where MLflow is installed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from counterrank.documents import as_json
+from counterrank.errors import UsageError
+
+if TYPE_CHECKING:
+    from counterrank.gate import Gate
+
+LONGEST = 250  # characters MLflow takes in a name
+MOST = 500  # and in the value of a parameter
+
+
+def logged(document: Mapping[str, Any], gate: Gate, uri: str, experiment: str) -> str:
+    """Values, choices, the verdict and the document itself as one MLflow run; says where it is."""
+    if find_spec("mlflow") is None:
+        raise UsageError("--mlflow needs MLflow.", todo="Install it: pip install mlflow.")
+    import mlflow
+
+    try:
+        mlflow.set_tracking_uri(uri)
+        mlflow.set_experiment(experiment)
+        with mlflow.start_run() as run:
+            mlflow.log_metrics(_metrics(document))
+            mlflow.log_params({k: str(v)[:MOST] for k, v in document["protocol"].items()})
+            mlflow.set_tag("counterrank.gate", "open" if gate.passed else "closed")
+            mlflow.log_text(as_json(document), "result.json")
+            mlflow.log_text(gate.markdown(), "gate.md")
+    except mlflow.exceptions.MlflowException as error:
+        raise UsageError(
+            "MLflow did not take the result.", found=f"It says: {str(error)[:200]}"
+        ) from error
+    return f"Logged to MLflow: experiment {experiment}, run {run.info.run_id}."
+
+
+def _metrics(document: Mapping[str, Any]) -> dict[str, float]:
+    """Every estimate under a name that MLflow takes."""
+    keys = ("system", "measure", "exposure", "reward", "method")
+    return {
+        _name("/".join(str(row[key]) for key in keys if key in row)): float(row["value"])
+        for row in document.get("estimates", [])
+        if row.get("value") is not None
+    }
+
+
+def _name(text: str) -> str:
+    return re.sub(r"[^\w\-./ ]", "_", text)[:LONGEST]

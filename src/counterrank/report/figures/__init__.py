@@ -1,0 +1,23 @@
+"""All figures: each looks at a document and draws what it finds there, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from counterrank.report.figure import Figure
+from counterrank.report.figures.estimates import estimates
+from counterrank.report.figures.exposure import curve
+from counterrank.report.figures.lifts import lifts
+from counterrank.report.figures.pairs import matrix
+from counterrank.report.figures.sweep import sweeps
+from counterrank.report.figures.truth import truth
+
+Draw = Callable[[Mapping[str, Any]], list[Figure]]
+
+ALL: tuple[Draw, ...] = (estimates, lifts, matrix, curve, sweeps, truth)
+
+
+def figures(document: Mapping[str, Any]) -> list[Figure]:
+    """Every figure the document has the data for, in the order of the page."""
+    return [figure for draw in ALL for figure in draw(document)]

@@ -1,0 +1,52 @@
+"""Differences from the baseline, with intervals and what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from counterrank.decision import separated
+from counterrank.report import charts
+from counterrank.report.figure import Figure
+
+
+def lifts(document: Mapping[str, Any]) -> list[Figure]:
+    """One figure for each measure (and reward) with a baseline."""
+    base = document.get("protocol", {}).get("baseline")
+    if not base:
+        return []
+    groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    keys = ("measure", "exposure", "reward", "method")
+    for row in document.get("comparisons", []):
+        groups.setdefault(tuple(str(row[k]) for k in keys if k in row), []).append(row)
+    level = float(document["protocol"].get("level", 0.95))
+    lower = document["protocol"].get("lower_is_better", ())
+    made = []
+    for place, (group, rows) in enumerate(groups.items()):
+        up = -1 if rows[0]["measure"] in lower else 1
+        marked = [{**row, "reading": _reading(row, level, up)} for row in rows]
+        order = [str(r["system"]) for r in sorted(rows, key=lambda r: -up * r["difference"])]
+        made.append(
+            Figure(
+                f"lifts-{place + 1}",
+                f"{', '.join(group)}: difference from {base}",
+                "Right of the dashed line is more than the baseline. Green and red differ beyond"
+                " chance after correction for all comparisons; grey does not.",
+                marked,
+                charts.intervals(
+                    "difference",
+                    "system",
+                    order=order,
+                    title=f"difference from {base}"[:60],
+                    zero="yes",
+                    mark="reading",
+                ),
+            )
+        )
+    return made
+
+
+def _reading(row: Mapping[str, Any], level: float, up: int) -> str:
+    if not separated(row, level):
+        return "not separated"
+    return "better" if up * row["difference"] > 0 else "worse"

@@ -1,0 +1,96 @@
+"""HTML from data that nobody trusts: every text is escaped, every script is data only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from counterrank.documents import plain
+from counterrank.wording import printable, shortened
+
+LONGEST = 80  # characters of a name that a table shows; its title has more of it
+
+
+def text(value: object) -> str:
+    """Text as text: no tag, no quote, no invisible or turning character takes effect."""
+    return escape(printable(str(value)), quote=True)
+
+
+def name(value: object) -> str:
+    """A name from the data, shortened in the middle; hovering shows more."""
+    whole = str(value)
+    if len(whole) <= LONGEST:
+        return f"<bdi>{text(whole)}</bdi>"
+    return f'<bdi title="{text(whole[:1000])}">{text(shortened(whole, LONGEST))}</bdi>'
+
+
+def visible(value: Any) -> Any:
+    """The same rows with every text made printable and no longer than a chart can show."""
+    if isinstance(value, Mapping):
+        return {key: visible(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [visible(item) for item in value]
+    return shortened(value, LONGEST) if isinstance(value, str) else value
+
+
+def data(value: object) -> str:
+    """JSON inside a script element: nothing in it can end the element."""
+    raw = json.dumps(plain(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&\u2028\u2029":
+        raw = raw.replace(sign, f"\\u{ord(sign):04x}")
+    return raw
+
+
+def table(
+    rows: Sequence[Mapping[str, Any]],
+    columns: Mapping[str, str],
+    *,
+    caption: str,
+    id: str,
+    sort: str = "yes",
+) -> str:
+    """A table; ``columns`` maps keys to headings. Sorting needs the page's script."""
+    if sort == "no":
+        plain_head = "".join(f'<th scope="col">{text(title)}</th>' for title in columns.values())
+        return (
+            f"<table><caption>{text(caption)}</caption><thead><tr>{plain_head}</tr></thead>"
+            f"<tbody>{_body(rows, columns)}</tbody></table>"
+        )
+    head = "".join(
+        f'<th scope="col" aria-sort="none" class="{_side(rows, key)}">'
+        f'<button type="button">{text(title)}</button></th>'
+        for key, title in columns.items()
+    )
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{text(caption)}">'
+        f'<table id="{text(id)}" class="sortable"><caption>{text(caption)}</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{_body(rows, columns)}</tbody></table></div>"
+    )
+
+
+def _body(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> str:
+    return "".join(f"<tr>{''.join(_cell(row.get(key)) for key in columns)}</tr>" for row in rows)
+
+
+def _side(rows: Sequence[Mapping[str, Any]], key: str) -> str:
+    """Headings of numbers stand where the numbers do."""
+    known = [row[key] for row in rows if row.get(key) is not None]
+    return "number" if known and isinstance(known[0], (int, float)) else "words"
+
+
+def _cell(value: object) -> str:
+    if value is None or (isinstance(value, float) and value != value):
+        return '<td class="number" data-sort="">-</td>'
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return f"<td>{name(value)}</td>"
+    shown = f"{value:,}" if isinstance(value, int) else short_number(value)
+    return f'<td class="number" data-sort="{value!r}">{text(shown)}</td>'
+
+
+def short_number(value: float) -> str:
+    """Five significant digits, as people write them."""
+    if value == 0 or 1e-4 <= abs(value) < 1e6:
+        return f"{value:,.5g}" if abs(value) < 1e5 else f"{value:,.0f}"
+    return f"{value:.3g}"
