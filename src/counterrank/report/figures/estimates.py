@@ -8,12 +8,13 @@ from typing import Any
 from counterrank.report import charts
 from counterrank.report.figure import Figure
 
+KINDS = ("evaluate", "estimate", "funnel")  # others have figures of their own
 GROUPS = ("measure", "exposure", "reward", "method")
 
 
 def estimates(document: Mapping[str, Any]) -> list[Figure]:
     """Value and interval of each system; rows that belong to another figure are left to it."""
-    if document.get("kind") == "exposure":
+    if document.get("kind") not in KINDS:
         return []
     groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for row in document.get("estimates", []):
