@@ -3,13 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test lint types check bench clean
+.PHONY: help setup demo test lint types check bench docs clean
 
 help:
 	@echo "make demo    a simulated feed, from its log to a decision, and the truth"
 	@echo "make test    run all tests; what is skipped is named with its reason"
 	@echo "make lint    ruff: style and formatting"
 	@echo "make types   mypy --strict on src/"
+	@echo "make docs    run every example of docs/, then build the site in build/docs"
 	@echo "make bench   the same work by counterrank and by its peers (takes a while)"
 
 $(VENV)/.ready: pyproject.toml constraints.txt
@@ -35,8 +36,13 @@ types: $(VENV)/.ready
 
 check: lint types test
 
+docs: $(VENV)/.ready
+	$(BIN)/python -m pytest -q docs README.md
+	$(BIN)/python -m sphinx -b html -W --keep-going -q docs build/docs
+	@echo "The site is build/docs/index.html."
+
 bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/run.py
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/.work counterrank-demo
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/.work build counterrank-demo

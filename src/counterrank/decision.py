@@ -29,8 +29,8 @@ class Decision:
 
 def decided(document: Row, *, measure: str = "", baseline: str = "") -> Decision:
     """What to do, by ``measure`` (default: the first asked for) against ``baseline``."""
-    if not document.get("comparisons") and document.get("recommendation"):
-        return Decision("read", str(document["recommendation"]), grounds(document))
+    if document.get("recommendation"):
+        return Decision("read", " ".join(document["recommendation"]), grounds(document))
     label = measure or leading(document)
     base = baseline or document.get("protocol", {}).get("baseline") or ""
     found = _against(document, label, base) if base else _among(document, label)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from counterrank.documents import as_json
@@ -21,10 +23,12 @@ def logged(document: Mapping[str, Any], gate: Gate, uri: str, experiment: str) -
     """Values, choices, the verdict and the document itself as one MLflow run; says where it is."""
     if find_spec("mlflow") is None:
         raise UsageError("--mlflow needs MLflow.", todo="Install it: pip install mlflow.")
+    if "://" not in uri:  # a folder, which new versions open only to those who ask for it
+        os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
     import mlflow
 
     try:
-        mlflow.set_tracking_uri(uri)
+        mlflow.set_tracking_uri(uri if "://" in uri else Path(uri).absolute().as_uri())
         mlflow.set_experiment(experiment)
         with mlflow.start_run() as run:
             mlflow.log_metrics(_metrics(document))
@@ -34,7 +38,7 @@ def logged(document: Mapping[str, Any], gate: Gate, uri: str, experiment: str) -
             mlflow.log_text(gate.markdown(), "gate.md")
     except mlflow.exceptions.MlflowException as error:
         raise UsageError(
-            "MLflow did not take the result.", found=f"It says: {str(error)[:200]}"
+            "MLflow did not take the result.", found=f"It says: {str(error).strip()[:200]}"
         ) from error
     return f"Logged to MLflow: experiment {experiment}, run {run.info.run_id}."
 

@@ -53,6 +53,27 @@ def intervals(
     return _spec(alt.layer(*layers).properties(width="container", height={"step": STEP}))
 
 
+def dots(x: str, y: str, *, order: list[str], by: str, title: str) -> dict[str, Any]:
+    """Points in rows, coloured by what they belong to, with a thin line through each colour."""
+    import altair as alt
+
+    colour = alt.Color(
+        f"{by}:N",
+        scale=alt.Scale(range=list(PALETTE)),
+        legend=alt.Legend(title=None, orient="top", columns=3, labelLimit=220),
+    )
+    base = alt.Chart(alt.NamedData(DATA)).encode(
+        x=alt.X(f"{x}:Q", title=title, scale=alt.Scale(zero=False)),
+        y=alt.Y(f"{y}:N", sort=order, title=None, axis=alt.Axis(labelLimit=180)),
+        color=colour,
+        tooltip=[f"{by}:N", f"{y}:N", f"{x}:Q", "low:Q", "high:Q"],
+    )
+    rules = base.mark_rule(strokeWidth=2, opacity=0.4).encode(x="low:Q", x2="high:Q")
+    points = base.mark_point(filled=True, size=80, opacity=1)
+    both = alt.layer(rules, points).properties(width="container", height={"step": STEP + 8})
+    return _spec(both)
+
+
 def bands(
     x: str, y: str, *, by: str, x_title: str, title: str, kind: str = "Q", band: str = "yes"
 ) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 from counterrank.documents import plain
 from counterrank.wording import printable, shortened
 
+PROSE = ("sentence", "meaning", "reason")  # columns of sentences, which are shown whole
 LONGEST = 80  # characters of a name that a table shows; its title has more of it
 
 
@@ -71,7 +72,8 @@ def table(
 
 
 def _body(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> str:
-    return "".join(f"<tr>{''.join(_cell(row.get(key)) for key in columns)}</tr>" for row in rows)
+    cells = ("".join(_cell(row.get(key), key) for key in columns) for row in rows)
+    return "".join(f"<tr>{row}</tr>" for row in cells)
 
 
 def _side(rows: Sequence[Mapping[str, Any]], key: str) -> str:
@@ -80,11 +82,11 @@ def _side(rows: Sequence[Mapping[str, Any]], key: str) -> str:
     return "number" if known and isinstance(known[0], (int, float)) else "words"
 
 
-def _cell(value: object) -> str:
+def _cell(value: object, key: str) -> str:
     if value is None or (isinstance(value, float) and value != value):
         return '<td class="number" data-sort="">-</td>'
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return f"<td>{name(value)}</td>"
+        return f"<td>{text(value) if key in PROSE else name(value)}</td>"
     shown = f"{value:,}" if isinstance(value, int) else short_number(value)
     return f'<td class="number" data-sort="{value!r}">{text(shown)}</td>'
 

@@ -21,12 +21,13 @@ COMPARISONS = {
     "detectable": "detectable",
 }  # fmt: skip
 STRATA = {
-    "name": "stratum", "low": "from", "high": "to", "share": "share", "users": "users",
+    "name": "stratum", "from": "from", "to": "to", "share": "share", "users": "users",
     "items": "items", "ratings": "ratings",
 }  # fmt: skip
 PARADOXES = {
     "measure": "measure", "ahead": "ahead overall", "behind": "better inside", "sentence": "reading"
 }  # fmt: skip
+LEFT = ("level", "family", "test", "correction", "draws")  # said once, in the protocol
 WHAT: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("strata", "Strata", STRATA),
     ("paradoxes", "Answers that flip inside strata", PARADOXES),
@@ -55,9 +56,13 @@ def rows_table(rows: Rows, columns: Mapping[str, str], *, caption: str, id: str)
     """A table of the columns that the rows have; without a choice of columns, of all."""
     if not rows:
         return ""
-    plain = {key: key.replace("_", " ") for key, x in rows[0].items() if not _nested(x)}
-    shown = {key: title for key, title in columns.items() if key in rows[0]} or plain
-    return table(rows, shown, caption=caption, id=id)
+    known = {key: title for key, title in columns.items() if key in rows[0]}
+    rest = {
+        key: key.replace("_", " ")
+        for key, x in rows[0].items()
+        if not _nested(x) and key not in LEFT and key not in known
+    }
+    return table(rows, known if columns is PARADOXES else known | rest, caption=caption, id=id)
 
 
 def _nested(value: object) -> bool:

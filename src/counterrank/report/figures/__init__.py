@@ -6,16 +6,21 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from counterrank.report.figure import Figure
+from counterrank.report.figures.assess import power, robustness, taus
 from counterrank.report.figures.estimates import estimates
 from counterrank.report.figures.exposure import curve
 from counterrank.report.figures.lifts import lifts
 from counterrank.report.figures.pairs import matrix
+from counterrank.report.figures.strata import agreement, flips, strata
 from counterrank.report.figures.sweep import sweeps
 from counterrank.report.figures.truth import truth
 
 Draw = Callable[[Mapping[str, Any]], list[Figure]]
 
-ALL: tuple[Draw, ...] = (estimates, lifts, matrix, curve, sweeps, truth)
+ALL: tuple[Draw, ...] = (
+    strata, flips, agreement, lifts, estimates, truth, matrix, curve, sweeps, power, robustness,
+    taus,
+)  # fmt: skip
 
 
 def figures(document: Mapping[str, Any]) -> list[Figure]:

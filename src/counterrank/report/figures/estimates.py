@@ -9,12 +9,13 @@ from counterrank.report import charts
 from counterrank.report.figure import Figure
 
 OWN_SCALE = ("DCG", "nDCG", "pnDCG")  # what they estimate is not the reward
+KINDS = ("evaluate", "estimate", "funnel")  # others have figures of their own
 GROUPS = ("measure", "exposure", "reward", "method")
 
 
 def estimates(document: Mapping[str, Any]) -> list[Figure]:
     """Value and interval of each system; rows that belong to another figure are left to it."""
-    if document.get("kind") == "exposure":
+    if document.get("kind") not in KINDS:
         return []
     groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for row in document.get("estimates", []):

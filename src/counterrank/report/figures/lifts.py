@@ -8,12 +8,13 @@ from typing import Any
 from counterrank.decision import separated
 from counterrank.report import charts
 from counterrank.report.figure import Figure
+from counterrank.report.figures.estimates import KINDS
 
 
 def lifts(document: Mapping[str, Any]) -> list[Figure]:
     """One figure for each measure (and reward) with a baseline."""
     base = document.get("protocol", {}).get("baseline")
-    if not base:
+    if not base or document.get("kind") not in KINDS:
         return []
     groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     keys = ("measure", "exposure", "reward", "method")

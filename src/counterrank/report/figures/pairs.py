@@ -8,13 +8,14 @@ from typing import Any
 from counterrank.decision import leading, rows_of
 from counterrank.report import charts
 from counterrank.report.figure import BLUE, Figure
+from counterrank.report.figures.estimates import KINDS
 
 FEWEST = 3  # systems that make a matrix worth drawing
 
 
 def matrix(document: Mapping[str, Any]) -> list[Figure]:
     """Every pair of systems under the leading measure."""
-    if document.get("protocol", {}).get("baseline"):
+    if document.get("protocol", {}).get("baseline") or document.get("kind") not in KINDS:
         return []
     label = leading(document)
     rows = [
