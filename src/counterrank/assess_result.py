@@ -10,12 +10,13 @@ import polars as pl
 
 from counterrank.documents import as_json, document
 from counterrank.errors import one_of
+from counterrank.results import Result
 from counterrank.schema import Input
 from counterrank.trust.diagnosis import Diagnosis, worst
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Assessment:
+class Assessment(Result):
     """One answer: ``estimates`` are its figures, ``tables`` what only this question has.
 
     All rows are dataclasses. ``recommendation`` says in three sentences which measure or estimator

@@ -15,6 +15,7 @@ from counterrank.errors import UsageError
 from counterrank.estimates import Estimate
 from counterrank.inference import intervals
 from counterrank.lifts import Lift, lifts
+from counterrank.results import Result
 from counterrank.schema import Input
 from counterrank.trust.diagnosis import Diagnosis, worst
 
@@ -54,7 +55,7 @@ class SaleLift(Lift, _Sides):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FunnelEstimation:
+class FunnelEstimation(Result):
     """Estimates by system, exposure, estimator and reward."""
 
     systems: tuple[str, ...]

@@ -49,10 +49,11 @@ class Result(ABC):
     def _repr_html_(self) -> str:
         """The table, what does not pass and, where charts can be drawn, the main figure."""
         from counterrank.report import bundle, static
+        from counterrank.report.figures import figures
 
         document = self.brief()
         parts = [static.table(document, most=SHOWN), static.loud(document)]
-        if bundle.there() and document["estimates"]:
+        if bundle.there() and figures(document):
             parts.append(static.drawing(_main_figure(document, None), WIDTH))
         return f"<div>{''.join(parts)}</div>"
 

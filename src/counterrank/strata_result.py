@@ -18,6 +18,7 @@ from counterrank.once import once
 from counterrank.policies import Policies
 from counterrank.progress import Progress
 from counterrank.ranking import Measure, measure
+from counterrank.results import Result
 from counterrank.schema import Input
 from counterrank.stratified import (
     HOLDOUT,
@@ -69,7 +70,7 @@ class OpenLoop:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Stratification:
+class Stratification(Result):
     """``ways`` holds, for each measure and method, all systems at once."""
 
     systems: tuple[str, ...]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
 import pytest
 
 import counterrank as cr
 from counterrank.report import page
-from counterrank.simulate import World, judged_world, platform
+from counterrank.simulate import World, funnel_world, judged_world, paradox_world, platform
 from counterrank.verbs import demo
 
 HOSTILE = [
@@ -32,10 +34,49 @@ def demonstration() -> dict[str, Any]:
     return demo.Revealed(demo.estimated(week.log, week.runs, bias), truth).to_dict()
 
 
+def _past() -> pl.DataFrame:
+    """Twelve experiments: DCG follows the online metric, nDCG does not."""
+    random = np.random.default_rng(0)
+    truth = random.normal(scale=0.02, size=12)
+    parts = [
+        pl.DataFrame(
+            {
+                "experiment": [f"week {n}" for n in range(12)],
+                "system": "new",
+                "measure": label,
+                "offline": factor * truth + random.normal(scale=0.005, size=12),
+                "online": truth,
+            }
+        )
+        for label, factor in (("DCG", 1.0), ("nDCG", -0.3))
+    ]
+    return pl.concat(parts)
+
+
+def _trials() -> pl.DataFrame:
+    """Two estimators of eight systems, five times each."""
+    random = np.random.default_rng(1)
+    truth = np.repeat(random.random(8) + 0.5, 5)
+    parts = [
+        pl.DataFrame(
+            {
+                "system": np.repeat([f"system {n}" for n in range(8)], 5),
+                "estimator": label,
+                "estimate": truth + random.normal(scale=spread, size=40),
+                "truth": truth,
+                "repetition": np.tile(np.arange(5), 8),
+            }
+        )
+        for label, spread in (("IPS", 0.1), ("DR", 0.05))
+    ]
+    return pl.concat(parts)
+
+
 @pytest.fixture(scope="session")
 def documents() -> dict[str, dict[str, Any]]:
     world = judged_world(users=200)
     week = platform(World(seed=1), sessions=1500, runs=["near", "far"])
+    paradox, shop = paradox_world(users=300), funnel_world().sample(users=300)
     measures = ["DCG@10", "nDCG@10", "P@10"]
     learnt = cr.learn_exposure(week.log, reward="click")
     return {
@@ -51,6 +92,17 @@ def documents() -> dict[str, dict[str, Any]]:
         "exposure": learnt.to_dict(),
         "demo": demonstration(),
         "check": cr.check([("log", week.log)]).to_dict(),
+        "strata": cr.strata(
+            paradox.judgments, paradox.runs, measures=["nDCG@10"], open_loop=paradox.open_loop
+        ).to_dict(),
+        "funnel": cr.funnel(shop.funnel, shop.runs, measures=["DCG@10"]).to_dict(),
+        "power": cr.assess_power(world.judgments, world.runs, draws=500).to_dict(),
+        "agreement": cr.assess_agreement(world.judgments, world.runs, draws=500).to_dict(),
+        "robustness": cr.assess_robustness(
+            world.judgments, world.runs, measures=["nDCG@10", "P@10"], samples=2
+        ).to_dict(),
+        "online": cr.assess_online(_past()).to_dict(),
+        "accuracy": cr.assess_accuracy(_trials()).to_dict(),
         "hostile": cr.evaluate(
             world.judgments,
             dict(zip(HOSTILE, [*world.runs.values()] * 3, strict=False)),
@@ -71,7 +123,10 @@ def pages(documents: dict[str, dict[str, Any]], tmp_path_factory: Any) -> dict[s
     return made
 
 
-KINDS = ("evaluate", "baseline", "estimate", "exposure", "demo", "check", "hostile")
+KINDS = (
+    "evaluate", "baseline", "estimate", "exposure", "check", "demo", "strata", "funnel", "power",
+    "agreement", "robustness", "online", "accuracy", "hostile",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -146,8 +201,6 @@ def test_dark_and_light(pages: dict[str, Path], opened: Any) -> None:
 def test_data_downloads_as_csv(
     pages: dict[str, Path], documents: dict[str, dict[str, Any]], opened: Any
 ) -> None:
-    import polars as pl
-
     shown = opened(pages["estimate"])
     with shown.page.expect_download() as waiting:
         shown.page.locator("#r1-estimates-1 button.csv").click()

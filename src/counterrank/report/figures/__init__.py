@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from counterrank.report.figure import Figure
-from counterrank.report.figures.assess import power, robustness, taus
+from counterrank.report.figures.assess import accuracy, online, power, robustness, taus
 from counterrank.report.figures.estimates import estimates
 from counterrank.report.figures.exposure import curve
 from counterrank.report.figures.lifts import lifts
 from counterrank.report.figures.pairs import matrix
+from counterrank.report.figures.scatter import dcg_and_ndcg
 from counterrank.report.figures.strata import agreement, flips, strata
 from counterrank.report.figures.sweep import sweeps
 from counterrank.report.figures.truth import truth
@@ -18,8 +19,8 @@ from counterrank.report.figures.truth import truth
 Draw = Callable[[Mapping[str, Any]], list[Figure]]
 
 ALL: tuple[Draw, ...] = (
-    strata, flips, agreement, lifts, estimates, truth, matrix, curve, sweeps, power, robustness,
-    taus,
+    strata, flips, agreement, lifts, estimates, truth, matrix, dcg_and_ndcg, curve, sweeps, power,
+    robustness, taus, online, accuracy,
 )  # fmt: skip
 
 

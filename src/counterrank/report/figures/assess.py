@@ -83,3 +83,63 @@ def taus(document: Row) -> list[Figure]:
             charts.grid("other", "measure", "kendall", order=names, title="tau"),
         )
     ]
+
+
+def online(document: Row) -> list[Figure]:
+    """How closely each offline figure follows the online one, and every past case."""
+    if document.get("kind") != "assess online":
+        return []
+    rows = [{**r, "name": _clipped(r)} for r in document["estimates"] if r["value"] is not None]
+    made = [
+        Figure(
+            "correlation",
+            "Correlation of offline figures with the online one",
+            "Near 1 is an offline figure that foretells the online one; a bar across 0 may be"
+            " chance.",
+            rows,
+            charts.intervals("value", "name", order=[r["name"] for r in rows], title="Pearson's r"),
+        )
+    ]
+    cases = document.get("cases", [])
+    labels = list(dict.fromkeys(str(c["measure"]) for c in cases))[:4]
+    for place, label in enumerate(labels):
+        own = [c for c in cases if c["measure"] == label]
+        made.append(
+            Figure(
+                f"cases-{place + 1}",
+                f"{label}: offline against online",
+                "Each point is a system in an experiment. On a rising line, better offline is"
+                " better online.",
+                own,
+                charts.scatter(
+                    "offline", "online", name="experiment", titles=(label, "online"), mark="system"
+                ),
+            )
+        )
+    return made
+
+
+def _clipped(row: Row) -> str:
+    parts = [row["measure"], row.get("reward")]
+    if row.get("clip") is not None and row["clip"] != float("inf"):
+        parts.append(f"clip {row['clip']:g}")
+    return ", ".join(str(part) for part in parts if part)
+
+
+def accuracy(document: Row) -> list[Figure]:
+    """The error of each estimator."""
+    if document.get("kind") != "assess accuracy":
+        return []
+    rows = sorted(document["estimates"], key=lambda r: r["value"])
+    return [
+        Figure(
+            "accuracy",
+            "Error of each estimator against the truth",
+            "Relative root mean squared error over all systems: further left is closer to the"
+            " truth.",
+            rows,
+            charts.intervals(
+                "value", "measure", order=[r["measure"] for r in rows], title="relative RMSE"
+            ),
+        )
+    ]
