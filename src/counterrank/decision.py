@@ -103,6 +103,9 @@ def _against(document: Row, label: str, base: str) -> Decision:
     worse = all(up * r["difference"] < 0 and separated(r, level) for r in own)
     why = "every candidate is worse" if worse else "no candidate is clearly better"
     sentence = f"Keep {shortened(base, 40)}: {why}. The best, {name}: {_change(best)}."
+    if best["low"] * best["high"] > 0 and up * best["difference"] > 0:
+        p, others = best["p_corrected"], best.get("family", "all comparisons")
+        sentence += f" That may be chance once {others} are counted (p = {p:.2g})."
     return Decision("keep", sentence, rest, str(best["system"]), label, base)
 
 
