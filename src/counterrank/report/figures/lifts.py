@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from counterrank.decision import separated
+from counterrank.decision import leading, separated
 from counterrank.report import charts
 from counterrank.report.figure import Figure
 from counterrank.report.figures.estimates import KINDS
@@ -23,7 +23,9 @@ def lifts(document: Mapping[str, Any]) -> list[Figure]:
     level = float(document["protocol"].get("level", 0.95))
     lower = document["protocol"].get("lower_is_better", ())
     made = []
-    for place, (group, rows) in enumerate(groups.items()):
+    first = leading(document)  # what the decision reads stands on top
+    ordered = sorted(groups.items(), key=lambda pair: pair[1][0]["measure"] != first)
+    for place, (group, rows) in enumerate(ordered):
         up = -1 if rows[0]["measure"] in lower else 1
         marked = [{**row, "reading": _reading(row, level, up)} for row in rows]
         order = [str(r["system"]) for r in sorted(rows, key=lambda r: -up * r["difference"])]
