@@ -22,6 +22,7 @@ from counterrank.logged import (
     Estimator,
     Key,
     SweepRow,
+    WeightRow,
     choice,
     estimator,
 )
@@ -77,6 +78,7 @@ class Estimation(Result):
     protocol: dict[str, Any]
     inputs: tuple[Input, ...]
     sweep: list[SweepRow]
+    weights: list[WeightRow]
 
     def __repr__(self) -> str:
         wide = max(len(row.system) for row in self.estimates)
@@ -191,6 +193,7 @@ class Estimation(Result):
             comparisons=self.comparisons,
             diagnoses=self.diagnoses,
             further={
+                "weights": [asdict(row) for row in self.weights],
                 "sweep": [asdict(row) for row in self.sweep],
                 "choices": [asdict(row) for row in self.choices],
             },

@@ -15,6 +15,7 @@ from counterrank.errors import UsageError
 from counterrank.estimates import Estimate
 from counterrank.inference import intervals
 from counterrank.lifts import Lift, lifts
+from counterrank.logged import WeightRow
 from counterrank.results import Result
 from counterrank.schema import Input
 from counterrank.trust.diagnosis import Diagnosis, worst
@@ -66,6 +67,7 @@ class FunnelEstimation(Result):
     plan: Plan
     protocol: dict[str, Any]
     inputs: tuple[Input, ...]
+    weights: list[WeightRow]
 
     def __repr__(self) -> str:
         wide = max(len(row.system) for row in self.estimates)
@@ -169,6 +171,7 @@ class FunnelEstimation(Result):
             estimates=self.estimates,
             comparisons=self.comparisons,
             diagnoses=self.diagnoses,
+            further={"weights": [asdict(row) for row in self.weights]},
         )
 
     def to_json(self) -> str:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import counterrank as cr
 import plain_logs as plain
+from counterrank.simulate import World, platform
 
 
 @st.composite
@@ -511,3 +512,16 @@ def test_position_models_by_context():
         c = curves[row["device"]]
         total += row["click"] * c(at[row["session"], row["item"]]) / c(row["rank"])
     assert result.estimate("new", "IPS").value == pytest.approx(total / 60)
+
+
+def test_weights_are_counted_by_size():
+    week = platform(World(seed=1), sessions=400, runs=["far"])
+    result = cr.estimate(week.log, week.runs, rewards="like", position_bias="log2@10")
+    rows = result.to_dict()["weights"]
+    rank = week.log.join(week.runs["far"], on=["session", "item"], suffix="_target")
+    w = np.log2(rank["rank"].to_numpy() + 1) / np.log2(rank["rank_target"].to_numpy() + 1)
+    for row in rows:
+        inside = (w >= row["low"]) & (w < row["high"])
+        assert row["rows"] == pytest.approx(inside.mean())
+        assert row["weight"] == pytest.approx(w[inside].sum() / w.sum())
+    assert sum(row["rows"] for row in rows) == pytest.approx(1)

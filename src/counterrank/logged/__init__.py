@@ -18,12 +18,13 @@ from counterrank.logged.slate import SlateWeight
 from counterrank.logged.sweep import ESTIMATORS as SWEEP
 from counterrank.logged.sweep import Choice, SweepRow, choice, swept
 from counterrank.logged.targets import Target
-from counterrank.logged.weights import CLIPS, Weights
+from counterrank.logged.weights import CLIPS, WeightRow, Weights
 
 __all__ = [
     "CLIPS", "DEFAULTS", "DM", "DR", "ESTIMATORS", "INNER", "IPS", "LOGGED", "PER", "SNDR", "SNIPS",
     "SWEEP", "VIEWS", "Basis", "Choice", "Clipped", "Estimator", "Key", "MeanWeight", "OnPolicy",
-    "Regressor", "Sessions", "SlateWeight", "SweepRow", "Target", "Valued", "Weights", "Work",
+    "Regressor", "Sessions", "SlateWeight", "SweepRow", "Target", "Valued", "WeightRow", "Weights",
+    "Work",
     "balanced", "choice", "chosen", "clipped", "estimated", "estimator", "futures", "helped",
     "kept_weight", "models", "on_policy", "read", "refuse_lists", "refuse_scores", "refuse_slates",
     "refuse_unseen", "settled", "swept", "valued",

@@ -6,11 +6,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.arrays import Floats
+from counterrank.arrays import Floats, summed
 from counterrank.logged.rows import Weighted
 
 CLIPS = (*(float(2**j) for j in range(13)), float("inf"))
+EDGES = 2.0 ** np.arange(-6.5, 12.5)  # between which weights are counted: 1 is in a middle
 KEPT = 3000  # of the largest weights, for their tail
+
+
+@dataclass(frozen=True)
+class WeightRow:
+    """The share of rows with weights from ``low`` to below ``high``, and of all weight."""
+
+    system: str
+    low: float
+    high: float
+    rows: float
+    weight: float
 
 
 @dataclass(frozen=True)
@@ -21,7 +33,8 @@ class Weights:
     the target's expected views :math:`\sum e`; ``unlogged`` is the part of ``views`` on items the
     sessions' logs do not have, ``unknown`` on items no session's log has; ``places`` are the views
     of lists as long as the logged ones; ``heaviest`` is the largest :math:`v_i w_i`, ``largest``
-    are the largest :math:`w_i`. ``square`` and ``total``
+    are the largest :math:`w_i`; ``rows`` and ``mass`` count and add up the weights between
+    neighbouring ``EDGES``. ``square`` and ``total``
     are :math:`\sum v w^2` and :math:`\sum v w` for each of ``clips``, the last of which is
     infinity: no clipping.
     """
@@ -35,6 +48,8 @@ class Weights:
     places: float
     heaviest: float
     largest: Floats
+    rows: Floats
+    mass: Floats
     total: Floats
     square: Floats
 
@@ -51,10 +66,13 @@ class Weights:
             total[j] = rows.seen @ cut
             square[j] = (rows.seen * cut) @ cut
         tail = np.sort(np.partition(w, -KEPT)[-KEPT:] if len(w) > KEPT else w)
+        place = np.searchsorted(EDGES, w[some], side="right")
         return cls(
             clips, int(some.sum()), float(total[-1]), float(rows.views.sum()),
             float(unlogged.sum()), float(unknown.sum()), float(rows.place.sum()),
-            float((rows.seen * w).max(initial=0)), tail, total, square,
+            float((rows.seen * w).max(initial=0)), tail,
+            np.bincount(place, minlength=len(EDGES) + 1).astype(float),
+            summed(place, w[some], len(EDGES) + 1), total, square,
         )  # fmt: skip
 
     def __add__(self, other: Weights) -> Weights:
@@ -68,9 +86,22 @@ class Weights:
             self.places + other.places,
             max(self.heaviest, other.heaviest),
             np.sort(np.concatenate([self.largest, other.largest]))[-KEPT:],
+            self.rows + other.rows,
+            self.mass + other.mass,
             self.total + other.total,
             self.square + other.square,
         )
+
+    def spread(self, system: str) -> list[WeightRow]:
+        """How many rows weigh how much, from the first bin that holds any to the last."""
+        ends = np.concatenate([[0], EDGES, [np.inf]])
+        held = np.flatnonzero(self.rows)
+        whole = np.maximum([[self.count], [self.mass.sum()]], np.finfo(float).tiny)
+        shares = np.stack([self.rows, self.mass]) / whole
+        return [
+            WeightRow(system, float(ends[b]), float(ends[b + 1]), *map(float, shares[:, b]))
+            for b in (range(held[0], held[-1] + 1) if len(held) else ())
+        ]
 
     def effective(self, clip: float = float("inf")) -> float:
         r"""Effective number of views, :math:`(\sum v w)^2 / \sum v w^2` (Kish)."""

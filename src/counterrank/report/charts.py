@@ -74,6 +74,28 @@ def dots(x: str, y: str, *, order: list[str], by: str, title: str) -> dict[str, 
     return _spec(both)
 
 
+def bars(x: str, y: str, *, by: str, x_title: str, title: str) -> dict[str, Any]:
+    """Bars side by side in the order of the data, one colour for each value of ``by``."""
+    import altair as alt
+
+    chart = (
+        alt.Chart(alt.NamedData(DATA))
+        .mark_bar()
+        .encode(
+            x=alt.X(f"{x}:N", title=x_title, sort=None, axis=alt.Axis(labelAngle=-40)),
+            xOffset=alt.XOffset(f"{by}:N"),
+            y=alt.Y(f"{y}:Q", title=title),
+            color=alt.Color(
+                f"{by}:N",
+                scale=alt.Scale(range=list(PALETTE)),
+                legend=alt.Legend(title=None, orient="top"),
+            ),
+            tooltip=[f"{x}:N", f"{by}:N", f"{y}:Q"],
+        )
+    )
+    return _spec(chart.properties(width="container", height=220))
+
+
 def bands(
     x: str, y: str, *, by: str, x_title: str, title: str, kind: str = "Q", band: str = "yes"
 ) -> dict[str, Any]:

@@ -175,6 +175,7 @@ def estimate(
                 level,
             )
         ],
+        weights=[row for name, part in done.items() for row in part.weights.spread(name)],
     )
 
 

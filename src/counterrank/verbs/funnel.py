@@ -156,6 +156,7 @@ def funnel(
             "ties": ties,
         },
         inputs=tuple(table.input() for table in tables.all),
+        weights=[row for name, part in done.items() for row in part.weights.spread(name)],
     )
 
 

@@ -15,12 +15,13 @@ from counterrank.report.figures.scatter import dcg_and_ndcg
 from counterrank.report.figures.strata import agreement, flips, strata
 from counterrank.report.figures.sweep import sweeps
 from counterrank.report.figures.truth import truth
+from counterrank.report.figures.weights import weights
 
 Draw = Callable[[Mapping[str, Any]], list[Figure]]
 
 ALL: tuple[Draw, ...] = (
-    strata, flips, agreement, lifts, estimates, truth, matrix, dcg_and_ndcg, curve, sweeps, power,
-    robustness, taus, online, accuracy,
+    strata, flips, agreement, lifts, estimates, truth, matrix, dcg_and_ndcg, curve, weights,
+    sweeps, power, robustness, taus, online, accuracy,
 )  # fmt: skip
 
 
