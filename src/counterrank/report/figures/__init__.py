@@ -20,8 +20,8 @@ from counterrank.report.figures.weights import weights
 Draw = Callable[[Mapping[str, Any]], list[Figure]]
 
 ALL: tuple[Draw, ...] = (
-    strata, flips, agreement, lifts, estimates, truth, matrix, dcg_and_ndcg, curve, weights,
-    sweeps, power, robustness, taus, online, accuracy,
+    strata, flips, agreement, lifts, estimates, matrix, dcg_and_ndcg, curve, weights, sweeps, power,
+    robustness, taus, online, accuracy, truth,
 )  # fmt: skip
 
 
