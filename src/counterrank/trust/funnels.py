@@ -134,7 +134,10 @@ def doubly_robust(system: str, measure: str, ratio: Estimate, level: float) -> D
         verdict = "caution"
     elif low > 1:
         verdict = "caution"
-        text += " The predicted cvr is too high for many pairs: read IPS, or mend the model."
+        text += (
+            " Many predicted cvr are above twice the true one, or below 0: read IPS, or mend the"
+            " model."
+        )
     elif high < 1:
         text += " Read DR."
     else:

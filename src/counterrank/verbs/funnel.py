@@ -116,13 +116,12 @@ def funnel(
     )  # fmt: skip
     plan.pairs([run.system for run in tables.runs])  # the baseline is there
     ledger = Ledger.of(tables, users=users, pairs=pairs)
-    fitted = learnt(ledger, ctr=ctr, cvr=cvr, pairs=pairs, seed=seed)
-    model = fitted.get(tables.funnel.rewards[0])
+    models = learnt(ledger, ctr=ctr, cvr=cvr, pairs=pairs, seed=seed)
+    model = models.get(tables.funnel.rewards[0])
     if model is not None and ctr != COLUMN:
         ledger = replace(ledger, ctr=clicks_of_model(model, ledger))
     chance = _ctr(ledger, wanted, tables)
-    if cvr == COLUMN:
-        fitted = {}
+    fitted = {} if cvr == COLUMN else models
     work = Work(
         ledger=ledger,
         measures=worths,
@@ -142,14 +141,14 @@ def funnel(
         exposures=worths,
         rewards=tables.funnel.rewards,
         found={key: e for key, e in found.items() if key[2] in shown},
-        diagnoses=[*forecasts(work, model, ctr=ctr, cvr=cvr), *sales(done, found, work, level)],
+        diagnoses=[*forecasts(work, models, ctr=ctr, cvr=cvr), *sales(done, found, work, level)],
         plan=plan,
         protocol={
             **_protocol(plan, work, wanted),
             "users": users,
             "ctr": ctr,
             "cvr": cvr,
-            "models": {reward: dict(model.description) for reward, model in fitted.items()},
+            "models": {reward: _described(model, ctr, cvr) for reward, model in models.items()},
             "floor": floor,
             "missing": missing,
             "duplicates": duplicates,
@@ -227,6 +226,12 @@ def _helped(wanted: tuple[OfClicks, ...], ledger: Ledger) -> tuple[OfClicks, ...
         out += [MeanWeight(), *(MeanWeight(clip=clip) for clip in clips)]
         out += [VarianceRatio()] if any("model" in e.needs for e in wanted) else []
     return tuple(dict.fromkeys(out))
+
+
+def _described(model: Nuisance, ctr: str, cvr: str) -> dict[str, str | int]:
+    """How the models were fitted; what was given as a column was not."""
+    given = {name for name, word in (("ctr", ctr), ("cvr", cvr)) if word == COLUMN}
+    return {key: value for key, value in model.description.items() if key not in given}
 
 
 def _protocol(plan: Plan, work: Work, wanted: Sequence[OfClicks]) -> dict[str, Any]:
