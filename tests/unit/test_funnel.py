@@ -456,3 +456,19 @@ def test_conversions_are_weighted_by_the_ctr_that_was_given():
             table.drop("ctr"), {"r": run}, estimators="DM", cvr="rates(by=item,weight=ctr)",
             predictions=blank.select("user", "item", "ctr").drop_nulls(),
         )  # fmt: skip
+
+
+def test_the_interval_of_the_direct_method_is_held_against_the_clicks():
+    """A sure model is not a right one: DM has a small error however wrong its predictions are."""
+    table, run = whole_shop()
+    for factor, verdict in ((1.0, "caution"), (2.5, "fail")):
+        given = table.with_columns(pl.col("cvr") * factor)
+        result = cr.funnel(given, {"r": run}, estimators=["DM", "IPS"], test="none")
+        (told,) = [d for d in result.diagnoses if d.name == "direct method"]
+        assert told.verdict == verdict
+        row = {r.measure: r for r in result.estimates}
+        assert set(row) == {"DM", "IPS"}
+        assert row["DM"].verdict == verdict
+        dr = cr.funnel(given, {"r": run}, estimators=["DM", "DR"], test="none")
+        missed = dr.estimate("r", "DR") - dr.estimate("r", "DM")
+        assert told.value == pytest.approx(row["DM"].se / missed.se)

@@ -41,6 +41,9 @@ def sales(
             if isinstance(e, Clipped) and not isinstance(e, MeanWeight) and e.clip < float("inf"):
                 kept = found[system, first, str(MeanWeight(clip=e.clip)), reward]
                 out.append(about.clipping(system, str(e), kept))
+        if all((system, first, label, reward) in found for label in ("DM", "DR")) and weight:
+            dm, dr = (found[system, first, label, reward] for label in ("DM", "DR"))
+            out.append(about.direct(system, dm, dr - dm))
         for m, each in product(work.measures, work.ledger.reward):
             ratio = found.get((system, str(m), str(VarianceRatio()), each))
             if ratio is not None and m.form == "total":

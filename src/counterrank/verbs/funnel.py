@@ -42,7 +42,7 @@ from counterrank.funnel_result import FunnelEstimation
 from counterrank.funnels import prediction
 from counterrank.inference import RESAMPLES
 from counterrank.lifts import refuse_plan
-from counterrank.logged import SNDR, SNIPS, Clipped, Estimator, MeanWeight
+from counterrank.logged import DR, SNDR, SNIPS, Clipped, Estimator, MeanWeight
 from counterrank.order import TIES
 from counterrank.progress import Progress, quiet
 from counterrank.propensity import Nuisance
@@ -224,7 +224,7 @@ def _helped(wanted: tuple[OfClicks, ...], ledger: Ledger) -> tuple[OfClicks, ...
     if ledger.ctr is not None:
         clips = [e.clip for e in wanted if isinstance(e, Clipped)]
         out += [MeanWeight(), *(MeanWeight(clip=clip) for clip in clips)]
-        out += [VarianceRatio()] if any("model" in e.needs for e in wanted) else []
+        out += [VarianceRatio(), DR()] if any("model" in e.needs for e in wanted) else []
     return tuple(dict.fromkeys(out))
 
 
