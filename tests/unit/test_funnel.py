@@ -472,3 +472,26 @@ def test_the_interval_of_the_direct_method_is_held_against_the_clicks():
         dr = cr.funnel(given, {"r": run}, estimators=["DM", "DR"], test="none")
         missed = dr.estimate("r", "DR") - dr.estimate("r", "DM")
         assert told.value == pytest.approx(row["DM"].se / missed.se)
+
+
+def test_the_published_form_written_out_also_clipped_and_first():
+    """Shares of each user's own sum; weights are diagnosed as for any other measure."""
+    table, run = whole_shop(users=30, items=6)
+    labels = ["Naive", "IPS(clip=2)", "DM", "DR"]
+    result = cr.funnel(table, {"r": run}, measures="PublishedDCG@3", estimators=labels)
+    z, y, p, h = (
+        table[name].to_numpy().reshape(30, 6) for name in ("click", "conversion", "ctr", "cvr")
+    )
+    each = {"Naive": z * y, "IPS(clip=2)": z * y * np.minimum(2, 1 / p), "DM": h}
+    each["DR"] = h + z * (y - h) / p
+    c = np.array([1, 1, 1 / np.log2(3), 0, 0, 0])
+    for row in result.estimates:
+        top, bottom = each[row.measure] @ c, each[row.measure].sum(axis=1)
+        share = np.clip(top / np.where(bottom == 0, np.inf, bottom), 0, 1)
+        assert row.value == pytest.approx(share.mean())
+        assert row.se == pytest.approx(share.std(ddof=1) / 30**0.5)
+    told = {d.name: d.value for d in result.diagnoses if d.subject.startswith("r")}
+    assert told["mean weight"] == pytest.approx(np.sum(z * c / p) / (30 * c.sum()))
+    assert told["clipping"] == pytest.approx(
+        1 - np.sum(z * c * np.minimum(2, 1 / p)) / 30 / c.sum()
+    )
