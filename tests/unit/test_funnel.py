@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from math import inf
 
 import numpy as np
@@ -495,3 +496,17 @@ def test_the_published_form_written_out_also_clipped_and_first():
     assert told["clipping"] == pytest.approx(
         1 - np.sum(z * c * np.minimum(2, 1 / p)) / 30 / c.sum()
     )
+
+
+def test_a_resampled_baseline_of_nothing_is_no_warning():
+    """Few conversions: some resamples have none, and a lift over nothing has no value."""
+    table, run = whole_shop(users=20, items=2)
+    table = table.with_columns(
+        conversion=((pl.col("user") == 3) & (pl.col("click") == 1)).cast(int)
+    )
+    runs = {"a": run, "b": run.with_columns(rank=3 - pl.col("rank"))}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = cr.funnel(table, runs, measures="CG@1", estimators="IPS", interval="bootstrap",
+                           test="bootstrap", resamples=200)  # fmt: skip
+        assert result.comparisons[0].p <= 1
