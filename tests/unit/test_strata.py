@@ -380,6 +380,14 @@ def test_missing_users_are_left_out_for_all_or_count_zero() -> None:
     assert zero.estimates[0].units == skip.estimates[0].units + 1
 
 
+def test_nobody_with_lists_has_anything_to_find() -> None:
+    table = judgments({"u": {"a": 1, "b": 0}, "v": {"a": 0, "b": 0}})
+    given = pl.DataFrame({"item": ["a", "b"], "propensity": [0.5, 0.2]})
+    with pytest.raises(cr.InputError, match="No user with a list of every system has anything"):
+        cr.strata(table, {"r": run({"v": ["a", "b"]})}, measures=["RR"], propensity=given,
+                  missing="skip")  # fmt: skip
+
+
 def test_the_document_has_every_key_and_values_by_unit_average_to_the_rows() -> None:
     table, runs = weighed()
     labels = ["nDCG@5", "pnDCG@5"]

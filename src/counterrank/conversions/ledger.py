@@ -20,6 +20,7 @@ from counterrank.pool import refuse_repeats
 
 USERS = ("auto", "table", "all")
 PAIRS = ("all", "rows")
+GRID = 1 << 22  # pairs whose given ctr is compared with their clicks
 
 
 @dataclass(frozen=True)
@@ -140,9 +141,14 @@ class Ledger:
             users=users,
             strangers=len(strangers),
         )
-        if pairs == "rows" or whole.cvr:
+        if pairs == "rows" or whole.cvr or (whole.ctr is not None and whole.complete):
             return whole
         return whole.only(whole.click)  # what is known of the others is only that they were not
+
+    @property
+    def complete(self) -> bool:
+        """Whether every pair of user and item has a row, and they are not too many to look at."""
+        return int(self.held.sum()) == self.pool.n * len(self.items.names) <= GRID
 
     @once
     def clicked_items(self) -> Bools:

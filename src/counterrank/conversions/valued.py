@@ -17,7 +17,7 @@ from counterrank.coverage import Coverage
 from counterrank.engine import walked
 from counterrank.errors import InputError, brief
 from counterrank.estimates import Estimate
-from counterrank.logged import Weights
+from counterrank.logged import MeanWeight, Weights
 from counterrank.logged.functions import First
 from counterrank.schema import Table
 
@@ -83,7 +83,9 @@ def valued(run: Table, work: Work, *, missing: str, ties: str, duplicates: str) 
 def estimated(done: Mapping[str, Valued], work: Work) -> dict[Key, Estimate]:
     """Influence values of every system, measure, estimator and reward."""
     functions = {
-        (str(m), str(e)): First() if m.form == "share" else e.combined("session")
+        (str(m), str(e)): First()
+        if m.form == "share" and not isinstance(e, MeanWeight)
+        else e.combined("session")
         for m in work.measures
         for e in work.estimators
     }

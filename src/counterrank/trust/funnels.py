@@ -134,12 +134,33 @@ def doubly_robust(system: str, measure: str, ratio: Estimate, level: float) -> D
         verdict = "caution"
     elif low > 1:
         verdict = "caution"
-        text += " The predicted cvr is too high for many pairs: read IPS, or mend the model."
+        text += (
+            " Many predicted cvr are above twice the true one, or below 0: read IPS, or mend the"
+            " model."
+        )
     elif high < 1:
         text += " Read DR."
     else:
         text += " That does not tell them apart: read both."
     return Diagnosis("doubly robust", system, ratio.value, 1.0, verdict, text)
+
+
+def direct(system: str, value: Estimate, missed: Estimate) -> Diagnosis:
+    """Whether the interval of the direct method is as narrow as its model deserves.
+
+    ``missed`` is DR minus DM: the model's error, as far as weighted clicks can tell. The interval
+    of DM knows only how users differ.
+    """
+    share = value.se / missed.se if missed.se > 0 else math.inf
+    verdict = graded(share, 0.5, 0.0)
+    wide, known = 1.96 * value.se, 1.96 * missed.se
+    text = f"Clicks vouch for the model to within {known:.2g}; its interval is {wide:.2g} wide"
+    if abs(missed.value) > 3 * missed.se > 0:
+        verdict = "fail"
+        text += f", and they contradict it by {missed.value:+.2g}: read DR, or mend the model"
+    elif verdict != "pass":
+        text += " each way and leaves out how wrong the model is: read DR"
+    return Diagnosis("direct method", f"{system}, DM", share, 0.5, verdict, text + ".")
 
 
 def clipping(system: str, label: str, kept: Estimate) -> Diagnosis:

@@ -14,7 +14,7 @@ from counterrank.propensity import (
 )
 from counterrank.trust.diagnosis import VERDICTS, Diagnosis, graded
 
-SURE = 3.3  # standard errors
+SURE = 0.001  # p of an error that is no chance
 MATTERS, GRAVE = 0.1, 0.3  # relative errors of a bin; estimates inherit about as much
 
 
@@ -72,8 +72,8 @@ def unknown_pairs(system: str, unknown: int, listed: int) -> Diagnosis:
 
 def _calibrated(name: str, label: str, what: str, c: Calibration, todo: str) -> Diagnosis:
     off = abs(c.ratio - 1)
-    overall = graded(-off, -0.05, -0.2) if off > SURE * c.se else "pass"
-    binned = graded(-c.excess, -MATTERS, -GRAVE) if c.p < 0.001 else "pass"
+    overall = graded(-off, -0.05, -0.2) if c.p_ratio < SURE else "pass"
+    binned = graded(-c.excess, -MATTERS, -GRAVE) if c.p < SURE else "pass"
     verdict = max(overall, binned, key=VERDICTS.index)
     text = f"Observed over predicted {what}: {c.ratio:.3f} (se {c.se:.3f}) over all"
     if len(c.by_bin) > 1:

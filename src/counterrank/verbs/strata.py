@@ -13,7 +13,7 @@ from counterrank.policies import Policies
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import DEFAULTS, Measure
 from counterrank.strata_result import Stratification
-from counterrank.stratified import faces
+from counterrank.stratified import counted, faces
 from counterrank.stratified.versus import CORRECTIONS, TESTS
 from counterrank.systems import Runs, in_one_pass, refuse_ties
 from counterrank.verbs.evaluate import as_measures
@@ -104,6 +104,7 @@ def strata(
     names = tuple(system.name for system in systems)
     plan.pairs(names)
     there, opened = _there(known, systems, missing), None
+    _refuse_nothing(known, wanted, there, no_relevant)
     if known.open is not None:
         again = [s.opened for s in systems if s.opened is not None]
         if open_runs is not None:
@@ -130,6 +131,18 @@ def strata(
         open=opened,
         progress=progress,
     )  # fmt: skip
+
+
+def _refuse_nothing(
+    known: Truth, measures: list[Measure], there: np.typing.NDArray[np.bool_], no_relevant: str
+) -> None:
+    """Those who have lists must have something to find, too."""
+    for m in measures:
+        if not counted(m, known.layout.pool, there, no_relevant).any():
+            raise InputError(
+                f"No user with a list of every system has anything to find for {m}.",
+                todo="Count users without a list as 0 (--missing zero), or check rel=.",
+            )
 
 
 def _there(known: Truth, systems: list[Scored], missing: str) -> np.typing.NDArray[np.bool_]:
