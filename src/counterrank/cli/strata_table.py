@@ -29,8 +29,11 @@ def _strata(result: Stratification, wide: int) -> list[str]:
     how = {"width": "equal width of propensity", "quantile": "quantiles of feedback"}
     how |= {"items": "numbers of items by propensity"}
     heading = f"Strata by {how.get(by, f'column {by}')}; propensity: {result.propensities.source}"
-    if result.propensities.alpha is not None:
-        heading += f" (alpha {result.propensities.alpha:.4f}, xmin {result.propensities.xmin})"
+    alpha = result.propensities.alpha
+    if alpha is not None and math.isfinite(alpha):
+        heading += f" (alpha {alpha:.4f}, xmin {result.propensities.xmin})"
+    elif alpha is not None:
+        heading += " (all items equally often)"
     known = not all(math.isnan(s.low) for s in result.strata)
     ranges = "propensity" if known else ""
     rows: list[tuple[str, ...]] = [("", ranges, "share", "ratings", "users", "items")]
@@ -107,10 +110,10 @@ def _reading(result: Stratification, wide: int) -> list[str]:
         text += f"corrected by {fix} over {c.family}." if fix else "not corrected."
     text += " stratified: strata weighted by their share of feedback."
     if "IPS" in result.methods:
-        text += (
-            " IPS is on the scale of the propensities, which popularity knows only up to a factor:"
-            " compare systems by it; SNIPS is on the scale of the measure."
-        )
+        guessed = result.propensities.alpha is not None
+        text += " IPS is on the scale of the propensities"
+        text += ", which popularity knows only up to a factor" if guessed else ""
+        text += ": compare systems by it; SNIPS is on the scale of the measure."
     return ["", *wrapped(text, wide)]
 
 
@@ -127,11 +130,9 @@ def _paradoxes(result: Stratification, wide: int) -> list[str]:
     if count > MOST_PARADOXES:
         lines.append(f"  and {count - MOST_PARADOXES:,} more: --format json lists them all.")
     if audit.unproven:
-        lines += wrapped(
-            f"{audit.unproven:,} more pairs are reversed in most of the feedback, but that may be"
-            " chance.",
-            wide,
-        )
+        pairs = "pair is" if audit.unproven == 1 else "pairs are"
+        text = f"{audit.unproven:,} more {pairs} reversed in most of the feedback, but that may be"
+        lines += wrapped(f"{text} chance.", wide)
     return lines
 
 
