@@ -108,6 +108,8 @@ def _reading(result: Stratification, wide: int) -> list[str]:
         fix = {"holm": "Holm", "bh": "Benjamini-Hochberg"}.get(c.correction, "")
         text += " Marks: two-sided t test paired by user, "
         text += f"corrected by {fix} over {c.family}." if fix else "not corrected."
+    if result.protocol["policies"]["no_relevant"] == "skip":
+        text += " Users with nothing to find are left out (evaluate counts them 0)."
     text += " stratified: strata weighted by their share of feedback."
     if "IPS" in result.methods:
         guessed = result.propensities.alpha is not None
@@ -124,7 +126,8 @@ def _paradoxes(result: Stratification, wide: int) -> list[str]:
     audit = result.audit
     lines = [""]
     count = len(audit.paradoxes)
-    lines.append(f"Paradoxes: {count:,} proven among {audit.tested:,} pairs and measures.")
+    pairs = "pair" if audit.tested == 1 else "pairs and measures"
+    lines.append(f"Paradoxes: {count:,} proven among {audit.tested:,} {pairs}.")
     for p in audit.paradoxes[:MOST_PARADOXES]:
         lines += wrapped(f"- {p.sentence} p {p_value(p.p_corrected)}, corrected.", wide, "  ")
     if count > MOST_PARADOXES:
