@@ -176,13 +176,16 @@ class Roles:
             return
         either = role == "rank" and "score" in self.optional
         wanted = '"rank" or "score"' if either else f'"{column}"'
-        swapped = {"rating": {"rank", "score"}, "rank": {"rating"}}.get(role, set()) & set(there)
+        ranks = {"rank", "score"}
+        swapped = {"rating": ranks, "click": ranks, "rank": {"rating"}}.get(role, set())
+        swapped &= set(there)
         if swapped and "session" not in self.required:
-            looks = "a run" if role == "rating" else "judgments"
+            looks = "judgments" if role == "rank" else "a run"
+            first = "The funnel comes" if role == "click" else "Judgments come"
             raise InputError(
                 f'"{self.table}" has no column {wanted}.',
                 found=f'It has "{min(swapped)}", so it looks like {looks}.',
-                todo="Judgments come first, then runs: counterrank evaluate JUDGMENTS RUN...",
+                todo=f"{first} first, then runs: {first.split()[-2].upper()} RUN...",
             )
         hint = nearest(column, there) or (nearest("score", there) if either else "")
         name = hint.split('"')[1] if hint else "NAME"

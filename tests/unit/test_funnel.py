@@ -173,6 +173,14 @@ def test_pairs_without_a_row_could_not_be_clicked(shop):
     assert found[0] == 0 < found[1]
 
 
+def test_a_run_of_strangers_is_refused_also_where_lists_make_users(shop):
+    _, table, _, lists = shop
+    clicks = table.filter(pl.col("click") == 1)
+    runs = {"new": run(lists), "other": run(lists).with_columns(user=pl.col("user") + "x")}
+    with pytest.raises(cr.InputError, match="no user in common"):
+        cr.funnel(clicks, runs, estimators="IPS")
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

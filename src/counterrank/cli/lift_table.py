@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from counterrank.lifts import Lift
     from counterrank.trust.diagnosis import Diagnosis
 
+SHORTEST_NAME = 8
+
 
 def block(
     heading: str,
@@ -24,13 +26,22 @@ def block(
     wide: int,
     better: str = "higher",
 ) -> list[str]:
-    """A heading and the lines under it; ``versus`` holds lifts by system and estimator."""
-    places = decimals([r.se for r in rows] + [c.se for c in versus.values()])
-    cells = [_cells(r, versus.get((r.system, r.measure)), places) for r in rows]
-    widths = [max(len(c[n]) for c in cells) for n in range(len(cells[0]))]
+    """A heading and the lines under it; ``versus`` holds lifts by system and estimator.
+
+    All lines have the same decimals; if they would be too long, each has its own.
+    """
+    lifts = [versus.get((r.system, r.measure)) for r in rows]
+    spreads = [[r.se] if c is None else [r.se, c.se] for r, c in zip(rows, lifts, strict=True)]
+    common = [decimals([s for own in spreads for s in own])] * len(rows)
+    longest = max(len(shortened(r.system, 10**6)) for r in rows)
     kinds = max(len(r.measure) for r in rows)
-    room = wide - 4 - kinds - sum(w + 2 for w in widths if w)
-    name = max(min(max(len(r.system) for r in rows), room), 8)
+    for places in (common, [decimals(own) for own in spreads]):
+        cells = [_cells(*row) for row in zip(rows, lifts, places, strict=True)]
+        widths = [max(len(c[n]) for c in cells) for n in range(len(cells[0]))]
+        room = wide - 4 - kinds - sum(w + 2 for w in widths if w)
+        if room >= min(longest, SHORTEST_NAME):
+            break
+    name = max(min(max(longest, SHORTEST_NAME), room), min(longest, SHORTEST_NAME))
     out = wrapped(heading, wide)
     for r, c in zip(rows, cells, strict=True):
         mark = _mark(versus.get((r.system, r.measure)), level, better)

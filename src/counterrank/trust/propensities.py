@@ -30,8 +30,8 @@ def propensities(nuisance: Nuisance) -> list[Diagnosis]:
 def click_model(found: Calibration, label: str) -> Diagnosis:
     """Predicted clicks against observed ones; weights 1/ctr inherit every error."""
     todo = (
-        "IPS weighs such pairs wrongly: take another model (--ctr factors, or logistic with"
-        " features), or log the probabilities of clicks."
+        f"IPS weighs such pairs wrongly: take another model ({_others('--ctr', label)}), give a ctr"
+        " that knows more, or log the probabilities of clicks."
     )
     return _calibrated("click model", label, "clicks", found, todo)
 
@@ -39,8 +39,8 @@ def click_model(found: Calibration, label: str) -> Diagnosis:
 def conversion_model(found: Calibration, label: str) -> Diagnosis:
     """Predicted conversions against observed ones, clicked pairs standing for all by 1/ctr."""
     todo = (
-        "DM inherits the error, DR as much of it as the click model errs: take another model (--cvr"
-        " logistic with features), or read IPS."
+        "DM inherits the error, DR as much of it as the click model errs: take another model"
+        f" ({_others('--cvr', label)}), give a cvr that knows more, or read IPS."
     )
     return _calibrated("conversion model", label, "conversions weighted by 1/ctr", found, todo)
 
@@ -68,6 +68,11 @@ def unknown_pairs(system: str, unknown: int, listed: int) -> Diagnosis:
     if verdict != "pass":
         text += " The others get the mean of all: give predictions for them, or read IPS."
     return Diagnosis("unknown pairs", system, share, 0.01, verdict, text)
+
+
+def _others(option: str, label: str) -> str:
+    """Models that need nothing but the funnel, less the one that was taken."""
+    return " or ".join(f"{option} {m}" for m in ("rates", "factors") if not label.startswith(m))
 
 
 def _calibrated(name: str, label: str, what: str, c: Calibration, todo: str) -> Diagnosis:

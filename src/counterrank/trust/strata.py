@@ -41,7 +41,10 @@ def found_paradoxes(audit: Audit) -> Diagnosis:
     """Proven paradoxes among all pairs of systems and measures."""
     count = len(audit.paradoxes)
     text = f"Proven in {count:,} of {audit.tested:,} comparisons of two systems by a measure"
-    text += f"; {audit.unproven:,} more flip in most of the feedback, but maybe by chance."
+    if audit.unproven:
+        text += f"; {audit.unproven:,} more flip{'s' * (audit.unproven == 1)} in most of the"
+        text += " feedback, but maybe by chance"
+    text += "."
     if count:
         text += " Look at the strata before shipping an overall winner."
     verdict = "caution" if count else "pass"
@@ -63,10 +66,11 @@ def thin_strata(measure: str, blend: Blend) -> list[Diagnosis]:
     found = []
     for face, share in zip(blend.faces, blend.share, strict=True):
         count = int(users(face).sum())
-        text = f"{count:,} users have something to find there for {measure}."
+        text = f"{count:,} user{'s have' if count != 1 else ' has'} something to find there for"
+        text += f" {measure}."
         verdict = graded(count, 30, 10)
         if verdict != "pass":
-            text += f" It weighs {share:.1%}: cut fewer strata, or by quantile."
+            text += f" It weighs {share:.1%}: cut into fewer strata, or by quantile."
         found.append(Diagnosis("users in stratum", face.method, float(count), 30.0, verdict, text))
     return found
 
@@ -81,7 +85,7 @@ def blank_strata(
         if name not in there:
             text = (
                 f"Nobody has anything to find there for {measure}, so it has no value; the others"
-                " share its weight. Cut fewer strata, or by quantile."
+                " share its weight. Cut into fewer strata, or otherwise."
             )
             verdict = graded(-share, -0.0, -0.05)
             found.append(
@@ -119,11 +123,13 @@ def few_items(
         most = int(np.argmax(part))
         text = (
             f"Its {items[face.method]} item{'s' * (items[face.method] != 1)} ({share:.1%} of the"
-            f" feedback) make {part[most]:.1%} of {measure} of {systems[most]}."
+            f" feedback) make{'s' * (items[face.method] == 1)} {part[most]:.1%} of {measure} of"
+            f" {systems[most]}."
         )
         verdict = "caution" if part[most] > 0.2 else "pass"
         if verdict != "pass":
-            text += " A decision would hang on these items: look at the other strata."
+            text += " A decision would hang on so few"
+            text += ": look at the other strata." if len(blend.faces) > 1 else "."
         found.append(
             Diagnosis("few items decide", face.method, float(part[most]), 0.2, verdict, text)
         )
@@ -140,7 +146,8 @@ def inverse_weights(weight: Floats, gains: Floats) -> list[Diagnosis]:
     verdict = max(graded(size, 1000, 100), graded(share, 0.05, 0.005), key=VERDICTS.index)
     text = f"The weighted relevant items say as much as {size:,.0f} equal ones ({share:.1%})."
     if verdict != "pass":
-        text += " IPS and SNIPS rest on few items: prefer the stratified value."
+        text += " IPS and SNIPS rest on few items"
+        text += ": prefer the stratified value." if share < 0.5 else ": collect more judgments."
     most = f"One relevant item carries {heaviest:.2%} of the weight."
     grave = graded(-heaviest, -0.02, -0.1)
     if grave != "pass":
