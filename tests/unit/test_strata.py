@@ -469,3 +469,15 @@ def test_a_planted_paradox_is_found_named_and_diagnosed() -> None:
     assert [(p.ahead, p.behind) for p in result.paradoxes] == [world.planted]
     (said,) = [d for d in result.diagnoses if d.name == "Simpson's paradox"]
     assert (said.verdict, said.value) == ("caution", 1)
+
+
+def test_propensities_are_probabilities_and_guesses_are_told():
+    world = judged_world(users=60)
+    given = world.judgments.with_columns(pl.lit(0.5).alias("p"), pl.lit(1.5).alias("q"))
+    with pytest.raises(cr.InputError, match="at most 1"):
+        cr.strata(given, world.runs, measures=["nDCG@10"], propensity="q")
+    verdicts = {}
+    for word in ("p", "popularity"):
+        result = cr.strata(given, world.runs, measures=["nDCG@10"], propensity=word, strata=1)
+        verdicts[word] = {d.name: d.verdict for d in result.diagnoses}["propensities known"]
+    assert verdicts == {"p": "pass", "popularity": "caution"}

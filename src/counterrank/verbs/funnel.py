@@ -46,7 +46,7 @@ from counterrank.logged import DR, SNDR, SNIPS, Clipped, Estimator, MeanWeight
 from counterrank.order import TIES
 from counterrank.progress import Progress, quiet
 from counterrank.propensity import Nuisance
-from counterrank.schema import Table
+from counterrank.schema import Named, Table
 from counterrank.systems import Runs
 from counterrank.trust.sales import forecasts, sales
 
@@ -109,7 +109,9 @@ def funnel(
     refuse_plan(test, correct, interval)
     if not 0 <= floor < 1:
         raise UsageError(f"floor must lie between 0 and 1, not {floor:g}.")
-    tables = read(funnel, runs, predictions, rewards=_listed(rewards), columns=columns)
+    named = Named(columns)
+    tables = read(funnel, runs, predictions, rewards=_listed(rewards), columns=named)
+    named.refuse_unmet()
     plan = Plan(
         baseline=baseline or tables.runs[0].system, test=test, correct=correct, level=level,
         interval=interval, resamples=resamples, seed=seed,

@@ -12,6 +12,7 @@ from counterrank.inference import RESAMPLES
 from counterrank.policies import Policies
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import DEFAULTS, Measure
+from counterrank.schema import Named
 from counterrank.strata_result import Stratification
 from counterrank.stratified import counted, faces
 from counterrank.stratified.versus import CORRECTIONS, TESTS
@@ -91,14 +92,15 @@ def strata(
     refuse_ties(wanted, ties)
     if open_runs is not None and open_loop is None:
         raise UsageError("open_runs need open_loop: the judgments they are held against.")
-    asked = Asked(strata, cut, propensity, feedback, open_loop, columns, columns_of(judgments))
+    named = Named(columns)
+    asked = Asked(strata, cut, propensity, feedback, open_loop, named, columns_of(judgments))
     known, inputs, systems = in_one_pass(
         lambda: truth(judgments, wanted, no_relevant, asked),
         runs,
         lambda run, given, threads: scored(
             run, given, wanted, policies, threads, open_too=open_runs is None
         ),
-        columns,
+        named,
         progress,
     )
     names = tuple(system.name for system in systems)
@@ -108,9 +110,10 @@ def strata(
     if known.open is not None:
         again = [s.opened for s in systems if s.opened is not None]
         if open_runs is not None:
-            more, again = from_runs(open_runs, known.open, wanted, policies, columns, progress)
+            more, again = from_runs(open_runs, known.open, wanted, policies, named, progress)
             inputs += more
         opened = as_open(known.open, again, names, known.layout.pool, wanted, policies)
+    named.refuse_unmet()
     return Stratification(
         systems=names,
         measures=tuple(wanted),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from counterrank.errors import InputError, UsageError, nearest
 from counterrank.hits import Pool
 from counterrank.pool import pooled
 from counterrank.ranking import Measure
-from counterrank.schema import Input, Table
+from counterrank.schema import Input, Named, Table
 from counterrank.stratified import CUTS, Layout, Propensities, Strata, by_values
 from counterrank.stratified import cut as cut_into
 from counterrank.stratified.propensities import (
@@ -53,14 +53,16 @@ class Asked:
     propensity: object
     feedback: object
     open_loop: object
-    columns: Mapping[str, str] | None
+    columns: Named
     there: tuple[str, ...] = ()
 
     def column(self, word: object) -> str | None:
         """The column of the judgments that a word names, by itself or by its role."""
         if not isinstance(word, str) or word in (*CUTS, *RULES):
             return None
-        named = word if word in self.there else (self.columns or {}).get(word, word)
+        named = word if word in self.there else self.columns.get(word, word)
+        if named in self.there and self.columns.get(word) == named:
+            self.columns.met.add(word)
         return named if named in self.there else None
 
     @property
