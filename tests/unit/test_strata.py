@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import counterrank as cr
 import plain
 from counterrank.inference import interval
-from counterrank.simulate import paradox_world
+from counterrank.simulate import judged_world, paradox_world
 from counterrank.stratified import by_values, cut
 from making import judgments, run, weighed, world
 
@@ -472,12 +472,12 @@ def test_a_planted_paradox_is_found_named_and_diagnosed() -> None:
 
 
 def test_propensities_are_probabilities_and_guesses_are_told():
-    world = judged_world(users=60)
-    given = world.judgments.with_columns(pl.lit(0.5).alias("p"), pl.lit(1.5).alias("q"))
+    small = judged_world(users=60)
+    given = small.judgments.with_columns(pl.lit(0.5).alias("p"), pl.lit(1.5).alias("q"))
     with pytest.raises(cr.InputError, match="at most 1"):
-        cr.strata(given, world.runs, measures=["nDCG@10"], propensity="q")
+        cr.strata(given, small.runs, measures=["nDCG@10"], propensity="q")
     verdicts = {}
     for word in ("p", "popularity"):
-        result = cr.strata(given, world.runs, measures=["nDCG@10"], propensity=word, strata=1)
+        result = cr.strata(given, small.runs, measures=["nDCG@10"], propensity=word, strata=1)
         verdicts[word] = {d.name: d.verdict for d in result.diagnoses}["propensities known"]
     assert verdicts == {"p": "pass", "popularity": "caution"}
