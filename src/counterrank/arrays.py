@@ -35,6 +35,13 @@ def mapped(work: Callable[[A], B], pieces: Iterable[A], threads: int) -> list[B]
         return list(team.map(work, pieces))
 
 
+def over(top: Floats, bottom: Floats) -> Floats:
+    """A ratio; where there is nothing to divide by there is no value."""
+    nothing = np.full(np.broadcast(top, bottom).shape, np.nan)
+    ratio: Floats = np.divide(top, bottom, out=nothing, where=np.asarray(bottom) != 0)
+    return ratio
+
+
 def alike(length: Ints) -> bool:
     """Whether all groups have the same length, so that their rows make a grid."""
     return len(length) > 0 and bool(np.all(length == length[0]))

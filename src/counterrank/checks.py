@@ -10,7 +10,6 @@ import polars as pl
 from counterrank.errors import InputError, brief
 
 LARGEST_RANK = 1 << 31
-TINY = 1e-100  # one over less than this is no weight
 EXACT = 1 << 53  # integers up to this are exact as floats
 
 
@@ -113,17 +112,6 @@ def shares(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
     if bad.any():
         todo = "A row that was shown had some chance of it: log that chance, never 0."
         _refuse(frame, column, bad, table, "must lie above 0 and be at most 1", todo)
-    return frame.with_columns(pl.col(column).cast(pl.Float64))
-
-
-def positive(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
-    """Numbers above 0, on any scale."""
-    frame = numbers(frame, column, table)
-    finite(frame, column, table)
-    bad = frame[column] < TINY
-    if bad.any():
-        todo = "What was observed had some chance of it: estimate that chance, never 0."
-        _refuse(frame, column, bad, table, "must lie above 0", todo)
     return frame.with_columns(pl.col(column).cast(pl.Float64))
 
 

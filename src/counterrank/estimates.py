@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from counterrank.aggregate import Aggregate, Function
-from counterrank.arrays import Floats, summed
+from counterrank.arrays import Floats, over, summed
 from counterrank.errors import UsageError
 from counterrank.once import once
 
@@ -119,7 +119,7 @@ class Estimate:
         bottom = other.value if other.value else float("nan")
         ratio = self.value / bottom
         influence = (self.influence - ratio * other.influence) / bottom
-        return self._with(other, ratio, influence, np.divide)
+        return self._with(other, ratio, influence, over)
 
     def _with(
         self,

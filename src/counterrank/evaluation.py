@@ -77,7 +77,9 @@ class Evaluation(Result):
     def estimate(self, system: str, label: str | Measure) -> Estimate:
         """One system's estimate: subtract two of them for a paired difference."""
         if system not in self.systems:
-            raise UsageError(f'There is no system "{system}".', todo=f"There are: {self.systems}.")
+            raise UsageError(
+                f'There is no system "{system}".', todo=f"There are: {', '.join(self.systems)}."
+            )
         wanted = measure(label)
         if wanted not in self.measures:
             raise UsageError(f'"{wanted}" was not evaluated.', todo="Add it to measures=.")

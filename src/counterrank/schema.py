@@ -110,6 +110,28 @@ def ordered_by(there: list[str], given: Mapping[str, str]) -> str:
     return named[0] if len(named) == 1 else "rank" if "rank" in there else "score"
 
 
+class Named(dict[str, str]):
+    """Columns by role, as the caller names them; ``met`` are the roles that some table has so.
+
+    One naming serves all tables of a verb, and each may need only a part of it. What none of them
+    has is a slip, and going on without it would read another column.
+    """
+
+    def __init__(self, given: Mapping[str, str] | None) -> None:
+        super().__init__(given or {})
+        self.met: set[str] = set()
+
+    def refuse_unmet(self) -> None:
+        """Refuse a name that no table had."""
+        for role, name in self.items():
+            if role not in self.met:
+                raise InputError(
+                    f'No table has a column "{name}".',
+                    found=f'It was named for the role "{role}".',
+                    todo=f"Check its spelling, or leave it out: --columns {role}=NAME.",
+                )
+
+
 @dataclass(frozen=True)
 class Roles:
     """Which columns of one table play which role. ``own`` are columns that keep their names."""
@@ -132,6 +154,8 @@ class Roles:
     def column(self, role: str, there: list[str]) -> str:
         """The column that plays a role: the one named for it, else one of the role's own name."""
         named = (self.given or {}).get(role, role)
+        if named in there and isinstance(self.given, Named):
+            self.given.met.add(role)
         return role if named not in there and role in there else named
 
     def choose(self, there: list[str]) -> list[str]:
@@ -176,13 +200,16 @@ class Roles:
             return
         either = role == "rank" and "score" in self.optional
         wanted = '"rank" or "score"' if either else f'"{column}"'
-        swapped = {"rating": {"rank", "score"}, "rank": {"rating"}}.get(role, set()) & set(there)
+        ranks = {"rank", "score"}
+        swapped = {"rating": ranks, "click": ranks, "rank": {"rating"}}.get(role, set())
+        swapped &= set(there)
         if swapped and "session" not in self.required:
-            looks = "a run" if role == "rating" else "judgments"
+            looks = "judgments" if role == "rank" else "a run"
+            first = "The funnel comes" if role == "click" else "Judgments come"
             raise InputError(
                 f'"{self.table}" has no column {wanted}.',
                 found=f'It has "{min(swapped)}", so it looks like {looks}.',
-                todo="Judgments come first, then runs: counterrank evaluate JUDGMENTS RUN...",
+                todo=f"{first} first, then runs: {first.split()[-2].upper()} RUN...",
             )
         hint = nearest(column, there) or (nearest("score", there) if either else "")
         name = hint.split('"')[1] if hint else "NAME"

@@ -109,7 +109,9 @@ class Stratification(Result):
     def estimate(self, system: str, label: str | Measure, method: str = STRATIFIED) -> Estimate:
         """One system's estimate: subtract two of them for a paired difference."""
         if system not in self.systems:
-            raise UsageError(f'There is no system "{system}".', todo=f"There are: {self.systems}.")
+            raise UsageError(
+                f'There is no system "{system}".', todo=f"There are: {', '.join(self.systems)}."
+            )
         wanted = str(measure(label))
         if wanted not in self.ways:
             raise UsageError(f'"{wanted}" was not evaluated.', todo="Add it to measures=.")

@@ -22,8 +22,9 @@ def shortened(name: str, width: int) -> str:
 
 
 def decimals(spreads: Iterable[float]) -> int:
-    """Enough decimals to show two digits of the smallest standard error."""
+    """Enough decimals to show two digits of the smallest standard error; noise is none."""
     known = [s for s in spreads if math.isfinite(s) and s > 0]
+    known = [s for s in known if s > 1e-6 * max(known)]
     return min(max(1 - math.floor(math.log10(min(known))), 1), 9) if known else 4
 
 

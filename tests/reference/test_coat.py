@@ -66,6 +66,14 @@ def test_most_popular_on_the_open_loop_to_four_decimals(coat) -> None:
     assert [r.value for r in near.estimates] == pytest.approx([0.0672, 0.1248], abs=5e-4)
 
 
+def test_most_popular_without_the_users_own_training_items(coat) -> None:
+    closed, opened = coat
+    new = most_popular(closed).join(closed, on=["user", "item"], how="anti")
+    result = cr.evaluate(opened, {"MPOP": new}, measures=[NDCG], no_relevant="skip", test="none")
+    # other orders of items of equal counts move it by as much
+    assert result.estimates[0].value == pytest.approx(0.2146, abs=5e-4)
+
+
 def test_the_head_stratum_and_the_most_popular_row(coat) -> None:
     """Five head items with 5 to 7 % of the ratings; values within the spread between splits."""
     closed, _ = coat

@@ -107,6 +107,8 @@ def test_bad_tables_are_refused_with_reasons():
         cr.assess_accuracy(frame.head(20))
     with pytest.raises(InputError, match="every system in every repetition"):
         cr.assess_accuracy(frame.drop("repetition"))
+    with pytest.raises(InputError, match=r"low is above their high.*Found 96 of 96 rows"):
+        cr.assess_accuracy(frame.rename({"low": "high", "high": "low"}))
     with pytest.raises(InputError, match="must not be 0"):
         cr.assess_accuracy(frame.with_columns(truth=0.0))
     with pytest.raises(InputError, match='no column "truth"'):

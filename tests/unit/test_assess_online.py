@@ -141,6 +141,16 @@ def test_bad_tables_are_refused_with_reasons():
         cr.assess_online(frame, baseline="s9")
     with pytest.raises(InputError, match="several rows of one experiment"):
         cr.assess_online(pl.concat([frame, frame.head(1)]))
+    with pytest.raises(
+        InputError, match=r"online figures.*Found 36 such cases.*first: e0, s0: 1 a"
+    ):
+        cr.assess_online(frame.with_columns(online=1 + (pl.col("measure") == "bad").cast(int)))
+    with pytest.raises(UsageError, match=r'no column "system".*--kind effects'):
+        cr.assess_online(frame.filter(pl.col("system") == "s0").drop("system"), baseline="s0")
+    wide = frame.filter(pl.col("measure") == "good").drop("measure").rename({"offline": "good"})
+    gap = wide.with_columns(good=pl.when(pl.col("system") != "s1").then("good"))
+    with pytest.raises(InputError, match=r'Column "good".*missing values.*row 2'):
+        cr.assess_online(gap.drop("offline_se"), offline=["good"])
     with pytest.raises(InputError, match='no column "online"'):
         cr.assess_online(frame.drop("online"))
     with pytest.raises(InputError, match="no offline figures"):
@@ -149,6 +159,12 @@ def test_bad_tables_are_refused_with_reasons():
         cr.assess_online(frame.with_columns(online_se=-pl.col("online_se")))
     with pytest.raises(UsageError, match="needs a log"):
         cr.assess_online(frame, sweep="clip")
+
+
+def test_experiments_that_call_nothing_still_tell_false_calls():
+    calm = cr.assess_online(past().with_columns(online=1.0), baseline="s0")
+    assert "The experiments call none of 24 effects" in calm.recommendation[1]
+    assert "--baseline" in cr.assess_online(past()).recommendation[1]
 
 
 def test_small_numbers_have_no_interval_and_no_correlation():

@@ -288,3 +288,23 @@ def test_expected_ties_refuse_measures_that_are_not_linear():
     text = message(table=scored({"u": [("a", 1)]}), ties="expected", measures=["AP@3", "P@3"])
     assert "AP@3" in text
     assert "P@3," not in text
+
+
+def test_a_name_that_no_table_has_is_a_slip():
+    from counterrank.simulate import World, funnel_world, judged_world, platform
+
+    world, shop = judged_world(users=20), funnel_world().sample(users=50)
+    week = platform(World(seed=1), sessions=50, runs=["near"])
+    wrong = {"rating": "stars"}
+    with pytest.raises(cr.InputError, match='No table has a column "stars"'):
+        cr.evaluate(world.judgments, world.runs, columns=wrong)
+    with pytest.raises(cr.InputError, match='No table has a column "stars"'):
+        cr.strata(world.judgments, world.runs, columns=wrong)
+    with pytest.raises(cr.InputError, match='No table has a column "clicked"'):
+        cr.funnel(shop.funnel, shop.runs, columns={"click": "clicked"})
+    with pytest.raises(cr.InputError, match='No table has a column "place"'):
+        cr.estimate(week.log, week.runs, position_bias="log2", columns={"rank": "place"})
+    with pytest.raises(cr.InputError, match='No table has a column "place"'):
+        cr.learn_exposure(week.log, columns={"rank": "place"})
+    named = world.judgments.rename({"rating": "stars"})  # one table has it, the other needs none
+    assert cr.evaluate(named, world.runs, columns=wrong).estimates

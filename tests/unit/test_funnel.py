@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from math import inf
 
 import numpy as np
@@ -170,6 +171,14 @@ def test_pairs_without_a_row_could_not_be_clicked(shop):
         for p in ("all", "rows")
     ]
     assert found[0] == 0 < found[1]
+
+
+def test_a_run_of_strangers_is_refused_also_where_lists_make_users(shop):
+    _, table, _, lists = shop
+    clicks = table.filter(pl.col("click") == 1)
+    runs = {"new": run(lists), "other": run(lists).with_columns(user=pl.col("user") + "x")}
+    with pytest.raises(cr.InputError, match="no user in common"):
+        cr.funnel(clicks, runs, estimators="IPS")
 
 
 @pytest.mark.parametrize(
@@ -389,3 +398,129 @@ def test_a_tail_of_weights_is_told(power, verdict):
     assert told.verdict == verdict
     if verdict == "fail":
         assert told.value == pytest.approx(1 / (2 + power), abs=0.15)
+
+
+def whole_shop(seed=0, users=1500, items=12):
+    """Every pair with its true ctr and cvr, and a run of all items."""
+    rng = np.random.default_rng(seed)
+    ctr, cvr = rng.uniform(0.1, 0.6, (users, items)), rng.uniform(0.1, 0.6, (users, items))
+    click = rng.random(ctr.shape) < ctr
+    user, item = np.divmod(np.arange(users * items), items)
+    table = pl.DataFrame({"user": user, "item": item, "click": click.ravel().astype(int)})
+    sold = (click & (rng.random(ctr.shape) < cvr)).ravel().astype(int)
+    known = {"conversion": sold, "ctr": ctr.ravel(), "cvr": cvr.ravel()}
+    run = pl.DataFrame({"user": user, "item": item, "rank": item + 1})
+    return table.with_columns(**{name: pl.Series(x) for name, x in known.items()}), run
+
+
+def test_a_wrong_ctr_of_all_pairs_is_told_with_and_without_a_cvr():
+    table, run = whole_shop()
+    for columns in (table, table.drop("cvr")):
+        for power, verdict in ((1, "pass"), (2, "fail")):
+            given = columns.with_columns(pl.col("ctr") ** power)
+            result = cr.funnel(given, {"r": run}, estimators="IPS", test="none")
+            told = [d.verdict for d in result.diagnoses if d.name == "click model"]
+            assert told == [verdict]
+
+
+def test_the_contest_of_dr_and_ips_is_told_for_every_reward():
+    table, run = whole_shop()
+    table = table.with_columns(spend=10.0 * pl.col("conversion"), cvr_spend=40 * pl.col("cvr"))
+    result = cr.funnel(
+        table, {"r": run}, rewards=["conversion", "spend"], estimators=["IPS", "DR"], test="none"
+    )
+    told = [d for d in result.diagnoses if d.name == "doubly robust"]
+    for d, reward in zip(told, ("conversion", "spend"), strict=True):
+        errors = [result.estimate("r", label, "", reward).se for label in ("DR", "IPS")]
+        assert d.value == pytest.approx((errors[0] / errors[1]) ** 2, rel=0.05)
+        assert f"DCG@10 of {reward}" in d.meaning
+    assert [d.verdict for d in told] == ["pass", "caution"]
+    models = [d.verdict for d in result.diagnoses if d.name == "conversion model"]
+    assert models == ["pass", "fail"]
+
+
+def test_the_protocol_describes_what_was_fitted_and_only_that():
+    table, run = whole_shop(users=100)
+    for given, asked in (({"ctr": "rates"}, "ctr"), ({"cvr": "rates"}, "cvr")):
+        result = cr.funnel(table, {"r": run}, estimators=["IPS", "DR"], test="none", **given)
+        (told,) = result.protocol["models"].values()
+        assert {"ctr", "cvr"} & set(told) == {asked}
+        assert told["folds"] == 5
+
+
+def test_conversions_are_weighted_by_the_ctr_that_was_given():
+    """Who clicks seldom buys often: weighted means of the other folds, written out."""
+    rng = np.random.default_rng(1)
+    keen = rng.random(4000) < 0.5
+    p = np.where(keen, 0.8, 0.05)
+    click = rng.random(4000) < p
+    sold = click & (rng.random(4000) < np.where(keen, 0.1, 0.9))
+    table = pl.DataFrame({"user": np.arange(4000), "item": 0, "click": click.astype(int),
+                          "conversion": sold.astype(int), "ctr": p})  # fmt: skip
+    run = pl.DataFrame({"user": np.arange(4000), "item": 0, "rank": 1})
+    found = {
+        label: cr.funnel(table, {"r": run}, estimators="DM", cvr=label, test="none")
+        for label in ("rates(by=item)", "rates(by=item,weight=ctr)")
+    }
+    value = [result.estimates[0].value for result in found.values()]
+    assert value[0] == pytest.approx(sold.sum() / click.sum(), abs=0.01)
+    assert value[1] == pytest.approx(np.sum(sold / p) / np.sum(click / p), abs=0.01)
+    blank = table.with_columns(ctr=pl.when(pl.col("user") > 9).then(pl.col("ctr")))
+    with pytest.raises(cr.InputError, match="have no ctr"):
+        cr.funnel(
+            table.drop("ctr"), {"r": run}, estimators="DM", cvr="rates(by=item,weight=ctr)",
+            predictions=blank.select("user", "item", "ctr").drop_nulls(),
+        )  # fmt: skip
+
+
+def test_the_interval_of_the_direct_method_is_held_against_the_clicks():
+    """A sure model is not a right one: DM has a small error however wrong its predictions are."""
+    table, run = whole_shop()
+    for factor, verdict in ((1.0, "caution"), (2.5, "fail")):
+        given = table.with_columns(pl.col("cvr") * factor)
+        result = cr.funnel(given, {"r": run}, estimators=["DM", "IPS"], test="none")
+        (told,) = [d for d in result.diagnoses if d.name == "direct method"]
+        assert told.verdict == verdict
+        row = {r.measure: r for r in result.estimates}
+        assert set(row) == {"DM", "IPS"}
+        assert row["DM"].verdict == verdict
+        dr = cr.funnel(given, {"r": run}, estimators=["DM", "DR"], test="none")
+        missed = dr.estimate("r", "DR") - dr.estimate("r", "DM")
+        assert told.value == pytest.approx(row["DM"].se / missed.se)
+
+
+def test_the_published_form_written_out_also_clipped_and_first():
+    """Shares of each user's own sum; weights are diagnosed as for any other measure."""
+    table, run = whole_shop(users=30, items=6)
+    labels = ["Naive", "IPS(clip=2)", "DM", "DR"]
+    result = cr.funnel(table, {"r": run}, measures="PublishedDCG@3", estimators=labels)
+    z, y, p, h = (
+        table[name].to_numpy().reshape(30, 6) for name in ("click", "conversion", "ctr", "cvr")
+    )
+    each = {"Naive": z * y, "IPS(clip=2)": z * y * np.minimum(2, 1 / p), "DM": h}
+    each["DR"] = h + z * (y - h) / p
+    c = np.array([1, 1, 1 / np.log2(3), 0, 0, 0])
+    for row in result.estimates:
+        top, bottom = each[row.measure] @ c, each[row.measure].sum(axis=1)
+        share = np.clip(top / np.where(bottom == 0, np.inf, bottom), 0, 1)
+        assert row.value == pytest.approx(share.mean())
+        assert row.se == pytest.approx(share.std(ddof=1) / 30**0.5)
+    told = {d.name: d.value for d in result.diagnoses if d.subject.startswith("r")}
+    assert told["mean weight"] == pytest.approx(np.sum(z * c / p) / (30 * c.sum()))
+    assert told["clipping"] == pytest.approx(
+        1 - np.sum(z * c * np.minimum(2, 1 / p)) / 30 / c.sum()
+    )
+
+
+def test_a_resampled_baseline_of_nothing_is_no_warning():
+    """Few conversions: some resamples have none, and a lift over nothing has no value."""
+    table, run = whole_shop(users=20, items=2)
+    table = table.with_columns(
+        conversion=((pl.col("user") == 3) & (pl.col("click") == 1)).cast(int)
+    )
+    runs = {"a": run, "b": run.with_columns(rank=3 - pl.col("rank"))}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = cr.funnel(table, runs, measures="CG@1", estimators="IPS", interval="bootstrap",
+                           test="bootstrap", resamples=200)  # fmt: skip
+        assert result.comparisons[0].p <= 1

@@ -15,11 +15,11 @@ import pytest
 from counterrank.simulate import funnel_world
 
 
-def call(*words, cwd):
+def call(*words, cwd, columns="100"):
     return subprocess.run(
         [sys.executable, "-m", "counterrank", "funnel", *map(str, words)],
         capture_output=True, text=True, cwd=cwd, check=False,
-        env={**os.environ, "COLUMNS": "100"},
+        env={**os.environ, "COLUMNS": columns},
     )  # fmt: skip
 
 
@@ -51,6 +51,30 @@ def test_the_table_says_what_to_believe(folder):
     assert all(len(line) <= 100 for line in lines)
     assert "What this rests on" in lines
     assert "worse than old" in done.stdout.replace("\n", " ")
+
+
+def test_a_table_fits_80_columns_whatever_the_numbers(folder, tmp_path):
+    table = pl.read_csv(folder / "funnel.csv")
+    table.with_columns(pl.col("ctr") / 1000).write_csv(tmp_path / "rare.csv")
+    table.with_columns(conversion=-pl.col("click")).write_csv(tmp_path / "flat.csv")
+    for name in ("rare", "flat"):
+        words = (tmp_path / f"{name}.csv", *BOTH)
+        lines = call(*words, cwd=folder, columns="80").stdout.splitlines()
+        assert len(lines) > 20
+        assert max(map(len, lines)) <= 80
+
+
+def test_who_was_swapped_and_what_nobody_clicked_is_said(folder, tmp_path):
+    done = call("seller.parquet", "funnel.csv", cwd=folder)
+    assert done.returncode == 2
+    assert "The funnel comes first, then runs: FUNNEL RUN..." in done.stderr
+    table = pl.read_csv(folder / "funnel.csv")
+    table.with_columns(click=0, conversion=0).write_csv(tmp_path / "idle.csv")
+    told = call(tmp_path / "idle.csv", "seller.parquet", "--strict", cwd=folder)
+    assert told.returncode == 3
+    text = " ".join(told.stdout.split())
+    assert text.count("Nobody clicked what it lists") == 3
+    assert "carries" not in text
 
 
 def test_json_csv_and_files(folder, tmp_path):

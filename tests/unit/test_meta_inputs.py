@@ -80,6 +80,11 @@ def test_what_cannot_be_used_is_refused_with_reasons(result):
     frame = result[2].by_unit()
     with pytest.raises(InputError, match="several values of one unit"):
         values_of(pl.concat([frame, frame.head(1)]))
+    ways = [frame.with_columns(method=pl.lit(way)) for way in ("holdout", "IPS")]
+    with pytest.raises(InputError, match="Keep the rows of one method"):
+        values_of(pl.concat(ways))
+    with pytest.raises(InputError, match="is not a table of per-unit values"):
+        values_of(__file__)
     with pytest.raises(InputError, match='no column "value"'):
         values_of(frame.drop("value"))
     with pytest.raises(InputError, match="looks like judgments, and nothing else"):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import t as student
 
 from clicked_world import world
 from counterrank.propensity import calibrated, clicks_calibrated, fitted, overlap
@@ -67,18 +69,49 @@ def test_a_conversion_model_right_for_clicked_pairs_alone_is_loud():
 
 
 def test_bins_ratios_and_errors_by_hand():
-    user, item = np.array([0, 0, 1, 1] * 10), np.arange(40) % 5
-    y, p = np.array([1.0, 0, 0, 0] * 10), np.repeat([0.3, 0.6], 20)
+    row = np.arange(40)
+    user, item = row // 4, row % 10
+    y, p = (row % 4 == 0).astype(float), np.repeat([0.3, 0.6], 20)
     found = calibrated(user, item, y, p)
     low, high = y[:20].sum() / 6, y[20:].sum() / 12
     assert found.by_bin == pytest.approx([low, high])
     assert found.ratio == pytest.approx(10 / 18)
-    residual = y - p
-    squares = sum(residual[user == u].sum() ** 2 for u in (0, 1))
-    squares += sum(residual[item == i].sum() ** 2 for i in range(5)) - sum(residual**2)
+    residual, left = y - p, y - 10 / 18 * p
+    squares = 10 / 9 * sum(residual[user == u].sum() ** 2 for u in range(10))
+    more = 10 / 9 * sum(left[item == i].sum() ** 2 for i in range(10)) - sum(left**2)
+    squares += max(more, 0)
     assert found.se == pytest.approx(np.sqrt(squares) / 18)
+    t = (found.ratio - 1) / found.se
+    assert found.p_ratio == pytest.approx(2 * student.sf(abs(t), 9))
     thin = calibrated(user, item, y, np.repeat([0.2, 0.4], 20))
     assert len(thin.by_bin) == 1, "4 expected clicks are too few for a bin"
+
+
+def test_a_common_error_shows_with_few_items():
+    """Were it taken for scatter between items, t could not exceed the root of their number."""
+    for items in (8, 12):
+        place = world(1500, items)
+        for seed in range(5):
+            pairs = place.drawn(seed)
+            user, item, z = laid_out(pairs, 0)
+            p = place.ctr[user, item]
+            u, i, y = pairs.clicked
+            h, w = place.cvr[u, i], 1 / place.ctr[u, i]
+            assert click_model(calibrated(user, item, z, p), "given").verdict == "pass"
+            assert conversion_model(calibrated(u, i, y, h, w), "given").verdict == "pass"
+            assert click_model(calibrated(user, item, z, 0.6 * p), "given").verdict == "fail"
+            assert conversion_model(calibrated(u, i, y, 0.4 * h, w), "given").verdict == "fail"
+
+
+def test_predictions_of_nothing_or_below_0_are_no_accident():
+    pairs = world(300, 20).drawn(0)
+    u, i, y = pairs.clicked
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert conversion_model(calibrated(u, i, y, 0 * y), "zero").verdict == "caution"
+        below = calibrated(u, i, y, np.full(len(y), -0.2))
+    assert below.se > 0
+    assert conversion_model(below, "below").verdict == "fail"
 
 
 def test_standard_errors_are_those_of_replications():

@@ -235,6 +235,7 @@ def test_areas_not_separated_are_named():
         ({"sizes": [0.5, 1.2]}, "Found 1.2"),
         ({"sizes": []}, "Found none"),
         ({"samples": 0}, "at least one sample"),
+        ({"threads": -3, "samples": 1}, "cannot be -3 threads"),
         ({"reductions": ["rating"]}, "ratings"),
         ({"reductions": []}, "No kind of loss"),
         ({"mean": "harmonic"}, "geometric"),

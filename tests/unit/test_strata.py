@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import counterrank as cr
 import plain
 from counterrank.inference import interval
-from counterrank.simulate import paradox_world
+from counterrank.simulate import judged_world, paradox_world
 from counterrank.stratified import by_values, cut
 from making import judgments, run, weighed, world
 
@@ -380,6 +380,14 @@ def test_missing_users_are_left_out_for_all_or_count_zero() -> None:
     assert zero.estimates[0].units == skip.estimates[0].units + 1
 
 
+def test_nobody_with_lists_has_anything_to_find() -> None:
+    table = judgments({"u": {"a": 1, "b": 0}, "v": {"a": 0, "b": 0}})
+    given = pl.DataFrame({"item": ["a", "b"], "propensity": [0.5, 0.2]})
+    with pytest.raises(cr.InputError, match="No user with a list of every system has anything"):
+        cr.strata(table, {"r": run({"v": ["a", "b"]})}, measures=["RR"], propensity=given,
+                  missing="skip")  # fmt: skip
+
+
 def test_the_document_has_every_key_and_values_by_unit_average_to_the_rows() -> None:
     table, runs = weighed()
     labels = ["nDCG@5", "pnDCG@5"]
@@ -422,7 +430,8 @@ def test_the_document_has_every_key_and_values_by_unit_average_to_the_rows() -> 
         ({"propensity": pl.DataFrame({"item": ["i1"], "propensity": [0.0]})}, "above 0"),
         ({"interval": "bernstein"}, "interval cannot be"),
         ({"test": "permutation"}, "test cannot be"),
-        ({"measures": ["P(rel=9)@5"]}, "nothing to find"),
+        ({"measures": ["P(rel=9)@5"]}, "None of 40 judged users has anything to find"),
+        ({"strata": 2.5}, "between 1 and 20, not 2.5"),
         ({"no_relevant": "error", "measures": ["P(rel=4)@5"]}, "nothing to find"),
         ({"baseline": "zz"}, "no system"),
     ],
@@ -460,3 +469,15 @@ def test_a_planted_paradox_is_found_named_and_diagnosed() -> None:
     assert [(p.ahead, p.behind) for p in result.paradoxes] == [world.planted]
     (said,) = [d for d in result.diagnoses if d.name == "Simpson's paradox"]
     assert (said.verdict, said.value) == ("caution", 1)
+
+
+def test_propensities_are_probabilities_and_guesses_are_told():
+    small = judged_world(users=60)
+    given = small.judgments.with_columns(pl.lit(0.5).alias("p"), pl.lit(1.5).alias("q"))
+    with pytest.raises(cr.InputError, match="at most 1"):
+        cr.strata(given, small.runs, measures=["nDCG@10"], propensity="q")
+    verdicts = {}
+    for word in ("p", "popularity"):
+        result = cr.strata(given, small.runs, measures=["nDCG@10"], propensity=word, strata=1)
+        verdicts[word] = {d.name: d.verdict for d in result.diagnoses}["propensities known"]
+    assert verdicts == {"p": "pass", "popularity": "caution"}

@@ -65,3 +65,13 @@ def test_a_failed_diagnosis_is_strict_and_bad_words_have_no_traceback(folder) ->
     done = call(folder, "a.parquet", "--cut", "nothing")
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
+
+
+def test_the_table_says_who_is_left_out_and_what_ips_can_tell(folder) -> None:
+    words = ("a.parquet", "-m", "P@3", "--propensity")
+    given = " ".join(call(folder, *words, "propensity").stdout.split())
+    assert "Users with nothing to find are left out (evaluate counts them 0)." in given
+    assert "only up to a factor" not in given
+    guessed = call(folder, *words, "popularity", "--no-relevant", "zero").stdout
+    assert "only up to a factor" in " ".join(guessed.split())
+    assert "left out" not in guessed

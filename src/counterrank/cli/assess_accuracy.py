@@ -49,7 +49,7 @@ def lines(result: Assessment, wide: int) -> list[str]:
     rows = sorted(result.estimates, key=lambda r: r.value)
     first = rows[0]
     text = (
-        f"{first.systems} systems, {first.repetitions} repetition"
+        f"{first.systems} system{'s' * (first.systems > 1)}, {first.repetitions} repetition"
         f"{'s' * (first.repetitions > 1)}; errors are shares of the truth."
     )
     head = (

@@ -110,7 +110,8 @@ def lines(result: Assessment, wide: int) -> list[str]:
         " type I is the share of the others that the measure calls.",
         "all": "All effects are taken as real.",
     }[result.protocol["truth"]]
-    return [*out, *wrapped(text, wide)]
+    some = any(row.effects + row.nulls for row in result.estimates)
+    return [*out, *wrapped(text, wide)] if some else out
 
 
 def _correlations(rows: list[Any], wide: int) -> list[str]:

@@ -24,7 +24,10 @@ from counterrank.cli.options import (
     Unjudged,
 )
 
-Judgments = Annotated[str, typer.Argument(help="user, item, rating: Parquet, CSV, TSV or qrels.")]
+Judgments = Annotated[
+    str,
+    typer.Argument(metavar="JUDGMENTS", help="user, item, rating: Parquet, CSV, TSV or qrels."),
+]
 RunPaths = Annotated[
     list[str],
     typer.Argument(metavar="RUN", help="path or name=path: user, item, rank or score."),
@@ -35,7 +38,9 @@ Test = Annotated[str, typer.Option(help="permutation, t, bootstrap, wilcoxon or 
 Correct = Annotated[
     str | None, typer.Option(help="none, holm, bh, maxt or tukey. [default: maxt, or holm]")
 ]
-Family = Annotated[str, typer.Option(help="What a correction spans: all, or each measure.")]
+Family = Annotated[
+    str, typer.Option(help="What a correction spans: all, or measure (each by itself).")
+]
 Draws = Annotated[int, typer.Option(help="Random sign flips of the permutation test.")]
 Resamples = Annotated[int, typer.Option(help="Resamples of a bootstrap.")]
 Engine = Annotated[str, typer.Option(help="local.")]

@@ -20,7 +20,10 @@ from counterrank.cli.options import (
 )
 
 FunnelPath = Annotated[
-    str, typer.Argument(help="user, item, click, conversion; ctr and cvr if predicted.")
+    str,
+    typer.Argument(
+        metavar="FUNNEL", help="user, item, click, conversion; ctr and cvr if predicted."
+    ),
 ]
 RunPaths = Annotated[
     list[str],

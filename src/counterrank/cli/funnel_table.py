@@ -52,7 +52,9 @@ def _basis(result: FunnelEstimation) -> str:
     pairs = {"all": "was not clicked", "rows": "could not be clicked"}[told["pairs"]]
     text += f" A pair without a row {pairs}."
     if told["users_with_lists_only"]:
-        text += f" {told['users_with_lists_only']:,} users have lists and no row; they count."
+        more = told["users_with_lists_only"]
+        who = "user has a list" if more == 1 else "users have lists"
+        text += f" {more:,} {who} and no row, and still count{'s' * (more == 1)}."
     if told["floor"]:
         text += f" ctr below {told['floor']:g} was raised to it."
     return f"{text} ctr: {told['ctr']}; cvr: {told['cvr']}."

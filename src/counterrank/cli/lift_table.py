@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from counterrank.trust.diagnosis import Diagnosis
 
 SHORTEST_NAME = 8
-SPARED: tuple[tuple[int, ...], ...] = ((), (4,), (4, 1))  # left out if too wide: p, then interval
+P, INTERVAL = 4, 1  # columns left out where a line would be too long
 
 
 def block(
@@ -30,20 +30,24 @@ def block(
 ) -> list[str]:
     """A heading and the lines under it; ``versus`` holds lifts by system and estimator.
 
-    Names are shortened where lines are too wide; if that does not do, the p-values are left out,
-    then the intervals of the values. Where there is room, the difference is drawn as a bar.
+    All lines have the same decimals and names are shortened. If lines would still be too long, each
+    has its own decimals, then the p-values are left out, then the intervals of the values. Where
+    there is room, the difference is drawn as a bar.
     """
-    places = decimals([r.se for r in rows] + [c.se for c in versus.values()])
     changes = [versus.get((r.system, r.measure)) for r in rows]
+    spreads = [[r.se] if c is None else [r.se, c.se] for r, c in zip(rows, changes, strict=True)]
+    common = [decimals([s for own in spreads for s in own])] * len(rows)
+    each = [decimals(own) for own in spreads]
+    longest = max(len(shortened(r.system, 10**6)) for r in rows)
     kinds = max(len(r.measure) for r in rows)
-    for spared in SPARED:
-        cells = [_cells(r, c, places) for r, c in zip(rows, changes, strict=True)]
+    for places, spared in ((common, ()), (each, ()), (each, (P,)), (each, (P, INTERVAL))):
+        cells = [_cells(*row) for row in zip(rows, changes, places, strict=True)]
         kept = [[x for n, x in enumerate(row) if n not in spared] for row in cells]
         widths = [max(map(len, column)) for column in zip(*kept, strict=True)]
         room = wide - 4 - kinds - sum(w + 2 for w in widths if w)
-        if room >= SHORTEST_NAME:
+        if room >= min(longest, SHORTEST_NAME):
             break
-    name = max(min(max(len(r.system) for r in rows), room), SHORTEST_NAME)
+    name = max(min(max(longest, SHORTEST_NAME), room), min(longest, SHORTEST_NAME))
     out = wrapped(heading, wide)
     for r, c, row in zip(rows, changes, kept, strict=True):
         shown = [x.rjust(w) for x, w in zip(row, widths, strict=True) if w]

@@ -12,7 +12,9 @@ from counterrank.errors import UsageError, one_of
 
 Columns = Annotated[
     list[str] | None,
-    typer.Option("--columns", metavar="ROLE=NAME,...", help="Columns under other names."),
+    typer.Option(
+        "--columns", metavar="ROLE=NAME,...", help="Columns under other names: user=uid,item=sku."
+    ),
 ]
 Level = Annotated[float, typer.Option(help="Confidence of intervals.")]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.")]

@@ -56,7 +56,7 @@ OpenRuns = Annotated[
 Interval = Annotated[str, typer.Option(help="normal, t or bootstrap.")]
 Test = Annotated[str, typer.Option(help="t or none.")]
 Correct = Annotated[str, typer.Option(help="holm, bh or none; also of the paradox audit.")]
-Family = Annotated[str, typer.Option(help="What it spans: all, or each measure and method.")]
+Family = Annotated[str, typer.Option(help="What it spans: all, or measure (each, by each method).")]
 
 
 def strata(

@@ -29,8 +29,11 @@ def _strata(result: Stratification, wide: int) -> list[str]:
     how = {"width": "equal width of propensity", "quantile": "quantiles of feedback"}
     how |= {"items": "numbers of items by propensity"}
     heading = f"Strata by {how.get(by, f'column {by}')}; propensity: {result.propensities.source}"
-    if result.propensities.alpha is not None:
-        heading += f" (alpha {result.propensities.alpha:.4f}, xmin {result.propensities.xmin})"
+    alpha = result.propensities.alpha
+    if alpha is not None and math.isfinite(alpha):
+        heading += f" (alpha {alpha:.4f}, xmin {result.propensities.xmin})"
+    elif alpha is not None:
+        heading += " (all items equally often)"
     known = not all(math.isnan(s.low) for s in result.strata)
     ranges = "propensity" if known else ""
     rows: list[tuple[str, ...]] = [("", ranges, "share", "ratings", "users", "items")]
@@ -105,12 +108,14 @@ def _reading(result: Stratification, wide: int) -> list[str]:
         fix = {"holm": "Holm", "bh": "Benjamini-Hochberg"}.get(c.correction, "")
         text += " Marks: two-sided t test paired by user, "
         text += f"corrected by {fix} over {c.family}." if fix else "not corrected."
+    if result.protocol["policies"]["no_relevant"] == "skip":
+        text += " Users with nothing to find are left out (evaluate counts them 0)."
     text += " stratified: strata weighted by their share of feedback."
     if "IPS" in result.methods:
-        text += (
-            " IPS is on the scale of the propensities, which popularity knows only up to a factor:"
-            " compare systems by it; SNIPS is on the scale of the measure."
-        )
+        guessed = result.propensities.alpha is not None
+        text += " IPS is on the scale of the propensities"
+        text += ", which popularity knows only up to a factor" if guessed else ""
+        text += ": compare systems by it; SNIPS is on the scale of the measure."
     return ["", *wrapped(text, wide)]
 
 
@@ -121,17 +126,16 @@ def _paradoxes(result: Stratification, wide: int) -> list[str]:
     audit = result.audit
     lines = [""]
     count = len(audit.paradoxes)
-    lines.append(f"Paradoxes: {count:,} proven among {audit.tested:,} pairs and measures.")
+    pairs = "pair" if audit.tested == 1 else "pairs and measures"
+    lines.append(f"Paradoxes: {count:,} proven among {audit.tested:,} {pairs}.")
     for p in audit.paradoxes[:MOST_PARADOXES]:
         lines += wrapped(f"- {p.sentence} p {p_value(p.p_corrected)}, corrected.", wide, "  ")
     if count > MOST_PARADOXES:
         lines.append(f"  and {count - MOST_PARADOXES:,} more: --format json lists them all.")
     if audit.unproven:
-        lines += wrapped(
-            f"{audit.unproven:,} more pairs are reversed in most of the feedback, but that may be"
-            " chance.",
-            wide,
-        )
+        pairs = "pair is" if audit.unproven == 1 else "pairs are"
+        text = f"{audit.unproven:,} more {pairs} reversed in most of the feedback, but that may be"
+        lines += wrapped(f"{text} chance.", wide)
     return lines
 
 

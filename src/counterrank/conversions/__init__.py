@@ -10,7 +10,7 @@ from counterrank.conversions.estimators import (
     conversion_estimator,
 )
 from counterrank.conversions.gather import Predict, Work, summed_up
-from counterrank.conversions.ledger import PAIRS, USERS, Ledger
+from counterrank.conversions.ledger import GRID, PAIRS, USERS, Ledger
 from counterrank.conversions.measures import DEFAULTS as MEASURES
 from counterrank.conversions.measures import Weighting, weighting
 from counterrank.conversions.predicted import (
@@ -31,8 +31,9 @@ from counterrank.conversions.variance import (
 )
 
 __all__ = [
-    "COLUMN", "CTR", "DEFAULTS", "FORMULAS", "KINDS", "MEASURES", "PAIRS", "USERS", "Key", "Ledger",
-    "Naive", "OfClicks", "Predict", "Tables", "Valued", "VarianceRatio", "Weighting", "Work",
-    "clicks_of_model", "conversion_estimator", "dr_variance", "estimated", "ips_variance", "learnt",
-    "of_ledger", "of_model", "of_run", "read", "summed_up", "valued", "variance_gain", "weighting",
+    "COLUMN", "CTR", "DEFAULTS", "FORMULAS", "GRID", "KINDS", "MEASURES", "PAIRS", "USERS", "Key",
+    "Ledger", "Naive", "OfClicks", "Predict", "Tables", "Valued", "VarianceRatio", "Weighting",
+    "Work", "clicks_of_model", "conversion_estimator", "dr_variance", "estimated", "ips_variance",
+    "learnt", "of_ledger", "of_model", "of_run", "read", "summed_up", "valued", "variance_gain",
+    "weighting",
 ]  # fmt: skip

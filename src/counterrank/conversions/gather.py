@@ -13,7 +13,7 @@ from counterrank.conversions.estimators import OfClicks
 from counterrank.conversions.ledger import Ledger
 from counterrank.conversions.measures import Weighting
 from counterrank.engine import Part
-from counterrank.logged import Weights
+from counterrank.logged import MeanWeight, Weights
 from counterrank.once import once
 
 Predict = Callable[["Listing"], Floats]  # cvr of the rows that count
@@ -178,8 +178,8 @@ def _found(
         if "model" in e.needs and reward not in work.predict:
             continue
         own = e.columns(rows)
-        if every is None:
-            yield e, np.column_stack(own)
+        if every is None or isinstance(e, MeanWeight):
+            yield e, np.column_stack(own)  # weights are diagnosed alike, whatever the form
         elif len(own) == 1:
             yield e, share(own[0], e.columns(every)[0])[:, None]
 

@@ -11,15 +11,17 @@ import polars as pl
 from counterrank.arrays import AnyInts, Bools, Floats, Ints, ranges
 from counterrank.blocks import Blocks, as_numbers, item_numbers, places, run_starts
 from counterrank.conversions.reading import Tables
-from counterrank.errors import UsageError
+from counterrank.errors import InputError, UsageError
 from counterrank.funnels import prediction
 from counterrank.hits import Pool
 from counterrank.logged.codes import ROOM
 from counterrank.once import once
 from counterrank.pool import refuse_repeats
+from counterrank.schema import Table
 
 USERS = ("auto", "table", "all")
 PAIRS = ("all", "rows")
+GRID = 1 << 22  # pairs whose given ctr is compared with their clicks
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,11 @@ class Ledger:
             users = "table" if (frame["click"] == 0).any() else "all"
         strangers = known.clear()
         if users == "all":
-            listed = pl.concat([_heads(run.frame["user"]) for run in tables.runs]).unique()
+            heads = [_heads(run.frame["user"]) for run in tables.runs]
+            for run, own in zip(tables.runs, heads, strict=True):
+                if not own.is_in(known.implode()).any():
+                    raise strangers_only(run, known)
+            listed = pl.concat(heads).unique()
             strangers = listed.filter(~listed.is_in(known.implode()))
         if tables.predictions is not None:
             frame = _joined(frame, tables, pl.concat([known, strangers]))
@@ -140,9 +146,14 @@ class Ledger:
             users=users,
             strangers=len(strangers),
         )
-        if pairs == "rows" or whole.cvr:
+        if pairs == "rows" or whole.cvr or (whole.ctr is not None and whole.complete):
             return whole
         return whole.only(whole.click)  # what is known of the others is only that they were not
+
+    @property
+    def complete(self) -> bool:
+        """Whether every pair of user and item has a row, and they are not too many to look at."""
+        return int(self.held.sum()) == self.pool.n * len(self.items.names) <= GRID
 
     @once
     def clicked_items(self) -> Bools:
@@ -163,6 +174,17 @@ class Ledger:
             ctr=None if self.ctr is None else self.ctr[kept],
             cvr={name: h[kept] for name, h in self.cvr.items()},
         )
+
+
+def strangers_only(run: Table, known: pl.Series) -> InputError:
+    """A run none of whose users the funnel knows: ids of another kind, not other people."""
+    users = ", ".join(repr(u) for u in run.frame["user"].unique().sort().head(3))
+    there = ", ".join(repr(u) for u in known.sort().head(3))
+    return InputError(
+        f'"{run.name}" and the funnel have no user in common.',
+        found=f"The run lists {users}, ...; the funnel has {there}, ...",
+        todo="Check that both use the same ids for users (--columns user=NAME).",
+    )
 
 
 def _heads(users: pl.Series) -> pl.Series:

@@ -65,6 +65,7 @@ def learnt(ledger: Ledger, *, ctr: str, cvr: str, pairs: str, seed: int) -> dict
                 users=ledger.pool.n,
                 items=len(ledger.items.names),
                 pairs=pairs,
+                ctr=ledger.ctr[kept] if ctr == COLUMN and ledger.ctr is not None else None,
             ),
             ctr="rates" if ctr == COLUMN else ctr,
             cvr="rates" if cvr == COLUMN else cvr,

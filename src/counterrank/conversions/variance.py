@@ -13,9 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from counterrank.aggregate import Function
-from counterrank.arrays import Floats
+from counterrank.arrays import Floats, over
 from counterrank.logged import Estimator
-from counterrank.logged.functions import over
 from counterrank.logged.rows import Weighted
 
 

@@ -10,14 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterrank.aggregate import Function
-from counterrank.arrays import Floats
-
-
-def over(top: Floats, bottom: Floats) -> Floats:
-    """A ratio; where there is nothing to divide by there is no value."""
-    nothing = np.full(np.broadcast(top, bottom).shape, np.nan)
-    ratio: Floats = np.divide(top, bottom, out=nothing, where=np.asarray(bottom) != 0)
-    return ratio
+from counterrank.arrays import Floats, over
 
 
 @dataclass(frozen=True)

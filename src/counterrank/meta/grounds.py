@@ -19,7 +19,7 @@ def enough_units(units: int) -> Diagnosis:
 
 def enough(things: int, what: str) -> Diagnosis:
     """A rank correlation of fewer than five things cannot reach 95 % even if it is perfect."""
-    text = f"The answer rests on {things:,} {what}."
+    text = f"The answer rests on {things:,} {what if things != 1 else what.removesuffix('s')}."
     if things < FEWEST:
         text += f" Below {FEWEST} even a perfect order may be chance: add {what}."
     return Diagnosis(what, "input", float(things), float(FEWEST), graded(things, FEWEST, 2), text)

@@ -100,11 +100,14 @@ def _table(source: object, columns: Mapping[str, str] | None) -> Values:
     times = np.bincount(cell, minlength=int(np.prod(shape)))
     if times.max() > 1:
         row = int(np.argmax(times[cell] > 1))
+        more = [c for c in ("method", "exposure") if c in table.source.columns()]
         raise InputError(
             f'"{table.name}" has several values of one unit, system and measure.',
             found=f"Found {int((times > 1).sum()):,} such cells (first: row {row + 1}, unit"
             f" {brief(frame['unit'][row])}, {frame['system'][row]}, {frame['measure'][row]}).",
-            todo="Keep one value each; several folds need units of their own (fold/user).",
+            todo=f"Keep the rows of one {more[0]}, or write it into the names of the measures."
+            if more
+            else "Keep one value each; several folds need units of their own (fold/user).",
         )
     x = np.full(shape, np.nan)
     x.ravel()[cell] = frame["value"].to_numpy()
@@ -118,6 +121,13 @@ def _read(source: object, columns: Mapping[str, str] | None) -> Table:
         source = Path(source) / "units.parquet"
     opened_table = opened(source, trec=(), name=label(source, "the values"))
     _refuse_judgments(opened_table)
+    if all(name.isdigit() for name in opened_table.columns()):  # fields of text without a header
+        raise InputError(
+            f'"{opened_table.name}" is not a table of per-unit values.',
+            found="It is text without names of columns.",
+            todo="Give a .parquet or .csv file with unit, system, measure, value, or the folder"
+            " that --out wrote.",
+        )
     required = ("unit", "system", "measure", "value")
     roles = Roles(opened_table.name, required, ("reward",), columns)
     frame = roles.renamed(opened_table.read(roles.choose))

@@ -36,6 +36,7 @@ def past(
     read = _read(table, offline, columns)
     frame = _long(read, offline)
     _refuse_repeats(frame, read.name)
+    _refuse_two_truths(frame, read.name)
     if kind == "values" and baseline is not None:
         frame = _differences(frame, baseline, read.name)
     else:
@@ -92,6 +93,8 @@ def _long(table: Table, offline: Sequence[str]) -> pl.DataFrame:
                 todo="Give measure and offline in each row, or a column per measure (--offline).",
             )
         frame = frame.drop("measure", "offline", "offline_se", strict=False)
+        for column in wide:  # said of the column as the table has it
+            finite(numbers(frame.select(column), column, name), column, name)
         frame = frame.unpivot(
             wide, index=[c for c in frame.columns if c not in wide],
             variable_name="measure", value_name="offline",
@@ -124,11 +127,32 @@ def _refuse_repeats(frame: pl.DataFrame, name: str) -> None:
         )
 
 
+def _refuse_two_truths(frame: pl.DataFrame, name: str) -> None:
+    """One experiment, system and metric was measured once, however many measures foretold it."""
+    several = frame.group_by(NAMES, maintain_order=True).agg(pl.col("online").unique())
+    odd = several.filter(pl.col("online").list.len() > 1)
+    if odd.height:
+        row = odd.row(0, named=True)
+        case = ", ".join(row[c] for c in NAMES if row[c])
+        low, high = sorted(row["online"])[:2]
+        raise InputError(
+            f'"{name}" has several online figures of one experiment and system.',
+            found=f"Found {odd.height:,} such cases (first: {case}: {low:g} and {high:g}).",
+            todo="Repeat the same figure for every measure; online metrics are told apart by a"
+            " column reward.",
+        )
+
+
 def _differences(frame: pl.DataFrame, baseline: str, name: str) -> pl.DataFrame:
     """Effects against the baseline of the same experiment; its own rows have none.
 
     Standard errors are those of independent samples.
     """
+    if set(frame["system"]) == {""}:
+        raise UsageError(
+            f'"{name}" has no column "system", so nothing in it is "{baseline}".',
+            todo="Name the system of each row, or say that rows are effects: --kind effects.",
+        )
     if baseline not in frame["system"]:
         raise UsageError(
             f'"{name}" has no system "{baseline}" to be the baseline.',

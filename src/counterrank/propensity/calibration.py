@@ -2,10 +2,13 @@ r"""Do predictions come true, on average and at every height?
 
 Pairs are binned by their prediction :math:`\hat y`. Bin :math:`d` has residual
 :math:`R_d = \sum \omega (y - \hat y)`, ratio of observed to predicted
-:math:`1 + R_d / \sum \omega \hat y`, and the bins are tested together by
+:math:`1 + R_d / T_d` with :math:`T_d = \sum \omega |\hat y|`, and the bins are tested together by
 :math:`\chi^2 = R^\top V^{-1} R` (Hosmer and Lemeshow's idea). A user's pairs go together, and so do
 an item's, whose rate is predicted too high or too low for all of them; hence
-:math:`V = V_{user} + V_{item} - V_{pair}`, each a sum of squares of the residuals summed within.
+:math:`V = V_{user} + (V_{item} - V_{pair})_+`, each a sum of squares of residuals summed within;
+by item and pair, of residuals less what the ratio explains, :math:`\omega |\hat y| R_d / T_d`:
+otherwise a common error would count as scatter between items, and few items could never show it.
+:math:`G` items (or users, if fewer) leave :math:`G - 1` degrees of freedom (Hotelling).
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.arrays import Floats, Ints, summed
+from counterrank.arrays import Floats, Ints, over, summed
 from counterrank.propensity.nuisance import Nuisance
 from counterrank.propensity.pairs import Pairs
 
@@ -28,11 +31,13 @@ LEVELS = (0.01, 0.1, 0.5)
 class Calibration:
     """``ratio`` of observed to predicted with its ``se``: overall, and by bin from low to high.
 
-    ``excess``: root mean square of the bins' relative errors beyond chance; ``p`` of the test.
+    ``p_ratio`` is that of the overall ratio. ``excess``: root mean square of the bins' relative
+    errors beyond chance; ``p`` of the test of all bins.
     """
 
     ratio: float
     se: float
+    p_ratio: float
     predicted: Floats
     by_bin: Floats
     by_bin_se: Floats
@@ -62,19 +67,25 @@ def calibrated(
 ) -> Calibration:
     """Of predictions for pairs whose outcomes are known."""
     w = np.ones(len(y)) if weight is None else weight
-    bin_ = _bins(predicted, binary=bool(np.all((y == 0) | (y == 1))))
+    groups = [x for x in (len(np.unique(user)), len(np.unique(item))) if x > 1]
+    freedom = min(groups, default=1) - 1
+    bin_ = _bins(predicted, binary=bool(np.all((y == 0) | (y == 1))), most=max(freedom // 4, 1))
     bins = int(bin_.max(initial=0)) + 1
-    residual = w * (y - predicted)
-    total = summed(bin_, w * predicted, bins)
-    R = summed(bin_, residual, bins)
-    V = _covariance(user, item, bin_, residual, bins)
-    se = np.sqrt(np.diag(V)) / total
+    residual, size = w * (y - predicted), w * np.abs(predicted)
+    one = np.zeros_like(bin_)
+    (R, total, V), (r, t, v) = (
+        _scattered(user, item, code, residual, size, count)
+        for code, count in ((bin_, bins), (one, 1))
+    )
+    se, off = over(np.sqrt(np.diag(V)), total), over(R, total)
+    overall, error = float(over(r, t)[0]), float(over(np.sqrt(v[0]), t)[0])
     chi2, degrees = _quadratic(R, V)
-    off = float(np.mean((R / total) ** 2 - se**2))
+    excess = float(np.mean(off**2 - se**2))
     return Calibration(
-        1 + float(R.sum() / total.sum()), float(np.sqrt(max(V.sum(), 0.0)) / total.sum()),
-        total / np.maximum(summed(bin_, w, bins), 1e-300), 1 + R / total, se,
-        float(np.sqrt(max(off, 0.0))), chi2, degrees, _tail(chi2, degrees), len(np.unique(user)),
+        1 + overall, error, _tail(float(over(r**2, v[0])[0]), 1, freedom),
+        over(summed(bin_, w * predicted, bins), summed(bin_, w, bins)), 1 + off, se,
+        float(np.sqrt(np.maximum(excess, 0.0))), chi2, degrees, _tail(chi2, degrees, freedom),
+        len(np.unique(user)),
     )  # fmt: skip
 
 
@@ -122,9 +133,10 @@ def laid_out(pairs: Pairs, seed: int) -> tuple[Ints, Ints, Floats]:
     return user, np.tile(np.arange(pairs.items), len(chosen)), click.ravel()
 
 
-def _bins(predicted: Floats, *, binary: bool) -> Ints:
-    """Tenths of the pairs from low to high, joined until each has enough to tell."""
-    edges = np.unique(np.quantile(predicted, np.arange(1, BINS) / BINS))
+def _bins(predicted: Floats, *, binary: bool, most: int) -> Ints:
+    """Tenths (or ``most``) of the pairs from low to high, joined until each has enough to tell."""
+    parts = min(BINS, most)
+    edges = np.unique(np.quantile(predicted, np.arange(1, parts) / parts))
     bin_ = np.searchsorted(edges, predicted, side="left")
     size = len(edges) + 1
     worth = summed(bin_, predicted if binary else np.full(len(predicted), LEAST / 30), size)
@@ -137,21 +149,23 @@ def _bins(predicted: Floats, *, binary: bool) -> Ints:
     return new[bin_]
 
 
-def _covariance(user: Ints, item: Ints, bin_: Ints, residual: Floats, bins: int) -> Floats:
-    """By user and item together, its smallest directions kept above 0."""
+def _scattered(
+    user: Ints, item: Ints, bin_: Ints, residual: Floats, size: Floats, bins: int
+) -> tuple[Floats, Floats, Floats]:
+    """Residual and size of each bin, and the covariance of the residuals: by user and by item."""
+    R, total = summed(bin_, residual, bins), summed(bin_, size, bins)
+    left = residual - np.nan_to_num(over(R, total))[bin_] * size
 
-    def clustered(code: Ints) -> Floats:
+    def clustered(code: Ints, x: Floats) -> Floats:
         known, place = np.unique(code, return_inverse=True)
-        sums = summed(place * bins + bin_, residual, len(known) * bins).reshape(-1, bins)
-        found: Floats = sums.T @ sums
+        sums = summed(place * bins + bin_, x, len(known) * bins).reshape(-1, bins)
+        found: Floats = sums.T @ sums * len(known) / max(len(known) - 1, 1)
         return found
 
-    by_user, by_item = clustered(user), clustered(item)
-    both = by_user + by_item - np.diag(summed(bin_, residual**2, bins))
-    values, vectors = np.linalg.eigh(both)
-    least = max(float(values.max(initial=0)) * 1e-6, 0.0)
-    out: Floats = (vectors * np.maximum(values, least)) @ vectors.T
-    return out
+    more = clustered(item, left) - np.diag(summed(bin_, left**2, bins))
+    values, vectors = np.linalg.eigh(more)
+    V: Floats = clustered(user, residual) + (vectors * np.maximum(values, 0)) @ vectors.T
+    return R, total, V
 
 
 def _quadratic(r: Floats, v: Floats) -> tuple[float, int]:
@@ -163,7 +177,11 @@ def _quadratic(r: Floats, v: Floats) -> tuple[float, int]:
     return float(np.sum(along**2 / values[kept])), int(kept.sum())
 
 
-def _tail(chi2: float, degrees: int) -> float:
-    from scipy.special import gammaincc
+def _tail(chi2: float, degrees: int, freedom: int) -> float:
+    r"""P of Hotelling's statistic, :math:`\chi^2 (f - d + 1) / (f d) \sim F(d, f - d + 1)`."""
+    from scipy.special import fdtrc
 
-    return float(gammaincc(degrees / 2, chi2 / 2)) if degrees else 1.0
+    rest = freedom - degrees + 1
+    if not degrees or rest < 1 or not np.isfinite(chi2):
+        return 1.0
+    return float(fdtrc(degrees, rest, chi2 * rest / (freedom * degrees)))

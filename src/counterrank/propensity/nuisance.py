@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterrank.arrays import Floats, Ints
-from counterrank.errors import UsageError
+from counterrank.errors import InputError, UsageError
 from counterrank.propensity.fit import Fitted
 from counterrank.propensity.folds import Folds, dealt
 from counterrank.propensity.grammar import model
@@ -69,8 +69,8 @@ def fitted(
     """Both models, cross-fitted with the same folds.
 
     Folds are by user if neither model knows users, otherwise by pair. The model of conversions
-    learns from clicked pairs alone; with ``weight=ctr`` each weighs 1/ctr, by the model of clicks
-    of the same fold, and weights average 1.
+    learns from clicked pairs alone; with ``weight=ctr`` each weighs 1/ctr, as given or by the model
+    of clicks of the same fold, and weights average 1.
     """
     click, convert = model(ctr), model(cvr)
     if click.weight != "none":
@@ -103,6 +103,13 @@ def _conversions(
     kind: Model, pairs: Pairs, clicks: Fitted, features: Features, seed: int
 ) -> Fitted:
     user, item, y = pairs.clicked
+    given = None if pairs.ctr is None else pairs.ctr[pairs.click]
+    if kind.weight == "ctr" and given is not None and np.isnan(given).any():
+        raise InputError(
+            f'"{kind}" weighs clicked pairs by 1/ctr.',
+            found=f"{np.isnan(given).sum():,} of them have no ctr.",
+            todo="Predict it for all of them, or leave weight=ctr out.",
+        )
     folds = clicks.folds
     link = "logit" if np.all((y == 0) | (y == 1)) else "identity"
     fold, found = folds.of(user, item), []
@@ -110,7 +117,7 @@ def _conversions(
         t = fold != k
         w = np.ones(int(t.sum()))
         if kind.weight == "ctr":
-            w = 1 / clicks.within(k, user[t], item[t])
+            w = 1 / (clicks.within(k, user[t], item[t]) if given is None else given[t])
             w /= w.mean() if len(w) else 1.0
         task = Task(user[t], item[t], y[t], w, folds, k, False, link, features, seed)
         found.append(kind.fit(task))

@@ -17,7 +17,8 @@ class Pairs:
     """Rows in order of user and item; codes are places among the sorted ids.
 
     ``click`` is 0 or 1; ``conversion`` is only known where it is 1, and 0 elsewhere. With ``kind``
-    "all" a pair without a row was not clicked; with "rows" it could not have been.
+    "all" a pair without a row was not clicked; with "rows" it could not have been. ``ctr`` is there
+    where it was given, not to be fitted.
     """
 
     user: Ints
@@ -27,6 +28,7 @@ class Pairs:
     users: int
     items: int
     kind: str
+    ctr: Floats | None = None
 
     @property
     def count(self) -> int:
@@ -49,6 +51,7 @@ def training(
     users: int,
     items: int,
     pairs: str = "all",
+    ctr: Floats | None = None,
 ) -> Pairs:
     """The pairs in order of their codes: the order of rows changes nothing, not even a last bit."""
     one_of("pairs", pairs, PAIRS)
@@ -62,4 +65,5 @@ def training(
             todo="Give a table with clicks, or predictions in columns ctr and cvr.",
         )
     y = np.where(z, conversion[order], 0.0)
-    return Pairs(user[order], item[order], z, y, users, items, pairs)
+    given = None if ctr is None else ctr[order]
+    return Pairs(user[order], item[order], z, y, users, items, pairs, given)

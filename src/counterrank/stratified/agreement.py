@@ -11,7 +11,6 @@ from counterrank.arrays import Floats, Ints
 from counterrank.errors import UsageError
 from counterrank.inference import dependent_correlations, kendalls
 from counterrank.inference.intervals import normal_quantile
-from counterrank.inference.tests import SMALLEST
 from counterrank.progress import Progress, quiet
 from counterrank.stratified.face import Blend, Face
 
@@ -116,7 +115,7 @@ def agreements(
                 difference=float(apart[m]),
                 difference_low=float(max(apart[m] - z * apart_se[m], -2)),
                 difference_high=float(min(apart[m] + z * apart_se[m], 2)),
-                p=_p(float(apart[m]), float(apart_se[m])),
+                p=_p(float(apart[m]), float(apart_se[m]), draws),
                 t=tested.t,
                 t_one_sided=tested.p_one_sided,
                 t_two_sided=tested.p_two_sided,
@@ -175,10 +174,10 @@ def _spread(again: Floats) -> Floats:
     return spread
 
 
-def _p(difference: float, se: float) -> float:
-    """Two-sided p by the normal distribution."""
+def _p(difference: float, se: float, draws: int) -> float:
+    """Two-sided p by the normal distribution; no smaller than so many draws can show."""
     if difference == 0 or not se > 0:
         return 1.0 if difference == 0 else float("nan")
     from scipy.special import ndtr
 
-    return max(float(2 * ndtr(-abs(difference) / se)), SMALLEST)
+    return max(float(2 * ndtr(-abs(difference) / se)), 1 / (draws + 1))

@@ -37,8 +37,11 @@ def cut(propensity: Floats, item: Ints, *, bins: int, how: str) -> Strata:
     ``items``: about the same number of items, each at its mean propensity. Rows without a
     propensity (NaN) are a stratum of their own.
     """
-    if not 1 <= bins <= MOST:
-        raise UsageError(f"The number of strata must lie between 1 and {MOST}, not {bins}.")
+    if not isinstance(bins, (int, np.integer)) or not 1 <= bins <= MOST:
+        raise UsageError(
+            f"The number of strata must lie between 1 and {MOST}, not {bins}.",
+            todo="Two to five are usual: each needs some 30 users with something to find.",
+        )
     known = ~np.isnan(propensity)
     if not known.any():
         raise InputError("No feedback row has a propensity.", todo="Give one that covers the data.")

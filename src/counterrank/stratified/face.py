@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.arrays import Floats
+from counterrank.arrays import Floats, over
 from counterrank.once import once
 
 
@@ -33,13 +33,13 @@ class Face:
     @once
     def influence(self) -> Floats:
         r""":math:`\psi_{su} = g'(r_s)\,(x_{su} - r_s b_u) / \bar b`, systems x users."""
-        ratio = self.top.sum(axis=1) / self.base.sum()
-        psi: Floats = (self.top - ratio[:, None] * self.base) / self.base.mean()
+        ratio = over(self.top.sum(axis=1), self.base.sum())
+        psi = over(self.top - ratio[:, None] * self.base, self.base.mean())
         return psi * self.value[:, None] if self.mean == "geometric" else psi
 
     def under(self, weights: Floats) -> Floats:
         """The values under other weights of the users (draws x users): draws x systems."""
-        ratio: Floats = (weights @ self.top.T) / (weights @ self.base)[:, None]
+        ratio = over(weights @ self.top.T, (weights @ self.base)[:, None])
         return np.exp(ratio) if self.mean == "geometric" else ratio
 
 

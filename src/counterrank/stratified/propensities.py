@@ -10,7 +10,7 @@ import polars as pl
 
 from counterrank.arrays import Floats, Ints
 from counterrank.blocks import places
-from counterrank.checks import identifiers, no_missing, positive, some_rows
+from counterrank.checks import identifiers, no_missing, shares, some_rows
 from counterrank.errors import InputError
 from counterrank.hits import Pool
 from counterrank.propensity import popularity
@@ -58,8 +58,8 @@ def from_popularity(pool: Pool, word: str, counts: pl.DataFrame | None) -> Prope
 
 
 def from_column(pool: Pool, column: str, table: str) -> Propensities:
-    """A column of the judgments: any positive value per row."""
-    frame = positive(pool.more.select(column), column, table)
+    """A column of the judgments: a probability per row."""
+    frame = shares(pool.more.select(column), column, table)
     return Propensities(frame[column].to_numpy(), item_numbers(pool)[1], f"column {column}")
 
 
@@ -90,7 +90,7 @@ def read_propensities(
 ) -> tuple[Input, pl.DataFrame]:
     """A table of propensities: item, propensity, perhaps user."""
     read, frame = _read(table, ("item", "propensity"), "the propensities", columns)
-    return read, positive(frame, "propensity", read.name)
+    return read, shares(frame, "propensity", read.name)
 
 
 def read_feedback(table: object, columns: Mapping[str, str] | None) -> tuple[Input, pl.DataFrame]:

@@ -14,6 +14,7 @@ from counterrank.logged import Weights
 from counterrank.trust.diagnosis import VERDICTS, Diagnosis, graded
 from counterrank.trust.weights import pareto_shape
 
+NO_CLICK = "Nobody clicked what it lists: there is nothing to weigh. Compare other lists."
 FAR = 20  # times the mean; a tail of index 0.5 goes as far as the root of the number of clicks
 
 
@@ -46,7 +47,9 @@ def overlap(system: str, ctr: Floats) -> Diagnosis:
     low, usual = (float(x) for x in np.quantile(ctr, (0, 0.5))) if len(ctr) else (0.0, 1.0)
     verdict = graded(low, usual / 100, usual / 10_000)
     text = f"Listed pairs that were clicked had a ctr of {low:.2g} or more, usually {usual:.2g}."
-    if verdict != "pass":
+    if len(ctr) == 0:
+        text = NO_CLICK
+    elif verdict != "pass":
         text += (
             " Such rare clicks weigh very much: clip (IPS(clip=...)), or set a --floor and look at"
             " how the value moves."
@@ -60,7 +63,9 @@ def effective_size(system: str, weights: Weights) -> Diagnosis:
     share = size / weights.count if weights.count else 0.0
     verdict = max(graded(size, 1000, 100), graded(share, 0.05, 0.005), key=VERDICTS.index)
     text = f"The weighted clicks say as much as {size:,.0f} equal ones ({share:.1%} of them)."
-    if verdict != "pass":
+    if weights.count == 0:
+        text = NO_CLICK
+    elif verdict != "pass":
         text += " Gather more clicks, or compare lists nearer to what was clicked."
     return Diagnosis("effective sample size", system, size, 1000.0, verdict, text)
 
@@ -72,7 +77,9 @@ def heaviest(system: str, weights: Weights, mean_weight: Estimate) -> Diagnosis:
     one = weights.heaviest / weights.seen if weights.seen > 0 else 1.0
     verdict = graded(-share, -0.02, -0.1)
     text = f"One user carries {share:.2%} of the weight, one click {one:.2%}."
-    if verdict != "pass":
+    if weights.count == 0:
+        text = NO_CLICK
+    elif verdict != "pass":
         text += " Clip the weights (IPS(clip=...)) or look at that user before believing the value."
     return Diagnosis("largest weight", system, share, 0.02, verdict, text)
 
@@ -114,9 +121,11 @@ def mean_weight(system: str, ratio: Estimate) -> Diagnosis:
 def conversions(system: str, reward: str, done: Valued) -> Diagnosis:
     """Few conversions: the relative error of a sum of n is about 1 / sqrt(n)."""
     count = done.earned[reward]
-    text = f"{count:,} clicks on what it lists brought a {reward}."
+    text = f"{count:,} click{'s' * (count != 1)} on what it lists brought a {reward}."
     verdict = graded(count, 100, 10)
-    if verdict != "pass":
+    if count == 0:
+        text += " So Naive and IPS are 0 for any such lists, and their intervals say nothing."
+    elif verdict != "pass":
         text += " That is few: expect wide intervals, and prefer intervals by bootstrap."
     return Diagnosis("conversions", system, float(count), 100.0, verdict, text)
 
@@ -134,12 +143,33 @@ def doubly_robust(system: str, measure: str, ratio: Estimate, level: float) -> D
         verdict = "caution"
     elif low > 1:
         verdict = "caution"
-        text += " The predicted cvr is too high for many pairs: read IPS, or mend the model."
+        text += (
+            " Many predicted cvr are above twice the true one, or below 0: read IPS, or mend the"
+            " model."
+        )
     elif high < 1:
         text += " Read DR."
     else:
         text += " That does not tell them apart: read both."
     return Diagnosis("doubly robust", system, ratio.value, 1.0, verdict, text)
+
+
+def direct(system: str, value: Estimate, missed: Estimate) -> Diagnosis:
+    """Whether the interval of the direct method is as narrow as its model deserves.
+
+    ``missed`` is DR minus DM: the model's error, as far as weighted clicks can tell. The interval
+    of DM knows only how users differ.
+    """
+    share = value.se / missed.se if missed.se > 0 else math.inf
+    verdict = graded(share, 0.5, 0.0)
+    wide, known = 1.96 * value.se, 1.96 * missed.se
+    text = f"Clicks vouch for the model to within {known:.2g}; its interval is {wide:.2g} wide"
+    if abs(missed.value) > 3 * missed.se > 0:
+        verdict = "fail"
+        text += f", and they contradict it by {missed.value:+.2g}: read DR, or mend the model"
+    elif verdict != "pass":
+        text += " each way and leaves out how wrong the model is: read DR"
+    return Diagnosis("direct method", f"{system}, DM", share, 0.5, verdict, text + ".")
 
 
 def clipping(system: str, label: str, kept: Estimate) -> Diagnosis:

@@ -14,7 +14,7 @@ from counterrank.propensity import (
 )
 from counterrank.trust.diagnosis import VERDICTS, Diagnosis, graded
 
-SURE = 3.3  # standard errors
+SURE = 0.001  # p of an error that is no chance
 MATTERS, GRAVE = 0.1, 0.3  # relative errors of a bin; estimates inherit about as much
 
 
@@ -30,8 +30,8 @@ def propensities(nuisance: Nuisance) -> list[Diagnosis]:
 def click_model(found: Calibration, label: str) -> Diagnosis:
     """Predicted clicks against observed ones; weights 1/ctr inherit every error."""
     todo = (
-        "IPS weighs such pairs wrongly: take another model (--ctr factors, or logistic with"
-        " features), or log the probabilities of clicks."
+        f"IPS weighs such pairs wrongly: take another model ({_others('--ctr', label)}), give a ctr"
+        " that knows more, or log the probabilities of clicks."
     )
     return _calibrated("click model", label, "clicks", found, todo)
 
@@ -39,8 +39,8 @@ def click_model(found: Calibration, label: str) -> Diagnosis:
 def conversion_model(found: Calibration, label: str) -> Diagnosis:
     """Predicted conversions against observed ones, clicked pairs standing for all by 1/ctr."""
     todo = (
-        "DM inherits the error, DR as much of it as the click model errs: take another model (--cvr"
-        " logistic with features), or read IPS."
+        "DM inherits the error, DR as much of it as the click model errs: take another model"
+        f" ({_others('--cvr', label)}), give a cvr that knows more, or read IPS."
     )
     return _calibrated("conversion model", label, "conversions weighted by 1/ctr", found, todo)
 
@@ -70,10 +70,15 @@ def unknown_pairs(system: str, unknown: int, listed: int) -> Diagnosis:
     return Diagnosis("unknown pairs", system, share, 0.01, verdict, text)
 
 
+def _others(option: str, label: str) -> str:
+    """Models that need nothing but the funnel, less the one that was taken."""
+    return " or ".join(f"{option} {m}" for m in ("rates", "factors") if not label.startswith(m))
+
+
 def _calibrated(name: str, label: str, what: str, c: Calibration, todo: str) -> Diagnosis:
     off = abs(c.ratio - 1)
-    overall = graded(-off, -0.05, -0.2) if off > SURE * c.se else "pass"
-    binned = graded(-c.excess, -MATTERS, -GRAVE) if c.p < 0.001 else "pass"
+    overall = graded(-off, -0.05, -0.2) if c.p_ratio < SURE else "pass"
+    binned = graded(-c.excess, -MATTERS, -GRAVE) if c.p < SURE else "pass"
     verdict = max(overall, binned, key=VERDICTS.index)
     text = f"Observed over predicted {what}: {c.ratio:.3f} (se {c.se:.3f}) over all"
     if len(c.by_bin) > 1:

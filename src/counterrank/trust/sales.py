@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
-from counterrank.conversions import COLUMN, Key, Valued, VarianceRatio, Work
+from counterrank.conversions import COLUMN, GRID, Key, Valued, VarianceRatio, Work
 from counterrank.estimates import Estimate
 from counterrank.logged import Clipped, MeanWeight
 from counterrank.propensity import Nuisance, calibrated, clicks_calibrated, overlap
 from counterrank.trust import funnels as about
 from counterrank.trust.diagnosis import Diagnosis
 from counterrank.trust.propensities import click_model, click_overlap, conversion_model
-
-LARGEST = 1 << 22  # pairs whose given ctr is compared with their clicks
 
 
 def sales(
@@ -42,41 +41,46 @@ def sales(
             if isinstance(e, Clipped) and not isinstance(e, MeanWeight) and e.clip < float("inf"):
                 kept = found[system, first, str(MeanWeight(clip=e.clip)), reward]
                 out.append(about.clipping(system, str(e), kept))
-        for m in work.measures:
-            ratio = found.get((system, str(m), str(VarianceRatio()), reward))
+        if all((system, first, label, reward) in found for label in ("DM", "DR")) and weight:
+            dm, dr = (found[system, first, label, reward] for label in ("DM", "DR"))
+            out.append(about.direct(system, dm, dr - dm))
+        for m, each in product(work.measures, work.ledger.reward):
+            ratio = found.get((system, str(m), str(VarianceRatio()), each))
             if ratio is not None and m.form == "total":
-                out.append(about.doubly_robust(system, str(m), ratio, level))
+                what = str(m) if len(work.ledger.reward) == 1 else f"{m} of {each}"
+                out.append(about.doubly_robust(system, what, ratio, level))
     return out
 
 
-def forecasts(work: Work, model: Nuisance | None, *, ctr: str, cvr: str) -> list[Diagnosis]:
+def forecasts(work: Work, models: Mapping[str, Nuisance], *, ctr: str, cvr: str) -> list[Diagnosis]:
     """Whether predicted clicks and conversions come true, where that can be seen.
 
     A given ctr shows it only if the funnel holds all pairs that could be clicked; a cvr, if clicked
     pairs can be weighed by 1/ctr to stand for all.
     """
     ledger = work.ledger
-    unit, z, reward = ledger.pool.unit, ledger.click, next(iter(ledger.reward))
+    unit, z = ledger.pool.unit, ledger.click
+    model = next(iter(models.values()), None)
     told = []
     if model is not None and ctr != COLUMN:
         told.append(click_model(clicks_calibrated(model), ctr))
         told.append(click_overlap(overlap(model)))
     elif ledger.ctr is not None:
         own = ledger.held & ~np.isnan(work.ctr)
-        due = ledger.pool.n * len(ledger.items.names) if work.pairs == "all" else len(own)
-        if int(own.sum()) == due <= LARGEST:
+        whole = ledger.complete if work.pairs == "all" else len(own) <= GRID
+        if own.all() and whole:
             found = calibrated(unit[own], ledger.item[own], z[own].astype(float), work.ctr[own])
             told.append(click_model(found, ctr))
-    h = ledger.cvr.get(reward)
-    if model is not None and cvr != COLUMN:
-        h = np.full(len(z), np.nan)
-        h[z] = model.cvr(unit[z], ledger.item[z])
-    if h is not None:
+    for reward, y in ledger.reward.items():
+        h = ledger.cvr.get(reward)
+        if cvr != COLUMN:
+            h = np.full(len(z), np.nan)
+            h[z] = models[reward].cvr(unit[z], ledger.item[z])
+        if h is None:
+            continue
         kept = z & ~np.isnan(h) & ~np.isnan(work.ctr)
         if kept.any():
-            found = calibrated(
-                unit[kept], ledger.item[kept], ledger.reward[reward][kept], h[kept],
-                1 / work.ctr[kept],
-            )  # fmt: skip
-            told.append(conversion_model(found, cvr))
+            found = calibrated(unit[kept], ledger.item[kept], y[kept], h[kept], 1 / work.ctr[kept])
+            named = cvr if len(ledger.reward) == 1 else f"{cvr}, {reward}"
+            told.append(conversion_model(found, named))
     return [replace(d, subject="funnel") for d in told]

@@ -9,6 +9,7 @@ import numpy as np
 from counterrank.arrays import Floats, Ints
 from counterrank.ranking import Measure
 from counterrank.stratified import STRATIFIED, Audit, Blend, Face, Layout, Propensities, users
+from counterrank.stratified.propensities import RULES
 from counterrank.trust.diagnosis import VERDICTS, Diagnosis, graded
 
 FEW_ITEMS = 10
@@ -25,6 +26,8 @@ def strata_diagnoses(
     names, shares = layout.strata.names, np.array([kept.mean() for kept in layout.kept])
     items = items_of(layout.strata.code, known.item, names)
     found: list[Diagnosis] = [empty_bins(layout), known_propensities(known)]
+    if known.value is not None:
+        found.append(counted_propensities(known))
     each: list[Diagnosis] = []
     for m in measures:
         blend = ways[str(m)][STRATIFIED]
@@ -41,7 +44,10 @@ def found_paradoxes(audit: Audit) -> Diagnosis:
     """Proven paradoxes among all pairs of systems and measures."""
     count = len(audit.paradoxes)
     text = f"Proven in {count:,} of {audit.tested:,} comparisons of two systems by a measure"
-    text += f"; {audit.unproven:,} more flip in most of the feedback, but maybe by chance."
+    if audit.unproven:
+        text += f"; {audit.unproven:,} more flip{'s' * (audit.unproven == 1)} in most of the"
+        text += " feedback, but maybe by chance"
+    text += "."
     if count:
         text += " Look at the strata before shipping an overall winner."
     verdict = "caution" if count else "pass"
@@ -63,10 +69,11 @@ def thin_strata(measure: str, blend: Blend) -> list[Diagnosis]:
     found = []
     for face, share in zip(blend.faces, blend.share, strict=True):
         count = int(users(face).sum())
-        text = f"{count:,} users have something to find there for {measure}."
+        text = f"{count:,} user{'s have' if count != 1 else ' has'} something to find there for"
+        text += f" {measure}."
         verdict = graded(count, 30, 10)
         if verdict != "pass":
-            text += f" It weighs {share:.1%}: cut fewer strata, or by quantile."
+            text += f" It weighs {share:.1%}: cut into fewer strata, or by quantile."
         found.append(Diagnosis("users in stratum", face.method, float(count), 30.0, verdict, text))
     return found
 
@@ -81,7 +88,7 @@ def blank_strata(
         if name not in there:
             text = (
                 f"Nobody has anything to find there for {measure}, so it has no value; the others"
-                " share its weight. Cut fewer strata, or by quantile."
+                " share its weight. Cut into fewer strata, or otherwise."
             )
             verdict = graded(-share, -0.0, -0.05)
             found.append(
@@ -119,11 +126,13 @@ def few_items(
         most = int(np.argmax(part))
         text = (
             f"Its {items[face.method]} item{'s' * (items[face.method] != 1)} ({share:.1%} of the"
-            f" feedback) make {part[most]:.1%} of {measure} of {systems[most]}."
+            f" feedback) make{'s' * (items[face.method] == 1)} {part[most]:.1%} of {measure} of"
+            f" {systems[most]}."
         )
         verdict = "caution" if part[most] > 0.2 else "pass"
         if verdict != "pass":
-            text += " A decision would hang on these items: look at the other strata."
+            text += " A decision would hang on so few"
+            text += ": look at the other strata." if len(blend.faces) > 1 else "."
         found.append(
             Diagnosis("few items decide", face.method, float(part[most]), 0.2, verdict, text)
         )
@@ -140,7 +149,8 @@ def inverse_weights(weight: Floats, gains: Floats) -> list[Diagnosis]:
     verdict = max(graded(size, 1000, 100), graded(share, 0.05, 0.005), key=VERDICTS.index)
     text = f"The weighted relevant items say as much as {size:,.0f} equal ones ({share:.1%})."
     if verdict != "pass":
-        text += " IPS and SNIPS rest on few items: prefer the stratified value."
+        text += " IPS and SNIPS rest on few items"
+        text += ": prefer the stratified value." if share < 0.5 else ": collect more judgments."
     most = f"One relevant item carries {heaviest:.2%} of the weight."
     grave = graded(-heaviest, -0.02, -0.1)
     if grave != "pass":
@@ -165,6 +175,23 @@ def known_propensities(known: Propensities) -> Diagnosis:
         )
     verdict = graded(-share, -0.0, -0.05)
     return Diagnosis("propensities missing", "judgments", share, 0.0, verdict, text)
+
+
+def counted_propensities(known: Propensities) -> Diagnosis:
+    """Propensities that are themselves estimates; intervals of IPS and SNIPS do not know it.
+
+    In simulated feedback the 95 % intervals of IPS then covered 82 %, those of SNIPS 91 %.
+    """
+    guessed = known.source in RULES
+    text = f"They were given ({known.source})."
+    if guessed:
+        text = (
+            "They are estimated from counts of feedback, but IPS and SNIPS take them as known:"
+            " their intervals are too narrow. Differences of systems, holdout and strata are not"
+            " concerned. Log how likely each item was shown."
+        )
+    verdict = "caution" if guessed else "pass"
+    return Diagnosis("propensities known", "IPS, SNIPS", float(not guessed), 1.0, verdict, text)
 
 
 def items_of(code: Ints, item: Ints, names: Sequence[str]) -> dict[str, int]:

@@ -107,8 +107,9 @@ def recommend(rows: list[AccuracyRow], p: dict[int, float], level: float) -> tup
     best = min(rows, key=lambda r: r.value)
     alpha = (1 - level) / max(len(p), 1)
     tied = [rows[k].measure for k, found in p.items() if not found <= alpha]
+    over = f"{best.systems} system{'s' * (best.systems != 1)}"
     first = (
-        f"{best.measure} errs least: relative RMSE {best.value:.3g} over {best.systems} systems"
+        f"{best.measure} errs least: relative RMSE {best.value:.3g} over {over}"
         f" (bias {best.bias:+.1%})"
     )
     first += f"; not separated from it: {listed(tied)}." if tied else "."
@@ -117,7 +118,9 @@ def recommend(rows: list[AccuracyRow], p: dict[int, float], level: float) -> tup
         f"Picking a system by {best.measure} costs {best.regret:.1%} of the best one's value"
         f" (Kendall's tau {best.kendall:.2f})"
     )
-    if chosen.regret < best.regret:
+    if best.systems == 1:
+        second = "With one system there is nothing to pick"
+    elif chosen.regret < best.regret:
         second += f"; by {chosen.measure} {chosen.regret:.1%}"
     if np.isnan(best.coverage):
         third = f"Use {best.measure}; give low and high to learn whether its intervals hold."
@@ -129,7 +132,8 @@ def recommend(rows: list[AccuracyRow], p: dict[int, float], level: float) -> tup
             f" {best.coverage:.0%} of cases where {level:.0%} was promised."
         )
     if tied and len(tied) == len(rows) - 1:
-        third = f"Any of them may be used: {rows[0].systems} systems do not separate their errors."
+        apart = "does" if best.systems == 1 else "do"
+        third = f"Any of them may be used: {over} {apart} not separate their errors."
     return first, f"{second}.", third
 
 
@@ -144,6 +148,14 @@ def _read(table: object, columns: Mapping[str, str] | None) -> Table:
     for column in [c for c in ("estimate", "truth", "low", "high") if c in frame.columns]:
         frame = numbers(frame, column, source.name)
         finite(frame, column, source.name)
+    if {"low", "high"} <= set(frame.columns) and (frame["low"] > frame["high"]).any():
+        bad = frame.with_row_index("row", offset=1).filter(pl.col("low") > pl.col("high"))
+        raise InputError(
+            f'"{source.name}" has intervals whose low is above their high.',
+            found=f"Found {bad.height:,} of {frame.height:,} rows (first: row {bad['row'][0]},"
+            f" {bad['low'][0]:g} to {bad['high'][0]:g}).",
+            todo="Swap the columns where the table is made, or --columns low=high,high=low.",
+        )
     if (frame["truth"] == 0).any():
         bad = frame.filter(pl.col("truth") == 0)
         raise InputError(

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from counterrank.arrays import workers
 from counterrank.assess_result import Assessment
 from counterrank.errors import UsageError, one_of
 from counterrank.evaluation import Evaluation
@@ -27,6 +26,7 @@ from counterrank.verbs.robustness_options import (
     reductions_of,
     samples_of,
     sizes_of,
+    threads_of,
 )
 
 SAMPLES = 50
@@ -107,7 +107,7 @@ def assess_robustness(
         shares,
         samples=number,
         seed=seed,
-        threads=threads or workers(),
+        threads=threads_of(threads),
         stored=Checkpoint(resume, _key(whole, number, seed)),
         progress=progress,
     )

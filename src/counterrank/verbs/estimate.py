@@ -44,6 +44,7 @@ from counterrank.logged import (
     valued,
 )
 from counterrank.progress import Progress, quiet
+from counterrank.schema import Named
 from counterrank.systems import Runs
 from counterrank.trust.targets import grounds
 
@@ -105,14 +106,16 @@ def estimate(
     one_of("scores", scores, ("order", "plackett_luce"))
     position = None if position_bias is None else as_model(position_bias)
     by = [] if position is None or position.column is None else [position.column]
+    named = Named(columns)
     tables = read(
         log,
         runs,
         loggers,
         rewards=_listed(rewards),
         contexts=[*_listed(contexts), *by],
-        columns=columns,
+        columns=named,
     )
+    named.refuse_unmet()
     basis = chosen(tables.log, tables.targets, logged=logged, views=views, model=position)
     sessions = Sessions.of(tables.log, gaps="allow" if views == "rows" else "error")
     basis = settled(basis, sessions)

@@ -13,6 +13,7 @@ from counterrank.inference import DRAWS, INTERVALS, RESAMPLES
 from counterrank.policies import Policies
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import DEFAULTS, Measure, measure
+from counterrank.schema import Named
 from counterrank.systems import Runs, gathered, refuse_empty, refuse_ties
 
 
@@ -69,7 +70,9 @@ def evaluate(
     policies = Policies(missing, no_relevant, unjudged, duplicates, ties)
     refuse_ties(wanted, ties)
     _refuse_unbounded(wanted, interval)
-    pool, inputs, systems = gathered(judgments, runs, wanted, policies, columns, progress)
+    named = Named(columns)
+    pool, inputs, systems = gathered(judgments, runs, wanted, policies, named, progress)
+    named.refuse_unmet()
     if baseline is not None:
         plan.pairs([s.name for s in systems])
     refuse_empty(pool, wanted, systems, policies)

@@ -42,11 +42,11 @@ from counterrank.funnel_result import FunnelEstimation
 from counterrank.funnels import prediction
 from counterrank.inference import RESAMPLES
 from counterrank.lifts import refuse_plan
-from counterrank.logged import SNDR, SNIPS, Clipped, Estimator, MeanWeight
+from counterrank.logged import DR, SNDR, SNIPS, Clipped, Estimator, MeanWeight
 from counterrank.order import TIES
 from counterrank.progress import Progress, quiet
 from counterrank.propensity import Nuisance
-from counterrank.schema import Table
+from counterrank.schema import Named, Table
 from counterrank.systems import Runs
 from counterrank.trust.sales import forecasts, sales
 
@@ -109,18 +109,21 @@ def funnel(
     refuse_plan(test, correct, interval)
     if not 0 <= floor < 1:
         raise UsageError(f"floor must lie between 0 and 1, not {floor:g}.")
-    tables = read(funnel, runs, predictions, rewards=_listed(rewards), columns=columns)
+    named = Named(columns)
+    tables = read(funnel, runs, predictions, rewards=_listed(rewards), columns=named)
+    named.refuse_unmet()
     plan = Plan(
         baseline=baseline or tables.runs[0].system, test=test, correct=correct, level=level,
         interval=interval, resamples=resamples, seed=seed,
     )  # fmt: skip
     plan.pairs([run.system for run in tables.runs])  # the baseline is there
     ledger = Ledger.of(tables, users=users, pairs=pairs)
-    fitted = learnt(ledger, ctr=ctr, cvr=cvr, pairs=pairs, seed=seed)
-    model = fitted.get(tables.funnel.rewards[0])
+    models = learnt(ledger, ctr=ctr, cvr=cvr, pairs=pairs, seed=seed)
+    model = models.get(tables.funnel.rewards[0])
     if model is not None and ctr != COLUMN:
         ledger = replace(ledger, ctr=clicks_of_model(model, ledger))
     chance = _ctr(ledger, wanted, tables)
+    fitted = {} if cvr == COLUMN else models
     work = Work(
         ledger=ledger,
         measures=worths,
@@ -131,9 +134,7 @@ def funnel(
     )
     done = {}
     for run in progress(tables.runs, "joining clicks and lists"):
-        own = replace(
-            work, predict=_cvr(ledger, run, wanted, tables, {} if cvr == COLUMN else fitted)
-        )
+        own = replace(work, predict=_cvr(ledger, run, wanted, tables, fitted))
         done[run.system] = valued(run, own, missing=missing, ties=ties, duplicates=duplicates)
     found = estimated(done, work)
     shown = {str(e) for e in wanted}
@@ -142,14 +143,14 @@ def funnel(
         exposures=worths,
         rewards=tables.funnel.rewards,
         found={key: e for key, e in found.items() if key[2] in shown},
-        diagnoses=[*forecasts(work, model, ctr=ctr, cvr=cvr), *sales(done, found, work, level)],
+        diagnoses=[*forecasts(work, models, ctr=ctr, cvr=cvr), *sales(done, found, work, level)],
         plan=plan,
         protocol={
             **_protocol(plan, work, wanted),
             "users": ledger.users,
             "ctr": ctr,
             "cvr": cvr,
-            "models": {r: {**m.description, "ctr": ctr, "cvr": cvr} for r, m in fitted.items()},
+            "models": {reward: _described(model, ctr, cvr) for reward, model in models.items()},
             "floor": floor,
             "missing": missing,
             "duplicates": duplicates,
@@ -226,8 +227,14 @@ def _helped(wanted: tuple[OfClicks, ...], ledger: Ledger) -> tuple[OfClicks, ...
     if ledger.ctr is not None:
         clips = [e.clip for e in wanted if isinstance(e, Clipped)]
         out += [MeanWeight(), *(MeanWeight(clip=clip) for clip in clips)]
-        out += [VarianceRatio()] if any("model" in e.needs for e in wanted) else []
+        out += [VarianceRatio(), DR()] if any("model" in e.needs for e in wanted) else []
     return tuple(dict.fromkeys(out))
+
+
+def _described(model: Nuisance, ctr: str, cvr: str) -> dict[str, str | int]:
+    """How the models were fitted; what was given as a column was not."""
+    given = {name for name, word in (("ctr", ctr), ("cvr", cvr)) if word == COLUMN}
+    return {key: value for key, value in model.description.items() if key not in given}
 
 
 def _protocol(plan: Plan, work: Work, wanted: Sequence[OfClicks]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from counterrank.documents import as_json
 from counterrank.exposure.learn import Learnt, learn
 from counterrank.exposure.saved import Model
 from counterrank.results import Result
-from counterrank.schema import Input
+from counterrank.schema import Input, Named
 from counterrank.trust import Diagnosis
 from counterrank.trust.position import position
 from counterrank.version import __version__
@@ -78,12 +78,14 @@ def learn_exposure(
     family fitted to it. An item keeps its relevance within a ``context``, such as the query.
     """
     extra = [*context, *(column for column in (by, swapped) if column is not None)]
+    named = Named(columns)
     log = logs.log(
         table,
         rewards=None if reward is None else (reward,),
         contexts=[column for column in extra if column not in logs.OPTIONAL],
-        columns=columns,
+        columns=named,
     )
+    named.refuse_unmet()
     reward = log.rewards[0] if log.rewards else None
     learnt = learn(
         log.frame, reward=reward, method=method, model=model, context=context, by=by,

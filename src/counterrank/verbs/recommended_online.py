@@ -86,7 +86,7 @@ def _called(
     mine = [(c, r) for c, r in mine if np.isfinite(r.sensitivity)]
     if not mine:
         if not agree:
-            return "No effect is known, so nothing can be said about errors.", ""
+            return _without_effects(rows), ""
         top = max(agree, key=lambda r: r.sign_agreement)
         low = min(agree, key=lambda r: r.sign_agreement)
         return (
@@ -105,6 +105,18 @@ def _called(
     )
     text += f"; not separated from it: {listed(tied)}." if tied else "."
     return text, row.measure if len(tied) < len(mine) - 1 or len(mine) == 1 else ""
+
+
+def _without_effects(rows: Sequence[OnlineRow]) -> str:
+    """What can be said where the experiments call nothing, or where no control is named."""
+    false = [r for r in rows if np.isfinite(r.type_1)]
+    if false:
+        low, top = (pick(false, key=lambda r: r.type_1) for pick in (min, max))
+        return (
+            f"The experiments call none of {low.nulls} effects; {low.measure} calls"
+            f" {low.type_1:.0%} of them, {top.measure} {top.type_1:.0%}."
+        )
+    return "No effect is known (--baseline names the control), so errors cannot be counted."
 
 
 def _sign_test(a: Cases, b: Cases, level: float, truth: str) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from counterrank.arrays import workers
 from counterrank.errors import UsageError, one_of
 from counterrank.meta import geometric_twin
 from counterrank.meta.reductions import REDUCTIONS
@@ -60,6 +61,15 @@ def samples_of(given: int) -> int:
     if given < 1:
         raise UsageError(f"There must be at least one sample, not {given}.")
     return given
+
+
+def threads_of(given: int) -> int:
+    """A number of threads; 0 stands for the number of cores."""
+    if given < 0:
+        raise UsageError(
+            f"There cannot be {given} threads.", todo="Use 0 for as many as there are cores."
+        )
+    return given or workers()
 
 
 def _at_100(name: str, rel: float) -> Measure:

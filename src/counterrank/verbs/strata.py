@@ -12,8 +12,9 @@ from counterrank.inference import RESAMPLES
 from counterrank.policies import Policies
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import DEFAULTS, Measure
+from counterrank.schema import Named
 from counterrank.strata_result import Stratification
-from counterrank.stratified import faces
+from counterrank.stratified import counted, faces
 from counterrank.stratified.versus import CORRECTIONS, TESTS
 from counterrank.systems import Runs, in_one_pass, refuse_ties
 from counterrank.verbs.evaluate import as_measures
@@ -91,25 +92,28 @@ def strata(
     refuse_ties(wanted, ties)
     if open_runs is not None and open_loop is None:
         raise UsageError("open_runs need open_loop: the judgments they are held against.")
-    asked = Asked(strata, cut, propensity, feedback, open_loop, columns, columns_of(judgments))
+    named = Named(columns)
+    asked = Asked(strata, cut, propensity, feedback, open_loop, named, columns_of(judgments))
     known, inputs, systems = in_one_pass(
         lambda: truth(judgments, wanted, no_relevant, asked),
         runs,
         lambda run, given, threads: scored(
             run, given, wanted, policies, threads, open_too=open_runs is None
         ),
-        columns,
+        named,
         progress,
     )
     names = tuple(system.name for system in systems)
     plan.pairs(names)
     there, opened = _there(known, systems, missing), None
+    _refuse_nothing(known, wanted, there, no_relevant)
     if known.open is not None:
         again = [s.opened for s in systems if s.opened is not None]
         if open_runs is not None:
-            more, again = from_runs(open_runs, known.open, wanted, policies, columns, progress)
+            more, again = from_runs(open_runs, known.open, wanted, policies, named, progress)
             inputs += more
         opened = as_open(known.open, again, names, known.layout.pool, wanted, policies)
+    named.refuse_unmet()
     return Stratification(
         systems=names,
         measures=tuple(wanted),
@@ -130,6 +134,18 @@ def strata(
         open=opened,
         progress=progress,
     )  # fmt: skip
+
+
+def _refuse_nothing(
+    known: Truth, measures: list[Measure], there: np.typing.NDArray[np.bool_], no_relevant: str
+) -> None:
+    """Those who have lists must have something to find, too."""
+    for m in measures:
+        if not counted(m, known.layout.pool, there, no_relevant).any():
+            raise InputError(
+                f"No user with a list of every system has anything to find for {m}.",
+                todo="Count users without a list as 0 (--missing zero), or check rel=.",
+            )
 
 
 def _there(known: Truth, systems: list[Scored], missing: str) -> np.typing.NDArray[np.bool_]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from counterrank.errors import InputError, UsageError, nearest
 from counterrank.hits import Pool
 from counterrank.pool import pooled
 from counterrank.ranking import Measure
-from counterrank.schema import Input, Table
+from counterrank.schema import Input, Named, Table
 from counterrank.stratified import CUTS, Layout, Propensities, Strata, by_values
 from counterrank.stratified import cut as cut_into
 from counterrank.stratified.propensities import (
@@ -53,14 +53,16 @@ class Asked:
     propensity: object
     feedback: object
     open_loop: object
-    columns: Mapping[str, str] | None
+    columns: Named
     there: tuple[str, ...] = ()
 
     def column(self, word: object) -> str | None:
         """The column of the judgments that a word names, by itself or by its role."""
         if not isinstance(word, str) or word in (*CUTS, *RULES):
             return None
-        named = word if word in self.there else (self.columns or {}).get(word, word)
+        named = word if word in self.there else self.columns.get(word, word)
+        if named in self.there and self.columns.get(word) == named:
+            self.columns.met.add(word)
         return named if named in self.there else None
 
     @property
@@ -81,7 +83,7 @@ def truth(judgments: object, measures: Sequence[Measure], no_relevant: str, aske
     for m in measures:
         for own in [pool] if opened_pool is None else [pool, opened_pool]:
             m.refuse(own)
-            _refuse_blank(m, own, no_relevant)
+            _refuse_blank(m, own, no_relevant, "judged" if own is pool else "open-loop")
     published = measures if known.source == "published" else ()
     layout = Layout.of(pool, _strata(pool, table, known, asked), known.value, published)
     return Truth((table.input(), *inputs), layout, known, opened_pool)
@@ -154,12 +156,18 @@ def _popular(pool: Pool, asked: Asked) -> tuple[Propensities, list[Input]]:
         return Propensities(None, item_numbers(pool)[1], "none", missing=str(error)), inputs
 
 
-def _refuse_blank(m: Measure, pool: Pool, no_relevant: str) -> None:
+def _refuse_blank(m: Measure, pool: Pool, no_relevant: str, whose: str) -> None:
     """Nothing to find at all, or for some where that is an error."""
     blank = ~m.defined(pool)
-    if blank.all() or (no_relevant == "error" and blank.any()):
+    if blank.all():
         raise InputError(
-            f"{blank.sum():,} of {pool.n:,} judged users have nothing to find for {m}.",
+            f"None of {pool.n:,} {whose} users has anything to find for {m}.",
+            found=f"The greatest rating is {pool.top:g}.",
+            todo="Check rel= against the ratings.",
+        )
+    if no_relevant == "error" and blank.any():
+        raise InputError(
+            f"{blank.sum():,} of {pool.n:,} {whose} users have nothing to find for {m}.",
             found=f"The first is {pool.units[int(np.argmax(blank))]!r}.",
             todo="Check rel= against the ratings, or leave such users out (--no-relevant skip).",
         )
