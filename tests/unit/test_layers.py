@@ -7,7 +7,8 @@ from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "counterrank"
 ORDER = """
-version errors once digest progress text arrays pairs tables checks schema logs funnels documents
+version errors once digest progress text arrays pairs tables checks schema logs funnels features
+documents
 blocks hits pool coverage order align engine policies exposure aggregate estimates ranking systems
 inference propensity compare lifts stratified logged conversions trust meta evaluation estimation
 strata_result funnel_result assess_result simulate verbs cli

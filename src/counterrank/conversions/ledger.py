@@ -126,7 +126,7 @@ class Ledger:
             top=1.0,
         )
         column = {name: frame[name] for name in frame.columns}
-        items = Items.of([table.frame for table in tables.all])
+        items = Items.of([table.frame for table in tables.of_pairs])
         cvr = {reward: prediction(reward, rewards) for reward in rewards}
         whole = cls(
             pool=pool,
