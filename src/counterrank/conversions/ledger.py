@@ -140,7 +140,7 @@ class Ledger:
             users=users,
             strangers=len(strangers),
         )
-        if pairs == "rows" or whole.cvr:
+        if pairs == "rows" or whole.cvr or whole.click.all():
             return whole
         return whole.only(whole.click)  # what is known of the others is only that they were not
 
