@@ -16,6 +16,7 @@ COUNTS = (
     "duplicates", "sample size", "effective sample size", "rank sample", "rows per item", "events",
     "Simpson's paradox", "conversions", "effective slates", "empty strata", "experiments",
     "systems", "users in stratum", "users", "constant user features", "constant item features",
+    "predictions",
 )
 # fmt: on
 PLAIN = (

@@ -11,12 +11,13 @@ import polars as pl
 from counterrank.arrays import AnyInts, Bools, Floats, Ints, ranges
 from counterrank.blocks import Blocks, as_numbers, item_numbers, places, run_starts
 from counterrank.conversions.reading import Tables
-from counterrank.errors import UsageError
+from counterrank.errors import InputError, UsageError
 from counterrank.funnels import prediction
 from counterrank.hits import Pool
 from counterrank.logged.codes import ROOM
 from counterrank.once import once
 from counterrank.pool import refuse_repeats
+from counterrank.schema import Table
 
 USERS = ("auto", "table", "all")
 PAIRS = ("all", "rows")
@@ -109,9 +110,12 @@ class Ledger:
         known = _heads(frame["user"]).unique()
         if users == "auto":
             users = "table" if (frame["click"] == 0).any() else "all"
+        heads = [_heads(run.frame["user"]) for run in tables.runs]
+        for run, listed in zip(tables.runs, heads, strict=True):
+            _refuse_strangers(run, listed, known)
         strangers = known.clear()
         if users == "all":
-            listed = pl.concat([_heads(run.frame["user"]) for run in tables.runs]).unique()
+            listed = pl.concat(heads).unique()
             strangers = listed.filter(~listed.is_in(known.implode()))
         if tables.predictions is not None:
             frame = _joined(frame, tables, pl.concat([known, strangers]))
@@ -168,6 +172,19 @@ class Ledger:
 def _heads(users: pl.Series) -> pl.Series:
     """Every user, where rows of one stand together only once."""
     return users.gather(run_starts(users))
+
+
+def _refuse_strangers(run: Table, listed: pl.Series, known: pl.Series) -> None:
+    """A run of which nobody is in the funnel, whoever counts."""
+    if not listed.is_in(known.implode()).any():
+        mine, theirs = (
+            ", ".join(repr(u) for u in ids.unique().sort().head(3)) for ids in (listed, known)
+        )
+        raise InputError(
+            f'"{run.name}" and the funnel have no user in common.',
+            found=f"The run lists {mine}, ...; the funnel has {theirs}, ...",
+            todo="Check that both use the same ids for users (--columns user=NAME).",
+        )
 
 
 def _by_unit(frame: pl.DataFrame, units: pl.Series) -> tuple[pl.DataFrame, Ints]:

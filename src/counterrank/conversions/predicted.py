@@ -13,6 +13,7 @@ from counterrank.conversions.reading import Tables
 from counterrank.propensity import Encoded, Nuisance, encoded, fitted, training
 
 COLUMN = "column"  # predictions that were given, not fitted
+FOLDS = 5  # fewer where there are fewer users
 
 
 def of_run(column: str) -> Predict:
@@ -86,6 +87,7 @@ def learnt(
             ),
             ctr="rates" if ctr == COLUMN else ctr,
             cvr="rates" if cvr == COLUMN else cvr,
+            folds=min(FOLDS, max(ledger.pool.n, 2)),
             seed=seed,
             user_features=numbers.get("user"),
             item_features=numbers.get("item"),

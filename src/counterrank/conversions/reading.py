@@ -46,7 +46,7 @@ class Tables:
 
 def read(
     funnel: object,
-    runs: Runs,
+    runs: Runs | None,
     predictions: object | None,
     *,
     rewards: Sequence[str],
@@ -54,7 +54,7 @@ def read(
     known: Mapping[str, object] | None = None,
 ) -> Tables:
     """All tables, read in threads; ``known`` are the features, by what they are of."""
-    named = list(names_and_tables(runs))
+    named = [] if runs is None else list(names_and_tables(runs))
     wanted = tuple(dict.fromkeys(rewards)) or (funnels.CONVERSION,)
     also = tuple(prediction(reward, wanted) for reward in wanted)
     with ThreadPoolExecutor(workers()) as team:

@@ -12,7 +12,6 @@ import numpy as np
 from counterrank.arrays import Floats, Ints
 from counterrank.conversions.estimators import CTR
 from counterrank.conversions.gather import Name, Sums, Work, summed_up
-from counterrank.conversions.ledger import Ledger
 from counterrank.coverage import Coverage
 from counterrank.engine import walked
 from counterrank.errors import InputError, brief
@@ -46,7 +45,6 @@ def valued(run: Table, work: Work, *, missing: str, ties: str, duplicates: str) 
     parts, coverage = walked(
         run, ledger.pool, partial(summed_up, work=work), ties=ties, duplicates=duplicates
     )
-    _refuse_strangers(run, ledger, coverage)
     _refuse_blank(run, work, parts)
     n = ledger.pool.n
     unit = np.concatenate([part.unit for part in parts])
@@ -94,17 +92,6 @@ def estimated(done: Mapping[str, Valued], work: Work) -> dict[Key, Estimate]:
         for system, part in done.items()
         for (measure, label, reward), columns in part.columns.items()
     }
-
-
-def _refuse_strangers(run: Table, ledger: Ledger, coverage: Coverage) -> None:
-    if coverage.covered_users == 0:
-        users = ", ".join(repr(u) for u in run.frame["user"].unique().sort().head(3))
-        known = ", ".join(repr(u) for u in ledger.pool.units.head(3))
-        raise InputError(
-            f'"{run.name}" and the funnel have no user in common.',
-            found=f"The run lists {users}, ...; the funnel has {known}, ...",
-            todo="Check that both use the same ids for users (--columns user=NAME).",
-        )
 
 
 def _refuse_blank(run: Table, work: Work, parts: list[Sums]) -> None:
