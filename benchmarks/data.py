@@ -37,11 +37,13 @@ FULL = {
     "many": Size(21, 6_040, 3_706),
     "large": Size(1, 200_000, 20_011),
     "strata": Size(104, 943, 1_682),
+    "funnel": Size(1, 100_000, 10_007),
 }
 QUICK = {
     "many": Size(5, 600, 1_009),
     "large": Size(1, 5_000, 20_011),
     "strata": Size(6, 300, 1_009),
+    "funnel": Size(1, 2_000, 1_009),
 }
 
 
@@ -86,6 +88,34 @@ def large(folder: Path, size: Size) -> None:
 
     _lists(folder, "run.parquet", parts())
     _write(folder / "judgments.parquet", *(np.concatenate(x) for x in zip(*judged, strict=True)))
+
+
+def funnel(folder: Path, size: Size) -> None:
+    """Lists with the cvr a shop predicts, its clicks with their ctr, and the same as judgments.
+
+    User u's list is (a j + b) mod items, j = 0 to 99, and items are prime, so no two agree. Every
+    user clicks 20 of the 200 items j = 0 to 199 on average; conversions rate 1, other clicks 0.
+    """
+    rng = np.random.default_rng(SEED)
+    step, shift = rng.integers(1, size.items, (2, size.users, 1))
+    place = np.arange(2 * DEPTH)
+    item = (step * place + shift) % size.items
+    ctr = np.clip(0.1 * rng.lognormal(-0.3, 0.8, item.shape), 0.005, 0.9)
+    cvr = 0.25 * rng.random(item.shape) ** 2 + 0.01
+    user, at = np.nonzero(rng.random(item.shape) < ctr)
+    sold = (rng.random(len(user)) < cvr[user, at]).astype(np.int8)
+    columns = {"user": user.astype(np.int32), "item": item[user, at].astype(np.int32)}
+    folder.mkdir(parents=True, exist_ok=True)
+    clicks = {**columns, "click": np.ones(len(user), np.int8), "conversion": sold}
+    pl.DataFrame({**clicks, "ctr": ctr[user, at]}).write_parquet(folder / "funnel.parquet")
+    _write(folder / "judgments.parquet", *columns.values(), sold)
+    listed = {
+        "user": np.repeat(np.arange(size.users, dtype=np.int32), DEPTH),
+        "item": item[:, :DEPTH].ravel().astype(np.int32),
+        "rank": np.tile(np.arange(1, DEPTH + 1, dtype=np.int32), size.users),
+        "cvr": cvr[:, :DEPTH].ravel(),
+    }
+    pl.DataFrame(listed).write_parquet(folder / "run.parquet")
 
 
 def slates(folder: Path, sessions: int) -> None:
@@ -207,6 +237,7 @@ def main() -> None:
     many(given.folder / "many", sizes["many"])
     large(given.folder / "large", sizes["large"])
     many(given.folder / "strata", sizes["strata"])
+    funnel(given.folder / "funnel", sizes["funnel"])
     slates(given.folder / "slates", 1_000 if given.quick else 20_000)
     for name, sessions in LOGS.items():
         log(given.folder / f"log{name}", sessions // 100 if given.quick else sessions)

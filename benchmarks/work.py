@@ -22,6 +22,7 @@ LOGGED = ("IPS", "IPS(clip=200)", "SNIPS", "DM", "DR")
 SLATE = ("SIPS", "IIPS", "RIPS", "SNSIPS", "SNIIPS", "SNRIPS")
 SEVEN = "no ERR, InfAP"
 SIX = "no ERR, Bpref, InfAP; nDCG binary"
+SALES = ("Naive", "IPS", "SNIPS", "DM", "DR", "SNDR")
 CUTS = (5, 10, 20, 30, 50, 100)
 
 
@@ -211,3 +212,20 @@ def strata(folder: Path, repeats: int) -> list[Item]:
             repeats=repeats,
         ),
     ]
+
+
+def sales(folder: Path, repeats: int) -> list[Item]:
+    """Part (i): one plain evaluation of the lists, and what they would have sold."""
+    command = str(Path(python("counterrank")).with_name("counterrank"))
+    judgments, funnel, run = (
+        str((folder / f"{name}.parquet").relative_to(ROOT))
+        for name in ("judgments", "funnel", "run")
+    )
+    wanted = [word for label in SALES for word in ("-e", label)]
+    rest = ["-m", "DCG@100", "--test", "none", "--format", "json", "--quiet"]
+    return [
+        Item("i-plain", "counterrank evaluate", [command, "evaluate", judgments, run, *rest],
+             repeats=repeats),
+        Item("i-ours", "counterrank funnel", [command, "funnel", funnel, run, *wanted, *rest],
+             "six estimators", repeats=repeats),
+    ]  # fmt: skip

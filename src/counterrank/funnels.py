@@ -13,6 +13,9 @@ from counterrank.schema import Roles, Table, label
 from counterrank.tables import opened
 
 CONVERSION = "conversion"
+SHAPE = (
+    "user", "item", "click", CONVERSION, "ctr", "cvr", "session", "rating", "rank", "score",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,20 @@ def predictions(
         )
     frame = identifiers(frame, ("user", "item"), source.name)
     return Table(source, _predicted(frame, rewards, source.name))
+
+
+def kind_of(
+    table: object, *, rewards: Sequence[str] = (), columns: Mapping[str, str] | None = None
+) -> str:
+    """``funnel`` if clicks and what came of them are there, ``predictions``, or neither: empty."""
+    there = opened(table, trec=(), name=label(table, "")).columns()
+    names = columns or {}
+    has = {role for role in SHAPE if names.get(role, role) in there}
+    if not {"user", "item"} <= has or has & {"session", "rating"}:
+        return ""
+    if "click" in has and (CONVERSION in has or any(r in there for r in rewards if r != "click")):
+        return "funnel"
+    return "predictions" if has & {"ctr", "cvr"} and not has & {"rank", "score", "click"} else ""
 
 
 def _nothing_without_click(frame: pl.DataFrame, reward: str) -> pl.DataFrame:

@@ -113,6 +113,20 @@ def test_closed_forms_of_the_variance(worked, measure):
         assert gain == pytest.approx(ips - dr, abs=1e-12)
 
 
+@pytest.mark.parametrize("entry", WORLDS)
+def test_all_outcomes_weighted_as_dcg(worked, every_outcome, entry):
+    """The golden values are doubles from closed forms; here all 19,683 outcomes are laid out."""
+    chance, found = every_outcome
+    label, ctr, h = WORLDS[entry]
+    results = worked["doubly_robust_3x3"]["results_dcg"]
+    assert set(results["estimators"]) == set(WORLDS)
+    expected, value = results["estimators"][entry], found[ctr, h][label, "DCG"]
+    mean = chance @ value
+    assert mean == pytest.approx(expected["mean"], abs=1e-11)
+    assert mean - results["ground_truth"] == pytest.approx(expected["bias"], abs=1e-11)
+    assert chance @ (value - mean) ** 2 == pytest.approx(expected["variance"], abs=1e-10)
+
+
 def test_closed_forms_hold_for_dcg_over_all_outcomes(worked, every_outcome):
     at = tables(worked["doubly_robust_3x3"]["setting"])
     chance, found = every_outcome

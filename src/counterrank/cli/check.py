@@ -15,7 +15,7 @@ from counterrank.wording import wrapped
 
 Tables = Annotated[
     list[str],
-    typer.Argument(metavar="TABLE", help="Judgments and runs, or a log and runs, in any order."),
+    typer.Argument(metavar="TABLE", help="Judgments, a log or a funnel, and runs, in any order."),
 ]
 
 
@@ -56,7 +56,7 @@ def check(
         lines = [part for line in result.lines() for part in wrapped(line, wide, " " * 9)]
         if result.diagnoses:
             lines += ["", *grounds(result.diagnoses, wide)]
-        if any(table.kind == "log" and not table.fault for table in result.tables):
+        if any(table.kind in ("log", "funnel") and not table.fault for table in result.tables):
             lines += ["", "What to log next time", *_advice(result.to_log, wide)]
         say(lines)
     if result.refused:

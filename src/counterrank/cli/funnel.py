@@ -56,8 +56,20 @@ Estimators = Annotated[
 Predictions = Annotated[
     str | None, typer.Option(metavar="PATH", help="A table of user, item, ctr, cvr.")
 ]
-Ctr = Annotated[str, typer.Option(help="column, or a model to be fitted: rates, factors.")]
-Cvr = Annotated[str, typer.Option(help="column, or a model to be fitted: rates, factors.")]
+Ctr = Annotated[
+    str, typer.Option(help="column, or a model to be fitted: rates, factors, logistic.")
+]
+Cvr = Annotated[
+    str, typer.Option(help="column, or a model to be fitted: rates, factors, logistic.")
+]
+UserFeatures = Annotated[
+    str | None,
+    typer.Option(metavar="PATH", help="For logistic: user, and columns of numbers or text."),
+]
+ItemFeatures = Annotated[
+    str | None,
+    typer.Option(metavar="PATH", help="For logistic: item, and columns of numbers or text."),
+]
 Floor = Annotated[float, typer.Option(help="Raise smaller ctr to this.")]
 Pairs = Annotated[
     str, typer.Option(help="Pairs without a row: all (not clicked), rows (could not be).")
@@ -83,6 +95,8 @@ def funnel(
     predictions: Predictions = None,
     ctr: Ctr = "column",
     cvr: Cvr = "column",
+    user_features: UserFeatures = None,
+    item_features: ItemFeatures = None,
     floor: Floor = 0.0,
     pairs: Pairs = "all",
     users: Users = "auto",
@@ -111,7 +125,7 @@ def funnel(
 
     options.formatted(format)
     named = options.named_runs(runs)
-    further = [] if predictions is None else [predictions]
+    further = [path for path in (predictions, user_features, item_features) if path is not None]
     writing.refuse_early(by_unit, out, [funnel, *further, *(path for _, path in named)])
     result = verb.funnel(
         funnel,
@@ -122,6 +136,8 @@ def funnel(
         predictions=predictions,
         ctr=ctr,
         cvr=cvr,
+        user_features=user_features,
+        item_features=item_features,
         floor=floor,
         pairs=pairs,
         users=users,

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 COUNTS = (
     "duplicates", "sample size", "effective sample size", "rank sample", "rows per item", "events",
     "Simpson's paradox", "conversions", "effective slates", "empty strata", "experiments",
-    "systems", "users in stratum", "users",
+    "systems", "users in stratum", "users", "constant user features", "constant item features",
+    "predictions",
 )
 # fmt: on
 PLAIN = (

@@ -16,6 +16,7 @@ from counterrank.conversions.measures import Weighting, weighting
 from counterrank.conversions.predicted import (
     COLUMN,
     clicks_of_model,
+    known,
     learnt,
     of_ledger,
     of_model,
@@ -34,6 +35,7 @@ __all__ = [
     "COLUMN", "CTR", "DEFAULTS", "FORMULAS", "GRID", "KINDS", "MEASURES", "PAIRS", "USERS", "Key",
     "Ledger", "Naive", "OfClicks", "Predict", "Tables", "Valued", "VarianceRatio", "Weighting",
     "Work", "clicks_of_model", "conversion_estimator", "dr_variance", "estimated", "ips_variance",
+    "known",
     "learnt", "of_ledger", "of_model", "of_run", "read", "summed_up", "valued", "variance_gain",
     "weighting",
 ]  # fmt: skip

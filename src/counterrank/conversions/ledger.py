@@ -111,12 +111,11 @@ class Ledger:
         known = _heads(frame["user"]).unique()
         if users == "auto":
             users = "table" if (frame["click"] == 0).any() else "all"
+        heads = [_heads(run.frame["user"]) for run in tables.runs]
+        for run, listed in zip(tables.runs, heads, strict=True):
+            _refuse_strangers(run, listed, known)
         strangers = known.clear()
         if users == "all":
-            heads = [_heads(run.frame["user"]) for run in tables.runs]
-            for run, own in zip(tables.runs, heads, strict=True):
-                if not own.is_in(known.implode()).any():
-                    raise strangers_only(run, known)
             listed = pl.concat(heads).unique()
             strangers = listed.filter(~listed.is_in(known.implode()))
         if tables.predictions is not None:
@@ -132,7 +131,7 @@ class Ledger:
             top=1.0,
         )
         column = {name: frame[name] for name in frame.columns}
-        items = Items.of([table.frame for table in tables.all])
+        items = Items.of([table.frame for table in tables.of_pairs])
         cvr = {reward: prediction(reward, rewards) for reward in rewards}
         whole = cls(
             pool=pool,
@@ -146,7 +145,8 @@ class Ledger:
             users=users,
             strangers=len(strangers),
         )
-        if pairs == "rows" or whole.cvr or (whole.ctr is not None and whole.complete):
+        told = whole.ctr is not None and whole.complete
+        if pairs == "rows" or whole.cvr or whole.click.all() or told:
             return whole
         return whole.only(whole.click)  # what is known of the others is only that they were not
 
@@ -176,20 +176,22 @@ class Ledger:
         )
 
 
-def strangers_only(run: Table, known: pl.Series) -> InputError:
-    """A run none of whose users the funnel knows: ids of another kind, not other people."""
-    users = ", ".join(repr(u) for u in run.frame["user"].unique().sort().head(3))
-    there = ", ".join(repr(u) for u in known.sort().head(3))
-    return InputError(
-        f'"{run.name}" and the funnel have no user in common.',
-        found=f"The run lists {users}, ...; the funnel has {there}, ...",
-        todo="Check that both use the same ids for users (--columns user=NAME).",
-    )
-
-
 def _heads(users: pl.Series) -> pl.Series:
     """Every user, where rows of one stand together only once."""
     return users.gather(run_starts(users))
+
+
+def _refuse_strangers(run: Table, listed: pl.Series, known: pl.Series) -> None:
+    """A run of which nobody is in the funnel, whoever counts."""
+    if not listed.is_in(known.implode()).any():
+        mine, theirs = (
+            ", ".join(repr(u) for u in ids.unique().sort().head(3)) for ids in (listed, known)
+        )
+        raise InputError(
+            f'"{run.name}" and the funnel have no user in common.',
+            found=f"The run lists {mine}, ...; the funnel has {theirs}, ...",
+            todo="Check that both use the same ids for users (--columns user=NAME).",
+        )
 
 
 def _by_unit(frame: pl.DataFrame, units: pl.Series) -> tuple[pl.DataFrame, Ints]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from counterrank.arrays import Floats
 from counterrank.conversions.gather import Listing, Predict
 from counterrank.conversions.ledger import Ledger
-from counterrank.propensity import Nuisance, fitted, training
+from counterrank.conversions.reading import Tables
+from counterrank.propensity import Encoded, Nuisance, encoded, fitted, training
 
 COLUMN = "column"  # predictions that were given, not fitted
+FOLDS = 5  # fewer where there are fewer users
 
 
 def of_run(column: str) -> Predict:
@@ -50,11 +54,26 @@ def clicks_of_model(model: Nuisance, ledger: Ledger) -> Floats:
     return ctr
 
 
-def learnt(ledger: Ledger, *, ctr: str, cvr: str, pairs: str, seed: int) -> dict[str, Nuisance]:
+def known(ledger: Ledger, tables: Tables) -> dict[str, Encoded]:
+    """What the tables of features say of every user and item that counts."""
+    ids = {"user": ledger.pool.units, "item": ledger.items.names}
+    return {of: encoded(table, of, ids[of]) for of, table in tables.features.items()}
+
+
+def learnt(
+    ledger: Ledger,
+    *,
+    ctr: str,
+    cvr: str,
+    pairs: str,
+    seed: int,
+    features: Mapping[str, Encoded],
+) -> dict[str, Nuisance]:
     """Both models for each reward, cross-fitted, where one of them is asked for."""
     if (ctr, cvr) == (COLUMN, COLUMN):
         return {}
     kept = ledger.held
+    numbers = {of: found.numbers for of, found in features.items()}
     return {
         reward: fitted(
             training(
@@ -69,7 +88,10 @@ def learnt(ledger: Ledger, *, ctr: str, cvr: str, pairs: str, seed: int) -> dict
             ),
             ctr="rates" if ctr == COLUMN else ctr,
             cvr="rates" if cvr == COLUMN else cvr,
+            folds=min(FOLDS, max(ledger.pool.n, 2)),
             seed=seed,
+            user_features=numbers.get("user"),
+            item_features=numbers.get("item"),
         )
         for reward, y in ledger.reward.items()
     }

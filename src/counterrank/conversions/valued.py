@@ -12,7 +12,6 @@ import numpy as np
 from counterrank.arrays import Floats, Ints
 from counterrank.conversions.estimators import CTR
 from counterrank.conversions.gather import Name, Sums, Work, summed_up
-from counterrank.conversions.ledger import strangers_only
 from counterrank.coverage import Coverage
 from counterrank.engine import walked
 from counterrank.errors import InputError, brief
@@ -46,8 +45,6 @@ def valued(run: Table, work: Work, *, missing: str, ties: str, duplicates: str) 
     parts, coverage = walked(
         run, ledger.pool, partial(summed_up, work=work), ties=ties, duplicates=duplicates
     )
-    if coverage.covered_users == 0:
-        raise strangers_only(run, ledger.pool.units)
     _refuse_blank(run, work, parts)
     n = ledger.pool.n
     unit = np.concatenate([part.unit for part in parts])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.arrays import Floats, summed
+from counterrank.arrays import Floats, dot, summed
 from counterrank.logged.rows import Weighted
 
 CLIPS = (*(float(2**j) for j in range(13)), float("inf"))
@@ -63,8 +63,8 @@ class Weights:
         total, square = np.empty(len(clips)), np.empty(len(clips))
         for j, clip in enumerate(clips):
             cut = rows.weight(clip)
-            total[j] = rows.seen @ cut
-            square[j] = (rows.seen * cut) @ cut
+            total[j] = dot(rows.seen, cut)
+            square[j] = dot(rows.seen * cut, cut)
         tail = np.sort(np.partition(w, -KEPT)[-KEPT:] if len(w) > KEPT else w)
         place = np.searchsorted(EDGES, w[some], side="right")
         return cls(

@@ -8,6 +8,7 @@ from counterrank.propensity.calibration import (
     conversions_calibrated,
     overlap,
 )
+from counterrank.propensity.encoding import Encoded, encoded
 from counterrank.propensity.factors import Factors
 from counterrank.propensity.fit import Fitted
 from counterrank.propensity.folds import Folds
@@ -21,8 +22,8 @@ from counterrank.propensity.powerlaw import PowerLaw, power_law
 from counterrank.propensity.rates import Rates
 
 __all__ = [
-    "MODELS", "PAIRS", "Calibration", "Factors", "Features", "Fitted", "Folds", "Logistic",
-    "Model", "Nuisance", "Overlap", "Pairs", "Popularity", "PowerLaw", "Propensity", "Rates",
-    "calibrated", "clicks_calibrated", "conversions_calibrated", "fitted", "model", "overlap",
-    "per_row", "popularity", "power_law", "training",
+    "MODELS", "PAIRS", "Calibration", "Encoded", "Factors", "Features", "Fitted", "Folds",
+    "Logistic", "Model", "Nuisance", "Overlap", "Pairs", "Popularity", "PowerLaw", "Propensity",
+    "Rates", "calibrated", "clicks_calibrated", "conversions_calibrated", "encoded", "fitted",
+    "model", "overlap", "per_row", "popularity", "power_law", "training",
 ]  # fmt: skip

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterrank.arrays import Floats
+from counterrank.arrays import Floats, dot
 from counterrank.propensity.fit import logit
 from counterrank.propensity.margins import Margins
 from counterrank.propensity.shrinkage import between, shrunken
@@ -44,7 +44,7 @@ def effects(margins: Margins, noise: float, link: str) -> tuple[float, Floats, F
             fitted, slope = margins.expected(mu + effect[0], effect[1], link, side)
             score = observed[side] - fitted - penalty[side] * effect[side]
             moved = effect[side] + np.clip(score / (slope + penalty[side]), -LONGEST, LONGEST)
-            shift = float(many[side] @ moved) / float(many[side].sum())
+            shift = dot(many[side], moved) / float(many[side].sum())
             longest = max(longest, float(np.abs(moved - shift - effect[side]).max(initial=0)))
             effect[side], mu = moved - shift, mu + shift
         if longest < CLOSE:
@@ -66,7 +66,7 @@ def penalties(margins: Margins, noise: float, link: str) -> list[float]:
 def _average(margins: Margins, link: str) -> float:
     """The overall mean; where all outcomes are alike, with half a pair of the other."""
     many = margins.many[0]
-    total, pairs = float(many @ margins.observed[0]), float(many @ margins.trials[0])
+    total, pairs = dot(many, margins.observed[0]), dot(many, margins.trials[0])
     average = total / pairs if pairs > 0 else 0.0
     return (total + 0.5) / (pairs + 1) if link == "logit" and not 0 < average < 1 else average
 

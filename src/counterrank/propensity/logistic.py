@@ -20,6 +20,7 @@ from counterrank.propensity.fit import Effects, logit
 from counterrank.propensity.model import WEIGHT, Model, Task, binary
 
 TERMS = ("main", "crossed")
+LARGEST = 1 << 28  # numbers laid out for a fit: 2 GB
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,8 @@ class Logistic(Model):
         if x.shape[1] + v.shape[1] == 0:
             raise UsageError(
                 f'"{self}" needs features.',
-                todo="Give user_features or item_features, or use rates.",
+                todo="Give some of users or of items (--user-features PATH, --item-features PATH;"
+                " user_features=..., item_features=...), or use rates.",
             )
         user, item, y, weight = examples(task, self.sample)
         mu, coefficients = self._solved(self._design(x, v, user, item), y, weight)
@@ -67,6 +69,14 @@ class Logistic(Model):
 
     def _design(self, x: Floats, v: Floats, user: Ints, item: Ints) -> Floats:
         """A row of numbers for each pair."""
+        wide = x.shape[1] + v.shape[1]
+        wide += x.shape[1] * v.shape[1] if self.terms == "crossed" else 0
+        if len(user) * wide > LARGEST:
+            raise UsageError(
+                f'"{self}" would have to lay out {len(user):,} pairs with {wide:,} numbers each.',
+                found=f"That is {len(user) * wide * 8 / 1e9:.1f} GB.",
+                todo="Give fewer features, or draw fewer pairs: logistic(sample=100000).",
+            )
         columns = [x[user], v[item]]
         if self.terms == "crossed":
             columns.append((x[user][:, :, None] * v[item][:, None, :]).reshape(len(user), -1))

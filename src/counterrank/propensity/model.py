@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.arrays import Floats, Ints
+from counterrank.arrays import Floats, Ints, dot
 from counterrank.errors import UsageError
 from counterrank.propensity.fit import Effects
 from counterrank.propensity.folds import Folds
@@ -102,5 +102,5 @@ def binary(model: Model, task: Task) -> None:
 def spread(y: Floats, weight: Floats) -> float:
     """Variance of a weighted outcome per unit of weight: what uneven weights add is in it."""
     total = max(float(weight.sum()), 1e-300)
-    average = float(weight @ y) / total
-    return max(float(weight**2 @ (y - average) ** 2) / total, 1e-12)
+    average = dot(weight, y) / total
+    return max(dot(weight**2, (y - average) ** 2) / total, 1e-12)

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterrank.arrays import Floats
+from counterrank.arrays import Floats, dot
 from counterrank.errors import one_of
 from counterrank.propensity.additive import effects
 from counterrank.propensity.fit import Effects
@@ -55,8 +55,8 @@ class Rates(Model):
             return Effects(np.append(a[user], 0.0), np.append(mu + b[item], mu))
         side = ("user", "item").index(self.by)
         c, n, many = margins.observed[side], margins.trials[side], margins.many[side]
-        total = float(many @ n)
-        average = float(many @ c) / total if total > 0 else 0.0
+        total = dot(many, n)
+        average = dot(many, c) / total if total > 0 else 0.0
         rate = np.append(shrunken(c, n, task.noise, many)[(user, item)[side]], average)
         if task.link == "logit":  # where all outcomes were alike: half a pair of the other
             rate = np.clip(rate, 0.5 / (total + 1), (total + 0.5) / (total + 1))

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterrank.arrays import Floats
+from counterrank.arrays import Floats, dot
 
 
 def between(c: Floats, n: Floats, noise: float, many: Floats | None = None) -> float:
@@ -27,19 +27,19 @@ def between(c: Floats, n: Floats, noise: float, many: Floats | None = None) -> f
     m = np.ones(len(c)) if many is None else many
     seen = n > 0
     c, n, m = c[seen], n[seen], m[seen]
-    total = float(m @ n)
-    room = total - float(m @ n**2) / total if total > 0 else 0.0
+    total = dot(m, n)
+    room = total - dot(m, n**2) / total if total > 0 else 0.0
     if room <= 1e-9 * total:
         return 0.0
-    spread = float(m @ (n * (c / n - (m @ c) / total) ** 2)) - (float(m.sum()) - 1) * noise
+    spread = dot(m, n * (c / n - dot(m, c) / total) ** 2) - (float(m.sum()) - 1) * noise
     return max(spread / room, 0.0)
 
 
 def shrunken(c: Floats, n: Floats, noise: float, many: Floats | None = None) -> Floats:
     r"""The means :math:`\hat y_j`; a group without trials has the overall mean."""
     m = np.ones(len(c)) if many is None else many
-    total = float(m @ n)
-    average = float(m @ c) / total if total > 0 else 0.0
+    total = dot(m, n)
+    average = dot(m, c) / total if total > 0 else 0.0
     tau2 = between(c, n, noise, many)
     if tau2 == 0:
         return np.full(len(c), average)

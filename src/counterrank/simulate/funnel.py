@@ -16,10 +16,15 @@ ROWS = ("clicks", "all")
 
 @dataclass(frozen=True)
 class FunnelSample:
-    """A funnel with the true ctr and cvr as columns, and lists with the true cvr."""
+    """A funnel with the true ctr and cvr as columns, and lists with the true cvr.
+
+    ``user_features`` and ``item_features``: what clicks depend on.
+    """
 
     funnel: pl.DataFrame
     runs: dict[str, pl.DataFrame]
+    user_features: pl.DataFrame
+    item_features: pl.DataFrame
 
 
 @dataclass(frozen=True)
@@ -28,7 +33,8 @@ class FunnelWorld:
 
     ``ctr[t, i]``: chance of a click; ``cvr[t, i]``: chance of a conversion after one; ``price[i]``:
     what a conversion brings on average; ``share[t]``: how common a kind is; ``ranking[name][t]``:
-    the items of a recommender, best first.
+    the items of a recommender, best first. ``wants[t]`` and ``offers[i]`` are rows of numbers whose
+    products, and the last of what an item offers, make up what attracts.
     """
 
     ctr: Floats
@@ -36,6 +42,8 @@ class FunnelWorld:
     price: Floats
     share: Floats
     ranking: dict[str, Ints]
+    wants: Floats
+    offers: Floats
 
     def truth(self, ranker: str, measure: str = "DCG@10", *, reward: str = "conversion") -> float:
         r""":math:`\sum_t share_t \sum_i cvr_{ti}\, c(rank_{ti})`: a finite sum, no sampling."""
@@ -76,6 +84,8 @@ class FunnelWorld:
         return FunnelSample(
             funnel if rows == "all" else funnel.drop("cvr"),
             {name: _lists(order[kind, :top], q) for name, order in self.ranking.items()},
+            _features("user", self.wants[kind]),
+            _features("item", self.offers),
         )
 
 
@@ -93,9 +103,11 @@ def funnel_world(
         raise UsageError(f"selection must lie between 0 and 1, not {selection:g}.")
     rng = np.random.default_rng([seed, 0])
     shape = (kinds, items)
-    taste = rng.normal(size=(kinds, 4)) @ rng.normal(size=(4, items)) / 2
+    wants, offers = rng.normal(size=(kinds, 4)), rng.normal(size=(4, items))
+    taste = wants @ offers / 2
     own = rng.normal(size=(kinds, 4)) @ rng.normal(size=(4, items)) / 2
-    attracts = 0.8 * taste + 0.6 * rng.normal(size=items)
+    charm = rng.normal(size=items)
+    attracts = 0.8 * taste + 0.6 * charm
     suits = selection * attracts + np.sqrt(1 - selection**2) * own
     seen = {
         "seller": suits + 0.8 * rng.normal(size=shape),
@@ -110,6 +122,8 @@ def funnel_world(
         price=20 * np.exp(0.5 * rng.normal(size=items)),
         share=share / share.sum(),
         ranking={name: np.argsort(-x, axis=1, kind="stable") for name, x in seen.items()},
+        wants=wants,
+        offers=np.column_stack([offers.T, charm]),
     )
 
 
@@ -123,3 +137,8 @@ def _lists(best: Ints, cvr: Floats) -> pl.DataFrame:
             "cvr": np.take_along_axis(cvr, best, axis=1).ravel(),
         }
     )
+
+
+def _features(of: str, numbers: Floats) -> pl.DataFrame:
+    columns = {f"f{place}": x for place, x in enumerate(numbers.T, 1)}
+    return pl.DataFrame({of: np.arange(len(numbers)), **columns})

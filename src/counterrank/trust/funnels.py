@@ -42,11 +42,11 @@ def support(system: str, weights: Weights, pairs: str) -> Diagnosis:
     return Diagnosis("support", system, share, 0.01, verdict, text)
 
 
-def overlap(system: str, ctr: Floats) -> Diagnosis:
+def overlap(system: str, ctr: Floats, *, of: str = "Listed pairs that were clicked") -> Diagnosis:
     """The least ctr of a click that counts, against what is usual."""
     low, usual = (float(x) for x in np.quantile(ctr, (0, 0.5))) if len(ctr) else (0.0, 1.0)
     verdict = graded(low, usual / 100, usual / 10_000)
-    text = f"Listed pairs that were clicked had a ctr of {low:.2g} or more, usually {usual:.2g}."
+    text = f"{of} had a ctr of {low:.2g} or more, usually {usual:.2g}."
     if len(ctr) == 0:
         text = NO_CLICK
     elif verdict != "pass":
@@ -128,6 +128,40 @@ def conversions(system: str, reward: str, done: Valued) -> Diagnosis:
     elif verdict != "pass":
         text += " That is few: expect wide intervals, and prefer intervals by bootstrap."
     return Diagnosis("conversions", system, float(count), 100.0, verdict, text)
+
+
+def all_conversions(ledger: Ledger) -> Diagnosis:
+    """As above, whatever was clicked."""
+    reward, y = next(iter(ledger.reward.items()))
+    count, clicks = int(np.count_nonzero(y)), int(ledger.click.sum())
+    text = f"{count:,} of {clicks:,} clicks brought a {reward}."
+    verdict = graded(count, 100, 10)
+    if verdict != "pass":
+        text += " That is few: expect wide intervals, and prefer intervals by bootstrap."
+    return Diagnosis("conversions", "funnel", float(count), 100.0, verdict, text)
+
+
+def predictions(ctr: bool, cvr: bool, fitted: str) -> Diagnosis:
+    """What IPS and DR divide by and believe: given, or to be fitted."""
+    there = {"ctr": ctr, "cvr": cvr}
+    lacking = [name for name, given in there.items() if not given]
+    text = "ctr and cvr are given."
+    if lacking:
+        text = (
+            f"No {' and no '.join(lacking)} is given, so {fitted} were fitted. Estimates are no"
+            " better than that model: give your own predictions (--columns, --predictions), or"
+            " features (--user-features, --item-features)."
+        )
+    count = 2 - len(lacking)
+    return Diagnosis(
+        "predictions", "funnel", float(count), 2.0, "caution" if lacking else "pass", text
+    )
+
+
+def uncovered(ctr: bool, reason: str) -> Diagnosis:
+    """A given cvr that says nothing of pairs that are listed."""
+    text = f"The given cvr does not reach the lists, so DM and DR cannot be had of it: {reason}"
+    return Diagnosis("predictions", "lists", float(ctr), 2.0, "caution", text)
 
 
 def doubly_robust(system: str, measure: str, ratio: Estimate, level: float) -> Diagnosis:

@@ -6,6 +6,7 @@ import math
 
 from counterrank.propensity import (
     Calibration,
+    Encoded,
     Nuisance,
     Overlap,
     clicks_calibrated,
@@ -43,6 +44,21 @@ def conversion_model(found: Calibration, label: str) -> Diagnosis:
         f" ({_others('--cvr', label)}), give a cvr that knows more, or read IPS."
     )
     return _calibrated("conversion model", label, "conversions weighted by 1/ctr", found, todo)
+
+
+def constant_features(of: str, found: Encoded) -> Diagnosis:
+    """Columns that say the same of everyone: often a slip where the table was made."""
+    left, kept = len(found.constant), len(found.names)
+    text = f"{kept:,} columns describe {of}s."
+    if left:
+        names = ", ".join(f'"{name}"' for name in found.constant[:5])
+        text += (
+            f" {left:,} more say the same of all that count and were left out: {names}"
+            f"{', ...' if left > 5 else ''}. Drop them, or see how the table was made."
+        )
+    return Diagnosis(
+        f"constant {of} features", "funnel", float(left), 0.0, "caution" if left else "pass", text
+    )
 
 
 def click_overlap(found: Overlap) -> Diagnosis:

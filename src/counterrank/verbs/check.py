@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from counterrank import logs, schema, trust
+from counterrank import funnels, logs, schema, trust
 from counterrank.engine import aligned
 from counterrank.errors import CounterrankError, InputError, UsageError
 from counterrank.evaluation import Evaluation
@@ -19,9 +19,15 @@ from counterrank.ranking import DEFAULTS, Measure
 from counterrank.schema import Table
 from counterrank.systems import names_and_tables
 from counterrank.trust import Diagnosis
-from counterrank.verbs.audited import audited
+from counterrank.verbs.audited import Audited, audited
+from counterrank.verbs.checked_funnel import checked_funnel
 from counterrank.verbs.evaluate import evaluate
 from counterrank.version import __version__
+
+KINDS = {  # of which there can be one
+    "judgments": "table of judgments", "log": "log", "funnel": "funnel",
+    "predictions": "table of predictions",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -97,37 +103,53 @@ def check(
     views: str = "auto",
     columns: Mapping[str, str] | None = None,
 ) -> Checked:
-    """Report on tables, on how they fit together, and on what a log's estimates would rest on.
+    """Report on tables, on how they fit together, and on what estimates of them would rest on.
 
     A table with a rating is judgments, one with a rank or score a run. One with a session and a
-    reward is a log: it is audited, with rankers by session if some are given. ``rewards``,
+    reward is a log: it is audited, with rankers by session if some are given. One with user, click
+    and conversion is a funnel: it is diagnosed as by ``funnel``, with runs and a table of predicted
+    ctr or cvr if some are given. ``rewards``,
     ``position_bias``, ``contexts`` and ``views`` are as in ``estimate``; a column named context is
     taken for one.
     """
     given = list(names_and_tables(tables))
     paid = [rewards] if isinstance(rewards, str) else list(rewards)
     reports = [_report(name, table, paid, columns, duplicates) for name, table in given]
-    for kind, name in (("judgments", "table of judgments"), ("log", "log")):
+    for kind, name in KINDS.items():
         if sum(r.kind == kind and not r.fault for r in reports) > 1:
             raise UsageError(f"More than one {name} was given.", todo="Check one at a time.")
-    logs_there = [place for place, r in enumerate(reports) if r.kind == "log" and not r.fault]
-    diagnoses, wanted = [], []
-    if logs_there:
-        place = logs_there[0]
-        targets = {n: given[n] for n, r in enumerate(reports) if r.kind == "target" and not r.fault}
+    diagnoses: list[Diagnosis] = []
+    wanted: list[str] = []
+
+    def note(place: int, found: Audited) -> None:
+        """Take over what was found about the table at a place, and about those beside it."""
+        diagnoses.extend(found.diagnoses)
+        wanted.extend(found.to_log)
+        for other, fault in (found.faults | ({place: found.fault} if found.fault else {})).items():
+            reports[other] = replace(reports[other], fault=fault)
+
+    for place in _places(reports, "log"):
         found = audited(
-            given[place][1], targets, rewards=paid, position_bias=position_bias,
+            given[place][1], {n: given[n] for n in _places(reports, "target")}, rewards=paid,
+            position_bias=position_bias,
             contexts=[contexts] if isinstance(contexts, str) else list(contexts), views=views,
             columns=columns,
         )  # fmt: skip
-        diagnoses, wanted = found.diagnoses, found.to_log
-        for other, fault in {
-            **found.faults,
-            **({place: found.fault} if found.fault else {}),
-        }.items():
-            reports[other] = replace(reports[other], fault=fault)
-    diagnoses = diagnoses + _judged(given, reports, measures or DEFAULTS, duplicates, columns)
+        note(place, found)
+    for place in _places(reports, "funnel"):
+        guess = [given[n][1] for n in _places(reports, "predictions")]
+        found = checked_funnel(
+            given[place][1], {n: given[n] for n in _places(reports, "run")},
+            guess[0] if guess else None, rewards=paid, duplicates=duplicates, columns=columns,
+        )  # fmt: skip
+        note(place, found)
+    diagnoses += _judged(given, reports, measures or DEFAULTS, duplicates, columns)
     return Checked(reports, diagnoses, wanted)
+
+
+def _places(reports: list[TableReport], kind: str) -> list[int]:
+    """Where the usable tables of a kind are."""
+    return [place for place, report in enumerate(reports) if _usable(report, kind)]
 
 
 def _judged(
@@ -183,7 +205,8 @@ def _report(
     label = schema.label(table, name)
     kind = "table"
     try:
-        kind = logs.kind_of(table, rewards=rewards, columns=columns)
+        kind = funnels.kind_of(table, rewards=rewards, columns=columns)
+        kind = kind or logs.kind_of(table, rewards=rewards, columns=columns)
         read: Table = _read(kind, table, name, rewards, columns)
         if kind in ("judgments", "run"):
             _refuse_within(read, kind, duplicates)
@@ -212,6 +235,11 @@ def _read(
         return schema.judgments(table, columns=columns)
     if kind == "log":
         return logs.log(table, rewards=rewards, columns=columns)
+    if kind == "funnel":
+        return funnels.funnel(table, rewards=rewards, columns=columns)
+    if kind == "predictions":
+        paid = tuple(rewards) or (funnels.CONVERSION,)
+        return funnels.predictions(table, rewards=paid, columns=columns)
     if kind == "target":
         return logs.target(table, name=name, columns=columns)
     return schema.run(table, name=name, columns=columns)

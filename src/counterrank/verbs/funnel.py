@@ -28,6 +28,7 @@ from counterrank.conversions import (
     clicks_of_model,
     conversion_estimator,
     estimated,
+    known,
     learnt,
     of_ledger,
     of_model,
@@ -45,9 +46,10 @@ from counterrank.lifts import refuse_plan
 from counterrank.logged import DR, SNDR, SNIPS, Clipped, Estimator, MeanWeight
 from counterrank.order import TIES
 from counterrank.progress import Progress, quiet
-from counterrank.propensity import Nuisance
+from counterrank.propensity import Encoded, Logistic, Nuisance, model
 from counterrank.schema import Named, Table
 from counterrank.systems import Runs
+from counterrank.trust.propensities import constant_features
 from counterrank.trust.sales import forecasts, sales
 
 
@@ -61,6 +63,8 @@ def funnel(
     predictions: object | None = None,
     ctr: str = COLUMN,
     cvr: str = COLUMN,
+    user_features: object | None = None,
+    item_features: object | None = None,
     floor: float = 0.0,
     pairs: str = "all",
     users: str = "auto",
@@ -83,7 +87,9 @@ def funnel(
     (chance of a click) and ``cvr`` (chance of a conversion after one); each run has user, item and
     rank or score. ``predictions`` is a further table of user, item, ctr, cvr; a run may have a
     column cvr of its own. Instead of columns, ``ctr`` and ``cvr`` may name models that are fitted
-    to the funnel, out of fold: rates, factors, ...
+    to the funnel, out of fold: rates, factors, or logistic, which needs ``user_features``,
+    ``item_features`` or both: tables with a row per user or item, and columns of numbers, of yes
+    or no, or of text.
 
     What is estimated: the ``rewards`` (columns beside or instead of conversion, such as spend)
     that all listed items would bring if they were clicked, weighted by their ranks: ``measures``
@@ -109,8 +115,11 @@ def funnel(
     refuse_plan(test, correct, interval)
     if not 0 <= floor < 1:
         raise UsageError(f"floor must lie between 0 and 1, not {floor:g}.")
+    both = {"user": user_features, "item": item_features}
+    given = {of: table for of, table in both.items() if table is not None}
+    _refuse_unread(given, ctr, cvr)
     named = Named(columns)
-    tables = read(funnel, runs, predictions, rewards=_listed(rewards), columns=named)
+    tables = read(funnel, runs, predictions, rewards=_listed(rewards), columns=named, known=given)
     named.refuse_unmet()
     plan = Plan(
         baseline=baseline or tables.runs[0].system, test=test, correct=correct, level=level,
@@ -118,10 +127,11 @@ def funnel(
     )  # fmt: skip
     plan.pairs([run.system for run in tables.runs])  # the baseline is there
     ledger = Ledger.of(tables, users=users, pairs=pairs)
-    models = learnt(ledger, ctr=ctr, cvr=cvr, pairs=pairs, seed=seed)
-    model = models.get(tables.funnel.rewards[0])
-    if model is not None and ctr != COLUMN:
-        ledger = replace(ledger, ctr=clicks_of_model(model, ledger))
+    features = known(ledger, tables)
+    models = learnt(ledger, ctr=ctr, cvr=cvr, pairs=pairs, seed=seed, features=features)
+    first = models.get(tables.funnel.rewards[0])
+    if first is not None and ctr != COLUMN:
+        ledger = replace(ledger, ctr=clicks_of_model(first, ledger))
     chance = _ctr(ledger, wanted, tables)
     fitted = {} if cvr == COLUMN else models
     work = Work(
@@ -143,14 +153,19 @@ def funnel(
         exposures=worths,
         rewards=tables.funnel.rewards,
         found={key: e for key, e in found.items() if key[2] in shown},
-        diagnoses=[*forecasts(work, models, ctr=ctr, cvr=cvr), *sales(done, found, work, level)],
+        diagnoses=[
+            *(constant_features(of, said) for of, said in features.items()),
+            *forecasts(work, models, ctr=ctr, cvr=cvr),
+            *sales(done, found, work, level),
+        ],
         plan=plan,
         protocol={
             **_protocol(plan, work, wanted),
             "users": ledger.users,
             "ctr": ctr,
             "cvr": cvr,
-            "models": {reward: _described(model, ctr, cvr) for reward, model in models.items()},
+            "models": {reward: _described(own, ctr, cvr) for reward, own in models.items()},
+            "features": {of: _columns(table) for of, table in features.items()},
             "floor": floor,
             "missing": missing,
             "duplicates": duplicates,
@@ -175,6 +190,21 @@ def _refuse_empty(wanted: Sequence[OfClicks], worths: Sequence[Weighting]) -> No
             f"{shares[0]} divides by each user's own sum, {ratios[0]} by that of all users.",
             todo="Ask for Naive, IPS, DM or DR of it.",
         )
+
+
+def _refuse_unread(given: Mapping[str, object], ctr: str, cvr: str) -> None:
+    """Features that no model would look at."""
+    models = [model(label) for label in (ctr, cvr) if label != COLUMN]
+    if given and not any(isinstance(m, Logistic) for m in models):
+        raise UsageError(
+            f"Features of {'s and '.join(given)}s were given, and no model reads them.",
+            found=f"ctr is {ctr}, cvr is {cvr}.",
+            todo="Ask for logistic: --ctr logistic, --cvr logistic, or both.",
+        )
+
+
+def _columns(found: Encoded) -> dict[str, list[str]]:
+    return {"columns": list(found.names), "left out": list(found.constant)}
 
 
 def _ctr(ledger: Ledger, wanted: Sequence[OfClicks], tables: Tables) -> Floats:
