@@ -113,6 +113,22 @@ def test_bad_tables_are_refused_with_reasons():
         cr.assess_accuracy(frame.with_columns(truth=0.0))
     with pytest.raises(InputError, match='no column "truth"'):
         cr.assess_accuracy(frame.drop("truth"))
+    other = pl.when(pl.col("estimator") == "shifted").then(1.01).otherwise(1.0)
+    with pytest.raises(InputError, match="another truth for shifted"):
+        cr.assess_accuracy(frame.with_columns(truth=pl.col("truth") * other))
+    with pytest.raises(InputError, match="low end is above"):
+        cr.assess_accuracy(frame.with_columns(low=pl.lit(2.0), high=pl.lit(1.0)))
+
+
+def test_no_more_is_said_than_was_measured():
+    frame = trials().filter(pl.col("estimator") == "noisy")
+    assert "alone" in cr.assess_accuracy(frame).recommendation[0]
+    one = frame.filter(pl.col("system") == frame["system"][0])
+    assert cr.assess_accuracy(one).recommendation[1].startswith("With one system")
+    alike = frame.with_columns(estimator=pl.lit("same"))
+    text = cr.assess_accuracy(pl.concat([frame, alike])).recommendation
+    assert text[2].startswith("Choose by other grounds")
+    assert "repetitions cannot separate" in text[2]
 
 
 def test_estimates_from_logs_meet_their_simulated_truth():

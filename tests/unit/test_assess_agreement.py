@@ -147,6 +147,47 @@ def test_equal_systems_have_no_order_to_agree_on():
     assert found.recommendation[0] == "By P@5 and RR@5 all systems are equal."
 
 
+def constructed(**measures):
+    """Per-unit values from units x systems."""
+    rows = [
+        (u, f"s{s}", m, float(v)) for m, x in measures.items() for (u, s), v in np.ndenumerate(x)
+    ]
+    return pl.DataFrame(rows, schema=["unit", "system", "measure", "value"], orient="row")
+
+
+def test_a_measure_that_orders_nothing_spoils_no_sentence():
+    rng = np.random.default_rng(0)
+    x = rng.random((60, 4)) + np.arange(4)
+    table = constructed(a=x, flat=np.ones((60, 4)), b=x + 0.01 * rng.random((60, 4)), c=-x)
+    text = cr.assess_agreement(table, draws=100, resamples=30).recommendation
+    assert text[0] == "a or flat sees no difference between any two systems."
+    assert "nan" not in " ".join(text)
+    assert "a and c (tau -1.00)" in text[1]
+    assert "may be reported" not in text[2]
+
+
+def test_what_is_not_settled_is_not_called_the_same():
+    rng = np.random.default_rng(2)
+    x = rng.random((12, 4))
+    noise = constructed(a=x, b=x + 0.3 * rng.random((12, 4)))
+    found = cr.assess_agreement(noise, draws=100, resamples=50)
+    assert found.estimates[0].low == 0 < found.estimates[0].value
+    assert found.estimates[0].opposed == 0
+    assert "do not settle" in found.recommendation[2]
+    assert found.recommendation[1].startswith("No third measure")
+    x = rng.random((60, 3)) + np.arange(3)
+    same = cr.assess_agreement(constructed(a=x, b=2 * x), draws=100, resamples=50)
+    assert same.recommendation[2].startswith("Either of a and b may be reported")
+
+
+def test_only_dcg_and_ndcg_are_told_apart_by_what_dcg_means():
+    x = 0.05 * np.random.default_rng(0).random((200, 3)) + np.array([0.1, 0.2, 0.3])
+    for first, says in (("P@10", False), ("DCG@10", True)):
+        table = constructed(**{first: x, "nDCG@10": 0.8 - x})
+        found = cr.assess_agreement(table, draws=100, resamples=30, means="given")
+        assert ("speaks for DCG" in found.recommendation[2]) == says
+
+
 def test_options_matter_and_too_little_is_refused():
     truth, runs = world(users=30)
     labels = ["P@5", "RR@5"]

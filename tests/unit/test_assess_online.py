@@ -119,7 +119,7 @@ def test_other_shapes_of_the_table_say_the_same(way, tmp_path):
     for a, b in zip(long.estimates, other.estimates, strict=True):
         assert [getattr(a, n) for n in names] == pytest.approx([getattr(b, n) for n in names])
         assert np.isnan(b.sensitivity)  # no standard errors of offline effects
-    assert other.recommendation[1].startswith("The sign of")
+    assert "the sign is right in" in other.recommendation[1]
 
 
 def test_what_is_true_is_said_or_taken_from_the_experiment():
@@ -173,6 +173,48 @@ def test_small_numbers_have_no_interval_and_no_correlation():
     assert "too few" in two.recommendation[0]
     assert np.isnan(fisher(0.5, 3, 0.95)).all()
     assert list(two_sided(np.array([0.0, 1.0]), np.zeros(2))) == [1, 0]
+
+
+def effects(offline, **columns):
+    """Effects that experiments call, 1 to 8, and what one measure said."""
+    true = np.arange(1.0, 9.0)
+    given = {"experiment": [f"e{k}" for k in range(8)], "online": true, "online_se": 0.1}
+    given |= {"measure": "m", "offline": offline, "offline_se": 0.1, **columns}
+    return pl.DataFrame(given)
+
+
+def test_a_measure_that_is_wrong_or_silent_is_not_recommended():
+    true = np.arange(1.0, 9.0)
+    wrong = cr.assess_online(effects(-true), kind="effects")
+    assert wrong.recommendation[0].startswith("No measure follows")
+    assert "100% the wrong way round" in wrong.recommendation[1]
+    silent = cr.assess_online(effects(0.01 * np.cos(5 * true)), kind="effects")
+    assert "calls 0% of 8 true effects rightly" in silent.recommendation[1]
+    for found in (wrong, silent):
+        assert found.recommendation[2].endswith("these speak for no measure.")
+    right = cr.assess_online(effects(true), kind="effects")
+    assert right.recommendation[2] == "Use m: it follows best and calls most."
+
+
+def test_false_calls_are_said_beside_the_true_ones():
+    online = np.array([1.0] * 4 + [0.0] * 4)
+    found = cr.assess_online(effects(np.ones(8), online=online), kind="effects")
+    assert found.estimates[0].type_1 == 1
+    assert "and 100% of 4 that the experiment does not call" in found.recommendation[1]
+
+
+def test_what_was_kept_for_one_role_of_a_column_is_not_used_for_another(week, tmp_path):
+    log, runs = week
+    log = log.filter(pl.col("session").is_in(log["session"].unique().head(800).implode()))
+    log = log.with_columns(chance=0.5 + 0.3 * (pl.col("rank") % 2), day=pl.lit("1/11/2024"))
+    given = {"near": runs["near"].with_columns(chance=pl.lit(0.4))}
+    ask = {"rewards": "click", "estimators": ["IPS"]}
+    for role in ("exposure", "propensity"):
+        fresh, kept = (
+            cr.assess_online(log, given, columns={role: "chance"}, resume=folder, **ask)
+            for folder in (None, tmp_path)
+        )
+        assert kept.tables["cases"][0].offline == fresh.tables["cases"][0].offline
 
 
 @pytest.fixture(scope="module")

@@ -300,7 +300,7 @@ def test_the_document(shop):
     told = json.loads(result.to_json())
     assert told["kind"] == "funnel"
     assert set(told) == {
-        "kind", "estimates", "comparisons", "diagnoses", "protocol", "provenance"
+        "kind", "estimates", "comparisons", "diagnoses", "weights", "protocol", "provenance"
     }  # fmt: skip
     keys = (
         "system",

@@ -119,6 +119,12 @@ def test_pieces_are_kept_whole_and_only_for_the_same_work(tmp_path):
     file.write_bytes(file.read_bytes()[:-5])  # a disk that lost the end
     assert list(Checkpoint(tmp_path, key)("piece", work)) == [0, 1, 2]
     assert len(asked) == 3
+    raw = bytearray(file.read_bytes())
+    for place in (0, 20, len(raw) // 2, len(raw) - 40):  # a disk that changed a byte
+        file.write_bytes(raw[:place] + bytes([raw[place] ^ 1]) + raw[place + 1 :])
+        assert list(Checkpoint(tmp_path, key)("piece", work)) == [0, 1, 2]
+    assert len(asked) == 7
+    assert list(Checkpoint(tmp_path, key)("day-1/11/2024", work)) == [0, 1, 2]
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="cannot be kept"):
         Checkpoint(tmp_path / "file", key)

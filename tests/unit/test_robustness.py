@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import NormalDist
+
 import numpy as np
 import polars as pl
 import pytest
@@ -14,6 +16,7 @@ from counterrank.meta.areas import areas, one, trapezoid
 from counterrank.meta.orders import taus
 from counterrank.meta.reduced import Evidence
 from counterrank.meta.reductions import AT_RANDOM, OF_USERS, REDUCTIONS, SIZES, Reductions
+from counterrank.meta.robust_advice import advice, apart
 from counterrank.meta.robustness import Track
 from counterrank.verbs.assess_robustness import assess_robustness
 from making import judgments as table
@@ -211,7 +214,7 @@ def test_curves_are_those_of_plain_evaluations():
 
 def test_the_default_measures_are_the_nine_of_the_paper_under_both_means():
     truth, runs = world(users=20)
-    result = assess_robustness(truth, runs, rel=3, samples=1, sizes=[0.5])
+    result = assess_robustness(truth, runs, rel=3, samples=2, sizes=[0.5])
     names = [row.measure for row in result.estimates]
     assert len(names) == 18
     assert {"P(rel=3)@100", "nDCG@100", "ERR@100", "AP(mean=geometric,rel=3)@100"} <= set(names)
@@ -226,7 +229,30 @@ def test_areas_not_separated_are_named():
     )
     first, second = result.estimates
     assert first.value == second.value
-    assert "not separated from it: " in result.recommendation[0]
+    assert result.recommendation[0].startswith("The measures are not separated")
+    assert not any("best" in said or "Least" in said for said in result.recommendation)
+
+
+def test_the_sentences_follow_from_the_areas():
+    """The best, who ties with it, and the least; more measures need larger gaps."""
+    rng = np.random.default_rng(0)
+    common = rng.normal(0.5, 0.1, 20)
+    tau = np.stack([common, common - 0.001 + rng.normal(0, 0.01, 20), common - 0.3])
+    track = Track("items", (0.5,), (), (tau,))
+    first, second, third = advice([track], ["a", "b", "c"], 0.95)
+    assert "a keeps the order best" in first
+    assert first.endswith("not separated from it: b.")
+    assert second.startswith("Least robust is c")
+    assert third.startswith("a is weakest where whole items are missing at random")
+    alone = advice([Track("items", (0.5,), (), (tau[:1],))], ["a"], 0.95)
+    assert not any("best" in said for said in alone[:1])
+    gap = areas([track], one(0, 3) - one(1, 3))
+    z = abs(gap.value) / gap.se
+    inside, beyond = (2 * NormalDist().cdf(z * k) - 1 for k in (0.99, 1.01))
+    two = Track("items", (0.5,), (), (tau[:2],))
+    assert apart([two], 0, 1, 2, inside)
+    assert not apart([two], 0, 1, 2, beyond)
+    assert not apart([track], 0, 1, 3, inside), "of three, each comparison has half the error"
 
 
 @pytest.mark.parametrize(
@@ -234,14 +260,15 @@ def test_areas_not_separated_are_named():
     [
         ({"sizes": [0.5, 1.2]}, "Found 1.2"),
         ({"sizes": []}, "Found none"),
-        ({"samples": 0}, "at least one sample"),
-        ({"threads": -3, "samples": 1}, "cannot be -3 threads"),
+        ({"samples": 1}, "at least two samples"),
+        ({"threads": -3, "samples": 2}, "cannot be -3 threads"),
         ({"reductions": ["rating"]}, "ratings"),
         ({"reductions": []}, "No kind of loss"),
         ({"mean": "harmonic"}, "geometric"),
         ({"measures": ["P@10"], "rel": 4}, "in the label"),
         ({"measures": ["pnDCG@10"], "mean": "geometric"}, "no geometric mean"),
         ({"no_relevant": "error"}, "zero, skip"),
+        ({"seed": -1}, "the seed at least 0"),
     ],
 )
 def test_what_makes_no_sense_is_refused(wrong, says):

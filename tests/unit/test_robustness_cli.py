@@ -102,5 +102,26 @@ def test_work_that_is_killed_goes_on_where_it_was(files, tmp_path):
     assert len(pieces(kept)) == 20
 
 
+def test_the_threads_of_matrix_products_change_no_digit():
+    """A product of this size differs in its last digits between one and two threads."""
+    code = (
+        "from making import world\n"
+        "from counterrank import assess_robustness\n"
+        "truth, runs = world(users=700)\n"
+        "runs = {f'{n}{k}': r for k in range(7) for n, r in runs.items()}\n"
+        "found = assess_robustness(truth, runs, measures=['nDCG@10'], mean='geometric',"
+        " reductions=['users'], sizes=[0.5], samples=50)\n"
+        "print([row.value for row in found.tables['values']])"
+    )
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": n},
+        ).stdout
+        for n in ("1", "2")
+    }  # fmt: skip
+    assert len(said) == 1
+
+
 def pieces(folder: Path) -> list[Path]:
     return sorted(folder.glob("*/*.npy"))

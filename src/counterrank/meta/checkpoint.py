@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
@@ -17,6 +19,7 @@ from counterrank.errors import UsageError
 from counterrank.version import __version__
 
 ENDING = ".npy"
+DIGEST = 32  # bytes of a SHA-256
 
 
 def fingerprint(*parts: Any) -> str:
@@ -39,8 +42,9 @@ def fingerprint(*parts: Any) -> str:
 class Checkpoint:
     """The pieces of some work, a file each, in a folder named by the work's fingerprint.
 
-    A file is written aside and moved into place, so it is whole or not there at all. Without a
-    ``folder`` nothing is kept.
+    A file is written aside and moved into place, so it is whole or not there at all. It ends with
+    a digest of itself: a piece that a disk has changed is computed again. Without a ``folder``
+    nothing is kept.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None, key: str) -> None:
@@ -55,16 +59,26 @@ class Checkpoint:
         """The piece called ``name``: as it was left, or computed now and kept."""
         if self.folder is None:
             return work()
-        file = self.folder / (name + ENDING)
-        try:
-            done: Floats = np.load(file, allow_pickle=False)
-        except (ValueError, EOFError, OSError):
-            pass  # not there yet, or a disk's fault: compute it
-        else:
+        file = self.folder / (quote(name, safe="") + ENDING)  # a day may be called 1/11/2024
+        done = _kept(file)
+        if done is not None:
             return done
         found = work()
         _whole(file, found)
         return found
+
+
+def _kept(file: Path) -> Floats | None:
+    """The array in a file, or none if it is not there or not what was written."""
+    try:
+        raw = file.read_bytes()
+    except OSError:
+        return None
+    body, digest = raw[:-DIGEST], raw[-DIGEST:]
+    if hashlib.sha256(body).digest() != digest:
+        return None
+    array: Floats = np.load(io.BytesIO(body), allow_pickle=False)
+    return array
 
 
 def _whole(file: Path, array: Floats) -> None:
@@ -72,8 +86,10 @@ def _whole(file: Path, array: Floats) -> None:
     try:
         handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
         try:
+            body = io.BytesIO()
+            np.save(body, array, allow_pickle=False)
             with os.fdopen(handle, "wb") as out:
-                np.save(out, array, allow_pickle=False)
+                out.write(body.getvalue() + hashlib.sha256(body.getvalue()).digest())
                 out.flush()
                 os.fsync(out.fileno())
             os.replace(name, file)

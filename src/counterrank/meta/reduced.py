@@ -63,7 +63,8 @@ class Evidence:
             columns = columns.reshape(systems, n, -1).swapaxes(1, 2)
             counts = self._counts(m)
             top = np.where(counts[:, None] > 0, columns, 0).reshape(-1, n)
-            total = (weights @ top.T).reshape(draws, systems, -1)
+            # Not a matrix product: its last digits would depend on the number of threads.
+            total = np.einsum("dn,kn->dk", weights, top).reshape(draws, systems, -1)
             base = (weights @ counts.T)[:, :, None]
             none = np.full(total.shape, np.nan)
             out[place] = aggregate.finish(np.divide(total, base, out=none, where=base > 0))

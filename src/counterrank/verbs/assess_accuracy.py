@@ -107,10 +107,10 @@ def recommend(rows: list[AccuracyRow], p: dict[int, float], level: float) -> tup
     best = min(rows, key=lambda r: r.value)
     alpha = (1 - level) / max(len(p), 1)
     tied = [rows[k].measure for k, found in p.items() if not found <= alpha]
-    over = f"{best.systems} system{'s' * (best.systems != 1)}"
+    size = f"{best.systems} system{'s' * (best.systems != 1)}"
     first = (
-        f"{best.measure} errs least: relative RMSE {best.value:.3g} over {over}"
-        f" (bias {best.bias:+.1%})"
+        f"{best.measure} {'errs least' if len(rows) > 1 else 'was assessed alone'}: relative RMSE"
+        f" {best.value:.3g} over {size} (bias {best.bias:+.1%})"
     )
     first += f"; not separated from it: {listed(tied)}." if tied else "."
     chosen = min(rows, key=lambda r: r.regret)
@@ -118,8 +118,8 @@ def recommend(rows: list[AccuracyRow], p: dict[int, float], level: float) -> tup
         f"Picking a system by {best.measure} costs {best.regret:.1%} of the best one's value"
         f" (Kendall's tau {best.kendall:.2f})"
     )
-    if best.systems == 1:
-        second = "With one system there is nothing to pick"
+    if best.systems < 2:
+        second = "With one system there is nothing to pick and no order to compare"
     elif chosen.regret < best.regret:
         second += f"; by {chosen.measure} {chosen.regret:.1%}"
     if np.isnan(best.coverage):
@@ -132,8 +132,8 @@ def recommend(rows: list[AccuracyRow], p: dict[int, float], level: float) -> tup
             f" {best.coverage:.0%} of cases where {level:.0%} was promised."
         )
     if tied and len(tied) == len(rows) - 1:
-        apart = "does" if best.systems == 1 else "do"
-        third = f"Any of them may be used: {over} {apart} not separate their errors."
+        trials = f"{best.repetitions} repetitions" if best.repetitions > 1 else size
+        third = f"Choose by other grounds: {trials} cannot separate their errors."
     return first, f"{second}.", third
 
 
@@ -163,6 +163,8 @@ def _read(table: object, columns: Mapping[str, str] | None) -> Table:
             found=f"Found {bad.height:,} of {frame.height:,} rows (first: {bad['system'][0]!r}).",
             todo="Leave out systems that earn nothing.",
         )
+    if {"low", "high"} <= set(frame.columns) and (frame["low"] > frame["high"]).any():
+        raise InputError(f'"{source.name}" has intervals whose low end is above the high one.')
     blank = [pl.lit("1").alias("repetition")] if "repetition" not in frame.columns else []
     ends = [pl.lit(float("nan")).alias(c) for c in ("low", "high") if c not in frame.columns]
     frame = frame.with_columns(*blank, *ends)
@@ -190,6 +192,11 @@ def _trials(table: Table) -> list[Trials]:
             for c in ("estimate", "truth", "low", "high")
         ]
         out.append(Trials(name, *arrays))
+        if not np.allclose(out[-1].truth, out[0].truth, rtol=1e-9, atol=0):
+            raise InputError(
+                f'"{table.name}" has another truth for {name} than for {out[0].estimator}.',
+                todo="A system has one true value in each repetition, whatever estimates it.",
+            )
     return out
 
 

@@ -192,7 +192,8 @@ def _logged(
     )  # fmt: skip
     frames = [experiment.log.frame, *(t.frame for t in experiment.arms.values())]
     key = fingerprint(
-        "online", *(frame.hash_rows().to_numpy() for frame in frames), list(experiment.arms),
+        "online", *(frame.hash_rows().to_numpy() for frame in frames),
+        [frame.columns for frame in frames], list(experiment.log.rewards), list(experiment.arms),
         [str(e) for e in estimators], str(model), contexts, views, control,
     )  # fmt: skip
     cases = from_log(

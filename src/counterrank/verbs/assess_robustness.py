@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from counterrank.assess_result import Assessment
+from counterrank.compare import Plan
 from counterrank.errors import UsageError, one_of
 from counterrank.evaluation import Evaluation
 from counterrank.meta import Checkpoint, fingerprint
@@ -85,6 +86,7 @@ def assess_robustness(
     wanted = measures_of(measures, rel, mean)
     kinds, shares, number = reductions_of(reductions), sizes_of(sizes), samples_of(samples)
     one_of("no_relevant", no_relevant, ("zero", "skip"))
+    Plan(level=level, seed=seed)
     whole = evaluate(
         judgments,
         runs,
@@ -118,7 +120,7 @@ def assess_robustness(
         estimates=[row for row in areas if row.reduction == "all"],
         comparisons=[],
         diagnoses=[enough(len(whole.systems), "systems"), *whole.diagnoses],
-        recommendation=advice(found, labels),
+        recommendation=advice(found, labels, level),
         tables={
             "areas": [row for row in areas if row.reduction != "all"],
             "curves": list(tau_rows(found, labels, level)),

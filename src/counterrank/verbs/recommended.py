@@ -42,7 +42,10 @@ def agreed(rows: Sequence[AgreementRow], pairs: int) -> tuple[str, ...]:
             "Compare systems that differ, or look for a fault in the runs.",
         )
     level = f"{r.level:.0%} interval {r.low:.1%} to {r.high:.1%}"
-    if r.value == 0 and r.high == 0:
+    flat = np.isnan(r.kendall)
+    if flat:
+        first = f"{r.measure} or {r.other} sees no difference between any two systems."
+    elif r.value == 0 and r.high == 0:
         first = f"{r.measure} and {r.other} order all pairs of systems alike ({pairs} in all)."
     else:
         first = (
@@ -51,28 +54,38 @@ def agreed(rows: Sequence[AgreementRow], pairs: int) -> tuple[str, ...]:
         )
     names = list(dict.fromkeys(name for row in rows for name in (row.measure, row.other)))
     tau = {frozenset((row.measure, row.other)): row.kendall for row in rows}
+    tau = {pair: t for pair, t in tau.items() if t == t}  # a measure that orders nothing has none
+    names = [n for n in names if any(n in pair for pair in tau)]
     mean = {n: np.mean([t for pair, t in tau.items() if n in pair]) for n in names}
     far = min(rows, key=lambda row: row.kendall if row.kendall == row.kendall else 2)
-    centre = max(names, key=lambda n: mean[n] if mean[n] == mean[n] else -2)
+    centre = max(names, key=lambda n: mean[n])
     near = [n for n in names if n != centre and tau.get(frozenset((n, centre)), -1) >= 0.9]
-    second = (
-        f"Least alike are {far.measure} and {far.other} (tau {far.kendall:.2f}); {centre} is"
-        f" closest to the others (mean tau {mean[centre]:.2f})."
-    )
-    if r.opposed:
+    second = f"Least alike are {far.measure} and {far.other} (tau {far.kendall:.2f}); {centre} is"
+    second += f" closest to the others (mean tau {mean[centre]:.2f})."
+    if len(names) < 3:
+        second = "No third measure orders these systems, so none can be compared with these two."
+    if flat:
+        third = "Choose among the measures that tell these systems apart."
+    elif r.opposed:
         third = (
             f"The choice between {r.measure} and {r.other} decides {r.opposed} of these pairs, so"
             " choose by the question and not by habit"
         )
-        dcg = r.other.startswith("nDCG")
+        dcg = r.measure.startswith("DCG") and r.other.startswith("nDCG")
         third += (
             ": a total such as clicks or sales speaks for DCG, one vote per user for nDCG."
             if dcg
             else "."
         )
-    elif r.value == 0 or r.low == 0:
-        third = f"Either of {r.measure} and {r.other} may be reported: the orders are not separated"
+    elif r.high == 0:
+        third = f"Either of {r.measure} and {r.other} may be reported: the order is the same"
         third += f", and {listed(near)} would add little to {centre}." if near else "."
+    elif r.low == 0:
+        third = (
+            f"These users do not settle whether the orders of {r.measure} and {r.other} differ, so"
+            " report both or collect more"
+        )
+        third += f"; {listed(near)} would add little to {centre}." if near else "."
     else:
         third = (
             f"Report both {r.measure} and {r.other}: their orders differ, though on no pair of"

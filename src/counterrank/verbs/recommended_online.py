@@ -30,7 +30,7 @@ def foretold(
     elif leader or caller:
         use = f"Use {leader or caller} on data like these."
     else:
-        use = "Choose by other grounds, or collect more experiments: these do not separate them."
+        use = "Choose by other grounds, or collect more experiments: these speak for no measure."
     return follows, calls, use
 
 
@@ -43,6 +43,8 @@ def _followed(cases: Sequence[Cases], rows: Sequence[OnlineRow], level: float) -
         return "The cases are too few, or too much alike, to correlate.", ""
     mine.sort(key=lambda pair: (-round(pair[1].value, 6), _clipped(pair[1])))
     best, row = mine[0]
+    if row.value <= 0:
+        return f"No measure follows the online metric: the highest r is {row.value:.2f}.", ""
     tied = [c.measure for c, r in mine[1:] if not _apart(best, c, level, len(mine) - 1)]
     name = f"online {reward}" if reward else "the online metric"
     text = (
@@ -89,10 +91,11 @@ def _called(
             return _without_effects(rows), ""
         top = max(agree, key=lambda r: r.sign_agreement)
         low = min(agree, key=lambda r: r.sign_agreement)
+        other = f" and in {low.sign_agreement:.0%} by {low.measure}" if len(agree) > 1 else ""
         return (
-            f"The sign of {top.effects} effects is right in {top.sign_agreement:.0%} by"
-            f" {top.measure} and in {low.sign_agreement:.0%} by {low.measure}; without standard"
-            " errors it cannot be said which would have been called.",
+            f"Of {top.effects} effect{'s' * (top.effects != 1)} the sign is right in"
+            f" {top.sign_agreement:.0%} by {top.measure}{other}; without standard errors it cannot"
+            " be said which would have been called.",
             "",
         )
     mine.sort(key=lambda pair: (-pair[1].sensitivity, round(pair[1].mean_p, 6), _clipped(pair[1])))
@@ -100,10 +103,15 @@ def _called(
     alpha = (1 - level) / max(len(mine) - 1, 1)
     tied = [c.measure for c, _ in mine[1:] if _sign_test(best, c, level, truth) > alpha]
     text = (
-        f"At {level:.0%} {row.measure} calls {row.sensitivity:.0%} of {row.effects} true effects"
-        f" rightly and {row.type_3:.0%} the wrong way round (mean p {row.mean_p:.2g})"
+        f"At {level:.0%} {row.measure} calls {row.sensitivity:.0%} of {row.effects} true"
+        f" effect{'s' * (row.effects != 1)} rightly and {row.type_3:.0%} the wrong way round"
+        f" (mean p {row.mean_p:.2g})"
     )
+    if row.nulls:
+        text += f", and {row.type_1:.0%} of {row.nulls} that the experiment does not call"
     text += f"; not separated from it: {listed(tied)}." if tied else "."
+    if row.sensitivity <= row.type_3:  # it calls nothing, or is wrong as often as right
+        return text, ""
     return text, row.measure if len(tied) < len(mine) - 1 or len(mine) == 1 else ""
 
 

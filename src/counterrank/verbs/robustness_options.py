@@ -57,9 +57,9 @@ def sizes_of(given: Sequence[float]) -> list[float]:
 
 
 def samples_of(given: int) -> int:
-    """A number of samples."""
-    if given < 1:
-        raise UsageError(f"There must be at least one sample, not {given}.")
+    """A number of samples; one alone would leave the Monte Carlo error unknown."""
+    if given < 2:
+        raise UsageError(f"There must be at least two samples, not {given}.")
     return given
 
 
