@@ -158,6 +158,9 @@ def test_tau_is_that_of_scipy_with_ties_and_without():
         )
     assert taus(np.arange(4.0), np.zeros(4)) == 0, "no difference says nothing of the order"
     assert taus(np.arange(4.0), np.full(4, np.nan)) == 0
+    for gone in range(3):  # neither the best nor the worst: the pairs with it say nothing
+        left = np.where(np.arange(3) == gone, np.nan, [1.0, 2, 3])
+        assert taus(np.array([1.0, 2, 3]), left) == pytest.approx(1 / np.sqrt(3))
 
 
 def test_rounding_does_not_break_a_tie():

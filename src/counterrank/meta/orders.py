@@ -25,10 +25,12 @@ def taus(full: Floats, reduced: Floats) -> Floats:
 
 
 def _signs(x: Floats) -> Floats:
-    """Sign of the difference of every pair; 0 where the values differ by rounding only."""
+    """Sign of the difference of every pair; 0 where the values differ by rounding only.
+
+    A system without a value is neither before nor behind any other.
+    """
     one, other = np.triu_indices(x.shape[-1], 1)
-    values = np.nan_to_num(x, nan=0.0)
-    difference = values[..., one] - values[..., other]
-    rounding = SAME * np.abs(values).max(axis=-1, keepdims=True)
-    signs: Floats = np.sign(difference) * (np.abs(difference) > rounding)
+    difference = x[..., one] - x[..., other]
+    rounding = SAME * np.abs(np.nan_to_num(x, nan=0.0)).max(axis=-1, keepdims=True)
+    signs: Floats = np.where(np.abs(difference) > rounding, np.sign(difference), 0.0)
     return signs
