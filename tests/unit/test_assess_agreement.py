@@ -218,7 +218,7 @@ def test_the_command_line_fits_80_columns_and_writes_whole_files(tmp_path):
     assert done.returncode == 0, done.stderr
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert sorted(p.name for p in (tmp_path / "result").iterdir()) == [
-        "result.json", "units.parquet",
+        "report.html", "result.json", "units.parquet",
     ]  # fmt: skip
     document = json.loads((tmp_path / "result" / "result.json").read_text())
     assert document["kind"] == "assess agreement"

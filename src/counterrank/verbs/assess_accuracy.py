@@ -163,8 +163,6 @@ def _read(table: object, columns: Mapping[str, str] | None) -> Table:
             found=f"Found {bad.height:,} of {frame.height:,} rows (first: {bad['system'][0]!r}).",
             todo="Leave out systems that earn nothing.",
         )
-    if {"low", "high"} <= set(frame.columns) and (frame["low"] > frame["high"]).any():
-        raise InputError(f'"{source.name}" has intervals whose low end is above the high one.')
     blank = [pl.lit("1").alias("repetition")] if "repetition" not in frame.columns else []
     ends = [pl.lit(float("nan")).alias(c) for c in ("low", "high") if c not in frame.columns]
     frame = frame.with_columns(*blank, *ends)
