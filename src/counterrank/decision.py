@@ -97,7 +97,11 @@ def _against(document: Row, label: str, base: str) -> Decision:
         also = [
             r for r in own if r is not best and up * r["difference"] > 0 and separated(r, level)
         ]
-        more = f" {_names(also)} also beat{'s' * (len(also) == 1)} it." if also else ""
+        more = (
+            f" {_names(also)} also beat{'s' * (len(also) == 1)} {shortened(base, 40)}."
+            if also
+            else ""
+        )
         sentence = f"Ship {name}: {_change(best)} against {shortened(base, 40)}.{more}"
         return Decision("ship", sentence, rest, str(best["system"]), label, base)
     worse = all(up * r["difference"] < 0 and separated(r, level) for r in own)

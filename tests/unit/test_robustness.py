@@ -18,6 +18,7 @@ from counterrank.meta.reduced import Evidence
 from counterrank.meta.reductions import AT_RANDOM, OF_USERS, REDUCTIONS, SIZES, Reductions
 from counterrank.meta.robust_advice import advice, apart
 from counterrank.meta.robustness import Track
+from counterrank.simulate import judged_world
 from counterrank.verbs.assess_robustness import assess_robustness
 from making import judgments as table
 from making import world
@@ -284,3 +285,20 @@ def test_one_system_has_no_order():
     truth, runs = world(users=10)
     with pytest.raises(UsageError, match="no order to lose"):
         assess_robustness(truth, {"a": runs["a"]})
+
+
+def test_per_unit_values_lose_users_as_judgments_and_runs_do(tmp_path):
+    world = judged_world(users=80)
+    wanted = {"measures": ["nDCG@10", "RR@10"], "samples": 3, "reductions": ["users"]}
+    whole = cr.assess_robustness(world.judgments, world.runs, **wanted)
+    values = cr.evaluate(world.judgments, world.runs, measures=["nDCG@10", "RR@10"], test="none")
+    told = cr.assess_robustness(values, samples=3)
+    values.by_unit().write_parquet(tmp_path / "units.parquet")
+    saved = cr.assess_robustness(tmp_path / "units.parquet", samples=3)
+    assert [vars(row) for row in told.estimates] == [vars(row) for row in saved.estimates]
+    mine, theirs = told.table("curves"), whole.table("curves")
+    assert mine["measure"].to_list() == theirs["measure"].to_list()
+    assert mine["tau"].to_list() == pytest.approx(theirs["tau"].to_list(), abs=1e-12)
+    assert mine.height == 4 * 20  # two measures, both means, every size
+    with pytest.raises(UsageError, match="items cannot go missing"):
+        cr.assess_robustness(values, reductions=["items"])

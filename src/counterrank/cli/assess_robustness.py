@@ -1,4 +1,4 @@
-"""``counterrank assess robustness JUDGMENTS RUN...``."""
+"""``counterrank assess robustness``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from counterrank.cli import options
-from counterrank.cli.assess_common import Resume, aligned, finish, resumed
-from counterrank.cli.evaluate import Judgments, RunPaths
+from counterrank.cli.assess_common import Resume, Tables, aligned, finish, resumed
 from counterrank.cli.options import (
     ByUnit,
     Columns,
@@ -71,8 +70,7 @@ HEADS = {
 
 
 def robustness(
-    judgments: Judgments,
-    runs: RunPaths,
+    tables: Tables,
     measure: Measures = None,
     rel: Rel = None,
     mean: Mean = "both",
@@ -98,22 +96,22 @@ def robustness(
     """Which measure keeps the order of systems when judgments go missing?"""
     from counterrank import digest
 
-    named = options.named_runs(runs)
-    digest.begin([judgments, *(path for _, path in named)])
+    source, *runs = options.named_runs(tables)
+    digest.begin([path for _, path in (source, *runs)])
     from counterrank import progress
     from counterrank.cli import writing
-    from counterrank.meta.reductions import REDUCTIONS, SIZES
+    from counterrank.meta.reductions import SIZES
     from counterrank.verbs import assess_robustness as verb
 
     options.formatted(format)
-    writing.refuse_early(by_unit, out, [judgments, *(path for _, path in named)])
+    writing.refuse_early(by_unit, out, [path for _, path in (source, *runs)])
     result = verb.assess_robustness(
-        judgments,
-        named,
+        source[1],
+        runs,
         measures=options.labels(measure),
         rel=rel,
         mean=mean,
-        reductions=options.labels(reduction) or REDUCTIONS,
+        reductions=options.labels(reduction) or None,
         sizes=SIZES if sizes is None else options.numbers("--sizes", sizes),
         samples=samples,
         level=level,

@@ -16,6 +16,7 @@ from counterrank.arrays import Floats, mapped
 from counterrank.meta.orders import taus
 from counterrank.meta.reduced import Evidence
 from counterrank.meta.reductions import OF_USERS, Reductions
+from counterrank.meta.told import Told
 from counterrank.progress import Progress, quiet
 
 Kept = Callable[[str, Callable[[], Floats]], Floats]
@@ -37,7 +38,7 @@ class Track:
 
 
 def tracks(
-    evidence: Evidence,
+    evidence: Evidence | Told,
     kinds: Sequence[str],
     sizes: Sequence[float],
     *,
@@ -71,14 +72,21 @@ def tracks(
 
 
 def _values(
-    evidence: Evidence, reductions: Reductions, kind: str, size: float, samples: int, threads: int
+    evidence: Evidence | Told,
+    reductions: Reductions,
+    kind: str,
+    size: float,
+    samples: int,
+    threads: int,
 ) -> Floats:
     """All samples of one piece: measures x samples x systems."""
     if kind in OF_USERS:  # what is said of a user does not change: all samples in one product
         rows = [reductions.kept(kind, size, sample) for sample in range(samples)]
         return evidence.under(np.stack(rows).astype(float))
+    assert isinstance(evidence, Evidence)  # per-unit values have no judgments to lose
+    judged = evidence
 
     def one(sample: int) -> Floats:
-        return evidence.only(reductions.kept(kind, size, sample)).value
+        return judged.only(reductions.kept(kind, size, sample)).value
 
     return np.stack(mapped(one, range(samples), threads), axis=1)

@@ -4,43 +4,54 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
+
+import polars as pl
 
 from counterrank.assess_result import Assessment
 from counterrank.compare import Plan
 from counterrank.errors import UsageError, one_of
 from counterrank.evaluation import Evaluation
+from counterrank.hits import Pool
 from counterrank.meta import Checkpoint, fingerprint
 from counterrank.meta.grounds import enough
+from counterrank.meta.inputs import values_of
 from counterrank.meta.reduced import Evidence
 from counterrank.meta.reductions import REDUCTIONS, SAYS, SIZES, Reductions
 from counterrank.meta.robust_advice import advice
 from counterrank.meta.robust_rows import area_rows, tau_rows, value_rows
 from counterrank.meta.robustness import tracks
+from counterrank.meta.told import Told
+from counterrank.meta.values import Mean, Values
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import Measure
+from counterrank.schema import Input
 from counterrank.systems import Runs
+from counterrank.trust.diagnosis import Diagnosis
 from counterrank.verbs.evaluate import evaluate
 from counterrank.verbs.robustness_options import (
+    both_means,
     measures_of,
     reductions_of,
     samples_of,
     sizes_of,
     threads_of,
+    users_only,
 )
 
 SAMPLES = 50
+KEPT = ("unit", "measures", "policies", "ranked_by", "largest_rating", "level", "engine")
 
 
 def assess_robustness(
-    judgments: object,
-    runs: Runs,
+    source: object,
+    runs: Runs | None = None,
     *,
     measures: Sequence[str | Measure] = (),
     rel: float | None = None,
     mean: str = "both",
-    reductions: Sequence[str] = REDUCTIONS,
+    reductions: Sequence[str] | None = None,
     sizes: Sequence[float] = SIZES,
     samples: int = SAMPLES,
     level: float = 0.95,
@@ -57,13 +68,15 @@ def assess_robustness(
 ) -> Assessment:
     """Take judgments away, order the systems again, and see how much of the order is left.
 
-    ``judgments`` and ``runs`` are given as to ``evaluate``. ``measures`` are by default the nine of
+    ``source`` is judgments if there are ``runs``, both as for ``evaluate``. Otherwise it is a table
+    of per-unit values, a folder that ``--out`` wrote, or a result; of those only users can go
+    missing, as it is not known what was judged. ``measures`` are by default the nine of
     Valcarce et al. 2020 at a cut-off of 100, with ``rel`` as the threshold of the binary ones
     (1 unless given). ``mean`` is both, arithmetic or geometric.
 
-    What goes missing: ``reductions`` are some of ratings, items, users (at random, ``samples``
-    times for each of ``sizes``, the shares that are left), popular_items and large_users (those
-    with the most judgments; of equally many the smaller id goes first).
+    What goes missing: ``reductions`` are all or some of ratings, items, users (at random,
+    ``samples`` times for each of ``sizes``, the shares that are left), popular_items and
+    large_users (those with the most judgments; of equally many the smaller id goes first).
 
     Who counts: policies as in ``evaluate``, applied to what is left. A user without any judgment
     left is not judged any more; one without a relevant item left counts by ``no_relevant``
@@ -83,12 +96,19 @@ def assess_robustness(
     >>> len(result.estimates), len(result.recommendation)
     (4, 3)
     """
-    wanted = measures_of(measures, rel, mean)
-    kinds, shares, number = reductions_of(reductions), sizes_of(sizes), samples_of(samples)
+    shares, number = sizes_of(sizes), samples_of(samples)
     one_of("no_relevant", no_relevant, ("zero", "skip"))
     Plan(level=level, seed=seed)
+    asked = Asked(shares, number, level, seed, threads_of(threads), resume, progress)
+    if runs is None or (isinstance(runs, (Mapping, list, tuple)) and not runs):
+        values = values_of(source, measures=measures, columns=columns)
+        return _told(values, mean, users_only(reductions), asked)
+    wanted, kinds = (
+        measures_of(measures, rel, mean),
+        reductions_of(REDUCTIONS if reductions is None else reductions),
+    )
     whole = evaluate(
-        judgments,
+        source,
         runs,
         measures=wanted,
         level=level,
@@ -101,49 +121,113 @@ def assess_robustness(
         columns=columns,
         progress=progress,
     )
-    if len(whole.systems) < 2:
-        raise UsageError("One system has no order to lose.", todo="Give more runs: ten or more.")
-    found = tracks(
+    return _assessed(
         Evidence.of(whole.pool, whole.hits, wanted, whole.policies),
+        asked,
         kinds,
-        shares,
-        samples=number,
-        seed=seed,
-        threads=threads_of(threads),
-        stored=Checkpoint(resume, _key(whole, number, seed)),
-        progress=progress,
-    )
-    labels = [str(m) for m in wanted]
-    areas = list(area_rows(found, labels, level))
-    return Assessment(
-        kind="assess robustness",
-        estimates=[row for row in areas if row.reduction == "all"],
-        comparisons=[],
-        diagnoses=[enough(len(whole.systems), "systems"), *whole.diagnoses],
-        recommendation=advice(found, labels, level),
-        tables={
-            "areas": [row for row in areas if row.reduction != "all"],
-            "curves": list(tau_rows(found, labels, level)),
-            "values": list(value_rows(found, labels, whole.systems, level)),
-        },
-        protocol=_protocol(whole, kinds, shares, number, seed),
+        [str(m) for m in wanted],
+        whole.systems,
+        _key(whole, number, seed),
+        diagnoses=whole.diagnoses,
+        protocol={key: whole.protocol[key] for key in KEPT},
         inputs=whole.inputs,
         units=whole.by_unit(),
     )
 
 
-def _protocol(
-    whole: Evaluation, kinds: list[str], sizes: list[float], samples: int, seed: int
-) -> dict[str, Any]:
-    """All choices behind the numbers."""
-    kept = ("unit", "measures", "policies", "ranked_by", "largest_rating", "level", "engine")
-    reductions = Reductions(whole.pool)
+@dataclass(frozen=True)
+class Asked:
+    """How much is computed, and how."""
+
+    sizes: list[float]
+    samples: int
+    level: float
+    seed: int
+    threads: int
+    resume: str | os.PathLike[str] | None
+    progress: Progress
+
+
+def _told(values: Values, mean: str, kinds: list[str], asked: Asked) -> Assessment:
+    """From per-unit values, each measure under each mean asked for."""
+    labels = both_means(values.measures, mean)
+    forms = [(values.measures.index(name), Mean.of(label)) for label, name in labels.items()]
+    frame = pl.concat(
+        pl.DataFrame({"unit": values.units, "value": values.x[s, m]}).select(
+            "unit", system=pl.lit(system), measure=pl.lit(measure), value="value"
+        )
+        for s, system in enumerate(values.systems)
+        for m, measure in enumerate(values.measures)
+    )
+    return _assessed(
+        Told(values, tuple(forms)),
+        asked,
+        kinds,
+        list(labels),
+        values.systems,
+        fingerprint(
+            "robustness of values", asked.samples, asked.seed, list(labels),
+            values.units.to_list(), values.x,
+        ),
+        diagnoses=[],
+        protocol={"unit": "unit", "level": asked.level, "engine": "local"},
+        inputs=values.inputs,
+        units=frame.filter(pl.col("value").is_not_nan()),
+    )  # fmt: skip
+
+
+def _assessed(
+    evidence: Evidence | Told,
+    asked: Asked,
+    kinds: list[str],
+    labels: list[str],
+    systems: Sequence[str],
+    key: str,
+    *,
+    diagnoses: list[Diagnosis],
+    protocol: dict[str, Any],
+    inputs: tuple[Input, ...],
+    units: pl.DataFrame,
+) -> Assessment:
+    """Every kind of loss at every size, and what follows."""
+    if len(systems) < 2:
+        raise UsageError("One system has no order to lose.", todo="Give more runs: ten or more.")
+    found = tracks(
+        evidence,
+        kinds,
+        asked.sizes,
+        samples=asked.samples,
+        seed=asked.seed,
+        threads=asked.threads,
+        stored=Checkpoint(asked.resume, key),
+        progress=asked.progress,
+    )
+    areas = list(area_rows(found, labels, asked.level))
+    return Assessment(
+        kind="assess robustness",
+        estimates=[row for row in areas if row.reduction == "all"],
+        comparisons=[],
+        diagnoses=[enough(len(systems), "systems"), *diagnoses],
+        recommendation=advice(found, labels, asked.level),
+        tables={
+            "areas": [row for row in areas if row.reduction != "all"],
+            "curves": list(tau_rows(found, labels, asked.level)),
+            "values": list(value_rows(found, labels, tuple(systems), asked.level)),
+        },
+        protocol=protocol | _protocol(evidence.pool, kinds, asked),
+        inputs=inputs,
+        units=units,
+    )
+
+
+def _protocol(pool: Pool, kinds: list[str], asked: Asked) -> dict[str, Any]:
+    """What was lost, and how the loss was measured."""
+    reductions = Reductions(pool)
     return {
-        **{key: whole.protocol[key] for key in kept},
         "reductions": {k: {"lost": SAYS[k], "of": reductions.total(k)} for k in kinds},
-        "sizes": sizes,
-        "samples": samples,
-        "seed": seed,
+        "sizes": asked.sizes,
+        "samples": asked.samples,
+        "seed": asked.seed,
         "correlation": "Kendall tau-b with the order on all judgments; 0 where all systems tie",
         "area": "mean of tau over sizes by the trapezoid rule; over all kinds: their mean",
         "interval": "normal, Monte Carlo only: for these users and systems",

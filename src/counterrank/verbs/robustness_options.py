@@ -34,6 +34,31 @@ def measures_of(given: Sequence[str | Measure], rel: float | None, mean: str) ->
     return list(dict.fromkeys(wanted))
 
 
+def both_means(labels: Sequence[str], mean: str) -> dict[str, str]:
+    """Labels of the measures under each mean asked for, and the values each is made of."""
+    one_of("mean", mean, MEANS)
+    found = {label: label for label in labels if mean != "geometric"}
+    if mean != "arithmetic":
+        found |= {twin: label for label in labels if (twin := geometric_twin(label))}
+    if not found:
+        raise UsageError(
+            f"{labels[0]} has no geometric mean.", todo="Ask for mean=both or mean=arithmetic."
+        )
+    return found
+
+
+def users_only(given: Sequence[str] | None) -> list[str]:
+    """What can go missing from per-unit values: users."""
+    kinds = reductions_of(["users"] if given is None else given)
+    more = [kind for kind in kinds if kind != "users"]
+    if more:
+        raise UsageError(
+            f"Per-unit values do not say what was judged, so {more[0]} cannot go missing.",
+            todo="Give judgments and runs, or ask for users alone (--reduction users).",
+        )
+    return kinds
+
+
 def reductions_of(given: Sequence[str]) -> list[str]:
     """Kinds of loss, each once."""
     words = [given] if isinstance(given, str) else list(given)
