@@ -79,3 +79,29 @@ def test_a_policy_that_sends_by_past_purchases(mails):
     men = float(mails.filter(pl.col("segment") == "Mens E-Mail")["visit"].mean())
     for c in result.comparisons:
         assert c.low < known - men < c.high
+
+
+def test_conversions_are_seen_only_after_a_visit(mails):
+    """The visit is the click: chance of the e-mail (1/3) times that of a visit, by channel.
+
+    What an e-mail would sell if everybody visited is, within a channel, conversions over visits.
+    """
+    cell = ["segment", "channel"]
+    rate = mails.group_by(cell).agg(rate=pl.col("visit").mean())
+    clicked = mails.filter(pl.col("visit") == 1).join(rate, on=cell)
+    table = clicked.select(
+        "conversion", user="customer", item="segment", click=pl.lit(1), ctr=pl.col("rate") / 3
+    )
+    runs = {name: policy(mails, pl.lit(name)).select("user", "item", "rank") for name in SEGMENTS}
+    result = cr.funnel(table, runs, measures="CG@1", estimators=["Naive", "IPS", "SNIPS"])
+    share = mails.group_by("channel").agg(share=pl.len() / mails.height)
+    sold = clicked.group_by(cell).agg(cvr=pl.col("conversion").mean()).join(share, on="channel")
+    for name in SEGMENTS:
+        own = sold.filter(pl.col("segment") == name)
+        known = float((own["cvr"] * own["share"]).sum())
+        for label in ("IPS", "SNIPS"):
+            low, high = result.estimate(name, label).interval(0.95)
+            assert low < known < high
+            assert result.estimate(name, label).value == pytest.approx(known, rel=0.02)
+        assert result.estimate(name, "Naive").interval(0.95)[1] < known / 5  # visits are rare
+    assert {row.units for row in result.estimates} == {64_000}
