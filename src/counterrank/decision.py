@@ -94,23 +94,40 @@ def _against(document: Row, label: str, base: str) -> Decision:
     best = max(own, key=lambda r: up * r["difference"])
     name = shortened(str(best["system"]), 40)
     if up * best["difference"] > 0 and separated(best, level):
-        also = [
-            r for r in own if r is not best and up * r["difference"] > 0 and separated(r, level)
-        ]
-        more = (
-            f" {_names(also)} also beat{'s' * (len(also) == 1)} {shortened(base, 40)}."
-            if also
-            else ""
-        )
-        sentence = f"Ship {name}: {_change(best)} against {shortened(base, 40)}.{more}"
+        better = [r for r in own if up * r["difference"] > 0 and separated(r, level)]
+        sentence = f"Ship {name}: {_change(best)} against {shortened(base, 40)}."
+        sentence += _others(best, [r for r in better if r is not best], base)
         return Decision("ship", sentence, rest, str(best["system"]), label, base)
     worse = all(up * r["difference"] < 0 and separated(r, level) for r in own)
     why = "every candidate is worse" if worse else "no candidate is clearly better"
-    sentence = f"Keep {shortened(base, 40)}: {why}. The best, {name}: {_change(best)}."
+    sentence = f"Keep {shortened(base, 40)}: {why}. The nearest, {name}: {_change(best)}."
     if best["low"] * best["high"] > 0 and up * best["difference"] > 0:
         p, others = best["p_corrected"], best.get("family", "all comparisons")
         sentence += f" That may be chance once {others} are counted (p = {p:.2g})."
+    elif not worse:
+        sentence += _seen(document, best, label, base)
     return Decision("keep", sentence, rest, str(best["system"]), label, base)
+
+
+def _others(best: Row, also: Sequence[Row], base: str) -> str:
+    """Who else beats the baseline, and who is too close to the best to tell apart."""
+    if not also:
+        return ""
+    text = f" {_names(also)} also beat{'s' * (len(also) == 1)} {shortened(base, 40)}."
+    near = [r for r in also if best["low"] <= r["difference"] <= best["high"]]
+    if near:
+        text += f" {_names([best, *near])} are close, and were not compared with each other."
+    return text
+
+
+def _seen(document: Row, row: Row, label: str, base: str) -> str:
+    """How large a change would have shown, as a share of the baseline's value."""
+    owns = [r for r in document.get("estimates", []) if r["system"] == base]
+    value = next((r["value"] for r in rows_of(owns, label) or owns), None)
+    if not value or not row.get("detectable"):
+        return ""
+    share = abs(row["detectable"] / value)
+    return f" These data show only changes of about {share:.0%} or more."
 
 
 def _among(document: Row, label: str) -> Decision:
@@ -130,7 +147,10 @@ def _among(document: Row, label: str) -> Decision:
     between = [r for r in rows if {str(r["system"]), str(r["baseline"])} == pair]
     second = shortened(str(own[1]["system"]), 40)
     if between and separated(between[0], level):
-        sentence = f"{name} is the best by {label}, ahead of {second} beyond chance."
+        ahead = abs(between[0]["difference"])
+        how = f"{own[0]['method']} {label}" if "method" in own[0] else label
+        sentence = f"{name} is the best by {how}: {number(ahead, 4)} ahead of {second}, the next,"
+        sentence += " beyond chance."
         return Decision("ship", sentence, rest, str(own[0]["system"]), label)
     sentence = f"{name} leads by {label}, but {second} is not separated from it."
     return Decision("open", sentence, rest, str(own[0]["system"]), label)

@@ -151,3 +151,13 @@ def test_mlflow_takes_the_result(folder: Path, tmp_path: Path, monkeypatch: Any)
     rows = {f"{r['system']}/{r['measure'].replace('@', '_')}": r for r in document["estimates"]}
     assert run.data.metrics == pytest.approx({name: r["value"] for name, r in rows.items()})
     assert run.data.tags["counterrank.gate"] == "open"
+
+
+def test_the_decision_says_who_is_close_and_what_would_have_shown() -> None:
+    document = made(0.5, 0.1)
+    first = document["comparisons"][0]
+    document["comparisons"].append({**first, "system": "other", "difference": 0.45, "low": 0.35})
+    assert "new, other are close, and were not compared" in decided(document).sentence
+    kept = made(0.05, 0.1)
+    kept["comparisons"][0]["detectable"] = 0.2
+    assert "changes of about 10% or more" in decided(kept).sentence

@@ -27,7 +27,7 @@ def intervals(
 
     data = alt.NamedData(DATA)
     rows = alt.Y(f"{y}:N", sort=order, title=None, axis=alt.Axis(labelLimit=160))
-    at = alt.X(f"{x}:Q", title=title, scale=alt.Scale(zero=False))
+    at = alt.X(f"{x}:Q", title=title, scale=alt.Scale(zero=False, padding=12))
     colour: Any = alt.value(BLUE)
     if mark:
         words, shades = ["better", "not separated", "worse"], [GREEN, GREY, RED]
@@ -39,7 +39,7 @@ def intervals(
     told = [(y, "N"), (x, "Q"), ("low", "Q"), ("high", "Q")] + [(diamond, "Q")] * bool(diamond)
     hover = [alt.Tooltip(f"{name}:{kind}") for name, kind in told]
     base = alt.Chart(data).encode(y=rows, tooltip=hover, color=colour)
-    low = alt.X("low:Q", title=title, scale=alt.Scale(zero=False))
+    low = alt.X("low:Q", title=title, scale=alt.Scale(zero=False, padding=12))
     layers = [
         base.mark_rule(strokeWidth=3, opacity=0.55).encode(x=low, x2="high:Q"),
         base.mark_point(filled=True, size=80, opacity=1).encode(x=at),
@@ -60,7 +60,7 @@ def dots(x: str, y: str, *, order: list[str], by: str, title: str) -> dict[str, 
     colour = alt.Color(
         f"{by}:N",
         scale=alt.Scale(range=list(PALETTE)),
-        legend=alt.Legend(title=None, orient="top", columns=3, labelLimit=220),
+        legend=alt.Legend(title=None, orient="top", labelLimit=220),
     )
     base = alt.Chart(alt.NamedData(DATA)).encode(
         x=alt.X(f"{x}:Q", title=title, scale=alt.Scale(zero=False)),
@@ -106,7 +106,7 @@ def bands(
     colour = alt.Color(
         f"{by}:N",
         scale=alt.Scale(range=list(PALETTE)),
-        legend=alt.Legend(title=None, orient="top", columns=3, labelLimit=220),
+        legend=alt.Legend(title=None, orient="top", labelLimit=220),
     )
     hover = [f"{by}:N", f"{x}:{kind}", f"{y}:Q"]
     base = alt.Chart(alt.NamedData(DATA)).encode(x=across, color=colour)

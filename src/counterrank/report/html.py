@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from counterrank.documents import plain
-from counterrank.wording import printable, shortened
+from counterrank.wording import p_value, printable, shortened
 
 PROSE = ("sentence", "meaning", "reason")  # columns of sentences, which are shown whole
 LONGEST = 80  # characters of a name that a table shows; its title has more of it
@@ -88,6 +88,10 @@ def _cell(value: object, key: str) -> str:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return f"<td>{text(value) if key in PROSE else name(value)}</td>"
     shown = f"{value:,}" if isinstance(value, int) else short_number(value)
+    if key.startswith("lift"):
+        shown = f"{value:+.1%}"
+    elif key in ("p", "p_corrected"):
+        shown = p_value(value)
     return f'<td class="number" data-sort="{value!r}">{text(shown)}</td>'
 
 

@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from counterrank.decision import Decision, decided
-from counterrank.report import bundle, tables
+from counterrank.report import bundle, glossary, tables
 from counterrank.report.figure import DATA, Figure
 from counterrank.report.figures import figures
 from counterrank.report.html import data, name, text, visible
@@ -21,10 +21,10 @@ POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline';"
     " img-src data:; font-src data:; base-uri 'none'; form-action 'none'"
 )
-SIGNS = {"ship": "✓", "keep": "=", "open": "?", "distrust": "✗", "read": "i"}
+SIGNS = {"ship": "✓", "keep": "=", "open": "?", "distrust": "✗", "read": ""}
 WORDS = {
     "ship": "ship it", "keep": "keep what you have", "open": "not decided",
-    "distrust": "do not decide on this", "read": "for reading",
+    "distrust": "do not decide on this", "read": "for information",
 }  # fmt: skip
 
 
@@ -59,22 +59,24 @@ def _asset(file: str) -> str:
 def _result(number: int, document: Document, *, drawn: bool) -> str:
     """One result, from its decision to its provenance."""
     parts = [
-        _decision(decided(document)),
+        _decision(decided(document), simulated="truth" in document),
         tables.diagnoses(document, f"r{number}"),
         _figures(number, figures(document)) if drawn else _no_charts(),
         *tables.sections(document, f"r{number}"),
+        glossary.words(document),
         _protocol(document),
         _provenance(document),
     ]
     return f'<article id="r{number}">{"".join(parts)}</article>'
 
 
-def _decision(decision: Decision) -> str:
+def _decision(decision: Decision, *, simulated: bool) -> str:
+    known = "<p class='rests'>Simulated data: the truth is known and stands at the end.</p>"
     return (
         f'<section class="decision {decision.verdict}"><h1><span class="badge">'
         f'<span aria-hidden="true">{SIGNS[decision.verdict]}</span> {WORDS[decision.verdict]}'
         f"</span></h1><p class='sentence'>{text(decision.sentence)}</p>"
-        f"<p class='rests'>{text(decision.grounds)}</p></section>"
+        f"<p class='rests'>{text(decision.grounds)}</p>{known if simulated else ''}</section>"
     )
 
 
@@ -114,7 +116,7 @@ def _protocol(document: Document) -> str:
 
 def _value(value: Any) -> str:
     if isinstance(value, Mapping):
-        return "<br>".join(f"{name(k)}: {name(v)}" for k, v in value.items()) or "-"
+        return "<br>".join(f"{name(k)}: {_value(v)}" for k, v in value.items()) or "-"
     if isinstance(value, (list, tuple)):
         return ", ".join(name(v) for v in value) or "-"
     return "-" if value is None or value == "" else name(value)

@@ -12,8 +12,10 @@
     return {
       background: "transparent", font: "system-ui, sans-serif",
       axis: { labelColor: ink, titleColor: ink, gridColor: line, domainColor: line, tickColor: line,
-        labelFontSize: 12, titleFontSize: 12 },
-      legend: { labelColor: ink, titleColor: ink, labelFontSize: 12 }, view: { stroke: "transparent" },
+        labelFontSize: 12, titleFontSize: 12, labelFlush: false },
+      axisX: { tickCount: window.innerWidth < 600 ? 4 : 8 },
+      legend: { labelColor: ink, titleColor: ink, labelFontSize: 12, symbolOpacity: 1,
+        columns: window.innerWidth < 600 ? 1 : 3 }, view: { stroke: "transparent" },
     };
   };
 

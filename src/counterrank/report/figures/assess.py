@@ -59,7 +59,13 @@ def robustness(document: Row) -> list[Figure]:
                 "Tau with the order on all judgments, by the share kept. A line that stays high"
                 " belongs to a measure that needs few judgments.",
                 rows,
-                charts.bands("size", "tau", by="measure", x_title="share kept", title="tau"),
+                charts.bands(
+                    "size",
+                    "tau",
+                    by="measure",
+                    x_title="share kept",
+                    title="agreement with the full order (tau)",
+                ),
             )
         )
     return made

@@ -10,6 +10,9 @@ from counterrank.report import charts
 from counterrank.report.figure import Figure
 from counterrank.report.figures.estimates import KINDS
 
+NAIVE = "Naive"
+CONTRAST = " For contrast only: this ignores who clicked. Do not decide by it."
+
 
 def lifts(document: Mapping[str, Any]) -> list[Figure]:
     """One figure for each measure (and reward) with a baseline."""
@@ -24,7 +27,7 @@ def lifts(document: Mapping[str, Any]) -> list[Figure]:
     lower = document["protocol"].get("lower_is_better", ())
     made = []
     first = leading(document)  # what the decision reads stands on top
-    ordered = sorted(groups.items(), key=lambda pair: pair[1][0]["measure"] != first)
+    ordered = sorted(groups.items(), key=lambda pair: _turn(str(pair[1][0]["measure"]), first))
     for place, (group, rows) in enumerate(ordered):
         up = -1 if rows[0]["measure"] in lower else 1
         marked = [{**row, "reading": _reading(row, level, up)} for row in rows]
@@ -33,8 +36,9 @@ def lifts(document: Mapping[str, Any]) -> list[Figure]:
             Figure(
                 f"lifts-{place + 1}",
                 f"{', '.join(group)}: difference from {base}",
-                "Right of the dashed line is more than the baseline. Green and red differ beyond"
-                " chance after correction for all comparisons; grey does not.",
+                f"Right of the dashed line is more than {base}. Green and orange differ beyond"
+                " chance. Bars are for one comparison, colours allow for all of them, so a grey bar"
+                " may miss the line." + CONTRAST * (rows[0]["measure"] == NAIVE),
                 marked,
                 charts.intervals(
                     "difference",
@@ -47,6 +51,11 @@ def lifts(document: Mapping[str, Any]) -> list[Figure]:
             )
         )
     return made
+
+
+def _turn(label: str, first: str) -> int:
+    """The measure of the decision on top, what must not decide at the bottom."""
+    return 0 if label == first else 2 if label == NAIVE else 1
 
 
 def _reading(row: Mapping[str, Any], level: float, up: int) -> str:
