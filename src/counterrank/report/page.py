@@ -21,6 +21,7 @@ POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline';"
     " img-src data:; font-src data:; base-uri 'none'; form-action 'none'"
 )
+SIMULATED = "<p>Simulated data: the truth is known and stands at the end.</p>"
 SIGNS = {"ship": "✓", "keep": "=", "open": "?", "distrust": "✗", "read": ""}
 WORDS = {
     "ship": "ship it", "keep": "keep what you have", "open": "not decided",
@@ -59,7 +60,8 @@ def _asset(file: str) -> str:
 def _result(number: int, document: Document, *, drawn: bool) -> str:
     """One result, from its decision to its provenance."""
     parts = [
-        _decision(decided(document), simulated="truth" in document),
+        _decision(decided(document)),
+        SIMULATED * ("truth" in document),
         tables.diagnoses(document, f"r{number}"),
         _figures(number, figures(document)) if drawn else _no_charts(),
         *tables.sections(document, f"r{number}"),
@@ -70,13 +72,12 @@ def _result(number: int, document: Document, *, drawn: bool) -> str:
     return f'<article id="r{number}">{"".join(parts)}</article>'
 
 
-def _decision(decision: Decision, *, simulated: bool) -> str:
-    known = "<p class='rests'>Simulated data: the truth is known and stands at the end.</p>"
+def _decision(decision: Decision) -> str:
     return (
         f'<section class="decision {decision.verdict}"><h1><span class="badge">'
         f'<span aria-hidden="true">{SIGNS[decision.verdict]}</span> {WORDS[decision.verdict]}'
         f"</span></h1><p class='sentence'>{text(decision.sentence)}</p>"
-        f"<p class='rests'>{text(decision.grounds)}</p>{known if simulated else ''}</section>"
+        f"<p class='rests'>{text(decision.grounds)}</p></section>"
     )
 
 
