@@ -88,3 +88,20 @@ def test_the_folder_holds_the_three_files_and_spares_others(tables: Path, tmp_pa
         assert (out / "report.html").stat().st_size > 5_000
     assert {p.name for p in out.iterdir()} == {*NAMES, "notes.txt"}
     assert [p.name for p in tmp_path.iterdir()] == ["out"], "nothing is left beside it"
+
+
+def test_a_reader_who_leaves_early_does_not_cost_the_files(tables: Path, tmp_path: Path) -> None:
+    for format in ("table", "json", "csv"):
+        out = tmp_path / format
+        words = [
+            "evaluate", tables / "judgments.parquet", tables / "deep.parquet", "--out", out,
+            "--format", format, "--quiet",
+        ]  # fmt: skip
+        command = [sys.executable, "-m", "counterrank", *map(str, words)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as writer:
+            assert writer.stdout is not None
+            assert writer.stderr is not None
+            writer.stdout.close()  # nobody reads
+            assert writer.wait(120) == 0
+            assert writer.stderr.read() == b""
+        assert {entry.name for entry in out.iterdir()} == set(NAMES)

@@ -8,19 +8,43 @@ import os
 import sys
 
 
+class Output(io.TextIOWrapper):
+    """Standard output whose reader may leave early, as ``head`` does.
+
+    The rest then goes nowhere and the work goes on: files are still written, verdicts still count.
+    """
+
+    def write(self, text: str) -> int:
+        """Write, whether or not anybody still reads."""
+        try:
+            return super().write(text)
+        except BrokenPipeError:
+            self._alone()
+            return len(text)
+
+    def flush(self) -> None:
+        """Flush, whether or not anybody still reads."""
+        try:
+            super().flush()
+        except BrokenPipeError:
+            self._alone()
+
+    def _alone(self) -> None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
+
+
 def main() -> None:
     """Run the command line and end at once: tearing down a large heap only costs time."""
     gc.set_threshold(100_000)  # loading libraries makes many objects and no garbage
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # ids may not fit the terminal's code
-    try:
-        code = _run()
-        sys.stdout.flush()
-    except BrokenPipeError:  # the reader of a pipe has seen enough
-        code = 0
+    if isinstance(sys.stderr, io.TextIOWrapper):
+        sys.stderr.reconfigure(errors="backslashreplace")  # ids may not fit the terminal's code
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        code, lines = sys.stdout.encoding, sys.stdout.line_buffering
+        sys.stdout = Output(sys.stdout.detach(), code, "backslashreplace", line_buffering=lines)
+    exit_code = _run()
+    sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(code)
+    os._exit(exit_code)
 
 
 def _run() -> int:
