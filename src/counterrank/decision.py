@@ -75,9 +75,10 @@ def separated(row: Row, level: float) -> bool:
 
 
 def sign(document: Row, label: str) -> int:
-    """+1 where more is better, -1 where less is."""
+    """+1 where more is better, -1 where less is, by the measure or by the weight of ranks."""
     lower = document.get("protocol", {}).get("lower_is_better", ())
-    return -1 if label in lower else 1
+    worths = [row.get("exposure") for row in rows_of(document.get("estimates", []), label)[:1]]
+    return -1 if {label, *worths} & set(lower) else 1
 
 
 def _level(document: Row) -> float:

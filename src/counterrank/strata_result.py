@@ -244,6 +244,7 @@ class Stratification(Result):
             "policies": asdict(self.policies),
             "ranked_by": self.orders,
             "largest_rating": self.layout.pool.top,
+            "lower_is_better": [str(m) for m in self.measures if m.better == "lower"],
             "interval": self.plan.interval,
             "level": self.plan.level,
             "test": self.plan.test,

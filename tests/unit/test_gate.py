@@ -161,3 +161,15 @@ def test_the_decision_says_who_is_close_and_what_would_have_shown() -> None:
     kept = made(0.05, 0.1)
     kept["comparisons"][0]["detectable"] = 0.2
     assert "changes of about 10% or more" in decided(kept).sentence
+
+
+def test_less_is_better_where_the_measure_says_so() -> None:
+    world = judged_world(users=1500)
+    runs = {name: world.runs[name] for name in ("popular", "deep")}
+    for label in ("ARP@10", "nDCG@10"):
+        result = cr.evaluate(
+            world.judgments, runs, measures=[label], baseline="popular", draws=500
+        ).to_dict()
+        found = decided(result)
+        assert (found.verdict, found.system) == ("ship", "deep"), found.sentence
+        assert gated(result).passed

@@ -273,6 +273,7 @@ def _protocol(plan: Plan, work: Work, wanted: Sequence[OfClicks]) -> dict[str, A
         "unit": "user",
         "users_with_lists_only": work.ledger.strangers,
         "pairs": work.pairs,
+        "lower_is_better": [str(m) for m in work.measures if m.better == "lower"],
         "exposures": {
             str(m): {"weight": str(m.model), "scale": m.scale, "form": m.form}
             for m in work.measures

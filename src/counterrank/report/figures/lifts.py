@@ -29,7 +29,7 @@ def lifts(document: Mapping[str, Any]) -> list[Figure]:
     first = leading(document)  # what the decision reads stands on top
     ordered = sorted(groups.items(), key=lambda pair: _turn(str(pair[1][0]["measure"]), first))
     for place, (group, rows) in enumerate(ordered):
-        up = -1 if rows[0]["measure"] in lower else 1
+        up = -1 if {rows[0]["measure"], rows[0].get("exposure")} & set(lower) else 1
         marked = [{**row, "reading": _reading(row, level, up)} for row in rows]
         order = [str(r["system"]) for r in sorted(rows, key=lambda r: -up * r["difference"])]
         made.append(
