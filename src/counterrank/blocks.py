@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -112,3 +112,13 @@ def places(names: pl.Series, known: pl.Series) -> Ints:
     left = names.alias("name").to_frame()
     found = left.join(right, on="name", how="left", maintain_order="left")
     return found["place"].cast(pl.Int64).fill_null(-1).to_numpy()
+
+
+def one_kind(frames: Sequence[pl.DataFrame], column: str) -> list[pl.DataFrame]:
+    """The same column of several tables with ids of one type: integers where all are, else text."""
+    whole = all(frame.schema[column].is_integer() for frame in frames)
+    wide = any(f.schema[column] == pl.UInt64 and (f[column] >= 1 << 63).any() for f in frames)
+    kind: type[pl.DataType] = pl.Int64 if whole and not wide else pl.String
+    if len({frame.schema[column] for frame in frames}) == 1:
+        return list(frames)
+    return [frame.with_columns(pl.col(column).cast(kind)) for frame in frames]

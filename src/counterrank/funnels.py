@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import polars as pl
 
-from counterrank.checks import identifiers, not_negative, real, some_rows, zero_or_one
+from counterrank.checks import identifiers, not_negative, real, zero_or_one
 from counterrank.errors import InputError, UsageError
-from counterrank.schema import Roles, Table, label
-from counterrank.tables import opened
+from counterrank.schema import Door, Roles, Table, label
+from counterrank.tables import Source, opened
 
 CONVERSION = "conversion"
 SHAPE = (
@@ -38,6 +39,15 @@ def funnel(
     ``rewards`` are columns that take the place of conversion, such as spend. They say something
     only where there was a click; without one they may be missing and must not be above 0.
     """
+    read = funnel_door(table, rewards=rewards, columns=columns).whole()
+    assert isinstance(read, Funnel)
+    return read
+
+
+def funnel_door(
+    table: object, *, rewards: Sequence[str] = (), columns: Mapping[str, str] | None = None
+) -> Door:
+    """The door for funnels."""
     source = opened(table, trec=(), name=label(table, "the funnel"))
     rewards = tuple(dict.fromkeys(rewards)) or (CONVERSION,)
     played = {"user", "item", "click", "ctr"} & set(rewards)
@@ -47,34 +57,57 @@ def funnel(
     own = tuple(r for r in rewards if r != CONVERSION)
     own += tuple(c for r in rewards[1:] if (c := prediction(r, rewards)) in source.columns())
     asked = Roles(source.name, roles, ("ctr", "cvr"), columns, own)
-    frame = asked.renamed(source.read(asked.choose))
-    some_rows(frame, source.name)
-    frame = identifiers(frame, ("user", "item"), source.name)
-    frame = zero_or_one(frame, "click", source.name)
+    return Door(
+        source, asked, partial(_clicked, source.name, rewards), partial(_funnel, source, rewards)
+    )
+
+
+def _funnel(source: Source, rewards: tuple[str, ...], frame: pl.DataFrame) -> Funnel:
+    return Funnel(source, frame, rewards=rewards)
+
+
+def _clicked(name: str, rewards: Sequence[str], frame: pl.DataFrame) -> pl.DataFrame:
+    frame = identifiers(frame, ("user", "item"), name)
+    frame = zero_or_one(frame, "click", name)
     for reward in rewards:
-        frame = real(_nothing_without_click(frame, reward), reward, source.name)
-        _refuse_unclicked(frame, reward, source.name)
-    return Funnel(source, _predicted(frame, rewards, source.name), rewards=rewards)
+        frame = real(_nothing_without_click(frame, reward), reward, name)
+        _refuse_unclicked(frame, reward, name)
+    return _predicted(frame, rewards, name)
 
 
 def predictions(
     table: object, *, rewards: Sequence[str], columns: Mapping[str, str] | None = None
 ) -> Table:
     """Predicted ctr, cvr or both, for pairs of user and item."""
+    return predictions_door(table, rewards=rewards, columns=columns).whole()
+
+
+def predictions_door(
+    table: object, *, rewards: Sequence[str], columns: Mapping[str, str] | None = None
+) -> Door:
+    """The door for predictions."""
     source = opened(table, trec=(), name=label(table, "the predictions"))
     there = source.columns()
     own = tuple(c for r in rewards[1:] if (c := prediction(r, rewards)) in there)
     asked = Roles(source.name, ("user", "item"), ("ctr", "cvr"), columns, own)
-    frame = asked.renamed(source.read(asked.choose))
-    some_rows(frame, source.name)
+    return Door(
+        source,
+        asked,
+        partial(_foretold, source.name, tuple(rewards), tuple(there), own),
+        partial(Table, source),
+    )
+
+
+def _foretold(
+    name: str, rewards: Sequence[str], there: Sequence[str], own: Sequence[str], frame: pl.DataFrame
+) -> pl.DataFrame:
     if not {"ctr", "cvr", *own} & set(frame.columns):
         raise InputError(
-            f'"{source.name}" predicts nothing.',
+            f'"{name}" predicts nothing.',
             found=f"Its columns are: {', '.join(there[:12])}.",
             todo="Give a column ctr, cvr, or both (--columns ctr=NAME).",
         )
-    frame = identifiers(frame, ("user", "item"), source.name)
-    return Table(source, _predicted(frame, rewards, source.name))
+    return _predicted(identifiers(frame, ("user", "item"), name), rewards, name)
 
 
 def kind_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import polars as pl
 
@@ -16,13 +17,12 @@ from counterrank.checks import (
     numbers,
     real,
     shares,
-    some_rows,
     whole_ranks,
     zero_or_one,
 )
 from counterrank.errors import InputError, UsageError
-from counterrank.schema import TREC_RUN, Roles, Table, label, ordered_by
-from counterrank.tables import opened
+from counterrank.schema import TREC_RUN, Door, Roles, Table, label, ordered_by
+from counterrank.tables import Source, opened
 
 OPTIONAL = ("user", "viewed", "exposure", "propensity", "policy", "day", "arm", "timestamp")
 USUAL = ("reward", "click", "like", "conversion", "dwell", "revenue")
@@ -52,6 +52,19 @@ def log(
     Without ``rewards``, the columns of usual names are taken: reward, click, like and so on;
     with ``None`` it is no fault if there are none.
     """
+    read = log_door(table, rewards=rewards, contexts=contexts, columns=columns).whole()
+    assert isinstance(read, Log)
+    return read
+
+
+def log_door(
+    table: object,
+    *,
+    rewards: Sequence[str] | None = (),
+    contexts: Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
+) -> Door:
+    """The door for logs."""
     source = opened(table, trec=(), name=label(table, "the log"))
     rewards = (
         tuple(name for name in USUAL if name in source.columns())
@@ -63,22 +76,37 @@ def log(
     if both:
         raise UsageError(f'Column "{min(both)}" cannot be a reward and a context.')
     roles = Roles(source.name, ("session", "item", "rank"), OPTIONAL, columns, rewards + contexts)
-    frame = roles.renamed(source.read(roles.choose))
-    some_rows(frame, source.name)
-    frame = identifiers(frame, ("session", "item"), source.name)
-    frame = identifiers(frame, [c for c in ("user", "policy") if c in frame.columns], source.name)
-    frame = whole_ranks(frame, source.name)
-    for reward in rewards:
-        frame = real(frame, reward, source.name)
-    for column in {"viewed"} & set(frame.columns):
-        frame = zero_or_one(frame, column, source.name)
-    for column in [c for c in ("exposure", "propensity") if c in frame.columns]:
-        frame = shares(frame, column, source.name)
-    for column in [c for c in ("day", "arm", "timestamp", *contexts) if c in frame.columns]:
-        no_missing(frame, column, source.name)
-    _refuse_certainty(frame, source.name)
-    _refuse_unseen_rewards(frame, rewards, source.name)
+    return Door(
+        source,
+        roles,
+        partial(_logged, source.name, rewards, contexts),
+        partial(_log, source, rewards, contexts),
+        refuse_certainty,
+    )
+
+
+def _log(
+    source: Source, rewards: tuple[str, ...], contexts: tuple[str, ...], frame: pl.DataFrame
+) -> Log:
     return Log(source, frame, rewards=rewards, contexts=contexts)
+
+
+def _logged(
+    name: str, rewards: Sequence[str], contexts: Sequence[str], frame: pl.DataFrame
+) -> pl.DataFrame:
+    frame = identifiers(frame, ("session", "item"), name)
+    frame = identifiers(frame, [c for c in ("user", "policy") if c in frame.columns], name)
+    frame = whole_ranks(frame, name)
+    for reward in rewards:
+        frame = real(frame, reward, name)
+    for column in {"viewed"} & set(frame.columns):
+        frame = zero_or_one(frame, column, name)
+    for column in [c for c in ("exposure", "propensity") if c in frame.columns]:
+        frame = shares(frame, column, name)
+    for column in [c for c in ("day", "arm", "timestamp", *contexts) if c in frame.columns]:
+        no_missing(frame, column, name)
+    _refuse_unseen_rewards(frame, rewards, name)
+    return frame
 
 
 def target(table: object, *, name: str = "", columns: Mapping[str, str] | None = None) -> Table:
@@ -87,25 +115,42 @@ def target(table: object, *, name: str = "", columns: Mapping[str, str] | None =
     ``draw`` marks samples of a stochastic ranker; ``propensity`` is its chance of this item at this
     rank; ``predicted`` is a forecast of the reward of a view.
     """
+    return target_door(table, name=name, columns=columns).whole()
+
+
+def target_door(table: object, *, name: str = "", columns: Mapping[str, str] | None = None) -> Door:
+    """The door for a target ranker's lists."""
     source = opened(table, trec=TREC_RUN, name=label(table, name or "the run"))
     optional = ("rank", "score", "exposure", "propensity", "draw", "predicted", "system")
     roles = Roles(source.name, ("session", "item"), optional, columns)
-    frame = roles.renamed(source.read(roles.choose))
-    some_rows(frame, source.name)
-    order = "exposure" if "exposure" in frame.columns else ordered_by(frame.columns, columns or {})
-    frame = identifiers(frame, ("session", "item"), source.name)
+    given = dict(columns or {})
+    return Door(
+        source, roles, partial(_aimed, source.name, given), partial(_target, source, given, name)
+    )
+
+
+def _order(there: list[str], given: Mapping[str, str]) -> str:
+    return "exposure" if "exposure" in there else ordered_by(there, given)
+
+
+def _target(source: Source, given: Mapping[str, str], name: str, frame: pl.DataFrame) -> Table:
+    return Table(source, frame, _order(frame.columns, given), name)
+
+
+def _aimed(name: str, given: Mapping[str, str], frame: pl.DataFrame) -> pl.DataFrame:
+    order = _order(frame.columns, given)
+    frame = identifiers(frame, ("session", "item"), name)
     if "rank" in frame.columns and order != "score":
-        frame = whole_ranks(frame, source.name)
+        frame = whole_ranks(frame, name)
     if order == "score":
-        frame = numbers(frame, "score", source.name)
-        finite(frame, "score", source.name)
+        frame = numbers(frame, "score", name)
+        finite(frame, "score", name)
     for column in [c for c in ("exposure", "propensity") if c in frame.columns]:
-        frame = not_negative(frame, column, source.name)
+        frame = not_negative(frame, column, name)
     if "predicted" in frame.columns:
-        frame = real(frame, "predicted", source.name)
+        frame = real(frame, "predicted", name)
     marks = [c for c in ("draw", "system") if c in frame.columns]
-    frame = identifiers(frame, marks, source.name)
-    return Table(source, frame, order, name)
+    return identifiers(frame, marks, name)
 
 
 def kind_of(
@@ -135,16 +180,22 @@ def _usual(there: list[str], table: str) -> tuple[str, ...]:
     return found
 
 
-def _refuse_certainty(frame: pl.DataFrame, table: str) -> None:
+def refuse_certainty(table: Table) -> None:
     """A propensity of 1 in every row carries nothing, and often means that it was lost."""
+    frame = table.frame
     if "propensity" in frame.columns and (frame["propensity"] == 1).all():
-        raise InputError(
-            f'Column "propensity" of "{table}" is 1 in every row.',
-            found=f"All {frame.height:,} rows: either the logger left nothing to chance, or its"
-            " chances were lost on the way.",
-            todo="Log the probability of the shown item; if the logger was deterministic, leave the"
-            " column out and give a position model (--position-bias).",
-        )
+        raise certainty(table.name, frame.height)
+
+
+def certainty(name: str, rows: int) -> InputError:
+    """The message for a log whose propensities are all 1."""
+    return InputError(
+        f'Column "propensity" of "{name}" is 1 in every row.',
+        found=f"All {rows:,} rows: either the logger left nothing to chance, or its"
+        " chances were lost on the way.",
+        todo="Log the probability of the shown item; if the logger was deterministic, leave the"
+        " column out and give a position model (--position-bias).",
+    )
 
 
 def _refuse_unseen_rewards(frame: pl.DataFrame, rewards: Sequence[str], table: str) -> None:

@@ -7,8 +7,9 @@ table, find its roles, settle its types and check its values; nothing behind the
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import polars as pl
 
@@ -48,6 +49,34 @@ class Table:
         return Input(self.source.name, self.frame.height, self.source.sha256())
 
 
+@dataclass(frozen=True)
+class Door:
+    """How a table is let in: where it comes from, what its columns play, and the checks.
+
+    ``check`` looks at rows one by one and settles types, so any part of a table can pass by itself;
+    ``made`` is what comes of a part that did. What only the whole shows is checked by ``whole``:
+    here that there are rows, in ``refuse`` what else a kind of table asks for.
+    """
+
+    source: Source
+    roles: Roles
+    check: Callable[[pl.DataFrame], pl.DataFrame]
+    made: Callable[[pl.DataFrame], Table]
+    refuse: Callable[[Table], None] = lambda table: None
+
+    def whole(self) -> Table:
+        """The whole table, read into memory."""
+        frame = self.roles.renamed(self.source.read(self.roles.choose))
+        some_rows(frame, self.source.name)
+        table = self.part(frame)
+        self.refuse(table)
+        return table
+
+    def part(self, frame: pl.DataFrame) -> Table:
+        """Some rows, whose columns already have the names of their roles."""
+        return self.made(self.check(frame))
+
+
 def judgments(
     table: object, *, columns: Mapping[str, str] | None = None, own: Sequence[str] = ()
 ) -> Table:
@@ -55,14 +84,23 @@ def judgments(
 
     ``own`` are further columns, which keep their names.
     """
+    return judgments_door(table, columns=columns, own=own).whole()
+
+
+def judgments_door(
+    table: object, *, columns: Mapping[str, str] | None = None, own: Sequence[str] = ()
+) -> Door:
+    """The door for judgments."""
     source = opened(table, trec=QRELS, name=label(table, "the judgments"))
     roles = Roles(source.name, ("user", "item", "rating"), (), columns, tuple(own))
-    frame = roles.renamed(source.read(roles.choose))
-    some_rows(frame, source.name)
-    frame = identifiers(frame, ("user", "item"), source.name)
-    frame = numbers(frame, "rating", source.name)
-    finite(frame, "rating", source.name)
-    return Table(source, frame)
+    return Door(source, roles, partial(_judged, source.name), partial(Table, source))
+
+
+def _judged(name: str, frame: pl.DataFrame) -> pl.DataFrame:
+    frame = identifiers(frame, ("user", "item"), name)
+    frame = numbers(frame, "rating", name)
+    finite(frame, "rating", name)
+    return frame
 
 
 def run(
@@ -76,32 +114,57 @@ def run(
 
     ``also`` are columns of numbers that are read where they are there.
     """
+    return run_door(table, name=name, columns=columns, also=also).whole()
+
+
+def run_door(
+    table: object,
+    *,
+    name: str = "",
+    columns: Mapping[str, str] | None = None,
+    also: tuple[str, ...] = (),
+) -> Door:
+    """The door for a system's lists."""
     source = opened(table, trec=TREC_RUN, name=label(table, name or "the run"))
     optional = ("rank", "score", "system", "draw", *(c for c in also if c in ROLES))
     own = tuple(c for c in also if c not in ROLES and c in source.columns())
     roles = Roles(source.name, ("user", "item"), optional, columns, own)
-    frame = roles.renamed(source.read(roles.choose))
-    some_rows(frame, source.name)
+    given = dict(columns or {})
+    return Door(
+        source,
+        roles,
+        partial(_listed, source.name, given, also),
+        partial(_run, source, given, name),
+    )
+
+
+def _run(source: Source, given: Mapping[str, str], name: str, frame: pl.DataFrame) -> Table:
+    return Table(source, frame, ordered_by(frame.columns, given), name)
+
+
+def _listed(
+    name: str, given: Mapping[str, str], also: Sequence[str], frame: pl.DataFrame
+) -> pl.DataFrame:
     if "draw" in frame.columns:
         raise InputError(
-            f'"{source.name}" has a column "draw".',
+            f'"{name}" has a column "draw".',
             found="Judged measures look at one list per user, not at samples of a ranker.",
             todo="Keep one draw, or make each draw a system of its own.",
         )
-    order = ordered_by(frame.columns, columns or {})
+    order = ordered_by(frame.columns, given)
     frame = frame.drop({"rank", "score"} - {order}, strict=False)
-    frame = identifiers(frame, ("user", "item"), source.name)
+    frame = identifiers(frame, ("user", "item"), name)
     if order == "rank":
-        frame = whole_ranks(frame, source.name)
+        frame = whole_ranks(frame, name)
     else:
-        frame = numbers(frame, "score", source.name)
-        finite(frame, "score", source.name)
+        frame = numbers(frame, "score", name)
+        finite(frame, "score", name)
     if "system" in frame.columns:
-        frame = identifiers(frame, ("system",), source.name)
+        frame = identifiers(frame, ("system",), name)
         frame = frame.with_columns(pl.col("system").cast(pl.String))
     for column in [c for c in also if c in frame.columns]:
-        frame = real(frame, column, source.name)
-    return Table(source, frame, order, name)
+        frame = real(frame, column, name)
+    return frame
 
 
 def ordered_by(there: list[str], given: Mapping[str, str]) -> str:

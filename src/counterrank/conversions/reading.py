@@ -10,9 +10,9 @@ import polars as pl
 
 from counterrank import features, funnels, schema
 from counterrank.arrays import workers
+from counterrank.blocks import one_kind
 from counterrank.errors import UsageError
 from counterrank.funnels import Funnel, prediction
-from counterrank.logged.codes import one_kind
 from counterrank.schema import Table
 from counterrank.systems import Runs, names_and_tables, split
 

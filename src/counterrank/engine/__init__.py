@@ -1,5 +1,11 @@
 """Where buckets come from and where they run. Nothing else knows the back-end."""
 
-from counterrank.engine.local import Part, aligned, walked
+from counterrank.engine.bucket import Bucket, Buckets
+from counterrank.engine.choice import bucketed
+from counterrank.engine.engines import Engine, Local, Spark, engine
+from counterrank.engine.lists import Part, aligned, walked
 
-__all__ = ["Part", "aligned", "walked"]
+__all__ = [
+    "Bucket", "Buckets", "Engine", "Local", "Part", "Spark", "aligned", "bucketed", "engine",
+    "walked",
+]  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,13 +47,3 @@ class Codes:
         code -= self.low
         code[(code < 0) | (code >= self.size)] = self.size
         return code
-
-
-def one_kind(frames: Sequence[pl.DataFrame], column: str) -> list[pl.DataFrame]:
-    """The same column of several tables with ids of one type: integers where all are, else text."""
-    whole = all(frame.schema[column].is_integer() for frame in frames)
-    wide = any(f.schema[column] == pl.UInt64 and (f[column] >= 1 << 63).any() for f in frames)
-    kind: type[pl.DataType] = pl.Int64 if whole and not wide else pl.String
-    if len({frame.schema[column] for frame in frames}) == 1:
-        return list(frames)
-    return [frame.with_columns(pl.col(column).cast(kind)) for frame in frames]

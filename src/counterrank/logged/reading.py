@@ -10,8 +10,8 @@ import polars as pl
 
 from counterrank import logs
 from counterrank.arrays import workers
+from counterrank.blocks import one_kind
 from counterrank.errors import UsageError
-from counterrank.logged.codes import one_kind
 from counterrank.logs import Log
 from counterrank.schema import Table
 from counterrank.systems import Runs, names_and_tables, split

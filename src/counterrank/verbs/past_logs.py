@@ -16,12 +16,12 @@ import polars as pl
 from counterrank import logs
 from counterrank.aggregate import Mean
 from counterrank.arrays import Floats
+from counterrank.blocks import one_kind
 from counterrank.errors import InputError, UsageError
 from counterrank.estimates import Estimate
 from counterrank.exposure import ByContext, Exposure
 from counterrank.inference import Keep
 from counterrank.logged import CLIPS, Estimator, estimator
-from counterrank.logged.codes import one_kind
 from counterrank.logged.estimator import Clipped
 from counterrank.logs import Log
 from counterrank.meta.online import Cases
