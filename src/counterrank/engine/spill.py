@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count as numbers_from
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,7 @@ B = TypeVar("B")
 PIECE = 1 << 21  # rows read at a time
 HELD = 400  # bytes that a row of a bucket takes while it is worked on
 WRITTEN = 10  # bytes that a column of a row takes on disk, about
+_DONE: Future[Any] = Future()  # stands for results that were taken
 UNKNOWN = pl.lit(None).alias("row")  # rows of a bucket do not know their number
 
 
@@ -60,7 +61,20 @@ class Spilled(Buckets):
             bucket = self._bucket(place)
             return [] if bucket is None else [work(bucket)]
 
-        return self._each(one, self.count, word)
+        return [found for part in self._each(one, word) for found in part]
+
+    def folded(self, work: Callable[[Bucket], A | None], word: str) -> A:
+        """Added up in the order of buckets, each let go as soon as it is in."""
+
+        def one(place: int) -> A | None:
+            bucket = self._bucket(place)
+            return None if bucket is None else work(bucket)
+
+        total: Any = None
+        for found in self._each(one, word):
+            if found is not None:
+                total = found if total is None else total + found
+        return cast(A, total)
 
     def exchanged(
         self,
@@ -83,8 +97,9 @@ class Spilled(Buckets):
             frame = _read(where, place)
             return [] if frame is None else [second(frame)]
 
-        self._each(send, self.count, word)
-        return self._each(receive, self.count, word)
+        for _ in self._each(send, word):
+            pass
+        return [found for part in self._each(receive, word) for found in part]
 
     def _bucket(self, place: int) -> Bucket | None:
         """A bucket with all tables; None if none has rows."""
@@ -98,27 +113,30 @@ class Spilled(Buckets):
             }
         )
 
-    def _each(self, one: Callable[[int], list[A]], count: int, word: str) -> list[A]:
+    def _each(self, one: Callable[[int], A], word: str) -> Iterator[A]:
         """One call for each bucket, in threads; the same fault in several is told once."""
 
-        def alone(place: int) -> list[A] | CounterrankError:
+        def alone(place: int) -> A | CounterrankError:
             try:
                 with one_thread():
                     return one(place)
             except CounterrankError as error:
                 return error
 
-        with ThreadPoolExecutor(workers()) as team:
-            jobs = [team.submit(alone, place) for place in range(count)]
-            try:
-                done = [job.result() for job in self.progress(jobs, word)]
-            except BaseException:
-                team.shutdown(cancel_futures=True)
-                raise
-        faults = [found for found in done if isinstance(found, CounterrankError)]
+        faults = []
+        team = ThreadPoolExecutor(workers())
+        try:
+            jobs = [team.submit(alone, place) for place in range(self.count)]
+            for number in self.progress(range(self.count), word):
+                found, jobs[number] = jobs[number].result(), _DONE
+                if isinstance(found, CounterrankError):
+                    faults.append(found)
+                elif not faults:
+                    yield found
+        finally:
+            team.shutdown(cancel_futures=True)
         if faults:
             raise merged(faults)
-        return [each for found in done if isinstance(found, list) for each in found]
 
 
 @contextmanager

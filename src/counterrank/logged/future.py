@@ -28,9 +28,7 @@ from counterrank.logged.targets import Target
 NEARLY = 0.01  # what rounded probabilities of a rank may miss of 1
 
 
-def future_sums(
-    sessions: Sessions, basis: Basis, target: Target, work: Work
-) -> dict[str, Sums]:
+def future_sums(sessions: Sessions, basis: Basis, target: Target, work: Work) -> dict[str, Sums]:
     """What a model of one target's returns is learnt from, for each reward."""
 
     def of(reward: str, side: Shown) -> Floats:

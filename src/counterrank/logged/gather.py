@@ -33,6 +33,7 @@ class Work:
     per: str = "session"
     missing: str = "error"
     disjoint: str = "error"
+    scores: str = "order"
     clips: tuple[float, ...] = (float("inf"),)
 
 
@@ -77,7 +78,9 @@ def valued(sessions: Sessions, basis: Basis, target: Target, work: Work) -> Valu
     weights = reduce(add, [part.weights for part in parts])
     frame = target.table.frame
     tied = target.tied() if target.table.order == "score" and target.scores == "order" else 0
-    return Valued(columns, weights, kept, _faults(sessions, target, absent, parts), tied, frame.height)
+    return Valued(
+        columns, weights, kept, _faults(sessions, target, absent, parts), tied, frame.height
+    )
 
 
 def _faults(sessions: Sessions, target: Target, absent: Ints, parts: Sequence[_Cut]) -> Faults:

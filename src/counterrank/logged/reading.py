@@ -78,7 +78,7 @@ def doors(
             found[key] = logs.target_door(table, name=name, columns=columns)
             side[key] = name
         sides.append(side)
-    return found, Given(*sides)
+    return found, Given(sides[0], sides[1])
 
 
 def named(given: Given, held: Buckets) -> Given:
@@ -97,7 +97,11 @@ def named(given: Given, held: Buckets) -> Given:
 
 def _systems(keys: Sequence[str], bucket: Bucket) -> dict[str, list[str]]:
     return {
-        key: bucket.tables[key].frame["system"].cast(pl.String).unique(maintain_order=True).to_list()
+        key: bucket.tables[key]
+        .frame["system"]
+        .cast(pl.String)
+        .unique(maintain_order=True)
+        .to_list()
         for key in keys
     }
 

@@ -21,7 +21,7 @@ class Shared:
 
     ``lengths`` counts the sessions of each length, ``events`` the rows with a reward, ``certain``
     the rows with a propensity of 1. ``items`` and ``contexts`` are the distinct ids and context
-    rows (items of a log in one bucket: none, it knows its own). ``exposures`` holds the least and the
+    rows (of a log in memory no items: it knows its own). ``exposures`` holds the least and the
     greatest logged exposure by context and rank, ``served`` the sessions by policy, ``arms`` the
     distinct values of arm or policy; ``views`` were logged or are unknown.
     """
@@ -46,7 +46,7 @@ class Shared:
         frame, log = sessions.blocks.frame, sessions.log
         several = scope == "part"
         begin = sessions.blocks.start
-        contexts = frame.select(log.contexts)[begin].unique()
+        contexts = _distinct(frame, log.contexts, begin)
         return cls(
             rows=frame.height,
             sessions=sessions.n,
@@ -62,7 +62,7 @@ class Shared:
             contexts=contexts,
             exposures=_exposures(sessions) if log.has("exposure") else pl.DataFrame(),
             served=_served(frame["policy"].gather(begin)) if log.has("policy") else {},
-            arms=frame.select(c for c in ("arm", "policy") if log.has(c))[begin].unique(),
+            arms=_distinct(frame, [c for c in ("arm", "policy") if log.has(c)], begin),
             views="logged" if log.has("viewed") else "unknown",
         )
 
@@ -133,6 +133,10 @@ def merged(parts: Sequence[Shared]) -> Shared:
     """The facts of the whole log; items in order, so that their numbers depend on nothing else."""
     found = reduce(add, parts)
     return replace(found, items=found.items.sort())
+
+
+def _distinct(frame: pl.DataFrame, columns: Sequence[str], rows: Ints) -> pl.DataFrame:
+    return frame.select(columns)[rows].unique() if columns else pl.DataFrame()
 
 
 def _ids(items: pl.Series) -> pl.Series:
