@@ -24,10 +24,10 @@ def column_names(path: Path, trec: Sequence[str]) -> list[str]:
     """Names of the columns, without reading the rows."""
     with _readable(path):
         _refuse_disguise(path)
-        if _ending(path) in PARQUET:
+        if ending(path) in PARQUET:
             return pl.scan_parquet(path, glob=False).collect_schema().names()
-        if _ending(path) in SEPARATORS:
-            mark = SEPARATORS[_ending(path)]
+        if ending(path) in SEPARATORS:
+            mark = SEPARATORS[ending(path)]
             names = pl.read_csv(
                 _content(path), separator=mark, infer_schema=False, n_rows=0, glob=False
             ).columns
@@ -40,13 +40,13 @@ def column_names(path: Path, trec: Sequence[str]) -> list[str]:
 def read_columns(path: Path, wanted: list[str], trec: Sequence[str]) -> pl.DataFrame:
     """Some columns of a file. Text files give text: types are settled at the door."""
     with _readable(path):
-        if _ending(path) in PARQUET:
+        if ending(path) in PARQUET:
             return pl.read_parquet(path, columns=wanted, glob=False)
-        if _ending(path) in SEPARATORS:
+        if ending(path) in SEPARATORS:
             return pl.read_csv(
                 _content(path),
                 columns=wanted,
-                separator=SEPARATORS[_ending(path)],
+                separator=SEPARATORS[ending(path)],
                 infer_schema=False,
                 glob=False,
             ).select(wanted)
@@ -61,14 +61,14 @@ def _refuse_disguise(path: Path) -> None:
         file.seek(max(size - 4, 0))
         tail = file.read(4)
     parquet = head[:4] == b"PAR1"
-    if _ending(path) in PARQUET and size and not (parquet and tail == b"PAR1"):
+    if ending(path) in PARQUET and size and not (parquet and tail == b"PAR1"):
         end = "begin" if not parquet else "end"
         raise InputError(
             f'"{path}" cannot be read as Parquet.',
             found=f"It does not {end} as a Parquet file does; it has {size:,} bytes.",
             todo="It may be cut off, damaged or of another format: write it again, or rename it.",
         )
-    if _ending(path) not in PARQUET and not path.name.endswith(".gz") and b"\0" in head:
+    if ending(path) not in PARQUET and not path.name.endswith(".gz") and b"\0" in head:
         raise InputError(
             f'"{path}" cannot be read as text.',
             found="It is a Parquet file." if parquet else "It holds zero bytes.",
@@ -97,7 +97,8 @@ def _refuse_separator(path: Path, names: list[str], mark: str) -> None:
             )
 
 
-def _ending(path: Path) -> str:
+def ending(path: Path) -> str:
+    """What a file's name says it is; packing aside."""
     name = path.name.lower().removesuffix(".gz")
     return Path(name).suffix
 
@@ -169,7 +170,7 @@ def _readable(path: Path) -> Iterator[None]:
 
 def unreadable(path: Path, error: BaseException) -> InputError:
     """The message for a file that a reader gave up on."""
-    kind = "Parquet" if _ending(path) in PARQUET else "text"
+    kind = "Parquet" if ending(path) in PARQUET else "text"
     reason = first_line(error)
     broken = isinstance(error, pl.exceptions.PanicException) or "Panic" in reason
     if "utf-8" in reason.lower() or "utf8" in reason.lower():
