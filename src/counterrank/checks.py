@@ -147,7 +147,7 @@ def whole_ranks(frame: pl.DataFrame, table: str) -> pl.DataFrame:
     if not frame.schema["rank"].is_integer():
         raise InputError(
             f'Column "rank" of "{table}" must hold whole numbers.',
-            found=f"It is of type {frame.schema['rank']}, first value {frame['rank'][0]!r}.",
+            found=f"It is of type {frame.schema['rank']}{_first(frame['rank'])}.",
             todo="Cast it to integers, or drop it and give a score.",
         )
     rank = frame["rank"]
@@ -159,6 +159,11 @@ def whole_ranks(frame: pl.DataFrame, table: str) -> pl.DataFrame:
         _refuse(frame, "rank", high, table, "holds ranks no list can have")
     wide = frame.schema["rank"] in (pl.Int128, pl.UInt128)
     return frame.with_columns(pl.col("rank").cast(pl.Int64)) if wide else frame
+
+
+def _first(column: pl.Series) -> str:
+    """The first value for a message, if there is one."""
+    return f", first value {column[0]!r}" if len(column) else ""
 
 
 def _refuse(
