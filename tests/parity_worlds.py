@@ -74,7 +74,10 @@ def cases() -> dict[str, Case]:
         "funnel": Case("funnel", {"funnel": funnel, "runs": lists}, {"estimators": SALES}),
         "funnel, models": Case(
             "funnel", {"funnel": funnel.drop("ctr", "cvr"), "runs": lists},
-            {"estimators": SALES, "ctr": "rates", "cvr": "rates", "measures": ["DCG@5", "P@5", "ARP"]},
+            {
+                "estimators": SALES, "ctr": "rates", "cvr": "rates",
+                "measures": ["DCG@5", "P@5", "ARP"],
+            },
         ),
         "strata": Case(
             "strata", {"judgments": cut, "runs": listed},
@@ -88,7 +91,9 @@ def cases() -> dict[str, Case]:
             "learn_exposure", {"log": seen.drop("viewed")},
             {"method": "harvest", "context": ["query"]},
         ),
-        "check": Case("check", {"tables": {"log": log, "new": targets["new"]}}, {"position_bias": "log2"}),
+        "check": Case(
+            "check", {"tables": {"log": log, "new": targets["new"]}}, {"position_bias": "log2"}
+        ),
     }  # fmt: skip
 
 
