@@ -8,13 +8,13 @@ from counterrank.exposure.learn.harvest import harvest
 from counterrank.exposure.learn.learning import METHODS, learn, learn_from
 from counterrank.exposure.learn.learnt import Basis, Learnt, RankRow
 from counterrank.exposure.learn.misfit import Misfit, balance, misfit
-from counterrank.exposure.learn.plan import Plan
+from counterrank.exposure.learn.plan import LOG, Plan
 from counterrank.exposure.learn.rows import Rows, rows
 from counterrank.exposure.learn.swap import swap
 from counterrank.exposure.learn.views import views
 
 __all__ = [
-    "FAMILIES", "METHODS", "Basis", "Curve", "Learnt", "Misfit", "Parameter", "Plan", "RankRow",
-    "Rows", "Steps", "balance", "depth", "em", "fit", "harvest", "learn", "learn_from", "misfit",
+    "FAMILIES", "LOG", "METHODS", "Basis", "Curve", "Learnt", "Misfit", "Parameter", "Plan",
+    "RankRow", "Rows", "Steps", "balance", "depth", "em", "fit", "harvest", "learn", "learn_from", "misfit",
     "rows", "swap", "views",
 ]  # fmt: skip

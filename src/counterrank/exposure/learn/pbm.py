@@ -14,6 +14,7 @@ from counterrank.arrays import Floats, Ints, summed
 
 TINY = 1e-12
 STEPS = 2000
+SETTLE = 50
 
 
 def solve(item: Ints, rank: Ints, clicks: Floats, shown: Floats) -> tuple[Floats, Floats]:
@@ -40,7 +41,20 @@ def solve(item: Ints, rank: Ints, clicks: Floats, shown: Floats) -> tuple[Floats
         theta, reached = leap, gained
         if np.max(np.abs(after - before)) < 1e-7:
             break
+    theta = _settled(cells, theta)
     return theta[: cells.ranks] / theta[0], theta[cells.ranks :] * theta[0]
+
+
+def _settled(cells: _Cells, theta: Floats) -> Floats:
+    """Scoring alone, while its steps shrink: to the last digits, whatever order sums came in."""
+    live, last = theta > 0, 1e-3
+    for _ in range(SETTLE):
+        leap = cells.scored(theta)
+        moved = float(np.max(np.abs(np.log(leap[live] / theta[live]))))
+        if not moved < last:
+            break
+        theta, last = leap, moved
+    return theta
 
 
 @dataclass(frozen=True)
@@ -127,8 +141,8 @@ def directions(item: Ints, rank: Ints, shown: Floats, c: Floats, gamma: Floats) 
 
     A residual :math:`y - \mu` has the score :math:`(y - \mu)/(1 - \mu)` for :math:`\log c_k` and
     for :math:`\log \gamma_j` alike. Taking out the nuisance leaves the score
-    :math:`\frac{1}{1-\mu} (e_k - I_{j\cdot} / \sum_k I_{jk})`, one row per cell, and the
-    information :math:`S = \mathrm{diag}(\sum_j I_{jk}) - \sum_j I_{j\cdot} I_{j\cdot}^\top / \sum_k I_{jk}`
+    :math:`\frac{1}{1-\mu} (e_k - I_{j\cdot} / \sum_k I_{jk})`, one row per cell, and as information
+    :math:`S = \mathrm{diag}(\sum_j I_{jk}) - \sum_j I_{j\cdot} I_{j\cdot}^\top / \sum_k I_{jk}`
     (`without_items`). An item's cells are all that its scores need.
     """
     mu = np.clip(c[rank] * gamma[item], TINY, 1 - 1e-9)
