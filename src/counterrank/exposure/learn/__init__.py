@@ -15,6 +15,6 @@ from counterrank.exposure.learn.views import views
 
 __all__ = [
     "FAMILIES", "LOG", "METHODS", "Basis", "Curve", "Learnt", "Misfit", "Parameter", "Plan",
-    "RankRow", "Rows", "Steps", "balance", "depth", "em", "fit", "harvest", "learn", "learn_from", "misfit",
-    "rows", "swap", "views",
+    "RankRow", "Rows", "Steps", "balance", "depth", "em", "fit", "harvest", "learn", "learn_from",
+    "misfit", "rows", "swap", "views",
 ]  # fmt: skip

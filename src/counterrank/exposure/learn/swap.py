@@ -97,9 +97,8 @@ class Swap:
             lower, top = _sides(data, self.depth)
             column = np.where(top, self.depth + data.swapped - 1, column)[lower | top]
             data = data.only(lower | top)
-        influence = (data.reward / self.scale - self.rate[column]) / (self.shown * self.rate)[
-            column
-        ]
+        rate = self.rate
+        influence = (data.reward / self.scale - rate[column]) / (self.shown * rate)[column]
         return covariance(data.cluster, column, influence, len(self.shown))
 
     def curve(self, spread: Spread) -> Curve:
