@@ -14,13 +14,20 @@ from counterrank.exposure.learn.rows import Rows
 
 HASH = "hash"
 GROUP = "group"
-COUNTS = ("shown", "clicks", "positive")
+COUNTS = ("shown", "clicks", "rest", "positive")
 
 
-def counted(data: Rows, group: str = "") -> pl.DataFrame:
-    """Rows, rewards and rewarded rows of each item at each rank, with what names the item."""
+def counted(data: Rows, group: str = "", most: float = 1.0) -> pl.DataFrame:
+    """Rows, rewards and rewarded rows of each item at each rank, with what names the item.
+
+    ``most`` bounds the rewards. They are cut at 26 binary digits into two parts, whose sums are
+    exact, so that they do not depend on buckets; iterations that follow may hang on a last digit.
+    """
     cell, n = data.cells, len(data.cells.item)
-    sums = (np.ones(len(cell.of)), data.reward, (data.reward > 0).astype(float))
+    step = 2.0 ** (np.ceil(np.log2(most)) - 26)
+    clicks = np.round(data.reward / step) * step
+    rest = np.round((data.reward - clicks) / (step * 2.0**-26)) * (step * 2.0**-26)
+    sums = (np.ones(len(cell.of)), clicks, rest, (data.reward > 0).astype(float))
     return _named(data, group, cell.item, cell.rank).with_columns(
         pl.Series(name, summed(cell.of, x, n)) for name, x in zip(COUNTS, sums, strict=True)
     )
@@ -90,14 +97,14 @@ class Catalogue:
     def of(cls, cells: pl.DataFrame, scale: float = 1.0) -> Catalogue:
         """From the cells of one group, each there once; rewards are divided by ``scale``."""
         keys = [name for name in cells.columns if name.startswith("key ")]
-        cells = cells.sort(HASH, *keys, "rank")
-        named = cells.select(HASH, *keys)
+        cells = cells.sort(*keys, "rank")
+        named = cells.select(keys)
         new = (named != named.shift(1)).select(pl.any_horizontal(pl.all().fill_null(True)))
         first = new.to_series().to_numpy()
-        shown, clicks, positive = (cells[name].to_numpy() for name in COUNTS)
+        shown, clicks, rest, positive = (cells[name].to_numpy() for name in COUNTS)
         return cls(
-            named.select(keys).filter(first), np.cumsum(first) - 1, cells["rank"].to_numpy(),
-            shown, clicks / scale, positive,
+            named.filter(first), np.cumsum(first) - 1, cells["rank"].to_numpy(), shown,
+            (clicks + rest) / scale, positive,
         )  # fmt: skip
 
     @property
@@ -170,9 +177,9 @@ def _numbers(names: pl.DataFrame, known: pl.DataFrame) -> Ints:
     return found["place"].cast(pl.Int64).fill_null(-1).to_numpy()
 
 
-def of(data: Rows, scale: float = 1.0) -> Catalogue:
+def of(data: Rows) -> Catalogue:
     """The catalogue of rows that are all there is."""
-    return Catalogue.of(counted(data), scale)
+    return Catalogue.of(counted(data))
 
 
 def ungrouped(cells: pl.DataFrame) -> pl.DataFrame:

@@ -63,7 +63,7 @@ def learn_from(log: Buckets, plan: Plan, *, model: str = "table", level: float =
     if plan.method == "auto":
         plan = replace(plan, method=solving.automatic(everyone))
     solving.refuse(everyone, plan)
-    solve = _items(log, plan)
+    solve = _items(log, plan, everyone.scale)
     whole = solve(everyone, None)
     refused: dict[str, str] = {}
 
@@ -125,12 +125,12 @@ def _facts(log: Buckets, plan: Plan) -> tuple[Facts, dict[str, Facts]]:
     }
 
 
-def _items(log: Buckets, plan: Plan) -> Callable[[Facts, str | None], Solution]:
+def _items(log: Buckets, plan: Plan, most: float) -> Callable[[Facts, str | None], Solution]:
     """What solves for all rows (None) or a value's, once items of all buckets are together."""
     head = log.heads[LOG].frame.head(0)
     kinds = rows(head, reward=None, context=plan.context).keys.dtypes
     laid = partial(
-        log.exchanged, partial(passes.cells, plan), catalogue.schema(kinds), catalogue.HASH
+        log.exchanged, partial(passes.cells, plan, most), catalogue.schema(kinds), catalogue.HASH
     )
     if not plan.by_item:
         sizes = pl.concat(laid(catalogue.sized, "Items"))

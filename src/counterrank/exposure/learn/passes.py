@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -88,10 +89,10 @@ def _sums(plan: Plan, data: Rows) -> dict[str, Floats]:
     return found
 
 
-def cells(plan: Plan, bucket: Bucket) -> pl.DataFrame:
-    """Second pass: counts by item and rank, of each value apart."""
+def cells(plan: Plan, most: float, bucket: Bucket) -> pl.DataFrame:
+    """Second pass: counts by item and rank, of each value apart; rewards are at most ``most``."""
     data = parted(plan, bucket)
-    lay = catalogue.counted if plan.by_item else catalogue.ends
+    lay = partial(catalogue.counted, most=most) if plan.by_item else catalogue.ends
     if plan.by is None or not data.parts:
         return lay(data.everyone)
     return pl.concat([lay(part, value) for value, part in data.parts.items()])

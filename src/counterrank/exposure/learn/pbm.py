@@ -14,7 +14,6 @@ from counterrank.arrays import Floats, Ints, summed
 
 TINY = 1e-12
 STEPS = 2000
-SETTLE = 50
 
 
 def solve(item: Ints, rank: Ints, clicks: Floats, shown: Floats) -> tuple[Floats, Floats]:
@@ -41,20 +40,7 @@ def solve(item: Ints, rank: Ints, clicks: Floats, shown: Floats) -> tuple[Floats
         theta, reached = leap, gained
         if np.max(np.abs(after - before)) < 1e-7:
             break
-    theta = _settled(cells, theta)
     return theta[: cells.ranks] / theta[0], theta[cells.ranks :] * theta[0]
-
-
-def _settled(cells: _Cells, theta: Floats) -> Floats:
-    """Scoring alone, while its steps shrink: to the last digits, whatever order sums came in."""
-    live, last = theta > 0, 1e-3
-    for _ in range(SETTLE):
-        leap = cells.scored(theta)
-        moved = float(np.max(np.abs(np.log(leap[live] / theta[live]))))
-        if not moved < last:
-            break
-        theta, last = leap, moved
-    return theta
 
 
 @dataclass(frozen=True)
