@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from counterrank.errors import UsageError, one_of
+from counterrank.tables.memory import is_spark
 
 WORDS = ("auto", "local", "spark")
 INFERENCE = ("auto", "units", "moments")
@@ -76,10 +77,11 @@ def engine(given: str | Engine, tables: Iterable[object] = ()) -> Engine:
     return Local()
 
 
-def is_spark(table: object) -> bool:
-    """Whether a table is a Spark frame, classic or Connect; without importing Spark."""
-    kind = type(table)
-    return kind.__module__.startswith("pyspark.sql") and kind.__name__ == "DataFrame"
+def room(chosen: Engine) -> int | None:
+    """Bytes that may be brought together in one place; None: whatever there is."""
+    if isinstance(chosen, Spark):
+        return size(chosen.collect)
+    return None if chosen.memory is None else size(chosen.memory) // 8
 
 
 def size(text: str | int) -> int:
