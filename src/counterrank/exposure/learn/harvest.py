@@ -110,8 +110,7 @@ def _paired(cell: Catalogue, depth: int) -> tuple[Ints, Floats, Ints]:
 def _partners(cell: Catalogue) -> tuple[Ints, Ints]:
     """Every ordered pair of cells of one item; cells are sorted by item."""
     size = cell.ranks
-    start = np.cumsum(size) - size
-    many = size[cell.item]
-    first = np.repeat(np.arange(len(cell.item)), many)
-    second = ranges(start[cell.item], many)
-    return first[first != second], second[first != second]
+    others = size[cell.item] - 1
+    first = np.repeat(np.arange(len(cell.item)), others)
+    second = ranges((np.cumsum(size) - size)[cell.item], others)
+    return first, second + (second >= first)
