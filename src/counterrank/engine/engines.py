@@ -76,6 +76,18 @@ def engine(given: str | Engine, tables: Iterable[object] = ()) -> Engine:
     return Local()
 
 
+def name(chosen: Engine) -> str:
+    """The word for an engine."""
+    return "spark" if isinstance(chosen, Spark) else "local"
+
+
+def room(chosen: Engine) -> int | None:
+    """Bytes that may be brought together in one place; None: whatever there is."""
+    if isinstance(chosen, Spark):
+        return size(chosen.collect)
+    return None if chosen.memory is None else size(chosen.memory) // 4
+
+
 def is_spark(table: object) -> bool:
     """Whether a table is a Spark frame, classic or Connect; without importing Spark."""
     kind = type(table)

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from counterrank.arrays import Floats
-from counterrank.conversions import Ledger, Valued
+from counterrank.arrays import Floats, Ints
+from counterrank.conversions import Census, Valued
 from counterrank.coverage import Coverage
 from counterrank.estimates import Estimate
 from counterrank.logged import Weights
@@ -130,10 +130,9 @@ def conversions(system: str, reward: str, done: Valued) -> Diagnosis:
     return Diagnosis("conversions", system, float(count), 100.0, verdict, text)
 
 
-def all_conversions(ledger: Ledger) -> Diagnosis:
+def all_conversions(census: Census) -> Diagnosis:
     """As above, whatever was clicked."""
-    reward, y = next(iter(ledger.reward.items()))
-    count, clicks = int(np.count_nonzero(y)), int(ledger.click.sum())
+    (reward, count), clicks = next(iter(census.earned.items())), census.clicks
     text = f"{count:,} of {clicks:,} clicks brought a {reward}."
     verdict = graded(count, 100, 10)
     if verdict != "pass":
@@ -218,17 +217,16 @@ def clipping(system: str, label: str, kept: Estimate) -> Diagnosis:
     return Diagnosis("clipping", f"{system}, {label}", lost, 0.05, verdict, text)
 
 
-def idle_users(ledger: Ledger) -> Diagnosis:
+def idle_users(users: int, clicks: Ints) -> Diagnosis:
     r"""Users without a click belong to the mean; if there are none, they were probably dropped.
 
     From those with one click and with two, :math:`f_1^2 / (2 f_2)` without any are to be expected
-    at the least (Chao 1984).
+    at the least (Chao 1984). ``clicks`` are the numbers of users with 0, 1 and 2.
     """
-    clicks = np.bincount(ledger.pool.unit[ledger.click], minlength=ledger.pool.n)
-    idle, one, two = (int(np.sum(clicks == k)) for k in (0, 1, 2))
+    idle, one, two = map(int, clicks)
     due = one**2 / (2 * two) if two else one * (one - 1) / 2
-    share, expected = idle / len(clicks), due / (due + len(clicks))
-    text = f"{idle:,} of {len(clicks):,} users have no click; they count with what is predicted."
+    share, expected = idle / users, due / (due + users)
+    text = f"{idle:,} of {users:,} users have no click; they count with what is predicted."
     verdict = "pass"
     if idle == 0 and expected > 0.01:
         verdict = "caution"

@@ -1,0 +1,151 @@
+"""What every run would have sold, from a bucket of users, and from all buckets together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+
+import numpy as np
+import polars as pl
+
+from counterrank.arrays import Floats, Ints
+from counterrank.blocks import as_numbers
+from counterrank.conversions.gather import Asked, Predict, Work
+from counterrank.conversions.ledger import Ledger, Rules
+from counterrank.conversions.predicted import Fits, of_ledger, of_run
+from counterrank.conversions.reading import Tables
+from counterrank.conversions.valued import Lack, Valued, valued
+from counterrank.coverage import Coverage
+from counterrank.engine import Bucket
+from counterrank.funnels import prediction
+from counterrank.schema import Table
+
+CLICKS = 3  # users with 0, 1 and 2 clicks are counted
+
+
+@dataclass(frozen=True)
+class Sale:
+    """All that a bucket must be told.
+
+    ``cvr`` says for each run and reward where its prediction is: model, run, or funnel; ``fits``
+    are the models, if there are any. A ctr below ``floor`` is raised to it.
+    """
+
+    asked: Asked
+    rules: Rules
+    cvr: dict[str, dict[str, str]]
+    fits: Fits | None
+    floor: float
+    ties: str
+    duplicates: str
+
+
+@dataclass(frozen=True)
+class Sold:
+    """By ``units``, users in the order of their ids, every run; ``idle``: users by few clicks."""
+
+    units: pl.Series
+    idle: Ints
+    runs: dict[str, Valued]
+
+    @property
+    def users(self) -> int:
+        """How many count."""
+        return len(self.units)
+
+
+def sold(bucket: Bucket, sale: Sale) -> Sold:
+    """A pure function of a bucket of users."""
+    tables, ledger = Tables.of(bucket), Ledger.of(bucket, sale.rules)
+    fits, asked = sale.fits, sale.asked
+    chance = ledger.ctr
+    if fits is not None and fits.clicks is not None:
+        chance = fits.ctr(ledger)
+    if chance is None:
+        chance = np.full(len(ledger.click), np.nan)
+    work = Work(
+        measures=asked.measures,
+        estimators=asked.estimators,
+        rewards=asked.rewards,
+        pairs=asked.pairs,
+        ledger=ledger,
+        ctr=np.maximum(chance, sale.floor),
+        clicked=sale.rules.census.clicked,
+        predict={},
+    )
+    done = {}
+    for run in sale.rules.census.runs:
+        table = tables.runs.get((run.table, run.system)) or _without_rows(bucket.tables[run.table])
+        own = replace(work, predict=_predict(sale, run.system, ledger))
+        done[run.system] = valued(table, own, ties=sale.ties, duplicates=sale.duplicates)
+    return Sold(ledger.pool.units, _few_clicks(ledger), done)
+
+
+def few_clicks(bucket: Bucket, rules: Rules) -> Ints:
+    """How many users of a bucket have 0, 1 and 2 clicks."""
+    return _few_clicks(Ledger.of(bucket, rules))
+
+
+def _few_clicks(ledger: Ledger) -> Ints:
+    clicks = np.bincount(ledger.pool.unit[ledger.click], minlength=ledger.pool.n)
+    return np.bincount(np.minimum(clicks, CLICKS), minlength=CLICKS)[:CLICKS]
+
+
+def _without_rows(table: Table) -> Table:
+    return replace(table, frame=table.frame.clear())
+
+
+def _predict(sale: Sale, system: str, ledger: Ledger) -> dict[str, Predict]:
+    """Where the predicted cvr of each reward comes from."""
+    out: dict[str, Predict] = {}
+    for reward, place in sale.cvr[system].items():
+        if place == "model":
+            assert sale.fits is not None
+            out[reward] = sale.fits.cvr(reward, ledger)
+        elif place == "run":
+            out[reward] = of_run(prediction(reward, sale.asked.rewards))
+        else:
+            out[reward] = of_ledger(ledger.cvr[reward])
+    return out
+
+
+def gathered(parts: Sequence[Sold]) -> Sold:
+    """The users of all buckets in the order of their ids."""
+    if len(parts) == 1:
+        return parts[0]
+    units = pl.concat([part.units for part in parts])
+    by = as_numbers(units).arg_sort().to_numpy()
+    return Sold(
+        units=units.gather(by),
+        idle=np.sum([part.idle for part in parts], axis=0),
+        runs={system: _merged([p.runs[system] for p in parts], by) for system in parts[0].runs},
+    )
+
+
+def _merged(parts: Sequence[Valued], by: Ints) -> Valued:
+    """One run of all buckets."""
+
+    def rows(columns: Sequence[Floats]) -> Floats:
+        return np.concatenate(columns)[by]
+
+    return Valued(
+        columns={name: rows([p.columns[name] for p in parts]) for name in parts[0].columns},
+        weights=reduce(add, [part.weights for part in parts]),
+        ctr=np.sort(np.concatenate([part.ctr for part in parts])),
+        earned={name: sum(part.earned[name] for part in parts) for name in parts[0].earned},
+        coverage=Coverage.merged([part.coverage for part in parts]),
+        blank=_first([part.blank for part in parts]),
+        short=_first([part.short for part in parts]),
+    )
+
+
+def _first(parts: Sequence[dict[str, Lack]]) -> dict[str, Lack]:
+    """Counts added up, the first user by id."""
+    out = {}
+    for what in dict.fromkeys(name for part in parts for name in part):
+        lacks = [part[what] for part in parts if what in part]
+        users = as_numbers(pl.concat([lack.user for lack in lacks]))
+        out[what] = replace(lacks[users.arg_sort()[0]], count=sum(lack.count for lack in lacks))
+    return out
