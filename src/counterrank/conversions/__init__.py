@@ -1,7 +1,8 @@
 """What would that recommender have sold? Estimators from clicks and conversions after clicks."""
 
 from counterrank.conversions.census import GRID, PAIRS, USERS, Census, Lists, counted, counts
-from counterrank.conversions.estimated import estimated
+from counterrank.conversions.chances import Chances
+from counterrank.conversions.estimated import estimated, width
 from counterrank.conversions.estimators import (
     CTR,
     DEFAULTS,
@@ -30,10 +31,10 @@ from counterrank.conversions.variance import (
 
 __all__ = [
     "COLUMN", "CTR", "DEFAULTS", "FORMULAS", "FUNNEL", "GRID", "KINDS", "MEASURES", "PAIRS",
-    "PREDICTIONS", "USERS", "Asked", "Census", "Fits", "Key", "Ledger", "Lists", "Naive",
+    "PREDICTIONS", "USERS", "Asked", "Census", "Chances", "Fits", "Key", "Ledger", "Lists", "Naive",
     "OfClicks", "Predict", "Record", "Rules", "Sale", "Sold", "Valued", "VarianceRatio",
     "Weighting", "chosen", "conversion_estimator", "counted", "counts", "doors", "dr_variance",
     "estimated", "few_clicks", "fits", "gathered", "has_ctr", "ips_variance", "known", "learnt",
     "recorded", "refuse", "refuse_both", "sold", "summed_up", "together", "variance_gain",
-    "weighting",
+    "weighting", "width",
 ]  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -166,7 +166,7 @@ def summed_up(part: Part, work: Work) -> Sums:
             y = ledger.reward[reward][at.pair]
             rows = at.clicked(c, y, p, h.get(reward))
             every = at.clicked(np.ones(len(c)), y, p, h.get(reward)) if m.form == "share" else None
-            for e, found in _found(work, rows, every, reward):
+            for e, found in _found(work, rows, every, reward in work.predict):
                 columns[str(m), str(e), reward] = found
             if not firsts:
                 firsts.append(Weights.of(rows, *_unsupported(at, c, work), (np.inf,)))
@@ -181,7 +181,7 @@ def summed_up(part: Part, work: Work) -> Sums:
     )
 
 
-def nothing(work: Work) -> Sums:
+def nothing(work: Asked, predicted: Collection[str]) -> Sums:
     """The same of no lists at all."""
     none, whole = np.empty(0), np.empty(0, np.int64)
     rows = Clicked(0, whole, none, none, none, none, none, none)
@@ -192,7 +192,9 @@ def nothing(work: Work) -> Sums:
             (str(m), str(e), reward): found
             for m in work.measures
             for reward in work.rewards
-            for e, found in _found(work, rows, rows if m.form == "share" else None, reward)
+            for e, found in _found(
+                work, rows, rows if m.form == "share" else None, reward in predicted
+            )
         },
         weights=Weights.of(rows, none, none, (np.inf,)),
         ctr=none,
@@ -202,11 +204,11 @@ def nothing(work: Work) -> Sums:
 
 
 def _found(
-    work: Work, rows: Clicked, every: Clicked | None, reward: str
+    work: Asked, rows: Clicked, every: Clicked | None, predicted: bool
 ) -> Iterator[tuple[OfClicks, Floats]]:
     """The columns of each estimator that can be computed; ``every`` is for the published form."""
     for e in work.estimators:
-        if "model" in e.needs and reward not in work.predict:
+        if "model" in e.needs and not predicted:
             continue
         own = e.columns(rows)
         if every is None or isinstance(e, MeanWeight):

@@ -53,6 +53,12 @@ class Record:
             ledger.reward, ledger.ctr, ledger.cvr,
         )  # fmt: skip
 
+    def only_users(self) -> Record:
+        """Without users of whom there are no pairs; models would count them, comparisons do not."""
+        there = np.bincount(self.unit, minlength=len(self.units)) > 0
+        place = np.cumsum(there) - 1
+        return replace(self, units=self.units.filter(pl.Series(there)), unit=place[self.unit])
+
     def only(self, kept: Bools) -> Record:
         """Some of the pairs; users stay as they are."""
         if kept.all():
@@ -83,12 +89,14 @@ def recorded(
         pairs = census.rows if rows == "held" else census.clicks
         _refuse_many(pairs, census.n(rules.users), len(census.earned), engine)
     share = 1.0 if fitting or rows == "held" else rules.share
-    work = partial(_record, rules=rules, rows=rows, share=share)
+    users = "all" if fitting else "some"
+    work = partial(_record, rules=rules, rows=rows, share=share, users=users)
     return together(buckets.mapped(work, "gathering clicks"))
 
 
-def _record(bucket: Bucket, rules: Rules, rows: str, share: float) -> Record:
-    return Record.of(Ledger.of(bucket, rules), rows=rows, share=share)
+def _record(bucket: Bucket, rules: Rules, rows: str, share: float, users: str) -> Record:
+    found = Record.of(Ledger.of(bucket, rules), rows=rows, share=share)
+    return found if users == "all" else found.only_users()
 
 
 def has_ctr(heads: Mapping[str, Table]) -> bool:

@@ -12,14 +12,17 @@ import polars as pl
 
 from counterrank.arrays import Floats, Ints
 from counterrank.blocks import as_numbers
+from counterrank.conversions.chances import Chances
 from counterrank.conversions.gather import Asked, Predict, Work
 from counterrank.conversions.ledger import Ledger, Rules
 from counterrank.conversions.predicted import Fits, of_ledger, of_run
 from counterrank.conversions.reading import Tables
-from counterrank.conversions.valued import Lack, Valued, valued
+from counterrank.conversions.totals import Group, added, totals
+from counterrank.conversions.valued import Key, Lack, Valued, valued
 from counterrank.coverage import Coverage
 from counterrank.engine import Bucket
 from counterrank.funnels import prediction
+from counterrank.moments import Draws, Sums
 from counterrank.schema import Table
 
 CLICKS = 3  # users with 0, 1 and 2 clicks are counted
@@ -30,7 +33,8 @@ class Sale:
     """All that a bucket must be told.
 
     ``cvr`` says for each run and reward where its prediction is: model, run, or funnel; ``fits``
-    are the models, if there are any. A ctr below ``floor`` is raised to it.
+    are the models, if there are any. A ctr below ``floor`` is raised to it. ``keep`` is units or
+    moments: whether columns of all users come back, or only their sums, with ``draws`` of them.
     """
 
     asked: Asked
@@ -40,20 +44,43 @@ class Sale:
     floor: float
     ties: str
     duplicates: str
+    keep: str
+    draws: Draws
 
 
 @dataclass(frozen=True)
 class Sold:
-    """By ``units``, users in the order of their ids, every run; ``idle``: users by few clicks."""
+    """Every run by ``units``, users in the order of their ids; ``idle``: users by few clicks.
 
+    Where only sums are kept there are no units, columns are without rows, and ``sums`` are theirs.
+    """
+
+    users: int
     units: pl.Series
     idle: Ints
     runs: dict[str, Valued]
+    sums: dict[Group, Sums]
 
     @property
-    def users(self) -> int:
-        """How many count."""
-        return len(self.units)
+    def columns(self) -> dict[Key, Floats]:
+        """Those of every system, measure, estimator and reward."""
+        return {
+            (system, *name): columns
+            for system, part in self.runs.items()
+            for name, columns in part.columns.items()
+        }
+
+    def only_sums(self, draws: Draws) -> Sold:
+        """Without what there is of every user."""
+        return replace(
+            self,
+            units=self.units.clear(),
+            runs={
+                system: replace(part, columns={name: x[:0] for name, x in part.columns.items()})
+                for system, part in self.runs.items()
+            },
+            sums=totals(self.columns, self.units, draws),
+        )
 
 
 def sold(bucket: Bucket, sale: Sale) -> Sold:
@@ -79,8 +106,11 @@ def sold(bucket: Bucket, sale: Sale) -> Sold:
     for run in sale.rules.census.runs:
         table = tables.runs.get((run.table, run.system)) or _without_rows(bucket.tables[run.table])
         own = replace(work, predict=_predict(sale, run.system, ledger))
-        done[run.system] = valued(table, own, ties=sale.ties, duplicates=sale.duplicates)
-    return Sold(ledger.pool.units, _few_clicks(ledger), done)
+        done[run.system] = valued(
+            table, own, ties=sale.ties, duplicates=sale.duplicates, keep=sale.keep
+        )
+    found = Sold(ledger.pool.n, ledger.pool.units, _few_clicks(ledger), done, {})
+    return found if sale.keep == "units" else found.only_sums(sale.draws)
 
 
 def few_clicks(bucket: Bucket, rules: Rules) -> Ints:
@@ -118,9 +148,11 @@ def gathered(parts: Sequence[Sold]) -> Sold:
     units = pl.concat([part.units for part in parts])
     by = as_numbers(units).arg_sort().to_numpy()
     return Sold(
+        users=sum(part.users for part in parts),
         units=units.gather(by),
         idle=np.sum([part.idle for part in parts], axis=0),
         runs={system: _merged([p.runs[system] for p in parts], by) for system in parts[0].runs},
+        sums=added([part.sums for part in parts]),
     )
 
 
@@ -133,8 +165,9 @@ def _merged(parts: Sequence[Valued], by: Ints) -> Valued:
     return Valued(
         columns={name: rows([p.columns[name] for p in parts]) for name in parts[0].columns},
         weights=reduce(add, [part.weights for part in parts]),
-        ctr=np.sort(np.concatenate([part.ctr for part in parts])),
+        ctr=Chances.merged([part.ctr for part in parts]),
         earned={name: sum(part.earned[name] for part in parts) for name in parts[0].earned},
+        heaviest=max(part.heaviest for part in parts),
         coverage=Coverage.merged([part.coverage for part in parts]),
         blank=_first([part.blank for part in parts]),
         short=_first([part.short for part in parts]),

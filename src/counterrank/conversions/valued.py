@@ -11,10 +11,11 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Floats, Ints
+from counterrank.conversions.chances import Chances
 from counterrank.conversions.gather import Name, Sums, Work, nothing, summed_up
 from counterrank.coverage import Coverage
 from counterrank.engine import walked
-from counterrank.logged import Weights
+from counterrank.logged import MeanWeight, Weights
 from counterrank.schema import Table
 
 Key = tuple[str, str, str, str]  # system, measure, estimator, reward
@@ -34,26 +35,28 @@ class Valued:
     """One run: per-user columns of every measure, estimator and reward, and what they rest on.
 
     ``ctr`` is that of the listed pairs that were clicked, ``earned`` how many of them brought
-    something. ``blank``: listed pairs without a ctr or a prediction of a reward; ``short``: users
-    without a ``list``, or whose list does not hold ``all`` items.
+    something; ``heaviest`` is the weight of the clicks of one user. ``blank``: listed pairs without
+    a ctr or a prediction of a reward; ``short``: users without a ``list``, or whose list does not
+    hold ``all`` items.
     """
 
     columns: dict[Name, Floats]
     weights: Weights
-    ctr: Floats
+    ctr: Chances
     earned: dict[str, int]
+    heaviest: float
     coverage: Coverage
     blank: dict[str, Lack]
     short: dict[str, Lack]
 
 
-def valued(run: Table, work: Work, *, ties: str, duplicates: str) -> Valued:
-    """Every measure and estimator of one run."""
+def valued(run: Table, work: Work, *, ties: str, duplicates: str, keep: str) -> Valued:
+    """Every measure and estimator of one run; ``keep`` says what of it: units or moments."""
     pool = work.ledger.pool
     parts, coverage = walked(
         run, pool, partial(summed_up, work=work), ties=ties, duplicates=duplicates
     )
-    parts = parts or [nothing(work)]
+    parts = parts or [nothing(work, work.predict)]
     n = pool.n
     unit = np.concatenate([part.unit for part in parts])
     known = unit >= 0
@@ -69,11 +72,14 @@ def valued(run: Table, work: Work, *, ties: str, duplicates: str) -> Valued:
         return out
 
     depth = spread([part.length for part in parts]).astype(np.int64)
+    columns = {name: spread([p.columns[name] for p in parts]) for name in parts[0].columns}
+    weight = columns.get((str(work.measures[0]), str(MeanWeight()), work.rewards[0]))
     return Valued(
-        columns={name: spread([p.columns[name] for p in parts]) for name in parts[0].columns},
+        columns=columns,
         weights=reduce(add, [part.weights for part in parts]),
-        ctr=np.concatenate([part.ctr for part in parts]),
+        ctr=Chances.of(np.concatenate([part.ctr for part in parts]), keep),
         earned={name: sum(part.earned[name] for part in parts) for name in work.rewards},
+        heaviest=0.0 if weight is None else float(weight[:, 0].max(initial=0)),
         coverage=coverage,
         blank=_blank(work, parts),
         short=_short(work, depth),

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from counterrank.arrays import Floats, Ints
-from counterrank.conversions import Census, Valued
+from counterrank.arrays import Ints
+from counterrank.conversions import Census, Chances, Valued
 from counterrank.coverage import Coverage
-from counterrank.estimates import Estimate
+from counterrank.estimates import Uncertain
 from counterrank.logged import Weights
 from counterrank.trust.diagnosis import VERDICTS, Diagnosis, graded
 from counterrank.trust.weights import pareto_shape
@@ -42,12 +40,12 @@ def support(system: str, weights: Weights, pairs: str) -> Diagnosis:
     return Diagnosis("support", system, share, 0.01, verdict, text)
 
 
-def overlap(system: str, ctr: Floats, *, of: str = "Listed pairs that were clicked") -> Diagnosis:
+def overlap(system: str, ctr: Chances, *, of: str = "Listed pairs that were clicked") -> Diagnosis:
     """The least ctr of a click that counts, against what is usual."""
-    low, usual = (float(x) for x in np.quantile(ctr, (0, 0.5))) if len(ctr) else (0.0, 1.0)
+    low, usual = (ctr.smallest, ctr.usual) if ctr.count else (0.0, 1.0)
     verdict = graded(low, usual / 100, usual / 10_000)
     text = f"{of} had a ctr of {low:.2g} or more, usually {usual:.2g}."
-    if len(ctr) == 0:
+    if ctr.count == 0:
         text = NO_CLICK
     elif verdict != "pass":
         text += (
@@ -70,10 +68,9 @@ def effective_size(system: str, weights: Weights) -> Diagnosis:
     return Diagnosis("effective sample size", system, size, 1000.0, verdict, text)
 
 
-def heaviest(system: str, weights: Weights, mean_weight: Estimate) -> Diagnosis:
+def heaviest(system: str, weights: Weights, user: float) -> Diagnosis:
     """Share of all weight that one user has, or one click."""
-    by_user = mean_weight.columns[:, 0]
-    share = float(by_user.max() / by_user.sum()) if by_user.sum() > 0 else 1.0
+    share = user / weights.seen if weights.seen > 0 else 1.0
     one = weights.heaviest / weights.seen if weights.seen > 0 else 1.0
     verdict = graded(-share, -0.02, -0.1)
     text = f"One user carries {share:.2%} of the weight, one click {one:.2%}."
@@ -102,7 +99,7 @@ def tail(system: str, weights: Weights) -> Diagnosis:
     return Diagnosis("weight tail", system, k, 0.5, verdict, text)
 
 
-def mean_weight(system: str, ratio: Estimate) -> Diagnosis:
+def mean_weight(system: str, ratio: Uncertain) -> Diagnosis:
     """Weighted clicks over listed weight: 1 if the ctr is right."""
     off = abs(ratio.value - 1)
     verdict = "pass"
@@ -147,7 +144,7 @@ def predictions(ctr: bool, cvr: bool, fitted: str) -> Diagnosis:
     text = "ctr and cvr are given."
     if lacking:
         text = (
-            f"No {' and no '.join(lacking)} is given, so {fitted} were fitted. Estimates are no"
+            f"No {' and no '.join(lacking)} is given, so {fitted} were fitted. Uncertains are no"
             " better than that model: give your own predictions (--columns, --predictions), or"
             " features (--user-features, --item-features)."
         )
@@ -163,7 +160,7 @@ def uncovered(ctr: bool, reason: str) -> Diagnosis:
     return Diagnosis("predictions", "lists", float(ctr), 2.0, "caution", text)
 
 
-def doubly_robust(system: str, measure: str, ratio: Estimate, level: float) -> Diagnosis:
+def doubly_robust(system: str, measure: str, ratio: Uncertain, level: float) -> Diagnosis:
     """Whether DR is the steadier of the two: never to be taken for granted."""
     low, high = ratio.interval(level)
     text = (
@@ -187,7 +184,7 @@ def doubly_robust(system: str, measure: str, ratio: Estimate, level: float) -> D
     return Diagnosis("doubly robust", system, ratio.value, 1.0, verdict, text)
 
 
-def direct(system: str, value: Estimate, missed: Estimate) -> Diagnosis:
+def direct(system: str, value: Uncertain, missed: Uncertain) -> Diagnosis:
     """Whether the interval of the direct method is as narrow as its model deserves.
 
     ``missed`` is DR minus DM: the model's error, as far as weighted clicks can tell. The interval
@@ -205,7 +202,7 @@ def direct(system: str, value: Estimate, missed: Estimate) -> Diagnosis:
     return Diagnosis("direct method", f"{system}, DM", share, 0.5, verdict, text + ".")
 
 
-def clipping(system: str, label: str, kept: Estimate) -> Diagnosis:
+def clipping(system: str, label: str, kept: Uncertain) -> Diagnosis:
     """What clipping leaves out: the share of listed weight that clipped weights do not reach."""
     lost = max(1 - kept.value, 0.0)
     verdict = graded(-lost, -0.05, -0.25)

@@ -18,7 +18,7 @@ from counterrank.conversions import (
     VarianceRatio,
     chosen,
 )
-from counterrank.estimates import Estimate
+from counterrank.estimates import Uncertain
 from counterrank.logged import Clipped, MeanWeight
 from counterrank.propensity import Nuisance, calibrated, clicks_calibrated, overlap
 from counterrank.trust import funnels as about
@@ -26,7 +26,9 @@ from counterrank.trust.diagnosis import Diagnosis
 from counterrank.trust.propensities import click_model, click_overlap, conversion_model
 
 
-def sales(done: Sold, found: Mapping[Key, Estimate], asked: Asked, level: float) -> list[Diagnosis]:
+def sales(
+    done: Sold, found: Mapping[Key, Uncertain], asked: Asked, level: float
+) -> list[Diagnosis]:
     """By the first measure and reward, except clipping and the contest of DR and IPS."""
     reward = asked.rewards[0]
     first = str(asked.measures[0])
@@ -41,7 +43,7 @@ def sales(done: Sold, found: Mapping[Key, Estimate], asked: Asked, level: float)
                 about.overlap(system, part.ctr),
                 about.mean_weight(system, weight),
                 about.effective_size(system, part.weights),
-                about.heaviest(system, part.weights, weight),
+                about.heaviest(system, part.weights, part.heaviest),
                 about.tail(system, part.weights),
             ]
         for e in asked.estimators:

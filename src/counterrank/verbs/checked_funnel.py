@@ -12,6 +12,7 @@ from counterrank.conversions import (
     FUNNEL,
     PREDICTIONS,
     Census,
+    Chances,
     Rules,
     counted,
     counts,
@@ -141,6 +142,6 @@ def _alone(
     return [
         about.predictions(has_ctr, has_cvr, FITTED),
         about.idle_users(census.known, np.sum(idle, axis=0)),
-        about.overlap("funnel", p[~np.isnan(p)], of="Clicked pairs"),
+        about.overlap("funnel", Chances.of(p, "units"), of="Clicked pairs"),
         *forecasts(record, rules, fitted, ctr=ctr, cvr=cvr),
     ]

@@ -40,6 +40,7 @@ from counterrank.conversions import (
     refuse_both,
     sold,
     weighting,
+    width,
 )
 from counterrank.engine import Engine, bucketed
 from counterrank.errors import UsageError, one_of
@@ -50,6 +51,7 @@ from counterrank.funnels import prediction
 from counterrank.inference import RESAMPLES
 from counterrank.lifts import refuse_plan
 from counterrank.logged import DR, SNDR, SNIPS, Clipped, Estimator, MeanWeight
+from counterrank.moments import Kept, kept
 from counterrank.order import TIES
 from counterrank.progress import Progress, quiet
 from counterrank.propensity import Encoded, Logistic, Nuisance, model
@@ -151,17 +153,23 @@ def funnel(
         told = ctr != COLUMN or has_ctr(buckets.heads)
         asked = Asked(worths, _helped(wanted, told), tuple(census.earned), pairs)
         _refuse_no_ctr(wanted, told, buckets.heads[FUNNEL].name)
+        sources = {
+            run.system: _cvr(run, wanted, buckets.heads, asked.rewards, cvr) for run in census.runs
+        }
+        wide = sum(width(asked, own) for own in sources.values())
+        keep = _kept(chosen, census.n(rules.users), wide)
+        if not keep.units:
+            plan.refuse_units()
         sale = Sale(
             asked=asked,
             rules=rules,
-            cvr={
-                run.system: _cvr(run, wanted, buckets.heads, asked.rewards, cvr)
-                for run in census.runs
-            },
+            cvr=sources,
             fits=None if record is None else fits(record, models, ctr=ctr, cvr=cvr),
             floor=floor,
             ties=ties,
             duplicates=duplicates,
+            keep=keep.inference,
+            draws=plan.drawn(),
         )
         done = gathered(buckets.mapped(partial(sold, sale=sale), "joining clicks and lists"))
         inputs = tuple(buckets.inputs.values())
@@ -198,7 +206,7 @@ def funnel(
             "ties": ties,
             "engine": engines.name(chosen),
             "partitions": count,
-            "inference": "units",
+            "inference": keep.protocol(),
         },
         inputs=(*inputs, *(table.input() for table in said.values())),
         weights=[row for name, part in done.runs.items() for row in part.weights.spread(name)],
@@ -284,6 +292,14 @@ def _helped(wanted: tuple[OfClicks, ...], told: bool) -> tuple[OfClicks, ...]:
         out += [MeanWeight(), *(MeanWeight(clip=clip) for clip in clips)]
         out += [VarianceRatio(), DR()] if any("model" in e.needs for e in wanted) else []
     return tuple(dict.fromkeys(out))
+
+
+def _kept(chosen: Engine, users: int, columns: int) -> Kept:
+    """Whether values of every user are kept: unless told otherwise, where there is no limit."""
+    space = engines.room(chosen)
+    if space is None and chosen.inference == "auto":
+        return Kept("units", "no limit was given", 0)
+    return kept(chosen.inference, users, columns, space or 0)
 
 
 def _described(model: Nuisance, ctr: str, cvr: str) -> dict[str, str | int]:
