@@ -18,7 +18,7 @@ from counterrank.conversions.measures import DEFAULTS as MEASURES
 from counterrank.conversions.measures import Weighting, weighting
 from counterrank.conversions.predicted import Fits, fits, known, learnt
 from counterrank.conversions.reading import FUNNEL, PREDICTIONS, doors, refuse_both
-from counterrank.conversions.record import COLUMN, Record, chosen, has_ctr, recorded, together
+from counterrank.conversions.record import COLUMN, Record, chosen, given, recorded, together
 from counterrank.conversions.refuse import refuse
 from counterrank.conversions.sold import Sale, Sold, few_clicks, gathered, sold
 from counterrank.conversions.valued import Key, Valued
@@ -34,7 +34,7 @@ __all__ = [
     "PREDICTIONS", "USERS", "Asked", "Census", "Chances", "Fits", "Key", "Ledger", "Lists", "Naive",
     "OfClicks", "Predict", "Record", "Rules", "Sale", "Sold", "Valued", "VarianceRatio",
     "Weighting", "chosen", "conversion_estimator", "counted", "counts", "doors", "dr_variance",
-    "estimated", "few_clicks", "fits", "gathered", "has_ctr", "ips_variance", "known", "learnt",
+    "estimated", "few_clicks", "fits", "gathered", "given", "ips_variance", "known", "learnt",
     "recorded", "refuse", "refuse_both", "sold", "summed_up", "together", "variance_gain",
     "weighting", "width",
 ]  # fmt: skip

@@ -55,8 +55,8 @@ class Census:
     runs: list[Lists]
 
     @classmethod
-    def of(cls, tables: Tables) -> Census:
-        """A bucket's."""
+    def of(cls, tables: Tables, users: str) -> Census:
+        """A bucket's; strangers are looked for only where they may count."""
         funnel, guess = tables.funnel, tables.predictions
         refuse_repeats(funnel, "has a user and item more than once", "Keep one row per pair.")
         if guess is not None:
@@ -67,11 +67,12 @@ class Census:
         hit = frame["click"] == 1
         clicked = np.zeros(len(tables.items.names), bool)
         clicked[tables.items.at(item_numbers(frame["item"])[hit.to_numpy()])] = True
+        alone = users == "table" or (users == "auto" and not hit.all())
         return cls(
             items=tables.items.plain,
             clicked=clicked,
             known=len(tables.known),
-            strangers=len(tables.strangers),
+            strangers=0 if alone else len(tables.strangers),
             rows=frame.height,
             clicks=int(hit.sum()),
             earned={name: int((frame[name] != 0).sum()) for name in funnel.rewards},
@@ -128,9 +129,9 @@ class Census:
                 )
 
 
-def counts(bucket: Bucket) -> Census:
-    """The census of one bucket."""
-    return Census.of(Tables.of(bucket))
+def counts(bucket: Bucket, users: str) -> Census:
+    """The census of one bucket; ``users`` is who is to count."""
+    return Census.of(Tables.of(bucket), users)
 
 
 def counted(parts: Sequence[Census]) -> Census:

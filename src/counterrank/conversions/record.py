@@ -19,6 +19,7 @@ from counterrank.conversions.ledger import Ledger, Rules
 from counterrank.conversions.reading import FUNNEL, PREDICTIONS
 from counterrank.engine import Bucket, Buckets, Engine, room
 from counterrank.errors import UsageError
+from counterrank.funnels import prediction
 from counterrank.schema import Table
 
 COLUMN = "column"  # predictions that were given, not fitted
@@ -46,12 +47,11 @@ class Record:
         kept = ledger.click if rows == "clicked" else ledger.held
         if share < 1:
             kept = kept & chosen(ledger.pool.units, share)[ledger.pool.unit]
-        if not kept.all():
-            ledger = ledger.only(kept)
-        return cls(
+        whole = cls(
             ledger.pool.units, ledger.pool.unit, ledger.item, ledger.click, ledger.held,
             ledger.reward, ledger.ctr, ledger.cvr,
         )  # fmt: skip
+        return whole.only(kept)
 
     def only_users(self) -> Record:
         """Without users of whom there are no pairs; models would count them, comparisons do not."""
@@ -79,11 +79,13 @@ def recorded(
     buckets: Buckets, rules: Rules, engine: Engine, *, ctr: str, cvr: str
 ) -> Record | None:
     """What the models asked for need, and what tells whether predictions come true, if anything."""
-    fitting, given = (ctr, cvr) != (COLUMN, COLUMN), has_ctr(buckets.heads)
-    if not (fitting or given):
+    fitting, there = (ctr, cvr) != (COLUMN, COLUMN), given(buckets.heads)
+    tested = ctr == COLUMN and "ctr" in there and rules.visible
+    rewards = tuple(rules.census.earned)
+    weighed = "ctr" in there and any(prediction(reward, rewards) in there for reward in rewards)
+    if not (fitting or tested or weighed):
         return None
     census = rules.census
-    tested = ctr == COLUMN and given and rules.visible
     rows = "held" if tested or (fitting and rules.pairs == "rows") else "clicked"
     if fitting:
         pairs = census.rows if rows == "held" else census.clicks
@@ -99,9 +101,10 @@ def _record(bucket: Bucket, rules: Rules, rows: str, share: float, users: str) -
     return found if users == "all" else found.only_users()
 
 
-def has_ctr(heads: Mapping[str, Table]) -> bool:
-    """Whether a ctr is given, by the funnel or by predictions."""
-    return any("ctr" in heads[x].frame.columns for x in (FUNNEL, PREDICTIONS) if x in heads)
+def given(heads: Mapping[str, Table]) -> set[str]:
+    """The columns of the funnel and of predictions, of which some may be a ctr or a cvr."""
+    tables = [heads[name].frame for name in (FUNNEL, PREDICTIONS) if name in heads]
+    return {column for frame in tables for column in frame.columns}
 
 
 def together(parts: Sequence[Record]) -> Record:

@@ -10,7 +10,6 @@ import numpy as np
 from counterrank.conversions import (
     COLUMN,
     FUNNEL,
-    PREDICTIONS,
     Census,
     Chances,
     Rules,
@@ -18,7 +17,7 @@ from counterrank.conversions import (
     counts,
     doors,
     few_clicks,
-    has_ctr,
+    given,
     learnt,
     recorded,
     refuse_both,
@@ -56,9 +55,11 @@ def checked_funnel(
         opened = doors(table, None, predictions, rewards=rewards, columns=columns)
         with bucketed(engine, opened, by="user", ids=("user", "item")) as buckets:
             refuse_both(buckets.heads)
-            census = counted(buckets.mapped(counts, "counting users and items"))
+            census = counted(buckets.mapped(partial(counts, users="table"), "counting users"))
             census.refuse()
-            ctr, cvr = has_ctr(buckets.heads), _has_cvr(buckets, census)
+            there, wanted = given(buckets.heads), tuple(census.earned)
+            ctr = "ctr" in there
+            cvr = any(prediction(reward, wanted) in there for reward in wanted)
             for place, run in runs.items():
                 try:
                     funnel(
@@ -78,16 +79,8 @@ def checked_funnel(
                 told += _alone(buckets, census, ctr, cvr, engine)
     except CounterrankError as error:
         return Audited(fault=str(error))
-    there = opened[FUNNEL].source.columns()
-    return Audited(told, funnel_to_log(there, census, told, ctr=ctr), "", faults)
-
-
-def _has_cvr(buckets: Buckets, census: Census) -> bool:
-    """Whether some reward is predicted, by the funnel or by predictions."""
-    tables = [buckets.heads[name] for name in (FUNNEL, PREDICTIONS) if name in buckets.heads]
-    rewards = tuple(census.earned)
-    wanted = {prediction(reward, rewards) for reward in rewards}
-    return any(wanted & set(table.frame.columns) for table in tables)
+    logged = opened[FUNNEL].source.columns()
+    return Audited(told, funnel_to_log(logged, census, told, ctr=ctr), "", faults)
 
 
 def _with_runs(
@@ -104,11 +97,11 @@ def _with_runs(
 ) -> list[Diagnosis]:
     """What estimates of these runs would rest on."""
     lists = list(doors(table, runs, None, rewards=rewards, columns=columns).values())[1:]
-    given = cvr or all(
+    told_all = cvr or all(
         door.roles.column("cvr", there) in there
         for door, there in ((door, door.source.columns()) for door in lists)
     )
-    clicks, sales = (COLUMN if there else FITTED for there in (ctr, given))
+    clicks, sales = (COLUMN if there else FITTED for there in (ctr, told_all))
 
     def told(estimators: Sequence[str], cvr: str) -> list[Diagnosis]:
         return funnel(
@@ -117,7 +110,7 @@ def _with_runs(
             engine=engine,
         ).diagnoses  # fmt: skip
 
-    first = about.predictions(ctr, given, FITTED)
+    first = about.predictions(ctr, told_all, FITTED)
     try:
         return [first, *told(("IPS", "DR"), sales)]
     except InputError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,6 @@ from counterrank.conversions import (
     FUNNEL,
     MEASURES,
     PAIRS,
-    PREDICTIONS,
     USERS,
     Asked,
     Lists,
@@ -32,7 +31,7 @@ from counterrank.conversions import (
     estimated,
     fits,
     gathered,
-    has_ctr,
+    given,
     known,
     learnt,
     recorded,
@@ -126,16 +125,16 @@ def funnel(
     if not 0 <= floor < 1:
         raise UsageError(f"floor must lie between 0 and 1, not {floor:g}.")
     both = {"user": user_features, "item": item_features}
-    given = {of: table for of, table in both.items() if table is not None}
-    _refuse_unread(given, ctr, cvr)
+    described = {of: table for of, table in both.items() if table is not None}
+    _refuse_unread(described, ctr, cvr)
     named = Named(columns)
     opened = doors(funnel, runs, predictions, rewards=_listed(rewards), columns=named)
     chosen = engines.engine(engine, [funnel, predictions, *(t for _, t in names_and_tables(runs))])
-    said = {of: features(table, of=of, columns=named) for of, table in given.items()}
+    said = {of: features(table, of=of, columns=named) for of, table in described.items()}
     with bucketed(chosen, opened, by="user", ids=("user", "item"), progress=progress) as buckets:
         named.refuse_unmet()
         refuse_both(buckets.heads)
-        census = counted(buckets.mapped(counts, "counting users and items"))
+        census = counted(buckets.mapped(partial(counts, users=users), "counting users and items"))
         census.refuse()
         plan = Plan(
             baseline=baseline or census.runs[0].system, test=test, correct=correct, level=level,
@@ -150,11 +149,13 @@ def funnel(
             models = learnt(
                 record, census, ctr=ctr, cvr=cvr, pairs=pairs, seed=seed, features=encoded
             )
-        told = ctr != COLUMN or has_ctr(buckets.heads)
+        there = given(buckets.heads)
+        told = ctr != COLUMN or "ctr" in there
         asked = Asked(worths, _helped(wanted, told), tuple(census.earned), pairs)
         _refuse_no_ctr(wanted, told, buckets.heads[FUNNEL].name)
         sources = {
-            run.system: _cvr(run, wanted, buckets.heads, asked.rewards, cvr) for run in census.runs
+            run.system: _cvr(run, wanted, buckets.heads, there, asked.rewards, cvr)
+            for run in census.runs
         }
         wide = sum(width(asked, own) for own in sources.values())
         keep = _kept(chosen, census.n(rules.users), wide)
@@ -260,6 +261,7 @@ def _cvr(
     run: Lists,
     wanted: Sequence[OfClicks],
     heads: Mapping[str, Table],
+    there: Collection[str],
     rewards: Sequence[str],
     cvr: str,
 ) -> dict[str, str]:
@@ -272,7 +274,7 @@ def _cvr(
             out[reward] = "model"
         elif column in heads[run.table].frame.columns:
             out[reward] = "run"
-        elif any(column in heads[x].frame.columns for x in (FUNNEL, PREDICTIONS) if x in heads):
+        elif column in there:
             out[reward] = "funnel"
         else:
             raise UsageError(
