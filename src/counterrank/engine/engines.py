@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from counterrank.errors import UsageError, one_of
+from counterrank.tables.memory import is_spark
 
 WORDS = ("auto", "local", "spark")
 INFERENCE = ("auto", "units", "moments")
@@ -86,12 +87,6 @@ def room(chosen: Engine) -> int | None:
     if isinstance(chosen, Spark):
         return size(chosen.collect)
     return None if chosen.memory is None else size(chosen.memory) // 4
-
-
-def is_spark(table: object) -> bool:
-    """Whether a table is a Spark frame, classic or Connect; without importing Spark."""
-    kind = type(table)
-    return kind.__module__.startswith("pyspark.sql") and kind.__name__ == "DataFrame"
 
 
 def size(text: str | int) -> int:
