@@ -77,16 +77,11 @@ def engine(given: str | Engine, tables: Iterable[object] = ()) -> Engine:
     return Local()
 
 
-def name(chosen: Engine) -> str:
-    """The word for an engine."""
-    return "spark" if isinstance(chosen, Spark) else "local"
-
-
 def room(chosen: Engine) -> int | None:
     """Bytes that may be brought together in one place; None: whatever there is."""
     if isinstance(chosen, Spark):
         return size(chosen.collect)
-    return None if chosen.memory is None else size(chosen.memory) // 4
+    return None if chosen.memory is None else size(chosen.memory) // 8
 
 
 def size(text: str | int) -> int:

@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from counterrank import engine as engines
 from counterrank.compare import Plan
 from counterrank.conversions import (
     COLUMN,
@@ -41,7 +40,8 @@ from counterrank.conversions import (
     weighting,
     width,
 )
-from counterrank.engine import Engine, bucketed
+from counterrank.engine import Engine, Spark, bucketed, room
+from counterrank.engine import engine as engine_of
 from counterrank.errors import UsageError, one_of
 from counterrank.exposure import Exposure
 from counterrank.features import features
@@ -50,12 +50,12 @@ from counterrank.funnels import prediction
 from counterrank.inference import RESAMPLES
 from counterrank.lifts import refuse_plan
 from counterrank.logged import DR, SNDR, SNIPS, Clipped, Estimator, MeanWeight
-from counterrank.moments import Kept, kept
+from counterrank.moments import kept
 from counterrank.order import TIES
 from counterrank.progress import Progress, quiet
 from counterrank.propensity import Encoded, Logistic, Nuisance, model
 from counterrank.schema import Named, Table
-from counterrank.systems import Runs, names_and_tables
+from counterrank.systems import Runs
 from counterrank.trust.propensities import constant_features
 from counterrank.trust.sales import forecasts, sales
 
@@ -129,7 +129,12 @@ def funnel(
     _refuse_unread(described, ctr, cvr)
     named = Named(columns)
     opened = doors(funnel, runs, predictions, rewards=_listed(rewards), columns=named)
-    chosen = engines.engine(engine, [funnel, predictions, *(t for _, t in names_and_tables(runs))])
+    chosen = engine_of(engine, [door.source.table for door in opened.values()])
+    if isinstance(chosen, Spark) and ties == "file":
+        raise UsageError(
+            "Rows have no order on Spark, so ties cannot go by it.",
+            todo="Use --ties id, or the local engine.",
+        )
     said = {of: features(table, of=of, columns=named) for of, table in described.items()}
     with bucketed(chosen, opened, by="user", ids=("user", "item"), progress=progress) as buckets:
         named.refuse_unmet()
@@ -158,7 +163,7 @@ def funnel(
             for run in census.runs
         }
         wide = sum(width(asked, own) for own in sources.values())
-        keep = _kept(chosen, census.n(rules.users), wide)
+        keep = kept(chosen.inference, census.n(rules.users), wide, room(chosen))
         if not keep.units:
             plan.refuse_units()
         sale = Sale(
@@ -205,7 +210,7 @@ def funnel(
             "missing": missing,
             "duplicates": duplicates,
             "ties": ties,
-            "engine": engines.name(chosen),
+            "engine": "spark" if isinstance(chosen, Spark) else "local",
             "partitions": count,
             "inference": keep.protocol(),
         },
@@ -294,14 +299,6 @@ def _helped(wanted: tuple[OfClicks, ...], told: bool) -> tuple[OfClicks, ...]:
         out += [MeanWeight(), *(MeanWeight(clip=clip) for clip in clips)]
         out += [VarianceRatio(), DR()] if any("model" in e.needs for e in wanted) else []
     return tuple(dict.fromkeys(out))
-
-
-def _kept(chosen: Engine, users: int, columns: int) -> Kept:
-    """Whether values of every user are kept: unless told otherwise, where there is no limit."""
-    space = engines.room(chosen)
-    if space is None and chosen.inference == "auto":
-        return Kept("units", "no limit was given", 0)
-    return kept(chosen.inference, users, columns, space or 0)
 
 
 def _described(model: Nuisance, ctr: str, cvr: str) -> dict[str, str | int]:
