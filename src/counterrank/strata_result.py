@@ -14,6 +14,7 @@ from counterrank.compare import Plan
 from counterrank.documents import as_json, document
 from counterrank.errors import UsageError, nearest
 from counterrank.estimates import Estimate
+from counterrank.judged import Ratings
 from counterrank.once import once
 from counterrank.policies import Policies
 from counterrank.progress import Progress
@@ -209,12 +210,13 @@ class Stratification(Result):
     @once
     def diagnoses(self) -> list[Diagnosis]:
         """What the numbers rest on."""
-        pool, measures = self.layout.pool, list(self.measures)
+        measures = list(self.measures)
+        ratings = Ratings.of(self.layout.pool, measures)
         counts = [row.units for row in self.estimates if row.method == HOLDOUT]
         found: list[Diagnosis | None] = [
             trust.sample_size(min(counts)),
-            trust.relevance(pool, measures),
-            trust.no_relevant(pool, measures, self.policies.no_relevant),
+            trust.relevance(ratings),
+            trust.no_relevant(ratings, measures, self.policies.no_relevant),
             *self.listed,
             *trust.strata_diagnoses(
                 self.systems, measures, self.ways, self.layout, self.propensities

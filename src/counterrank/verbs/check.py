@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from counterrank import funnels, logs, schema, trust
-from counterrank.engine import aligned
+from counterrank.engine import Local, aligned
 from counterrank.errors import CounterrankError, InputError, UsageError
 from counterrank.evaluation import Evaluation
 from counterrank.exposure import ByContext, Exposure
@@ -141,6 +141,7 @@ def check(
         found = checked_funnel(
             given[place][1], {n: given[n] for n in _places(reports, "run")},
             guess[0] if guess else None, rewards=paid, duplicates=duplicates, columns=columns,
+            engine=Local(),
         )  # fmt: skip
         note(place, found)
     diagnoses += _judged(given, reports, measures or DEFAULTS, duplicates, columns)

@@ -9,6 +9,7 @@ import numpy as np
 from counterrank import trust
 from counterrank.arrays import Bools, Floats, workers
 from counterrank.hits import Hits, Pool
+from counterrank.judged import Lists, tie_bracket
 from counterrank.policies import Policies
 from counterrank.ranking import Judged, Measure, deepest, values
 from counterrank.schema import Table
@@ -46,14 +47,15 @@ def scored(
     layout, cut = known.layout, deepest(measures)
     hits, seen = listed(run, layout.pool, cut, policies, threads)
     scores = layout.scores(measures, hits, threads=threads or workers())
+    lists = Lists.of(hits, seen, cut)
     judged = values([Judged(k=cut)], hits, layout.pool)[0]
     found = [
         trust.coverage(run.system, seen, policies.missing),
         trust.unjudged_users(run.system, seen),
         trust.duplicates(run.system, seen),
-        trust.short_lists(run.system, hits, cut),
-        trust.judged_share(run.system, judged[hits.present], cut),
-        _ties(run.system, hits, layout.pool, measures, scores[0], policies),
+        trust.short_lists(run.system, lists, cut),
+        trust.judged_share(run.system, float(judged[hits.present].mean()), cut),
+        _ties(run.system, lists, hits, layout.pool, measures, scores[0], policies),
     ]
     again = None
     if open_too and known.open is not None:
@@ -64,6 +66,7 @@ def scored(
 
 def _ties(
     system: str,
+    lists: Lists,
     hits: Hits,
     pool: Pool,
     measures: list[Measure],
@@ -77,4 +80,8 @@ def _ties(
             counted[row, ~m.defined(pool)] = np.nan
     users = np.sum(~np.isnan(counted), axis=1)
     widths = 2 * 1.96 * np.nanstd(counted, axis=1) / np.sqrt(users)
-    return trust.ties(system, hits, pool, measures, counted, widths.tolist())
+
+    def bracket(m: int) -> tuple[float, float]:
+        return tie_bracket(hits, pool, measures[m], ~np.isnan(counted[m]))
+
+    return trust.ties(system, lists, measures, bracket, widths.tolist())
