@@ -12,6 +12,7 @@ import polars as pl
 from counterrank.blocks import one_kind, scattered
 from counterrank.engine import Bucket, Buckets
 from counterrank.engine.wire import packed, unpacked
+from counterrank.errors import CounterrankError, merged
 from counterrank.schema import Table
 
 
@@ -33,7 +34,15 @@ class Cut(Buckets):
         return len(self.parts)
 
     def mapped(self, work, word):
-        return [unpacked(packed(work(part))) for part in self.parts]
+        done, faults = [], []
+        for part in self.parts:
+            try:
+                done.append(unpacked(packed(work(part))))
+            except CounterrankError as error:
+                faults.append(error)
+        if faults:
+            raise merged(faults)
+        return done
 
     def exchanged(self, first, schema, key, second, word):
         made = [first(part) for part in self.parts]

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import counterrank as cr
+from counterrank.engine import Local
 from counterrank.verbs import learn_exposure as verb
 from cut import cut_into
 from making import scrolled, shown
@@ -161,3 +162,10 @@ def test_the_work_of_a_bucket_can_be_sent(monkeypatch):
     for name in ("auto, views", "depth", "harvest by", "swap", "em"):
         log, options = CASES[name]
         cr.learn_exposure(log, **options)
+
+
+@pytest.mark.parametrize("name", ["auto, views", "depth", "harvest by", "em", "swap", "coins"])
+def test_by_way_of_the_disk(name):
+    log, options = CASES[name]
+    found = cr.learn_exposure(log, engine=Local(partitions=7), **options)
+    same(everything(cr.learn_exposure(log, **options)), everything(found))
