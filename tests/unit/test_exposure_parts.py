@@ -53,7 +53,7 @@ CASES = {
     "harvest": (MIXED, {"method": "harvest"} | ASKED),
     "harvest, two contexts": (MIXED, {"method": "harvest", "context": ["query", "day"]}),
     "harvest by": (MIXED, {"method": "harvest", "by": "device"} | ASKED),
-    "harvest, by user": (MIXED.drop("user"), {"method": "harvest", "by": "query"}),
+    "harvest, no users": (MIXED.drop("user"), {"method": "harvest", "by": "query"}),
     "harvest, dwell": (MIXED, {"method": "harvest", "context": ["query"], "reward": "dwell"}),
     "harvest, a curve": (MIXED, {"method": "harvest", "model": "power"} | ASKED),
     "em": (MIXED, {"method": "em"} | ASKED),
@@ -70,6 +70,7 @@ CASES = {
 def everything(result) -> dict[str, object]:
     """All that a result holds; the label has the numbers of the model once more, as text."""
     out = result.to_dict() | {"curves": [], "label": ""}
+    out["protocol"] = {n: x for n, x in out["protocol"].items() if n != "partitions"}
     for learnt in (result.learnt, *result.learnt.parts.values()):
         out["curves"].append(
             [learnt.curve.covariance, learnt.curve.clusters, vars(learnt.misfit or object),
@@ -78,7 +79,7 @@ def everything(result) -> dict[str, object]:
     return out
 
 
-def same(one, other, size: float = 0.0) -> None:
+def same(one, other) -> None:
     """Equal, numbers to 1e-12."""
     if isinstance(one, dict):
         assert one.keys() == other.keys()

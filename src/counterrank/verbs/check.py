@@ -80,8 +80,8 @@ def check(
     position_bias: str | Path | Exposure | ByContext | None = None,
     contexts: str | Sequence[str] = (),
     views: str = "auto",
-    columns: Mapping[str, str] | None = None,
     engine: str | Engine = "auto",
+    columns: Mapping[str, str] | None = None,
     progress: Progress = quiet,
 ) -> Checked:
     """Report on tables, on how they fit together, and on what estimates of them would rest on.

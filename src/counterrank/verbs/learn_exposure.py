@@ -10,7 +10,7 @@ import polars as pl
 
 from counterrank import logs, trust
 from counterrank.documents import as_json
-from counterrank.engine import Engine, bucketed
+from counterrank.engine import Engine, Spark, bucketed
 from counterrank.engine import engine as chosen
 from counterrank.exposure.learn import LOG, Learnt, Plan, learn_from
 from counterrank.exposure.saved import Model
@@ -70,8 +70,8 @@ def learn_exposure(
     ranks: int | None = None,
     length: int | None = None,
     swapped: str | None = None,
-    columns: Mapping[str, str] | None = None,
     engine: str | Engine = "auto",
+    columns: Mapping[str, str] | None = None,
     progress: Progress = quiet,
 ) -> LearntExposure:
     """Learn a position model from a log: session, item, rank, a reward, optionally viewed, user.
@@ -102,10 +102,12 @@ def learn_exposure(
         plan = Plan(method, reward, tuple(context), by, ranks, length, swapped)
         learnt = learn_from(log, plan, model=model, level=level)
         inputs = [log.inputs[LOG]]
+        ran = {"engine": "spark" if isinstance(asked, Spark) else "local", "partitions": log.count}
     protocol = {
         "method": learnt.method, "family": model, "reward": reward, "level": level,
         "context": list(context), "by": by, "ranks": ranks, "length": length, "swapped": swapped,
         "interval": f"delta method, clustered by {learnt.basis.by}",
         "scale": "share of rank 1" if learnt.curve.relative else "chance of being seen",
+        **ran,
     }  # fmt: skip
     return LearntExposure(learnt, position(learnt), protocol, inputs)
