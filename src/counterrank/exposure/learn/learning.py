@@ -137,7 +137,9 @@ def _items(log: Buckets, plan: Plan, most: float) -> Callable[[Facts, str | None
         total = sizes.group_by(catalogue.GROUP).agg(pl.col("items", "moved").sum())
         many = {group: (items, moved) for group, items, moved in total.iter_rows()}
         return lambda facts, value: solving.counted(facts, plan, *many[value])
-    cells = pl.concat(laid(catalogue.summed_up, "Items"))
+    # one bucket has each cell once
+    whole = pl.DataFrame.clone if log.whole else catalogue.summed_up
+    cells = pl.concat(laid(whole, "Items"))
     parts = {} if plan.by is None else catalogue.split(cells)
     everyone = cells if plan.by is None else catalogue.summed_up(catalogue.ungrouped(cells))
     return lambda facts, value: solving.solved(
