@@ -95,7 +95,8 @@ def split(run: Table, name: str) -> Iterator[Table]:
     if "system" not in run.frame.columns:
         yield replace(run, system=name or stem(run.source.name))
         return
-    for part in run.frame.with_row_index("row").partition_by("system", maintain_order=True):
+    frame = run.frame if "row" in run.frame.columns else run.frame.with_row_index("row")
+    for part in frame.partition_by("system", maintain_order=True):
         own = str(part["system"][0])
         yield replace(run, frame=part, system=f"{name}/{own}" if name else own)
 
