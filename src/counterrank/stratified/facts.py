@@ -1,0 +1,138 @@
+"""What all the feedback says before any run is looked at: counts that merge, bucket by bucket.
+
+Items are counted, catalogue-sized. A propensity that differs within an item is counted value by
+value: cuts then are exact, whatever the buckets, for 12 bytes a distinct value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from counterrank.arrays import Floats, Ints
+from counterrank.blocks import places
+from counterrank.pool import as_written
+from counterrank.schema import Table
+from counterrank.stratified.propensities import Catalogue, looked_up, refuse_twice
+
+SHOWN = 1000  # values of a column that are looked at: far more than can be strata
+
+
+@dataclass(frozen=True)
+class Sought:
+    """What else is to be counted: values of a ``column``, propensities in a ``propensity`` column.
+
+    ``by_item`` says that the propensities of an item are counted for themselves.
+    """
+
+    column: str = ""
+    propensity: str = ""
+    by_item: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """Counts of one bucket, or of all.
+
+    ``items`` has the judgments of each item, ``feedback`` those of the table of feedback. ``top`` is
+    the greatest rating, ``open_top`` that of the open loop. ``values`` are those of the column, or
+    the first of ``distinct``; ``spread`` has how often each propensity stands in the judgments.
+    """
+
+    items: pl.DataFrame
+    top: float
+    open_top: float
+    values: pl.Series | None = None
+    distinct: int = 0
+    spread: pl.DataFrame | None = None
+    feedback: pl.DataFrame | None = None
+
+
+def facts(tables: Mapping[str, Table], sought: Sought) -> Facts:
+    """The facts of the tables ``judgments`` and, where they are, propensities, feedback, open."""
+    judged = tables["judgments"].frame
+    values, spread = None, None
+    if sought.column:
+        values = column_of(judged, sought.column).unique().sort()
+    if sought.propensity or "propensities" in tables:
+        if sought.propensity:
+            p = judged[sought.propensity].cast(pl.Float64)
+        else:
+            refuse_twice(tables["propensities"])
+            p = pl.Series(looked_up(judged.to_dict(), tables["propensities"]))
+        spread = judged.select("item", p.alias("p")).group_by(_keys(sought)).len("count")
+    return Facts(
+        items=counted_items(judged),
+        top=greatest(judged),
+        open_top=greatest(tables["open"].frame) if "open" in tables else -np.inf,
+        values=None if values is None else values.head(SHOWN),
+        distinct=0 if values is None else len(values),
+        spread=spread,
+        feedback=counted_items(tables["feedback"].frame) if "feedback" in tables else None,
+    )
+
+
+def merged_facts(parts: Sequence[Facts], sought: Sought) -> Facts:
+    """The facts of all buckets, in an order that no bucket changes."""
+    values = [part.values for part in parts if part.values is not None]
+    every = pl.concat(values).unique().sort() if values else None
+    spread = _summed([part.spread for part in parts], _keys(sought))
+    items = _summed([part.items for part in parts], ["item"])
+    assert items is not None
+    return Facts(
+        items=items,
+        top=max(part.top for part in parts),
+        open_top=max(part.open_top for part in parts),
+        values=every,
+        distinct=max(len(every), *(part.distinct for part in parts)) if every is not None else 0,
+        spread=spread,
+        feedback=_summed([part.feedback for part in parts], ["item"]),
+    )
+
+
+def catalogue(found: Facts) -> Catalogue:
+    """The judged items."""
+    return Catalogue(found.items["item"], found.items["count"].to_numpy().astype(np.int64))
+
+
+def spread_of(found: Facts, known: Catalogue) -> tuple[Floats, Ints, Ints]:
+    """Propensities that differ within items: each value, its item (if asked for), its rows."""
+    assert found.spread is not None
+    item = np.zeros(found.spread.height, np.int64)
+    if "item" in found.spread.columns:
+        item = places(found.spread["item"], known.items)
+    return found.spread["p"].to_numpy(), item, found.spread["count"].to_numpy().astype(np.int64)
+
+
+def column_of(judged: pl.DataFrame, name: str) -> pl.Series:
+    """A column of the judgments to cut by; ratings are floats whatever they were written as."""
+    if name == "rating":
+        return as_written(judged[name]).cast(pl.Float64)
+    return judged[name]
+
+
+def counted_items(frame: pl.DataFrame) -> pl.DataFrame:
+    """How many rows each item has."""
+    return frame.group_by("item").len("count").sort("item")
+
+
+def greatest(judged: pl.DataFrame) -> float:
+    """The greatest rating."""
+    most = judged.select(pl.col("rating").max())["rating"].drop_nulls()
+    return float(as_written(most)[0]) if len(most) else -np.inf
+
+
+def _keys(sought: Sought) -> list[str]:
+    return ["item", "p"] if sought.by_item else ["p"]
+
+
+def _summed(parts: Sequence[pl.DataFrame | None], keys: list[str]) -> pl.DataFrame | None:
+    there = [part for part in parts if part is not None]
+    if not there:
+        return None
+    if len(there) > 1:
+        there = [pl.concat(there).group_by(keys).agg(pl.col("count").sum())]
+    return there[0].sort(keys)
