@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TypeVar
 
 import numpy as np
@@ -22,8 +24,23 @@ AnyFloats = npt.NDArray[np.floating]
 LONG = 256  # entries of a group that is worth a step of its own
 
 
+_team = threading.local()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let the work of this thread stay in it: others do the same for other buckets."""
+    _team.alone = True
+    try:
+        yield
+    finally:
+        _team.alone = False
+
+
 def workers() -> int:
-    """Cores this process may use."""
+    """Cores the work at hand may use."""
+    if getattr(_team, "alone", False):
+        return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -40,6 +57,11 @@ def over(top: Floats, bottom: Floats) -> Floats:
     nothing = np.full(np.broadcast(top, bottom).shape, np.nan)
     ratio: Floats = np.divide(top, bottom, out=nothing, where=np.asarray(bottom) != 0)
     return ratio
+
+
+def joined(parts: Sequence[Ints]) -> Ints:
+    """Whole numbers one after the other; none where there are no parts."""
+    return np.concatenate(parts) if len(parts) else np.empty(0, np.int64)
 
 
 def alike(length: Ints) -> bool:

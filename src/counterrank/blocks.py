@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from counterrank.arrays import AnyInts, Ints
+from counterrank.arrays import AnyInts, Ints, joined
 from counterrank.errors import brief
 
 BLOCK_ROWS = 1 << 18  # a block's keys stay in a core's cache
@@ -23,7 +24,8 @@ np.empty((32 << 20) - (1 << 13), np.uint8)
 class Blocks:
     """A table whose rows stand unit by unit. ``names`` are the units, each once.
 
-    ``frame`` has a column ``row`` with the caller's row numbers if it had to be sorted.
+    ``frame`` has a column ``row`` with the caller's row numbers if it had to be sorted; they are
+    missing where they are not known.
     """
 
     frame: pl.DataFrame
@@ -50,6 +52,8 @@ class Blocks:
 
     def cuts(self, rows: int = BLOCK_ROWS, extra: Ints | int = 0) -> Iterator[tuple[int, int]]:
         """First and last user of each block of about ``rows`` rows, ``extra`` ones included."""
+        if not len(self.length):
+            return
         begin = np.cumsum(self.length + extra) - (self.length + extra)
         wanted = np.arange(0, begin[-1] + 1, rows)
         yield from pairwise(sorted({*np.searchsorted(begin, wanted).tolist(), len(begin)}))
@@ -62,7 +66,8 @@ class Blocks:
         """Row ``place`` for a message: its number in the caller's table, user and item."""
         number = self.frame["row"][place] if "row" in self.frame.columns else place
         name, item = self.frame[self.unit][place], self.frame["item"][place]
-        return f"row {number + 1}, {self.unit} {brief(name)}, item {brief(item)}"
+        row = "" if number is None else f"row {number + 1}, "
+        return f"{row}{self.unit} {brief(name)}, item {brief(item)}"
 
 
 def as_numbers(names: pl.Series) -> pl.Series:
@@ -79,6 +84,27 @@ def as_numbers(names: pl.Series) -> pl.Series:
 def _any_order(names: pl.Series) -> pl.Series:
     """Codes to sort by where users need only stand together."""
     return names.cast(pl.Categorical).to_physical() if names.dtype == pl.String else names
+
+
+def scattered(ids: pl.Series) -> npt.NDArray[np.uint64]:
+    """A fixed, evenly spread number for each id, the same for 5 and for "5".
+
+    What depends on chance or on folds is a function of it, so neither the other ids nor the engine
+    matter. Whole numbers are mixed by splitmix64, other text by its hash.
+    """
+    if ids.dtype == pl.String:
+        whole = ids.cast(pl.Int64, strict=False)
+        own = (whole.cast(pl.String) == ids).fill_null(False).to_numpy()
+        number = np.where(own, whole.fill_null(0).to_numpy(), 0)
+        return np.where(own, _mixed(number.astype(np.uint64)), ids.hash(0).to_numpy())
+    return _mixed(ids.to_physical().to_numpy().astype(np.int64).astype(np.uint64))
+
+
+def _mixed(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
 
 
 def item_numbers(ids: pl.Series) -> AnyInts:
@@ -101,7 +127,7 @@ def run_starts(ids: pl.Series) -> Ints:
             starts.append(np.array([offset]))
         starts.append(np.flatnonzero(numbers[1:] != numbers[:-1]) + (1 + offset))
         offset, last = offset + len(numbers), numbers[-1]
-    return np.concatenate(starts)
+    return joined(starts)
 
 
 def places(names: pl.Series, known: pl.Series) -> Ints:

@@ -69,7 +69,7 @@ def numbers(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
     if kind in (pl.Float32, pl.Float64):
         return frame
     if kind.is_integer():
-        most = max(abs(int(str(x))) for x in (frame[column].min(), frame[column].max()))
+        most = max(abs(int(str(x or 0))) for x in (frame[column].min(), frame[column].max()))
         if most >= 1 << 63:
             high = frame[column].cast(pl.Float64).abs() >= 2.0**63
             _refuse(frame, column, high, table, "is beyond 64 bits")
@@ -153,7 +153,7 @@ def whole_ranks(frame: pl.DataFrame, table: str) -> pl.DataFrame:
     if (rank < 1).any():
         todo = "Ranks count from 1 here: add 1." if rank.min() == 0 else ""
         _refuse(frame, "rank", rank < 1, table, "must count from 1", todo)
-    if int(str(rank.max())) > LARGEST_RANK:
+    if int(str(rank.max() or 0)) > LARGEST_RANK:
         high = rank.cast(pl.Float64) > LARGEST_RANK
         _refuse(frame, "rank", high, table, "holds ranks no list can have")
     wide = frame.schema["rank"] in (pl.Int128, pl.UInt128)

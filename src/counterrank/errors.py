@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 
@@ -20,6 +21,40 @@ class InputError(CounterrankError):
 
 class UsageError(CounterrankError):
     """An option, a measure's label or a combination of them makes no sense."""
+
+
+def merged(errors: Sequence[CounterrankError], *, rows: int | None = None) -> CounterrankError:
+    """One message for the same fault in several parts of a table: counts added, first row first.
+
+    Of different faults, the first by its text. ``rows`` is the number of rows of the whole table.
+    """
+    wrong = min(error.wrong for error in errors)
+    alike = [error for error in errors if error.wrong == wrong]
+    first = min(alike, key=lambda error: (_row(error.found), error.found))
+    counts = [re.match(r"Found ([\d,]+)", error.found) for error in alike]
+    count = sum(int(found[1].replace(",", "")) for found in counts if found)
+    text = re.sub(r"^Found [\d,]+", f"Found {count:,}", first.found) if all(counts) else first.found
+    if rows is not None:
+        text = re.sub(r"^(Found [\d,]+ of )[\d,]+", rf"\g<1>{rows:,}", text)
+    return type(first)(first.wrong, found=text, todo=first.todo)
+
+
+def moved(error: CounterrankError, rows: int) -> CounterrankError:
+    """The message about a part of a table that begins after ``rows`` rows."""
+    text = re.sub(r"\(first: row ([\d,]+)", lambda m: f"(first: row {int(m[1]) + rows}", error.found)
+    return type(error)(error.wrong, found=text, todo=error.todo)
+
+
+def unnumbered(error: CounterrankError) -> CounterrankError:
+    """The message without the number of a row, where rows have no order."""
+    text = re.sub(r"\(first: row [\d,]+, ", "(first: ", error.found)
+    return type(error)(error.wrong, found=text, todo=error.todo)
+
+
+def _row(text: str) -> int:
+    """The number of the first row in a message; messages without one come last."""
+    found = re.search(r"\(first: row (\d+)", text)
+    return int(found[1]) if found else 1 << 62
 
 
 def brief(value: object) -> str:
