@@ -101,9 +101,10 @@ def test_the_head_of_movielens_is_four_items(data: Path) -> None:
     propensity = popularity(count, rule="published").value[item]
     for seed in range(3):
         test = np.random.default_rng(seed).random(len(item)) < 0.2
-        found = cut(propensity[test], item[test], bins=2, how="width")
-        assert len(np.unique(item[test][found.code == 1])) == 4
-        assert np.mean(found.code == 1) == pytest.approx(0.012, abs=0.001)
+        p, own = propensity[test], item[test]
+        found = cut(p, own, np.ones(len(p), np.int64), bins=2, how="width").code(p, own)
+        assert len(np.unique(own[found == 1])) == 4
+        assert np.mean(found == 1) == pytest.approx(0.012, abs=0.001)
 
 
 def test_one_stratum_is_holdout(coat) -> None:

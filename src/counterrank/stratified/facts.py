@@ -14,7 +14,7 @@ import polars as pl
 
 from counterrank.arrays import Floats, Ints
 from counterrank.blocks import places
-from counterrank.pool import as_written
+from counterrank.pool import as_written, greatest
 from counterrank.schema import Table
 from counterrank.stratified.propensities import Catalogue, looked_up, refuse_twice
 
@@ -66,8 +66,8 @@ def facts(tables: Mapping[str, Table], sought: Sought) -> Facts:
         spread = judged.select("item", p.alias("p")).group_by(_keys(sought)).len("count")
     return Facts(
         items=counted_items(judged),
-        top=greatest(judged),
-        open_top=greatest(tables["open"].frame) if "open" in tables else -np.inf,
+        top=greatest(tables["judgments"]),
+        open_top=greatest(tables["open"]) if "open" in tables else -np.inf,
         values=None if values is None else values.head(SHOWN),
         distinct=0 if values is None else len(values),
         spread=spread,
@@ -117,12 +117,6 @@ def column_of(judged: pl.DataFrame, name: str) -> pl.Series:
 def counted_items(frame: pl.DataFrame) -> pl.DataFrame:
     """How many rows each item has."""
     return frame.group_by("item").len("count").sort("item")
-
-
-def greatest(judged: pl.DataFrame) -> float:
-    """The greatest rating."""
-    most = judged.select(pl.col("rating").max())["rating"].drop_nulls()
-    return float(as_written(most)[0]) if len(most) else -np.inf
 
 
 def _keys(sought: Sought) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -129,7 +129,13 @@ def columns_of(judgments: object) -> tuple[str, ...]:
     return tuple(opened(judgments, trec=schema.QRELS, name=name).columns())
 
 
-def _own(check, name: str, cut: str, propensity: str, frame: pl.DataFrame) -> pl.DataFrame:
+def _own(
+    check: Callable[[pl.DataFrame], pl.DataFrame],
+    name: str,
+    cut: str,
+    propensity: str,
+    frame: pl.DataFrame,
+) -> pl.DataFrame:
     """The checks of judgments, and those of the columns that are cut or weighed by."""
     frame = check(frame)
     if cut:

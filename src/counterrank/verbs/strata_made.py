@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import polars as pl
@@ -113,7 +113,7 @@ def _refuse(whole: Piece, measures: Sequence[Measure], policies: Policies) -> No
         )
 
 
-def _first(units: pl.Series, system: Scored | Opened):
+def _first(units: pl.Series, system: Scored | Opened) -> Callable[[], object]:
     """Gives the first user without a list."""
     return lambda: units[int(np.argmin(system.present))]
 
