@@ -295,6 +295,8 @@ def test_trap_23_every_argument_of_evaluate_changes_some_result(name):
     if name == "progress":
         outcome(progress=lambda steps, word: told.append(word) or steps)
         assert told
+    elif name == "engine":  # of all arguments the one that must not
+        assert outcome() == outcome(engine="local")
     else:
         with_bootstrap = {"test": "bootstrap"} if name == "resamples" else {}
         assert outcome(**with_bootstrap) != outcome(**with_bootstrap, **{name: OTHER[name]})

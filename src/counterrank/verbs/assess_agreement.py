@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 
 from counterrank.assess_result import Assessment
 from counterrank.compare import Plan
+from counterrank.engine import Engine
 from counterrank.errors import CounterrankError, UsageError, one_of
 from counterrank.inference import DRAWS
 from counterrank.inference.intervals import normal_quantile
@@ -95,6 +96,7 @@ def assess_agreement(
     unjudged: str = "ignore",
     duplicates: str = "error",
     ties: str = "id",
+    engine: str | Engine = "auto",
     columns: Mapping[str, str] | None = None,
     resume: str | os.PathLike[str] | None = None,
     progress: Progress = quiet,
@@ -117,7 +119,13 @@ def assess_agreement(
     policies = Policies(missing, no_relevant, unjudged, duplicates, ties)
     wanted = _with_dcg(measures) if runs else measures
     given = values_of(
-        source, runs, measures=wanted, policies=policies, columns=columns, progress=progress
+        source,
+        runs,
+        measures=wanted,
+        policies=policies,
+        engine=engine,
+        columns=columns,
+        progress=progress,
     )
     at_least(given, 2, why="An order")
     given = given.only([*(label for pair in _dcg_pairs(given) for label in pair), *given.measures])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from counterrank.engine import Bucket
-from counterrank.judged.bucket import _runs as runs_of
+from counterrank.judged.bucket import runs_of
 from counterrank.policies import Policies
 from counterrank.stratified import Feedback, Users
 from counterrank.stratified.facts import Facts, Sought, facts, merged_facts
