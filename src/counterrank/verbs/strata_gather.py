@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from counterrank import schema
@@ -67,7 +67,9 @@ def in_buckets(
     tables: tuple[str, ...],
 ) -> Gathered:
     """Two passes: what concerns all buckets, then every run; ``tables`` are all but the runs."""
-    sought, every = given.asked.sought, (*runs, *open_runs)
+    sought = given.asked.sought
+    runs, open_runs = _called(runs, buckets), _called(open_runs, buckets)
+    every = (*runs, *open_runs)
     looked = buckets.mapped(partial(first, sought, every), "reading judgments")
     known = ground(all_facts(looked, sought), given.asked, given.measures, aside)
     runs, open_runs = known_runs(runs, looked), known_runs(open_runs, looked)
@@ -120,6 +122,12 @@ def _listed(kind: str, runs: Runs, given: Given, doors: dict[str, Door]) -> tupl
     for place, (name, table) in enumerate(names_and_tables(runs)):
         key = f"{kind} {place}"
         doors[key] = schema.run_door(table, name=name, columns=given.asked.columns)
-        alone = "system" in doors[key].roles.choose(doors[key].source.columns())
-        found.append(Listed(key, name or ("" if alone else stem(doors[key].source.name))))
+        found.append(Listed(key, name))
     return tuple(found)
+
+
+def _called(runs: tuple[Listed, ...], buckets: Buckets) -> tuple[Listed, ...]:
+    """A run without a name is called after its file, unless its rows name their systems."""
+    heads = [buckets.heads[run.name] for run in runs]
+    names = ["" if "system" in head.frame.columns else stem(head.name) for head in heads]
+    return tuple(replace(run, system=run.system or own) for run, own in zip(runs, names, strict=True))
