@@ -125,7 +125,7 @@ class Estimation(Result):
                     high=float(high),
                     level=plan.level,
                     units=e.n,
-                    clusters=len(e.grouped),
+                    clusters=e.clusters,
                     verdict=self.verdict_of(system, label),
                 )
             )
