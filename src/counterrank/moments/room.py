@@ -8,7 +8,7 @@ from typing import Any
 from counterrank.errors import one_of
 
 INFERENCE = ("auto", "units", "moments")
-ROOM = 1 << 30  # bytes of values per unit that are kept unless told otherwise
+ROOM = 10**9  # bytes of values per unit that are kept unless told otherwise
 
 
 @dataclass(frozen=True)

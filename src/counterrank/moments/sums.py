@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
+from typing import TypeVar
 
 import numpy as np
 
@@ -11,6 +14,8 @@ from counterrank.moments.drawn import Hashes
 from counterrank.moments.flips import Flips
 from counterrank.moments.moments import Moments
 from counterrank.moments.resamples import Resamples
+
+Name = TypeVar("Name", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,12 @@ class Sums:
         if flips is not None and other.flips is not None:
             flips += other.flips
         return Sums(self.moments + other.moments, resamples, flips)
+
+
+def laid(widths: Mapping[Name, int]) -> dict[Name, slice]:
+    """Where each name's columns stand when all are put side by side."""
+    ends = accumulate(widths.values())
+    return {name: slice(end - widths[name], end) for name, end in zip(widths, ends, strict=True)}
 
 
 def summed(
