@@ -13,8 +13,9 @@ from counterrank.arrays import Ints
 from counterrank.compare import Plan
 from counterrank.documents import as_json, document
 from counterrank.errors import UsageError, nearest
-from counterrank.estimates import Estimate
+from counterrank.estimates import Estimate, not_kept
 from counterrank.judged.ties import bracket
+from counterrank.moments import Kept, Merged
 from counterrank.once import once
 from counterrank.policies import Policies
 from counterrank.progress import Progress
@@ -26,8 +27,9 @@ from counterrank.stratified import (
     PUBLISHED,
     STRATIFIED,
     Agreement,
+    AnyBlend,
+    AnyFace,
     Audit,
-    Blend,
     Face,
     Grounds,
     MethodComparison,
@@ -35,6 +37,7 @@ from counterrank.stratified import (
     Paradox,
     Propensities,
     StratumRow,
+    Way,
     agreements,
     audited,
     estimated,
@@ -54,9 +57,9 @@ OPEN = "open loop"
 class OpenLoop:
     """All systems on open-loop feedback; ``place`` says where its users stand in the closed one."""
 
-    units: pl.Series
-    ways: dict[str, Face]
-    place: Ints
+    units: pl.Series | None
+    ways: dict[str, AnyFace]
+    place: Ints | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,14 +68,16 @@ class Stratification(Result):
 
     systems: tuple[str, ...]
     measures: tuple[Measure, ...]
-    units: pl.Series
+    units: pl.Series | None
     grounds: Grounds
-    ways: dict[str, dict[str, Face | Blend]]
+    ways: dict[str, dict[str, Way]]
     plan: Plan
     policies: Policies
     inputs: tuple[Input, ...]
     orders: dict[str, str]
     open: OpenLoop | None
+    kept: Kept
+    engine: str
     partitions: int
     progress: Progress
 
@@ -101,7 +106,9 @@ class Stratification(Result):
         """Where propensities come from."""
         return self.grounds.propensities
 
-    def estimate(self, system: str, label: str | Measure, method: str = STRATIFIED) -> Estimate:
+    def estimate(
+        self, system: str, label: str | Measure, method: str = STRATIFIED
+    ) -> Estimate | Merged:
         """One system's estimate: subtract two of them for a paired difference."""
         if system not in self.systems:
             raise UsageError(
@@ -151,8 +158,8 @@ class Stratification(Result):
         for kind in self.measures:
             ways = self.ways[str(kind)]
             holdout, blend = ways[HOLDOUT], ways[STRATIFIED]
-            assert isinstance(holdout, Face)
-            assert isinstance(blend, Blend)
+            assert isinstance(holdout, AnyFace)
+            assert isinstance(blend, AnyBlend)
             share = np.array([row.share for row in self.strata if row.name in ways])
             candidates.append(
                 audited(
@@ -252,8 +259,9 @@ class Stratification(Result):
             "draws": self.plan.resamples if self.plan.interval == "bootstrap" else 0,
             "seed": self.plan.seed,
             "baseline": self.plan.baseline,
-            "engine": "local",
+            "engine": self.engine,
             "partitions": self.partitions,
+            "inference": self.kept.protocol(),
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -286,6 +294,8 @@ class Stratification(Result):
 
         The stratified value has none of its own: it is a sum of the strata's means.
         """
+        if self.units is None:
+            raise not_kept("values per user")
         parts = []
         for label, ways in self.ways.items():
             for method, way in ways.items():
@@ -295,6 +305,7 @@ class Stratification(Result):
 
     def _units(self, label: str, method: str, way: Face) -> list[pl.DataFrame]:
         kept = users(way)
+        assert self.units is not None
         units = self.units.filter(pl.Series(kept))
         mean = way.base[kept].mean()
         return [

@@ -309,7 +309,10 @@ def test_quantiles_keep_ties_together_and_order(values, bins) -> None:
 def test_column_values_are_strata_in_order() -> None:
     ages = pl.Series("age", [30, 5, 30, 100])
     found = by_values("age", ages, "3")
-    assert (found.names, found.code_of(ages).tolist()) == (("age=5", "age=30", "age=100"), [1, 0, 1, 2])
+    assert (found.names, found.code_of(ages).tolist()) == (
+        ("age=5", "age=30", "age=100"),
+        [1, 0, 1, 2],
+    )
 
 
 def test_user_dependent_propensities_come_from_a_table_too(tmp_path) -> None:

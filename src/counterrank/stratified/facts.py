@@ -37,9 +37,9 @@ class Sought:
 class Facts:
     """Counts of one bucket, or of all.
 
-    ``items`` has the judgments of each item, ``feedback`` those of the table of feedback. ``top`` is
-    the greatest rating, ``open_top`` that of the open loop. ``values`` are those of the column, or
-    the first of ``distinct``; ``spread`` has how often each propensity stands in the judgments.
+    ``items`` has the judgments of each item, ``feedback`` the rows of each in that table. ``top``
+    is the greatest rating, ``open_top`` that of the open loop. ``values`` are those of the column,
+    or the first of ``distinct``; ``spread`` has how often each propensity stands in the judgments.
     """
 
     items: pl.DataFrame

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -50,6 +50,13 @@ class Users:
             {m: spread([part.below[m] for part in parts], place) for m in parts[0].below},
             Ratings.merged([part.ratings for part in parts]),
         ), place
+
+    def only(self, kept: Ints) -> Users:
+        """Some of them; the ratings stay those of all."""
+        below = {m: base[:, kept] for m, base in self.below.items()}
+        return replace(
+            self, units=self.units.gather(kept), defined=self.defined[..., kept], below=below
+        )
 
     def counted(self, measure: int, pool: int, there: Bools, no_relevant: str) -> Floats:
         """How much each user counts: 1 or 0 or, for a ratio of means, what it adds below."""
@@ -126,6 +133,17 @@ class Feedback:
         )
         users = Users.of((pool, *layout.pools), measures)
         return cls(users, means, sums, rows.astype(float), counts)
+
+    def only(self, kept: Ints) -> Feedback:
+        """That of some users; the counts stay those of all."""
+        means, sums = self.mean_weight, self.weights
+        return replace(
+            self,
+            users=self.users.only(kept),
+            mean_weight=None if means is None else means[..., kept],
+            weights=None if sums is None else sums[..., kept],
+            rows=self.rows[..., kept],
+        )
 
     @classmethod
     def merged(cls, parts: Sequence[Feedback]) -> tuple[Feedback, list[Ints]]:

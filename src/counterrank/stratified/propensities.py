@@ -80,9 +80,7 @@ def from_popularity(known: Catalogue, word: str, counts: pl.DataFrame | None) ->
         count = np.append(counts["count"].to_numpy().astype(np.int64), np.zeros(len(unseen), int))
         place = places(names, pl.concat([there, unseen]))
     fitted = popularity(count, rule=RULES[word])
-    return Propensities(
-        word, fitted.value[place], alpha=fitted.alpha, xmin=int(fitted.xmin)
-    )
+    return Propensities(word, fitted.value[place], alpha=fitted.alpha, xmin=int(fitted.xmin))
 
 
 def from_items(known: Catalogue, given: Table) -> Propensities:

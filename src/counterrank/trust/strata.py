@@ -6,9 +6,17 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from counterrank.arrays import Floats
 from counterrank.ranking import Measure
-from counterrank.stratified import STRATIFIED, Audit, Blend, Face, Grounds, Propensities, StratumRow, users
+from counterrank.stratified import (
+    STRATIFIED,
+    AnyBlend,
+    AnyFace,
+    Audit,
+    Grounds,
+    Propensities,
+    StratumRow,
+    Way,
+)
 from counterrank.stratified.propensities import RULES
 from counterrank.trust.diagnosis import VERDICTS, Diagnosis, graded
 
@@ -18,7 +26,7 @@ FEW_ITEMS = 10
 def strata_diagnoses(
     systems: Sequence[str],
     measures: Sequence[Measure],
-    ways: Mapping[str, Mapping[str, Face | Blend]],
+    ways: Mapping[str, Mapping[str, Way]],
     strata: Sequence[StratumRow],
     grounds: Grounds,
 ) -> list[Diagnosis]:
@@ -32,7 +40,7 @@ def strata_diagnoses(
     each: list[Diagnosis] = []
     for place, m in enumerate(measures):
         blend = ways[str(m)][STRATIFIED]
-        assert isinstance(blend, Blend)
+        assert isinstance(blend, AnyBlend)
         each += thin_strata(str(m), blend)
         each += blank_strata(str(m), blend, strata)
         each += few_items(str(m), m.better, systems, blend, items)
@@ -67,11 +75,12 @@ def _gravest(found: Sequence[Diagnosis]) -> list[Diagnosis]:
     return list(worst.values())
 
 
-def thin_strata(measure: str, blend: Blend) -> list[Diagnosis]:
+def thin_strata(measure: str, blend: AnyBlend) -> list[Diagnosis]:
     """Users behind each stratum's value: normal intervals need some 30; below 10 they mislead."""
     found = []
-    for face, share in zip(blend.faces, blend.share, strict=True):
-        count = int(users(face).sum())
+    faces: Sequence[AnyFace] = blend.faces
+    for face, share in zip(faces, blend.share, strict=True):
+        count = face.counted
         text = f"{count:,} user{'s have' if count != 1 else ' has'} something to find there for"
         text += f" {measure}."
         verdict = graded(count, 30, 10)
@@ -81,9 +90,10 @@ def thin_strata(measure: str, blend: Blend) -> list[Diagnosis]:
     return found
 
 
-def blank_strata(measure: str, blend: Blend, strata: Sequence[StratumRow]) -> list[Diagnosis]:
+def blank_strata(measure: str, blend: AnyBlend, strata: Sequence[StratumRow]) -> list[Diagnosis]:
     """Strata with feedback in which nobody has anything to find: their value is unknown."""
-    there = [face.method for face in blend.faces]
+    faces: Sequence[AnyFace] = blend.faces
+    there = [face.method for face in faces]
     found = []
     for row in strata:
         if row.name not in there:
@@ -111,13 +121,14 @@ def empty_bins(empty: Sequence[str], full: int) -> Diagnosis:
 
 
 def few_items(
-    measure: str, better: str, systems: Sequence[str], blend: Blend, items: dict[str, int]
+    measure: str, better: str, systems: Sequence[str], blend: AnyBlend, items: dict[str, int]
 ) -> list[Diagnosis]:
     """How much of a system's stratified value a stratum of few items makes: above 20 % caution."""
     found: list[Diagnosis] = []
     if better == "lower":
         return found
-    for face, share in zip(blend.faces, blend.share, strict=True):
+    faces: Sequence[AnyFace] = blend.faces
+    for face, share in zip(faces, blend.share, strict=True):
         if items[face.method] > FEW_ITEMS:
             continue
         part = np.divide(
@@ -190,4 +201,3 @@ def counted_propensities(known: Propensities) -> Diagnosis:
         )
     verdict = "caution" if guessed else "pass"
     return Diagnosis("propensities known", "IPS, SNIPS", float(not guessed), 1.0, verdict, text)
-

@@ -95,11 +95,11 @@ def strata(
         raise UsageError("open_runs need open_loop: the judgments they are held against.")
     named = Named(columns)
     asked = Asked(strata, cut, propensity, feedback, open_loop, named, columns_of(judgments))
-    given = Given(judgments, runs, open_runs, asked, tuple(wanted), policies, progress)
+    given = Given(judgments, runs, open_runs, asked, tuple(wanted), policies, plan, progress)
     tables = [judgments, feedback, propensity, open_loop, *_tables(runs), *_tables(open_runs)]
     found = gathered(given, as_engine(engine, tables))
     named.refuse_unmet()
-    return stratification(found, given, plan)
+    return stratification(found, given)
 
 
 def _tables(runs: Runs | None) -> list[object]:

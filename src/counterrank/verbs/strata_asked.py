@@ -1,4 +1,4 @@
-"""What was asked of ``strata``: the cut, the propensities, and the doors of the tables they need."""
+"""What was asked of ``strata``: the cut, the propensities, the doors of the tables they need."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import polars as pl
 from counterrank import schema
 from counterrank.checks import no_missing, shares
 from counterrank.errors import UsageError, nearest
-from counterrank.once import once
 from counterrank.schema import Door, Named
 from counterrank.stratified import CUTS
 from counterrank.stratified.facts import Sought

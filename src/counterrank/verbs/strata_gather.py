@@ -1,4 +1,4 @@
-"""Judgments and runs in, every method's values of every user out: in memory, or bucket by bucket."""
+"""Judgments and runs in, values of every user under every method out: at once, or in buckets."""
 
 from __future__ import annotations
 
@@ -6,11 +6,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from counterrank import schema
-from counterrank.engine import Buckets, Engine, Local, bucketed
+from counterrank.compare import Plan
+from counterrank.engine import Buckets, Engine, Local, Spark, bucketed
+from counterrank.engine.engines import size
+from counterrank.errors import UsageError
+from counterrank.moments import ROOM, Draws, Kept
+from counterrank.moments import kept as as_kept
 from counterrank.policies import Policies
 from counterrank.progress import Progress
 from counterrank.ranking import Measure
 from counterrank.schema import Door, Input, Table
+from counterrank.stratified.agreement import LEAST
+from counterrank.stratified.agreement import RESAMPLES as AGREEMENT
 from counterrank.stratified.facts import facts, merged_facts
 from counterrank.stratified.tables import has_users
 from counterrank.systems import Runs, in_one_pass, names_and_tables, refuse_twice, stem
@@ -18,6 +25,7 @@ from counterrank.verbs.strata_asked import Asked
 from counterrank.verbs.strata_open import Opened, opened_run
 from counterrank.verbs.strata_parts import Listed, Piece, all_facts, first, known_runs, piece
 from counterrank.verbs.strata_pass import Scored, scored
+from counterrank.verbs.strata_sums import Condensed, condensed
 from counterrank.verbs.strata_truth import Ground, Truth, ground
 
 
@@ -26,9 +34,16 @@ class Gathered:
     """What was found, on what ground, of what tables, and in how many buckets."""
 
     ground: Ground
-    piece: Piece
+    found: Piece | Condensed
     inputs: tuple[Input, ...]
+    kept: Kept
+    engine: str = "local"
     partitions: int = 1
+
+    @property
+    def piece(self) -> Piece:
+        """All users or, where only sums are kept, those whom messages name."""
+        return self.found.piece if isinstance(self.found, Condensed) else self.found
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,13 +56,26 @@ class Given:
     asked: Asked
     measures: tuple[Measure, ...]
     policies: Policies
+    plan: Plan
     progress: Progress
+
+    def draws(self, systems: int) -> Draws:
+        """What is drawn beside sums, where values per user are not kept."""
+        count = self.plan.resamples if self.plan.interval == "bootstrap" else 0
+        if self.asked.open_loop is not None and systems >= LEAST:
+            count = max(count, AGREEMENT)
+        return Draws(resamples=count, seed=self.plan.seed)
 
 
 def gathered(given: Given, engine: Engine) -> Gathered:
     """Every method's values of every user of every system."""
-    if isinstance(engine, Local) and engine.whole:
+    if isinstance(engine, Local) and engine.whole and engine.inference != "moments":
         return at_once(given)
+    if isinstance(engine, Spark) and given.policies.ties == "file":
+        raise UsageError(
+            "Rows have no order on Spark, so ties cannot go by it.",
+            todo="Use --ties id or expected, or the local engine.",
+        )
     doors = given.asked.doors(given.judgments)
     # what does not say whose rows its rows are cannot be cut by user: item by item it is small
     aside = {name: door.whole() for name, door in doors.items() if not has_users(door)}
@@ -55,7 +83,10 @@ def gathered(given: Given, engine: Engine) -> Gathered:
     runs = _listed("run", given.runs, given, cut)
     more = () if given.open_runs is None else _listed("open run", given.open_runs, given, cut)
     with bucketed(engine, cut, by="user", ids=("user", "item"), progress=given.progress) as buckets:
-        return in_buckets(buckets, given, aside, runs, more, tuple(doors))
+        found = in_buckets(buckets, given, aside, runs, more, engine)
+        inputs = buckets.inputs | {name: table.input() for name, table in aside.items()}
+    order = (*doors, *(run.name for run in (*runs, *more)))
+    return replace(found, inputs=tuple(inputs[name] for name in order))
 
 
 def in_buckets(
@@ -64,21 +95,37 @@ def in_buckets(
     aside: dict[str, Table],
     runs: tuple[Listed, ...],
     open_runs: tuple[Listed, ...],
-    tables: tuple[str, ...],
+    engine: Engine,
 ) -> Gathered:
-    """Two passes: what concerns all buckets, then every run; ``tables`` are all but the runs."""
+    """Two passes: what concerns all buckets, then every run."""
     sought = given.asked.sought
     runs, open_runs = _called(runs, buckets), _called(open_runs, buckets)
-    every = (*runs, *open_runs)
-    looked = buckets.mapped(partial(first, sought, every), "reading judgments")
+    looked = buckets.mapped(partial(first, sought, (*runs, *open_runs)), "reading judgments")
     known = ground(all_facts(looked, sought), given.asked, given.measures, aside)
     runs, open_runs = known_runs(runs, looked), known_runs(open_runs, looked)
+    systems = sum(max(1, len(run.systems)) for run in runs)
+    users = sum(part.users for part in looked)
+    kept = as_kept(engine.inference, users, known.columns(systems), _room(engine))
     work = partial(piece, known, given.policies, runs, open_runs)
-    whole = Piece.merged(buckets.mapped(work, "aligning runs"))
-    refuse_twice([system.name for system in whole.systems])
-    inputs = buckets.inputs | {name: table.input() for name, table in aside.items()}
-    order = (*tables, *(run.name for run in every))
-    return Gathered(known, whole, tuple(inputs[name] for name in order), buckets.count)
+    if kept.units:
+        found: Piece | Condensed = Piece.merged(buckets.mapped(work, "aligning runs"))
+    else:
+        sums = partial(condensed, known, given.policies, runs, open_runs, given.draws(systems))
+        found = Condensed.merged(buckets.mapped(sums, "aligning runs"))
+    made = Gathered(known, found, (), kept, _word(engine), buckets.count)
+    refuse_twice([system.name for system in made.piece.systems])
+    return made
+
+
+def _room(engine: Engine) -> int:
+    """Bytes of values per user that are kept: a quarter of the memory, or as much as is told."""
+    if isinstance(engine, Spark):
+        return size(engine.collect)
+    return ROOM if engine.memory is None else size(engine.memory) // 4
+
+
+def _word(engine: Engine) -> str:
+    return "spark" if isinstance(engine, Spark) else "local"
 
 
 def at_once(given: Given) -> Gathered:
@@ -113,7 +160,8 @@ def at_once(given: Given) -> Gathered:
             lambda: found, given.open_runs, opened, columns, given.progress
         )
     whole = Piece.merged([Piece.of(known, found, systems, again)])
-    return Gathered(known, whole, (*read, *inputs, *more))
+    kept = Kept("units", "all is in memory", ROOM)
+    return Gathered(known, whole, (*read, *inputs, *more), kept)
 
 
 def _listed(kind: str, runs: Runs, given: Given, doors: dict[str, Door]) -> tuple[Listed, ...]:
@@ -130,4 +178,6 @@ def _called(runs: tuple[Listed, ...], buckets: Buckets) -> tuple[Listed, ...]:
     """A run without a name is called after its file, unless its rows name their systems."""
     heads = [buckets.heads[run.name] for run in runs]
     names = ["" if "system" in head.frame.columns else stem(head.name) for head in heads]
-    return tuple(replace(run, system=run.system or own) for run, own in zip(runs, names, strict=True))
+    return tuple(
+        replace(run, system=run.system or own) for run, own in zip(runs, names, strict=True)
+    )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
 from counterrank.arrays import Bools, Floats, Ints, workers
-from counterrank.blocks import places
 from counterrank.coverage import Coverage
 from counterrank.engine import aligned
 from counterrank.errors import UsageError
@@ -18,9 +17,8 @@ from counterrank.judged.values import spread
 from counterrank.policies import Policies
 from counterrank.ranking import Measure, deepest, unscaled
 from counterrank.schema import Table
-from counterrank.strata_result import OPEN, OpenLoop
-from counterrank.stratified import Users, face
-from counterrank.stratified.propensities import one_kind
+from counterrank.strata_result import OPEN
+from counterrank.stratified import Face, Users, face
 
 Apart = tuple[pl.Series, pl.Series] | None
 
@@ -39,6 +37,10 @@ class Opened:
     present: Bools
     coverage: Coverage
     apart: Apart
+
+    def only(self, kept: Ints) -> Opened:
+        """The same for some of the users."""
+        return replace(self, values=self.values[..., kept], present=self.present[kept])
 
     @classmethod
     def merged(cls, parts: Sequence[Opened], place: Sequence[Ints]) -> Opened:
@@ -96,34 +98,37 @@ def _few(ids: pl.Series) -> pl.Series:
     return ids.unique().sort().head(3)
 
 
-def open_loop(
-    known: Users,
-    found: Sequence[Opened],
-    systems: Sequence[str],
-    closed: pl.Series,
-    measures: Sequence[Measure],
-    policies: Policies,
-) -> OpenLoop:
-    """All systems on open-loop feedback, in the order of ``systems``; ``closed`` are users too."""
+def in_order(found: Sequence[Opened], systems: Sequence[str]) -> list[Opened]:
+    """Those of the ``systems``, in their order."""
     by_name = {one.name: one for one in found}
-    absent = [name for name in systems if name not in by_name]
+    return [by_name[name] for name in systems if name in by_name]
+
+
+def refuse_absent(found: Sequence[Opened], systems: Sequence[str]) -> None:
+    """Refuse a system without a run for the open loop."""
+    names = [one.name for one in found]
+    absent = [name for name in systems if name not in names]
     if absent:
         raise UsageError(
             f'There is no open-loop run for "{absent[0]}".',
-            found=f"There are: {', '.join(sorted(by_name))}.",
+            found=f"There are: {', '.join(sorted(names))}.",
             todo="Give one of the same name for every system: --open-run name=path.",
         )
-    own = [by_name[name] for name in systems]
+
+
+def open_faces(
+    known: Users, own: Sequence[Opened], measures: Sequence[Measure], policies: Policies
+) -> list[Face]:
+    """All systems on open-loop feedback, measure by measure."""
     there = np.ones(len(known.units), bool)
     if policies.missing == "skip":
         there = np.all([one.present for one in own], axis=0)
-    ways = {
-        str(m): face(
+    return [
+        face(
             OPEN,
             m,
             np.stack([one.values[row] for one in own]),
             known.counted(row, 0, there, policies.no_relevant),
         )
         for row, m in enumerate(measures)
-    }
-    return OpenLoop(known.units, ways, places(*one_kind(known.units, closed)))
+    ]

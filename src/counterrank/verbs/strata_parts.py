@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from counterrank.arrays import Bools, Ints
 from counterrank.engine import Bucket
 from counterrank.judged.bucket import runs_of
 from counterrank.policies import Policies
-from counterrank.stratified import Feedback, Users
+from counterrank.stratified import Face, Feedback, Methods, Users
 from counterrank.stratified.facts import Facts, Sought, facts, merged_facts
-from counterrank.verbs.strata_open import Opened, opened_run
+from counterrank.verbs.strata_open import Opened, in_order, open_faces, opened_run
 from counterrank.verbs.strata_pass import Scored, scored
 from counterrank.verbs.strata_truth import Ground, Truth
 
@@ -32,6 +35,7 @@ class First:
     """What must be known of all buckets before any run is looked at."""
 
     facts: Facts
+    users: int
     systems: dict[str, tuple[str, ...]]
 
 
@@ -42,7 +46,8 @@ def first(sought: Sought, runs: tuple[Listed, ...], bucket: Bucket) -> First:
         name: tuple(frame["system"].unique()) if "system" in frame.columns else ()
         for name, frame in frames.items()
     }
-    return First(facts(bucket.tables, sought), systems)
+    users = bucket.tables["judgments"].frame["user"].n_unique()
+    return First(facts(bucket.tables, sought), users, systems)
 
 
 def known_runs(runs: Sequence[Listed], parts: Sequence[First]) -> tuple[Listed, ...]:
@@ -80,6 +85,40 @@ class Piece:
             (*own, *opened),
         )
 
+    def there(self, missing: str) -> Bools:
+        """Users that count for every system."""
+        if missing == "skip":
+            there: Bools = np.all([s.present for s in self.systems], axis=0)
+            return there
+        return np.ones(len(self.feedback.users.units), bool)
+
+    def faces(self, ground: Ground, policies: Policies) -> Iterator[list[Face]]:
+        """Every method but the stratified one, measure by measure."""
+        there, labelled = self.there(policies.missing), bool(ground.labels)
+        for place, m in enumerate(ground.measures):
+            form = Methods(m, place, ground.strata.names, labelled, policies.no_relevant)
+            scores = np.stack([s.scores[:, place] for s in self.systems], axis=1)
+            yield form.single(self.feedback, scores, there)
+
+    def open_faces(self, ground: Ground, policies: Policies) -> list[Face]:
+        """The open loop of every measure, systems in the order they have here."""
+        own = in_order(self.opened, [system.name for system in self.systems])
+        if self.open is None or not own:
+            return []
+        return open_faces(self.open, own, ground.measures, policies)
+
+    def named(self) -> Piece:
+        """The same with only those users whom a message would name: the first of each kind."""
+        users = self.feedback.users
+        missing = [s.present for s in self.systems]
+        kept = _firsts([*users.defined[:, 0], *missing])
+        systems = tuple(system.only(kept) for system in self.systems)
+        if self.open is None:
+            return Piece(self.feedback.only(kept), None, systems, ())
+        where = _firsts([*self.open.defined[:, 0], *(one.present for one in self.opened)])
+        opened = tuple(one.only(where) for one in self.opened)
+        return Piece(self.feedback.only(kept), self.open.only(where), systems, opened)
+
     @classmethod
     def merged(cls, parts: Sequence[Piece]) -> Piece:
         """All buckets, users in the order of their ids."""
@@ -92,6 +131,11 @@ class Piece:
             opened = tuple(Opened.merged(own, where) for own in each)
         systems = zip(*(part.systems for part in parts), strict=True)
         return cls(feedback, again, tuple(Scored.merged(s, place) for s in systems), opened)
+
+
+def _firsts(there: Sequence[Bools]) -> Ints:
+    """For each of the columns, the first user that is not there."""
+    return np.unique([int(np.argmin(x)) for x in there if not x.all()]).astype(np.int64)
 
 
 def piece(

@@ -6,7 +6,7 @@ What policies call an error and what diagnoses say is told from all buckets, lat
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,6 +43,11 @@ class Scored:
     lists: Lists
     apart: Apart
     opened: Opened | None
+
+    def only(self, kept: Ints) -> Scored:
+        """The same for some of the users."""
+        scores, judged = self.scores[..., kept], self.judged[kept]
+        return replace(self, scores=scores, judged=judged, present=self.present[kept])
 
     @classmethod
     def merged(cls, parts: Sequence[Scored], place: Sequence[Ints]) -> Scored:

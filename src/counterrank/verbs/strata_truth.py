@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from counterrank.blocks import places
-from counterrank.errors import InputError, UsageError, nearest
+from counterrank.errors import InputError
 from counterrank.hits import Pool
 from counterrank.pool import pooled
 from counterrank.ranking import Measure
@@ -33,7 +33,7 @@ from counterrank.verbs.strata_asked import Asked
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """What runs are held against: the feedback of some users, and what the open loop has of them."""
+    """What runs are held against: the feedback of some users, and their open loop."""
 
     layout: Layout
     open: Pool | None
@@ -54,6 +54,16 @@ class Ground:
     column: str
     measures: tuple[Measure, ...]
 
+    @property
+    def labels(self) -> tuple[Measure, ...]:
+        """The measures for which IPS is also wanted as the published code computes it."""
+        return self.propensities.labels(self.measures)
+
+    def columns(self, systems: int) -> int:
+        """How many values of a user are kept for so many systems."""
+        ways = 1 + self.propensities.there + bool(self.labels) + len(self.strata.names)
+        return len(self.measures) * (ways * systems + 3) + len(self.strata.names)
+
     def truth(self, tables: Mapping[str, Table]) -> Truth:
         """The judgments of some users laid out."""
         pool = replace(pooled(tables["judgments"]), top=self.top)
@@ -68,8 +78,7 @@ class Ground:
         else:
             assert p is not None
             code = self.strata.code(p, item)
-        published = self.measures if known.source == "published" else ()
-        layout = Layout.of(pool, item, self.strata, code, p, published)
+        layout = Layout.of(pool, item, self.strata, code, p, self.labels)
         if "open" not in tables:
             return Truth(layout, None)
         return Truth(layout, replace(pooled(tables["open"]), top=self.open_top))
