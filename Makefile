@@ -25,7 +25,8 @@ demo: $(VENV)/.ready
 	$(BIN)/counterrank demo
 
 test: $(VENV)/.ready
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not spark"
+	$(BIN)/python -m pytest -m spark tests/parity
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check src tests benchmarks

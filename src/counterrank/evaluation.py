@@ -10,15 +10,22 @@ import numpy as np
 import polars as pl
 
 from counterrank import trust
-from counterrank.aggregate import Aggregate
-from counterrank.arrays import Bools, Floats
+from counterrank.arrays import Floats
 from counterrank.compare import Comparison, Contest, Plan, compare
 from counterrank.coverage import Coverage
 from counterrank.documents import as_json, document
 from counterrank.errors import UsageError
-from counterrank.estimates import Estimate
+from counterrank.estimates import Uncertain
 from counterrank.inference import intervals
-from counterrank.judged import Found, Gathered, Measured, again, bracket, tie_bracket
+from counterrank.judged import (
+    Found,
+    Gathered,
+    Measured,
+    UnitSums,
+    again,
+    bracket,
+    tie_bracket,
+)
 from counterrank.once import once
 from counterrank.policies import Policies
 from counterrank.progress import Progress
@@ -78,12 +85,12 @@ class Evaluation(Result):
     @property
     def units(self) -> pl.Series:
         """The ids of the judged users."""
-        return self._measured.values.units
+        return self._measured.per_unit.units
 
     @property
     def values(self) -> Floats:
         """Systems x measures x units; NaN marks a unit left out by a policy."""
-        return self._measured.values.x
+        return self._measured.per_unit.x
 
     @property
     def found(self) -> Found | None:
@@ -107,7 +114,7 @@ class Evaluation(Result):
         lines += ["" if loud else "every diagnosis passes"]
         return "\n".join(line for line in lines if line)
 
-    def estimate(self, system: str, label: str | Measure) -> Estimate:
+    def estimate(self, system: str, label: str | Measure) -> Uncertain:
         """One system's estimate: subtract two of them for a paired difference."""
         if system not in self.systems:
             raise UsageError(
@@ -117,8 +124,7 @@ class Evaluation(Result):
         if wanted not in self.measures:
             raise UsageError(f'"{wanted}" was not evaluated.', todo="Add it to measures=.")
         place = self.measures.index(wanted)
-        x = self.values[self.systems.index(system), place]
-        return self._estimate(place, x, ~np.isnan(x))
+        return self._measured.values.estimate(self.systems.index(system), place, wanted)
 
     @once
     def estimates(self) -> list[Row]:
@@ -129,7 +135,8 @@ class Evaluation(Result):
     def _rows(self, m: int) -> list[Row]:
         """One measure's rows; a bootstrap draws once for all systems over the same units."""
         plan, kind = self.plan, self.measures[m]
-        own = [self._estimate(m, x, ~np.isnan(x)) for x in self.values[:, m]]
+        values = self._measured.values
+        own: list[Uncertain] = [values.estimate(s, m, kind) for s in range(len(self.systems))]
         alike = [own] if len({e.n for e in own}) == 1 else [[e] for e in own]
         ends = [
             intervals(
@@ -150,8 +157,10 @@ class Evaluation(Result):
     @once
     def comparisons(self) -> list[Comparison]:
         """Every comparison of the plan, over the units that all systems have values for."""
-        asked = self.plan.test != "none"
-        return compare(self.systems, self._contests() if asked else [], self.plan, self.progress)
+        contests = self._contests() if self.plan.test != "none" else []
+        values = self._measured.values
+        flips = values.flips if isinstance(values, UnitSums) else None
+        return compare(self.systems, contests, self.plan, self.progress, flips)
 
     @once
     def diagnoses(self) -> list[Diagnosis]:
@@ -206,6 +215,7 @@ class Evaluation(Result):
             "baseline": self.plan.baseline,
             "engine": self.gathered.engine,
             "partitions": self.gathered.partitions,
+            "inference": self.gathered.kept.protocol(),
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -256,42 +266,33 @@ class Evaluation(Result):
         frame = frame.with_columns(value=pl.Series(self.values.ravel()))
         return frame.filter(pl.col("value").is_not_nan()) if np.isnan(self.values).any() else frame
 
-    def _estimate(self, place: int, x: Floats, kept: Bools) -> Estimate:
-        units = self.units if kept.all() else self.units.filter(pl.Series(kept))
-        return Estimate.of(x[kept], units, self._aggregate(place).kept(kept))
-
-    def _aggregate(self, place: int) -> Aggregate:
-        return self._measured.values.aggregate(place, self.measures[place])
-
     def _contests(self) -> list[Contest]:
         found = []
         for m, kind in enumerate(self.measures):
-            x = self.values[:, m]
-            kept: Bools = np.all(~np.isnan(x), axis=0)
-            if not kept.any():
+            own = self._measured.values.shared(m, kind)
+            if not own.estimates:
                 raise UsageError(f"The systems share no user for {kind}.")
-            aggregate = self._aggregate(m).kept(kept)
-            scores = np.zeros((x.shape[1], len(self.systems)))
-            scores[kept] = np.stack([aggregate.scores(row[kept]) for row in x], axis=1)
-            estimates = [self._estimate(m, row, kept) for row in x]
             span = 1.0 if kind.plain_mean else None
-            found.append(Contest(str(kind), estimates, scores, kept, span))
+            found.append(Contest(str(kind), own.estimates, own.scores, own.counted, span))
         return found
 
     def _all(self, m: Measure) -> Floats:
         """One measure's values (units x systems), also of those beside."""
+        asked, values = self.gathered.asked, self._measured.per_unit
         if m in self.measures:
-            return self.values[:, self.measures.index(m)].T
-        if m in self.gathered.asked.beside:
-            place = self.gathered.asked.beside.index(m)
-            return np.ascontiguousarray(self._measured.values.beside[:, place].T)
+            return values.x[:, self.measures.index(m)].T
+        if m in asked.beside:
+            return np.ascontiguousarray(values.beside[:, asked.beside.index(m)].T)
         assert self.found is not None  # one table of several systems, in memory
         return again(self.found, m, self.policies)
 
     def _judged_share(self, s: int) -> float:
         """Share of listed items that are judged, mean over the lists of system ``s``."""
-        judged = self._all(Judged(k=self.largest_cut))[self._measured.values.present[s], s]
-        return float(judged.mean()) if len(judged) else 0.0
+        values = self._measured.values
+        if isinstance(values, UnitSums):
+            return float(values.judged[s]) / self.coverage[s].covered_users
+        judged = self._all(Judged(k=self.largest_cut))[values.present[s], s]
+        return float(judged.mean())
 
     def _tie_bracket(self, s: int, m: int) -> tuple[float, float]:
         """The worst and the best that ties allow for a system and a measure."""
@@ -308,8 +309,20 @@ class Evaluation(Result):
             return []
         found = []
         for pair in dcg_forms(self.measures):
-            total, share = (self._all(m) for m in pair)
-            kept = ~np.isnan(total + share).any(axis=1)
+            total, share = self._orders(pair)
             labels = (str(pair[0]), str(pair[1]))
-            found.append(trust.agreement(list(self.systems), total[kept], share[kept], labels))
+            found.append(trust.agreement(list(self.systems), total, share, labels))
         return found
+
+    def _orders(self, pair: tuple[Measure, Measure]) -> list[trust.Ordered]:
+        """The systems' means by two measures, and how far apart two of them are."""
+        values = self._measured.values
+        if isinstance(values, UnitSums):
+            places = [self.gathered.asked.both.index(m) for m in pair]
+            return [
+                trust.Ordered.summed(values.shared(p, m).estimates)
+                for p, m in zip(places, pair, strict=True)
+            ]
+        both = [self._all(m) for m in pair]
+        kept = ~np.isnan(both[0] + both[1]).any(axis=1)
+        return [trust.Ordered.of(x[kept]) for x in both]

@@ -240,13 +240,15 @@ class Roles:
                 raise UsageError(f'Column "{column}" plays two roles, one of them "{role}".')
         return list(dict.fromkeys([*found.values(), *self.own]))
 
+    def played(self, there: list[str]) -> dict[str, str]:
+        """Which column plays each role; own columns play themselves."""
+        found = self._found(there)
+        return found | {name: name for name in self.own if name not in found}
+
     def renamed(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The same columns under the names of their roles."""
-        found = self._found(frame.columns)
-        own = [name for name in self.own if name not in found]
-        return frame.select(
-            *(pl.col(column).alias(role) for role, column in found.items()), *map(pl.col, own)
-        )
+        played = self.played(frame.columns)
+        return frame.select(pl.col(column).alias(role) for role, column in played.items())
 
     def _found(self, there: list[str]) -> dict[str, str]:
         roles = {role: self.column(role, there) for role in (*self.required, *self.optional)}

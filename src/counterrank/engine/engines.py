@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from counterrank.errors import UsageError, one_of
+from counterrank.tables.memory import is_spark
 
 WORDS = ("auto", "local", "spark")
 INFERENCE = ("auto", "units", "moments")
@@ -74,12 +75,6 @@ def engine(given: str | Engine, tables: Iterable[object] = ()) -> Engine:
             "The local engine does not read Spark frames.", todo='Use engine="spark", or auto.'
         )
     return Local()
-
-
-def is_spark(table: object) -> bool:
-    """Whether a table is a Spark frame, classic or Connect; without importing Spark."""
-    kind = type(table)
-    return kind.__module__.startswith("pyspark.sql") and kind.__name__ == "DataFrame"
 
 
 def size(text: str | int) -> int:

@@ -9,6 +9,7 @@ from counterrank.engine import Bucket
 from counterrank.judged.measured import Asked, Truth, measured
 from counterrank.judged.part import Measured
 from counterrank.judged.ties import bracketed
+from counterrank.moments import Draws
 from counterrank.pool import greatest, pooled
 from counterrank.schema import Table
 
@@ -52,9 +53,16 @@ def facts(runs: tuple[str, ...], bucket: Bucket) -> Facts:
 
 
 def part(
-    asked: Asked, known: Facts, runs: tuple[tuple[str, str], ...], keep: str, bucket: Bucket
+    asked: Asked,
+    known: Facts,
+    runs: tuple[tuple[str, str], ...],
+    keep: str | Draws,
+    bucket: Bucket,
 ) -> Measured:
-    """Every measure of every system; ``runs`` are names of tables and of their systems."""
+    """Every measure of every system; ``runs`` are names of tables and of their systems.
+
+    ``keep`` is values, hits as well, or what is drawn beside sums where only these are kept.
+    """
     pool = pooled(bucket.tables[JUDGMENTS])
     truth = Truth(replace(pool, top=max(known.top, pool.top)), asked)
     found = [
@@ -62,17 +70,22 @@ def part(
         for (table, name), own in zip(runs, known.systems, strict=True)
         for run in runs_of(bucket.tables[table], name, own)
     ]
-    if keep == "values":
+    if keep != "hits":
         found = [bracketed(system, truth) for system in found]
-    return Measured.of(found, truth, keep=keep)
+    done = Measured.of(found, truth, keep=keep if isinstance(keep, str) else "values")
+    return done if isinstance(keep, str) else done.summed(asked, keep)
+
+
+def named(name: str, systems: Sequence[str]) -> list[str]:
+    """The names of a run's systems; ``systems`` are those in its column, where it has one."""
+    return [f"{name}/{s}" if name else s for s in systems] if systems else [name]
 
 
 def runs_of(run: Table, name: str, systems: Sequence[str]) -> Iterator[Table]:
     """The run of each system; a system may have no row here."""
-    if "system" not in run.frame.columns:
+    if not systems:
         yield replace(run, system=name)
         return
     own = run.frame.partition_by("system", maintain_order=True, as_dict=True)
-    for system in systems:
-        frame = own.get((system,), run.frame.clear())
-        yield replace(run, frame=frame, system=f"{name}/{system}" if name else system)
+    for system, full in zip(systems, named(name, systems), strict=True):
+        yield replace(run, frame=own.get((system,), run.frame.clear()), system=full)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from counterrank import schema
 from counterrank.engine import Buckets, Engine, Local, Spark, bucketed
+from counterrank.engine.engines import size
 from counterrank.errors import UsageError
-from counterrank.judged.bucket import JUDGMENTS, Facts, facts, part
+from counterrank.judged.bucket import JUDGMENTS, Facts, facts, named, part
 from counterrank.judged.measured import Asked, System, Truth, measured
 from counterrank.judged.part import Measured
 from counterrank.judged.refuse import refuse_uncovered
+from counterrank.moments import ROOM, Draws, Kept, keeps_units, kept
 from counterrank.policies import Policies
 from counterrank.pool import pooled
 from counterrank.progress import Progress, quiet
@@ -25,11 +27,15 @@ from counterrank.systems import Runs, in_one_pass, names_and_tables, refuse_twic
 
 @dataclass(frozen=True, eq=False)
 class Gathered:
-    """What was measured of what, and where: the engine's name and its number of buckets."""
+    """What was measured of what, and where: the engine's name and its number of buckets.
+
+    ``kept`` says whether values per unit are, or only their sums.
+    """
 
     measured: Measured
     asked: Asked
     inputs: tuple[Input, ...]
+    kept: Kept
     engine: str = "local"
     partitions: int = 1
 
@@ -42,24 +48,46 @@ def gathered(
     *,
     engine: Engine,
     keep: str = "values",
+    drawn: Callable[[Sequence[str]], Draws] | None = None,
     columns: Mapping[str, str] | None = None,
     progress: Progress = quiet,
 ) -> Gathered:
-    """Every measure of every unit of every system; ``keep`` is values, or hits as well."""
-    if isinstance(engine, Local) and engine.whole:
+    """Every measure of every unit of every system; ``keep`` is values, or hits as well.
+
+    With ``drawn``, which tells what is drawn for given systems, sums may do instead of values.
+    """
+    as_asked = drawn is not None and engine.inference == "moments"
+    if isinstance(engine, Local) and engine.whole and not as_asked:
         return _at_once(judgments, runs, tuple(measures), policies, columns, progress)
     if isinstance(engine, Spark) and policies.ties == "file":
         raise UsageError(
             "Rows have no order on Spark, so ties cannot go by it.",
             todo="Use --ties id or expected, or the local engine.",
         )
-    named = list(names_and_tables(runs))
+    given = list(names_and_tables(runs))
     doors = {JUDGMENTS: schema.judgments_door(judgments, columns=columns)}
-    for place, (name, table) in enumerate(named):
+    for place, (name, table) in enumerate(given):
         doors[_table(place)] = schema.run_door(table, name=name, columns=columns)
     with bucketed(engine, doors, by="user", ids=("user", "item"), progress=progress) as buckets:
-        names = [name for name, _ in named]
-        return in_buckets(buckets, names, tuple(measures), policies, keep=keep)
+        names = [name for name, _ in given]
+        found = in_buckets(
+            buckets,
+            names,
+            tuple(measures),
+            policies,
+            keep=keep,
+            drawn=drawn,
+            inference=engine.inference,
+            room=_room(engine),
+        )
+    return replace(found, engine="spark" if isinstance(engine, Spark) else "local")
+
+
+def _room(engine: Engine) -> int:
+    """Bytes of values per unit that are kept: a quarter of the memory, or as much as is told."""
+    if isinstance(engine, Spark):
+        return size(engine.collect)
+    return ROOM if engine.memory is None else size(engine.memory) // 4
 
 
 def _at_once(
@@ -84,7 +112,7 @@ def _at_once(
     (first, truth), inputs, systems = in_one_pass(judged, runs, work, columns, progress)
     found = Measured.merged([Measured.of(systems, truth, keep="hits")], measures)
     refuse_uncovered(found, policies)
-    return Gathered(found, asked, (first, *inputs))
+    return Gathered(found, asked, (first, *inputs), Kept("units", "all is in memory", ROOM))
 
 
 def in_buckets(
@@ -94,25 +122,39 @@ def in_buckets(
     policies: Policies,
     *,
     keep: str,
+    drawn: Callable[[Sequence[str]], Draws] | None = None,
+    inference: str = "auto",
+    room: int = ROOM,
 ) -> Gathered:
-    """First what concerns all buckets, then the values; ``names`` of runs are empty where none."""
+    """First what concerns all buckets, then the values; ``names`` of runs are empty where none.
+
+    ``room`` is how many bytes of values per unit are kept before sums take their place.
+    """
     heads = [buckets.heads[_table(place)] for place in range(len(names))]
     several = ["system" in head.frame.columns for head in heads]
     runs = tuple(
         (_table(place), name or ("" if several[place] else stem(heads[place].name)))
         for place, name in enumerate(names)
     )
-    known = Facts(-np.inf, 0, ((),) * len(runs))
-    if any(several) or any(m.asks_top for m in measures):
+    rows = buckets.inputs[JUDGMENTS].rows
+    known = Facts(-np.inf, rows, ((),) * len(runs))
+    roomy = keeps_units(inference, rows, len(runs) * len(measures) * 2, room)
+    if any(several) or not roomy or any(m.asks_top for m in measures):
         look = partial(facts, tuple(table for table, _ in runs))
         known = Facts.merged(buckets.mapped(look, "looking at the tables"))
-    count = sum(max(1, len(own)) for own in known.systems)
-    asked = Asked(measures, tuple(beside(measures, systems=count)), policies)
-    parts = buckets.mapped(partial(part, asked, known, runs, keep), "evaluating")
-    refuse_twice(parts[0].systems)
+    each = zip(runs, known.systems, strict=True)
+    systems = [system for (_, name), own in each for system in named(name, own)]
+    refuse_twice(systems)
+    asked = Asked(measures, tuple(beside(measures, systems=len(systems))), policies)
+    word, columns = inference if drawn else "units", len(systems) * len(asked.both)
+    units = drawn is None or kept(word, known.users, columns, room).units
+    way = keep if units or drawn is None else drawn(systems)
+    parts = buckets.mapped(partial(part, asked, known, runs, way), "evaluating")
     found = Measured.merged(parts, measures)
     refuse_uncovered(found, policies)
-    return Gathered(found, asked, tuple(buckets.inputs.values()), partitions=buckets.count)
+    held = kept(word, found.ratings.users, columns, room)
+    inputs = tuple(buckets.inputs.values())
+    return Gathered(found, asked, inputs, held, partitions=buckets.count)
 
 
 def _table(place: int) -> str:

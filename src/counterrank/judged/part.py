@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
+from counterrank.estimates import not_kept
 from counterrank.judged.facts import Lists, Ratings
 from counterrank.judged.found import Found
-from counterrank.judged.measured import System, Truth
+from counterrank.judged.measured import Asked, System, Truth
+from counterrank.judged.sums import UnitSums
 from counterrank.judged.values import UnitValues
+from counterrank.moments import Draws
 from counterrank.ranking import Measure
 
 Apart = tuple[pl.Series, pl.Series] | None
@@ -19,7 +22,7 @@ Apart = tuple[pl.Series, pl.Series] | None
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """Per-unit values of all systems, and facts for the diagnoses.
+    """Per-unit values of all systems, or sums of them, and facts for the diagnoses.
 
     ``tables`` is what messages call each system's run, ``orders`` what ranks it; ``apart`` are some
     listed and some judged users of a system that has no user with both. ``found`` holds
@@ -32,8 +35,19 @@ class Measured:
     ratings: Ratings
     lists: tuple[Lists, ...]
     apart: tuple[Apart, ...]
-    values: UnitValues
+    values: UnitValues | UnitSums
     found: Found | None
+
+    @property
+    def per_unit(self) -> UnitValues:
+        """The values, where they are kept."""
+        if isinstance(self.values, UnitSums):
+            raise not_kept("values")
+        return self.values
+
+    def summed(self, asked: Asked, draws: Draws) -> Measured:
+        """The same with sums in the place of values."""
+        return replace(self, values=UnitSums.of(self.per_unit, asked, draws))
 
     @classmethod
     def of(cls, systems: Sequence[System], truth: Truth, *, keep: str) -> Measured:
@@ -71,9 +85,18 @@ class Measured:
             ratings=Ratings.merged([p.ratings for p in parts]),
             lists=tuple(map(Lists.merged, zip(*(p.lists for p in parts), strict=True))),
             apart=tuple(map(_apart, zip(*(p.apart for p in parts), strict=True))),
-            values=UnitValues.merged([p.values for p in parts]).scaled(measures),
+            values=_values([p.values for p in parts], measures),
             found=Found.merged(found) if found else None,
         )
+
+
+def _values(
+    parts: Sequence[UnitValues | UnitSums], measures: Sequence[Measure]
+) -> UnitValues | UnitSums:
+    sums = [p for p in parts if isinstance(p, UnitSums)]
+    if sums:
+        return UnitSums.merged(sums)
+    return UnitValues.merged([p for p in parts if isinstance(p, UnitValues)]).scaled(measures)
 
 
 def _apart(parts: Sequence[Apart]) -> Apart:

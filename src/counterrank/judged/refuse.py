@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
-import numpy as np
+import polars as pl
 
 from counterrank.errors import InputError
 from counterrank.judged.part import Measured
@@ -15,10 +16,10 @@ from counterrank.systems import refuse_coverage
 
 def refuse_uncovered(found: Measured, policies: Policies) -> None:
     """Lists and judgments that do not meet, and what the policies call an error."""
-    units, present = found.values.units, found.values.present
+    none = pl.Series([], dtype=pl.String)
     for s, (table, lists) in enumerate(zip(found.tables, found.lists, strict=True)):
-        listed, judged = found.apart[s] or (units, units)
-        first = lambda s=s: units[int(np.argmin(present[s]))]  # noqa: E731
+        listed, judged = found.apart[s] or (none, none)
+        first = partial(found.values.first_missing, s)
         refuse_coverage(table, lists.coverage, policies, listed, judged, first)
 
 
@@ -27,14 +28,14 @@ def refuse_empty(found: Measured, measures: Sequence[Measure], policies: Policie
     for place, m in enumerate(measures):
         blank = found.ratings.blank[place]
         if policies.no_relevant == "error" and blank:
-            first = found.values.units[int(np.argmax(found.values.blank[place]))]
+            first = found.values.first_blank(place)
             raise InputError(
                 f"{blank:,} of {found.ratings.users:,} judged users have nothing to find for {m}.",
                 found=f"The first is {first!r}.",
                 todo="Leave them out (--no-relevant skip) or count them 0 (zero).",
             )
-        for system, x in zip(found.systems, found.values.x[:, place], strict=True):
-            if np.isnan(x).all():
+        for s, system in enumerate(found.systems):
+            if not found.values.left(s, place):
                 raise InputError(
                     f"No user is left for {m} of {system}.",
                     found="Every judged user is missing or has nothing to find.",

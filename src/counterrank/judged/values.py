@@ -13,9 +13,23 @@ import polars as pl
 from counterrank.aggregate import Aggregate
 from counterrank.arrays import Bools, Floats, Ints
 from counterrank.blocks import as_numbers
+from counterrank.estimates import Estimate, Uncertain
 from counterrank.ranking import Measure
 
 D = TypeVar("D", bound=np.generic)
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """Estimates of all systems over the same units; none where there are no such units.
+
+    ``scores`` (units x systems, 0 where ``counted`` is not) are what is tested, where values per
+    unit are kept.
+    """
+
+    estimates: Sequence[Uncertain]
+    scores: Floats | None = None
+    counted: Bools | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +49,39 @@ class UnitValues:
     present: Bools
     blank: Bools
 
-    def aggregate(self, m: int, measure: Measure) -> Aggregate:
-        """How the values of measure ``m`` become one number."""
-        return measure.averaged(self.base.get(m))
+    def estimate(self, s: int, m: int, measure: Measure) -> Estimate:
+        """Of system ``s`` by measure ``m``, over its own units."""
+        x = self.x[s, m]
+        return self._estimate(x, m, measure, ~np.isnan(x))
+
+    def shared(self, m: int, measure: Measure) -> Shared:
+        """All systems by measure ``m``, over the units that all of them have."""
+        x = self.x[:, m]
+        kept: Bools = np.all(~np.isnan(x), axis=0)
+        aggregate = self._aggregate(m, measure, kept)
+        scores = np.zeros((x.shape[1], len(x)))
+        scores[kept] = np.stack([aggregate.scores(row[kept]) for row in x], axis=1)
+        estimates = [self._estimate(row, m, measure, kept) for row in x] if kept.any() else []
+        return Shared(estimates, scores, kept)
+
+    def left(self, s: int, m: int) -> int:
+        """How many units system ``s`` has for measure ``m``."""
+        return int(np.count_nonzero(~np.isnan(self.x[s, m])))
+
+    def first_missing(self, s: int) -> object:
+        """The first judged user without a list of system ``s``."""
+        return self.units[int(np.argmin(self.present[s]))]
+
+    def first_blank(self, m: int) -> object:
+        """The first user with nothing to find for measure ``m``."""
+        return self.units[int(np.argmax(self.blank[m]))]
+
+    def _estimate(self, x: Floats, m: int, measure: Measure, kept: Bools) -> Estimate:
+        units = self.units if kept.all() else self.units.filter(pl.Series(kept))
+        return Estimate.of(x[kept], units, self._aggregate(m, measure, kept))
+
+    def _aggregate(self, m: int, measure: Measure, kept: Bools) -> Aggregate:
+        return measure.averaged(self.base.get(m)).kept(kept)
 
     def scaled(self, measures: Sequence[Measure]) -> UnitValues:
         """The same times what concerns all units of the data set, which must all be here."""

@@ -87,7 +87,7 @@ def _judged(
         judgments, runs, measures, policies, engine=chosen, columns=columns, progress=progress
     )
     refuse_empty(found.measured, measures, policies)
-    labels, values = tuple(str(m) for m in measures), found.measured.values
+    labels, values = tuple(str(m) for m in measures), found.measured.per_unit
     return Values(found.measured.systems, labels, values.units, values.x, found.inputs)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import re
@@ -22,12 +23,12 @@ BLANKS = r"[ \t\x0B\x0C\r]+"  # C's isspace: other Unicode spaces belong to the 
 
 def column_names(path: Path, trec: Sequence[str]) -> list[str]:
     """Names of the columns, without reading the rows."""
-    with _readable(path):
+    with readable(path):
         _refuse_disguise(path)
-        if _ending(path) in PARQUET:
+        if ending(path) in PARQUET:
             return pl.scan_parquet(path, glob=False).collect_schema().names()
-        if _ending(path) in SEPARATORS:
-            mark = SEPARATORS[_ending(path)]
+        if ending(path) in SEPARATORS:
+            mark = SEPARATORS[ending(path)]
             names = pl.read_csv(
                 _content(path), separator=mark, infer_schema=False, n_rows=0, glob=False
             ).columns
@@ -39,14 +40,14 @@ def column_names(path: Path, trec: Sequence[str]) -> list[str]:
 
 def read_columns(path: Path, wanted: list[str], trec: Sequence[str]) -> pl.DataFrame:
     """Some columns of a file. Text files give text: types are settled at the door."""
-    with _readable(path):
-        if _ending(path) in PARQUET:
+    with readable(path):
+        if ending(path) in PARQUET:
             return pl.read_parquet(path, columns=wanted, glob=False)
-        if _ending(path) in SEPARATORS:
+        if ending(path) in SEPARATORS:
             return pl.read_csv(
                 _content(path),
                 columns=wanted,
-                separator=SEPARATORS[_ending(path)],
+                separator=SEPARATORS[ending(path)],
                 infer_schema=False,
                 glob=False,
             ).select(wanted)
@@ -61,14 +62,14 @@ def _refuse_disguise(path: Path) -> None:
         file.seek(max(size - 4, 0))
         tail = file.read(4)
     parquet = head[:4] == b"PAR1"
-    if _ending(path) in PARQUET and size and not (parquet and tail == b"PAR1"):
+    if ending(path) in PARQUET and size and not (parquet and tail == b"PAR1"):
         end = "begin" if not parquet else "end"
         raise InputError(
             f'"{path}" cannot be read as Parquet.',
             found=f"It does not {end} as a Parquet file does; it has {size:,} bytes.",
             todo="It may be cut off, damaged or of another format: write it again, or rename it.",
         )
-    if _ending(path) not in PARQUET and not path.name.endswith(".gz") and b"\0" in head:
+    if ending(path) not in PARQUET and not path.name.endswith(".gz") and b"\0" in head:
         raise InputError(
             f'"{path}" cannot be read as text.',
             found="It is a Parquet file." if parquet else "It holds zero bytes.",
@@ -97,7 +98,8 @@ def _refuse_separator(path: Path, names: list[str], mark: str) -> None:
             )
 
 
-def _ending(path: Path) -> str:
+def ending(path: Path) -> str:
+    """What a file's name says it is; packing aside."""
     name = path.name.lower().removesuffix(".gz")
     return Path(name).suffix
 
@@ -110,14 +112,22 @@ def _content(path: Path) -> io.BytesIO | Path:
 
 
 def _fields(path: Path) -> pl.DataFrame:
-    """Lines as lists of fields between blanks; # before a blank begins a comment line."""
-    with _readable(path):
+    """All lines of a file as lists of fields."""
+    with readable(path):
         content = _content(path)
         raw = content.read_bytes() if isinstance(content, Path) else content.getvalue()
-        lines = pl.Series("line", raw.decode("utf-8-sig").split("\n"), dtype=pl.String)
+        return fields_of(raw)
+
+
+def fields_of(raw: bytes, *, first: int = 1) -> pl.DataFrame:
+    """Lines as lists of fields between blanks; # before a blank begins a comment line.
+
+    ``first`` is the number of the first line.
+    """
+    lines = pl.Series("line", raw.decode("utf-8-sig").split("\n"), dtype=pl.String)
     return (
         lines.to_frame()
-        .with_row_index("number", offset=1)
+        .with_row_index("number", offset=first)
         .with_columns(pl.col("line").str.replace_all(BLANKS, " ").str.strip_chars(" "))
         .filter((pl.col("line") != "") & ~pl.col("line").str.contains("^#( |$)"))
         .with_columns(pl.col("line").str.split(" "))
@@ -130,8 +140,11 @@ def _first_fields(path: Path) -> int:
 
 
 def _trec_text(path: Path, names: Sequence[str]) -> pl.DataFrame:
+    return trec_columns(path, _fields(path), names)
+
+
+def trec_columns(path: Path, fields: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     """Qrels or run lines; what follows the tag of a run line is reserved, as for trec_eval."""
-    fields = _fields(path)
     count = pl.col("line").list.len()
     wrong = fields.filter(count < len(names) if names[-1] == "tag" else count != len(names))
     if wrong.height:
@@ -147,7 +160,7 @@ def _trec_text(path: Path, names: Sequence[str]) -> pl.DataFrame:
 
 
 @contextmanager
-def _readable(path: Path) -> Iterator[None]:
+def readable(path: Path) -> Iterator[None]:
     """Turn whatever a reader throws into a message about the file."""
     try:
         yield
@@ -162,6 +175,8 @@ def _readable(path: Path) -> Iterator[None]:
             todo="Save it as UTF-8.",
         ) from error
     except (OSError, EOFError, zlib.error, pl.exceptions.PolarsError) as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            raise  # not the file's fault
         raise unreadable(path, error) from error
     except pl.exceptions.PanicException as error:  # a BaseException, on some damaged files
         raise unreadable(path, error) from error
@@ -169,7 +184,7 @@ def _readable(path: Path) -> Iterator[None]:
 
 def unreadable(path: Path, error: BaseException) -> InputError:
     """The message for a file that a reader gave up on."""
-    kind = "Parquet" if _ending(path) in PARQUET else "text"
+    kind = "Parquet" if ending(path) in PARQUET else "text"
     reason = first_line(error)
     broken = isinstance(error, pl.exceptions.PanicException) or "Panic" in reason
     if "utf-8" in reason.lower() or "utf8" in reason.lower():

@@ -9,13 +9,18 @@ from typing import Any
 
 import polars as pl
 
-from counterrank.errors import CounterrankError, InputError, first_line
+from counterrank.errors import CounterrankError, InputError, UsageError, first_line
 
 ONE_AT_A_TIME = Lock()  # a DuckDB connection serves one thread at a time
 
 
 def from_memory(table: object, name: str, choose: Callable[[list[str]], list[str]]) -> pl.DataFrame:
     """The chosen columns as Polars; the caller's table stays as it is."""
+    if is_spark(table):
+        raise UsageError(
+            f"{name} is a Spark frame, and the local engine does not read these.",
+            todo='Use engine="spark", or auto; or collect the frame first: frame.toArrow().',
+        )
     with ONE_AT_A_TIME, _readable(name):
         frame = _narwhal(table, name)
         names = frame.collect_schema().names()
@@ -32,9 +37,17 @@ def from_memory(table: object, name: str, choose: Callable[[list[str]], list[str
 
 def memory_columns(table: object, name: str) -> list[str]:
     """Names of a dataframe's columns."""
+    if is_spark(table):
+        return list(table.columns)  # type: ignore[attr-defined]
     with ONE_AT_A_TIME, _readable(name):
         names: list[str] = _narwhal(table, name).collect_schema().names()
     return names
+
+
+def is_spark(table: object) -> bool:
+    """Whether a table is a Spark frame, classic or Connect; without importing Spark."""
+    kind = type(table)
+    return kind.__module__.startswith("pyspark.sql") and kind.__name__ == "DataFrame"
 
 
 def _narwhal(table: object, name: str) -> Any:

@@ -28,6 +28,10 @@ class Source:
     table: object = None
     trec: tuple[str, ...] = ()
 
+    def __getstate__(self) -> dict[str, object]:
+        """What goes to other processes, with the doors: all but the rows."""
+        return {**self.__dict__, "table": None}
+
     def read(self, choose: Choose) -> pl.DataFrame:
         """The columns that ``choose`` picks from those there are."""
         if not self.files:

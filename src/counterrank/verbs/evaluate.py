@@ -101,6 +101,7 @@ def evaluated(
         policies,
         engine=chosen,
         keep=keep,
+        drawn=plan.drawn if keep == "values" else None,
         columns=named,
         progress=progress,
     )

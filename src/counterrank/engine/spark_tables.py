@@ -1,0 +1,156 @@
+"""Tables as Spark frames, and all of them as one, so that one shuffle brings units together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from counterrank.engine.spark_work import TAG, Lane
+from counterrank.errors import InputError
+from counterrank.schema import Door, Table
+from counterrank.tables import Source
+from counterrank.tables.files import BLANKS, PARQUET, SEPARATORS, column_names, ending
+from counterrank.tables.memory import is_spark
+
+
+@dataclass(frozen=True)
+class Union:
+    """The rows of all tables in one Spark frame; ``key`` is the column of the unit."""
+
+    rows: Any
+    key: str
+    lanes: dict[str, Lane]
+
+    @property
+    def heads(self) -> dict[str, Table]:
+        """The tables without rows."""
+        return {name: lane.head for name, lane in self.lanes.items()}
+
+
+def united(session: Any, doors: Mapping[str, Door], by: str, ids: Sequence[str]) -> Union:
+    """All tables, columns named by role, ids of one type."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    frames = {name: _played(session, door) for name, door in doors.items()}
+    heads = {name: doors[name].part(_empty(frame)) for name, frame in frames.items()}
+    for column in dict.fromkeys((by, *ids)):
+        kind = _common([h.frame.schema[column] for h in heads.values() if column in h.frame.schema])
+        for name, frame in frames.items():
+            if column in frame.columns:
+                frames[name] = frame.withColumn(column, F.col(column).cast(kind))
+    columns: dict[tuple[str, str], str] = {}  # of a role and a type
+    lanes, rows = {}, []
+    for tag, (name, frame) in enumerate(frames.items()):
+        door = doors[name]
+        own = {r: columns.setdefault((r, t), f"c{len(columns)}") for r, t in frame.dtypes}
+        lanes[name] = Lane(tag, own, door.check, door.made, door.part(_empty(frame)))
+        picked = (F.col(_quoted(role)).alias(column) for role, column in own.items())
+        rows.append(frame.select(F.lit(tag).cast("tinyint").alias(TAG), *picked))
+    together = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), rows)
+    return Union(together, next(iter(lanes.values())).columns[by], lanes)
+
+
+def _common(kinds: Sequence[pl.DataType]) -> str:
+    """Ids are compared as integers where all are, otherwise by their text."""
+    return "bigint" if all(kind.is_integer() for kind in kinds) else "string"
+
+
+def _played(session: Any, door: Door) -> Any:
+    """A door's columns under the names of their roles."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    frame = _read(session, door)
+    there = list(frame.columns)
+    door.roles.choose(there)
+    played = door.roles.played(there)
+    return frame.select(*(F.col(_quoted(c)).alias(role) for role, c in played.items()))
+
+
+def _empty(frame: Any) -> pl.DataFrame:
+    """The columns and types that executors will see."""
+    empty = pl.from_arrow(frame.limit(0).toArrow())
+    assert isinstance(empty, pl.DataFrame)
+    return empty
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _read(session: Any, door: Door) -> Any:
+    """The table as a Spark frame: as given, read by Spark, or sent from memory."""
+    source = door.source
+    if not source.files:
+        if is_spark(source.table):
+            return source.table
+        return session.createDataFrame(_arrow(source.read(door.roles.choose)))
+    kinds: dict[tuple[object, ...], list[Path]] = {}
+    for file in source.files:
+        kinds.setdefault(_shape(file, len(source.files)), []).append(file)
+    parts = [_files(session, source, files) for files in kinds.values()]
+    if len(parts) == 1:
+        return parts[0]
+    picked = [part.select(*map(_quoted, door.roles.choose(part.columns))) for part in parts]
+    return reduce(lambda a, b: a.unionByName(b), picked)
+
+
+def _shape(file: Path, count: int) -> tuple[object, ...]:
+    """Files of one shape are read together: Spark takes the first one's columns for all."""
+    if count == 1:
+        return ()
+    if ending(file) in PARQUET:
+        return tuple(pl.scan_parquet(file, glob=False).collect_schema().items())
+    if ending(file) in SEPARATORS:
+        return (ending(file), *column_names(file, ()))
+    return ("text",)
+
+
+def _files(session: Any, source: Source, files: Sequence[Path]) -> Any:
+    paths = ["file://" + re.sub(r"([\[\]{}*?\\])", r"\\\1", str(f.resolve())) for f in files]
+    kind = ending(files[0])
+    if kind in PARQUET:
+        return session.read.parquet(*paths)
+    if kind in SEPARATORS:
+        return session.read.csv(
+            paths, sep=SEPARATORS[kind], header=True, inferSchema=False, enforceSchema=False,
+            escape='"', mode="FAILFAST", maxCharsPerColumn=-1,
+        )  # fmt: skip
+    return _trec(session, source, paths)
+
+
+def _trec(session: Any, source: Source, paths: list[str]) -> Any:
+    """Qrels or run lines, by the rules of the local reader."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    names = source.trec
+    line = F.regexp_replace(F.regexp_replace("value", "^\ufeff", ""), BLANKS, " ")
+    lines = session.read.text(paths, lineSep="\n").select(F.trim(line).alias("line"))
+    lines = lines.filter((F.col("line") != "") & ~F.col("line").rlike("^#( |$)"))
+    fields = lines.select(F.split("line", " ").alias("fields"))
+    count = F.size("fields")
+    wrong = fields.filter(count < len(names) if names[-1] == "tag" else count != len(names))
+    few = wrong.agg(F.count("fields").alias("lines"), F.min(count).alias("least")).first()
+    if few["lines"]:
+        raise InputError(
+            f'"{source.name}" is not TREC text of {len(names)} fields ({" ".join(names)}).',
+            found=f"{few['lines']:,} lines are otherwise; one has {few['least']} fields.",
+            todo="Tables with a header must end in .csv, .tsv or .parquet.",
+        )
+    return fields.select(*(F.col("fields")[i].alias(name) for i, name in enumerate(names)))
+
+
+def _arrow(frame: pl.DataFrame) -> Any:
+    """A frame in memory, in types that Spark knows."""
+    for name, kind in frame.schema.items():
+        if isinstance(kind, (pl.Categorical, pl.Enum)) or kind in (pl.Int128, pl.UInt128):
+            frame = frame.with_columns(pl.col(name).cast(pl.String))
+        elif kind.is_unsigned_integer():
+            wide = kind == pl.UInt64 and (frame[name] >= 1 << 63).any()
+            frame = frame.with_columns(pl.col(name).cast(pl.String if wide else pl.Int64))
+    return frame.to_arrow()

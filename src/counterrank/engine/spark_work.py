@@ -1,0 +1,198 @@
+"""What runs on executors: a partition's rows become a bucket, and its result bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from counterrank.arrays import one_thread
+from counterrank.engine.bucket import Bucket
+from counterrank.engine.wire import packed, unpacked
+from counterrank.errors import CounterrankError, unnumbered
+from counterrank.schema import Table
+
+Batches = Iterator[pa.RecordBatch]
+TAG, FAULT = "tag", "fault"
+SENT = "part int, piece int, pieces int, data binary"
+PIECE = 16 << 20  # bytes of a row: the JVM holds some of them at a time
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One table among the rows of all: its tag, its columns there, and its door.
+
+    ``columns`` are role and column; ``head`` is what stands for the table where it has no rows.
+    """
+
+    tag: int
+    columns: Mapping[str, str]
+    check: Callable[[pl.DataFrame], pl.DataFrame]
+    made: Callable[[pl.DataFrame], Table]
+    head: Table
+
+    def table(self, parts: Sequence[pl.DataFrame]) -> Table:
+        """The table's rows of this partition, through its door."""
+        if not parts:
+            return self.head
+        return self.made(self.check(pl.concat(parts, rechunk=True)))
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A `CounterrankError` on its way to the driver; ``table`` is the one whose door refused."""
+
+    kind: str
+    wrong: str
+    found: str
+    todo: str
+    table: str | None
+
+    @classmethod
+    def of(cls, error: CounterrankError, table: str | None = None) -> Fault:
+        """Rows have no numbers here: no order is relied on."""
+        said = unnumbered(error)
+        return cls(type(error).__name__, said.wrong, said.found, said.todo, table)
+
+
+@dataclass(frozen=True)
+class Faults:
+    """What a partition sends in place of a result."""
+
+    all: list[Fault]
+
+
+def on_bucket(
+    lanes: Mapping[str, Lane], work: Callable[[Bucket], Any]
+) -> Callable[[Batches], Batches]:
+    """``work`` on a partition, as Spark calls it; a partition without rows is no bucket."""
+
+    def run(batches: Batches) -> Batches:
+        with one_thread():
+            parts = _parted(lanes, batches)
+            if any(parts.values()):
+                yield from _pieces(packed(_outcome(lanes, parts, work)))
+
+    return run
+
+
+def on_bucket_rows(
+    lanes: Mapping[str, Lane], first: Callable[[Bucket], pl.DataFrame], shape: pa.Schema
+) -> Callable[[Batches], Batches]:
+    """``first`` on a partition; its rows, or its fault, go on to another partition."""
+
+    def run(batches: Batches) -> Batches:
+        with one_thread():
+            parts = _parted(lanes, batches)
+            if any(parts.values()):
+                yield from _rows(_outcome(lanes, parts, first), shape)
+
+    return run
+
+
+def on_rows(
+    schema: Mapping[str, pl.DataType], second: Callable[[pl.DataFrame], Any]
+) -> Callable[[Batches], Batches]:
+    """``second`` on the rows that met in a partition."""
+
+    def run(batches: Batches) -> Batches:
+        with one_thread():
+            frames = [_framed(batch) for batch in batches]
+            if not frames:
+                return
+            rows = pl.concat(frames, rechunk=True)
+            faults = rows.filter(pl.col(FAULT).is_not_null())[FAULT]
+            if len(faults):
+                found: Any = Faults([f for packet in faults for f in unpacked(packet).all])
+            else:
+                found = _tried(lambda: second(_back(rows, schema)))
+            yield from _pieces(packed(found))
+
+    return run
+
+
+def _parted(lanes: Mapping[str, Lane], batches: Batches) -> dict[str, list[pl.DataFrame]]:
+    """The partition's rows by table, under the names of their roles."""
+    parts: dict[str, list[pl.DataFrame]] = {name: [] for name in lanes}
+    for batch in batches:
+        frame = _framed(batch)
+        low, high = frame[TAG].min(), frame[TAG].max()
+        for name, lane in lanes.items():
+            rows = frame if low == high == lane.tag else frame.filter(pl.col(TAG) == lane.tag)
+            if rows.height:
+                parts[name].append(rows.select(pl.col(c).alias(r) for r, c in lane.columns.items()))
+    return parts
+
+
+def _outcome(
+    lanes: Mapping[str, Lane], parts: dict[str, list[pl.DataFrame]], work: Callable[[Bucket], Any]
+) -> Any:
+    """What comes of the work on a bucket; or which door refused its rows, and why."""
+    tables = {}
+    for name, lane in lanes.items():
+        try:
+            tables[name] = lane.table(parts.pop(name))  # let go of as it is read
+        except CounterrankError as error:
+            return Faults([Fault.of(error, name)])
+    return _tried(lambda: work(Bucket(tables)))
+
+
+def _tried(work: Callable[[], Any]) -> Any:
+    try:
+        return work()
+    except CounterrankError as error:
+        return Faults([Fault.of(error)])
+
+
+def _pieces(data: bytes) -> Batches:
+    """Bytes as rows that are not too large, one to a batch."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    part = context.partitionId() if context else 0
+    count = max(-(-len(data) // PIECE), 1)
+    for place in range(count):
+        row = {"part": part, "piece": place, "pieces": count}
+        numbers = [pa.array([value], pa.int32()) for value in row.values()]
+        piece = pa.array([data[place * PIECE : (place + 1) * PIECE]], pa.binary())
+        yield pa.record_batch([*numbers, piece], [*row, "data"])
+
+
+def _rows(rows: pl.DataFrame | Faults, shape: pa.Schema) -> Batches:
+    if isinstance(rows, Faults):
+        empty = {name: [None] for name in shape.names} | {FAULT: [packed(rows)]}
+        yield pa.RecordBatch.from_pydict(empty, shape)
+        return
+    table = _there(rows).with_columns(pl.lit(None, pl.Binary).alias(FAULT)).to_arrow()
+    yield from table.select(shape.names).cast(shape).to_batches(max_chunksize=1 << 17)
+
+
+def sparkable(kind: pl.DataType) -> pl.DataType:
+    """The type that Spark knows: it has no unsigned integers."""
+    return pl.Int64() if kind.is_unsigned_integer() else kind
+
+
+def _there(rows: pl.DataFrame) -> pl.DataFrame:
+    """Columns in types that Spark knows; 64 unsigned bits keep their pattern."""
+    return rows.with_columns(
+        pl.col(name).reinterpret(signed=True)
+        if kind == pl.UInt64
+        else pl.col(name).cast(sparkable(kind))
+        for name, kind in rows.schema.items()
+    )
+
+
+def _back(rows: pl.DataFrame, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    return rows.select(
+        pl.col(name).reinterpret(signed=False) if kind == pl.UInt64 else pl.col(name).cast(kind)
+        for name, kind in schema.items()
+    )
+
+
+def _framed(batch: pa.RecordBatch) -> pl.DataFrame:
+    frame = pl.from_arrow(batch)
+    assert isinstance(frame, pl.DataFrame)
+    return frame

@@ -1,0 +1,322 @@
+"""Buckets on a real Spark cluster: whole units, whatever the partitions, and whoever dies."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from counterrank.engine import Bucket, Spark, bucketed
+from counterrank.errors import CounterrankError, InputError, UsageError
+from counterrank.logs import log_door
+from counterrank.schema import Door, judgments_door, run_door
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _sent_by_value(spark: Any) -> None:
+    """Executors cannot import this file."""
+    from pyspark import cloudpickle
+
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+
+def judged(users: int = 300, seed: int = 1) -> pl.DataFrame:
+    random = np.random.default_rng(seed)
+    user = np.repeat(np.arange(users), random.integers(1, 9, users))
+    return pl.DataFrame(
+        {
+            "user": user,
+            "item": np.arange(len(user)) % 97,
+            "rating": random.integers(0, 5, len(user)),
+        }
+    )
+
+
+def listed(users: int = 310, seed: int = 2) -> pl.DataFrame:
+    random = np.random.default_rng(seed)
+    user = np.repeat(np.arange(10, users), 5)
+    rank = np.tile(np.arange(1, 6), users - 10)
+    return pl.DataFrame({"user": user, "item": random.permutation(len(user)), "rank": rank})
+
+
+def doors(truth: object, run: object) -> dict[str, Door]:
+    return {"truth": judgments_door(truth), "run": run_door(run, name="new")}
+
+
+def per_user(bucket: Bucket) -> pl.DataFrame:
+    """Sums by user over both tables: right only where all rows of a user are here."""
+    truth, run = (bucket.tables[name].frame for name in ("truth", "run"))
+    left = truth.group_by("user").agg(pl.col("rating").sum(), pl.len().alias("judged"))
+    right = run.group_by("user").agg(pl.col("rank").sum().cast(pl.Int64), pl.len().alias("listed"))
+    return left.join(right, on="user", how="full", coalesce=True)
+
+
+def in_one(parts: list[pl.DataFrame]) -> pl.DataFrame:
+    return pl.concat(parts).sort("user")
+
+
+def expected(truth: object, run: object) -> pl.DataFrame:
+    from counterrank.engine import Local
+
+    with bucketed(Local(), doors(truth, run), by="user", ids=("user", "item")) as buckets:
+        return in_one(buckets.mapped(per_user, "Adding"))
+
+
+@pytest.mark.parametrize("partitions", [1, 7, 64])
+def test_every_unit_is_whole_in_one_bucket(spark: Any, partitions: int):
+    truth, run = judged(), listed()
+    given = doors(spark.createDataFrame(truth.to_arrow()), spark.createDataFrame(run.to_arrow()))
+    chosen = Spark(session=spark, partitions=partitions)
+    with bucketed(chosen, given, by="user", ids=("user", "item")) as buckets:
+        assert buckets.count == partitions
+        parts = buckets.mapped(per_user, "Adding")
+        assert [i.rows for i in buckets.inputs.values()] == [truth.height, run.height]
+        assert buckets.inputs["truth"].sha256 is None
+        assert buckets.heads["truth"].frame.schema == {
+            "user": pl.Int64, "item": pl.Int64, "rating": pl.Float64,
+        }  # fmt: skip
+        assert buckets.heads["run"].system == "new"
+    assert len(parts) <= partitions
+    assert sum(part.height for part in parts) == pl.concat(parts)["user"].n_unique()
+    assert_frame_equal(in_one(parts), expected(truth, run))
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "folder", "trec", "pandas"])
+def test_every_kind_of_table(spark: Any, tmp_path: Path, kind: str):
+    truth, run = judged(40), listed(50)
+    given: list[object] = []
+    for name, frame in (("truth", truth), ("run [1]", run)):
+        path = tmp_path / f"{name}.{'csv' if kind == 'csv' else 'parquet'}"
+        if kind == "parquet":
+            frame.write_parquet(path)
+        elif kind == "csv":
+            frame.write_csv(path)
+        elif kind == "folder":
+            path = tmp_path / name
+            path.mkdir()
+            half = frame.height // 2
+            frame[:half].write_parquet(path / "a.parquet")
+            frame[half:].select(*reversed(frame.columns)).cast(pl.Int32).write_parquet(
+                path / "b.parquet"
+            )
+        elif kind == "trec":
+            path = tmp_path / f"{name}.txt"
+            rows = (
+                f"{u}\t0 {i}  {x}" if name == "truth" else f"{u} Q0 {i} {x} {100 - x} tag of it"
+                for u, i, x in frame.iter_rows()
+            )
+            path.write_text("\ufeff# made up\n" + "\r\n".join(rows) + "\n\n")
+        given.append(frame.to_pandas() if kind == "pandas" else path)
+    chosen = Spark(session=spark, partitions=3)
+    columns = {"rank": "position"} if kind == "trec" else None
+    tables = {"truth": judgments_door(given[0]), "run": run_door(given[1], columns=columns)}
+    with bucketed(chosen, tables, by="user", ids=("user", "item")) as buckets:
+        found = in_one(buckets.mapped(per_user, "Adding"))
+        sums = [source.sha256 for source in buckets.inputs.values()]
+    text = kind in ("csv", "trec")
+    wanted = expected(truth, run)
+    wanted = wanted.with_columns(pl.col("user").cast(pl.String)).sort("user") if text else wanted
+    assert_frame_equal(found, wanted)
+    assert all(sums) == (kind != "pandas")
+
+
+def kinds(bucket: Bucket) -> dict[str, list[str]]:
+    return {name: [str(t) for t in table.frame.dtypes] for name, table in bucket.tables.items()}
+
+
+def test_ids_have_one_type_and_other_columns_their_own(spark: Any):
+    truth = judged(40).with_columns(pl.col("user").cast(pl.String))
+    run = listed(50).cast({"user": pl.Int32, "item": pl.Int16, "rank": pl.Int8})
+    with bucketed(
+        Spark(session=spark, partitions=2), doors(truth, run), by="user", ids=("user", "item")
+    ) as buckets:
+        found = buckets.mapped(kinds, "Looking")
+        heads = {name: [str(t) for t in h.frame.dtypes] for name, h in buckets.heads.items()}
+    assert found[0] == heads
+    assert heads["truth"] == ["String", "Int64", "Float64"]
+    assert heads["run"] == ["String", "Int64", "Int8"]
+
+
+def test_a_bucket_may_lack_a_table(spark: Any):
+    truth = pl.DataFrame({"user": ["a"], "item": ["x"], "rating": [1]})
+    run = pl.DataFrame({"user": ["b", "c"], "item": ["x", "y"], "rank": [1, 1]})
+    with bucketed(
+        Spark(session=spark, partitions=7), doors(truth, run), by="user", ids=("user", "item")
+    ) as buckets:
+        found = in_one(buckets.mapped(per_user, "Adding"))
+    assert found["user"].to_list() == ["a", "b", "c"]
+
+
+def test_what_doors_refuse_on_executors_reads_as_in_memory(spark: Any):
+    truth = judged().with_columns(
+        rating=pl.when(pl.col("item") == 3).then(float("nan")).otherwise(pl.col("rating"))
+    )
+    bad = truth["rating"].is_nan().sum()
+    with (
+        bucketed(
+            Spark(session=spark, partitions=7), doors(truth, listed()), by="user", ids=("user",)
+        ) as buckets,
+        pytest.raises(InputError) as caught,
+    ):
+        buckets.mapped(per_user, "Adding")
+    assert caught.value.wrong == 'Column "rating" of "the judgments" must be finite.'
+    assert caught.value.found == f"Found {bad} of {truth.height:,} rows (first: value nan)."
+
+
+def refusing(word: str, bucket: Bucket) -> int:
+    raise UsageError(f"No {word}.", todo="Leave it.")
+
+
+def failing(bucket: Bucket) -> int:
+    return 1 // (bucket.tables["run"].frame.height * 0)
+
+
+def test_errors_of_work(spark: Any):
+    with bucketed(
+        Spark(session=spark, partitions=3), doors(judged(), listed()), by="user", ids=("user",)
+    ) as buckets:
+        with pytest.raises(UsageError, match=r"^No luck\. Leave it\.$"):
+            buckets.mapped(partial(refusing, "luck"), "Trying")
+        with pytest.raises(CounterrankError, match="ZeroDivisionError") as caught:
+            buckets.mapped(failing, "Trying")
+        assert "\n" not in str(caught.value)
+
+
+def test_errors_before_any_work(spark: Any, tmp_path: Path):
+    empty = spark.createDataFrame(judged().head(0).to_arrow())
+    chosen = Spark(session=spark, partitions=2)
+    with (
+        pytest.raises(InputError, match=r'"the judgments" has no rows\.'),
+        bucketed(chosen, doors(empty, listed()), by="user", ids=("user",)),
+    ):
+        pass
+    floats = listed().with_columns(pl.col("user").cast(pl.Float64))
+    with (
+        pytest.raises(InputError, match=r"must hold ids: text or whole numbers\. .*Float64"),
+        bucketed(chosen, doors(judged(), floats), by="user", ids=("user",)),
+    ):
+        pass
+    ranks = listed().with_columns(pl.col("rank") / 2)
+    with (
+        pytest.raises(InputError, match=r"must hold whole numbers\. It is of type Float64\."),
+        bucketed(chosen, doors(judged(), ranks), by="user", ids=("user",)),
+    ):
+        pass
+    (tmp_path / "run.txt").write_text("1 Q0 2 1 0.5 x\n1 Q0 3\n")
+    with (
+        pytest.raises(InputError, match="is not TREC text of 6 fields"),
+        bucketed(chosen, doors(judged(), tmp_path / "run.txt"), by="user", ids=("user", "item")),
+    ):
+        pass
+
+
+def item_rows(bucket: Bucket) -> pl.DataFrame:
+    frame = bucket.tables["truth"].frame
+    if "raise" in frame["item"].cast(pl.String):
+        raise InputError("It said raise.")
+    mark = pl.lit((1 << 64) - 1, pl.UInt64)
+    return (
+        frame.group_by("item")
+        .agg(pl.col("rating").sum(), pl.len().alias("n"))
+        .with_columns(mark=mark)
+    )
+
+
+def by_item(rows: pl.DataFrame) -> pl.DataFrame:
+    assert rows["mark"].dtype == pl.UInt64
+    assert rows["n"].dtype == pl.UInt32
+    assert (rows["mark"] == (1 << 64) - 1).all()
+    return rows.group_by("item").agg(pl.col("rating").sum(), pl.col("n").sum())
+
+
+SHAPE: dict[str, pl.DataType] = {
+    "item": pl.Int64(), "rating": pl.Float64(), "n": pl.UInt32(), "mark": pl.UInt64(),
+}  # fmt: skip
+
+
+def test_rows_are_exchanged_by_another_key(spark: Any):
+    truth = judged()
+    with bucketed(
+        Spark(session=spark, partitions=5), doors(truth, listed()), by="user", ids=("user", "item")
+    ) as buckets:
+        parts = buckets.exchanged(item_rows, SHAPE, "item", by_item, "Exchanging")
+    found = pl.concat(parts)
+    assert found["item"].n_unique() == found.height
+    wanted = truth.group_by("item").agg(
+        pl.col("rating").sum().cast(pl.Float64), pl.len().alias("n").cast(pl.UInt32)
+    )
+    assert_frame_equal(found.sort("item"), wanted.sort("item"))
+
+
+def test_faults_are_exchanged_too(spark: Any):
+    truth = judged().with_columns(pl.col("item").cast(pl.String))
+    truth = truth.with_columns(
+        item=pl.when(pl.col("item") == "5").then(pl.lit("raise")).otherwise("item")
+    )
+    shape = SHAPE | {"item": pl.String()}
+    with (
+        bucketed(
+            Spark(session=spark, partitions=5), doors(truth, listed()), by="user", ids=("user",)
+        ) as buckets,
+        pytest.raises(InputError, match=r"^It said raise\.$"),
+    ):
+        buckets.exchanged(item_rows, shape, "item", by_item, "Exchanging")
+
+
+def sums(bucket: Bucket) -> dict[str, float]:
+    log = bucket.tables["log"].frame
+    return {
+        "rows": log.height,
+        "click": log["click"].sum(),
+        "most": log["session"].value_counts()["count"].max(),
+    }
+
+
+def test_a_user_with_a_million_rows_does_not_kill_an_executor(spark: Any):
+    """Executors have 512 MB; the other users share the rest of the partitions."""
+    rows = spark.range(1_400_000).selectExpr(
+        "if(id < 1000000, 'one who clicks a lot', concat('session ', id div 10)) as session",
+        "concat('item ', id) as item", "int(id % 50 + 1) as rank", "id % 7 = 0 as click",
+        "0.5d as exposure", "'some longer text that is a context' as context",
+    )  # fmt: skip
+    given = {"log": log_door(rows, contexts=["context"])}
+    with bucketed(
+        Spark(session=spark, partitions=3), given, by="session", ids=("session", "item")
+    ) as buckets:
+        found = buckets.mapped(sums, "Adding")
+    assert sum(part["rows"] for part in found) == 1_400_000
+    assert sum(part["click"] for part in found) == 200_000
+    assert max(part["most"] for part in found) == 1_000_000
+
+
+def slow(bucket: Bucket) -> pl.DataFrame:
+    time.sleep(0.5)
+    return per_user(bucket)
+
+
+def test_a_worker_killed_in_mid_job_changes_nothing(spark: Any, cluster: Any):
+    truth, run = judged(), listed()
+    given = doors(spark.createDataFrame(truth.to_arrow()), spark.createDataFrame(run.to_arrow()))
+    with bucketed(
+        Spark(session=spark, partitions=16), given, by="user", ids=("user", "item")
+    ) as buckets:
+        killer = threading.Timer(2, cluster.kill_worker)
+        killer.start()
+        began = time.monotonic()
+        parts = buckets.mapped(slow, "Adding")
+        killer.join()
+        assert time.monotonic() - began > 2, "the job was over before the worker died"
+        cluster.start_worker()
+        again = buckets.mapped(per_user, "Adding")
+    assert_frame_equal(in_one(parts), expected(truth, run))
+    assert_frame_equal(in_one(again), expected(truth, run))
