@@ -6,7 +6,7 @@ value: cuts then are exact, whatever the buckets, for 12 bytes a distinct value.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,8 +38,9 @@ class Facts:
     """Counts of one bucket, or of all.
 
     ``items`` has the judgments of each item, ``feedback`` the rows of each in that table. ``top``
-    is the greatest rating, ``open_top`` that of the open loop. ``values`` are those of the column,
-    or the first of ``distinct``; ``spread`` has how often each propensity stands in the judgments.
+    is the greatest rating, ``open_top`` that of the open loop. ``values`` are the first of the
+    ``distinct`` ones of the column (``more``: there may be more of these); ``spread`` has how often
+    each propensity stands in the judgments.
     """
 
     items: pl.DataFrame
@@ -47,8 +48,31 @@ class Facts:
     open_top: float
     values: pl.Series | None = None
     distinct: int = 0
+    more: bool = False
     spread: pl.DataFrame | None = None
     feedback: pl.DataFrame | None = None
+
+    def __add__(self, other: Facts) -> Facts:
+        """Those of both, in an order that no bucket changes."""
+        values, distinct, more = None, 0, False
+        if self.values is not None and other.values is not None:
+            values = pl.concat([self.values, other.values]).unique().sort()
+            more = any(
+                len(own) < count
+                for own, count in ((self.values, self.distinct), (other.values, other.distinct))
+            )
+            distinct = max(len(values), self.distinct, other.distinct)
+            values = values.head(SHOWN)
+        return Facts(
+            items=_summed(self.items, other.items),
+            top=max(self.top, other.top),
+            open_top=max(self.open_top, other.open_top),
+            values=values,
+            distinct=distinct,
+            more=self.more or other.more or more,
+            spread=_both(self.spread, other.spread),
+            feedback=_both(self.feedback, other.feedback),
+        )
 
 
 def facts(tables: Mapping[str, Table], sought: Sought) -> Facts:
@@ -63,7 +87,8 @@ def facts(tables: Mapping[str, Table], sought: Sought) -> Facts:
         else:
             refuse_twice(tables["propensities"])
             p = pl.Series(looked_up(judged.to_dict(), tables["propensities"]))
-        spread = judged.select("item", p.alias("p")).group_by(_keys(sought)).len("count")
+        keys = ["item", "p"] if sought.by_item else ["p"]
+        spread = judged.select("item", p.alias("p")).group_by(keys).len("count").sort(keys)
     return Facts(
         items=counted_items(judged),
         top=greatest(tables["judgments"]),
@@ -72,24 +97,6 @@ def facts(tables: Mapping[str, Table], sought: Sought) -> Facts:
         distinct=0 if values is None else len(values),
         spread=spread,
         feedback=counted_items(tables["feedback"].frame) if "feedback" in tables else None,
-    )
-
-
-def merged_facts(parts: Sequence[Facts], sought: Sought) -> Facts:
-    """The facts of all buckets, in an order that no bucket changes."""
-    values = [part.values for part in parts if part.values is not None]
-    every = pl.concat(values).unique().sort() if values else None
-    spread = _summed([part.spread for part in parts], _keys(sought))
-    items = _summed([part.items for part in parts], ["item"])
-    assert items is not None
-    return Facts(
-        items=items,
-        top=max(part.top for part in parts),
-        open_top=max(part.open_top for part in parts),
-        values=every,
-        distinct=max(len(every), *(part.distinct for part in parts)) if every is not None else 0,
-        spread=spread,
-        feedback=_summed([part.feedback for part in parts], ["item"]),
     )
 
 
@@ -119,14 +126,11 @@ def counted_items(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.group_by("item").len("count").sort("item")
 
 
-def _keys(sought: Sought) -> list[str]:
-    return ["item", "p"] if sought.by_item else ["p"]
+def _both(a: pl.DataFrame | None, b: pl.DataFrame | None) -> pl.DataFrame | None:
+    return None if a is None or b is None else _summed(a, b)
 
 
-def _summed(parts: Sequence[pl.DataFrame | None], keys: list[str]) -> pl.DataFrame | None:
-    there = [part for part in parts if part is not None]
-    if not there:
-        return None
-    if len(there) > 1:
-        there = [pl.concat(there).group_by(keys).agg(pl.col("count").sum())]
-    return there[0].sort(keys)
+def _summed(a: pl.DataFrame, b: pl.DataFrame) -> pl.DataFrame:
+    """Counts of both, in order of what is counted."""
+    keys = [name for name in a.columns if name != "count"]
+    return pl.concat([a, b]).group_by(keys).agg(pl.col("count").sum()).sort(keys)

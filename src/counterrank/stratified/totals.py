@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 
 import numpy as np
 import polars as pl
@@ -52,17 +50,16 @@ class Totals:
             dict(zip(kinds.astype(int).tolist(), count.tolist(), strict=True)),
         )
 
-    @classmethod
-    def merged(cls, parts: Sequence[Totals]) -> Totals:
-        """Those of all buckets."""
-        kinds = {kind for part in parts for kind in part.users}
-        return cls(
-            parts[0].methods,
-            parts[0].mean,
-            reduce(add, (part.sums for part in parts)),
-            np.sum([part.counted for part in parts], axis=0),
-            sum(part.something for part in parts),
-            {kind: sum(part.users.get(kind, 0) for part in parts) for kind in sorted(kinds)},
+    def __add__(self, other: Totals) -> Totals:
+        """Those of both parts."""
+        kinds = sorted({*self.users, *other.users})
+        return Totals(
+            self.methods,
+            self.mean,
+            self.sums + other.sums,
+            self.counted + other.counted,
+            self.something + other.something,
+            {kind: self.users.get(kind, 0) + other.users.get(kind, 0) for kind in kinds},
         )
 
     @property

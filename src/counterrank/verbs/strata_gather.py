@@ -18,12 +18,12 @@ from counterrank.ranking import Measure
 from counterrank.schema import Door, Input, Table
 from counterrank.stratified.agreement import LEAST
 from counterrank.stratified.agreement import RESAMPLES as AGREEMENT
-from counterrank.stratified.facts import facts, merged_facts
+from counterrank.stratified.facts import facts
 from counterrank.stratified.tables import has_users
 from counterrank.systems import Runs, in_one_pass, names_and_tables, refuse_twice, stem
 from counterrank.verbs.strata_asked import Asked
 from counterrank.verbs.strata_open import Opened, opened_run
-from counterrank.verbs.strata_parts import Listed, Piece, all_facts, first, known_runs, piece
+from counterrank.verbs.strata_parts import Listed, Piece, first, piece
 from counterrank.verbs.strata_pass import Scored, scored
 from counterrank.verbs.strata_sums import Condensed, condensed
 from counterrank.verbs.strata_truth import Ground, Truth, ground
@@ -100,18 +100,21 @@ def in_buckets(
     """Two passes: what concerns all buckets, then every run."""
     sought = given.asked.sought
     runs, open_runs = _called(runs, buckets), _called(open_runs, buckets)
-    looked = buckets.mapped(partial(first, sought, (*runs, *open_runs)), "reading judgments")
-    known = ground(all_facts(looked, sought), given.asked, given.measures, aside)
-    runs, open_runs = known_runs(runs, looked), known_runs(open_runs, looked)
+    look = partial(first, sought, (*runs, *open_runs))
+    looked = buckets.folded(look, "looking at the feedback")
+    known = ground(looked.facts, given.asked, given.measures, aside)
+    runs, open_runs = (
+        tuple(replace(run, systems=looked.systems[run.name]) for run in own)
+        for own in (runs, open_runs)
+    )
     systems = sum(max(1, len(run.systems)) for run in runs)
-    users = sum(part.users for part in looked)
-    kept = as_kept(engine.inference, users, known.columns(systems), _room(engine))
+    kept = as_kept(engine.inference, looked.users, known.columns(systems), _room(engine))
     work = partial(piece, known, given.policies, runs, open_runs)
     if kept.units:
-        found: Piece | Condensed = Piece.merged(buckets.mapped(work, "aligning runs"))
+        found: Piece | Condensed = Piece.merged(buckets.mapped(work, "evaluating"))
     else:
         sums = partial(condensed, known, given.policies, runs, open_runs, given.draws(systems))
-        found = Condensed.merged(buckets.mapped(sums, "aligning runs"))
+        found = buckets.folded(sums, "summing over users")
     made = Gathered(known, found, (), kept, _word(engine), buckets.count)
     refuse_twice([system.name for system in made.piece.systems])
     return made
@@ -137,9 +140,7 @@ def at_once(given: Given) -> Gathered:
         tables = {name: door.whole() for name, door in doors.items()}
         by_user = {name: table for name, table in tables.items() if "user" in table.frame.columns}
         aside = {name: table for name, table in tables.items() if name not in by_user}
-        sought = given.asked.sought
-        found = merged_facts([facts(by_user, sought)], sought)
-        known = ground(found, given.asked, measures, aside)
+        known = ground(facts(by_user, given.asked.sought), given.asked, measures, aside)
         return tuple(table.input() for table in tables.values()), known, known.truth(by_user)
 
     def closed(run: Table, known: tuple[object, Ground, Truth], threads: int) -> Scored:

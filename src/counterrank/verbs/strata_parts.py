@@ -12,7 +12,7 @@ from counterrank.engine import Bucket
 from counterrank.judged.bucket import runs_of
 from counterrank.policies import Policies
 from counterrank.stratified import Face, Feedback, Methods, Users
-from counterrank.stratified.facts import Facts, Sought, facts, merged_facts
+from counterrank.stratified.facts import Facts, Sought, facts
 from counterrank.verbs.strata_open import Opened, in_order, open_faces, opened_run
 from counterrank.verbs.strata_pass import Scored, scored
 from counterrank.verbs.strata_truth import Ground, Truth
@@ -38,29 +38,23 @@ class First:
     users: int
     systems: dict[str, tuple[str, ...]]
 
+    def __add__(self, other: First) -> First:
+        """Of both; systems by name, as no order of rows is known."""
+        systems = {
+            run: tuple(sorted({*own, *other.systems[run]})) for run, own in self.systems.items()
+        }
+        return First(self.facts + other.facts, self.users + other.users, systems)
+
 
 def first(sought: Sought, runs: tuple[Listed, ...], bucket: Bucket) -> First:
     """The first look at a bucket."""
     frames = {run.name: bucket.tables[run.name].frame for run in runs}
     systems = {
-        name: tuple(frame["system"].unique()) if "system" in frame.columns else ()
+        name: tuple(frame["system"].unique().sort()) if "system" in frame.columns else ()
         for name, frame in frames.items()
     }
     users = bucket.tables["judgments"].frame["user"].n_unique()
     return First(facts(bucket.tables, sought), users, systems)
-
-
-def known_runs(runs: Sequence[Listed], parts: Sequence[First]) -> tuple[Listed, ...]:
-    """The runs with the systems that any bucket has; by name, as no order of rows is known."""
-    return tuple(
-        replace(run, systems=tuple(sorted({s for part in parts for s in part.systems[run.name]})))
-        for run in runs
-    )
-
-
-def all_facts(parts: Sequence[First], sought: Sought) -> Facts:
-    """The facts of all buckets."""
-    return merged_facts([part.facts for part in parts], sought)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,16 +28,17 @@ class Condensed:
     weights: Floats | None
     judged: Floats
 
-    @classmethod
-    def merged(cls, parts: Sequence[Condensed]) -> Condensed:
-        """Those of all buckets."""
-        weights = [part.weights for part in parts if part.weights is not None]
-        return cls(
-            Piece.merged([part.piece for part in parts]),
-            tuple(map(Totals.merged, zip(*(part.totals for part in parts), strict=True))),
-            tuple(map(Totals.merged, zip(*(part.open for part in parts), strict=True))),
-            np.sum(weights, axis=0) if weights else None,
-            np.sum([part.judged for part in parts], axis=0),
+    def __add__(self, other: Condensed) -> Condensed:
+        """Those of both parts."""
+        weights = self.weights
+        if weights is not None and other.weights is not None:
+            weights = weights + other.weights
+        return Condensed(
+            Piece.merged([self.piece, other.piece]).named(),
+            tuple(a + b for a, b in zip(self.totals, other.totals, strict=True)),
+            tuple(a + b for a, b in zip(self.open, other.open, strict=True)),
+            weights,
+            self.judged + other.judged,
         )
 
 

@@ -96,8 +96,7 @@ def ground(
     column = asked.column(asked.cut) or ""
     if column:
         assert found.values is not None
-        more = found.distinct > len(found.values)
-        distinct = f"{'at least ' * more}{found.distinct:,}"
+        distinct = f"{'at least ' * found.more}{found.distinct:,}"
         strata = by_values(column, found.values, distinct)
     else:
         p, item, count = known.of_item, np.arange(len(items.items)), items.count
