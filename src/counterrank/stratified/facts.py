@@ -1,7 +1,7 @@
 """What all the feedback says before any run is looked at: counts that merge, bucket by bucket.
 
 Items are counted, catalogue-sized. A propensity that differs within an item is counted value by
-value: cuts then are exact, whatever the buckets, for 12 bytes a distinct value.
+value: cuts then are exact, whatever the buckets, for 16 bytes a distinct value.
 """
 
 from __future__ import annotations
@@ -57,10 +57,7 @@ class Facts:
         values, distinct, more = None, 0, False
         if self.values is not None and other.values is not None:
             values = pl.concat([self.values, other.values]).unique().sort()
-            more = any(
-                len(own) < count
-                for own, count in ((self.values, self.distinct), (other.values, other.distinct))
-            )
+            more = len(self.values) < self.distinct or len(other.values) < other.distinct
             distinct = max(len(values), self.distinct, other.distinct)
             values = values.head(SHOWN)
         return Facts(
@@ -88,7 +85,7 @@ def facts(tables: Mapping[str, Table], sought: Sought) -> Facts:
             refuse_twice(tables["propensities"])
             p = pl.Series(looked_up(judged.to_dict(), tables["propensities"]))
         keys = ["item", "p"] if sought.by_item else ["p"]
-        spread = judged.select("item", p.alias("p")).group_by(keys).len("count").sort(keys)
+        spread = _counted(judged.select("item", p.alias("p")), keys)
     return Facts(
         items=counted_items(judged),
         top=greatest(tables["judgments"]),
@@ -123,7 +120,11 @@ def column_of(judged: pl.DataFrame, name: str) -> pl.Series:
 
 def counted_items(frame: pl.DataFrame) -> pl.DataFrame:
     """How many rows each item has."""
-    return frame.group_by("item").len("count").sort("item")
+    return _counted(frame, ["item"])
+
+
+def _counted(frame: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
+    return frame.group_by(keys).agg(pl.len().cast(pl.Int64).alias("count")).sort(keys)
 
 
 def _both(a: pl.DataFrame | None, b: pl.DataFrame | None) -> pl.DataFrame | None:
