@@ -72,8 +72,11 @@ class Facts:
         )
 
 
-def facts(tables: Mapping[str, Table], sought: Sought) -> Facts:
-    """The facts of the tables ``judgments`` and, where they are, propensities, feedback, open."""
+def facts(tables: Mapping[str, Table], sought: Sought, *, alone: bool = False) -> Facts:
+    """The facts of the tables ``judgments`` and, where they are, propensities, feedback, open.
+
+    ``alone``: there is nothing to add to them, so that rows can stand for counts of them.
+    """
     judged = tables["judgments"].frame
     values, spread = None, None
     if sought.column:
@@ -85,7 +88,9 @@ def facts(tables: Mapping[str, Table], sought: Sought) -> Facts:
             refuse_twice(tables["propensities"])
             p = pl.Series(looked_up(judged.to_dict(), tables["propensities"]))
         keys = ["item", "p"] if sought.by_item else ["p"]
-        spread = _counted(judged.select("item", p.alias("p")), keys)
+        each = judged.select("item", p.alias("p"))
+        once = alone and not sought.by_item
+        spread = each.select("p", count=pl.lit(1)) if once else _counted(each, keys)
     return Facts(
         items=counted_items(judged),
         top=greatest(tables["judgments"]),

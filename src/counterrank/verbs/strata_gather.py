@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 
+import polars as pl
+
 from counterrank import schema
 from counterrank.compare import Plan
-from counterrank.engine import Buckets, Engine, Local, Spark, bucketed
+from counterrank.engine import Bucket, Buckets, Engine, Local, Spark, bucketed
 from counterrank.engine.engines import size
 from counterrank.errors import UsageError
 from counterrank.moments import ROOM, Draws, Kept
@@ -23,7 +25,7 @@ from counterrank.stratified.tables import has_users
 from counterrank.systems import Runs, in_one_pass, names_and_tables, refuse_twice, stem
 from counterrank.verbs.strata_asked import Asked
 from counterrank.verbs.strata_open import Opened, opened_run
-from counterrank.verbs.strata_parts import Listed, Piece, first, piece
+from counterrank.verbs.strata_parts import Listed, Piece, first, of_items, piece
 from counterrank.verbs.strata_pass import Scored, scored
 from counterrank.verbs.strata_sums import Condensed, condensed
 from counterrank.verbs.strata_truth import Ground, Truth, ground
@@ -77,16 +79,25 @@ def gathered(given: Given, engine: Engine) -> Gathered:
             todo="Use --ties id or expected, or the local engine.",
         )
     doors = given.asked.doors(given.judgments)
-    # what does not say whose rows its rows are cannot be cut by user: item by item it is small
-    aside = {name: door.whole() for name, door in doors.items() if not has_users(door)}
-    cut = {name: door for name, door in doors.items() if name not in aside}
+    # what does not say whose rows its rows are cannot be cut by user
+    apart = {name: door for name, door in doors.items() if not has_users(door)}
+    cut = {name: door for name, door in doors.items() if name not in apart}
     runs = _listed("run", given.runs, given, cut)
     more = () if given.open_runs is None else _listed("open run", given.open_runs, given, cut)
+    items = {name: _by_item(name, door, engine, given) for name, door in apart.items()}
+    aside = {name: table for name, (table, _) in items.items()}
     with bucketed(engine, cut, by="user", ids=("user", "item"), progress=given.progress) as buckets:
         found = in_buckets(buckets, given, aside, runs, more, engine)
-        inputs = buckets.inputs | {name: table.input() for name, table in aside.items()}
+        inputs = buckets.inputs | {name: read for name, (_, read) in items.items()}
     order = (*doors, *(run.name for run in (*runs, *more)))
     return replace(found, inputs=tuple(inputs[name] for name in order))
+
+
+def _by_item(name: str, door: Door, engine: Engine, given: Given) -> tuple[Table, Input]:
+    """A table that says nothing of users: its rows by item, or only how many."""
+    with bucketed(engine, {name: door}, by="item", ids=("item",), progress=given.progress) as held:
+        frames = held.mapped(partial(of_items, name), f"reading {name}")
+        return replace(held.heads[name], frame=pl.concat(frames)), held.inputs[name]
 
 
 def in_buckets(
@@ -139,8 +150,13 @@ def at_once(given: Given) -> Gathered:
         doors = given.asked.doors(given.judgments)
         tables = {name: door.whole() for name, door in doors.items()}
         by_user = {name: table for name, table in tables.items() if "user" in table.frame.columns}
-        aside = {name: table for name, table in tables.items() if name not in by_user}
-        known = ground(facts(by_user, given.asked.sought), given.asked, measures, aside)
+        whole = Bucket(tables)
+        aside = {
+            name: replace(table, frame=of_items(name, whole))
+            for name, table in tables.items()
+            if name not in by_user
+        }
+        known = ground(facts(by_user, given.asked.sought, alone=True), given.asked, measures, aside)
         return tuple(table.input() for table in tables.values()), known, known.truth(by_user)
 
     def closed(run: Table, known: tuple[object, Ground, Truth], threads: int) -> Scored:

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import polars as pl
 
 from counterrank.arrays import Bools, Ints
 from counterrank.engine import Bucket
 from counterrank.judged.bucket import runs_of
 from counterrank.policies import Policies
 from counterrank.stratified import Face, Feedback, Methods, Users
-from counterrank.stratified.facts import Facts, Sought, facts
+from counterrank.stratified.facts import Facts, Sought, counted_items, facts
 from counterrank.verbs.strata_open import Opened, in_order, open_faces, opened_run
 from counterrank.verbs.strata_pass import Scored, scored
 from counterrank.verbs.strata_truth import Ground, Truth
@@ -55,6 +56,12 @@ def first(sought: Sought, runs: tuple[Listed, ...], bucket: Bucket) -> First:
     }
     users = bucket.tables["judgments"].frame["user"].n_unique()
     return First(facts(bucket.tables, sought), users, systems)
+
+
+def of_items(name: str, bucket: Bucket) -> pl.DataFrame:
+    """A table of items in a bucket of whole items; feedback is counted."""
+    frame = bucket.tables[name].frame
+    return counted_items(frame) if name == "feedback" else frame
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from counterrank.ranking import Measure
 from counterrank.schema import Table
 from counterrank.stratified import CUTS, Layout, Propensities, Strata, by_values
 from counterrank.stratified import cut as cut_into
-from counterrank.stratified.facts import Facts, catalogue, counted_items, spread_of
+from counterrank.stratified.facts import Facts, catalogue, spread_of
 from counterrank.stratified.propensities import (
     Catalogue,
     from_items,
@@ -87,7 +87,7 @@ class Ground:
 def ground(
     found: Facts, asked: Asked, measures: tuple[Measure, ...], aside: Mapping[str, Table]
 ) -> Ground:
-    """The ground from the facts of all buckets; ``aside`` are tables that were read whole."""
+    """The ground from the facts of all buckets; ``aside`` are tables of items, not of users."""
     items = catalogue(found)
     for m in measures:
         for top in [found.top] + [found.open_top] * (asked.open_loop is not None):
@@ -116,7 +116,7 @@ def _propensities(
     found: Facts, items: Catalogue, asked: Asked, aside: Mapping[str, Table]
 ) -> Propensities:
     if asked.popular:
-        counts = counted_items(aside["feedback"].frame) if "feedback" in aside else found.feedback
+        counts = aside["feedback"].frame if "feedback" in aside else found.feedback
         return _popular(items, asked, counts)
     if asked.propensity_column:
         return Propensities(f"column {asked.propensity_column}", column=asked.propensity_column)
