@@ -20,6 +20,30 @@ UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, eq=False)
+class Spread:
+    """How propensities stand in the feedback: ``count`` rows at ``p``, all of one ``item``.
+
+    ``least`` and ``most`` are the ends of what ``p`` is the mean of. ``unknown`` counts rows
+    without a propensity; the catalogue has so many ``items``.
+    """
+
+    p: Floats
+    item: Ints
+    count: Ints
+    least: Floats
+    most: Floats
+    unknown: int
+    items: int
+
+    @classmethod
+    def of(cls, p: Floats, item: Ints, count: Ints) -> Spread:
+        """Of propensities, NaN where unknown."""
+        known = ~np.isnan(p)
+        own, items = p[known], int(item.max(initial=-1)) + 1
+        return cls(own, item[known], count[known], own, own, int(count[~known].sum()), items)
+
+
+@dataclass(frozen=True, eq=False)
 class Strata:
     """What is cut: ``names`` of the strata, their propensities from ``low`` to ``high``.
 
@@ -54,8 +78,8 @@ class Strata:
         return found["place"].to_numpy().astype(np.int64)
 
 
-def cut(propensity: Floats, item: Ints, count: Ints, *, bins: int, how: str) -> Strata:
-    """Strata Q1 (least propensity) to Qx of feedback: ``count`` rows of an item and propensity.
+def cut(known: Spread, *, bins: int, how: str) -> Strata:
+    """Strata Q1 (least propensity) to Qx of feedback.
 
     ``width``: bins of equal width. ``quantile``: about the same number of rows in each.
     ``items``: about the same number of items, each at its mean propensity. Rows without a
@@ -66,25 +90,24 @@ def cut(propensity: Floats, item: Ints, count: Ints, *, bins: int, how: str) -> 
             f"The number of strata must lie between 1 and {MOST}, not {bins}.",
             todo="Two to five are usual: each needs some 30 users with something to find.",
         )
-    known = ~np.isnan(propensity)
-    if not known.any():
+    if not len(known.p):
         raise InputError("No feedback row has a propensity.", todo="Give one that covers the data.")
-    p, n = propensity[known], count[known]
+    p = known.p
     edges, of_item = None, None
     if how == "width":
         code, wide = equal_width(p, bins)
         edges, low, high = wide[1:-1], np.append(p.min(), wide[1:-1]), wide[1:]
     else:
         if how == "quantile":
-            code = equal_parts(p, n, bins)
+            code = equal_parts(p, known.count, bins)
             edges = np.array([p[code < q].max(initial=-np.inf) for q in range(1, bins)])
         else:
-            of_item = _by_items(p, item[known], n, bins, items=int(item.max()) + 1)
-            code = of_item[item[known]]
-        low = np.array([p[code == q].min(initial=np.inf) for q in range(bins)])
-        high = np.array([p[code == q].max(initial=-np.inf) for q in range(bins)])
+            of_item = _by_items(known, bins)
+            code = of_item[known.item]
+        low = np.array([known.least[code == q].min(initial=np.inf) for q in range(bins)])
+        high = np.array([known.most[code == q].max(initial=-np.inf) for q in range(bins)])
     names = [*(f"Q{q + 1}" for q in range(bins)), UNKNOWN]
-    full = np.append(np.bincount(code, minlength=bins) > 0, not known.all())
+    full = np.append(np.bincount(code, minlength=bins) > 0, known.unknown > 0)
     empty = [
         f"{name} ({low[q]:.4g} to {high[q]:.4g})" if low[q] <= high[q] else name
         for q, name in enumerate(names[:-1])
@@ -126,12 +149,12 @@ def equal_parts(x: Floats, count: Ints, bins: int) -> Ints:
     return bin_of[place]
 
 
-def _by_items(p: Floats, item: Ints, count: Ints, bins: int, *, items: int) -> Ints:
+def _by_items(known: Spread, bins: int) -> Ints:
     """The bin of each item, at the mean propensity of its rows; about as many items in each."""
-    rows = summed(item, count.astype(float), items)
+    rows = summed(known.item, known.count.astype(float), known.items)
     there = rows > 0
-    mean = summed(item, p * count, items)[there] / rows[there]
-    bin_of = np.zeros(items, np.int64)
+    mean = summed(known.item, known.p * known.count, known.items)[there] / rows[there]
+    bin_of = np.zeros(known.items, np.int64)
     # means of equal values are equal
     bin_of[there] = equal_parts(np.round(mean, 14), np.ones(len(mean), np.int64), bins)
     return bin_of

@@ -1,7 +1,7 @@
 """What all the feedback says before any run is looked at: counts that merge, bucket by bucket.
 
-Items are counted, catalogue-sized. A propensity that differs within an item is counted value by
-value: cuts then are exact, whatever the buckets, for 16 bytes a distinct value.
+Items are counted, catalogue-sized. Propensities that differ within an item are counted value by
+value or, for the cut by items, summed in whole numbers: cuts are exact, whatever the buckets.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Floats, Ints
 from counterrank.blocks import places
 from counterrank.pool import as_written, greatest
 from counterrank.schema import Table
+from counterrank.stratified.cut import Spread
 from counterrank.stratified.propensities import Catalogue, looked_up, refuse_twice
 
+LOW = 26  # binary digits of the low part of a sum
+STEPS = 2.0**53  # of a propensity: half a unit in its last place
 SHOWN = 1000  # values of a column that are looked at: far more than can be strata
 
 
@@ -87,10 +89,13 @@ def facts(tables: Mapping[str, Table], sought: Sought, *, alone: bool = False) -
         else:
             refuse_twice(tables["propensities"])
             p = pl.Series(looked_up(judged.to_dict(), tables["propensities"]))
-        keys = ["item", "p"] if sought.by_item else ["p"]
         each = judged.select("item", p.alias("p"))
-        once = alone and not sought.by_item
-        spread = each.select("p", count=pl.lit(1)) if once else _counted(each, keys)
+        if sought.by_item:
+            spread = _by_item(each)
+        elif alone:
+            spread = each.select("p", count=pl.lit(1))
+        else:
+            spread = _counted(each, ["p"])
     return Facts(
         items=counted_items(judged),
         top=greatest(tables["judgments"]),
@@ -107,13 +112,40 @@ def catalogue(found: Facts) -> Catalogue:
     return Catalogue(found.items["item"], found.items["count"].to_numpy().astype(np.int64))
 
 
-def spread_of(found: Facts, known: Catalogue) -> tuple[Floats, Ints, Ints]:
-    """Propensities that differ within items: each value, its item (if asked for), its rows."""
+def spread_of(found: Facts, known: Catalogue) -> Spread:
+    """Propensities that differ within items."""
     assert found.spread is not None
-    item = np.zeros(found.spread.height, np.int64)
-    if "item" in found.spread.columns:
-        item = places(found.spread["item"], known.items)
-    return found.spread["p"].to_numpy(), item, found.spread["count"].to_numpy().astype(np.int64)
+    if "p" in found.spread.columns:
+        p, count = found.spread["p"].to_numpy(), found.spread["count"].to_numpy()
+        return Spread.of(p, np.zeros(len(p), np.int64), count)
+    unknown = int(np.sum(found.spread["rows"].to_numpy() - found.spread["count"].to_numpy()))
+    there = found.spread.filter(pl.col("count") > 0)
+    count, least, most = (there[name].to_numpy() for name in ("count", "least", "most"))
+    mean = (there["high"].to_numpy() * 2.0**LOW + there["low"].to_numpy()) / STEPS / count
+    item = places(there["item"], known.items)
+    return Spread(mean, item, count, least, most, unknown, len(known.items))
+
+
+def _by_item(each: pl.DataFrame) -> pl.DataFrame:
+    """Of each item its rows, those with a propensity, least and greatest propensity, and the sum.
+
+    The sum is of whole steps of :math:`2^{-53}`, high and low digits apart: it is exact, in any
+    order, up to :math:`2^{36}` rows.
+    """
+    known = each.with_columns(pl.col("p").fill_nan(None))
+    steps = (pl.col("p") * STEPS).round().cast(pl.Int64)
+    return (
+        known.with_columns(high=steps // (1 << LOW), low=steps % (1 << LOW))
+        .group_by("item")
+        .agg(
+            pl.len().cast(pl.Int64).alias("rows"),
+            pl.col("p").count().cast(pl.Int64).alias("count"),
+            pl.col("high", "low").sum(),
+            pl.col("p").min().alias("least"),
+            pl.col("p").max().alias("most"),
+        )
+        .sort("item")
+    )
 
 
 def column_of(judged: pl.DataFrame, name: str) -> pl.Series:
@@ -138,5 +170,7 @@ def _both(a: pl.DataFrame | None, b: pl.DataFrame | None) -> pl.DataFrame | None
 
 def _summed(a: pl.DataFrame, b: pl.DataFrame) -> pl.DataFrame:
     """Counts of both, in order of what is counted."""
-    keys = [name for name in a.columns if name != "count"]
-    return pl.concat([a, b]).group_by(keys).agg(pl.col("count").sum()).sort(keys)
+    keys = [name for name in ("item", "p") if name in a.columns]
+    rest = [name for name in a.columns if name not in (*keys, "least", "most")]
+    ends = [pl.col("least").min(), pl.col("most").max()] if "least" in a.columns else []
+    return pl.concat([a, b]).group_by(keys).agg(pl.col(rest).sum(), *ends).sort(keys)

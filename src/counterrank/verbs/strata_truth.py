@@ -21,6 +21,7 @@ from counterrank.ranking import Measure
 from counterrank.schema import Table
 from counterrank.stratified import CUTS, Layout, Propensities, Strata, by_values
 from counterrank.stratified import cut as cut_into
+from counterrank.stratified.cut import Spread
 from counterrank.stratified.facts import Facts, catalogue, spread_of
 from counterrank.stratified.propensities import (
     Catalogue,
@@ -99,10 +100,11 @@ def ground(
         distinct = f"{'at least ' * found.more}{found.distinct:,}"
         strata = by_values(column, found.values, distinct)
     else:
-        p, item, count = known.of_item, np.arange(len(items.items)), items.count
-        if p is None:
-            p, item, count = spread_of(found, items)
-        strata = cut_into(p, item, count, bins=asked.bins, how=asked.cut)
+        if known.of_item is None:
+            spread = spread_of(found, items)
+        else:
+            spread = Spread.of(known.of_item, np.arange(len(items.items)), items.count)
+        strata = cut_into(spread, bins=asked.bins, how=asked.cut)
     return Ground(items.items, found.top, found.open_top, known, strata, column, measures)
 
 
@@ -122,8 +124,7 @@ def _propensities(
         return Propensities(f"column {asked.propensity_column}", column=asked.propensity_column)
     if "propensities" in aside:
         return from_items(items, aside["propensities"])
-    assert found.spread is not None
-    if np.isnan(found.spread["p"].to_numpy()).all():
+    if not len(spread_of(found, items).p):
         raise nothing_known(asked.propensity_table, ("user", "item"))
     return Propensities(f"table {asked.propensity_table}", by_user=True)
 
