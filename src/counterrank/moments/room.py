@@ -32,9 +32,14 @@ class Kept:
         return asdict(self)
 
 
-def kept(inference: str, units: int, columns: int, room: int = ROOM) -> Kept:
-    """The kind of inference: as asked for, or by whether values per unit fit the ``room``."""
+def kept(inference: str, units: int, columns: int, room: int | None = ROOM) -> Kept:
+    """The kind of inference: as asked for, or by whether values per unit fit the ``room``.
+
+    Without a room there is no limit.
+    """
     one_of("inference", inference, INFERENCE)
+    if room is None:
+        inference, room = "units" if inference == "auto" else inference, 0
     fits = keeps_units(inference, units, columns, room)
     need = f"{units:,} units x {columns:,} columns need {_size(8 * units * columns)}"
     why = f"{need}, the limit is {_size(room)}" if inference == "auto" else "as asked for"
