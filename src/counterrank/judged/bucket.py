@@ -68,7 +68,7 @@ def part(
     found = [
         measured(run, truth)
         for (table, name), own in zip(runs, known.systems, strict=True)
-        for run in _runs(bucket.tables[table], name, own)
+        for run in runs_of(bucket.tables[table], name, own)
     ]
     if keep != "hits":
         found = [bracketed(system, truth) for system in found]
@@ -81,7 +81,7 @@ def named(name: str, systems: Sequence[str]) -> list[str]:
     return [f"{name}/{s}" if name else s for s in systems] if systems else [name]
 
 
-def _runs(run: Table, name: str, systems: Sequence[str]) -> Iterator[Table]:
+def runs_of(run: Table, name: str, systems: Sequence[str]) -> Iterator[Table]:
     """The run of each system; a system may have no row here."""
     if not systems:
         yield replace(run, system=name)
