@@ -193,7 +193,7 @@ def test_errors_of_work(spark: Any):
 
 
 def test_errors_before_any_work(spark: Any, tmp_path: Path):
-    empty = spark.createDataFrame(judged().head(0).to_arrow())
+    empty = spark.createDataFrame(judged().to_arrow()).limit(0)
     chosen = Spark(session=spark, partitions=2)
     with (
         pytest.raises(InputError, match=r'"the judgments" has no rows\.'),

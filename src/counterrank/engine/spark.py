@@ -18,10 +18,12 @@ from counterrank.engine.spark_session import session_of
 from counterrank.engine.spark_tables import Union, united
 from counterrank.engine.spark_work import (
     FAULT,
+    KEPT,
     SENT,
     TAG,
     Fault,
     Faults,
+    on_arrival,
     on_bucket,
     on_bucket_rows,
     on_rows,
@@ -45,7 +47,8 @@ def on_spark(
     with spoken("looking at the tables"):
         union = united(session, doors, by, ids)
         count = chosen.partitions or int(session.conf.get("spark.sql.shuffle.partitions"))
-        rows = union.rows.repartition(count, union.key).persist()
+        rows = union.rows.repartition(count, union.key)
+        rows = rows.mapInArrow(on_arrival(union.lanes), KEPT).persist()
     try:
         inputs = _counted(rows, union, doors, progress)
         yield OnSpark(rows, union, count, inputs, progress)
@@ -61,8 +64,8 @@ def _counted(
         sums = aside.submit(lambda: {name: door.source.sha256() for name, door in doors.items()})
         for _ in progress([0], "Shuffling"):
             with spoken("bringing the rows of each unit together"):
-                found = rows.groupBy(TAG).count().collect()
-    by_tag = {row[TAG]: row["count"] for row in found}
+                found = rows.groupBy(TAG).sum("rows").collect()
+    by_tag = dict(found)
     inputs = {}
     for name, lane in union.lanes.items():
         height = by_tag.get(lane.tag, 0)
@@ -104,7 +107,7 @@ class OnSpark(Buckets):
         types = {name: sparkable(kind) for name, kind in schema.items()} | {FAULT: pl.Binary()}
         with spoken(word):
             session = self.rows.sparkSession
-            shape = session.createDataFrame(pl.DataFrame(schema=types).to_arrow()).limit(0)
+            shape = session.createDataFrame(pl.DataFrame(schema=types).clear(1).to_arrow()).limit(0)
             there = on_bucket_rows(self.lanes, first, shape.toArrow().schema)
             rows = self.rows.mapInArrow(there, shape.schema).repartition(self.partitions, key)
             sent = rows.mapInArrow(on_rows(schema, second), SENT)

@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from counterrank.checks import some_rows
 from counterrank.engine.spark_work import TAG, Lane
 from counterrank.errors import InputError
 from counterrank.schema import Door, Table
@@ -89,7 +90,9 @@ def _read(session: Any, door: Door) -> Any:
     if not source.files:
         if is_spark(source.table):
             return source.table
-        return session.createDataFrame(_arrow(source.read(door.roles.choose)))
+        frame = source.read(door.roles.choose)
+        some_rows(frame, source.name)
+        return session.createDataFrame(_arrow(frame))
     kinds: dict[tuple[object, ...], list[Path]] = {}
     for file in source.files:
         kinds.setdefault(_shape(file, len(source.files)), []).append(file)

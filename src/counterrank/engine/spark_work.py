@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ from counterrank.schema import Table
 
 Batches = Iterator[pa.RecordBatch]
 TAG, FAULT = "tag", "fault"
+KEPT = "tag tinyint, rows bigint, data binary"
 SENT = "part int, piece int, pieces int, data binary"
 PIECE = 16 << 20  # bytes of a row: the JVM holds some of them at a time
 
@@ -63,6 +65,24 @@ class Faults:
     """What a partition sends in place of a result."""
 
     all: list[Fault]
+
+
+def on_arrival(lanes: Mapping[str, Lane]) -> Callable[[Batches], Batches]:
+    """A partition's rows after the shuffle, as they are kept: columns of each table as bytes.
+
+    Spark holds rows, and turning them into columns costs more than most work on these.
+    """
+
+    def run(batches: Batches) -> Batches:
+        for batch in batches:
+            frame = _framed(batch)
+            low, high = frame[TAG].min(), frame[TAG].max()
+            for lane in lanes.values():
+                rows = frame if low == high == lane.tag else frame.filter(pl.col(TAG) == lane.tag)
+                if rows.height:
+                    yield _kept(lane, rows)
+
+    return run
 
 
 def on_bucket(
@@ -114,16 +134,21 @@ def on_rows(
     return run
 
 
+def _kept(lane: Lane, rows: pl.DataFrame) -> pa.RecordBatch:
+    file = io.BytesIO()
+    columns = rows.select(pl.col(c).alias(role) for role, c in lane.columns.items())
+    columns.write_ipc(file, compression="lz4")
+    values = (lane.tag, pa.int8()), (rows.height, pa.int64()), (file.getvalue(), pa.binary())
+    return pa.record_batch([pa.array([x], kind) for x, kind in values], [TAG, "rows", "data"])
+
+
 def _parted(lanes: Mapping[str, Lane], batches: Batches) -> dict[str, list[pl.DataFrame]]:
     """The partition's rows by table, under the names of their roles."""
     parts: dict[str, list[pl.DataFrame]] = {name: [] for name in lanes}
+    names = {lane.tag: name for name, lane in lanes.items()}
     for batch in batches:
-        frame = _framed(batch)
-        low, high = frame[TAG].min(), frame[TAG].max()
-        for name, lane in lanes.items():
-            rows = frame if low == high == lane.tag else frame.filter(pl.col(TAG) == lane.tag)
-            if rows.height:
-                parts[name].append(rows.select(pl.col(c).alias(r) for r, c in lane.columns.items()))
+        for tag, data in zip(batch[TAG], batch["data"], strict=True):
+            parts[names[tag.as_py()]].append(pl.read_ipc(io.BytesIO(data.as_buffer())))
     return parts
 
 
