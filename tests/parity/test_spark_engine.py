@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 import sys
 import threading
 import time
@@ -14,7 +17,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from counterrank.engine import Bucket, Spark, bucketed
+from counterrank.engine import Bucket, Spark, bucketed, engine
 from counterrank.errors import CounterrankError, InputError, UsageError
 from counterrank.logs import log_door
 from counterrank.schema import Door, judgments_door, run_door
@@ -128,6 +131,19 @@ def test_every_kind_of_table(spark: Any, tmp_path: Path, kind: str):
     wanted = wanted.with_columns(pl.col("user").cast(pl.String)).sort("user") if text else wanted
     assert_frame_equal(found, wanted)
     assert all(sums) == (kind != "pandas")
+
+
+def test_a_lake_is_read_by_its_address(spark: Any, tmp_path: Path):
+    judged(40).write_parquet(tmp_path / "truth.parquet")
+    listed(50).write_csv(tmp_path / "run.csv")
+    truth, run = (f"file://{tmp_path}/{name}" for name in ("truth.parquet", "run.csv"))
+    chosen = engine(Spark(partitions=2), [truth, run])
+    with bucketed(chosen, doors(truth, run), by="user", ids=("user", "item")) as buckets:
+        found = in_one(buckets.mapped(per_user, "Adding"))
+        assert buckets.inputs["truth"].name == truth
+    assert found.height == expected(judged(40), listed(50)).height
+    with pytest.raises(InputError, match="PATH_NOT_FOUND"):
+        judgments_door(f"file://{tmp_path}/nowhere.parquet")
 
 
 def kinds(bucket: Bucket) -> dict[str, list[str]]:
@@ -320,3 +336,55 @@ def test_a_worker_killed_in_mid_job_changes_nothing(spark: Any, cluster: Any):
         again = buckets.mapped(per_user, "Adding")
     assert_frame_equal(in_one(parts), expected(truth, run))
     assert_frame_equal(in_one(again), expected(truth, run))
+
+
+def test_spark_connect_gives_the_same(cluster: Any):
+    pytest.importorskip("grpc", reason="Spark Connect needs grpcio (pyspark[connect])")
+    script = Path(__file__).resolve().parents[1] / "spark_connect.py"
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        env=os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found == {"sums": [1000, 10500], "items": [50] * 20, "said": "Refused."}
+
+
+OWN_SESSION = """
+import polars as pl
+from counterrank.engine import Spark, bucketed
+from counterrank.errors import UsageError
+from counterrank.schema import judgments_door
+
+def height(bucket):
+    from counterrank.arrays import workers
+    return [bucket.tables["truth"].frame.height, workers()]
+
+frame = pl.DataFrame({"user": [1, 2, 3], "item": [1, 1, 1], "rating": [1, 0, 1]})
+door = {"truth": judgments_door(frame)}
+for _ in range(2):  # the second time the session is there
+    with bucketed(Spark(master="local[1]", partitions=2), door, by="user", ids=("user", "item")) as buckets:
+        found = buckets.mapped(height, "Counting")
+try:
+    bucketed(Spark(master="local[2]"), door, by="user", ids=("user", "item")).__enter__()
+except UsageError as error:
+    print(buckets.count, sum(rows for rows, _ in found), {n for _, n in found}, error)
+"""
+
+
+def test_a_session_is_started_for_a_master(cluster: Any):
+    done = subprocess.run(
+        [sys.executable, "-c", OWN_SESSION],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.startswith(
+        "2 3 {1} Spark already runs on local[1] in this process, not on local[2]."
+    )

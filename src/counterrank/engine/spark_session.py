@@ -15,8 +15,8 @@ from typing import Any
 from weakref import WeakSet
 
 from counterrank.engine.engines import Spark
-from counterrank.engine.spark_errors import spoken
 from counterrank.errors import UsageError
+from counterrank.tables.spark_errors import spoken
 
 CONF = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",

@@ -1,10 +1,9 @@
-"""Tables as Spark frames, and all of them as one, so that one shuffle brings units together."""
+"""Tables as Spark frames, cut by their unit, so that one shuffle brings its rows together."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -12,30 +11,19 @@ from typing import Any
 import polars as pl
 
 from counterrank.checks import some_rows
-from counterrank.engine.spark_work import TAG, Lane
+from counterrank.engine.spark_work import CUT, PLACE, Lane, on_departure
 from counterrank.errors import InputError
-from counterrank.schema import Door, Table
+from counterrank.schema import Door
 from counterrank.tables import Source
 from counterrank.tables.files import BLANKS, PARQUET, SEPARATORS, column_names, ending
+from counterrank.tables.lake import frame_of
 from counterrank.tables.memory import is_spark
 
 
-@dataclass(frozen=True)
-class Union:
-    """The rows of all tables in one Spark frame; ``key`` is the column of the unit."""
-
-    rows: Any
-    key: str
-    lanes: dict[str, Lane]
-
-    @property
-    def heads(self) -> dict[str, Table]:
-        """The tables without rows."""
-        return {name: lane.head for name, lane in self.lanes.items()}
-
-
-def united(session: Any, doors: Mapping[str, Door], by: str, ids: Sequence[str]) -> Union:
-    """All tables, columns named by role, ids of one type."""
+def united(
+    session: Any, doors: Mapping[str, Door], by: str, ids: Sequence[str], count: int
+) -> tuple[Any, dict[str, Lane]]:
+    """The rows of all tables in ``count`` partitions by the unit ``by``; ids of one type."""
     from pyspark.sql import functions as F  # noqa: N812
 
     frames = {name: _played(session, door) for name, door in doors.items()}
@@ -45,16 +33,23 @@ def united(session: Any, doors: Mapping[str, Door], by: str, ids: Sequence[str])
         for name, frame in frames.items():
             if column in frame.columns:
                 frames[name] = frame.withColumn(column, F.col(column).cast(kind))
-    columns: dict[tuple[str, str], str] = {}  # of a role and a type
-    lanes, rows = {}, []
+    keys, lanes, parts = _keys(session, count), {}, []
     for tag, (name, frame) in enumerate(frames.items()):
         door = doors[name]
-        own = {r: columns.setdefault((r, t), f"c{len(columns)}") for r, t in frame.dtypes}
-        lanes[name] = Lane(tag, own, door.check, door.made, door.part(_empty(frame)))
-        picked = (F.col(_quoted(role)).alias(column) for role, column in own.items())
-        rows.append(frame.select(F.lit(tag).cast("tinyint").alias(TAG), *picked))
-    together = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), rows)
-    return Union(together, next(iter(lanes.values())).columns[by], lanes)
+        lanes[name] = Lane(tag, door.check, door.made, door.part(_empty(frame)))
+        placed = frame.withColumn(PLACE, F.pmod(F.xxhash64(F.col(by)), F.lit(count)))
+        parts.append(placed.mapInArrow(on_departure(tag, keys), CUT))
+    return reduce(lambda a, b: a.union(b), parts).repartition(count, "key"), lanes
+
+
+def _keys(session: Any, count: int) -> list[int]:
+    """For every place a number that Spark's shuffle sends to a partition of its own."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    tried = session.range(40 * count).select("id", F.pmod(F.hash("id"), F.lit(count)).alias("at"))
+    found = pl.from_arrow(tried.toArrow())
+    assert isinstance(found, pl.DataFrame)
+    return found.unique("at")["id"].to_list()
 
 
 def _common(kinds: Sequence[pl.DataType]) -> str:
@@ -117,13 +112,8 @@ def _shape(file: Path, count: int) -> tuple[object, ...]:
 def _files(session: Any, source: Source, files: Sequence[Path]) -> Any:
     paths = ["file://" + re.sub(r"([\[\]{}*?\\])", r"\\\1", str(f.resolve())) for f in files]
     kind = ending(files[0])
-    if kind in PARQUET:
-        return session.read.parquet(*paths)
-    if kind in SEPARATORS:
-        return session.read.csv(
-            paths, sep=SEPARATORS[kind], header=True, inferSchema=False, enforceSchema=False,
-            escape='"', mode="FAILFAST", maxCharsPerColumn=-1,
-        )  # fmt: skip
+    if kind in PARQUET or kind in SEPARATORS:
+        return frame_of(session, paths, kind)
     return _trec(session, source, paths)
 
 
