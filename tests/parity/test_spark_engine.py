@@ -366,8 +366,9 @@ def height(bucket):
 
 frame = pl.DataFrame({"user": [1, 2, 3], "item": [1, 1, 1], "rating": [1, 0, 1]})
 door = {"truth": judgments_door(frame)}
+one = Spark(master="local[1]", partitions=2)
 for _ in range(2):  # the second time the session is there
-    with bucketed(Spark(master="local[1]", partitions=2), door, by="user", ids=("user", "item")) as buckets:
+    with bucketed(one, door, by="user", ids=("user", "item")) as buckets:
         found = buckets.mapped(height, "Counting")
 try:
     bucketed(Spark(master="local[2]"), door, by="user", ids=("user", "item")).__enter__()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import polars as pl
@@ -51,7 +51,8 @@ def on_spark(
         inputs = _counted(rows, lanes, doors, progress)
         yield OnSpark(rows, lanes, count, inputs, progress)
     finally:
-        rows.unpersist()
+        with suppress(Exception):  # a cluster that is gone has let go already
+            rows.unpersist()
 
 
 def _counted(
