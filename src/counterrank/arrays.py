@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TypeVar
@@ -57,6 +57,11 @@ def over(top: Floats, bottom: Floats) -> Floats:
     nothing = np.full(np.broadcast(top, bottom).shape, np.nan)
     ratio: Floats = np.divide(top, bottom, out=nothing, where=np.asarray(bottom) != 0)
     return ratio
+
+
+def joined(parts: Sequence[Ints]) -> Ints:
+    """Whole numbers one after the other; none where there are no parts."""
+    return np.concatenate(parts) if len(parts) else np.empty(0, np.int64)
 
 
 def alike(length: Ints) -> bool:

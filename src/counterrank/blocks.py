@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from counterrank.arrays import AnyInts, Ints
+from counterrank.arrays import AnyInts, Ints, joined
 from counterrank.errors import brief
 
 BLOCK_ROWS = 1 << 18  # a block's keys stay in a core's cache
@@ -52,6 +52,8 @@ class Blocks:
 
     def cuts(self, rows: int = BLOCK_ROWS, extra: Ints | int = 0) -> Iterator[tuple[int, int]]:
         """First and last user of each block of about ``rows`` rows, ``extra`` ones included."""
+        if not len(self.length):
+            return
         begin = np.cumsum(self.length + extra) - (self.length + extra)
         wanted = np.arange(0, begin[-1] + 1, rows)
         yield from pairwise(sorted({*np.searchsorted(begin, wanted).tolist(), len(begin)}))
@@ -125,7 +127,7 @@ def run_starts(ids: pl.Series) -> Ints:
             starts.append(np.array([offset]))
         starts.append(np.flatnonzero(numbers[1:] != numbers[:-1]) + (1 + offset))
         offset, last = offset + len(numbers), numbers[-1]
-    return np.concatenate(starts)
+    return joined(starts)
 
 
 def places(names: pl.Series, known: pl.Series) -> Ints:

@@ -10,6 +10,7 @@ import polars as pl
 from counterrank.errors import InputError, brief
 
 LARGEST_RANK = 1 << 31
+ROUNDING = 1e-9  # by which probabilities that were added up may miss 1
 EXACT = 1 << 53  # integers up to this are exact as floats
 
 
@@ -105,14 +106,14 @@ def real(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
 
 
 def shares(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
-    """Probabilities that weights divide by: above 0, at most 1."""
+    """Probabilities that weights divide by: above 0, at most 1 but for the rounding of a sum."""
     frame = numbers(frame, column, table)
     finite(frame, column, table)
-    bad = (frame[column] <= 0) | (frame[column] > 1)
+    bad = (frame[column] <= 0) | (frame[column] > 1 + ROUNDING)
     if bad.any():
         todo = "A row that was shown had some chance of it: log that chance, never 0."
         _refuse(frame, column, bad, table, "must lie above 0 and be at most 1", todo)
-    return frame.with_columns(pl.col(column).cast(pl.Float64))
+    return frame.with_columns(pl.col(column).cast(pl.Float64).clip(upper_bound=1.0))
 
 
 def not_negative(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
@@ -121,8 +122,8 @@ def not_negative(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
     finite(frame, column, table)
     if (frame[column] < 0).any():
         _refuse(frame, column, frame[column] < 0, table, "must not be negative")
-    if (frame[column] > 1 + 1e-9).any():
-        _refuse(frame, column, frame[column] > 1 + 1e-9, table, "must be at most 1")
+    if (frame[column] > 1 + ROUNDING).any():
+        _refuse(frame, column, frame[column] > 1 + ROUNDING, table, "must be at most 1")
     return frame.with_columns(pl.col(column).cast(pl.Float64))
 
 

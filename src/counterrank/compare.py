@@ -10,15 +10,17 @@ import numpy as np
 
 from counterrank.arrays import Bools, Floats
 from counterrank.errors import UsageError, nearest, one_of
-from counterrank.estimates import Estimate
+from counterrank.estimates import Uncertain
 from counterrank.inference import (
     CORRECTIONS,
     DRAWS,
     RESAMPLES,
     TESTS,
+    Permuted,
     benjamini_hochberg,
     bootstrap_test,
     detectable,
+    flipped_test,
     holm,
     interval,
     permutation_test,
@@ -27,6 +29,7 @@ from counterrank.inference import (
     tukey_hsd,
     wilcoxon,
 )
+from counterrank.moments import FLIPS, Draws, Flips
 from counterrank.progress import Progress, quiet
 
 FAMILIES = ("all", "measure")
@@ -82,6 +85,38 @@ class Plan:
         base = systems.index(self.baseline)
         return [(s, base) for s in range(len(systems)) if s != base]
 
+    @property
+    def resampling(self) -> bool:
+        """Whether anything needs resamples."""
+        return self.test == "bootstrap" or self.interval in ("bootstrap", "bca")
+
+    def drawn(self, systems: Sequence[str] = ()) -> Draws:
+        """What is drawn while the data are read, if values per unit are not kept.
+
+        Sign patterns are at most 10,000: each costs a pass over the units of every bucket.
+        """
+        self.refuse_units()
+        flips = min(self.draws, FLIPS) if self.test == "permutation" and len(systems) > 1 else 0
+        return Draws(
+            resamples=self.resamples if self.resampling else 0,
+            flips=flips,
+            seed=self.seed,
+            pairs=tuple(self.pairs(systems)) if flips else (),
+        )
+
+    def refuse_units(self) -> None:
+        """Intervals, tests and corrections that only values per unit can give."""
+        for option, word, other in (
+            ("interval", self.interval == "bca" and "bca", "bootstrap, normal or t"),
+            ("test", self.test == "wilcoxon" and "wilcoxon", "permutation, t or bootstrap"),
+            ("correct", self.correction == "tukey" and "tukey", "maxt, holm or bh"),
+        ):
+            if word:
+                raise UsageError(
+                    f"{option}={word} needs every unit's values, and only moments are kept.",
+                    todo=f'Take {option}={other}, or ask for inference="units".',
+                )
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -113,36 +148,45 @@ class Comparison:
 class Contest:
     """One measure's side of the comparisons: estimates of all systems over the same units.
 
-    ``scores`` are the values whose means are tested, units x systems, 0 where ``counted`` is not.
-    ``span`` is the range of one unit's value, where it has one.
+    ``scores`` are the values whose means are tested, units x systems, 0 where ``counted`` is not;
+    there are none where only moments are kept. ``span`` is the range of one unit's value, where it
+    has one.
     """
 
     measure: str
-    estimates: list[Estimate]
-    scores: Floats
-    counted: Bools
+    estimates: Sequence[Uncertain]
+    scores: Floats | None
+    counted: Bools | None
     span: float | None
+
+    def tested(self) -> Floats:
+        """The scores of the units that count."""
+        assert self.scores is not None
+        assert self.counted is not None
+        return self.scores[self.counted]
 
 
 def compare(
-    systems: Sequence[str], contests: Sequence[Contest], plan: Plan, progress: Progress = quiet
+    systems: Sequence[str],
+    contests: Sequence[Contest],
+    plan: Plan,
+    progress: Progress = quiet,
+    flips: Flips | None = None,
 ) -> list[Comparison]:
-    """All comparisons of the plan, measure by measure."""
+    """All comparisons of the plan, measure by measure.
+
+    ``flips`` stand for the scores where these were not kept: the same measures and pairs.
+    """
     pairs = plan.pairs(systems)
     if plan.test == "none" or not pairs or not contests:
         return []
+    if any(c.scores is None for c in contests):
+        plan.refuse_units()
     sides = [_sides(c, pairs, plan, progress) for c in contests]
     p = np.array([[side.p for side in row] for row in sides])
     maxt, draws = np.full(p.shape, np.nan), plan.resamples if plan.test == "bootstrap" else 0
     if plan.test == "permutation":
-        tested = permutation_test(
-            [c.scores for c in contests],
-            pairs,
-            draws=plan.draws,
-            seed=plan.seed,
-            family=plan.family,
-            progress=progress,
-        )
+        tested = _permuted(contests, pairs, plan, progress, flips)
         p, maxt, draws = tested.p, tested.maxt, tested.draws
     corrected = _corrected(p, maxt, contests, pairs, plan)
     family = _family(len(contests), len(systems), len(pairs), plan)
@@ -170,6 +214,26 @@ def compare(
     ]
 
 
+def _permuted(
+    contests: Sequence[Contest],
+    pairs: list[tuple[int, int]],
+    plan: Plan,
+    progress: Progress,
+    flips: Flips | None,
+) -> Permuted:
+    """By flips of the scores: now, or as they were flipped while the data were read."""
+    if flips is not None:
+        return flipped_test(flips, family=plan.family)
+    return permutation_test(
+        [c.scores for c in contests if c.scores is not None],
+        pairs,
+        draws=plan.draws,
+        seed=plan.seed,
+        family=plan.family,
+        progress=progress,
+    )
+
+
 @dataclass(frozen=True)
 class _Side:
     """What is kept of one difference: its influence values are needed no longer."""
@@ -186,10 +250,11 @@ def _sides(
 ) -> list[_Side]:
     """Each pair's difference, one at a time; resamples of the systems serve all pairs."""
     again = None
-    if plan.test == "bootstrap" or plan.interval in ("bootstrap", "bca"):
+    if plan.resampling:
         again = resampled(
             contest.estimates, draws=plan.resamples, seed=plan.seed, progress=progress
         )
+    tested = contest.tested() if plan.test == "wilcoxon" else np.empty(0)
     sides = []
     for a, b in pairs:
         d = contest.estimates[a] - contest.estimates[b]
@@ -205,7 +270,7 @@ def _sides(
         if plan.test == "t":
             p = t_test(d)
         elif plan.test == "wilcoxon":
-            p = wilcoxon((contest.scores[:, a] - contest.scores[:, b])[contest.counted])
+            p = wilcoxon(tested[:, a] - tested[:, b])
         elif plan.test == "bootstrap" and values is not None:
             p = bootstrap_test(d, values)
         sides.append(_Side(d.value, d.se, low, high, p))
@@ -234,7 +299,7 @@ def _corrected(
     if plan.correction == "maxt":
         return p_maxt
     if plan.correction == "tukey":
-        hsd = np.array([tukey_hsd(c.scores[c.counted], pairs) for c in contests])
+        hsd = np.array([tukey_hsd(c.tested(), pairs) for c in contests])
         return np.where(hsd > p, hsd, p)
     step = holm if plan.correction == "holm" else benjamini_hochberg
     if plan.family == "all":

@@ -6,9 +6,11 @@ little more. Standard errors, intervals, clustering, differences and ratios all 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from statistics import NormalDist
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +22,76 @@ from counterrank.errors import UsageError
 from counterrank.once import once
 
 
+def not_kept(what: str) -> UsageError:
+    """What only values per unit can tell."""
+    return UsageError(
+        f"There are no {what} of an estimate whose values per unit were not kept.",
+        todo='Ask for inference="units" to keep them, or do without.',
+    )
+
+
+class Uncertain(ABC):
+    """A value and how sure it is, however that is known: from influence values, or from moments.
+
+    Two of them subtract and divide, paired by unit. ``finish`` makes the value from means of
+    columns. Those with values per unit have ``units``, ``influence``, its sums ``grouped`` by
+    cluster, and ``columns``; others refuse to tell them.
+    """
+
+    value: float
+    finish: Callable[[Floats], Floats]
+    units: pl.Series
+    influence: Floats
+
+    def __repr__(self) -> str:
+        return f"{self.value:.6g} (se {self.se:.2g}, {self.n:,} units)"
+
+    @property
+    @abstractmethod
+    def n(self) -> int:
+        """Number of units."""
+
+    @property
+    @abstractmethod
+    def clusters(self) -> int:
+        """Number of clusters; without clusters, of units."""
+
+    @property
+    @abstractmethod
+    def dependent(self) -> bool:
+        """Whether units form clusters."""
+
+    @property
+    @abstractmethod
+    def se(self) -> float:
+        """Standard error."""
+
+    @property
+    def grouped(self) -> Floats:
+        """Influence summed within clusters."""
+        raise not_kept("influence")
+
+    @property
+    def columns(self) -> Floats:
+        """All columns side by side, one row per unit."""
+        raise not_kept("columns")
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Normal interval; `counterrank.inference.intervals` has the other kinds."""
+        half = NormalDist().inv_cdf(0.5 + level / 2) * self.se
+        return self.value - half, self.value + half
+
+    @abstractmethod
+    def __sub__(self, other: Self) -> Self:
+        """The difference, paired by unit."""
+
+    @abstractmethod
+    def __truediv__(self, other: Self) -> Self:
+        """The ratio, paired by unit; the lift is this minus one."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Estimate:
+class Estimate(Uncertain):
     """``value`` with per-unit ``influence``; ``units`` are the ids, ``cluster`` their groups.
 
     ``parts`` hold the columns from whose means ``finish`` makes the value. They recompute it under
@@ -50,7 +120,7 @@ class Estimate:
         cluster: npt.NDArray[np.int64] | None = None,
     ) -> Estimate:
         """A smooth function of the means of per-unit ``columns``."""
-        means = columns.mean(axis=0)
+        means = np.array([np.mean(x) for x in columns.T])  # by pairs: no digits are lost
         influence = (columns - means) @ function.gradient(means)
         value = float(function.finish(means))
         return cls(value, influence, units, (columns,), function.finish, cluster, function)
@@ -64,13 +134,20 @@ class Estimate:
         units = self.units.gather(places)
         return Estimate.of_columns(self.columns[places], units, self.function, cluster)
 
-    def __repr__(self) -> str:
-        return f"{self.value:.6g} (se {self.se:.2g}, {self.n:,} units)"
-
     @property
     def n(self) -> int:
         """Number of units."""
         return len(self.influence)
+
+    @property
+    def clusters(self) -> int:
+        """Number of clusters; without clusters, of units."""
+        return len(self.grouped)
+
+    @property
+    def dependent(self) -> bool:
+        """Whether units form clusters."""
+        return self.cluster is not None
 
     @property
     def columns(self) -> Floats:
@@ -90,15 +167,10 @@ class Estimate:
 
         :math:`G` is the number of clusters; without clusters, of units.
         """
-        clusters = len(self.grouped)
+        clusters = self.clusters
         if clusters < 2:
             return float("nan")
         return float(np.sqrt(clusters / (clusters - 1) * np.sum(self.grouped**2)) / self.n)
-
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Normal interval; `counterrank.inference.intervals` has the other kinds."""
-        half = NormalDist().inv_cdf(0.5 + level / 2) * self.se
-        return self.value - half, self.value + half
 
     def clustered(self, by: npt.ArrayLike) -> Estimate:
         """The same estimate, with units of one group counted as dependent."""

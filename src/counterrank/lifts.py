@@ -10,7 +10,7 @@ import numpy as np
 
 from counterrank.compare import Plan
 from counterrank.errors import one_of
-from counterrank.estimates import Estimate
+from counterrank.estimates import Uncertain
 from counterrank.inference import (
     INTERVALS,
     benjamini_hochberg,
@@ -56,7 +56,7 @@ def refuse_plan(test: str, correct: str, interval: str) -> None:
     one_of("interval", interval, [kind for kind in INTERVALS if kind != "bernstein"])
 
 
-def lifts(pairs: Sequence[tuple[Estimate, Estimate]], plan: Plan) -> list[Lift]:
+def lifts(pairs: Sequence[tuple[Uncertain, Uncertain]], plan: Plan) -> list[Lift]:
     """The first of each pair against the second, p corrected over all pairs."""
     found = [_tested(a, b, plan, len(pairs)) for a, b in pairs]
     p = np.array([lift.p for lift in found])
@@ -65,11 +65,11 @@ def lifts(pairs: Sequence[tuple[Estimate, Estimate]], plan: Plan) -> list[Lift]:
     return [replace(lift, p_corrected=float(x)) for lift, x in zip(found, corrected, strict=True)]
 
 
-def _tested(a: Estimate, b: Estimate, plan: Plan, family: int) -> Lift:
+def _tested(a: Uncertain, b: Uncertain, plan: Plan, family: int) -> Lift:
     """The difference and the lift, their intervals, and the p of the difference."""
     d, ratio = a - b, a / b
     again: list[Any] = [None, None]
-    if plan.test == "bootstrap" or plan.interval in ("bootstrap", "bca"):
+    if plan.resampling:
         again = list(resampled([d, ratio], draws=plan.resamples, seed=plan.seed).T)
     (low, high), (lift_low, lift_high) = (
         interval(e, level=plan.level, method=plan.interval, resamples=values)

@@ -27,6 +27,8 @@ def keyed(*columns: tuple[Ints, AnyInts]) -> list[Keys]:
     """
     lists = len(columns[0][0])
     filled = [ids for _, ids in columns if len(ids)]
+    if not filled:
+        return [np.empty(0, np.uint32) for _ in columns]
     low = min(int(ids.min()) for ids in filled)
     span = max(int(ids.max()) for ids in filled) - low + 1
     if span * lists > 1 << 64:

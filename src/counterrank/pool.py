@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Floats, Ints, mapped, order_within, workers
+from counterrank.arrays import Floats, Ints, joined, mapped, order_within, workers
 from counterrank.blocks import Blocks, item_numbers
 from counterrank.errors import InputError
 from counterrank.hits import Pool
@@ -33,8 +33,9 @@ def pooled(table: Table) -> Pool:
         return rows.select("item", *more)[by], repeats(key, length) + first
 
     done = mapped(fill, blocks.cuts(), workers())
-    rest = pl.concat([part for part, _ in done], rechunk=True)
-    again = np.concatenate([rows for _, rows in done])
+    none = table.frame.clear().select("item", *more)
+    rest = pl.concat([none, *(part for part, _ in done)], rechunk=True)
+    again = joined([rows for _, rows in done])
     if len(again):
         raise InputError(
             f'"{table.name}" judges an item more than once for the same user.',
@@ -46,7 +47,7 @@ def pooled(table: Table) -> Pool:
         items=rest["item"],
         size=blocks.length,
         rating=rating,
-        top=float(rating.max()),
+        top=float(rating.max(initial=-np.inf)),
         more=rest.select(more),
     )
 
@@ -60,7 +61,7 @@ def refuse_repeats(table: Table, wrong: str, todo: str) -> None:
         (key,) = keyed((length, item_numbers(blocks.rows(*cut)["item"])))
         return repeats(key, length) + int(blocks.start[cut[0]])
 
-    rows = np.concatenate(mapped(again, blocks.cuts(), workers()))
+    rows = joined(mapped(again, blocks.cuts(), workers()))
     if len(rows):
         raise InputError(
             f'"{table.name}" {wrong}.',

@@ -8,7 +8,7 @@ import pytest
 import counterrank as cr
 from counterrank import logs
 from counterrank.exposure import position_bias
-from counterrank.logged import Basis, Sessions, settled
+from counterrank.logged import Basis, Sessions, Shared, settled
 from counterrank.simulate import World, platform
 from counterrank.trust import audit_fit, audit_neighbours, audit_ranks, audit_sessions, audit_views
 from counterrank.trust.audits import log_audits
@@ -28,7 +28,7 @@ def opened(options, sessions, seed, views="observed", contexts=("context",)):
     read = logs.log(log, rewards=["click"], contexts=contexts)
     found = Sessions.of(read, gaps="allow")
     basis = Basis("rank", views, bias)
-    return found, settled(basis, found)
+    return found, settled(basis, Shared.of(found, scope="whole"))
 
 
 def loud(diagnoses):

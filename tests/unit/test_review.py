@@ -14,6 +14,7 @@ from counterrank import schema
 from counterrank.engine import aligned
 from counterrank.inference import permutation as module
 from counterrank.inference import permutation_test, wilcoxon
+from counterrank.moments import Flips
 from counterrank.pool import pooled
 from making import judgments, run, value, world
 
@@ -248,14 +249,18 @@ def test_numpy_cut_offs_and_tables_of_weights():
 
 def test_permutation_memory_is_bounded_by_pairs(monkeypatch):
     seen = []
-    whole = module._Columns.standardised
+    whole = module._Pairs.standardised
     monkeypatch.setattr(
-        module._Columns, "standardised", lambda self, s: seen.append(s.shape[0]) or whole(self, s)
+        module._Pairs, "standardised", lambda self, s: seen.append(s.shape[0]) or whole(self, s)
     )
     monkeypatch.setattr(module, "CELLS", 10_000)
     x = np.random.default_rng(0).random((20, 30))
     pairs = [(a, b) for a in range(30) for b in range(a)]
     permutation_test([x, x], pairs, draws=500)
+    ids, scores = np.arange(20, dtype=np.uint64), np.stack([x, x], axis=1)
+    flips = Flips.of(scores, ids, np.array(pairs), draws=500, seed=0)
+    module.flipped_test(flips)
+    assert sum(seen) == 2 * 2 * 500  # tests, measures, draws
     assert max(seen) * len(pairs) * 2 <= 10_000
 
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import counterrank as cr
-from counterrank.logged import Sessions, Target, Work, chosen, futures, sessions
-from counterrank.logged.future import returns
+from counterrank.logged import Sessions, Shape, Target, Work, chosen, fitted, sessions
+from counterrank.logged.future import future_sums, returns
 from counterrank.logged.rows import Rows
 from counterrank.logs import log as read_log
 from counterrank.logs import target as read_target
@@ -131,7 +131,8 @@ def learnt(slates):
     basis = chosen(log, [run], logged="propensity", views="auto", model=None)
     sessions = Sessions.of(log, gaps="error")
     work = Work(estimators=(), rewards=("click",), models={})
-    model = futures(sessions, basis, Target.of(run, sessions.units), work)["click"]
+    sums = future_sums(sessions, basis, Target.of(run, sessions.units), work)["click"]
+    model = fitted(sums, Shape.of(sessions, basis), "means")
     n = len(slates)
 
     def q(s, r, item):

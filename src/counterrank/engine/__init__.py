@@ -2,10 +2,10 @@
 
 from counterrank.engine.bucket import Bucket, Buckets
 from counterrank.engine.choice import bucketed
-from counterrank.engine.engines import Engine, Local, Spark, engine
+from counterrank.engine.engines import Engine, Local, Spark, engine, room
 from counterrank.engine.lists import Part, aligned, walked
 
 __all__ = [
     "Bucket", "Buckets", "Engine", "Local", "Part", "Spark", "aligned", "bucketed", "engine",
-    "walked",
+    "room", "walked",
 ]  # fmt: skip

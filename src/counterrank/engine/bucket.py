@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import polars as pl
 
@@ -48,6 +48,11 @@ class Buckets(ABC):
     def count(self) -> int:
         """Number of buckets."""
 
+    @property
+    def whole(self) -> bool:
+        """Whether there is one bucket, in this process, that stays: nothing is sent."""
+        return False
+
     @abstractmethod
     def mapped(self, work: Callable[[Bucket], A], word: str) -> list[A]:
         """``work`` on every bucket, with a bar that says ``word``; results in no special order.
@@ -57,6 +62,13 @@ class Buckets(ABC):
         arrays, Series and frames, so that it can be sent (`counterrank.engine.wire`).
         A `CounterrankError` that it raises reaches the caller, merged over all buckets.
         """
+
+    def folded(self, work: Callable[[Bucket], A | None], word: str) -> A:
+        """What ``work`` yields on every bucket, added up; None adds nothing."""
+        found: Any = None
+        for one in self.mapped(work, word):
+            found = one if found is None else found if one is None else found + one
+        return cast(A, found)
 
     @abstractmethod
     def exchanged(

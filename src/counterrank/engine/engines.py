@@ -91,6 +91,13 @@ def _chosen(given: str | Engine, tables: list[object]) -> Engine:
     return Local()
 
 
+def room(chosen: Engine) -> int | None:
+    """Bytes that may be brought together in one place; None: whatever there is."""
+    if isinstance(chosen, Spark):
+        return size(chosen.collect)
+    return None if chosen.memory is None else size(chosen.memory) // 8
+
+
 def size(text: str | int) -> int:
     """4GB, 512MB, 4GiB or a number of bytes, as bytes."""
     if isinstance(text, int):

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from counterrank.align import Aligned, Bucket, Met, align, by_place, met
-from counterrank.arrays import AnyInts, Ints, mapped, ranges, sort_order, workers
+from counterrank.arrays import AnyInts, Ints, joined, mapped, ranges, sort_order, workers
 from counterrank.blocks import BLOCK_ROWS, Blocks, item_numbers, places
 from counterrank.coverage import Coverage
 from counterrank.errors import InputError
@@ -104,8 +104,7 @@ class _Lists:
 
     def cuts(self, rows: int) -> list[tuple[int, int]]:
         """First and last list of each bucket; judgments count as rows."""
-        judged = np.where(self.unit >= 0, self.pool.size[self.unit], 0)
-        return list(self.blocks.cuts(rows, judged))
+        return list(self.blocks.cuts(rows, self.judged_of(self.unit)))
 
     def part(self, begin: int, end: int, ties: str) -> Part:
         """Lists ``begin`` to ``end``, best first, and looked up."""
@@ -135,9 +134,16 @@ class _Lists:
             rank=column if self.table.order == "rank" else None,
             score=column if self.table.order == "score" else None,
             text=lambda chosen: rows["item"].gather(chosen).cast(pl.String),
-            judged=np.where(unit >= 0, self.pool.size[unit], 0),
+            judged=self.judged_of(unit),
             judged_item=self.judged[self.judgments(begin, end)],
         )
+
+    def judged_of(self, unit: Ints) -> Ints:
+        """Number of judgments of the users of some lists."""
+        known = unit >= 0
+        judged = np.zeros(len(unit), np.int64)
+        judged[known] = self.pool.size[unit[known]]
+        return judged
 
     def judgments(self, begin: int, end: int) -> Ints | slice:
         """The judgments of the users of lists ``begin`` to ``end``, as rows of the pool."""
@@ -178,7 +184,7 @@ def _refuse_faults(
     """The checks that need a list's rows together: repeated items, repeated ranks."""
     first = [int(lists.blocks.start[begin]) for begin, _ in cuts]
     again, ranks = (
-        np.concatenate([found[kind] + at for found, at in zip(faults, first, strict=True)])
+        joined([found[kind] + at for found, at in zip(faults, first, strict=True)])
         for kind in (0, 1)
     )
     if len(again) and duplicates == "error":
@@ -209,11 +215,11 @@ def _merged(
     """One set of hits from all buckets; units in the order of the pool."""
     known = lists.unit >= 0
     depth = np.zeros(lists.pool.n, np.int64)
-    depth[lists.unit[known]] = np.concatenate([part.depth for part in parts])[known]
+    depth[lists.unit[known]] = joined([part.depth for part in parts])[known]
     both = list(zip(cuts, parts, strict=True))
-    unit = np.concatenate([lists.unit[begin + part.list] for (begin, _), part in both])
-    judgment = np.concatenate([_of(lists.judgments(*cut), part.judgment) for cut, part in both])
-    rank = np.concatenate([part.rank for part in parts])
+    unit = joined([lists.unit[begin + part.list] for (begin, _), part in both])
+    judgment = joined([_of(lists.judgments(*cut), part.judgment) for cut, part in both])
+    rank = joined([part.rank for part in parts])
     tied = any(part.first is not part.rank for part in parts)
     hits = Hits(
         n=lists.pool.n,
@@ -221,8 +227,8 @@ def _merged(
         rank=rank,
         judgment=judgment,
         rating=lists.pool.rating[judgment],
-        first=np.concatenate([part.first for part in parts]) if tied else rank,
-        last=np.concatenate([part.last for part in parts]) if tied else rank,
+        first=joined([part.first for part in parts]) if tied else rank,
+        last=joined([part.last for part in parts]) if tied else rank,
         depth=depth,
         present=depth > 0,
         expected=ties == "expected",

@@ -32,6 +32,11 @@ class Whole(Buckets):
         """One."""
         return 1
 
+    @property
+    def whole(self) -> bool:
+        """It is."""
+        return True
+
     def mapped(self, work: Callable[[Bucket], A], word: str) -> list[A]:
         """``work`` on all of it."""
         return [work(self.bucket)]

@@ -8,7 +8,14 @@ from counterrank.inference.dependent import (
 )
 from counterrank.inference.intervals import INTERVALS, RESAMPLES, interval, intervals
 from counterrank.inference.multiplicity import CORRECTIONS, benjamini_hochberg, holm, tukey_hsd
-from counterrank.inference.permutation import DRAWS, Keep, Permuted, at_once, permutation_test
+from counterrank.inference.permutation import (
+    DRAWS,
+    Keep,
+    Permuted,
+    at_once,
+    flipped_test,
+    permutation_test,
+)
 from counterrank.inference.power import detectable
 from counterrank.inference.relative import relative_rmse
 from counterrank.inference.resample import resampled, weights
@@ -17,7 +24,7 @@ from counterrank.inference.tests import TESTS, bootstrap_test, t_test, wilcoxon
 __all__ = [
     "CORRECTIONS", "DRAWS", "INTERVALS", "RESAMPLES", "TESTS", "DependentCorrelations", "Keep",
     "Permuted", "at_once", "benjamini_hochberg", "bootstrap_test", "dependent_correlations",
-    "detectable", "holm", "interval", "intervals", "inversion_rate", "kendall", "kendalls",
-    "permutation_test", "relative_rmse", "resampled", "t_test", "tukey_hsd", "weights", "wilcoxon",
-    "williams",
+    "detectable", "flipped_test", "holm", "interval", "intervals", "inversion_rate", "kendall",
+    "kendalls", "permutation_test", "relative_rmse", "resampled", "t_test", "tukey_hsd", "weights",
+    "wilcoxon", "williams",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 
 from counterrank.arrays import Floats
 from counterrank.errors import UsageError, one_of
-from counterrank.estimates import Estimate
+from counterrank.estimates import Uncertain
 from counterrank.inference.resample import resampled
 
 INTERVALS = ("normal", "t", "bootstrap", "bca", "bernstein")
@@ -17,7 +17,7 @@ RESAMPLES = 10_000
 
 
 def intervals(
-    estimates: Sequence[Estimate],
+    estimates: Sequence[Uncertain],
     *,
     level: float = 0.95,
     method: str = "normal",
@@ -41,7 +41,7 @@ def intervals(
 
 
 def interval(
-    estimate: Estimate,
+    estimate: Uncertain,
     *,
     level: float,
     method: str,
@@ -57,14 +57,14 @@ def interval(
     return estimate.value - half, estimate.value + half
 
 
-def _t(estimate: Estimate, level: float) -> float:
+def _t(estimate: Uncertain, level: float) -> float:
     """Half width by Student's distribution over the clusters."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(len(estimate.grouped) - 1, 0.5 + level / 2)) * estimate.se
+    return float(stdtrit(estimate.clusters - 1, 0.5 + level / 2)) * estimate.se
 
 
-def _bernstein(estimate: Estimate, level: float, span: float | None) -> float:
+def _bernstein(estimate: Uncertain, level: float, span: float | None) -> float:
     r"""Empirical Bernstein bound (Maurer and Pontil 2009), valid for any sample size.
 
     .. math:: \sqrt{2 V \ln(4/\delta) / n} + 7\, b \ln(4/\delta) / (3 (n - 1))
@@ -72,7 +72,7 @@ def _bernstein(estimate: Estimate, level: float, span: float | None) -> float:
     :math:`V` is the sample variance of values in a range of width :math:`b`,
     :math:`\delta` one minus the level.
     """
-    if span is None or estimate.cluster is not None:
+    if span is None or estimate.dependent:
         raise UsageError(
             "A Bernstein interval needs the plain mean of independent, bounded values.",
             todo="Use it for measures between 0 and 1, or take another interval.",
@@ -85,7 +85,7 @@ def _bernstein(estimate: Estimate, level: float, span: float | None) -> float:
 
 
 def _percentiles(
-    estimate: Estimate, values: Floats, level: float, *, adjust: bool
+    estimate: Uncertain, values: Floats, level: float, *, adjust: bool
 ) -> tuple[float, float]:
     r"""Percentiles of the resampled values.
 
@@ -93,7 +93,7 @@ def _percentiles(
     which the influence values give: :math:`a = \sum \psi^3 / (6 (\sum \psi^2)^{3/2})`.
     """
     values = values[np.isfinite(values)]  # a resample may have nothing to divide by
-    if len(estimate.grouped) < 2 or len(values) == 0:
+    if estimate.clusters < 2 or len(values) == 0:
         return float("nan"), float("nan")
     ends = np.array([0.5 - level / 2, 0.5 + level / 2])
     if adjust and np.ptp(values) > 0:

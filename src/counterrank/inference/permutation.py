@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterrank.arrays import Floats, Ints, summable
+from counterrank.moments import Flips
 from counterrank.progress import Progress, quiet
 
 DRAWS = 100_000
@@ -71,6 +72,7 @@ def permutation_test(
     wide = precision == "double" or total * units * sum(x.shape[1] for x in values) <= SMALL
     columns = [_Columns.of(x, pairs, np.float64 if wide else np.float32) for x in values]
     matrix = np.hstack([c.matrix for c in columns])
+    observed = [c.pairs for c in columns]
     cuts = np.cumsum([c.matrix.shape[1] for c in columns])[:-1]
     counts = np.zeros((2, len(values), len(pairs)))
     rng = np.random.default_rng(seed)
@@ -81,7 +83,7 @@ def permutation_test(
 
         def count(start: int = start, rows: int = rows, bits: bytes = bits) -> Floats:
             heads = _all_flips(start, rows, units) if exact else _flips(bits, rows, units)
-            return _reached(_signs(heads, matrix.dtype) @ matrix, columns, cuts, family)
+            return _reached(_signs(heads, matrix.dtype) @ matrix, observed, cuts, family)
 
         counts += keep(f"flips-{start}", count)
     more = 0 if exact else 1  # the observed pattern is one of all, or is added to the drawn ones
@@ -89,7 +91,25 @@ def permutation_test(
     return Permuted(single, largest, total, exact)
 
 
-def _reached(sums: Floats, columns: list[_Columns], cuts: Ints, family: str) -> Floats:
+def flipped_test(flips: Flips, *, family: str = "all") -> Permuted:
+    """The same test from sums that were flipped inside the engine."""
+    draws = len(flips.sums)
+    left, right = flips.pairs.T
+    columns = [
+        _Pairs.of(left, right, total, np.sqrt(squares), np.float64)
+        for total, squares in zip(flips.observed, flips.squares, strict=True)
+    ]
+    counts = np.zeros((2, *flips.observed.shape))
+    cuts = np.arange(1, len(columns)) * flips.sums.shape[2]
+    chunk = max(1, CELLS // max(1, flips.observed.size))
+    for start in range(0, draws, chunk):
+        some = flips.sums[start : start + chunk]
+        counts += _reached(some.reshape(len(some), -1), columns, cuts, family)
+    single, largest = (counts + 1) / (draws + 1)
+    return Permuted(single, largest, draws, exact=False)
+
+
+def _reached(sums: Floats, columns: list[_Pairs], cuts: Ints, family: str) -> Floats:
     """How many flips reach each observed statistic (measures x pairs): its own, and the largest."""
     z = [c.standardised(s) for c, s in zip(columns, np.split(sums, cuts, axis=1), strict=True)]
     top = [x.max(axis=1) for x in z]
@@ -109,18 +129,46 @@ def _informative(values: Sequence[Floats]) -> list[Floats]:
 
 
 @dataclass(frozen=True)
-class _Columns:
-    """One measure's part of the matrix, and how to read a pair's statistic off its product."""
+class _Pairs:
+    """How to read a measure's statistics off flipped sums: a pair is two columns of them.
 
-    matrix: Floats
+    ``bar`` is the observed statistic less the rounding that must not decide ties.
+    """
+
     left: Ints
     right: Ints
     norm: Floats
     bar: Floats
 
     @classmethod
+    def of(
+        cls, left: Ints, right: Ints, total: Floats, norm: Floats, kind: type[np.floating]
+    ) -> _Pairs:
+        """``total`` is the sum of a pair's differences, ``norm`` the root of their squares."""
+        norm = np.where(norm > 0, norm, np.inf)
+        observed = np.abs(total) / norm
+        bar = observed - TIE[kind] * (1 + observed)
+        return cls(left, right, norm.astype(kind), bar.astype(kind))
+
+    def standardised(self, sums: Floats) -> Floats:
+        """|flipped sum| / norm for each draw and pair; the norm is the same under every flip."""
+        z = sums[:, self.left]
+        z -= sums[:, self.right]
+        np.abs(z, out=z)
+        z /= self.norm
+        return z
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """One measure's part of the matrix, and the pairs in its product."""
+
+    matrix: Floats
+    pairs: _Pairs
+
+    @classmethod
     def of(cls, x: Floats, pairs: Sequence[tuple[int, int]], kind: type[np.floating]) -> _Columns:
-        """``bar`` is the observed statistic less the rounding that must not decide ties."""
+        """Values less their unit's mean, which is all a pair needs."""
         a, b = np.array(pairs, np.int64).reshape(-1, 2).T
         centred = x - x.mean(axis=1, keepdims=True)  # same shift for all systems: no pair changes
         difference = x[:, a] - x[:, b]
@@ -133,22 +181,10 @@ class _Columns:
         left, right = a.copy(), b.copy()
         left[close] = centred.shape[1] + np.arange(close.sum())
         right[close] = matrix.shape[1] - 1
-        norm = np.where(norm > 0, norm, np.inf)
-        observed = np.abs(difference.sum(axis=0)) / norm
-        bar = observed - TIE[kind] * (1 + observed)
+        found = _Pairs.of(left, right, difference.sum(axis=0), norm, kind)
         if kind is np.float64:
             matrix = summable(matrix, float(np.abs(matrix).sum(axis=0).max()))
-        return cls(
-            matrix.astype(kind, copy=False), left, right, norm.astype(kind), bar.astype(kind)
-        )
-
-    def standardised(self, sums: Floats) -> Floats:
-        """|flipped sum| / norm for each draw and pair; the norm is the same under every flip."""
-        z = sums[:, self.left]
-        z -= sums[:, self.right]
-        np.abs(z, out=z)
-        z /= self.norm
-        return z
+        return cls(matrix.astype(kind, copy=False), found)
 
 
 def _signs(heads: np.typing.NDArray[np.uint8], kind: np.dtype[np.floating]) -> Floats:

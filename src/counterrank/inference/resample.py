@@ -8,19 +8,29 @@ import numpy as np
 
 from counterrank.arrays import Floats
 from counterrank.errors import UsageError
-from counterrank.estimates import Estimate
+from counterrank.estimates import Estimate, Uncertain
+from counterrank.moments import Merged
 from counterrank.progress import Progress, quiet
 
 CELLS = 1 << 22  # weights held at a time
 
 
 def resampled(
-    estimates: Sequence[Estimate], *, draws: int, seed: int, progress: Progress = quiet
+    estimates: Sequence[Uncertain], *, draws: int, seed: int, progress: Progress = quiet
 ) -> Floats:
     """The value of each estimate (columns) in each resample (rows).
 
-    All estimates must be over the same units and clusters, so that differences stay paired.
+    All estimates must be over the same units and clusters, so that differences stay paired. Those
+    made of moments bring resamples with them, paired by the ids of units.
     """
+    merged = [e for e in estimates if isinstance(e, Merged)]
+    if merged:
+        return np.stack([e.resampled(draws) for e in merged], axis=1)
+    return _resampled([e for e in estimates if isinstance(e, Estimate)], draws, seed, progress)
+
+
+def _resampled(estimates: Sequence[Estimate], draws: int, seed: int, progress: Progress) -> Floats:
+    """By weights drawn now."""
     groups, sizes = _groups(estimates)
     sums = [_sums(e, groups) for e in estimates]
     cuts = np.cumsum([s.shape[1] for s in sums])[:-1]

@@ -7,16 +7,16 @@ import math
 import numpy as np
 
 from counterrank.arrays import Floats
-from counterrank.estimates import Estimate
+from counterrank.estimates import Uncertain
 
 LARGE = 10_000
 SMALLEST = 1e-16  # no p is 0
 TESTS = ("permutation", "t", "bootstrap", "wilcoxon", "none")
 
 
-def t_test(difference: Estimate) -> float:
+def t_test(difference: Uncertain) -> float:
     r"""Two-sided p of :math:`t = \bar d / se` with :math:`G - 1` degrees of freedom."""
-    freedom = len(difference.grouped) - 1
+    freedom = difference.clusters - 1
     if freedom < 1:
         return 1.0  # one unit shows no difference
     if difference.se == 0:
@@ -53,9 +53,9 @@ def wilcoxon(d: Floats) -> float:
     return float(tested.pvalue)
 
 
-def bootstrap_test(difference: Estimate, resamples: Floats) -> float:
+def bootstrap_test(difference: Uncertain, resamples: Floats) -> float:
     """Two-sided p: how often a resampled difference strays as far from the estimate as zero is."""
-    if len(difference.grouped) < 2:
+    if difference.clusters < 2:
         return 1.0
     far = np.abs(resamples - difference.value) >= abs(difference.value) * (1 - 1e-12)
     return float((1 + far.sum()) / (1 + len(resamples)))

@@ -4,16 +4,18 @@ from counterrank.logged.basis import VIEWS, Basis, chosen, settled
 from counterrank.logged.doubly_robust import DM, DR, SNDR
 from counterrank.logged.estimated import INNER, Key, clipped, estimated, helped, kept_weight
 from counterrank.logged.estimator import PER, Clipped, Estimator
-from counterrank.logged.fitting import models
-from counterrank.logged.future import futures
-from counterrank.logged.gather import Valued, Work, on_policy, valued
+from counterrank.logged.faults import refuse_absent, refuse_faults
+from counterrank.logged.fitting import Shape, fitted
+from counterrank.logged.gather import Valued, Work
 from counterrank.logged.grammar import DEFAULTS, ESTIMATORS, estimator
 from counterrank.logged.ips import IPS, SNIPS, MeanWeight, OnPolicy
-from counterrank.logged.loggers import balanced
-from counterrank.logged.reading import LOGGED, read
+from counterrank.logged.loggers import shares
+from counterrank.logged.parts import Asked, Earned, Known, audited, together
+from counterrank.logged.reading import LOGGED, Given, Tables, doors, named
 from counterrank.logged.refuse import refuse_lists, refuse_scores, refuse_slates, refuse_unseen
 from counterrank.logged.regress import Regressor
 from counterrank.logged.sessions import Sessions
+from counterrank.logged.shared import Shared, merged
 from counterrank.logged.slate import SlateWeight
 from counterrank.logged.sweep import ESTIMATORS as SWEEP
 from counterrank.logged.sweep import Choice, SweepRow, choice, swept
@@ -22,10 +24,11 @@ from counterrank.logged.weights import CLIPS, WeightRow, Weights
 
 __all__ = [
     "CLIPS", "DEFAULTS", "DM", "DR", "ESTIMATORS", "INNER", "IPS", "LOGGED", "PER", "SNDR", "SNIPS",
-    "SWEEP", "VIEWS", "Basis", "Choice", "Clipped", "Estimator", "Key", "MeanWeight", "OnPolicy",
-    "Regressor", "Sessions", "SlateWeight", "SweepRow", "Target", "Valued", "WeightRow", "Weights",
-    "Work",
-    "balanced", "choice", "chosen", "clipped", "estimated", "estimator", "futures", "helped",
-    "kept_weight", "models", "on_policy", "read", "refuse_lists", "refuse_scores", "refuse_slates",
-    "refuse_unseen", "settled", "swept", "valued",
+    "SWEEP", "VIEWS", "Asked", "Basis", "Choice", "Clipped", "Earned", "Estimator", "Given", "Key",
+    "Known", "MeanWeight", "OnPolicy", "Regressor", "Sessions", "Shape", "Shared", "SlateWeight",
+    "SweepRow", "Tables", "Target", "Valued", "WeightRow", "Weights", "Work",
+    "audited", "choice", "chosen", "clipped", "doors", "estimated", "estimator", "fitted", "helped",
+    "kept_weight", "merged", "named", "refuse_absent", "refuse_faults", "refuse_lists",
+    "refuse_scores", "refuse_slates", "refuse_unseen", "settled", "shares", "swept",
+    "together",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ import polars as pl
 from counterrank.arrays import Floats, Ints
 from counterrank.errors import InputError, UsageError, one_of
 from counterrank.exposure import ByContext, Exposure
-from counterrank.logged.sessions import Sessions
+from counterrank.logged.shared import Shared
 from counterrank.logs import Log
 from counterrank.schema import Table
 
@@ -78,21 +78,20 @@ def chosen(
     return Basis(logged, views, model)
 
 
-def settled(basis: Basis, sessions: Sessions) -> Basis:
+def settled(basis: Basis, shared: Shared) -> Basis:
     """The basis with ``views`` decided, as logged or as the rows look, and its curves computed."""
-    log, length = sessions.log, sessions.blocks.length
     if basis.model is not None:
-        basis = replace(basis, curves=_curves(basis.model, sessions.contexts))
-        basis = _without_chance(basis, sessions)
+        basis = replace(basis, curves=_curves(basis.model, shared.combinations))
+        basis = _without_chance(basis, shared)
     if basis.views != "auto":
         return basis
-    views = "observed" if log.has("viewed") else "latent"
-    if views == "latent" and basis.model is not None and thinned(length, basis.curves[0]):
+    views = "observed" if shared.viewed else "latent"
+    if views == "latent" and basis.model is not None and thinned(shared.lengths, basis.curves[0]):
         views = "rows"
     return replace(basis, views=views)
 
 
-def _without_chance(basis: Basis, sessions: Sessions) -> Basis:
+def _without_chance(basis: Basis, shared: Shared) -> Basis:
     """Logged exposures that are a curve of the ranks say that nothing was left to chance.
 
     If that curve is the position model's but for some noise, the model is taken on both sides of
@@ -100,18 +99,20 @@ def _without_chance(basis: Basis, sessions: Sessions) -> Basis:
     """
     if basis.logged != "exposure":
         return basis
-    rank = sessions.column("rank", 0, sessions.n)
-    context = np.repeat(sessions.context, sessions.blocks.length)
-    given = sessions.column("exposure", 0, sessions.n)
-    ratio = given / np.maximum(basis.at(rank, context), 1e-300)
+    found = shared.exposures
+    rank, context = found["rank"].to_numpy(), np.zeros(found.height, np.int64)
+    if shared.contexts.width:
+        context = shared.number(found.select(shared.contexts.columns))
+    curve = np.maximum(basis.at(rank, context), 1e-300)
+    least, most = found["low"].to_numpy() / curve, found["high"].to_numpy() / curve
     depth = int(rank.max()) + 1
     low, high = np.full(depth, np.inf), np.zeros(depth)
     cell = rank if len(basis.curves) == 1 else np.zeros_like(rank)
-    np.minimum.at(low, cell, ratio)
-    np.maximum.at(high, cell, ratio)
+    np.minimum.at(low, cell, least)
+    np.maximum.at(high, cell, most)
     there = high > 0
     even = bool(np.all(high[there] - low[there] <= 1e-9 * high[there]))
-    near = bool(np.all(np.abs(ratio - 1) <= NEAR))
+    near = bool(np.all(np.abs(least - 1) <= NEAR) and np.all(np.abs(most - 1) <= NEAR))
     return replace(basis, logged="rank") if even and near else basis
 
 
@@ -141,13 +142,13 @@ def _refuse_untold(
         )
 
 
-def thinned(length: Ints, curve: Floats) -> bool:
+def thinned(lengths: Ints, curve: Floats) -> bool:
     """Whether a log without a column ``viewed`` holds only viewed rows, not all that were shown.
 
     Such a log thins out as views do: the share of sessions that reach a rank is then nearer to the
-    position model's curve than to 1.
+    position model's curve than to 1. ``lengths`` counts the sessions of each length.
     """
-    rank = np.arange(1, min(int(length.max()), DEEPEST) + 1)
-    reached = 1 - np.searchsorted(np.sort(length), rank) / len(length)
+    rank = np.arange(1, min(len(lengths) - 1, DEEPEST) + 1)
+    reached = 1 - np.cumsum(lengths)[rank - 1] / lengths.sum()
     views = curve[rank - 1] / curve[0]
     return bool(np.abs(reached - views).sum() < np.abs(reached - 1).sum())

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from counterrank.arrays import Floats, Ints
 from counterrank.estimates import Estimate
-from counterrank.logged.basis import Basis
 from counterrank.logged.estimator import Clipped, Estimator
-from counterrank.logged.gather import Valued, Work, on_policy
+from counterrank.logged.gather import Work
 from counterrank.logged.ips import MeanWeight, OnPolicy
+from counterrank.logged.parts import Earned
 from counterrank.logged.reading import LOGGED
-from counterrank.logged.sessions import Sessions
 from counterrank.logged.slate import SlateWeight
 from counterrank.logged.sweep import ESTIMATORS as SWEEP
 
@@ -40,25 +39,23 @@ def kept_weight(e: Clipped) -> Clipped:
     return SlateWeight(clip=e.clip) if "chances" in e.needs else MeanWeight(clip=e.clip)
 
 
-def estimated(
-    sessions: Sessions, basis: Basis, done: Mapping[str, Valued], work: Work
-) -> tuple[dict[Key, Estimate], dict[str, Ints]]:
+def estimated(earned: Earned, work: Work) -> tuple[dict[Key, Estimate], dict[str, Ints]]:
     """Influence values of every system, estimator and reward."""
-    everyone = np.arange(sessions.n)
-    kept = {LOGGED: everyone, **{name: part.kept for name, part in done.items()}}
+    n, all_users = len(earned.units), earned.cluster
+    kept = {LOGGED: np.arange(n), **{name: part.kept for name, part in earned.targets.items()}}
     tables: dict[Key, tuple[Floats, Estimator]] = {}
-    for reward, columns in on_policy(sessions, basis, work).items():
+    for reward, columns in earned.logged.items():
         tables[LOGGED, "OnPolicy", reward] = (columns, OnPolicy())
-    for name, part in done.items():
+    for name, part in earned.targets.items():
         for reward in work.rewards:
             for e in work.estimators:
                 tables[name, str(e), reward] = (part.columns[reward, str(e)], e)
     found = {}
     for key, (columns, e) in tables.items():
         places = kept[key[0]]
-        whole = len(places) == sessions.n
-        units = sessions.units if whole else sessions.units.gather(places)
-        cluster = sessions.cluster
+        whole = len(places) == n
+        units = earned.units if whole else earned.units.gather(places)
+        cluster = all_users
         if cluster is not None and not whole:
             cluster = np.unique(cluster[places], return_inverse=True)[1]
         found[key] = Estimate.of_columns(columns, units, e.combined(work.per), cluster)

@@ -2,82 +2,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
-import numpy as np
-
-from counterrank.arrays import Floats, Ints
 from counterrank.errors import InputError
-from counterrank.logged.sessions import Sessions
-from counterrank.logged.targets import Target
-from counterrank.logged.weights import Weights
 
 
 @dataclass(frozen=True)
-class Part:
-    """What one bucket yields."""
+class Tally:
+    """How many rows or sessions are so, and which is the first."""
 
-    tables: dict[tuple[str, str], Floats]
-    weights: Weights
-    row_again: Ints
-    cell_again: list[str]
-    absent: Ints
-    empty: Ints
-    unseen: Ints
+    count: int = 0
+    first: str = ""
+
+    def __add__(self, other: Tally) -> Tally:
+        first = min((t.first for t in (self, other) if t.count), key=_order, default="")
+        return Tally(self.count + other.count, first)
 
 
-def refuse_absent(sessions: Sessions, target: Target, missing: str) -> None:
+def _order(text: str) -> tuple[int, str]:
+    """Numbers in their order, as far as a text is one."""
+    digits = "".join(filter(str.isdigit, text.split(",")[0]))
+    return (int(digits) if digits else 0, text)
+
+
+@dataclass(frozen=True)
+class Faults:
+    """What was found of one target.
+
+    ``absent`` sessions have no list, ``empty`` ones a list with nothing that was logged; ``again``
+    are logged rows that repeat an item, ``unseen`` rewarded ones that nobody can have seen;
+    ``twice`` are listed ones that repeat an item. ``strange`` is a session of the run.
+    """
+
+    absent: Tally = field(default_factory=Tally)
+    empty: Tally = field(default_factory=Tally)
+    again: Tally = field(default_factory=Tally)
+    unseen: Tally = field(default_factory=Tally)
+    twice: Tally = field(default_factory=Tally)
+    strange: str = ""
+
+    def __add__(self, other: Faults) -> Faults:
+        return Faults(
+            self.absent + other.absent,
+            self.empty + other.empty,
+            self.again + other.again,
+            self.unseen + other.unseen,
+            self.twice + other.twice,
+            min(filter(None, (self.strange, other.strange)), default=""),
+        )
+
+
+def refuse_absent(name: str, found: Faults, sessions: int, missing: str) -> None:
     """Logged sessions for which the target has no list."""
-    absent = target.place < 0
-    name, first = target.table.name, sessions.units[int(np.argmax(absent))]
-    if absent.all():
+    absent = found.absent
+    if absent.count == sessions:
         raise InputError(
             f'"{name}" and the log have no session in common.',
-            found=f"The log has {sessions.units[0]!r}, the run {target.blocks.names[0]!r}.",
+            found=f"The log has {absent.first}, the run {found.strange or 'none'}.",
             todo="A target's lists are keyed by the sessions of the log (--columns session=NAME).",
         )
-    if absent.any() and missing == "error":
+    if absent.count and missing == "error":
         raise InputError(
-            f'"{name}" has no list for {absent.sum():,} of {sessions.n:,} logged sessions.',
-            found=f"The first is {first!r}.",
+            f'"{name}" has no list for {absent.count:,} of {sessions:,} logged sessions.',
+            found=f"The first is {absent.first}.",
             todo="Give each a list, leave such sessions out (--missing skip), or let them keep"
             " their logged list (--missing logged).",
         )
 
 
-def refuse_faults(sessions: Sessions, target: Target, parts: Sequence[Part], disjoint: str) -> None:
+def refuse_faults(log: str, name: str, found: Faults, sessions: int, disjoint: str) -> None:
     """What shows only when rows meet: repeated items, lists that share nothing with the log."""
-    again = np.concatenate([part.row_again for part in parts])
-    if len(again):
+    if found.again.count:
         raise InputError(
-            f'"{sessions.log.name}" shows an item more than once in a session.',
-            found=f"Found {len(again):,} such rows"
-            f" (first: {sessions.blocks.caller_row(int(again.min()))}).",
+            f'"{log}" shows an item more than once in a session.',
+            found=f"Found {found.again.count:,} such rows (first: {found.again.first}).",
             todo="Keep one row per session and item; repetitions may be sessions of their own.",
         )
-    unseen = np.concatenate([part.unseen for part in parts])
-    if len(unseen):
+    if found.unseen.count:
         raise InputError(
-            f'"{sessions.log.name}" has rewards at ranks that the position model says nobody sees.',
-            found=f"Found {len(unseen):,} such rows"
-            f" (first: {sessions.blocks.caller_row(int(unseen[0]))}).",
+            f'"{log}" has rewards at ranks that the position model says nobody sees.',
+            found=f"Found {found.unseen.count:,} such rows (first: {found.unseen.first}).",
             todo="Give a position model that reaches as deep as the log's rewards.",
         )
-    twice = [where for part in parts for where in part.cell_again]
-    if twice:
+    if found.twice.count:
         raise InputError(
-            f'"{target.table.name}" lists an item more than once for the same session.',
-            found=f"Found {len(twice):,} such rows (first: {twice[0]}).",
+            f'"{name}" lists an item more than once for the same session.',
+            found=f"Found {found.twice.count:,} such rows (first: {found.twice.first}).",
             todo="Mend the list; samples of a stochastic ranker need a column draw.",
         )
-    empty = np.concatenate([part.empty for part in parts])
-    if len(empty) == sessions.n or (len(empty) and disjoint == "error"):
+    empty = found.empty
+    if empty.count == sessions or (empty.count and disjoint == "error"):
         raise InputError(
-            f'"{target.table.name}" lists nothing that was logged in {len(empty):,} of'
-            f" {sessions.n:,} sessions.",
-            found=f"The first is {sessions.units[int(empty[0])]!r}: the log cannot tell what such"
+            f'"{name}" lists nothing that was logged in {empty.count:,} of {sessions:,} sessions.',
+            found=f"The first is {empty.first}: the log cannot tell what such"
             " a list would have earned.",
             todo="Check the item ids; if the logger drew its items by chance and logged exposure"
             " or propensity, let such sessions count 0: --disjoint zero.",
         )
+
+
+def summed(found: Iterable[Faults]) -> Faults:
+    """Those of all buckets."""
+    return sum(found, start=Faults())

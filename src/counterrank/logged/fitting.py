@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
 
@@ -20,30 +20,40 @@ from counterrank.logged.sessions import FOLDS, Sessions
 LARGEST_MODEL = 1 << 25  # cells of the reward model; beyond, contexts are left out of it
 
 
-def models(
-    sessions: Sessions, basis: Basis, rewards: Sequence[str], kind: str | Regressor = "means"
-) -> dict[str, Model]:
-    """A cross-fitted reward model for each reward: shrunken means, or a regressor's."""
+@dataclass(frozen=True)
+class Shape:
+    """How large the tables of a model are: contexts (1 if they would not fit), ranks, items."""
+
+    contexts: int
+    ranks: int
+    items: int
+    contextual: bool
+
+    @classmethod
+    def of(cls, sessions: Sessions, basis: Basis) -> Shape:
+        """As the log asks for. Contexts are left out of tables that would not fit."""
+        ranks = sessions.ranks if basis.by_rank else 1
+        contexts, items = max(sessions.contexts.height, 1), sessions.items.size
+        fits = FOLDS * contexts * ranks * items <= LARGEST_MODEL
+        return cls(contexts if fits else 1, ranks, items, fits)
+
+
+def reward_sums(sessions: Sessions, basis: Basis, rewards: Sequence[str]) -> dict[str, Sums]:
+    """For each reward, what its model is learnt from."""
 
     def of(reward: str, side: Shown) -> Floats:
         c: Floats = sessions.column(reward, side.begin, side.end)
         return c
 
-    return {reward: fitted(sessions, basis, partial(of, reward), kind) for reward in rewards}
+    return {reward: outcome_sums(sessions, basis, partial(of, reward)) for reward in rewards}
 
 
-def fitted(
-    sessions: Sessions, basis: Basis, outcome: Callable[[Shown], Floats], kind: str | Regressor
-) -> Model:
-    """A cross-fitted model of an outcome of every logged row, bucket by bucket."""
-    if isinstance(kind, str):
-        one_of("model", kind, ("means",))
-    ranks = sessions.ranks if basis.by_rank else 1
-    contexts = max(sessions.contexts.height, 1)
-    items = sessions.items.size
-    fits = FOLDS * contexts * ranks * items <= LARGEST_MODEL
-    shape = (FOLDS, (contexts if fits else 1) * ranks, items)
-    situation = sessions.fold * shape[1] + (sessions.context * ranks if fits else 0)
+def outcome_sums(sessions: Sessions, basis: Basis, outcome: Callable[[Shown], Floats]) -> Sums:
+    """Sums of an outcome of every logged row, by fold, situation and item."""
+    shape = Shape.of(sessions, basis)
+    ranks, items = shape.ranks, shape.items
+    table = (FOLDS, shape.contexts * ranks, items)
+    situation = sessions.fold * table[1] + (sessions.context * ranks if shape.contextual else 0)
 
     def of(cuts: list[tuple[int, int]]) -> Sums:
         """One thread's share: cells are found bucket by bucket and counted once."""
@@ -60,11 +70,17 @@ def fitted(
             place *= items
             place += side.item
             cell[here], c[here], seen[here] = place, outcome(side), side.seen
-        return sums(cell, c, seen, shape)
+        return sums(cell, c, seen, table)
 
     cuts = sessions.cuts()
     share = -(-len(cuts) // workers())
     shares = [cuts[i : i + share] for i in range(0, len(cuts), share)]
-    total = reduce(add, mapped(of, shares, workers()))
-    model = learnt(total, ranks) if isinstance(kind, str) else regressed(total, ranks, kind)
-    return replace(model, contextual=fits)
+    return reduce(add, mapped(of, shares, workers()))
+
+
+def fitted(total: Sums, shape: Shape, kind: str | Regressor) -> Model:
+    """A cross-fitted model from the sums of the whole log: shrunken means, or a regressor's."""
+    if isinstance(kind, str):
+        one_of("model", kind, ("means",))
+        return replace(learnt(total, shape.ranks), contextual=shape.contextual)
+    return replace(regressed(total, shape.ranks, kind), contextual=shape.contextual)

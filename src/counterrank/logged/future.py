@@ -17,11 +17,10 @@ import numpy as np
 from counterrank.arrays import Floats
 from counterrank.errors import InputError
 from counterrank.logged.basis import Basis
-from counterrank.logged.fitting import fitted
+from counterrank.logged.fitting import outcome_sums
 from counterrank.logged.gather import Work
 from counterrank.logged.join import Joined, Shown, at_ranks, joined, rewarded
-from counterrank.logged.model import Model
-from counterrank.logged.regress import Regressor
+from counterrank.logged.model import Sums
 from counterrank.logged.rows import Rows
 from counterrank.logged.sessions import Sessions
 from counterrank.logged.targets import Target
@@ -29,17 +28,15 @@ from counterrank.logged.targets import Target
 NEARLY = 0.01  # what rounded probabilities of a rank may miss of 1
 
 
-def futures(
-    sessions: Sessions, basis: Basis, target: Target, work: Work, kind: str | Regressor = "means"
-) -> dict[str, Model]:
-    """A cross-fitted model of one target's returns, for each reward."""
+def future_sums(sessions: Sessions, basis: Basis, target: Target, work: Work) -> dict[str, Sums]:
+    """What a model of one target's returns is learnt from, for each reward."""
 
     def of(reward: str, side: Shown) -> Floats:
         found = joined(sessions, basis, side, target, missing=work.missing)
         _refuse_parts(sessions, target, side, found, work.missing)
         return returns(rewarded(found, sessions, side, reward, None))
 
-    return {reward: fitted(sessions, basis, partial(of, reward), kind) for reward in work.rewards}
+    return {reward: outcome_sums(sessions, basis, partial(of, reward)) for reward in work.rewards}
 
 
 def returns(rows: Rows) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from operator import add
@@ -11,7 +12,7 @@ import numpy as np
 from counterrank.arrays import Floats, Ints, mapped, workers
 from counterrank.logged.basis import Basis
 from counterrank.logged.estimator import Estimator
-from counterrank.logged.faults import Part, refuse_absent, refuse_faults
+from counterrank.logged.faults import Faults, Tally
 from counterrank.logged.ips import OnPolicy
 from counterrank.logged.join import joined, rewarded, shown
 from counterrank.logged.model import Model
@@ -32,31 +33,44 @@ class Work:
     per: str = "session"
     missing: str = "error"
     disjoint: str = "error"
+    scores: str = "order"
     clips: tuple[float, ...] = (float("inf"),)
 
 
 @dataclass(frozen=True)
 class Valued:
-    """One target: per-session columns of every reward and estimator, and its weights.
+    """One target in one bucket, or in all: columns per session of every reward and estimator.
 
-    ``kept`` are the sessions that count; ``absent`` is the number of sessions without a list,
-    ``empty`` of those whose list has nothing that was logged.
+    ``kept`` are the sessions that count, as places; ``faults`` what the join found; ``tied`` rows
+    of ``rows`` share their score with another of their list. ``slates`` are the sums of whole
+    slates' weights and of their squares, and how many there are, where they are looked at.
     """
 
     columns: dict[tuple[str, str], Floats]
     weights: Weights
     kept: Ints
-    absent: int
-    empty: int
+    faults: Faults
+    tied: int
+    rows: int
+    slates: tuple[float, float, int] | None = None
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """What one cut of a bucket yields."""
+
+    tables: dict[tuple[str, str], Floats]
+    weights: Weights
+    again: Ints
+    twice: Ints
+    empty: Ints
+    unseen: Ints
 
 
 def valued(sessions: Sessions, basis: Basis, target: Target, work: Work) -> Valued:
     """Every estimator of every reward for one target."""
-    refuse_absent(sessions, target, work.missing)
-    cuts = sessions.cuts()
-    parts = mapped(partial(_part, sessions, basis, target, work), cuts, workers())
-    refuse_faults(sessions, target, parts, work.disjoint)
-    absent = np.concatenate([part.absent for part in parts])
+    parts = mapped(partial(_cut, sessions, basis, target, work), sessions.cuts(), workers())
+    absent = np.flatnonzero(target.place < 0)
     kept = np.arange(sessions.n)
     if work.missing == "skip":
         kept = np.delete(kept, absent)
@@ -64,13 +78,38 @@ def valued(sessions: Sessions, basis: Basis, target: Target, work: Work) -> Valu
     if len(kept) < sessions.n:
         columns = {key: table[kept] for key, table in columns.items()}
     weights = reduce(add, [part.weights for part in parts])
-    return Valued(columns, weights, kept, len(absent), sum(len(part.empty) for part in parts))
+    frame = target.table.frame
+    tied = target.tied() if target.table.order == "score" and target.scores == "order" else 0
+    return Valued(
+        columns, weights, kept, _faults(sessions, target, absent, parts), tied, frame.height
+    )
 
 
-def _part(
+def _faults(sessions: Sessions, target: Target, absent: Ints, parts: Sequence[_Cut]) -> Faults:
+    """What shows only when rows meet, counted, each with its first."""
+    units, row = sessions.units, sessions.blocks.caller_row
+
+    def tally(places: Ints, named: Callable[[int], str]) -> Tally:
+        return Tally(len(places), named(int(places[0])) if len(places) else "")
+
+    again, unseen, twice, empty = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("again", "unseen", "twice", "empty")
+    )
+    return Faults(
+        absent=tally(absent, lambda place: repr(units[place])),
+        empty=tally(empty, lambda place: repr(units[place])),
+        again=tally(np.sort(again), row),
+        unseen=tally(unseen, row),
+        twice=tally(twice, lambda place: f"session {units[place]!r}"),
+        strange=repr(target.blocks.names[0]) if len(target.blocks.names) else "",
+    )
+
+
+def _cut(
     sessions: Sessions, basis: Basis, target: Target, work: Work, cut: tuple[int, int]
-) -> Part:
-    """One bucket: join once, then every reward and estimator on the same arrays."""
+) -> _Cut:
+    """Some sessions: join once, then every reward and estimator on the same arrays."""
     side = shown(sessions, basis, *cut)
     found = joined(sessions, basis, side, target, missing=work.missing)
     tables = {}
@@ -82,16 +121,11 @@ def _part(
         for e in work.estimators:
             tables[reward, str(e)] = e.table(rows, work.per)
     first = int(sessions.blocks.start[cut[0]])
-    again = [
-        f"session {sessions.units[int(found.cells.session[c]) + cut[0]]!r}"
-        for c in found.cell_again
-    ]
-    return Part(
+    return _Cut(
         tables,
         Weights.of(found.rows, found.unlogged, found.unknown, work.clips),
         found.row_again + first,
-        again,
-        found.absent + cut[0],
+        found.cells.session[found.cell_again] + cut[0],
         found.empty + cut[0],
         np.flatnonzero(unseen) + first,
     )

@@ -11,7 +11,7 @@ large weight.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -22,20 +22,22 @@ from counterrank.errors import InputError, UsageError
 from counterrank.logged.basis import Basis
 from counterrank.logged.join import joined, shown
 from counterrank.logged.sessions import Sessions
+from counterrank.logged.shared import Shared
 from counterrank.logged.targets import Target
+from counterrank.logs import Log
 
 
 def balanced(
-    sessions: Sessions, basis: Basis, loggers: Mapping[str, Target]
+    sessions: Sessions, basis: Basis, loggers: Mapping[str, Target], share: Mapping[str, float]
 ) -> tuple[Sessions, Basis]:
-    """The log with each row's exposure under all loggers together."""
-    share = _shares(sessions, loggers)
+    """The log with each row's exposure under all loggers together; ``share`` as by ``shares``."""
     for name in share:
         absent = loggers[name].place < 0
         if absent.any():
             raise InputError(
-                f'Lists of the logger "{name}" lack {absent.sum():,} of {sessions.n:,} sessions.',
-                found=f"The first is {sessions.units[int(np.argmax(absent))]!r}.",
+                f'Lists of the logger "{name}" lack sessions of the log.',
+                found=f"Found {absent.sum():,} such sessions"
+                f" (first: {sessions.units[int(np.argmax(absent))]!r}).",
                 todo="Give what it would have shown in every session, also in those of others.",
             )
     column = "propensity" if basis.by_rank else "exposure"
@@ -88,21 +90,18 @@ def _served(sessions: Sessions) -> pl.Series:
     return sessions.blocks.frame["policy"].gather(sessions.blocks.start).cast(pl.String)
 
 
-def _shares(sessions: Sessions, loggers: Mapping[str, Target]) -> dict[str, float]:
+def shares(log: Log, shared: Shared, loggers: Sequence[str]) -> dict[str, float]:
     """Share of sessions that each logger served."""
-    frame = sessions.blocks.frame
-    if "policy" not in frame.columns:
+    if not log.has("policy"):
         raise UsageError(
-            f'"{sessions.log.name}" has no column "policy".',
+            f'"{log.name}" has no column "policy".',
             todo="With several loggers, each session says which one served it.",
         )
-    served = _served(sessions).value_counts()
-    count = dict(zip(served["policy"], served["count"], strict=True))
-    unknown = sorted(set(count) - set(loggers))
+    unknown = sorted(set(shared.served) - set(loggers))
     if unknown:
         raise UsageError(
             f'No lists were given for the logger "{unknown[0]}".',
-            found=f"The log names {', '.join(sorted(count))}.",
+            found=f"The log names {', '.join(shared.served)}.",
             todo=f"Add --logger {unknown[0]}=path: what it would have shown in every session.",
         )
-    return {name: served / sessions.n for name, served in sorted(count.items())}
+    return {name: count / shared.sessions for name, count in shared.served.items()}

@@ -1,19 +1,18 @@
-"""Log and target rankers through the door, side by side, with ids of one kind."""
+"""Log and target rankers through their doors, and in a bucket side by side."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import polars as pl
 
 from counterrank import logs
-from counterrank.arrays import workers
-from counterrank.blocks import one_kind
+from counterrank.engine import Bucket, Buckets
 from counterrank.errors import UsageError
 from counterrank.logs import Log
-from counterrank.schema import Table
+from counterrank.schema import Door, Table
 from counterrank.systems import Runs, names_and_tables, split
 
 LOGGED = "logged"  # the name of the ranker that was live
@@ -27,13 +26,40 @@ class Tables:
     targets: list[Table]
     loggers: list[Table]
 
-    @property
-    def all(self) -> list[Table]:
-        """Every table."""
-        return [self.log, *self.targets, *self.loggers]
+
+@dataclass(frozen=True)
+class Given:
+    """The tables asked for, by the keys of their doors, with the names of the rankers.
+
+    ``systems`` are the rankers of tables that hold several.
+    """
+
+    targets: dict[str, str]
+    loggers: dict[str, str]
+    systems: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def tables(self, held: Mapping[str, Table]) -> Tables:
+        """The tables of a bucket, or their heads, a ranker each; text items as categories."""
+        log = _coded(held["log"])
+        assert isinstance(log, Log)
+        sides = (
+            [part for key, name in side.items() for part in self._apart(key, name, held[key])]
+            for side in (self.targets, self.loggers)
+        )
+        return Tables(log, *sides)
+
+    def _apart(self, key: str, name: str, table: Table) -> list[Table]:
+        """The rankers of one table; in a bucket some may have no rows."""
+        table = _coded(table)
+        there = {part.system: part for part in split(table, name)}
+        if key not in self.systems:
+            return list(there.values())
+        none = replace(table, frame=table.frame.clear())
+        named = [f"{name}/{own}" if name else own for own in self.systems[key]]
+        return [there.get(own, replace(none, system=own)) for own in named]
 
 
-def read(
+def doors(
     log: object,
     runs: Runs,
     loggers: Runs | None,
@@ -41,30 +67,50 @@ def read(
     rewards: Sequence[str],
     contexts: Sequence[str],
     columns: Mapping[str, str] | None,
-) -> Tables:
-    """All tables, read in threads."""
-    named = list(names_and_tables(runs))
-    more = list(names_and_tables(loggers)) if loggers else []
-    with ThreadPoolExecutor(workers()) as team:
-        first = team.submit(logs.log, log, rewards=rewards, contexts=contexts, columns=columns)
-        jobs = [
-            (name, team.submit(logs.target, table, name=name, columns=columns))
-            for name, table in (*named, *more)
-        ]
-        found = first.result()
-        parts = [list(split(job.result(), name)) for name, job in jobs]
-    targets = [table for part in parts[: len(named)] for table in part]
-    shown = [table for part in parts[len(named) :] for table in part]
-    _refuse_names([table.system for table in targets], taken=[LOGGED])
-    _refuse_names([table.system for table in shown], taken=[])
-    frames = [table.frame for table in (found, *targets, *shown)]
-    for column in ("session", "item"):
-        frames = one_kind(frames, column)
-    if frames[0].schema["item"] == pl.String:
-        frames = [frame.with_columns(pl.col("item").cast(pl.Categorical)) for frame in frames]
-    targets = [replace(t, frame=f) for t, f in zip(targets, frames[1:], strict=False)]
-    shown = [replace(t, frame=f) for t, f in zip(shown, frames[1 + len(targets) :], strict=True)]
-    return Tables(replace(found, frame=frames[0]), targets, shown)
+) -> tuple[dict[str, Door], Given]:
+    """The doors of all tables, and what is behind them."""
+    sides: list[dict[str, str]] = []
+    found = {"log": logs.log_door(log, rewards=rewards, contexts=contexts, columns=columns)}
+    for kind, given in (("target", runs), ("logger", loggers)):
+        side = {}
+        for place, (name, table) in enumerate(names_and_tables(given) if given else ()):
+            key = f"{kind}-{place}"
+            found[key] = logs.target_door(table, name=name, columns=columns)
+            side[key] = name
+        sides.append(side)
+    return found, Given(sides[0], sides[1])
+
+
+def named(given: Given, held: Buckets) -> Given:
+    """With the rankers of tables that hold several, each once."""
+    several = [k for k in (*given.targets, *given.loggers) if "system" in held.heads[k].frame]
+    if several:
+        parts = held.mapped(partial(_systems, several), "looking for rankers")
+        found = {k: [name for part in parts for name in part[k]] for k in several}
+        found = {k: names if len(parts) == 1 else sorted(set(names)) for k, names in found.items()}
+        given = replace(given, systems={k: tuple(names) for k, names in found.items()})
+    tables = given.tables(held.heads)
+    _refuse_names([table.system for table in tables.targets], taken=[LOGGED])
+    _refuse_names([table.system for table in tables.loggers], taken=[])
+    return given
+
+
+def _systems(keys: Sequence[str], bucket: Bucket) -> dict[str, list[str]]:
+    return {
+        key: bucket.tables[key]
+        .frame["system"]
+        .cast(pl.String)
+        .unique(maintain_order=True)
+        .to_list()
+        for key in keys
+    }
+
+
+def _coded(table: Table) -> Table:
+    """Items that are text as categories, whose numbers the join compares."""
+    if table.frame.schema["item"] != pl.String:
+        return table
+    return replace(table, frame=table.frame.with_columns(pl.col("item").cast(pl.Categorical)))
 
 
 def _refuse_names(names: list[str], taken: list[str]) -> None:

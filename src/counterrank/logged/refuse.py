@@ -43,12 +43,11 @@ def refuse_scores(scores: str, basis: Basis, targets: Sequence[Table]) -> None:
         )
 
 
-def refuse_lists(
-    wanted: Sequence[Estimator], targets: Mapping[str, Target], *, missing: str
-) -> None:
+def refuse_lists(wanted: Sequence[Estimator], targets: Sequence[Target], *, missing: str) -> None:
     """Classical DCG needs one list per session, not chances or samples of lists."""
     listed = [str(e) for e in wanted if "lists" in e.needs]
-    for name, target in targets.items():
+    for target in targets:
+        name = target.table.system
         if listed and target.stochastic:
             raise UsageError(
                 f"{listed[0]} needs one list per session.",
@@ -66,13 +65,12 @@ def refuse_lists(
 def refuse_slates(
     wanted: Sequence[Estimator],
     basis: Basis,
-    sessions: Sessions,
-    targets: Mapping[str, Target],
+    targets: Sequence[Target],
     *,
     loggers: Sequence[str] = (),
 ) -> None:
-    """Each need of the estimators that is not met, with the first of them by name."""
-    by_need = {need: str(e) for e in reversed(wanted) for need in e.needs}
+    """Each need of the estimators that the tables' columns do not meet, with the first by name."""
+    by_need = _by_need(wanted)
     if "propensity" in by_need and not basis.by_rank:
         raise UsageError(
             f"{by_need['propensity']} weighs by the logged propensity of an item at its rank.",
@@ -85,10 +83,24 @@ def refuse_slates(
             found=f"Given: {', '.join(loggers)}. Their mixture does not draw ranks apart.",
             todo="Ask for IIPS or IPS, or estimate each logger's sessions by themselves.",
         )
+    for target in targets if basis.by_rank else ():
+        _refuse_target(by_need, target)
+
+
+def refuse_rows(
+    wanted: Sequence[Estimator], basis: Basis, sessions: Sessions, targets: Sequence[Target]
+) -> None:
+    """Each need that the rows do not meet: whole slates, and lists as long as they are."""
+    by_need = _by_need(wanted)
     if "slates" in by_need:
         _refuse_gaps(by_need["slates"], sessions)
-    for target in targets.values() if basis.by_rank else ():
-        _refuse_target(by_need, sessions, target)
+    for target in targets if basis.by_rank and "filled" in by_need else ():
+        _refuse_short(by_need["filled"], sessions, target)
+
+
+def _by_need(wanted: Sequence[Estimator]) -> dict[str, str]:
+    """The first estimator that has each need."""
+    return {need: str(e) for e in reversed(wanted) for need in e.needs}
 
 
 def _refuse_gaps(who: str, sessions: Sessions) -> None:
@@ -103,7 +115,7 @@ def _refuse_gaps(who: str, sessions: Sessions) -> None:
         )
 
 
-def _refuse_target(by_need: Mapping[str, str], sessions: Sessions, target: Target) -> None:
+def _refuse_target(by_need: Mapping[str, str], target: Target) -> None:
     name, columns = target.table.name, target.table.frame.columns
     if "rank" not in columns and "score" not in columns:
         raise UsageError(
@@ -118,16 +130,20 @@ def _refuse_target(by_need: Mapping[str, str], sessions: Sessions, target: Targe
             todo="Give the column propensity (of the item at its rank, given those above), or ask"
             " for IIPS or PI.",
         )
-    if "filled" in by_need and not target.stochastic:
-        place = target.place
-        rank = sessions.blocks.frame["rank"].to_numpy()
-        deepest = np.maximum.reduceat(rank, sessions.blocks.start)
-        short = np.flatnonzero((place >= 0) & (target.blocks.length[place] < deepest))
-        if len(short):
-            raise InputError(
-                f'{by_need["filled"]} needs lists as long as the logged slates; "{name}" has'
-                " shorter ones.",
-                found=f"Found {len(short):,} such sessions (first:"
-                f" {sessions.units[int(short[0])]!r}).",
-                todo="Fill the lists, or ask for IIPS or RIPS.",
-            )
+
+
+def _refuse_short(who: str, sessions: Sessions, target: Target) -> None:
+    if target.stochastic:
+        return
+    place = target.place
+    rank = sessions.blocks.frame["rank"].to_numpy()
+    deepest = np.maximum.reduceat(rank, sessions.blocks.start)
+    length = np.append(target.blocks.length, 0)[place]
+    short = np.flatnonzero((place >= 0) & (length < deepest))
+    if len(short):
+        raise InputError(
+            f'{who} needs lists as long as the logged slates; "{target.table.name}" has'
+            " shorter ones.",
+            found=f"Found {len(short):,} such sessions (first: {sessions.units[int(short[0])]!r}).",
+            todo="Fill the lists, or ask for IIPS or RIPS.",
+        )

@@ -10,7 +10,14 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import AnyInts, Ints, renumbered
-from counterrank.blocks import BLOCK_ROWS, Blocks, as_numbers, item_numbers, run_starts
+from counterrank.blocks import (
+    BLOCK_ROWS,
+    Blocks,
+    as_numbers,
+    item_numbers,
+    run_starts,
+    scattered,
+)
 from counterrank.errors import InputError
 from counterrank.logged.codes import Codes
 from counterrank.logs import Log
@@ -22,48 +29,53 @@ ROWS = BLOCK_ROWS // 2  # of a log's bucket; its target's rows come on top
 
 @dataclass(frozen=True)
 class Sessions:
-    """Blocks of whole sessions. Per session: ``cluster`` (its user), ``fold``, ``context``.
+    """Blocks of whole sessions. Per session: ``user`` if logged, ``fold``, ``context``.
 
     ``contexts`` are the distinct combinations of context columns, by their number. ``unbroken``:
-    each session's ranks are 1, 2, 3, ... ``arrays`` are columns already used.
+    each session's ranks are 1, 2, 3, ... ``ranks`` is the deepest. ``arrays`` are columns already
+    used. In a bucket of a larger log, codes of items, contexts and ``ranks`` are the whole log's.
     """
 
     log: Log
     blocks: Blocks
     items: Codes
-    cluster: Ints | None
+    user: pl.Series | None
     fold: Ints
     context: Ints
     contexts: pl.DataFrame
     unbroken: bool
+    ranks: int
     arrays: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, log: Log, *, gaps: str) -> Sessions:
-        """Rows sorted by session and rank; what needs a session's rows together is checked."""
+        """Rows sorted by session and rank; what needs a session's rows together is checked.
+
+        Folds go by user, as a function of the id alone.
+        """
         blocks = _by_rank(Blocks.of(log.frame, ascending=True, unit="session"))
         unbroken = _refuse_ranks(log, blocks, gaps)
-        cluster = None
-        if log.has("user"):
-            cluster = _numbered(_of_session(log, blocks, ["user"]))[0]
+        user = of_session(log, blocks, ["user"])["user"] if log.has("user") else None
         n = len(blocks.start)
+        context, known = np.zeros(n, np.int64), pl.DataFrame()
         if log.contexts:
-            context, known = _numbered(_of_session(log, blocks, list(log.contexts)))
-        else:
-            context, known = np.zeros(n, np.int64), pl.DataFrame()
-        group = np.arange(n) if cluster is None else cluster
-        items = Codes.of(blocks.frame["item"])
-        return cls(log, blocks, items, cluster, group % FOLDS, context, known, unbroken)
+            context, known = numbered(of_session(log, blocks, list(log.contexts)))
+        fold = scattered(blocks.names if user is None else user) % np.uint64(FOLDS)
+        deepest = int(blocks.frame["rank"].to_numpy().max())
+        return cls(
+            log, blocks, Codes.of(blocks.frame["item"]), user, fold.astype(np.int64), context,
+            known, unbroken, deepest,
+        )  # fmt: skip
+
+    @cached_property
+    def cluster(self) -> Ints | None:
+        """The number of each session's user, in the order of their ids."""
+        return None if self.user is None else numbered(self.user.to_frame())[0]
 
     @property
     def n(self) -> int:
         """Number of sessions."""
         return len(self.blocks.start)
-
-    @cached_property
-    def ranks(self) -> int:
-        """The deepest rank."""
-        return int(self.blocks.frame["rank"].to_numpy().max())
 
     @cached_property
     def item(self) -> AnyInts:
@@ -103,7 +115,8 @@ def _by_rank(blocks: Blocks) -> Blocks:
     if "row" not in frame.columns:
         frame = frame.with_row_index("row")
     # equal ranks, which are refused next, stay in the caller's order
-    frame = frame[np.lexsort((frame["row"].to_numpy(), rank, session))]
+    row = frame["row"].to_numpy() if frame.schema["row"].is_integer() else np.arange(frame.height)
+    frame = frame[np.lexsort((row, rank, session))]
     return Blocks(frame, blocks.names, blocks.start, blocks.length, blocks.unit)
 
 
@@ -135,7 +148,7 @@ def _refuse_ranks(log: Log, blocks: Blocks, gaps: str) -> bool:
     return False
 
 
-def _of_session(log: Log, blocks: Blocks, columns: list[str]) -> pl.DataFrame:
+def of_session(log: Log, blocks: Blocks, columns: list[str]) -> pl.DataFrame:
     """One value per session of columns that do not change within it."""
     frame = blocks.frame.select(columns)
     for column in columns:
@@ -153,7 +166,7 @@ def _of_session(log: Log, blocks: Blocks, columns: list[str]) -> pl.DataFrame:
     return frame[blocks.start]
 
 
-def _numbered(rows: pl.DataFrame) -> tuple[Ints, pl.DataFrame]:
+def numbered(rows: pl.DataFrame) -> tuple[Ints, pl.DataFrame]:
     """Distinct rows numbered in their order, so that row order changes nothing.
 
     Ids that are whole numbers as text are numbered as those numbers: CSV and Parquet agree.

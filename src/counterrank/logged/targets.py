@@ -38,6 +38,12 @@ class Target:
         given = {"draw", "exposure", "propensity"} & set(self.table.frame.columns)
         return bool(given) or self.scores == "plackett_luce"
 
+    def tied(self) -> int:
+        """Rows whose score another row of their list has, too."""
+        frame = self.table.frame
+        keys = [name for name in ("session", "draw", "score") if name in frame.columns]
+        return int(frame.select(keys).is_duplicated().sum())
+
     def cells(self, sessions: Sessions, basis: Basis, begin: int, end: int) -> Cells:
         """The cells of sessions ``begin`` to ``end`` of the log."""
         place = self.place[begin:end]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import re
@@ -22,7 +23,7 @@ BLANKS = r"[ \t\x0B\x0C\r]+"  # C's isspace: other Unicode spaces belong to the 
 
 def column_names(path: Path, trec: Sequence[str]) -> list[str]:
     """Names of the columns, without reading the rows."""
-    with _readable(path):
+    with readable(path):
         _refuse_disguise(path)
         if ending(path) in PARQUET:
             return pl.scan_parquet(path, glob=False).collect_schema().names()
@@ -39,7 +40,7 @@ def column_names(path: Path, trec: Sequence[str]) -> list[str]:
 
 def read_columns(path: Path, wanted: list[str], trec: Sequence[str]) -> pl.DataFrame:
     """Some columns of a file. Text files give text: types are settled at the door."""
-    with _readable(path):
+    with readable(path):
         if ending(path) in PARQUET:
             return pl.read_parquet(path, columns=wanted, glob=False)
         if ending(path) in SEPARATORS:
@@ -111,14 +112,22 @@ def _content(path: Path) -> io.BytesIO | Path:
 
 
 def _fields(path: Path) -> pl.DataFrame:
-    """Lines as lists of fields between blanks; # before a blank begins a comment line."""
-    with _readable(path):
+    """All lines of a file as lists of fields."""
+    with readable(path):
         content = _content(path)
         raw = content.read_bytes() if isinstance(content, Path) else content.getvalue()
-        lines = pl.Series("line", raw.decode("utf-8-sig").split("\n"), dtype=pl.String)
+        return fields_of(raw)
+
+
+def fields_of(raw: bytes, *, first: int = 1) -> pl.DataFrame:
+    """Lines as lists of fields between blanks; # before a blank begins a comment line.
+
+    ``first`` is the number of the first line.
+    """
+    lines = pl.Series("line", raw.decode("utf-8-sig").split("\n"), dtype=pl.String)
     return (
         lines.to_frame()
-        .with_row_index("number", offset=1)
+        .with_row_index("number", offset=first)
         .with_columns(pl.col("line").str.replace_all(BLANKS, " ").str.strip_chars(" "))
         .filter((pl.col("line") != "") & ~pl.col("line").str.contains("^#( |$)"))
         .with_columns(pl.col("line").str.split(" "))
@@ -131,8 +140,11 @@ def _first_fields(path: Path) -> int:
 
 
 def _trec_text(path: Path, names: Sequence[str]) -> pl.DataFrame:
+    return trec_columns(path, _fields(path), names)
+
+
+def trec_columns(path: Path, fields: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     """Qrels or run lines; what follows the tag of a run line is reserved, as for trec_eval."""
-    fields = _fields(path)
     count = pl.col("line").list.len()
     wrong = fields.filter(count < len(names) if names[-1] == "tag" else count != len(names))
     if wrong.height:
@@ -148,7 +160,7 @@ def _trec_text(path: Path, names: Sequence[str]) -> pl.DataFrame:
 
 
 @contextmanager
-def _readable(path: Path) -> Iterator[None]:
+def readable(path: Path) -> Iterator[None]:
     """Turn whatever a reader throws into a message about the file."""
     try:
         yield
@@ -163,6 +175,8 @@ def _readable(path: Path) -> Iterator[None]:
             todo="Save it as UTF-8.",
         ) from error
     except (OSError, EOFError, zlib.error, pl.exceptions.PolarsError) as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            raise  # not the file's fault
         raise unreadable(path, error) from error
     except pl.exceptions.PanicException as error:  # a BaseException, on some damaged files
         raise unreadable(path, error) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterrank.logged import Basis, Sessions
+from counterrank.logged import Basis
 from counterrank.trust.audit_rows import Shown, numbered
 from counterrank.trust.diagnosis import Diagnosis, graded
 
@@ -44,10 +44,9 @@ def variety(rows: Shown) -> Diagnosis:
     return Diagnosis("logger variety", "log", share, 0.5, verdict, text)
 
 
-def events(sessions: Sessions, reward: str) -> Diagnosis:
+def events(count: int, sessions: int, reward: str) -> Diagnosis:
     """Rewarded rows: what every estimate is made of."""
-    count = int(np.count_nonzero(sessions.column(reward, 0, sessions.n)))
-    text = f"{count:,} rows have a {reward}, in {sessions.n:,} sessions."
+    text = f"{count:,} rows have a {reward}, in {sessions:,} sessions."
     if count < 100:
         text += (
             " Intervals and audits need some 100 of them: log longer, or a more frequent reward."
@@ -55,16 +54,15 @@ def events(sessions: Sessions, reward: str) -> Diagnosis:
     return Diagnosis("events", "log", float(count), 100.0, graded(count, 100, 10), text)
 
 
-def users(sessions: Sessions) -> Diagnosis:
+def users(count: int | None, sessions: int) -> Diagnosis:
     """Users are what sessions are independent by."""
-    if sessions.cluster is None:
+    if count is None:
         text = (
             "No user was logged: sessions of one user count as independent, so intervals are too"
             " narrow if users come back. Log a user id."
         )
         return Diagnosis("users", "log", 0.0, 30.0, "caution", text)
-    count = int(sessions.cluster.max()) + 1
-    text = f"{sessions.n:,} sessions come from {count:,} users."
+    text = f"{sessions:,} sessions come from {count:,} users."
     if count < 30:
         text += " Intervals are clustered by user and need more of them."
     return Diagnosis("users", "log", float(count), 30.0, graded(count, 30, 10), text)

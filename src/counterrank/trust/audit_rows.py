@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Bools, Floats, Ints, codes, summed
-from counterrank.logged import Basis, Sessions
+from counterrank.blocks import scattered
+from counterrank.logged import Basis, Sessions, audited
 from counterrank.trust.audit_fit import ratio
 
 MOST = 400_000  # rows; more would not change a verdict
@@ -100,14 +101,15 @@ class Shown:
         return out
 
 
-def shown(sessions: Sessions, basis: Basis, reward: str, *, most: int = MOST) -> Shown:
+def shown(sessions: Sessions, basis: Basis, reward: str, *, most: float = MOST) -> Shown:
     """The log's rows; of about ``most`` of them if there are more, those of some users."""
-    n, share = sessions.n, most / sessions.blocks.frame.height
+    n = sessions.n
     cluster = np.arange(n) if sessions.cluster is None else sessions.cluster
-    mixed = _mixed(cluster)
-    keep = mixed < share if share < 1 else np.ones(n, bool)
+    ids = sessions.units if sessions.user is None else sessions.user
+    share = most / sessions.blocks.frame.height
+    keep = audited(sessions, share)
     if not keep.any():  # a few users have all the rows
-        keep[:] = True
+        keep = audited(sessions, share, by="session")
     rows = slice(None) if keep.all() else np.repeat(keep, sessions.blocks.length)
     length = sessions.blocks.length[keep]
     session = np.repeat(np.arange(len(length)), length)
@@ -128,7 +130,7 @@ def shown(sessions: Sessions, basis: Basis, reward: str, *, most: int = MOST) ->
     return Shown(
         cluster=numbered(cluster[keep])[0],
         context=context,
-        half=(mixed[keep] * (1 << 40)).astype(np.int64) & 1,
+        half=(scattered(ids.filter(pl.Series(keep))) & np.uint64(1)).astype(np.int64),
         turn=_turn(sessions, keep),
         session=session,
         item=item,
@@ -160,11 +162,3 @@ def _turn(sessions: Sessions, keep: Bools) -> Ints | None:
     names = sessions.units
     whole = names.dtype.is_integer() or names.cast(pl.Int64, strict=False).null_count() == 0
     return order if whole else None
-
-
-def _mixed(number: Ints) -> Floats:
-    """A fixed, evenly spread number in [0, 1) for each whole number (splitmix64)."""
-    x = number.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return ((x ^ (x >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) / 2.0**53

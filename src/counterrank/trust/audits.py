@@ -6,7 +6,7 @@ only if the effect is beyond chance (3.3 standard errors, between users) and lar
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,14 +20,43 @@ from counterrank.trust.audit_views import examination, position_fit
 from counterrank.trust.diagnosis import Diagnosis
 
 
+@dataclass(frozen=True)
+class Extent:
+    """How much a log holds: sessions, rows with a reward, users if they were logged."""
+
+    sessions: int
+    events: int
+    users: int | None
+
+    @classmethod
+    def of(cls, sessions: Sessions, reward: str) -> Extent:
+        """That of a log in memory."""
+        events = np.count_nonzero(sessions.column(reward, 0, sessions.n))
+        users = None if sessions.cluster is None else int(sessions.cluster.max()) + 1
+        return cls(sessions.n, int(events), users)
+
+
 def log_audits(
-    sessions: Sessions, basis: Basis, reward: str, *, most: int = MOST
+    sessions: Sessions,
+    basis: Basis,
+    reward: str,
+    *,
+    most: float = MOST,
+    extent: Extent | None = None,
 ) -> list[Diagnosis]:
-    """All audits of one reward; logs of more than ``most`` rows by a fixed sample of users."""
-    known = [data.events(sessions, reward), data.users(sessions), data.views(basis)]
+    """All audits of one reward; logs of more than ``most`` rows by a fixed sample of users.
+
+    Sessions that are such a sample already come with the ``extent`` of their log.
+    """
+    whole = Extent.of(sessions, reward) if extent is None else extent
+    known = [
+        data.events(whole.events, whole.sessions, reward),
+        data.users(whole.users, whole.sessions),
+        data.views(basis),
+    ]
     if known[0].verdict == "fail":
         return known
-    rows = shown(sessions, basis, reward, most=most)
+    rows = shown(sessions, basis, reward, most=most if extent is None else np.inf)
     found = [*_assumptions(rows), data.variety(rows)]
     if basis.model is not None and basis.views != "latent":
         curves = basis.curves
@@ -36,8 +65,8 @@ def log_audits(
             curves = np.broadcast_to(curves, (contexts, curves.shape[1]))
         found.append(position_fit(rows, curves))
     audits = [d for d in found if isinstance(d, Diagnosis)]
-    if rows.share < 1:
-        note = f" (By {rows.n:,} of {sessions.n:,} sessions.)"
+    if rows.n < whole.sessions:
+        note = f" (By {rows.n:,} of {whole.sessions:,} sessions.)"
         audits = [replace(d, meaning=d.meaning + note) for d in audits]
     return [*audits, *_silent([text for text in found if isinstance(text, str)]), *known]
 

@@ -10,7 +10,7 @@ from counterrank import logs
 from counterrank.errors import CounterrankError
 from counterrank.exposure import ByContext, Exposure
 from counterrank.exposure import position_bias as as_model
-from counterrank.logged import Basis, Sessions, settled
+from counterrank.logged import Basis, Sessions, Shared, settled
 from counterrank.tables import opened
 from counterrank.trust.advice import to_log
 from counterrank.trust.audits import log_audits
@@ -46,7 +46,7 @@ def audited(
     try:
         log = logs.log(table, rewards=rewards, contexts=[*known, *by], columns=columns)
         sessions = Sessions.of(log, gaps="allow" if views == "rows" else "error")
-        basis = settled(Basis("rank", views, model), sessions)
+        basis = settled(Basis("rank", views, model), Shared.of(sessions, scope="whole"))
     except CounterrankError as error:
         return Audited(fault=str(error))
     found = log_audits(sessions, basis, log.rewards[0])

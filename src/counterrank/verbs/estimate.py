@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from counterrank.compare import Plan
+from counterrank.engine import Engine, bucketed, room
+from counterrank.engine import engine as engine_of
 from counterrank.errors import one_of
 from counterrank.estimation import Estimation
 from counterrank.exposure import ByContext, Exposure
@@ -21,32 +23,43 @@ from counterrank.logged import (
     LOGGED,
     PER,
     SWEEP,
+    Asked,
     Basis,
     Estimator,
+    Known,
     Regressor,
-    Sessions,
+    Tables,
     Target,
     Work,
-    balanced,
     chosen,
-    estimated,
+    doors,
     estimator,
-    futures,
     helped,
-    models,
-    read,
+    named,
+    refuse_absent,
+    refuse_faults,
     refuse_lists,
     refuse_scores,
     refuse_slates,
     refuse_unseen,
     settled,
+    shares,
     swept,
-    valued,
 )
+from counterrank.moments import kept
 from counterrank.progress import Progress, quiet
 from counterrank.schema import Named
 from counterrank.systems import Runs
-from counterrank.trust.targets import grounds
+from counterrank.trust.targets import grounds, mixture
+from counterrank.verbs.log_passes import (
+    audits_of,
+    columns_of,
+    looked_at,
+    ran_by,
+    reward_models,
+    weighed,
+    with_future,
+)
 
 
 def estimate(
@@ -73,6 +86,7 @@ def estimate(
     loggers: Runs | None = None,
     model: str | Regressor = "means",
     sweep: str = "none",
+    engine: str | Engine = "auto",
     columns: Mapping[str, str] | None = None,
     progress: Progress = quiet,
 ) -> Estimation:
@@ -96,6 +110,8 @@ def estimate(
     latent). ``loggers`` are the lists of several loggers, for the balance heuristic.
     What does not fit: ``missing`` (error, skip, logged) is for logged sessions without a list,
     ``disjoint`` (error, zero) for lists of which nothing was logged.
+    Where it runs: ``engine`` is local, spark, or one of `counterrank.Local` and `counterrank.Spark`
+    with what they may use; auto is Spark for Spark frames.
     """
     wanted = tuple(dict.fromkeys(estimator(label) for label in _listed(estimators)))
     plan = _plan(baseline, test, correct, level, interval, resamples, seed)
@@ -106,70 +122,94 @@ def estimate(
     one_of("scores", scores, ("order", "plackett_luce"))
     position = None if position_bias is None else as_model(position_bias)
     by = [] if position is None or position.column is None else [position.column]
-    named = Named(columns)
-    tables = read(
+    names = Named(columns)
+    entries, given = doors(
         log,
         runs,
         loggers,
         rewards=_listed(rewards),
         contexts=[*_listed(contexts), *by],
-        columns=named,
+        columns=names,
     )
-    named.refuse_unmet()
-    basis = chosen(tables.log, tables.targets, logged=logged, views=views, model=position)
-    sessions = Sessions.of(tables.log, gaps="allow" if views == "rows" else "error")
-    basis = settled(basis, sessions)
-    refuse_unseen(wanted, basis)
-    refuse_scores(scores, basis, tables.targets)
-    plan.pairs([LOGGED, *(table.system for table in tables.targets)])  # the baseline is there
-    targets = {
-        table.system: Target.of(table, sessions.units, scores=scores) for table in tables.targets
-    }
-    served = {
-        table.system: Target.of(
-            table, sessions.units, scores=scores if table.order == "score" else "order"
+    chosen_engine = engine_of(engine, [door.source.table for door in entries.values()])
+    with bucketed(
+        chosen_engine, entries, by="session", ids=("session", "item"), progress=progress
+    ) as held:
+        names.refuse_unmet()
+        given = named(given, held)
+        tables = given.tables(held.heads)
+        basis = chosen(tables.log, tables.targets, logged=logged, views=views, model=position)
+        scope = "whole" if held.whole else "part"
+        asked = Asked(given, "allow" if views == "rows" else "error", scores, scope)
+        shared = looked_at(held, asked, tables.log)
+        basis = settled(basis, shared)
+        refuse_unseen(wanted, basis)
+        refuse_scores(scores, basis, tables.targets)
+        plan.pairs([LOGGED, *(table.system for table in tables.targets)])  # the baseline is there
+        served = [table.system for table in tables.loggers]
+        known = Known(asked, shared, basis, shares(tables.log, shared, served) if served else {})
+        if served:
+            basis = replace(basis, logged="propensity" if basis.by_rank else "exposure")
+        if disjoint == "auto":
+            disjoint = "error" if basis.logged == "rank" else "zero"
+        heads = [
+            Target.of(replace(t, frame=t.frame.clear()), t.frame["session"].clear(), scores=scores)
+            for t in tables.targets
+        ]
+        refuse_lists(wanted, heads, missing=missing)
+        refuse_slates(wanted, basis, heads, loggers=served)
+        computed = helped(wanted, sweep=sweep)
+        work = Work(
+            estimators=computed,
+            rewards=tables.log.rewards,
+            models={},
+            per=per,
+            missing=missing,
+            disjoint=disjoint,
+            scores=scores,
+            clips=CLIPS if sweep == "clip" else (float("inf"),),
         )
-        for table in tables.loggers
-    }
-    if served:
-        sessions, basis = balanced(sessions, basis, served)
-    if disjoint == "auto":
-        disjoint = "error" if basis.logged == "rank" else "zero"
-    refuse_lists(wanted, targets, missing=missing)
-    refuse_slates(wanted, basis, sessions, targets, loggers=tuple(served))
-    computed = helped(wanted, sweep=sweep)
-    with_model = any("model" in e.needs for e in computed)
-    work = Work(
-        estimators=computed,
-        rewards=tables.log.rewards,
-        models=models(sessions, basis, tables.log.rewards, model) if with_model else {},
-        per=per,
-        missing=missing,
-        disjoint=disjoint,
-        clips=CLIPS if sweep == "clip" else (float("inf"),),
-    )
-    with_future = any("future" in e.needs for e in wanted)
-    done = {}
-    for name, target in progress(list(targets.items()), "joining log and rankers"):
-        own = work
-        if with_future:
-            own = replace(work, futures=futures(sessions, basis, target, work, model))
-        done[name] = valued(sessions, basis, target, own)
-    found, kept = estimated(sessions, basis, done, work)
+        if any("model" in e.needs for e in computed):
+            work = replace(work, models=reward_models(held, known, work, model))
+        targets = [table.system for table in tables.targets]
+        works = dict.fromkeys(targets, work)
+        if any("future" in e.needs for e in wanted):
+            works = {name: with_future(held, known, name, work, model) for name in targets}
+        wide = columns_of(work, targets, shared.ranks)
+        keep = kept(chosen_engine.inference, shared.sessions, wide, room(chosen_engine))
+        done = weighed(held, known, works, plan, keep)
+        rankers, found = done.earned.targets, done.found
+        for table in tables.targets:
+            faults = rankers[table.system].faults
+            refuse_absent(table.name, faults, shared.sessions, missing)
+            refuse_faults(tables.log.name, table.name, faults, shared.sessions, disjoint)
+        diagnoses = [
+            *grounds(
+                rankers, found, basis, replace(work, estimators=wanted), shared, tables.targets
+            ),
+            *mixture(shared, loggers=served),
+            *audits_of(held, known, done, basis, work.rewards[0]),
+        ]
+        inputs = tuple(held.inputs.values())
+        ran = ran_by(chosen_engine, held, keep)
     return Estimation(
         systems=(LOGGED, *targets),
         estimators=wanted,
-        rewards=tables.log.rewards,
+        rewards=work.rewards,
         found={key: e for key, e in found.items() if key[1] in ("OnPolicy", *map(str, wanted))},
-        kept=kept,
-        diagnoses=grounds(done, found, basis, replace(work, estimators=wanted), sessions, targets),
+        kept=done.kept,
+        pairs=done.pairs,
+        diagnoses=diagnoses,
         plan=plan,
-        protocol=_protocol(plan, basis, work, sessions, targets),
-        inputs=tuple(table.input() for table in tables.all),
+        protocol={
+            **_protocol(plan, basis, work, tables),
+            **ran,
+        },
+        inputs=inputs,
         sweep=[
             row
-            for name, part in done.items()
-            for reward in (tables.log.rewards if sweep == "clip" else ())
+            for name, part in rankers.items()
+            for reward in (work.rewards if sweep == "clip" else ())
             for row in swept(
                 name,
                 reward,
@@ -178,7 +218,7 @@ def estimate(
                 level,
             )
         ],
-        weights=[row for name, part in done.items() for row in part.weights.spread(name)],
+        weights=[row for name, part in rankers.items() for row in part.weights.spread(name)],
     )
 
 
@@ -202,22 +242,20 @@ def _plan(
     )  # fmt: skip
 
 
-def _protocol(
-    plan: Plan, basis: Basis, work: Work, sessions: Sessions, targets: Mapping[str, Target]
-) -> dict[str, Any]:
+def _protocol(plan: Plan, basis: Basis, work: Work, tables: Tables) -> dict[str, Any]:
     """All choices behind the numbers."""
     return {
         "unit": "session",
         "per": work.per,
-        "cluster": "user" if sessions.cluster is not None else "session",
+        "cluster": "user" if tables.log.has("user") else "session",
         "estimators": {str(e): e.formula for e in work.estimators if e.name not in INNER},
         "logged_exposure": basis.logged,
         "views": basis.views,
         "position_bias": None if basis.model is None else str(basis.model),
-        "scores": next((t.scores for t in targets.values()), "order"),
+        "scores": work.scores,
         "missing": work.missing,
         "disjoint": work.disjoint,
-        "contexts": list(sessions.log.contexts),
+        "contexts": list(tables.log.contexts),
         "interval": plan.interval,
         "level": plan.level,
         "test": plan.test,
@@ -225,5 +263,4 @@ def _protocol(
         "resamples": plan.resamples,
         "seed": plan.seed,
         "baseline": plan.baseline,
-        "engine": "local",
     }

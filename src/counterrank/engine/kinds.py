@@ -1,0 +1,88 @@
+"""What a table looks like before it is read: its columns, and the types ids have in all tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import polars as pl
+
+from counterrank.checks import some_rows
+from counterrank.errors import CounterrankError, InputError, first_line, merged, moved
+from counterrank.schema import Door, Table
+from counterrank.tables.pieces import pieces
+
+GLANCE = 1000  # rows that show the types
+
+
+@dataclass(frozen=True)
+class Head:
+    """A table without rows; the columns ``ids`` are of the type they are to have."""
+
+    table: Table
+    ids: tuple[str, ...]
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """The empty frame."""
+        return self.table.frame
+
+    def cast(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Rows of the table with ids of these types."""
+        kinds = self.frame.schema
+        wanted = [c for c in self.ids if frame.schema[c] != kinds[c]]
+        try:
+            return frame.with_columns(pl.col(c).cast(kinds[c]) for c in wanted)
+        except pl.exceptions.PolarsError as error:
+            raise InputError(
+                f'The parts of "{self.table.name}" do not fit together.',
+                found=first_line(error),
+                todo="Give a column the same type in every file.",
+            ) from error
+
+
+def headed(doors: Mapping[str, Door], ids: Sequence[str], scratch: Path) -> dict[str, Head]:
+    """The heads of all tables, by a glance at their first rows."""
+    tables = {name: _glance(door, scratch) for name, door in doors.items()}
+    for column in ids:
+        kind = common([t.frame.schema[column] for t in tables.values()])
+        for name, table in tables.items():
+            frame = table.frame.with_columns(pl.col(column).cast(kind))
+            tables[name] = replace(table, frame=frame)
+    return {name: Head(table, tuple(ids)) for name, table in tables.items()}
+
+
+def common(kinds: Sequence[pl.DataType]) -> pl.DataType:
+    """The type of ids that several tables share: integers where all are, otherwise text."""
+    if len(set(kinds)) == 1:
+        return kinds[0]
+    whole = all(kind.is_integer() and kind != pl.UInt64 for kind in kinds)
+    return pl.Int64() if whole else pl.String()
+
+
+def _glance(door: Door, scratch: Path) -> Table:
+    """The table of the first rows, which are let go."""
+    frame = pl.DataFrame()
+    for piece in pieces(door.source, door.roles.choose, rows=GLANCE, scratch=scratch):
+        frame = door.roles.renamed(piece)
+        if frame.height:
+            break
+    some_rows(frame, door.source.name)
+    try:
+        table = door.part(frame)
+    except CounterrankError as error:
+        raise _counted(door, scratch) from error
+    return replace(table, frame=table.frame.clear())
+
+
+def _counted(door: Door, scratch: Path) -> CounterrankError:
+    """The fault that the first rows have, counted over the whole table."""
+    faults, rows = [], 0
+    for piece in pieces(door.source, door.roles.choose, rows=GLANCE**2, scratch=scratch):
+        try:
+            door.part(door.roles.renamed(piece))
+        except CounterrankError as error:
+            faults.append(moved(error, rows))
+        rows += piece.height
+    return merged(faults, rows=rows)
