@@ -19,6 +19,8 @@ from counterrank.tables.files import BLANKS, PARQUET, SEPARATORS, column_names, 
 from counterrank.tables.lake import frame_of
 from counterrank.tables.memory import is_spark
 
+KINDS: dict[type[pl.DataType], str] = {pl.Int64: "bigint", pl.String: "string"}
+
 
 def united(
     session: Any, doors: Mapping[str, Door], by: str, ids: Sequence[str], count: int
@@ -27,16 +29,18 @@ def united(
     from pyspark.sql import functions as F  # noqa: N812
 
     frames = {name: _played(session, door) for name, door in doors.items()}
-    heads = {name: doors[name].part(_empty(frame)) for name, frame in frames.items()}
+    empty = {name: _empty(frame) for name, frame in frames.items()}
+    heads = {name: door.part(empty[name]) for name, door in doors.items()}
     for column in dict.fromkeys((by, *ids)):
-        kind = _common([h.frame.schema[column] for h in heads.values() if column in h.frame.schema])
-        for name, frame in frames.items():
-            if column in frame.columns:
-                frames[name] = frame.withColumn(column, F.col(column).cast(kind))
+        there = [name for name, head in heads.items() if column in head.frame.columns]
+        kind = _common([heads[name].frame.schema[column] for name in there])
+        for name in there:
+            frames[name] = frames[name].withColumn(column, F.col(column).cast(KINDS[kind]))
+            empty[name] = empty[name].with_columns(pl.col(column).cast(kind))
     keys, lanes, parts = _keys(session, count), {}, []
     for tag, (name, frame) in enumerate(frames.items()):
         door = doors[name]
-        lanes[name] = Lane(tag, door.check, door.made, door.part(_empty(frame)))
+        lanes[name] = Lane(tag, door.check, door.made, door.part(empty[name]))
         placed = frame.withColumn(PLACE, F.pmod(F.xxhash64(F.col(by)), F.lit(count)))
         parts.append(placed.mapInArrow(on_departure(tag, keys), CUT))
     return reduce(lambda a, b: a.union(b), parts).repartition(count, "key"), lanes
@@ -52,9 +56,9 @@ def _keys(session: Any, count: int) -> list[int]:
     return found.unique("at")["id"].to_list()
 
 
-def _common(kinds: Sequence[pl.DataType]) -> str:
+def _common(kinds: Sequence[pl.DataType]) -> type[pl.DataType]:
     """Ids are compared as integers where all are, otherwise by their text."""
-    return "bigint" if all(kind.is_integer() for kind in kinds) else "string"
+    return pl.Int64 if all(kind.is_integer() for kind in kinds) else pl.String
 
 
 def _played(session: Any, door: Door) -> Any:
@@ -69,8 +73,15 @@ def _played(session: Any, door: Door) -> Any:
 
 
 def _empty(frame: Any) -> pl.DataFrame:
-    """The columns and types that executors will see."""
-    empty = pl.from_arrow(frame.limit(0).toArrow())
+    """The columns and types that executors will see: by the schema, which costs no job.
+
+    Times depend on the session's zone, so it is asked.
+    """
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    timed = any("timestamp" in kind for _, kind in frame.dtypes)
+    table = frame.limit(0).toArrow() if timed else to_arrow_schema(frame.schema).empty_table()
+    empty = pl.from_arrow(table)
     assert isinstance(empty, pl.DataFrame)
     return empty
 
