@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 import sys
 import threading
 import time
@@ -14,7 +17,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from counterrank.engine import Bucket, Spark, bucketed
+from counterrank.engine import Bucket, Spark, bucketed, engine
 from counterrank.errors import CounterrankError, InputError, UsageError
 from counterrank.logs import log_door
 from counterrank.schema import Door, judgments_door, run_door
@@ -130,6 +133,19 @@ def test_every_kind_of_table(spark: Any, tmp_path: Path, kind: str):
     assert all(sums) == (kind != "pandas")
 
 
+def test_a_lake_is_read_by_its_address(spark: Any, tmp_path: Path):
+    judged(40).write_parquet(tmp_path / "truth.parquet")
+    listed(50).write_csv(tmp_path / "run.csv")
+    truth, run = (f"file://{tmp_path}/{name}" for name in ("truth.parquet", "run.csv"))
+    chosen = engine(Spark(partitions=2), [truth, run])
+    with bucketed(chosen, doors(truth, run), by="user", ids=("user", "item")) as buckets:
+        found = in_one(buckets.mapped(per_user, "Adding"))
+        assert buckets.inputs["truth"].name == truth
+    assert found.height == expected(judged(40), listed(50)).height
+    with pytest.raises(InputError, match="PATH_NOT_FOUND"):
+        judgments_door(f"file://{tmp_path}/nowhere.parquet")
+
+
 def kinds(bucket: Bucket) -> dict[str, list[str]]:
     return {name: [str(t) for t in table.frame.dtypes] for name, table in bucket.tables.items()}
 
@@ -193,7 +209,7 @@ def test_errors_of_work(spark: Any):
 
 
 def test_errors_before_any_work(spark: Any, tmp_path: Path):
-    empty = spark.createDataFrame(judged().head(0).to_arrow())
+    empty = spark.createDataFrame(judged().to_arrow()).limit(0)
     chosen = Spark(session=spark, partitions=2)
     with (
         pytest.raises(InputError, match=r'"the judgments" has no rows\.'),
@@ -287,7 +303,7 @@ def test_a_user_with_a_million_rows_does_not_kill_an_executor(spark: Any):
     rows = spark.range(1_400_000).selectExpr(
         "if(id < 1000000, 'one who clicks a lot', concat('session ', id div 10)) as session",
         "concat('item ', id) as item", "int(id % 50 + 1) as rank", "id % 7 = 0 as click",
-        "0.5d as exposure", "'some longer text that is a context' as context",
+        "0.5d as exposure", "'some longer text that is a context' as context", "timestamp_seconds(id) as timestamp",
     )  # fmt: skip
     given = {"log": log_door(rows, contexts=["context"])}
     with bucketed(
@@ -320,3 +336,56 @@ def test_a_worker_killed_in_mid_job_changes_nothing(spark: Any, cluster: Any):
         again = buckets.mapped(per_user, "Adding")
     assert_frame_equal(in_one(parts), expected(truth, run))
     assert_frame_equal(in_one(again), expected(truth, run))
+
+
+def test_spark_connect_gives_the_same(cluster: Any):
+    pytest.importorskip("grpc", reason="Spark Connect needs grpcio (pyspark[connect])")
+    script = Path(__file__).resolve().parents[1] / "spark_connect.py"
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        env=os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found == {"sums": [1000, 10500], "items": [50] * 20, "said": "Refused."}
+
+
+OWN_SESSION = """
+import polars as pl
+from counterrank.engine import Spark, bucketed
+from counterrank.errors import UsageError
+from counterrank.schema import judgments_door
+
+def height(bucket):
+    from counterrank.arrays import workers
+    return [bucket.tables["truth"].frame.height, workers()]
+
+frame = pl.DataFrame({"user": [1, 2, 3], "item": [1, 1, 1], "rating": [1, 0, 1]})
+door = {"truth": judgments_door(frame)}
+one = Spark(master="local[1]", partitions=2)
+for _ in range(2):  # the second time the session is there
+    with bucketed(one, door, by="user", ids=("user", "item")) as buckets:
+        found = buckets.mapped(height, "Counting")
+try:
+    bucketed(Spark(master="local[2]"), door, by="user", ids=("user", "item")).__enter__()
+except UsageError as error:
+    print(buckets.count, sum(rows for rows, _ in found), {n for _, n in found}, error)
+"""
+
+
+def test_a_session_is_started_for_a_master(cluster: Any):
+    done = subprocess.run(
+        [sys.executable, "-c", OWN_SESSION],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.startswith(
+        "2 3 {1} Spark already runs on local[1] in this process, not on local[2]."
+    )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from counterrank.errors import UsageError, one_of
+from counterrank.tables.lake import is_address
 from counterrank.tables.memory import is_spark
 
 WORDS = ("auto", "local", "spark")
@@ -63,7 +64,20 @@ Engine = Local | Spark
 
 
 def engine(given: str | Engine, tables: Iterable[object] = ()) -> Engine:
-    """The engine asked for; ``auto`` is Spark if some table is a Spark frame, otherwise local."""
+    """The engine asked for; ``auto`` is Spark if some table is a Spark frame, otherwise local.
+
+    Where a table has an address in a lake, Spark is started at once: it alone can look there.
+    """
+    tables = list(tables)
+    chosen = _chosen(given, tables)
+    if isinstance(chosen, Spark) and any(map(is_address, tables)):
+        from counterrank.engine.spark_session import session_of
+
+        return replace(chosen, session=session_of(chosen))
+    return chosen
+
+
+def _chosen(given: str | Engine, tables: list[object]) -> Engine:
     if not isinstance(given, str):
         return given
     one_of("engine", given, WORDS)

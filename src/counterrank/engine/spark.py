@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import polars as pl
@@ -13,15 +13,15 @@ from counterrank import errors
 from counterrank.checks import some_rows
 from counterrank.engine.bucket import Bucket, Buckets
 from counterrank.engine.engines import Spark
-from counterrank.engine.spark_errors import spoken
 from counterrank.engine.spark_session import session_of
-from counterrank.engine.spark_tables import Union, united
+from counterrank.engine.spark_tables import united
 from counterrank.engine.spark_work import (
     FAULT,
     SENT,
     TAG,
     Fault,
     Faults,
+    Lane,
     on_bucket,
     on_bucket_rows,
     on_rows,
@@ -31,6 +31,7 @@ from counterrank.engine.wire import unpacked
 from counterrank.errors import CounterrankError, merged
 from counterrank.progress import Progress
 from counterrank.schema import Door, Input
+from counterrank.tables.spark_errors import spoken
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -43,28 +44,29 @@ def on_spark(
     """The tables in buckets on a cluster, which keeps them until the context ends."""
     session = session_of(chosen)
     with spoken("looking at the tables"):
-        union = united(session, doors, by, ids)
         count = chosen.partitions or int(session.conf.get("spark.sql.shuffle.partitions"))
-        rows = union.rows.repartition(count, union.key).persist()
+        rows, lanes = united(session, doors, by, ids, count)
+        rows = rows.persist()
     try:
-        inputs = _counted(rows, union, doors, progress)
-        yield OnSpark(rows, union, count, inputs, progress)
+        inputs = _counted(rows, lanes, doors, progress)
+        yield OnSpark(rows, lanes, count, inputs, progress)
     finally:
-        rows.unpersist()
+        with suppress(Exception):  # a cluster that is gone has let go already
+            rows.unpersist()
 
 
 def _counted(
-    rows: Any, union: Union, doors: Mapping[str, Door], progress: Progress
+    rows: Any, lanes: Mapping[str, Lane], doors: Mapping[str, Door], progress: Progress
 ) -> dict[str, Input]:
     """What results remember of the tables; the count also brings the rows together."""
     with ThreadPoolExecutor(1) as aside:
         sums = aside.submit(lambda: {name: door.source.sha256() for name, door in doors.items()})
         for _ in progress([0], "Shuffling"):
             with spoken("bringing the rows of each unit together"):
-                found = rows.groupBy(TAG).count().collect()
-    by_tag = {row[TAG]: row["count"] for row in found}
+                found = rows.groupBy(TAG).sum("rows").collect()
+    by_tag = dict(found)
     inputs = {}
-    for name, lane in union.lanes.items():
+    for name, lane in lanes.items():
         height = by_tag.get(lane.tag, 0)
         if not height:
             some_rows(lane.head.frame, lane.head.name)
@@ -76,10 +78,16 @@ class OnSpark(Buckets):
     """Partitions of whole units on a cluster."""
 
     def __init__(
-        self, rows: Any, union: Union, count: int, inputs: dict[str, Input], progress: Progress
+        self,
+        rows: Any,
+        lanes: Mapping[str, Lane],
+        count: int,
+        inputs: dict[str, Input],
+        progress: Progress,
     ) -> None:
-        self.rows, self.lanes, self.partitions, self.progress = rows, union.lanes, count, progress
-        self.heads, self.inputs = union.heads, inputs
+        self.rows, self.lanes, self.partitions, self.progress = rows, lanes, count, progress
+        self.heads = {name: lane.head for name, lane in lanes.items()}
+        self.inputs = inputs
 
     @property
     def count(self) -> int:
@@ -104,7 +112,7 @@ class OnSpark(Buckets):
         types = {name: sparkable(kind) for name, kind in schema.items()} | {FAULT: pl.Binary()}
         with spoken(word):
             session = self.rows.sparkSession
-            shape = session.createDataFrame(pl.DataFrame(schema=types).to_arrow()).limit(0)
+            shape = session.createDataFrame(pl.DataFrame(schema=types).clear(1).to_arrow()).limit(0)
             there = on_bucket_rows(self.lanes, first, shape.toArrow().schema)
             rows = self.rows.mapInArrow(there, shape.schema).repartition(self.partitions, key)
             sent = rows.mapInArrow(on_rows(schema, second), SENT)

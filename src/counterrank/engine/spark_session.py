@@ -15,8 +15,8 @@ from typing import Any
 from weakref import WeakSet
 
 from counterrank.engine.engines import Spark
-from counterrank.engine.spark_errors import spoken
 from counterrank.errors import UsageError
+from counterrank.tables.spark_errors import spoken
 
 CONF = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
@@ -25,11 +25,13 @@ CONF = {
 OWN = {  # of the whole application, so only where Spark is started here
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "ERROR",
+    "spark.log.level": "OFF",  # what matters is told by the message
+    "spark.driver.maxResultSize": "2g",
     "spark.executorEnv.POLARS_MAX_THREADS": "1",  # executors have a process per core
     "spark.executorEnv.OPENBLAS_NUM_THREADS": "1",
 }
 LOCAL = {
+    "spark.driver.memory": "2g",  # at most: here it is the executors' as well
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "32",  # an empty one costs 50 ms, and 200 are usual

@@ -1,64 +1,64 @@
-"""Tables as Spark frames, and all of them as one, so that one shuffle brings units together."""
+"""Tables as Spark frames, cut by their unit, so that one shuffle brings its rows together."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from counterrank.engine.spark_work import TAG, Lane
+from counterrank.checks import some_rows
+from counterrank.engine.spark_work import CUT, PLACE, Lane, on_departure
 from counterrank.errors import InputError
-from counterrank.schema import Door, Table
+from counterrank.schema import Door
 from counterrank.tables import Source
 from counterrank.tables.files import BLANKS, PARQUET, SEPARATORS, column_names, ending
+from counterrank.tables.lake import frame_of
 from counterrank.tables.memory import is_spark
 
-
-@dataclass(frozen=True)
-class Union:
-    """The rows of all tables in one Spark frame; ``key`` is the column of the unit."""
-
-    rows: Any
-    key: str
-    lanes: dict[str, Lane]
-
-    @property
-    def heads(self) -> dict[str, Table]:
-        """The tables without rows."""
-        return {name: lane.head for name, lane in self.lanes.items()}
+KINDS: dict[type[pl.DataType], str] = {pl.Int64: "bigint", pl.String: "string"}
 
 
-def united(session: Any, doors: Mapping[str, Door], by: str, ids: Sequence[str]) -> Union:
-    """All tables, columns named by role, ids of one type."""
+def united(
+    session: Any, doors: Mapping[str, Door], by: str, ids: Sequence[str], count: int
+) -> tuple[Any, dict[str, Lane]]:
+    """The rows of all tables in ``count`` partitions by the unit ``by``; ids of one type."""
     from pyspark.sql import functions as F  # noqa: N812
 
     frames = {name: _played(session, door) for name, door in doors.items()}
-    heads = {name: doors[name].part(_empty(frame)) for name, frame in frames.items()}
+    empty = {name: _empty(frame) for name, frame in frames.items()}
+    heads = {name: door.part(empty[name]) for name, door in doors.items()}
     for column in dict.fromkeys((by, *ids)):
-        kind = _common([h.frame.schema[column] for h in heads.values() if column in h.frame.schema])
-        for name, frame in frames.items():
-            if column in frame.columns:
-                frames[name] = frame.withColumn(column, F.col(column).cast(kind))
-    columns: dict[tuple[str, str], str] = {}  # of a role and a type
-    lanes, rows = {}, []
+        there = [name for name, head in heads.items() if column in head.frame.columns]
+        kind = _common([heads[name].frame.schema[column] for name in there])
+        for name in there:
+            frames[name] = frames[name].withColumn(column, F.col(column).cast(KINDS[kind]))
+            empty[name] = empty[name].with_columns(pl.col(column).cast(kind))
+    keys, lanes, parts = _keys(session, count), {}, []
     for tag, (name, frame) in enumerate(frames.items()):
         door = doors[name]
-        own = {r: columns.setdefault((r, t), f"c{len(columns)}") for r, t in frame.dtypes}
-        lanes[name] = Lane(tag, own, door.check, door.made, door.part(_empty(frame)))
-        picked = (F.col(_quoted(role)).alias(column) for role, column in own.items())
-        rows.append(frame.select(F.lit(tag).cast("tinyint").alias(TAG), *picked))
-    together = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), rows)
-    return Union(together, next(iter(lanes.values())).columns[by], lanes)
+        lanes[name] = Lane(tag, door.check, door.made, door.part(empty[name]))
+        placed = frame.withColumn(PLACE, F.pmod(F.xxhash64(F.col(by)), F.lit(count)))
+        parts.append(placed.mapInArrow(on_departure(tag, keys), CUT))
+    return reduce(lambda a, b: a.union(b), parts).repartition(count, "key"), lanes
 
 
-def _common(kinds: Sequence[pl.DataType]) -> str:
+def _keys(session: Any, count: int) -> list[int]:
+    """For every place a number that Spark's shuffle sends to a partition of its own."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    tried = session.range(40 * count).select("id", F.pmod(F.hash("id"), F.lit(count)).alias("at"))
+    found = pl.from_arrow(tried.toArrow())
+    assert isinstance(found, pl.DataFrame)
+    return found.unique("at")["id"].to_list()
+
+
+def _common(kinds: Sequence[pl.DataType]) -> type[pl.DataType]:
     """Ids are compared as integers where all are, otherwise by their text."""
-    return "bigint" if all(kind.is_integer() for kind in kinds) else "string"
+    return pl.Int64 if all(kind.is_integer() for kind in kinds) else pl.String
 
 
 def _played(session: Any, door: Door) -> Any:
@@ -73,8 +73,15 @@ def _played(session: Any, door: Door) -> Any:
 
 
 def _empty(frame: Any) -> pl.DataFrame:
-    """The columns and types that executors will see."""
-    empty = pl.from_arrow(frame.limit(0).toArrow())
+    """The columns and types that executors will see: by the schema, which costs no job.
+
+    Times depend on the session's zone, so it is asked.
+    """
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    timed = any("timestamp" in kind for _, kind in frame.dtypes)
+    table = frame.limit(0).toArrow() if timed else to_arrow_schema(frame.schema).empty_table()
+    empty = pl.from_arrow(table)
     assert isinstance(empty, pl.DataFrame)
     return empty
 
@@ -89,7 +96,9 @@ def _read(session: Any, door: Door) -> Any:
     if not source.files:
         if is_spark(source.table):
             return source.table
-        return session.createDataFrame(_arrow(source.read(door.roles.choose)))
+        frame = source.read(door.roles.choose)
+        some_rows(frame, source.name)
+        return session.createDataFrame(_arrow(frame))
     kinds: dict[tuple[object, ...], list[Path]] = {}
     for file in source.files:
         kinds.setdefault(_shape(file, len(source.files)), []).append(file)
@@ -114,13 +123,8 @@ def _shape(file: Path, count: int) -> tuple[object, ...]:
 def _files(session: Any, source: Source, files: Sequence[Path]) -> Any:
     paths = ["file://" + re.sub(r"([\[\]{}*?\\])", r"\\\1", str(f.resolve())) for f in files]
     kind = ending(files[0])
-    if kind in PARQUET:
-        return session.read.parquet(*paths)
-    if kind in SEPARATORS:
-        return session.read.csv(
-            paths, sep=SEPARATORS[kind], header=True, inferSchema=False, enforceSchema=False,
-            escape='"', mode="FAILFAST", maxCharsPerColumn=-1,
-        )  # fmt: skip
+    if kind in PARQUET or kind in SEPARATORS:
+        return frame_of(session, paths, kind)
     return _trec(session, source, paths)
 
 

@@ -1,7 +1,8 @@
-"""What runs on executors: a partition's rows become a bucket, and its result bytes."""
+"""What runs on executors: rows are cut by unit, meet in a bucket, and its result becomes bytes."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,20 +17,18 @@ from counterrank.errors import CounterrankError, unnumbered
 from counterrank.schema import Table
 
 Batches = Iterator[pa.RecordBatch]
-TAG, FAULT = "tag", "fault"
+TAG, PLACE, FAULT = "tag", "place of the unit", "fault"
+CUT = "key bigint, tag tinyint, rows bigint, data binary"
 SENT = "part int, piece int, pieces int, data binary"
+TOGETHER = 32 << 20  # bytes that are cut at once: small cuts cost more than they hold
 PIECE = 16 << 20  # bytes of a row: the JVM holds some of them at a time
 
 
 @dataclass(frozen=True)
 class Lane:
-    """One table among the rows of all: its tag, its columns there, and its door.
-
-    ``columns`` are role and column; ``head`` is what stands for the table where it has no rows.
-    """
+    """One table on its way: its tag, its door, and what stands for it where it has no rows."""
 
     tag: int
-    columns: Mapping[str, str]
     check: Callable[[pl.DataFrame], pl.DataFrame]
     made: Callable[[pl.DataFrame], Table]
     head: Table
@@ -63,6 +62,43 @@ class Faults:
     """What a partition sends in place of a result."""
 
     all: list[Fault]
+
+
+def on_departure(tag: int, keys: Sequence[int]) -> Callable[[Batches], Batches]:
+    """A table's rows before the shuffle, cut by their place, the columns of each cut as bytes.
+
+    Spark moves and keeps rows one by one; these are few, and are never taken apart.
+    """
+
+    def run(batches: Batches) -> Batches:
+        waiting: list[pl.DataFrame] = []
+        size = 0
+        for batch in batches:
+            waiting.append(_framed(batch))
+            size += batch.nbytes
+            if size >= TOGETHER:
+                yield _cut(pl.concat(waiting), tag, keys)
+                waiting, size = [], 0
+        if size:
+            yield _cut(pl.concat(waiting), tag, keys)
+
+    return run
+
+
+def _cut(rows: pl.DataFrame, tag: int, keys: Sequence[int]) -> pa.RecordBatch:
+    cuts = rows.partition_by(PLACE, as_dict=True, include_key=False)
+    data = []
+    for cut in cuts.values():
+        file = io.BytesIO()
+        cut.write_ipc(file, compression="lz4")
+        data.append(file.getvalue())
+    columns = [
+        pa.array([keys[place] for (place,) in cuts], pa.int64()),
+        pa.array([tag] * len(cuts), pa.int8()),
+        pa.array([cut.height for cut in cuts.values()], pa.int64()),
+        pa.array(data, pa.binary()),
+    ]
+    return pa.record_batch(columns, ["key", TAG, "rows", "data"])
 
 
 def on_bucket(
@@ -115,15 +151,12 @@ def on_rows(
 
 
 def _parted(lanes: Mapping[str, Lane], batches: Batches) -> dict[str, list[pl.DataFrame]]:
-    """The partition's rows by table, under the names of their roles."""
+    """The partition's rows by table."""
     parts: dict[str, list[pl.DataFrame]] = {name: [] for name in lanes}
+    names = {lane.tag: name for name, lane in lanes.items()}
     for batch in batches:
-        frame = _framed(batch)
-        low, high = frame[TAG].min(), frame[TAG].max()
-        for name, lane in lanes.items():
-            rows = frame if low == high == lane.tag else frame.filter(pl.col(TAG) == lane.tag)
-            if rows.height:
-                parts[name].append(rows.select(pl.col(c).alias(r) for r, c in lane.columns.items()))
+        for tag, data in zip(batch[TAG], batch["data"], strict=True):
+            parts[names[tag.as_py()]].append(pl.read_ipc(io.BytesIO(data.as_buffer())))
     return parts
 
 

@@ -14,6 +14,7 @@ import polars as pl
 from counterrank.digest import sha256
 from counterrank.errors import InputError, brief, first_line
 from counterrank.tables.files import ENDINGS, column_names, read_columns
+from counterrank.tables.lake import frame_at, is_address
 from counterrank.tables.memory import from_memory, memory_columns
 
 Choose = Callable[[list[str]], list[str]]
@@ -68,9 +69,11 @@ class Source:
 
 
 def opened(table: object, *, trec: Sequence[str], name: str = "") -> Source:
-    """A source for ``table``: a path, a glob, a folder, or a dataframe."""
+    """A source for ``table``: a path, a glob, a folder, an address, or a dataframe."""
     if isinstance(table, (str, os.PathLike)):
         path = os.fspath(table)
+        if is_address(path):
+            return Source(name or str(path), (), frame_at(str(path)), tuple(trec))
         return Source(name or str(path), tuple(_expand(str(path))), None, tuple(trec))
     return Source(name or "table in memory", (), table, tuple(trec))
 

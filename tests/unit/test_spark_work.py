@@ -1,0 +1,112 @@
+"""What runs on Spark's executors, without Spark: batches in, batches out."""
+
+from __future__ import annotations
+
+import polars as pl
+import pyarrow as pa
+import pytest
+from polars.testing import assert_frame_equal
+
+from counterrank.arrays import workers
+from counterrank.engine import spark_work
+from counterrank.engine.bucket import Bucket
+from counterrank.engine.spark_work import PLACE, Faults, Lane, on_bucket, on_departure
+from counterrank.engine.wire import unpacked
+from counterrank.errors import InputError
+from counterrank.schema import judgments_door, run_door
+from counterrank.tables.spark_errors import _advice, _line
+
+TRUTH = pl.DataFrame({"user": [1, 1, 2], "item": [7, 8, 7], "rating": [1, 0, 2]})
+RUN = pl.DataFrame({"user": [2, 3], "item": [7, 7], "rank": [1, 1]})
+
+
+def lanes() -> dict[str, Lane]:
+    doors = {"truth": judgments_door(TRUTH), "run": run_door(RUN, name="run")}
+    heads = {"truth": TRUTH.clear(), "run": RUN.clear()}
+    return {
+        name: Lane(tag, door.check, door.made, door.part(heads[name]))
+        for tag, (name, door) in enumerate(doors.items())
+    }
+
+
+def departed(frame: pl.DataFrame, tag: int) -> list[pa.RecordBatch]:
+    placed = frame.with_columns(pl.col("user").mod(2).alias(PLACE))
+    batches = placed.to_arrow().to_batches(max_chunksize=1)
+    return list(on_departure(tag, [40, 41])(iter(batches)))
+
+
+def answers(batches: list[pa.RecordBatch]) -> object:
+    rows = [row for batch in batches for row in batch.to_pylist()]
+    assert [row["piece"] for row in rows] == list(range(rows[0]["pieces"]))
+    return unpacked(b"".join(row["data"] for row in rows))
+
+
+def arrived(key: int) -> list[pa.RecordBatch]:
+    """The cuts of both tables that the shuffle would bring to one partition."""
+    cuts = [cut for tag, frame in enumerate((TRUTH, RUN)) for cut in departed(frame, tag)]
+    return [cut.filter(pa.compute.equal(cut["key"], key)) for cut in cuts]
+
+
+def test_rows_are_cut_by_place_and_meet_again(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(spark_work, "PIECE", 100)
+
+    def both(bucket: Bucket) -> list[pl.DataFrame]:
+        assert workers() == 1
+        return [table.frame for table in bucket.tables.values()]
+
+    truth, run = answers(list(on_bucket(lanes(), both)(iter(arrived(40)))))
+    assert_frame_equal(truth, TRUTH.filter(user=2).cast({"rating": pl.Float64}))
+    assert_frame_equal(run, RUN.filter(user=2))
+    truth, run = answers(list(on_bucket(lanes(), both)(iter(arrived(41)))))
+    assert_frame_equal(run, RUN.filter(user=3))
+    assert workers() >= 1
+
+
+def test_a_table_without_rows_has_its_types():
+    def kinds(bucket: Bucket) -> list[int]:
+        assert bucket.tables["run"].order == "rank"
+        assert bucket.tables["run"].frame.schema == RUN.schema
+        return [table.frame.height for table in bucket.tables.values()]
+
+    batches = [cut.filter(pa.compute.equal(cut["key"], 40)) for cut in departed(TRUTH, 0)]
+    assert answers(list(on_bucket(lanes(), kinds)(iter(batches)))) == [1, 0]
+
+
+def test_no_rows_at_all_are_no_bucket():
+    assert list(on_bucket(lanes(), lambda bucket: 1)(iter([]))) == []
+
+
+def test_a_refusal_is_an_answer():
+    def refusing(bucket: Bucket) -> int:
+        raise InputError("No.", found="Found 2 of 3 rows (first: row 7, value 1).")
+
+    found = answers(list(on_bucket(lanes(), refusing)(iter(arrived(40)))))
+    assert isinstance(found, Faults)
+    assert found.all[0].found == "Found 2 of 3 rows (first: value 1)."
+
+
+def test_doors_are_sent_without_their_tables():
+    cloudpickle = pytest.importorskip("pyspark.cloudpickle")
+    big = pl.DataFrame({"user": range(100_000), "item": range(100_000), "rating": 1.0})
+    door = judgments_door(big)
+    assert door.source.table is big
+    sent = cloudpickle.dumps((door.check, door.made))
+    assert len(sent) < 10_000
+    check, made = cloudpickle.loads(sent)
+    assert made(check(TRUTH)).name == "the judgments"
+
+
+TRACE = """An error occurred while calling o1.collect.
+: org.apache.spark.SparkException: Job aborted due to stage failure: Task 1 in stage 0.0 failed
+\tat org.apache.spark.X
+Caused by: org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+  File "worker.py", line 1, in main
+ModuleNotFoundError: No module named 'polars'
+"""
+
+
+def test_the_cause_is_found_in_a_trace():
+    assert _line(TRACE) == "ModuleNotFoundError: No module named 'polars'"
+    assert "Every executor needs" in _advice(TRACE)
+    assert _line("Connection refused\n\tat x") == "Connection refused"
+    assert "more memory" in _advice("Python worker exited unexpectedly (crashed)")
