@@ -11,9 +11,9 @@ import polars as pl
 from counterrank.arrays import Floats, Ints
 from counterrank.blocks import one_kind, places
 from counterrank.conversions.census import Census
-from counterrank.conversions.gather import Listing, Predict
 from counterrank.conversions.ledger import Ledger
-from counterrank.conversions.record import COLUMN, Record
+from counterrank.conversions.listing import Listing, Predict
+from counterrank.conversions.record import COLUMN, FOLDS, Record
 from counterrank.propensity import (
     Encoded,
     Fitted,
@@ -24,8 +24,6 @@ from counterrank.propensity import (
     training,
 )
 from counterrank.schema import Table
-
-FOLDS = 5  # fewer where there are fewer users
 
 
 def of_run(column: str) -> Predict:

@@ -13,8 +13,8 @@ import polars as pl
 from counterrank.arrays import Floats, Ints
 from counterrank.blocks import as_numbers
 from counterrank.conversions.chances import Chances
-from counterrank.conversions.gather import Asked, Predict, Work
 from counterrank.conversions.ledger import Ledger, Rules
+from counterrank.conversions.listing import Asked, Predict, Work
 from counterrank.conversions.predicted import Fits, of_ledger, of_run
 from counterrank.conversions.reading import Tables
 from counterrank.conversions.totals import Group, added, totals
@@ -69,6 +69,10 @@ class Sold:
             for system, part in self.runs.items()
             for name, columns in part.columns.items()
         }
+
+    def __add__(self, other: Sold) -> Sold:
+        """Both together."""
+        return gathered([self, other])
 
     def only_sums(self, draws: Draws) -> Sold:
         """Without what there is of every user."""
