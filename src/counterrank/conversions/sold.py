@@ -91,6 +91,8 @@ def sold(bucket: Bucket, sale: Sale) -> Sold:
     """A pure function of a bucket of users."""
     tables, ledger = Tables.of(bucket), Ledger.of(bucket, sale.rules)
     fits, asked = sale.fits, sale.asked
+    if fits is not None:
+        fits = fits.among(ledger.pool.units)
     chance = ledger.ctr
     if fits is not None and fits.clicks is not None:
         chance = fits.ctr(ledger)
@@ -109,7 +111,7 @@ def sold(bucket: Bucket, sale: Sale) -> Sold:
     done = {}
     for run in sale.rules.census.runs:
         table = tables.runs.get((run.table, run.system)) or _without_rows(bucket.tables[run.table])
-        own = replace(work, predict=_predict(sale, run.system, ledger))
+        own = replace(work, predict=_predict(sale, run.system, ledger, fits))
         done[run.system] = valued(
             table, own, ties=sale.ties, duplicates=sale.duplicates, keep=sale.keep
         )
@@ -131,13 +133,13 @@ def _without_rows(table: Table) -> Table:
     return replace(table, frame=table.frame.clear())
 
 
-def _predict(sale: Sale, system: str, ledger: Ledger) -> dict[str, Predict]:
+def _predict(sale: Sale, system: str, ledger: Ledger, fits: Fits | None) -> dict[str, Predict]:
     """Where the predicted cvr of each reward comes from."""
     out: dict[str, Predict] = {}
     for reward, place in sale.cvr[system].items():
         if place == "model":
-            assert sale.fits is not None
-            out[reward] = sale.fits.cvr(reward, ledger)
+            assert fits is not None
+            out[reward] = fits.cvr(reward, ledger)
         elif place == "run":
             out[reward] = of_run(prediction(reward, sale.asked.rewards))
         else:

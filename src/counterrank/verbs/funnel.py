@@ -172,7 +172,7 @@ def funnel(
             asked=asked,
             rules=rules,
             cvr=sources,
-            fits=None if record is None else fits(record, models, ctr=ctr, cvr=cvr),
+            fits=fits(record, models, ctr=ctr, cvr=cvr) if record is not None and models else None,
             floor=floor,
             ties=ties,
             duplicates=duplicates,
