@@ -12,6 +12,7 @@ from counterrank.version import __version__
 
 if TYPE_CHECKING:
     from counterrank.assess_result import Assessment
+    from counterrank.engine.engines import Local, Spark
     from counterrank.errors import CounterrankError, InputError, UsageError
     from counterrank.estimates import Estimate
     from counterrank.estimation import Estimation
@@ -41,6 +42,8 @@ _HOME = {
     "FunnelEstimation": "funnel_result",
     "InputError": "errors",
     "LearntExposure": "verbs.learn_exposure",
+    "Local": "engine.engines",
+    "Spark": "engine.engines",
     "Stratification": "strata_result",
     "UsageError": "errors",
     "assess_accuracy": "verbs.assess_accuracy",
@@ -60,7 +63,8 @@ _HOME = {
 
 __all__ = [
     "Assessment", "CounterrankError", "Estimate", "Estimation", "Evaluation", "FunnelEstimation",
-    "InputError", "LearntExposure", "Stratification", "UsageError", "__version__",
+    "InputError", "LearntExposure", "Local", "Spark", "Stratification", "UsageError",
+    "__version__",
     "assess_accuracy", "assess_agreement", "assess_online", "assess_power", "assess_robustness",
     "check", "estimate", "evaluate", "funnel", "learn_exposure", "measure", "position_bias",
     "strata",

@@ -120,7 +120,7 @@ class Estimate(Uncertain):
         cluster: npt.NDArray[np.int64] | None = None,
     ) -> Estimate:
         """A smooth function of the means of per-unit ``columns``."""
-        means = columns.mean(axis=0)
+        means = np.array([np.mean(x) for x in columns.T])  # by pairs: no digits are lost
         influence = (columns - means) @ function.gradient(means)
         value = float(function.finish(means))
         return cls(value, influence, units, (columns,), function.finish, cluster, function)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -13,7 +14,7 @@ from counterrank.arrays import Ints
 from counterrank.compare import Plan
 from counterrank.documents import as_json, document
 from counterrank.errors import UsageError
-from counterrank.estimates import Estimate
+from counterrank.estimates import Estimate, Uncertain, not_kept
 from counterrank.inference import intervals
 from counterrank.lifts import Lift, lifts
 from counterrank.logged import (
@@ -65,14 +66,16 @@ class LiftRow(Lift, _Sides):
 class Estimation(Result):
     """Estimates by system, estimator and reward; ``logged`` is the ranker that was live.
 
-    ``kept`` holds the sessions that count for each target, as places in the log.
+    ``kept`` holds the sessions that count for each target, as places in the log; where sessions
+    are not kept, ``pairs`` are a target's estimate and the baseline's over the sessions both have.
     """
 
     systems: tuple[str, ...]
     estimators: tuple[Estimator, ...]
     rewards: tuple[str, ...]
-    found: dict[Key, Estimate]
+    found: Mapping[Key, Uncertain]
     kept: dict[str, Ints]
+    pairs: dict[Key, tuple[Uncertain, Uncertain]]
     diagnoses: list[Diagnosis]
     plan: Plan
     protocol: dict[str, Any]
@@ -95,7 +98,7 @@ class Estimation(Result):
         """Diagnoses that do not pass."""
         return [d for d in self.diagnoses if d.verdict != "pass"]
 
-    def estimate(self, system: str, label: str | Estimator, reward: str = "") -> Estimate:
+    def estimate(self, system: str, label: str | Estimator, reward: str = "") -> Uncertain:
         """One estimate: subtract two of them for a paired difference, divide for a lift."""
         key = (system, str(estimator(label)), reward or self.rewards[0])
         if key not in self.found:
@@ -147,14 +150,16 @@ class Estimation(Result):
     def comparisons(self) -> list[LiftRow]:
         """Each ranker against the baseline, paired by session and clustered by user."""
         plan, base = self.plan, self.plan.baseline or LOGGED
-        sides: list[tuple[Key, Estimate, Estimate]] = []
+        sides: list[tuple[Key, Uncertain, Uncertain]] = []
         for (system, label, reward), e in self.found.items():
             if system in (base, LOGGED) or plan.test == "none":
                 continue
             key = (base, "OnPolicy" if base == LOGGED else label, reward)
             apart = base == LOGGED and estimator(label).total == "no"
             if key in self.found and label != "OnPolicy" and not apart:
-                mine, other = self._paired(system, e, base, self.found[key])
+                mine, other = self.pairs.get((system, label, reward)) or self._paired(
+                    system, e, base, self.found[key]
+                )
                 sides.append(((system, label, reward), mine, other))
         found = lifts([(a, b) for _, a, b in sides], plan)
         return [
@@ -169,9 +174,11 @@ class Estimation(Result):
         return [choice([r for r in self.sweep if (r.system, r.reward) == g]) for g in groups]
 
     def _paired(
-        self, system: str, e: Estimate, base: str, other: Estimate
-    ) -> tuple[Estimate, Estimate]:
+        self, system: str, e: Uncertain, base: str, other: Uncertain
+    ) -> tuple[Uncertain, Uncertain]:
         """Both estimates over the sessions both have."""
+        if not (isinstance(e, Estimate) and isinstance(other, Estimate)):
+            raise not_kept("sessions in common")
         mine, theirs = self.kept[system], self.kept[base]
         if len(mine) == len(theirs) and np.array_equal(mine, theirs):
             return e, other

@@ -7,7 +7,22 @@ from typing import Annotated
 import typer
 
 from counterrank.cli import options
-from counterrank.cli.options import ByUnit, Columns, Format, Level, Out, Quiet, Seed, Strict
+from counterrank.cli.options import (
+    ByUnit,
+    Columns,
+    EngineWord,
+    Format,
+    Inference,
+    Level,
+    Master,
+    Memory,
+    Out,
+    Partitions,
+    Quiet,
+    Scratch,
+    Seed,
+    Strict,
+)
 
 LogPath = Annotated[str, typer.Argument(help="session, item, rank and rewards.")]
 RunPaths = Annotated[
@@ -84,6 +99,12 @@ def estimate(
     context: Contexts = None,
     logger: Loggers = None,
     sweep: Sweep = "none",
+    engine: EngineWord = "local",
+    master: Master = None,
+    memory: Memory = None,
+    partitions: Partitions = None,
+    inference: Inference = "auto",
+    scratch: Scratch = None,
     columns: Columns = None,
     out: Out = None,
     by_unit: ByUnit = None,
@@ -123,6 +144,9 @@ def estimate(
         contexts=context or (),
         loggers=served or None,
         sweep=sweep,
+        engine=options.engine(
+            engine, master, memory, partitions, options.kept(inference, by_unit), scratch
+        ),
         columns=options.column_names(columns),
         progress=progress.quiet if quiet else progress.bar,
     )

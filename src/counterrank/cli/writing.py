@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -80,9 +80,9 @@ def made(path: str) -> Path:
 
 
 def folder(result: Written, path: str | None) -> list[str]:
-    """``result.json``, ``units.parquet`` and ``report.html``; says what was written.
+    """``result.json``, ``report.html`` and, if kept, ``units.parquet``; says what was written.
 
-    All three appear in one step: killed at any moment, the folder holds the old result or the new.
+    All appear in one step: killed at any moment, the folder holds the old result or the new.
     Where the folder also holds files of others, each of the three is replaced by itself.
     """
     if path is None:
@@ -95,17 +95,27 @@ def folder(result: Written, path: str | None) -> list[str]:
     try:
         os.chmod(fresh, 0o777 & ~_umask())
         (fresh / "result.json").write_text(as_json(document), encoding="utf-8")
-        result.by_unit().write_parquet(fresh / "units.parquet", compression="lz4")
+        names = [n for n in NAMES if n != "units.parquet" or _keeps_units(document)]
+        if "units.parquet" in names:
+            result.by_unit().write_parquet(fresh / "units.parquet", compression="lz4")
         (fresh / "report.html").write_text(page([document]), encoding="utf-8")
         alone = {entry.name for entry in where.iterdir()} <= set(NAMES)
         if not (alone and replaced(fresh, where)):
-            for name in NAMES:
+            for name in names:
                 os.replace(fresh / name, where / name)
+            for name in set(NAMES) - set(names):  # of an earlier result, which it does not fit
+                (where / name).unlink(missing_ok=True)
     except OSError as error:
         raise _unwritable(where, error) from error
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
-    return [os.path.join(path, name) for name in NAMES]
+    return [os.path.join(path, name) for name in names]
+
+
+def _keeps_units(document: Mapping[str, Any]) -> bool:
+    """Whether a result has values per unit; of too many units only moments were kept."""
+    inference = document.get("protocol", {}).get("inference", {})
+    return bool(inference.get("inference") != "moments") if isinstance(inference, dict) else True
 
 
 def _beside(where: Path) -> Path:

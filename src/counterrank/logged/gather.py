@@ -42,7 +42,8 @@ class Valued:
     """One target in one bucket, or in all: columns per session of every reward and estimator.
 
     ``kept`` are the sessions that count, as places; ``faults`` what the join found; ``tied`` rows
-    of ``rows`` share their score with another of their list.
+    of ``rows`` share their score with another of their list. ``slates`` are the sums of whole
+    slates' weights and of their squares, and how many there are, where they are looked at.
     """
 
     columns: dict[tuple[str, str], Floats]
@@ -51,6 +52,7 @@ class Valued:
     faults: Faults
     tied: int
     rows: int
+    slates: tuple[float, float, int] | None = None
 
 
 @dataclass(frozen=True)

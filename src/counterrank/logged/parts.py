@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 
@@ -168,6 +168,21 @@ def together(parts: Sequence[Earned]) -> Earned:
     )
 
 
+def whole_part(part: Earned) -> Earned:
+    """What a bucket says beside its sessions: no columns, and nobody's ids."""
+    none = part.units.clear()
+    return replace(
+        part,
+        units=none,
+        user=None,
+        logged={},
+        targets={
+            name: replace(own, columns={}, kept=np.empty(0, np.int64))
+            for name, own in part.targets.items()
+        },
+    )
+
+
 def _target(parts: Sequence[Earned], name: str, order: Ints) -> Valued:
     """One target over all sessions."""
     own = [part.targets[name] for part in parts]
@@ -182,7 +197,15 @@ def _target(parts: Sequence[Earned], name: str, order: Ints) -> Valued:
         summed(v.faults for v in own),
         sum(v.tied for v in own),
         sum(v.rows for v in own),
+        _slates([v.slates for v in own if v.slates is not None]),
     )
+
+
+def _slates(parts: Sequence[tuple[float, float, int]]) -> tuple[float, float, int] | None:
+    if not parts:
+        return None
+    total, square, count = zip(*parts, strict=True)
+    return sum(total), sum(square), sum(count)
 
 
 def _mask(places: Ints, n: int) -> Bools:

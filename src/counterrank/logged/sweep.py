@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from counterrank.arrays import Floats
-from counterrank.estimates import Estimate
+from counterrank.estimates import Uncertain
 from counterrank.logged.doubly_robust import DR, MODEL
 from counterrank.logged.estimator import Clipped, Estimator
 from counterrank.logged.ips import IPS
@@ -73,7 +73,7 @@ class Choice:
 
 
 def swept(
-    system: str, reward: str, found: Mapping[str, Estimate], weights: Weights, level: float
+    system: str, reward: str, found: Mapping[str, Uncertain], weights: Weights, level: float
 ) -> list[SweepRow]:
     """The sweep of one target and reward."""
     rows = []
@@ -104,6 +104,6 @@ def choice(rows: list[SweepRow]) -> Choice:
     return Choice(best.system, best.reward, label, best.value, best.error, reason)
 
 
-def _shift(clipped: Estimate, whole: Estimate) -> float:
+def _shift(clipped: Uncertain, whole: Uncertain) -> float:
     """How far clipping moved the value: an upper guess of its bias, since noise moves it too."""
     return clipped.value - whole.value

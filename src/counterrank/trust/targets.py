@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from counterrank.estimates import Estimate
+from counterrank.estimates import Uncertain
 from counterrank.logged import (
     INNER,
     Basis,
-    Earned,
     Key,
     Shared,
     Valued,
@@ -22,8 +21,8 @@ from counterrank.trust.diagnosis import Diagnosis, graded
 
 
 def grounds(
-    earned: Earned,
-    found: Mapping[Key, Estimate],
+    targets: Mapping[str, Valued],
+    found: Mapping[Key, Uncertain],
     basis: Basis,
     work: Work,
     shared: Shared,
@@ -32,7 +31,7 @@ def grounds(
     """What each ranker's numbers rest on; ``tables`` are theirs, rows or not."""
     out = []
     order = {table.system: table.order for table in tables}
-    for name, part in earned.targets.items():
+    for name, part in targets.items():
         ratio = found[name, "MeanWeight", work.rewards[0]]
         chance = "none" if basis.logged == "rank" and basis.views != "rows" else "some"
         if order[name] == "score" and work.scores == "order":
@@ -49,8 +48,7 @@ def grounds(
             about.largest_weight(name, part.weights),
             about.tail(name, part.weights),
         ]
-        slates = found.get((name, "SlateWeight", work.rewards[0]))
-        out += [] if slates is None else [about.effective_slates(name, slates)]
+        out += [] if part.slates is None else [about.effective_slates(name, *part.slates)]
         for e in clipped(work.estimators):
             if e.name not in INNER and (name, str(e), work.rewards[0]) in found:
                 kept = found[name, str(kept_weight(e)), work.rewards[0]]

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from counterrank.arrays import Floats
-from counterrank.estimates import Estimate
+from counterrank.estimates import Uncertain
 from counterrank.logged import Weights
 from counterrank.trust.diagnosis import VERDICTS, Diagnosis, graded
 
@@ -23,11 +23,10 @@ def effective_size(system: str, weights: Weights) -> Diagnosis:
     return Diagnosis("effective sample size", system, size, 1000.0, verdict, text)
 
 
-def effective_slates(system: str, weight: Estimate) -> Diagnosis:
+def effective_slates(system: str, total: float, square: float, count: int) -> Diagnosis:
     """The same for whole slates, whose weights are products and spread much wider."""
-    W = weight.columns[:, 0]
-    size = float(W.sum() ** 2 / np.sum(W**2)) if W.any() else 0.0
-    share = size / len(W)
+    size = total**2 / square if square > 0 else 0.0
+    share = size / count
     verdict = max(graded(size, 1000, 100), graded(share, 0.05, 0.005), key=VERDICTS.index)
     text = f"The weighted slates say as much as {size:,.0f} equal ones ({share:.1%} of the log)."
     if verdict != "pass":
@@ -45,7 +44,7 @@ def largest_weight(system: str, weights: Weights) -> Diagnosis:
     return Diagnosis("largest weight", system, share, 0.02, verdict, text)
 
 
-def mean_weight(system: str, ratio: Estimate) -> Diagnosis:
+def mean_weight(system: str, ratio: Uncertain) -> Diagnosis:
     """Weighted views of the log over expected views of the target: 1 if exposures are right."""
     off = abs(ratio.value - 1)
     sure = math.isfinite(ratio.se) and off > 3 * ratio.se
@@ -117,7 +116,7 @@ def tail(system: str, weights: Weights) -> Diagnosis:
     return Diagnosis("weight tail", system, k, 0.5, verdict, text)
 
 
-def clipping(system: str, label: str, kept: Estimate, value: float) -> Diagnosis:
+def clipping(system: str, label: str, kept: Uncertain, value: float) -> Diagnosis:
     """What clipping leaves out: the share of expected views that clipped weights do not reach."""
     lost = max(1 - kept.value, 0.0)
     verdict = graded(-lost, -0.05, -0.25)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from counterrank.compare import Plan
-from counterrank.engine import Engine, bucketed
+from counterrank.engine import Engine, bucketed, room
 from counterrank.engine import engine as engine_of
 from counterrank.errors import one_of
 from counterrank.estimation import Estimation
@@ -33,7 +33,6 @@ from counterrank.logged import (
     Work,
     chosen,
     doors,
-    estimated,
     estimator,
     helped,
     named,
@@ -47,12 +46,14 @@ from counterrank.logged import (
     shares,
     swept,
 )
+from counterrank.moments import kept
 from counterrank.progress import Progress, quiet
 from counterrank.schema import Named
 from counterrank.systems import Runs
 from counterrank.trust.targets import grounds, mixture
 from counterrank.verbs.log_passes import (
     audits_of,
+    columns_of,
     looked_at,
     ran_by,
     reward_models,
@@ -174,27 +175,30 @@ def estimate(
         works = dict.fromkeys(targets, work)
         if any("future" in e.needs for e in wanted):
             works = {name: with_future(held, known, name, work, model) for name in targets}
-        earned = weighed(held, known, works)
+        wide = columns_of(work, targets, shared.ranks)
+        keep = kept(chosen_engine.inference, shared.sessions, wide, room(chosen_engine))
+        done = weighed(held, known, works, plan, keep)
+        rankers, found = done.earned.targets, done.found
         for table in tables.targets:
-            faults = earned.targets[table.system].faults
+            faults = rankers[table.system].faults
             refuse_absent(table.name, faults, shared.sessions, missing)
             refuse_faults(tables.log.name, table.name, faults, shared.sessions, disjoint)
-        found, kept = estimated(earned, work)
         diagnoses = [
             *grounds(
-                earned, found, basis, replace(work, estimators=wanted), shared, tables.targets
+                rankers, found, basis, replace(work, estimators=wanted), shared, tables.targets
             ),
             *mixture(shared, loggers=served),
-            *audits_of(held, known, earned, basis, work.rewards[0]),
+            *audits_of(held, known, done, basis, work.rewards[0]),
         ]
         inputs = tuple(held.inputs.values())
-        ran = ran_by(chosen_engine, held)
+        ran = ran_by(chosen_engine, held, keep)
     return Estimation(
         systems=(LOGGED, *targets),
         estimators=wanted,
         rewards=work.rewards,
         found={key: e for key, e in found.items() if key[1] in ("OnPolicy", *map(str, wanted))},
-        kept=kept,
+        kept=done.kept,
+        pairs=done.pairs,
         diagnoses=diagnoses,
         plan=plan,
         protocol={
@@ -204,7 +208,7 @@ def estimate(
         inputs=inputs,
         sweep=[
             row
-            for name, part in earned.targets.items()
+            for name, part in rankers.items()
             for reward in (work.rewards if sweep == "clip" else ())
             for row in swept(
                 name,
@@ -214,7 +218,7 @@ def estimate(
                 level,
             )
         ],
-        weights=[row for name, part in earned.targets.items() for row in part.weights.spread(name)],
+        weights=[row for name, part in rankers.items() for row in part.weights.spread(name)],
     )
 
 

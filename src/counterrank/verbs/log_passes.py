@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import polars as pl
 
+from counterrank.arrays import Ints
+from counterrank.compare import Plan
 from counterrank.engine import Buckets, Engine, Spark
+from counterrank.estimates import Uncertain
 from counterrank.logged import (
+    LOGGED,
     Asked,
     Basis,
     Earned,
+    Estimator,
+    Key,
     Known,
+    OnPolicy,
     Regressor,
     Sessions,
     Shared,
     Work,
+    estimated,
     fitted,
     merged,
     together,
 )
+from counterrank.logged.merging import Added, Merging, brought_together, planned
+from counterrank.logged.merging import Plan as Layout
 from counterrank.logs import Log, certainty
+from counterrank.moments import Draws, Kept
 from counterrank.trust.audit_rows import MOST
 from counterrank.trust.audits import Extent, log_audits
 from counterrank.trust.diagnosis import Diagnosis
@@ -52,27 +64,75 @@ def with_future(held: Buckets, known: Known, name: str, work: Work, kind: str | 
     return replace(work, futures=models)
 
 
-def weighed(held: Buckets, known: Known, works: dict[str, Work]) -> Earned:
-    """Every target in every session, in the order of sessions."""
-    share = MOST / known.shared.rows
-    parts = held.mapped(partial(known.values, works, share), "joining log and rankers")
-    return together([part for part in parts if part is not None])
+@dataclass(frozen=True)
+class Weighed:
+    """Every estimate, and what it rests on.
+
+    ``kept`` are the sessions of each ranker and ``pairs`` what is compared over sessions that two
+    rankers share, where sessions are not kept; ``users`` is their number.
+    """
+
+    earned: Earned
+    found: Mapping[Key, Uncertain]
+    kept: dict[str, Ints]
+    pairs: dict[Key, tuple[Uncertain, Uncertain]]
+    users: int | None
+
+
+def weighed(held: Buckets, known: Known, works: dict[str, Work], plan: Plan, keep: Kept) -> Weighed:
+    """Every target in every session: session by session in their order, or as sums."""
+    share, work = MOST / known.shared.rows, next(iter(works.values()))
+    if keep.units:
+        parts = held.mapped(partial(known.values, works, share), "joining log and rankers")
+        earned = together([part for part in parts if part is not None])
+        found, places = estimated(earned, work)
+        users = None if earned.cluster is None else int(earned.cluster.max()) + 1
+        return Weighed(earned, found, places, {}, users)
+    base = plan.baseline or LOGGED
+    layout = planned(work, list(works), base, known.shared.ranks, plan.drawn())
+    total = brought_together(held, Merging(known, works, share, layout))
+    return _of_sums(total, layout, work, base, held)
+
+
+def columns_of(work: Work, targets: Sequence[str], ranks: int) -> int:
+    """Columns of a session, of all estimates together."""
+    return sum(planned(work, targets, LOGGED, ranks, Draws()).widths.values())
+
+
+def _of_sums(total: Added, layout: Layout, work: Work, base: str, held: Buckets) -> Weighed:
+    """The estimates of every group of sessions; the first group that has one tells its value."""
+    functions = {key: _function(key, work) for key in layout.widths}
+    groups = layout.estimates(total.sums, functions, work.per)
+    found: dict[Key, Uncertain] = {}
+    pairs: dict[Key, tuple[Uncertain, Uncertain]] = {}
+    for own in groups:
+        found = {**own, **found}
+        for key, e in own.items():
+            other = (LOGGED, "OnPolicy", key[2]) if base == LOGGED else (base, *key[1:])
+            if other in own and key[0] not in (base, LOGGED):
+                pairs[key] = (e, own[other])
+    users = total.sums[0].moments.clusters if "user" in held.heads["log"].frame.columns else None
+    found = {key: found[key] for key in layout.widths}
+    return Weighed(together(total.parts), found, {}, pairs, users)
+
+
+def _function(key: Key, work: Work) -> Estimator:
+    return next((e for e in work.estimators if str(e) == key[1]), OnPolicy())
 
 
 def audits_of(
-    held: Buckets, known: Known, earned: Earned, basis: Basis, reward: str
+    held: Buckets, known: Known, found: Weighed, basis: Basis, reward: str
 ) -> list[Diagnosis]:
     """The audits of the log, by all rows or by those of a fixed sample of users."""
     if held.whole:
         sides = held.mapped(known.sides, "auditing the log")[0]
         assert sides is not None
         return log_audits(sides[0], basis, reward)
-    rows, share = earned.sample, MOST / known.shared.rows
+    rows, share = found.earned.sample, MOST / known.shared.rows
     if rows.height == 0:  # a few users have all the rows
         parts = held.mapped(partial(known.sample, share, "session"), "auditing the log")
         rows = pl.concat([part for part in parts if part is not None])
-    users = None if earned.cluster is None else int(earned.cluster.max()) + 1
-    extent = Extent(known.shared.sessions, known.shared.events[reward], users)
+    extent = Extent(known.shared.sessions, known.shared.events[reward], found.users)
     head = known.asked.given.tables(held.heads).log
     if rows.schema["item"] == pl.String:
         rows = rows.with_columns(pl.col("item").cast(pl.Categorical))
@@ -80,6 +140,10 @@ def audits_of(
     return log_audits(sessions, basis, reward, extent=extent)
 
 
-def ran_by(chosen: Engine, held: Buckets) -> dict[str, Any]:
-    """Where it ran."""
-    return {"engine": "spark" if isinstance(chosen, Spark) else "local", "partitions": held.count}
+def ran_by(chosen: Engine, held: Buckets, keep: Kept) -> dict[str, Any]:
+    """Where it ran, and what was kept."""
+    return {
+        "engine": "spark" if isinstance(chosen, Spark) else "local",
+        "partitions": held.count,
+        "inference": keep.protocol(),
+    }
