@@ -74,7 +74,7 @@ class Cut(Buckets):
         raise NotImplementedError
 
 
-def cut(truth, runs, count, labels, plan, policies, keep="values", inference="units"):
+def cut(truth, runs, count, labels, plan, policies, keep="values", inference="units", room=None):
     """The same as ``evaluate``, by buckets."""
     named = list(runs.items())
     doors = {"judgments": schema.judgments_door(truth)}
@@ -82,7 +82,7 @@ def cut(truth, runs, count, labels, plan, policies, keep="values", inference="un
     measures = tuple(measure(label) for label in labels)
     found = in_buckets(
         Cut(doors, count), [name for name, _ in named], measures, policies, keep=keep,
-        drawn=plan.drawn, inference=inference,
+        drawn=plan.drawn, inference=inference, room=room,
     )  # fmt: skip
     refuse_empty(found.measured, measures, policies)
     return Evaluation(found, plan, quiet)

@@ -156,6 +156,11 @@ def refuse_ties(measures: list[Measure], ties: str) -> None:
         )
 
 
+def some_runs(runs: Runs | None) -> bool:
+    """Whether runs were given at all; a table is not asked for its truth."""
+    return runs is not None and not (isinstance(runs, (Mapping, list, tuple)) and not len(runs))
+
+
 def names_and_tables(tables: Runs) -> Iterator[tuple[str, object]]:
     """Names (empty: from the file) and tables, however they were given."""
     if isinstance(tables, Mapping):

@@ -112,3 +112,15 @@ def test_asked_for_in_memory():
     found = cr.evaluate(truth, runs, measures=FEW, engine=Local(inference="moments"), test="t")
     near(found.estimates, cr.evaluate(truth, runs, measures=FEW, test="t").estimates)
     assert found.protocol["inference"]["why"] == "as asked for"
+
+
+def test_the_switch_and_its_threshold_are_told():
+    """60 users less two, three systems, two measures and what diagnoses look at beside them."""
+    truth, runs = uneven(7)
+    columns = 3 * (2 + 2)
+    for room, kind in ((8 * 58 * columns, "units"), (8 * 58 * columns - 1, "moments")):
+        found = cut(truth, runs, 4, ["nDCG@5", "RR@5"], Plan(test="t"), Policies(),
+                    inference="auto", room=room)  # fmt: skip
+        told = found.protocol["inference"]
+        assert (told["inference"], told["threshold"]) == (kind, room)
+        assert told["why"].startswith("58 units x 12 columns need 5.6 kB")

@@ -10,13 +10,13 @@ import numpy as np
 
 from counterrank import schema
 from counterrank.engine import Buckets, Engine, Local, Spark, bucketed
-from counterrank.engine.engines import size
+from counterrank.engine import room as room_of
 from counterrank.errors import UsageError
 from counterrank.judged.bucket import JUDGMENTS, Facts, facts, named, part
 from counterrank.judged.measured import Asked, System, Truth, measured
 from counterrank.judged.part import Measured
 from counterrank.judged.refuse import refuse_uncovered
-from counterrank.moments import ROOM, Draws, Kept, keeps_units, kept
+from counterrank.moments import Draws, Kept, keeps_units, kept
 from counterrank.policies import Policies
 from counterrank.pool import pooled
 from counterrank.progress import Progress, quiet
@@ -78,16 +78,9 @@ def gathered(
             keep=keep,
             drawn=drawn,
             inference=engine.inference,
-            room=_room(engine),
+            room=room_of(engine),
         )
     return replace(found, engine="spark" if isinstance(engine, Spark) else "local")
-
-
-def _room(engine: Engine) -> int:
-    """Bytes of values per unit that are kept: a quarter of the memory, or as much as is told."""
-    if isinstance(engine, Spark):
-        return size(engine.collect)
-    return ROOM if engine.memory is None else size(engine.memory) // 4
 
 
 def _at_once(
@@ -112,7 +105,7 @@ def _at_once(
     (first, truth), inputs, systems = in_one_pass(judged, runs, work, columns, progress)
     found = Measured.merged([Measured.of(systems, truth, keep="hits")], measures)
     refuse_uncovered(found, policies)
-    return Gathered(found, asked, (first, *inputs), Kept("units", "all is in memory", ROOM))
+    return Gathered(found, asked, (first, *inputs), kept("units", 0, 0, None))
 
 
 def in_buckets(
@@ -124,7 +117,7 @@ def in_buckets(
     keep: str,
     drawn: Callable[[Sequence[str]], Draws] | None = None,
     inference: str = "auto",
-    room: int = ROOM,
+    room: int | None = None,
 ) -> Gathered:
     """First what concerns all buckets, then the values; ``names`` of runs are empty where none.
 
@@ -138,7 +131,8 @@ def in_buckets(
     )
     rows = buckets.inputs[JUDGMENTS].rows
     known = Facts(-np.inf, rows, ((),) * len(runs))
-    roomy = keeps_units(inference, rows, len(runs) * len(measures) * 2, room)
+    most = len(runs) * len(beside(measures, systems=2) + list(measures))
+    roomy = room is None or keeps_units(inference, rows, most, room)
     if any(several) or not roomy or any(m.asks_top for m in measures):
         look = partial(facts, tuple(table for table, _ in runs))
         known = Facts.merged(buckets.mapped(look, "looking at the tables"))
@@ -148,9 +142,11 @@ def in_buckets(
     asked = Asked(measures, tuple(beside(measures, systems=len(systems))), policies)
     word, columns = inference if drawn else "units", len(systems) * len(asked.both)
     units = drawn is None or kept(word, known.users, columns, room).units
-    way = keep if units or drawn is None else drawn(systems)
-    parts = buckets.mapped(partial(part, asked, known, runs, way), "evaluating")
-    found = Measured.merged(parts, measures)
+    if units or drawn is None:
+        work = partial(part, asked, known, runs, keep)
+        found = Measured.merged(buckets.mapped(work, "evaluating"), measures)
+    else:
+        found = buckets.folded(partial(part, asked, known, runs, drawn(systems)), "evaluating")
     refuse_uncovered(found, policies)
     held = kept(word, found.ratings.users, columns, room)
     inputs = tuple(buckets.inputs.values())

@@ -76,6 +76,15 @@ class Measured:
     @classmethod
     def merged(cls, parts: Sequence[Measured], measures: Sequence[Measure]) -> Measured:
         """Those of all buckets: only now is known what concerns all units of the data set."""
+        found = cls._joined(parts)
+        return replace(found, values=found.per_unit.scaled(measures))
+
+    def __add__(self, other: Measured) -> Measured:
+        """Of two parts together, where only sums are kept."""
+        return Measured._joined([self, other])
+
+    @classmethod
+    def _joined(cls, parts: Sequence[Measured]) -> Measured:
         first = parts[0]
         found = [p.found for p in parts if p.found is not None]
         return cls(
@@ -85,18 +94,16 @@ class Measured:
             ratings=Ratings.merged([p.ratings for p in parts]),
             lists=tuple(map(Lists.merged, zip(*(p.lists for p in parts), strict=True))),
             apart=tuple(map(_apart, zip(*(p.apart for p in parts), strict=True))),
-            values=_values([p.values for p in parts], measures),
+            values=_values([p.values for p in parts]),
             found=Found.merged(found) if found else None,
         )
 
 
-def _values(
-    parts: Sequence[UnitValues | UnitSums], measures: Sequence[Measure]
-) -> UnitValues | UnitSums:
+def _values(parts: Sequence[UnitValues | UnitSums]) -> UnitValues | UnitSums:
     sums = [p for p in parts if isinstance(p, UnitSums)]
     if sums:
         return UnitSums.merged(sums)
-    return UnitValues.merged([p for p in parts if isinstance(p, UnitValues)]).scaled(measures)
+    return UnitValues.merged([p for p in parts if isinstance(p, UnitValues)])
 
 
 def _apart(parts: Sequence[Apart]) -> Apart:

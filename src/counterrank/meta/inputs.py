@@ -20,7 +20,7 @@ from counterrank.policies import Policies
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import DEFAULTS, Measure, measure
 from counterrank.schema import Roles, Table, label
-from counterrank.systems import Runs, names_and_tables, refuse_ties
+from counterrank.systems import Runs, names_and_tables, refuse_ties, some_runs
 from counterrank.tables import Source, opened
 
 
@@ -40,8 +40,7 @@ def values_of(
     measure and value (as ``--by-unit`` writes it), a folder that ``--out`` wrote, or a result in
     memory; ``measures`` then picks some of its measures.
     """
-    given = runs is not None and not (isinstance(runs, (Mapping, list, tuple)) and not len(runs))
-    if given:
+    if runs is not None and some_runs(runs):
         wanted = [measure(m) for m in _listed(measures)] or [measure(m) for m in DEFAULTS]
         return _judged(source, runs, wanted, policies or Policies(), columns, engine, progress)
     found = _table(source, columns)

@@ -18,7 +18,7 @@ from counterrank.meta.power import Power, discriminative_power
 from counterrank.policies import Policies
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import Measure
-from counterrank.systems import Runs
+from counterrank.systems import Runs, some_runs
 from counterrank.trust.diagnosis import Diagnosis
 from counterrank.verbs.recommended import counted, listed, most
 
@@ -141,7 +141,7 @@ def assess_power(
         },
         protocol={
             "unit": "user",
-            "policies": asdict(policies) if runs else None,
+            "policies": asdict(policies) if some_runs(runs) else None,
             "test": "permutation, two-sided, difference of means",
             "draws": done.draws,
             "interval": "log DP, standard deviation over resampled users, normal p",

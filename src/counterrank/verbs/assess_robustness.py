@@ -30,7 +30,7 @@ from counterrank.policies import Policies
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import Measure
 from counterrank.schema import Input
-from counterrank.systems import Runs
+from counterrank.systems import Runs, some_runs
 from counterrank.trust.diagnosis import Diagnosis
 from counterrank.verbs.evaluate import evaluated
 from counterrank.verbs.robustness_options import (
@@ -104,7 +104,7 @@ def assess_robustness(
     one_of("no_relevant", no_relevant, ("zero", "skip"))
     plan = Plan(level=level, seed=seed, test="none")
     asked = Asked(shares, number, level, seed, threads_of(threads), resume, progress)
-    if runs is None or (isinstance(runs, (Mapping, list, tuple)) and not runs):
+    if runs is None or not some_runs(runs):
         values = values_of(source, measures=measures, columns=columns)
         return _told(values, mean, users_only(reductions), asked)
     wanted, kinds = (

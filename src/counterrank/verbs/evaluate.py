@@ -56,8 +56,8 @@ def evaluate(
     ``no_relevant`` (zero, skip, error) for users with nothing to find, ``unjudged`` (ignore, error)
     for listed users without judgments, ``duplicates`` (error, first) for an item twice in a list,
     ``ties`` (id, id32, file, expected) for equal scores.
-    Where it runs: ``engine`` is local or spark, or a `Local` or `Spark` that says what they may
-    use; auto is Spark for Spark frames.
+    Where it runs: ``engine`` is local, spark, or one of `counterrank.Local` and `counterrank.Spark`
+    with what they may use; auto is Spark for Spark frames.
 
     The comparisons are computed when they are first asked for.
 
