@@ -325,6 +325,21 @@ def test_resamples_do_not_depend_on_the_parts(cut, shop):
         cr.funnel(*shop, engine=cut(2, inference="moments"), interval="bca")
 
 
+def test_by_way_of_the_disk(shop, tmp_path):
+    table, runs = shop
+    table.write_csv(tmp_path / "clicks.csv")
+    for name, run in runs.items():
+        run.write_parquet(tmp_path / f"{name}.parquet")
+    files = [tmp_path / f"{name}.parquet" for name in runs]
+    whole, found = (
+        cr.funnel(tmp_path / "clicks.csv", files, estimators=ALL, measures=MEASURES, engine=engine)
+        for engine in (Local(), Local(partitions=7, folder=str(tmp_path)))
+    )
+    assert found.protocol["partitions"] == 7
+    assert found.by_unit().equals(whole.by_unit())
+    alike(plain(found), plain(whole))
+
+
 def test_check_says_the_same(cut, shop):
     table, runs = shop
     for funnel in (table, table.drop("ctr", "cvr")):

@@ -12,8 +12,9 @@ from counterrank.conversions.estimators import (
     OfClicks,
     conversion_estimator,
 )
-from counterrank.conversions.gather import Asked, Predict, summed_up
+from counterrank.conversions.gather import summed_up
 from counterrank.conversions.ledger import Ledger, Rules
+from counterrank.conversions.listing import Asked, Predict
 from counterrank.conversions.measures import DEFAULTS as MEASURES
 from counterrank.conversions.measures import Weighting, weighting
 from counterrank.conversions.predicted import Fits, fits, known, learnt
@@ -21,6 +22,7 @@ from counterrank.conversions.reading import FUNNEL, PREDICTIONS, doors, refuse_b
 from counterrank.conversions.record import COLUMN, Record, chosen, given, recorded, together
 from counterrank.conversions.refuse import refuse
 from counterrank.conversions.sold import Sale, Sold, few_clicks, gathered, sold
+from counterrank.conversions.sources import helped, refuse_no_ctr, source
 from counterrank.conversions.valued import Key, Valued
 from counterrank.conversions.variance import (
     VarianceRatio,
@@ -34,7 +36,7 @@ __all__ = [
     "PREDICTIONS", "USERS", "Asked", "Census", "Chances", "Fits", "Key", "Ledger", "Lists", "Naive",
     "OfClicks", "Predict", "Record", "Rules", "Sale", "Sold", "Valued", "VarianceRatio",
     "Weighting", "chosen", "conversion_estimator", "counted", "counts", "doors", "dr_variance",
-    "estimated", "few_clicks", "fits", "gathered", "given", "ips_variance", "known", "learnt",
-    "recorded", "refuse", "refuse_both", "sold", "summed_up", "together", "variance_gain",
-    "weighting", "width",
+    "estimated", "few_clicks", "fits", "gathered", "given", "helped", "ips_variance", "known",
+    "learnt", "recorded", "refuse", "refuse_both", "refuse_no_ctr", "sold", "source", "summed_up",
+    "together", "variance_gain", "weighting", "width",
 ]  # fmt: skip

@@ -141,8 +141,8 @@ def counted(parts: Sequence[Census]) -> Census:
     items = pl.concat([part.items for part in parts]).unique()
     items = items.gather(as_numbers(items).arg_sort())
     clicked = np.zeros(len(items), bool)
-    for part in parts:
-        clicked[places(part.items.filter(pl.Series(part.clicked)), items)] = True
+    some = pl.concat([part.items.filter(pl.Series(part.clicked)) for part in parts]).unique()
+    clicked[places(some, items)] = True
     runs: dict[tuple[int, str], list[Lists]] = {}
     for run in (run for part in parts for run in part.runs):
         runs.setdefault((int(run.table.split()[1]), run.system), []).append(run)

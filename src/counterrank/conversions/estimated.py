@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from counterrank.aggregate import Function
-from counterrank.conversions.gather import Asked, nothing
+from counterrank.conversions.gather import nothing
+from counterrank.conversions.listing import Asked
 from counterrank.conversions.sold import Sold
 from counterrank.conversions.totals import group
 from counterrank.conversions.valued import Key

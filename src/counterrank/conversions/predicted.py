@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Floats, Ints
+from counterrank.arrays import Floats
 from counterrank.blocks import one_kind, places
 from counterrank.conversions.census import Census
-from counterrank.conversions.gather import Listing, Predict
 from counterrank.conversions.ledger import Ledger
-from counterrank.conversions.record import COLUMN, Record
+from counterrank.conversions.listing import Listing, Predict
+from counterrank.conversions.record import COLUMN, FOLDS, Record
 from counterrank.propensity import (
     Encoded,
     Fitted,
@@ -24,8 +24,6 @@ from counterrank.propensity import (
     training,
 )
 from counterrank.schema import Table
-
-FOLDS = 5  # fewer where there are fewer users
 
 
 def of_run(column: str) -> Predict:
@@ -60,24 +58,33 @@ class Fits:
     clicks: Fitted | None
     rewards: dict[str, Fitted]
 
-    def places(self, ledger: Ledger) -> Ints:
-        """The numbers of a bucket's users."""
-        return places(ledger.pool.units, self.units)
+    def among(self, units: pl.Series) -> Fits:
+        """The same for a bucket's users."""
+        if units.equals(self.units):
+            return self
+        if units.dtype.is_integer():  # in order, so that a bucket need not look at all of them
+            here = np.searchsorted(self.units.to_numpy(), units.to_numpy())
+        else:
+            here = places(units, self.units)
+        return Fits(
+            units=units,
+            clicks=None if self.clicks is None else self.clicks.only(here),
+            rewards={reward: model.only(here) for reward, model in self.rewards.items()},
+        )
 
     def ctr(self, ledger: Ledger) -> Floats:
         """The ctr of the clicked pairs; that of the others is not needed."""
         assert self.clicks is not None
         ctr, z = np.full(len(ledger.click), np.nan), ledger.click
-        ctr[z] = self.clicks.at(self.places(ledger)[ledger.pool.unit[z]], ledger.item[z])
+        ctr[z] = self.clicks.at(ledger.pool.unit[z], ledger.item[z])
         return ctr
 
     def cvr(self, reward: str, ledger: Ledger) -> Predict:
         """What the model says of listed pairs."""
-        code, model = self.places(ledger), self.rewards[reward]
+        model = self.rewards[reward]
 
         def predict(at: Listing) -> Floats:
-            unit = code[at.part.unit]  # lists of users who do not count have no rows here
-            return model.at(unit[at.lists], ledger.items.at(at.items()))
+            return model.at(at.part.unit[at.lists], ledger.items.at(at.items()))
 
         return predict
 

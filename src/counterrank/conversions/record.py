@@ -20,9 +20,11 @@ from counterrank.conversions.reading import FUNNEL, PREDICTIONS
 from counterrank.engine import Bucket, Buckets, Engine, room
 from counterrank.errors import UsageError
 from counterrank.funnels import prediction
+from counterrank.propensity import model
 from counterrank.schema import Table
 
 COLUMN = "column"  # predictions that were given, not fitted
+FOLDS = 5  # of models; fewer where there are fewer users
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,8 @@ def recorded(
     rows = "held" if tested or (fitting and rules.pairs == "rows") else "clicked"
     if fitting:
         pairs = census.rows if rows == "held" else census.clicks
-        _refuse_many(pairs, census.n(rules.users), len(census.earned), engine)
+        wide = sum(getattr(model(word), "d", 0) for word in (ctr, cvr) if word != COLUMN)
+        _refuse_many(pairs, census.n(rules.users), len(census.earned), 12 + FOLDS * wide, engine)
     share = 1.0 if fitting or rows == "held" else rules.share
     users = "all" if fitting else "some"
     work = partial(_record, rules=rules, rows=rows, share=share, users=users)
@@ -140,9 +143,9 @@ def chosen(units: pl.Series, share: float) -> Bools:
     return few
 
 
-def _refuse_many(pairs: int, users: int, wide: int, engine: Engine) -> None:
-    """Pairs that models would need in one place, and that do not fit there."""
-    space, needed = room(engine), 8 * (pairs * (4 + wide) + users * 12)
+def _refuse_many(pairs: int, users: int, rewards: int, each: int, engine: Engine) -> None:
+    """Pairs, and ``each`` number of a user, that do not fit into the one place models are made."""
+    space, needed = room(engine), 8 * (pairs * (4 + rewards) + users * each)
     if space is not None and needed > space:
         raise UsageError(
             "Models of clicks and conversions are fitted on all clicked pairs in one place.",

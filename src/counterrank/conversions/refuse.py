@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from counterrank.conversions.census import Lists
 from counterrank.conversions.estimators import CTR
-from counterrank.conversions.gather import Asked
+from counterrank.conversions.listing import Asked
 from counterrank.conversions.valued import Valued
 from counterrank.errors import InputError, brief
 

@@ -13,8 +13,8 @@ import polars as pl
 from counterrank.arrays import Floats, Ints
 from counterrank.blocks import as_numbers
 from counterrank.conversions.chances import Chances
-from counterrank.conversions.gather import Asked, Predict, Work
 from counterrank.conversions.ledger import Ledger, Rules
+from counterrank.conversions.listing import Asked, Predict, Work
 from counterrank.conversions.predicted import Fits, of_ledger, of_run
 from counterrank.conversions.reading import Tables
 from counterrank.conversions.totals import Group, added, totals
@@ -70,6 +70,10 @@ class Sold:
             for name, columns in part.columns.items()
         }
 
+    def __add__(self, other: Sold) -> Sold:
+        """Both together."""
+        return gathered([self, other])
+
     def only_sums(self, draws: Draws) -> Sold:
         """Without what there is of every user."""
         return replace(
@@ -87,6 +91,8 @@ def sold(bucket: Bucket, sale: Sale) -> Sold:
     """A pure function of a bucket of users."""
     tables, ledger = Tables.of(bucket), Ledger.of(bucket, sale.rules)
     fits, asked = sale.fits, sale.asked
+    if fits is not None:
+        fits = fits.among(ledger.pool.units)
     chance = ledger.ctr
     if fits is not None and fits.clicks is not None:
         chance = fits.ctr(ledger)
@@ -105,7 +111,7 @@ def sold(bucket: Bucket, sale: Sale) -> Sold:
     done = {}
     for run in sale.rules.census.runs:
         table = tables.runs.get((run.table, run.system)) or _without_rows(bucket.tables[run.table])
-        own = replace(work, predict=_predict(sale, run.system, ledger))
+        own = replace(work, predict=_predict(sale, run.system, ledger, fits))
         done[run.system] = valued(
             table, own, ties=sale.ties, duplicates=sale.duplicates, keep=sale.keep
         )
@@ -127,13 +133,13 @@ def _without_rows(table: Table) -> Table:
     return replace(table, frame=table.frame.clear())
 
 
-def _predict(sale: Sale, system: str, ledger: Ledger) -> dict[str, Predict]:
+def _predict(sale: Sale, system: str, ledger: Ledger, fits: Fits | None) -> dict[str, Predict]:
     """Where the predicted cvr of each reward comes from."""
     out: dict[str, Predict] = {}
     for reward, place in sale.cvr[system].items():
         if place == "model":
-            assert sale.fits is not None
-            out[reward] = sale.fits.cvr(reward, ledger)
+            assert fits is not None
+            out[reward] = fits.cvr(reward, ledger)
         elif place == "run":
             out[reward] = of_run(prediction(reward, sale.asked.rewards))
         else:

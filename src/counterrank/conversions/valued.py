@@ -12,7 +12,8 @@ import polars as pl
 
 from counterrank.arrays import Floats, Ints
 from counterrank.conversions.chances import Chances
-from counterrank.conversions.gather import Name, Sums, Work, nothing, summed_up
+from counterrank.conversions.gather import Name, Sums, nothing, summed_up
+from counterrank.conversions.listing import Work
 from counterrank.coverage import Coverage
 from counterrank.engine import walked
 from counterrank.logged import MeanWeight, Weights

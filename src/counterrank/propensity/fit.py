@@ -2,7 +2,7 @@ r"""A fitted model: one score per fold, user and item, and the link that makes i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,6 +25,11 @@ class Effects:
     user_factors: Floats | None = None
     item_factors: Floats | None = None
 
+    def only(self, users: Ints) -> Effects:
+        """Those of some users."""
+        factors = None if self.user_factors is None else self.user_factors[users]
+        return replace(self, user=self.user[users], user_factors=factors)
+
 
 @dataclass(frozen=True)
 class Fitted:
@@ -34,6 +39,15 @@ class Fitted:
     link: str
     folds: Folds
     effects: tuple[Effects, ...]
+
+    def only(self, users: Ints) -> Fitted:
+        """The same for some of the users, under their places among these."""
+        kept = np.append(users, -1)  # the unknown one stays the last
+        return replace(
+            self,
+            folds=replace(self.folds, user=self.folds.user[kept]),
+            effects=tuple(e.only(kept) for e in self.effects),
+        )
 
     def at(self, user: Ints, item: Ints) -> Floats:
         """The prediction for each pair, by the model that has not seen it; -1 is unknown."""

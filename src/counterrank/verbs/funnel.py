@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from counterrank.compare import Plan
 from counterrank.conversions import (
     COLUMN,
-    CTR,
     DEFAULTS,
     FORMULAS,
     FUNNEL,
@@ -17,11 +16,9 @@ from counterrank.conversions import (
     PAIRS,
     USERS,
     Asked,
-    Lists,
     OfClicks,
     Rules,
     Sale,
-    VarianceRatio,
     Weighting,
     conversion_estimator,
     counted,
@@ -31,12 +28,15 @@ from counterrank.conversions import (
     fits,
     gathered,
     given,
+    helped,
     known,
     learnt,
     recorded,
     refuse,
     refuse_both,
+    refuse_no_ctr,
     sold,
+    source,
     weighting,
     width,
 )
@@ -46,16 +46,16 @@ from counterrank.errors import UsageError, one_of
 from counterrank.exposure import Exposure
 from counterrank.features import features
 from counterrank.funnel_result import FunnelEstimation
-from counterrank.funnels import prediction
 from counterrank.inference import RESAMPLES
 from counterrank.lifts import refuse_plan
-from counterrank.logged import DR, SNDR, SNIPS, Clipped, Estimator, MeanWeight
+from counterrank.logged import SNDR, SNIPS, Estimator
 from counterrank.moments import kept
 from counterrank.order import TIES
 from counterrank.progress import Progress, quiet
 from counterrank.propensity import Encoded, Logistic, Nuisance, model
-from counterrank.schema import Named, Table
+from counterrank.schema import Named
 from counterrank.systems import Runs
+from counterrank.tables.memory import is_spark
 from counterrank.trust.propensities import constant_features
 from counterrank.trust.sales import forecasts, sales
 
@@ -135,7 +135,9 @@ def funnel(
             "Rows have no order on Spark, so ties cannot go by it.",
             todo="Use --ties id, or the local engine.",
         )
-    said = {of: features(table, of=of, columns=named) for of, table in described.items()}
+    tables = {
+        of: features(_at_hand(table), of=of, columns=named) for of, table in described.items()
+    }
     with bucketed(chosen, opened, by="user", ids=("user", "item"), progress=progress) as buckets:
         named.refuse_unmet()
         refuse_both(buckets.heads)
@@ -147,37 +149,41 @@ def funnel(
         )  # fmt: skip
         plan.pairs([run.system for run in census.runs])  # the baseline is there
         rules = Rules(census.who(users), pairs, census)
-        record = recorded(buckets, rules, chosen, ctr=ctr, cvr=cvr)
-        encoded = {} if record is None else known(record.units, census, said)
-        models = {}
-        if record is not None:
-            models = learnt(
-                record, census, ctr=ctr, cvr=cvr, pairs=pairs, seed=seed, features=encoded
-            )
         there = given(buckets.heads)
         told = ctr != COLUMN or "ctr" in there
-        asked = Asked(worths, _helped(wanted, told), tuple(census.earned), pairs)
-        _refuse_no_ctr(wanted, told, buckets.heads[FUNNEL].name)
+        asked = Asked(worths, helped(wanted, told), tuple(census.earned), pairs)
+        refuse_no_ctr(wanted, told, buckets.heads[FUNNEL].name)
         sources = {
-            run.system: _cvr(run, wanted, buckets.heads, there, asked.rewards, cvr)
+            run.system: source(run, wanted, buckets.heads, there, asked.rewards, cvr)
             for run in census.runs
         }
         wide = sum(width(asked, own) for own in sources.values())
         keep = kept(chosen.inference, census.n(rules.users), wide, room(chosen))
         if not keep.units:
             plan.refuse_units()
+        record = recorded(buckets, rules, chosen, ctr=ctr, cvr=cvr)
+        encoded = {} if record is None else known(record.units, census, tables)
+        models = {}
+        if record is not None:
+            models = learnt(
+                record, census, ctr=ctr, cvr=cvr, pairs=pairs, seed=seed, features=encoded
+            )
         sale = Sale(
             asked=asked,
             rules=rules,
             cvr=sources,
-            fits=None if record is None else fits(record, models, ctr=ctr, cvr=cvr),
+            fits=fits(record, models, ctr=ctr, cvr=cvr) if record is not None and models else None,
             floor=floor,
             ties=ties,
             duplicates=duplicates,
             keep=keep.inference,
             draws=plan.drawn(),
         )
-        done = gathered(buckets.mapped(partial(sold, sale=sale), "joining clicks and lists"))
+        joined, word = partial(sold, sale=sale), "joining clicks and lists"
+        if keep.units:
+            done = gathered(buckets.mapped(joined, word))
+        else:
+            done = buckets.folded(joined, word)
         inputs = tuple(buckets.inputs.values())
         count = buckets.count
     for run in census.runs:
@@ -193,7 +199,7 @@ def funnel(
         rewards=asked.rewards,
         found={key: e for key, e in found.items() if key[2] in shown},
         diagnoses=[
-            *(constant_features(of, found) for of, found in encoded.items()),
+            *(constant_features(of, said) for of, said in encoded.items()),
             *forecast,
             *sales(done, found, asked, level),
         ],
@@ -214,9 +220,14 @@ def funnel(
             "partitions": count,
             "inference": keep.protocol(),
         },
-        inputs=(*inputs, *(table.input() for table in said.values())),
+        inputs=(*inputs, *(table.input() for table in tables.values())),
         weights=[row for name, part in done.runs.items() for row in part.weights.spread(name)],
     )
+
+
+def _at_hand(table: Any) -> object:
+    """Features are read whole, wherever they are."""
+    return table.toArrow() if is_spark(table) else table
 
 
 def _listed(given: Any) -> list[Any]:
@@ -248,57 +259,6 @@ def _refuse_unread(given: Mapping[str, object], ctr: str, cvr: str) -> None:
 
 def _columns(found: Encoded) -> dict[str, list[str]]:
     return {"columns": list(found.names), "left out": list(found.constant)}
-
-
-def _refuse_no_ctr(wanted: Sequence[OfClicks], told: bool, funnel: str) -> None:
-    """Estimators that divide by a ctr nobody predicted."""
-    asking = [str(e) for e in wanted if isinstance(e, CTR)]
-    if asking and not told:
-        raise UsageError(
-            f"{asking[0]} divides by the chance of a click, which nobody predicted.",
-            found=f'"{funnel}" has no column "ctr".',
-            todo="Give one (--columns ctr=NAME), or a table of predictions (--predictions PATH),"
-            " or have a model fitted: --ctr rates.",
-        )
-
-
-def _cvr(
-    run: Lists,
-    wanted: Sequence[OfClicks],
-    heads: Mapping[str, Table],
-    there: Collection[str],
-    rewards: Sequence[str],
-    cvr: str,
-) -> dict[str, str]:
-    """Where the predicted cvr of each reward comes from: a model if asked for, else columns."""
-    asking = [str(e) for e in wanted if "model" in e.needs]
-    out = {}
-    for reward in rewards if asking else ():
-        column = prediction(reward, rewards)
-        if cvr != COLUMN:
-            out[reward] = "model"
-        elif column in heads[run.table].frame.columns:
-            out[reward] = "run"
-        elif column in there:
-            out[reward] = "funnel"
-        else:
-            raise UsageError(
-                f'{asking[0]} needs a predicted {reward} of every pair that "{run.system}" lists.',
-                found=f'There is no column "{column}", in the funnel or in the run.',
-                todo="Give one, there or in a table of predictions (--predictions PATH), or have a"
-                " model fitted (--cvr rates), or ask for IPS only (--estimator IPS).",
-            )
-    return out
-
-
-def _helped(wanted: tuple[OfClicks, ...], told: bool) -> tuple[OfClicks, ...]:
-    """The estimators asked for, and what diagnoses them where the ctr is known."""
-    out: list[OfClicks] = list(wanted)
-    if told:
-        clips = [e.clip for e in wanted if isinstance(e, Clipped)]
-        out += [MeanWeight(), *(MeanWeight(clip=clip) for clip in clips)]
-        out += [VarianceRatio(), DR()] if any("model" in e.needs for e in wanted) else []
-    return tuple(dict.fromkeys(out))
 
 
 def _described(model: Nuisance, ctr: str, cvr: str) -> dict[str, str | int]:
