@@ -10,8 +10,9 @@ import polars as pl
 
 from counterrank.arrays import AnyInts, Ints
 from counterrank.blocks import as_numbers, item_numbers, places
-from counterrank.logged.codes import ROOM
 from counterrank.once import once
+
+ROOM = 8  # ids spread over more than this many for each row are searched for
 
 
 @dataclass(frozen=True)

@@ -10,39 +10,33 @@ import polars as pl
 from counterrank.arrays import AnyInts, Ints
 from counterrank.blocks import item_numbers
 
-NEAR = 1 << 24  # ids that span less than this are looked up in a table
-ROOM = 8  # ids spread over more than this many for each row are looked up instead of shifted
+NEAR = 1 << 25  # ids that span less than this are looked up in a table
 
 
 @dataclass(frozen=True)
 class Codes:
     """Numbers from 0 for the ids of a log; ids it does not have get the number ``size``.
 
-    ``known`` holds the ids in order, or is empty where the id less ``low`` is a code, or a place in
-    ``number``. ``number`` are the codes of ``known`` otherwise, where these are not 0, 1, 2, ...
+    ``number`` are the codes of the ids ``known``, which are in order, or, where these are empty, of
+    ids ``low``, ``low`` + 1, ...
     """
 
     low: int
     size: int
     known: AnyInts
-    number: Ints | None = None
+    number: Ints
 
     @classmethod
     def of(cls, ids: pl.Series) -> Codes:
-        """Codes for these ids."""
-        numbers = item_numbers(ids)
-        low, high = int(numbers.min()), int(numbers.max())
-        if high - low < ROOM * len(numbers) + 1024 and low >= -(1 << 62) and high < 1 << 62:
-            return cls(low, high - low + 1, np.empty(0, np.int64))
-        known = np.unique(numbers)
-        return cls(0, len(known), known)
+        """Codes for these ids: their places among the distinct ones, in order."""
+        return cls.among(distinct(ids).sort())
 
     @classmethod
     def among(cls, ids: pl.Series) -> Codes:
         """Codes for ids that are distinct, as text or integers: their places."""
         numbers = item_numbers(ids)
         low, high = int(numbers.min()), int(numbers.max())
-        if high - low < NEAR:
+        if high - low < NEAR and low >= -(1 << 62) and high < 1 << 62:
             place = np.full(high - low + 1, len(ids))
             place[numbers.astype(np.int64) - low] = np.arange(len(ids))
             return cls(low, len(ids), np.empty(0, np.int64), place)
@@ -57,13 +51,17 @@ class Codes:
         """The number of each id, given as the integer it is stored as."""
         if len(self.known):
             place = np.minimum(np.searchsorted(self.known, numbers), self.size - 1)
-            code = place if self.number is None else self.number[place]
-            return np.where(self.known[place] == numbers, code, self.size)
-        code = numbers.astype(np.int64)
-        code -= self.low
-        span = self.size if self.number is None else len(self.number)
-        strange = (code < 0) | (code >= span)
-        if self.number is not None:
-            code = self.number.take(code, mode="clip")
-        code[strange] = self.size
+            return np.where(self.known[place] == numbers, self.number[place], self.size)
+        place = numbers.astype(np.int64)
+        place -= self.low
+        code: Ints = self.number.take(place, mode="clip")
+        code[(place < 0) | (place >= len(self.number))] = self.size
         return code
+
+
+def distinct(ids: pl.Series) -> pl.Series:
+    """Each id once, as it was given: text, or integers of 64 bits."""
+    found = ids.unique()
+    if found.dtype == pl.UInt64:
+        return found
+    return found.cast(pl.Int64 if found.dtype.is_integer() else pl.String)

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Ints
-from counterrank.logged.codes import Codes
+from counterrank.logged.codes import Codes, distinct
 from counterrank.logged.sessions import Sessions, numbered, of_session
 
 
@@ -58,7 +58,7 @@ class Shared:
                 for name in log.rewards
             },
             certain=int((frame["propensity"] == 1).sum()) if log.has("propensity") else 0,
-            items=_ids(frame["item"]) if several else pl.Series("item", [], pl.Int64),
+            items=distinct(frame["item"]) if several else pl.Series("item", [], pl.Int64),
             contexts=contexts,
             exposures=_exposures(sessions) if log.has("exposure") else pl.DataFrame(),
             served=_served(frame["policy"].gather(begin)) if log.has("policy") else {},
@@ -137,12 +137,6 @@ def merged(parts: Sequence[Shared]) -> Shared:
 
 def _distinct(frame: pl.DataFrame, columns: Sequence[str], rows: Ints) -> pl.DataFrame:
     return frame.select(columns)[rows].unique() if columns else pl.DataFrame()
-
-
-def _ids(items: pl.Series) -> pl.Series:
-    """Distinct ids as they were given: text, or 64-bit integers."""
-    distinct = items.unique()
-    return distinct.cast(pl.Int64 if distinct.dtype.is_integer() else pl.String)
 
 
 def _served(policy: pl.Series) -> dict[str, int]:
