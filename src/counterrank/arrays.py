@@ -137,6 +137,20 @@ def summed(group: Ints, x: Floats, groups: int) -> Floats:
     return np.bincount(group, x, minlength=groups).astype(np.float64, copy=False)
 
 
+def halves(x: Floats) -> tuple[Floats, Floats]:
+    """Two numbers that add up to each ``x``: one of 26 digits, and what is left.
+
+    Sums of each kind are exact, or as good as, so what they add up to in the end does not depend on
+    the order in which parts were added.
+    """
+    most = float(np.abs(x).max(initial=0))
+    if most == 0 or not np.isfinite(most):
+        return x, np.zeros_like(x)
+    step = 2.0 ** (np.ceil(np.log2(most)) - 26)
+    coarse: Floats = np.round(x / step) * step
+    return coarse, x - coarse
+
+
 def dot(x: Floats, y: Floats) -> float:
     """Sum of products in one thread: those of ``@`` wait for each other and change the rounding."""
     return float(np.sum(x * y))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass
 
 
 @dataclass(frozen=True)
@@ -22,3 +23,8 @@ class Coverage:
     def missing_users(self) -> int:
         """Judged users without a list."""
         return self.judged_users - self.covered_users
+
+    @classmethod
+    def merged(cls, parts: Iterable[Coverage]) -> Coverage:
+        """That of all buckets: no user is in two of them."""
+        return cls(*(sum(column) for column in zip(*map(astuple, parts), strict=True)))

@@ -41,15 +41,13 @@ def merged(errors: Sequence[CounterrankError], *, rows: int | None = None) -> Co
 
 def moved(error: CounterrankError, rows: int) -> CounterrankError:
     """The message about a part of a table that begins after ``rows`` rows."""
-    text = re.sub(
-        r"\(first: row ([\d,]+)", lambda m: f"(first: row {int(m[1]) + rows}", error.found
-    )
+    text = re.sub(r"\(first: row (\d+)", lambda m: f"(first: row {int(m[1]) + rows}", error.found)
     return type(error)(error.wrong, found=text, todo=error.todo)
 
 
 def unnumbered(error: CounterrankError) -> CounterrankError:
     """The message without the number of a row, where rows have no order."""
-    text = re.sub(r"\(first: row [\d,]+, ", "(first: ", error.found)
+    text = re.sub(r"\(first: row \d+, ", "(first: ", error.found)
     return type(error)(error.wrong, found=text, todo=error.todo)
 
 

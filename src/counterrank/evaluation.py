@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from counterrank import trust
-from counterrank.arrays import Bools, Floats
+from counterrank.arrays import Floats
 from counterrank.compare import Comparison, Contest, Plan, compare
 from counterrank.coverage import Coverage
 from counterrank.documents import as_json, document
 from counterrank.errors import UsageError
-from counterrank.estimates import Estimate
-from counterrank.hits import Hits, Pool
+from counterrank.estimates import Uncertain
 from counterrank.inference import intervals
+from counterrank.judged import (
+    Found,
+    Gathered,
+    Measured,
+    UnitSums,
+    again,
+    bracket,
+    tie_bracket,
+)
 from counterrank.once import once
 from counterrank.policies import Policies
 from counterrank.progress import Progress
 from counterrank.ranking import Judged, Measure, dcg_forms, deepest, measure
 from counterrank.results import Result
 from counterrank.schema import Input
-from counterrank.systems import unit_values
 from counterrank.trust import Diagnosis
 
 
@@ -43,23 +51,55 @@ class Row:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Result):
-    """``values`` is systems x measures x units; NaN marks a unit left out by a policy.
+    """What was measured, in memory or in buckets, and the plan of the comparisons."""
 
-    ``beside`` has more measures (systems x units each), which the diagnoses look at.
-    """
-
-    systems: tuple[str, ...]
-    measures: tuple[Measure, ...]
-    pool: Pool
-    values: Floats
-    coverage: tuple[Coverage, ...]
-    hits: tuple[Hits, ...]
+    gathered: Gathered
     plan: Plan
-    policies: Policies
-    inputs: tuple[Input, ...]
-    orders: dict[str, str]
-    beside: dict[Measure, Floats]
     progress: Progress
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """The systems' names."""
+        return self._measured.systems
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """The measures asked for."""
+        return self.gathered.asked.measures
+
+    @property
+    def policies(self) -> Policies:
+        """What was done with users and rows that do not fit."""
+        return self.gathered.asked.policies
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The tables, as far as a result remembers them."""
+        return self.gathered.inputs
+
+    @property
+    def coverage(self) -> tuple[Coverage, ...]:
+        """Who was covered, system by system."""
+        return tuple(lists.coverage for lists in self._measured.lists)
+
+    @property
+    def units(self) -> pl.Series:
+        """The ids of the judged users."""
+        return self._measured.per_unit.units
+
+    @property
+    def values(self) -> Floats:
+        """Systems x measures x units; NaN marks a unit left out by a policy."""
+        return self._measured.per_unit.x
+
+    @property
+    def found(self) -> Found | None:
+        """Judgments and hits, where they are kept."""
+        return self._measured.found
+
+    @property
+    def _measured(self) -> Measured:
+        return self.gathered.measured
 
     def __repr__(self) -> str:
         """The estimates and what they rest on; comparisons are computed only when asked for."""
@@ -74,7 +114,7 @@ class Evaluation(Result):
         lines += ["" if loud else "every diagnosis passes"]
         return "\n".join(line for line in lines if line)
 
-    def estimate(self, system: str, label: str | Measure) -> Estimate:
+    def estimate(self, system: str, label: str | Measure) -> Uncertain:
         """One system's estimate: subtract two of them for a paired difference."""
         if system not in self.systems:
             raise UsageError(
@@ -84,8 +124,7 @@ class Evaluation(Result):
         if wanted not in self.measures:
             raise UsageError(f'"{wanted}" was not evaluated.', todo="Add it to measures=.")
         place = self.measures.index(wanted)
-        x = self.values[self.systems.index(system), place]
-        return self._estimate(place, x, ~np.isnan(x))
+        return self._measured.values.estimate(self.systems.index(system), place, wanted)
 
     @once
     def estimates(self) -> list[Row]:
@@ -96,7 +135,8 @@ class Evaluation(Result):
     def _rows(self, m: int) -> list[Row]:
         """One measure's rows; a bootstrap draws once for all systems over the same units."""
         plan, kind = self.plan, self.measures[m]
-        own = [self._estimate(m, x, ~np.isnan(x)) for x in self.values[:, m]]
+        values = self._measured.values
+        own: list[Uncertain] = [values.estimate(s, m, kind) for s in range(len(self.systems))]
         alike = [own] if len({e.n for e in own}) == 1 else [[e] for e in own]
         ends = [
             intervals(
@@ -117,8 +157,10 @@ class Evaluation(Result):
     @once
     def comparisons(self) -> list[Comparison]:
         """Every comparison of the plan, over the units that all systems have values for."""
-        asked = self.plan.test != "none"
-        return compare(self.systems, self._contests() if asked else [], self.plan, self.progress)
+        contests = self._contests() if self.plan.test != "none" else []
+        values = self._measured.values
+        flips = values.flips if isinstance(values, UnitSums) else None
+        return compare(self.systems, contests, self.plan, self.progress, flips)
 
     @once
     def diagnoses(self) -> list[Diagnosis]:
@@ -126,22 +168,19 @@ class Evaluation(Result):
         measures = list(self.measures)
         found: list[Diagnosis | None] = [
             trust.sample_size(min(row.units for row in self.estimates)),
-            trust.relevance(self.pool, measures),
-            trust.no_relevant(self.pool, measures, self.policies.no_relevant),
+            trust.relevance(self._measured.ratings),
+            trust.no_relevant(self._measured.ratings, measures, self.policies.no_relevant),
         ]
-        judged = self._all(Judged(k=self.largest_cut))
-        for s, (system, hits, seen) in enumerate(
-            zip(self.systems, self.hits, self.coverage, strict=True)
-        ):
+        for s, (system, lists) in enumerate(zip(self.systems, self._measured.lists, strict=True)):
             rows = self.estimates[s * len(measures) : (s + 1) * len(measures)]
             widths = [r.high - r.low for r in rows]
             found += [
-                trust.coverage(system, seen, self.policies.missing),
-                trust.unjudged_users(system, seen),
-                trust.duplicates(system, seen),
-                trust.short_lists(system, hits, self.largest_cut),
-                trust.judged_share(system, judged[hits.present, s], self.largest_cut),
-                trust.ties(system, hits, self.pool, measures, self.values[s], widths),
+                trust.coverage(system, lists.coverage, self.policies.missing),
+                trust.unjudged_users(system, lists.coverage),
+                trust.duplicates(system, lists.coverage),
+                trust.short_lists(system, lists, self.largest_cut),
+                trust.judged_share(system, self._judged_share(s), self.largest_cut),
+                trust.ties(system, lists, measures, partial(self._tie_bracket, s), widths),
             ]
         found += self._agreements()
         return [d for d in found if d is not None]
@@ -163,8 +202,8 @@ class Evaluation(Result):
             "unit": "user",
             "measures": {str(m): m.about.formula for m in self.measures},
             "policies": asdict(self.policies),
-            "ranked_by": self.orders,
-            "largest_rating": self.pool.top,
+            "ranked_by": dict(zip(self.systems, self._measured.orders, strict=True)),
+            "largest_rating": self._measured.ratings.top,
             "lower_is_better": [str(m) for m in self.measures if m.better == "lower"],
             "interval": self.plan.interval,
             "level": self.plan.level,
@@ -174,7 +213,9 @@ class Evaluation(Result):
             "draws": self.plan.draws if self.plan.test == "permutation" else self.plan.resamples,
             "seed": self.plan.seed,
             "baseline": self.plan.baseline,
-            "engine": "local",
+            "engine": self.gathered.engine,
+            "partitions": self.gathered.partitions,
+            "inference": self.gathered.kept.protocol(),
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -217,7 +258,7 @@ class Evaluation(Result):
         system, kind = (pl.Series(x, dtype=pl.Enum(x)) for x in (names, labels))
         systems, kinds, units = self.values.shape
         columns = {
-            "unit": [self.pool.units] * (systems * kinds),
+            "unit": [self.units] * (systems * kinds),
             "system": [system.new_from_index(s, kinds * units) for s in range(systems)],
             "measure": [kind.new_from_index(m, units) for m in range(kinds)] * systems,
         }
@@ -225,33 +266,42 @@ class Evaluation(Result):
         frame = frame.with_columns(value=pl.Series(self.values.ravel()))
         return frame.filter(pl.col("value").is_not_nan()) if np.isnan(self.values).any() else frame
 
-    def _estimate(self, place: int, x: Floats, kept: Bools) -> Estimate:
-        units = self.pool.units if kept.all() else self.pool.units.filter(pl.Series(kept))
-        return Estimate.of(x[kept], units, self.measures[place].aggregate(self.pool).kept(kept))
-
     def _contests(self) -> list[Contest]:
         found = []
         for m, kind in enumerate(self.measures):
-            x = self.values[:, m]
-            kept: Bools = np.all(~np.isnan(x), axis=0)
-            if not kept.any():
+            own = self._measured.values.shared(m, kind)
+            if not own.estimates:
                 raise UsageError(f"The systems share no user for {kind}.")
-            aggregate = kind.aggregate(self.pool).kept(kept)
-            scores = np.zeros((x.shape[1], len(self.systems)))
-            scores[kept] = np.stack([aggregate.scores(row[kept]) for row in x], axis=1)
-            estimates = [self._estimate(m, row, kept) for row in x]
             span = 1.0 if kind.plain_mean else None
-            found.append(Contest(str(kind), estimates, scores, kept, span))
+            found.append(Contest(str(kind), own.estimates, own.scores, own.counted, span))
         return found
 
     def _all(self, m: Measure) -> Floats:
-        """One measure's values (units x systems), computed now if it was not asked for."""
+        """One measure's values (units x systems), also of those beside."""
+        asked, values = self.gathered.asked, self._measured.per_unit
         if m in self.measures:
-            return self.values[:, self.measures.index(m)].T
-        if m in self.beside:
-            return np.ascontiguousarray(self.beside[m].T)
-        one = [unit_values([m], h, self.pool, self.policies)[0] for h in self.hits]
-        return np.stack(one, axis=1)
+            return values.x[:, self.measures.index(m)].T
+        if m in asked.beside:
+            return np.ascontiguousarray(values.beside[:, asked.beside.index(m)].T)
+        assert self.found is not None  # one table of several systems, in memory
+        return again(self.found, m, self.policies)
+
+    def _judged_share(self, s: int) -> float:
+        """Share of listed items that are judged, mean over the lists of system ``s``."""
+        values = self._measured.values
+        if isinstance(values, UnitSums):
+            return float(values.judged[s]) / self.coverage[s].covered_users
+        judged = self._all(Judged(k=self.largest_cut))[values.present[s], s]
+        return float(judged.mean())
+
+    def _tie_bracket(self, s: int, m: int) -> tuple[float, float]:
+        """The worst and the best that ties allow for a system and a measure."""
+        sums = self._measured.lists[s].brackets
+        if sums is not None:
+            return bracket(self.measures[m], sums[m])
+        assert self.found is not None
+        kept = ~np.isnan(self.values[s, m])
+        return tie_bracket(self.found.hits[s], self.found.pool, self.measures[m], kept)
 
     def _agreements(self) -> list[Diagnosis]:
         """DCG against nDCG in each form asked for, over the users that all systems have."""
@@ -259,8 +309,20 @@ class Evaluation(Result):
             return []
         found = []
         for pair in dcg_forms(self.measures):
-            total, share = (self._all(m) for m in pair)
-            kept = ~np.isnan(total + share).any(axis=1)
+            total, share = self._orders(pair)
             labels = (str(pair[0]), str(pair[1]))
-            found.append(trust.agreement(list(self.systems), total[kept], share[kept], labels))
+            found.append(trust.agreement(list(self.systems), total, share, labels))
         return found
+
+    def _orders(self, pair: tuple[Measure, Measure]) -> list[trust.Ordered]:
+        """The systems' means by two measures, and how far apart two of them are."""
+        values = self._measured.values
+        if isinstance(values, UnitSums):
+            places = [self.gathered.asked.both.index(m) for m in pair]
+            return [
+                trust.Ordered.summed(values.shared(p, m).estimates)
+                for p, m in zip(places, pair, strict=True)
+            ]
+        both = [self._all(m) for m in pair]
+        kept = ~np.isnan(both[0] + both[1]).any(axis=1)
+        return [trust.Ordered.of(x[kept]) for x in both]

@@ -12,7 +12,7 @@ from counterrank.compare import Plan
 from counterrank.conversions import Key, Weighting, conversion_estimator, weighting
 from counterrank.documents import as_json, document
 from counterrank.errors import UsageError
-from counterrank.estimates import Estimate
+from counterrank.estimates import Uncertain
 from counterrank.inference import intervals
 from counterrank.lifts import Lift, lifts
 from counterrank.logged import WeightRow
@@ -62,7 +62,7 @@ class FunnelEstimation(Result):
     systems: tuple[str, ...]
     exposures: tuple[Weighting, ...]
     rewards: tuple[str, ...]
-    found: dict[Key, Estimate]
+    found: dict[Key, Uncertain]
     diagnoses: list[Diagnosis]
     plan: Plan
     protocol: dict[str, Any]
@@ -96,7 +96,7 @@ class FunnelEstimation(Result):
 
     def estimate(
         self, system: str, label: str, exposure: str | Weighting = "", reward: str = ""
-    ) -> Estimate:
+    ) -> Uncertain:
         """One estimate: subtract two of them for a paired difference, divide for a lift."""
         worth = str(weighting(exposure)) if exposure else str(self.exposures[0])
         key = (system, worth, str(conversion_estimator(label)), reward or self.rewards[0])

@@ -58,7 +58,11 @@ def funnel_door(
     own += tuple(c for r in rewards[1:] if (c := prediction(r, rewards)) in source.columns())
     asked = Roles(source.name, roles, ("ctr", "cvr"), columns, own)
     return Door(
-        source, asked, partial(_clicked, source.name, rewards), partial(_funnel, source, rewards)
+        source,
+        asked,
+        partial(_clicked, source.name, rewards),
+        partial(_funnel, source, rewards),
+        _refuse_certain,
     )
 
 
@@ -95,6 +99,7 @@ def predictions_door(
         asked,
         partial(_foretold, source.name, tuple(rewards), tuple(there), own),
         partial(Table, source),
+        _refuse_certain,
     )
 
 
@@ -152,19 +157,12 @@ def _refuse_unclicked(frame: pl.DataFrame, reward: str, table: str) -> None:
 
 
 def _predicted(frame: pl.DataFrame, rewards: Sequence[str], table: str) -> pl.DataFrame:
-    """Predictions are numbers; a click had some chance, and not always a certain one."""
+    """Predictions are numbers; a click had some chance."""
     for column in [c for r in rewards if (c := prediction(r, rewards)) in frame.columns]:
         frame = real(frame, column, table)
     if "ctr" not in frame.columns:
         return frame
     frame = not_negative(frame, "ctr", table)
-    if (frame["ctr"] == 1).all():
-        raise InputError(
-            f'Column "ctr" of "{table}" is 1 in every row.',
-            found=f"All {frame.height:,} rows: clicks were no matter of chance, or the chances"
-            " were lost on the way.",
-            todo="Give the predicted probability of a click, or leave the column out.",
-        )
     if "click" in frame.columns:
         odd = frame.with_row_index("row", offset=1).filter(
             (pl.col("click") == 1) & (pl.col("ctr") == 0)
@@ -176,3 +174,23 @@ def _predicted(frame: pl.DataFrame, rewards: Sequence[str], table: str) -> pl.Da
                 todo="What was clicked had some chance of it: predict it above 0.",
             )
     return frame
+
+
+def is_certain(frame: pl.DataFrame) -> bool:
+    """Whether every ctr is 1; so it is of no rows."""
+    return "ctr" in frame.columns and bool((frame["ctr"] == 1).all())
+
+
+def refuse_certain(table: str, rows: int) -> None:
+    """Clicks that are said to be certain, all of them."""
+    raise InputError(
+        f'Column "ctr" of "{table}" is 1 in every row.',
+        found=f"All {rows:,} rows: clicks were no matter of chance, or the chances"
+        " were lost on the way.",
+        todo="Give the predicted probability of a click, or leave the column out.",
+    )
+
+
+def _refuse_certain(table: Table) -> None:
+    if is_certain(table.frame):
+        refuse_certain(table.name, table.frame.height)

@@ -26,7 +26,7 @@ def pooled(table: Table) -> Pool:
         """Write one block's ratings, best first; return the rest so, and rows that repeat one."""
         rows, first = blocks.rows(*cut), int(blocks.start[cut[0]])
         length = blocks.length[cut[0] : cut[1]]
-        given = _as_written(rows["rating"]).to_numpy().astype(float)
+        given = as_written(rows["rating"]).to_numpy().astype(float)
         by = order_within(length, _falling(given))
         rating[first : first + len(by)] = given[by]
         (key,) = keyed((length, item_numbers(rows["item"])))
@@ -50,6 +50,12 @@ def pooled(table: Table) -> Pool:
         top=float(rating.max(initial=-np.inf)),
         more=rest.select(more),
     )
+
+
+def greatest(table: Table) -> float:
+    """The greatest rating of a judgments table; below every rating where there are none."""
+    rating = as_written(table.frame.select(pl.col("rating").max())["rating"].drop_nulls())
+    return float(rating[0]) if len(rating) else -np.inf
 
 
 def refuse_repeats(table: Table, wrong: str, todo: str) -> None:
@@ -81,7 +87,7 @@ def _falling(rating: Floats) -> Ints:
     return len(grades) - 1 - np.searchsorted(grades, rating)
 
 
-def _as_written(rating: pl.Series) -> pl.Series:
+def as_written(rating: pl.Series) -> pl.Series:
     """Single-precision 0.7 is 0.7, as it would be in a text file, not 0.699999988."""
     if rating.dtype != pl.Float32 or (rating == rating.round()).all():
         return rating

@@ -13,11 +13,13 @@ from counterrank.arrays import Ints
 from counterrank.compare import Plan
 from counterrank.documents import as_json, document
 from counterrank.errors import UsageError, nearest
-from counterrank.estimates import Estimate
+from counterrank.estimates import Estimate, not_kept
+from counterrank.judged.ties import bracket
+from counterrank.moments import Kept, Merged
 from counterrank.once import once
 from counterrank.policies import Policies
 from counterrank.progress import Progress
-from counterrank.ranking import Measure, measure
+from counterrank.ranking import Measure, deepest, measure
 from counterrank.results import Result
 from counterrank.schema import Input
 from counterrank.stratified import (
@@ -25,14 +27,17 @@ from counterrank.stratified import (
     PUBLISHED,
     STRATIFIED,
     Agreement,
+    AnyBlend,
+    AnyFace,
     Audit,
-    Blend,
     Face,
-    Layout,
+    Grounds,
     MethodComparison,
     MethodRow,
     Paradox,
     Propensities,
+    StratumRow,
+    Way,
     agreements,
     audited,
     estimated,
@@ -42,48 +47,38 @@ from counterrank.stratified import (
     users,
     versus,
 )
+from counterrank.stratified.rows import standard_errors
 from counterrank.trust import Diagnosis
 
 OPEN = "open loop"
-
-
-@dataclass(frozen=True)
-class StratumRow:
-    """One stratum: its propensities from ``low`` to ``high``, and what feedback it holds."""
-
-    name: str
-    low: float
-    high: float
-    share: float
-    users: int
-    items: int
-    ratings: int
 
 
 @dataclass(frozen=True, eq=False)
 class OpenLoop:
     """All systems on open-loop feedback; ``place`` says where its users stand in the closed one."""
 
-    units: pl.Series
-    ways: dict[str, Face]
-    place: Ints
+    units: pl.Series | None
+    ways: dict[str, AnyFace]
+    place: Ints | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stratification(Result):
-    """``ways`` holds, for each measure and method, all systems at once."""
+    """``ways`` holds, for each measure and method, all systems at once; ``units`` are the users."""
 
     systems: tuple[str, ...]
     measures: tuple[Measure, ...]
-    layout: Layout
-    propensities: Propensities
-    ways: dict[str, dict[str, Face | Blend]]
+    units: pl.Series | None
+    grounds: Grounds
+    ways: dict[str, dict[str, Way]]
     plan: Plan
     policies: Policies
     inputs: tuple[Input, ...]
     orders: dict[str, str]
-    listed: tuple[Diagnosis, ...]
     open: OpenLoop | None
+    kept: Kept
+    engine: str
+    partitions: int
     progress: Progress
 
     def __repr__(self) -> str:
@@ -104,9 +99,16 @@ class Stratification(Result):
     @property
     def methods(self) -> tuple[str, ...]:
         """All methods: holdout, IPS, SNIPS, stratified, then each stratum."""
-        return methods(self.layout)
+        return methods(self.grounds.cut, self.grounds.propensities, self.measures)
 
-    def estimate(self, system: str, label: str | Measure, method: str = STRATIFIED) -> Estimate:
+    @property
+    def propensities(self) -> Propensities:
+        """Where propensities come from."""
+        return self.grounds.propensities
+
+    def estimate(
+        self, system: str, label: str | Measure, method: str = STRATIFIED
+    ) -> Estimate | Merged:
         """One system's estimate: subtract two of them for a paired difference."""
         if system not in self.systems:
             raise UsageError(
@@ -122,12 +124,12 @@ class Stratification(Result):
                 todo=f"Methods are: {', '.join(self.ways[wanted])}.",
             )
         way = self.ways[wanted][method]
-        return estimated(way, self.systems.index(system), self.layout.pool.units)
+        return estimated(way, self.systems.index(system), self.units)
 
     @once
     def estimates(self) -> list[MethodRow]:
         """Every system's value of every measure under every method, with its interval."""
-        rows, closed = [], self.layout.pool.units
+        rows, closed = [], self.units
         for label, ways in self.ways.items():
             for method in self.methods:
                 way = ways.get(method)
@@ -142,26 +144,12 @@ class Stratification(Result):
     @once
     def comparisons(self) -> list[MethodComparison]:
         """Every comparison of the plan, under every method."""
-        return versus(self.systems, self.ways, self.plan, self.layout.pool.units)
+        return versus(self.systems, self.ways, self.plan, self.units)
 
     @once
     def strata(self) -> list[StratumRow]:
         """What each stratum holds."""
-        layout, rows = self.layout, []
-        for q, name in enumerate(layout.strata.names):
-            kept, size = layout.kept[q], layout.pools[q].size
-            rows.append(
-                StratumRow(
-                    name=name,
-                    low=float(layout.strata.low[q]),
-                    high=float(layout.strata.high[q]),
-                    share=float(kept.mean()),
-                    users=int(np.count_nonzero(size)),
-                    items=len(np.unique(self.propensities.item[kept])),
-                    ratings=int(size.sum()),
-                )
-            )
-        return rows
+        return self.grounds.strata
 
     @once
     def audit(self) -> Audit:
@@ -170,8 +158,8 @@ class Stratification(Result):
         for kind in self.measures:
             ways = self.ways[str(kind)]
             holdout, blend = ways[HOLDOUT], ways[STRATIFIED]
-            assert isinstance(holdout, Face)
-            assert isinstance(blend, Blend)
+            assert isinstance(holdout, AnyFace)
+            assert isinstance(blend, AnyBlend)
             share = np.array([row.share for row in self.strata if row.name in ways])
             candidates.append(
                 audited(
@@ -209,19 +197,37 @@ class Stratification(Result):
     @once
     def diagnoses(self) -> list[Diagnosis]:
         """What the numbers rest on."""
-        pool, measures = self.layout.pool, list(self.measures)
+        rest, measures = self.grounds, self.measures
         counts = [row.units for row in self.estimates if row.method == HOLDOUT]
         found: list[Diagnosis | None] = [
             trust.sample_size(min(counts)),
-            trust.relevance(pool, measures),
-            trust.no_relevant(pool, measures, self.policies.no_relevant),
-            *self.listed,
-            *trust.strata_diagnoses(
-                self.systems, measures, self.ways, self.layout, self.propensities
-            ),
+            trust.relevance(rest.ratings),
+            trust.no_relevant(rest.ratings, measures, self.policies.no_relevant),
+            *(d for place in range(len(self.systems)) for d in self._listed(place)),
+            *trust.strata_diagnoses(self.systems, measures, self.ways, self.strata, rest),
             trust.found_paradoxes(self.audit) if len(self.systems) > 1 else None,
         ]
         return [d for d in found if d is not None]
+
+    def _listed(self, place: int) -> list[Diagnosis | None]:
+        """What one system's lists say; ties are held against the interval of the holdout value."""
+        system, lists = self.systems[place], self.grounds.lists[place]
+        cut, sums = deepest(self.measures), lists.brackets
+        se = [standard_errors(self.ways[str(m)][HOLDOUT])[place] for m in self.measures]
+        return [
+            trust.coverage(system, lists.coverage, self.policies.missing),
+            trust.unjudged_users(system, lists.coverage),
+            trust.duplicates(system, lists.coverage),
+            trust.short_lists(system, lists, cut),
+            trust.judged_share(system, self.grounds.judged[place], cut),
+            trust.ties(
+                system,
+                lists,
+                self.measures,
+                lambda m: (0.0, 0.0) if sums is None else bracket(self.measures[m], sums[m]),
+                [2 * 1.96 * float(x) for x in se],
+            ),
+        ]
 
     @property
     def verdict(self) -> str:
@@ -235,15 +241,15 @@ class Stratification(Result):
             "unit": "user",
             "measures": {str(m): m.about.formula for m in self.measures},
             "methods": list(self.methods),
-            "cut": self.layout.strata.by,
-            "strata": len(self.layout.strata.names) + len(self.layout.strata.empty),
-            "empty_strata": list(self.layout.strata.empty),
+            "cut": self.grounds.cut.by,
+            "strata": len(self.grounds.cut.names) + len(self.grounds.cut.empty),
+            "empty_strata": list(self.grounds.cut.empty),
             "propensity": self.propensities.source,
             "alpha": self.propensities.alpha,
             "xmin": self.propensities.xmin,
             "policies": asdict(self.policies),
             "ranked_by": self.orders,
-            "largest_rating": self.layout.pool.top,
+            "largest_rating": self.grounds.ratings.top,
             "lower_is_better": [str(m) for m in self.measures if m.better == "lower"],
             "interval": self.plan.interval,
             "level": self.plan.level,
@@ -253,7 +259,9 @@ class Stratification(Result):
             "draws": self.plan.resamples if self.plan.interval == "bootstrap" else 0,
             "seed": self.plan.seed,
             "baseline": self.plan.baseline,
-            "engine": "local",
+            "engine": self.engine,
+            "partitions": self.partitions,
+            "inference": self.kept.protocol(),
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -286,6 +294,8 @@ class Stratification(Result):
 
         The stratified value has none of its own: it is a sum of the strata's means.
         """
+        if self.units is None:
+            raise not_kept("values per user")
         parts = []
         for label, ways in self.ways.items():
             for method, way in ways.items():
@@ -295,7 +305,8 @@ class Stratification(Result):
 
     def _units(self, label: str, method: str, way: Face) -> list[pl.DataFrame]:
         kept = users(way)
-        units = self.layout.pool.units.filter(pl.Series(kept))
+        assert self.units is not None
+        units = self.units.filter(pl.Series(kept))
         mean = way.base[kept].mean()
         return [
             pl.DataFrame({"unit": units}).with_columns(

@@ -1,11 +1,11 @@
-"""Judgments and runs read side by side, aligned, and every measure computed for every unit."""
+"""Runs read side by side and aligned, whatever is then made of them."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -13,55 +13,18 @@ import numpy as np
 import polars as pl
 
 from counterrank import schema
-from counterrank.arrays import Floats, workers
+from counterrank.arrays import workers
 from counterrank.coverage import Coverage
 from counterrank.engine import aligned
 from counterrank.errors import InputError, UsageError
 from counterrank.hits import Hits, Pool
 from counterrank.policies import Policies
-from counterrank.pool import pooled
 from counterrank.progress import Progress
-from counterrank.ranking import Measure, beside, deepest, values
+from counterrank.ranking import Measure
 from counterrank.schema import Input, Table
 from counterrank.tables.files import ENDINGS
 
 Runs = Mapping[str, object] | Sequence[object] | object
-
-
-@dataclass(frozen=True)
-class System:
-    """One system's per-unit values (measures x units; NaN: left out by a policy).
-
-    ``beside`` has those of measures that only the diagnoses look at.
-    """
-
-    name: str
-    order: str
-    values: Floats
-    beside: dict[Measure, Floats]
-    coverage: Coverage
-    hits: Hits
-
-
-def gathered(
-    judgments: object,
-    runs: Runs,
-    measures: list[Measure],
-    policies: Policies,
-    columns: Mapping[str, str] | None,
-    progress: Progress,
-) -> tuple[Pool, list[Input], list[System]]:
-    """Every measure of every unit of every system."""
-    extra = beside(measures, systems=len(list(names_and_tables(runs))))
-
-    def work(run: Table, truth: tuple[Input, Pool], threads: int) -> System:
-        hits, seen = listed(run, truth[1], deepest(measures), policies, threads)
-        return _measured(run, truth[1], hits, seen, measures, extra, policies, threads)
-
-    (judged, pool), inputs, systems = in_one_pass(
-        lambda: _judgments(judgments, columns), runs, work, columns, progress
-    )
-    return pool, [judged, *inputs], systems
 
 
 class Named(Protocol):
@@ -100,19 +63,18 @@ def in_one_pass(
         known.result()
         done = [job.result() for job in progress(jobs, "reading and aligning runs")]
     systems = [system for _, found in done for system in found]
-    names = [system.name for system in systems]
+    refuse_twice([system.name for system in systems])
+    return known.result(), [read for read, _ in done], systems
+
+
+def refuse_twice(names: Sequence[str]) -> None:
+    """Refuse two systems of one name."""
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise UsageError(
             f'Two runs are named "{twice[0]}".',
             todo='Name them apart: new=path (in Python {"new": table}).',
         )
-    return known.result(), [read for read, _ in done], systems
-
-
-def _judgments(table: object, columns: Mapping[str, str] | None) -> tuple[Input, Pool]:
-    read = schema.judgments(table, columns=columns)
-    return read.input(), pooled(read)
 
 
 def _one_table(
@@ -131,9 +93,10 @@ def _one_table(
 def split(run: Table, name: str) -> Iterator[Table]:
     """A table with a system column holds several runs."""
     if "system" not in run.frame.columns:
-        yield replace(run, system=name or _stem(run.source.name))
+        yield replace(run, system=name or stem(run.source.name))
         return
-    for part in run.frame.with_row_index("row").partition_by("system", maintain_order=True):
+    frame = run.frame if "row" in run.frame.columns else run.frame.with_row_index("row")
+    for part in frame.partition_by("system", maintain_order=True):
         own = str(part["system"][0])
         yield replace(run, frame=part, system=f"{name}/{own}" if name else own)
 
@@ -145,49 +108,39 @@ def listed(
     hits, seen = aligned(
         run, pool, ties=policies.ties, duplicates=policies.duplicates, limit=limit, threads=threads
     )
-    _refuse_coverage(run, pool, hits, seen, policies)
+    first = lambda: pool.units[int(np.argmin(hits.present))]  # noqa: E731
+    refuse_coverage(run.name, seen, policies, run.frame["user"], pool.units, first)
     return hits, seen
 
 
-def _measured(
-    run: Table,
-    pool: Pool,
-    hits: Hits,
+def refuse_coverage(
+    name: str,
     seen: Coverage,
-    measures: list[Measure],
-    extra: list[Measure],
     policies: Policies,
-    threads: int,
-) -> System:
-    for m in measures:
-        m.refuse(pool)
-    both = [*measures, *extra]
-    x = unit_values(both, hits, pool, policies, threads=threads or workers())
-    cut = len(measures)
-    return System(
-        run.system, run.order, x[:cut], dict(zip(extra, x[cut:], strict=True)), seen, hits
-    )
-
-
-def _refuse_coverage(
-    run: Table, pool: Pool, hits: Hits, seen: Coverage, policies: Policies
+    listed: pl.Series,
+    judged: pl.Series,
+    missing: Callable[[], object],
 ) -> None:
-    """Lists and judgments that do not meet, and what the policies call an error."""
+    """Lists and judgments that do not meet, and what the policies call an error.
+
+    ``listed`` and ``judged`` are ids of users to show, ``missing`` gives the first without a list.
+    """
     if seen.covered_users == 0:
         raise InputError(
-            f'"{run.name}" and the judgments have no user in common.',
-            found=f"The run lists {_some(run.frame['user'])}; judged are {_some(pool.units)}.",
+            f'"{name}" and the judgments have no user in common.',
+            found=f"The run lists {_some(listed)}; judged are {_some(judged)}.",
             todo="Check that both use the same ids for users (--columns user=NAME).",
         )
     if seen.unjudged_users and policies.unjudged == "error":
         raise InputError(
-            f'"{run.name}" lists {seen.unjudged_users:,} users without judgments.',
+            f'"{name}" lists {seen.unjudged_users:,} users without judgments.',
             todo="Judge them, leave them out, or ignore them: --unjudged ignore.",
         )
     if seen.missing_users and policies.missing == "error":
+        users = f"{seen.missing_users:,} of {seen.judged_users:,} judged users"
         raise InputError(
-            f'"{run.name}" has no list for {seen.missing_users:,} of {pool.n:,} judged users.',
-            found=f"The first is {pool.units[int(np.argmin(hits.present))]!r}.",
+            f'"{name}" has no list for {users}.',
+            found=f"The first is {missing()!r}.",
             todo="Give each a list, or count them 0 (--missing zero) or leave them out (skip).",
         )
 
@@ -203,38 +156,9 @@ def refuse_ties(measures: list[Measure], ties: str) -> None:
         )
 
 
-def refuse_empty(
-    pool: Pool, measures: list[Measure], systems: list[System], policies: Policies
-) -> None:
-    """Refuse users with nothing to find where that is an error, and measures without any user."""
-    for place, m in enumerate(measures):
-        blank = ~m.defined(pool)
-        if policies.no_relevant == "error" and blank.any():
-            raise InputError(
-                f"{blank.sum():,} of {pool.n:,} judged users have nothing to find for {m}.",
-                found=f"The first is {pool.units[int(np.argmax(blank))]!r}.",
-                todo="Leave them out (--no-relevant skip) or count them 0 (zero).",
-            )
-        for system in systems:
-            if np.isnan(system.values[place]).all():
-                raise InputError(
-                    f"No user is left for {m} of {system.name}.",
-                    found="Every judged user is missing or has nothing to find.",
-                    todo="Check rel= against the ratings, or use --no-relevant zero.",
-                )
-
-
-def unit_values(
-    measures: Sequence[Measure], hits: Hits, pool: Pool, policies: Policies, *, threads: int = 1
-) -> Floats:
-    """Per-unit values (measures x units), NaN where a policy leaves the unit out."""
-    x = values(measures, hits, pool, threads=threads)
-    if policies.missing == "skip":
-        x[:, ~hits.present] = np.nan
-    if policies.no_relevant == "skip":
-        for row, m in enumerate(measures):
-            x[row, ~m.defined(pool)] = np.nan
-    return x
+def some_runs(runs: Runs | None) -> bool:
+    """Whether runs were given at all; a table is not asked for its truth."""
+    return runs is not None and not (isinstance(runs, (Mapping, list, tuple)) and not len(runs))
 
 
 def names_and_tables(tables: Runs) -> Iterator[tuple[str, object]]:
@@ -252,7 +176,7 @@ def names_and_tables(tables: Runs) -> Iterator[tuple[str, object]]:
         yield str(name), table
 
 
-def _stem(path: str) -> str:
+def stem(path: str) -> str:
     """A run's name from its path."""
     name = Path(path).name
     ending = next((e for e in ENDINGS if name.lower().endswith(e)), Path(name).suffix)

@@ -109,7 +109,7 @@ def test_the_list_is_complete():
 def test_equal_to_the_plain_formula(drawn):
     truth, lists = prepared(drawn)
     got, result = all_values(judgments(truth), run(lists), list(EVERY))
-    for u, user in enumerate(result.pool.units):
+    for u, user in enumerate(result.units):
         for m, (label, formula) in enumerate(EVERY.items()):
             expected = formula(lists.get(user, []), truth[user])
             assert got[m, u] == pytest.approx(expected, abs=1e-12), (user, label)

@@ -54,7 +54,7 @@ def sliced(way: Face | Blend, users: slice) -> Face | Blend:
 
 def test_intervals_cover(population) -> None:
     result, _ = population
-    names, ids = result.systems, result.layout.pool.units
+    names, ids = result.systems, result.units
     plans = [Plan(None, "t", "holm", "all", 0.95, kind, 1, 1, 0) for kind in ("normal", "t")]
     # three standard errors of a share of 1,000 repeats; the truth is the value of all users
     near = 3 * np.sqrt(0.95 * 0.05 / REPEATS)
@@ -75,7 +75,7 @@ def test_ips_finds_what_all_feedback_would_say(population) -> None:
     """DCG over all that users like, shown or not: IPS is unbiased for it, holdout is not."""
     result, truth = population
     # users who like nothing that was shown are left out of the mean, though they exist
-    skipped = result.layout.pool.n / sum(result.ways["DCG@5"]["holdout"].base)
+    skipped = len(result.units) / sum(result.ways["DCG@5"]["holdout"].base)
     rows = {(r.system, r.method): r for r in result.estimates if r.measure == "DCG@5"}
     for system, value in truth.items():
         ips, holdout = rows[system, "IPS"], rows[system, "holdout"]

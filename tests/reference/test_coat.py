@@ -11,6 +11,7 @@ import pytest
 import counterrank as cr
 from counterrank.propensity import popularity
 from counterrank.stratified import cut
+from counterrank.stratified.cut import Spread
 
 NDCG = "nDCG(gain=binary,rel=4)"
 OPTIONS = {"propensity": "published", "cut": "width", "no_relevant": "skip"}
@@ -101,9 +102,11 @@ def test_the_head_of_movielens_is_four_items(data: Path) -> None:
     propensity = popularity(count, rule="published").value[item]
     for seed in range(3):
         test = np.random.default_rng(seed).random(len(item)) < 0.2
-        found = cut(propensity[test], item[test], bins=2, how="width")
-        assert len(np.unique(item[test][found.code == 1])) == 4
-        assert np.mean(found.code == 1) == pytest.approx(0.012, abs=0.001)
+        p, own = propensity[test], item[test]
+        spread = Spread.of(p, own, np.ones(len(p), np.int64))
+        found = cut(spread, bins=2, how="width").code(p, own)
+        assert len(np.unique(own[found == 1])) == 4
+        assert np.mean(found == 1) == pytest.approx(0.012, abs=0.001)
 
 
 def test_one_stratum_is_holdout(coat) -> None:

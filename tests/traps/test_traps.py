@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 import counterrank as cr
+from counterrank.engine import Local
 from counterrank.inference import benjamini_hochberg, holm, permutation_test
 from making import judgments, run, scored, value, values, world
 
@@ -295,6 +296,8 @@ def test_trap_23_every_argument_of_evaluate_changes_some_result(name):
     if name == "progress":
         outcome(progress=lambda steps, word: told.append(word) or steps)
         assert told
+    elif name == "engine":  # of all arguments the one that must not
+        assert outcome() == outcome(engine=Local(partitions=3))
     else:
         with_bootstrap = {"test": "bootstrap"} if name == "resamples" else {}
         assert outcome(**with_bootstrap) != outcome(**with_bootstrap, **{name: OTHER[name]})

@@ -87,10 +87,10 @@ def test_tie_bracket_contains_every_order_and_follows_the_policies():
     assert "RR@5 0.7500 to 1.0000" in found(result, "ties").meaning or (
         found(result, "ties").verdict == "caution"
     )
-    from counterrank.trust import tie_bracket
+    from counterrank.judged import tie_bracket
 
     kept = result.values[0, 0] == result.values[0, 0]
-    bracket = tie_bracket(result.hits[0], result.pool, result.measures[0], kept)
+    bracket = tie_bracket(result.found.hits[0], result.found.pool, result.measures[0], kept)
     assert bracket == (0.75, 1.0)
 
 

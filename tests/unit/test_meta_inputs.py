@@ -43,7 +43,7 @@ def test_every_way_in_gives_the_same_values(result, way, tmp_path):
     found = values_of(*given, measures=LABELS)
     assert found.systems == ("a", "b", "c")
     assert found.measures == ("nDCG@5", "P@5", "ARP@12")
-    assert found.units.equals(evaluation.pool.units)
+    assert found.units.equals(evaluation.units)
     np.testing.assert_array_equal(found.x, evaluation.values)
 
 

@@ -37,7 +37,7 @@ def parts(missing: str = "zero", no_relevant: str = "zero"):
     result = cr.evaluate(
         truth, runs, measures=LABELS, test="none", missing=missing, no_relevant=no_relevant
     )
-    evidence = Evidence.of(result.pool, result.hits, result.measures, result.policies)
+    evidence = Evidence.of(result.found.pool, result.found.hits, result.measures, result.policies)
     return evidence, runs
 
 
@@ -71,11 +71,11 @@ def test_stacked_systems_are_as_each_by_itself_in_every_measure():
     """Every label there is, on all judgments and on a few of them, equal to the last bit."""
     truth, runs = world(users=60, seed=3)
     whole = cr.evaluate(truth, runs, measures=EVERY, test="none")
-    evidence = Evidence.of(whole.pool, whole.hits, whole.measures, whole.policies)
-    kept = Reductions(whole.pool).kept("ratings", 0.3, 0)
-    pool = whole.pool.only(kept)
+    evidence = Evidence.of(whole.found.pool, whole.found.hits, whole.measures, whole.policies)
+    kept = Reductions(whole.found.pool).kept("ratings", 0.3, 0)
+    pool = whole.found.pool.only(kept)
     for form, x in evidence.only(kept)._per_unit.items():
-        each = [form.per_unit(hits.only(kept), pool) for hits in whole.hits]
+        each = [form.per_unit(hits.only(kept), pool) for hits in whole.found.hits]
         assert np.array_equal(x.reshape(len(runs), -1), each), form
 
 
@@ -112,7 +112,7 @@ def test_the_most_judged_go_first_and_of_equals_the_smaller_id():
         "8": {"c": 1, "9": 1},
     }
     lists = pl.DataFrame({"user": ["2"], "item": ["a"], "rank": [1]})
-    pool = cr.evaluate(table(rated), {"r": lists}, measures=["P@1"], test="none").pool
+    pool = cr.evaluate(table(rated), {"r": lists}, measures=["P@1"], test="none").found.pool
     reductions = Reductions(pool)
     gone = [
         set(pool.units.filter(~pl.Series(reductions.kept("large_users", s, 0))))

@@ -15,7 +15,9 @@ import counterrank as cr
 import plain
 from counterrank.inference import interval
 from counterrank.simulate import judged_world, paradox_world
-from counterrank.stratified import by_values, cut
+from counterrank.stratified import by_values
+from counterrank.stratified import cut as cut_into
+from counterrank.stratified.cut import Spread
 from making import judgments, run, weighed, world
 
 LABELS = ("nDCG@5", "DCG(gain=exp)@5", "P(rel=2)@5", "Recall(rel=2)@5", "AP(rel=2)@10", "RR(rel=3)")
@@ -259,25 +261,43 @@ def stratified(table: pl.DataFrame, listed: pl.DataFrame) -> list[tuple[str, flo
     return [(r.method, round(r.value, 12), r.units) for r in result.estimates if r.units]
 
 
+def cut(p, item, *, bins, how):
+    """The strata of rows that stand once each, and the stratum of each row."""
+    found = cut_into(Spread.of(p, item, np.ones(len(p), np.int64)), bins=bins, how=how)
+    return found, found.code(p, item).tolist()
+
+
 def test_cuts() -> None:
     p = np.array([1, 1, 2, 3, 4, 10.0])
     item = np.array([0, 0, 1, 2, 3, 4])
-    assert cut(p, item, bins=2, how="quantile").code.tolist() == [0, 0, 0, 1, 1, 1]
-    assert cut(p, item, bins=2, how="items").code.tolist() == [0, 0, 0, 1, 1, 1]
-    wide = cut(p, item, bins=3, how="width")
-    assert (wide.names, wide.code.tolist()) == (("Q1", "Q3"), [0, 0, 0, 0, 0, 1])
+    assert cut(p, item, bins=2, how="quantile")[1] == [0, 0, 0, 1, 1, 1]
+    assert cut(p, item, bins=2, how="items")[1] == [0, 0, 0, 1, 1, 1]
+    wide, code = cut(p, item, bins=3, how="width")
+    assert (wide.names, code) == (("Q1", "Q3"), [0, 0, 0, 0, 0, 1])
     assert wide.empty == ("Q2 (4 to 7)",)
-    same = cut(np.ones(4), np.arange(4), bins=2, how="width")
+    same, _ = cut(np.ones(4), np.arange(4), bins=2, how="width")
     assert (same.names, len(same.empty)) == (("Q1",), 1)
-    some = cut(np.array([1, 2, np.nan]), np.arange(3), bins=2, how="quantile")
-    assert (some.names, some.code.tolist()) == (("Q1", "Q2", "unknown"), [0, 1, 2])
+    some, code = cut(np.array([1, 2, np.nan]), np.arange(3), bins=2, how="quantile")
+    assert (some.names, code) == (("Q1", "Q2", "unknown"), [0, 1, 2])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(1, 9), min_size=4, max_size=80), st.integers(1, 6))
+def test_a_cut_is_the_same_from_counts(values, bins) -> None:
+    p = np.array(values, float)
+    kinds, count = np.unique(p, return_counts=True)
+    for how in ("width", "quantile"):
+        found, code = cut(p, np.zeros(len(p), int), bins=bins, how=how)
+        again = cut_into(Spread.of(kinds, np.zeros(len(kinds), int), count), bins=bins, how=how)
+        assert (again.names, again.empty) == (found.names, found.empty)
+        assert again.code(p, np.zeros(len(p), int)).tolist() == code
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(1, 30), min_size=4, max_size=80), st.integers(1, 6))
 def test_quantiles_keep_ties_together_and_order(values, bins) -> None:
     p = np.array(values, float)
-    code = cut(p, np.arange(len(p)), bins=bins, how="quantile").code
+    code = np.array(cut(p, np.arange(len(p)), bins=bins, how="quantile")[1])
     order = np.argsort(p, kind="stable")
     assert np.all(np.diff(code[order]) >= 0)
     for value in set(values):
@@ -288,8 +308,12 @@ def test_quantiles_keep_ties_together_and_order(values, bins) -> None:
 
 
 def test_column_values_are_strata_in_order() -> None:
-    found = by_values(pl.Series("age", [30, 5, 30, 100]))
-    assert (found.names, found.code.tolist()) == (("age=5", "age=30", "age=100"), [1, 0, 1, 2])
+    ages = pl.Series("age", [30, 5, 30, 100])
+    found = by_values("age", ages, "3")
+    assert (found.names, found.code_of(ages).tolist()) == (
+        ("age=5", "age=30", "age=100"),
+        [1, 0, 1, 2],
+    )
 
 
 def test_user_dependent_propensities_come_from_a_table_too(tmp_path) -> None:

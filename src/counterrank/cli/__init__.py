@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import io
 import os
+import signal
 import sys
 
 
@@ -41,9 +43,12 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         code, lines = sys.stdout.encoding, sys.stdout.line_buffering
         sys.stdout = Output(sys.stdout.detach(), code, "backslashreplace", line_buffering=lines)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that temporary files go, too
     exit_code = _run()
     sys.stdout.flush()
     sys.stderr.flush()
+    if "pyspark" in sys.modules:
+        atexit._run_exitfuncs()  # a session that was started here ends, and what was sent to it
     os._exit(exit_code)
 
 

@@ -9,6 +9,7 @@ import typer
 
 from counterrank.cli import options
 from counterrank.cli.assess_common import Resamples, Resume, Tables, aligned, finish, resumed
+from counterrank.cli.engine import with_engine
 from counterrank.cli.evaluate import Draws
 from counterrank.cli.options import (
     ByUnit,
@@ -30,11 +31,13 @@ from counterrank.wording import p_value, wrapped
 
 if TYPE_CHECKING:
     from counterrank.assess_result import Assessment
+    from counterrank.engine import Engine
 
 Means = Annotated[str, typer.Option(help="both: geometric means too; given: only those asked for.")]
 SHOWN = 10  # rows of a long table
 
 
+@with_engine
 def agreement(
     tables: Tables,
     measure: Measures = None,
@@ -55,6 +58,8 @@ def agreement(
     format: Format = "table",
     strict: Strict = False,
     quiet: Quiet = False,
+    *,
+    engine: Engine,
 ) -> None:
     """Do measures put systems in the same order? Correlations and inverted pairs, DCG first."""
     from counterrank import digest
@@ -81,6 +86,7 @@ def agreement(
         unjudged=unjudged,
         duplicates=duplicates,
         ties=ties,
+        engine=engine,
         columns=options.column_names(columns),
         resume=resumed(resume, out),
         progress=progress.quiet if quiet else progress.bar,

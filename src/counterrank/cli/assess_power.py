@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from counterrank.cli import options
 from counterrank.cli.assess_common import Resamples, Resume, Tables, aligned, finish, resumed
+from counterrank.cli.engine import with_engine
 from counterrank.cli.evaluate import Draws
 from counterrank.cli.options import (
     ByUnit,
@@ -27,10 +28,12 @@ from counterrank.wording import p_value, wrapped
 
 if TYPE_CHECKING:
     from counterrank.assess_result import Assessment
+    from counterrank.engine import Engine
 
 LARGEST = 20  # p-values shown of each curve, as in the paper
 
 
+@with_engine
 def power(
     tables: Tables,
     measure: Measures = None,
@@ -50,6 +53,8 @@ def power(
     format: Format = "table",
     strict: Strict = False,
     quiet: Quiet = False,
+    *,
+    engine: Engine,
 ) -> None:
     """How well does each measure tell systems apart? p-values of all pairs, and their sum."""
     from counterrank import digest
@@ -75,6 +80,7 @@ def power(
         unjudged=unjudged,
         duplicates=duplicates,
         ties=ties,
+        engine=engine,
         columns=options.column_names(columns),
         resume=resumed(resume, out),
         progress=progress.quiet if quiet else progress.bar,

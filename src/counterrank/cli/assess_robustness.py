@@ -8,6 +8,7 @@ import typer
 
 from counterrank.cli import options
 from counterrank.cli.assess_common import Resume, Tables, aligned, finish, resumed
+from counterrank.cli.engine import with_engine
 from counterrank.cli.options import (
     ByUnit,
     Columns,
@@ -26,6 +27,7 @@ from counterrank.wording import number, wrapped
 
 if TYPE_CHECKING:
     from counterrank.assess_result import Assessment
+    from counterrank.engine import Engine
 
 Measures = Annotated[
     list[str] | None,
@@ -69,6 +71,7 @@ HEADS = {
 }
 
 
+@with_engine
 def robustness(
     tables: Tables,
     measure: Measures = None,
@@ -92,6 +95,8 @@ def robustness(
     format: Format = "table",
     strict: Strict = False,
     quiet: Quiet = False,
+    *,
+    engine: Engine,
 ) -> None:
     """Which measure keeps the order of systems when judgments go missing?"""
     from counterrank import digest
@@ -121,6 +126,7 @@ def robustness(
         unjudged=unjudged,
         duplicates=duplicates,
         ties=ties,
+        engine=engine,
         columns=options.column_names(columns),
         threads=threads,
         resume=resumed(resume, out),

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from counterrank.cli import options
-from counterrank.cli.options import (
-    ByUnit,
-    Columns,
-    EngineWord,
-    Format,
-    Inference,
-    Level,
-    Master,
-    Memory,
-    Out,
-    Partitions,
-    Quiet,
-    Scratch,
-    Seed,
-    Strict,
-)
+from counterrank.cli.engine import with_engine
+from counterrank.cli.options import ByUnit, Columns, Format, Level, Out, Quiet, Seed, Strict
+
+if TYPE_CHECKING:
+    from counterrank.engine import Engine
 
 LogPath = Annotated[str, typer.Argument(help="session, item, rank and rewards.")]
 RunPaths = Annotated[
@@ -77,6 +66,7 @@ Loggers = Annotated[
 Sweep = Annotated[str, typer.Option(help="clip: IPS and DR over a range of clips, and a choice.")]
 
 
+@with_engine
 def estimate(
     log: LogPath,
     runs: RunPaths,
@@ -99,18 +89,14 @@ def estimate(
     context: Contexts = None,
     logger: Loggers = None,
     sweep: Sweep = "none",
-    engine: EngineWord = "local",
-    master: Master = None,
-    memory: Memory = None,
-    partitions: Partitions = None,
-    inference: Inference = "auto",
-    scratch: Scratch = None,
     columns: Columns = None,
     out: Out = None,
     by_unit: ByUnit = None,
     format: Format = "table",
     strict: Strict = False,
     quiet: Quiet = False,
+    *,
+    engine: Engine,
 ) -> None:
     """Estimate what rankers would have earned, from a log of what another one showed."""
     from counterrank import progress
@@ -144,9 +130,7 @@ def estimate(
         contexts=context or (),
         loggers=served or None,
         sweep=sweep,
-        engine=options.engine(
-            engine, master, memory, partitions, options.kept(inference, by_unit), scratch
-        ),
+        engine=engine,
         columns=options.column_names(columns),
         progress=progress.quiet if quiet else progress.bar,
     )

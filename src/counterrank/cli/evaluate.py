@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from counterrank.cli import options
+from counterrank.cli.engine import with_engine
 from counterrank.cli.options import (
     ByUnit,
     Columns,
@@ -23,6 +24,9 @@ from counterrank.cli.options import (
     Ties,
     Unjudged,
 )
+
+if TYPE_CHECKING:
+    from counterrank.engine import Engine
 
 Judgments = Annotated[
     str,
@@ -43,9 +47,9 @@ Family = Annotated[
 ]
 Draws = Annotated[int, typer.Option(help="Random sign flips of the permutation test.")]
 Resamples = Annotated[int, typer.Option(help="Resamples of a bootstrap.")]
-Engine = Annotated[str, typer.Option(help="local.")]
 
 
+@with_engine
 def evaluate(
     judgments: Judgments,
     runs: RunPaths,
@@ -65,12 +69,13 @@ def evaluate(
     duplicates: Duplicates = "error",
     ties: Ties = "id",
     columns: Columns = None,
-    engine: Engine = "local",
     out: Out = None,
     by_unit: ByUnit = None,
     format: Format = "table",
     strict: Strict = False,
     quiet: Quiet = False,
+    *,
+    engine: Engine,
 ) -> None:
     """Measure ranked lists against judgments, with intervals, comparisons and grounds."""
     from counterrank import digest
@@ -79,12 +84,10 @@ def evaluate(
     digest.begin([judgments, *(path for _, path in named)])  # the imports below take their time
     from counterrank import progress
     from counterrank.cli import output, table, writing
-    from counterrank.errors import one_of
     from counterrank.ranking import DEFAULTS
     from counterrank.verbs import evaluate as verb
 
     options.formatted(format)
-    one_of("--engine", engine, ("local",))
     writing.refuse_early(by_unit, out, [judgments, *(path for _, path in named)])
     result = verb.evaluate(
         judgments,
@@ -104,6 +107,7 @@ def evaluate(
         unjudged=unjudged,
         duplicates=duplicates,
         ties=ties,
+        engine=engine,
         columns=options.column_names(columns),
         progress=progress.quiet if quiet else progress.bar,
     )

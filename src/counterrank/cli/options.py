@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from counterrank.errors import UsageError, one_of
-
-if TYPE_CHECKING:
-    from counterrank.engine import Engine
 
 Columns = Annotated[
     list[str] | None,
@@ -44,30 +41,6 @@ Measures = Annotated[
         help="A measure, like nDCG@10; repeat for more."
         " [default: DCG@10, nDCG@10, P@10, Recall@10, AP@10, RR@10]",
     ),
-]
-
-EngineWord = Annotated[str, typer.Option("--engine", help="Where it runs: local or spark.")]
-Master = Annotated[
-    str | None,
-    typer.Option(
-        metavar="URL", help="Spark's master: spark://host:7077, local[*], sc://host:15002."
-    ),
-]
-Memory = Annotated[
-    str | None,
-    typer.Option(metavar="SIZE", help="Tables that need more, such as 4GB, go by way of the disk."),
-]
-Partitions = Annotated[
-    int | None, typer.Option(help="Number of buckets of units. [default: by size]")
-]
-Inference = Annotated[
-    str,
-    typer.Option(
-        help="units (values per unit are kept), moments (only sums are), or auto: while they fit."
-    ),
-]
-Scratch = Annotated[
-    str | None, typer.Option(metavar="DIR", help="Where temporary files go. [default: TMPDIR]")
 ]
 
 FORMATS = ("table", "json", "csv")
@@ -116,32 +89,3 @@ def numbers(option: str, text: str) -> list[float]:
         raise UsageError(
             f'{option} cannot read "{text}".', todo="Write numbers with commas: 1,0.5,0.1."
         ) from None
-
-
-def kept(inference: str, by_unit: str | None) -> str:
-    """Values per unit that are to be written are kept."""
-    return "units" if by_unit is not None and inference == "auto" else inference
-
-
-def engine(
-    word: str,
-    master: str | None,
-    memory: str | None,
-    partitions: int | None,
-    inference: str,
-    scratch: str | None = None,
-) -> Engine:
-    """The engine that the options ask for."""
-    from counterrank.engine.engines import Local, Spark
-
-    one_of("--engine", word, ("local", "spark"))
-    if word == "spark" or master is not None:
-        given = {"--memory": memory, "--scratch": scratch}
-        for option, value in given.items():
-            if value is not None:
-                raise UsageError(
-                    f"{option} is for the local engine.",
-                    todo="Spark's memory and disk are set where it is started.",
-                )
-        return Spark(master=master, partitions=partitions, inference=inference)
-    return Local(memory, partitions, scratch, inference)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.arrays import AnyInts, Floats, Ints
+from counterrank.arrays import AnyInts, Bools, Floats, Ints
 from counterrank.conversions.clicked import Clicked
 from counterrank.conversions.estimators import OfClicks
 from counterrank.conversions.ledger import Ledger
@@ -21,18 +21,15 @@ Name = tuple[str, str, str]  # measure, estimator, reward
 
 
 @dataclass(frozen=True)
-class Work:
-    """What is to be computed for each run.
+class Asked:
+    """What is to be computed of every run.
 
-    ``ctr`` is that of each pair of the ledger (NaN: unknown), ``predict`` gives cvr by reward;
     ``pairs`` says whether pairs without a row could have been clicked.
     """
 
-    ledger: Ledger
     measures: tuple[Weighting, ...]
     estimators: tuple[OfClicks, ...]
-    ctr: Floats
-    predict: dict[str, Predict]
+    rewards: tuple[str, ...]
     pairs: str
 
     @property
@@ -40,6 +37,20 @@ class Work:
         """The deepest rank any measure looks at."""
         cuts = [m.depth for m in self.measures]
         return None if None in cuts else max(k for k in cuts if k is not None)
+
+
+@dataclass(frozen=True)
+class Work(Asked):
+    """The same, with what a bucket knows of its pairs.
+
+    ``ctr`` is that of each pair of the ledger (NaN: unknown), ``predict`` gives cvr by reward;
+    ``clicked`` are the items that somebody clicked, in any bucket.
+    """
+
+    ledger: Ledger
+    ctr: Floats
+    clicked: Bools
+    predict: dict[str, Predict]
 
 
 @dataclass(frozen=True)
@@ -155,7 +166,7 @@ def summed_up(part: Part, work: Work) -> Sums:
             y = ledger.reward[reward][at.pair]
             rows = at.clicked(c, y, p, h.get(reward))
             every = at.clicked(np.ones(len(c)), y, p, h.get(reward)) if m.form == "share" else None
-            for e, found in _found(work, rows, every, reward):
+            for e, found in _found(work, rows, every, reward in work.predict):
                 columns[str(m), str(e), reward] = found
             if not firsts:
                 firsts.append(Weights.of(rows, *_unsupported(at, c, work), (np.inf,)))
@@ -170,12 +181,34 @@ def summed_up(part: Part, work: Work) -> Sums:
     )
 
 
+def nothing(work: Asked, predicted: Collection[str]) -> Sums:
+    """The same of no lists at all."""
+    none, whole = np.empty(0), np.empty(0, np.int64)
+    rows = Clicked(0, whole, none, none, none, none, none, none)
+    return Sums(
+        unit=whole,
+        length=whole,
+        columns={
+            (str(m), str(e), reward): found
+            for m in work.measures
+            for reward in work.rewards
+            for e, found in _found(
+                work, rows, rows if m.form == "share" else None, reward in predicted
+            )
+        },
+        weights=Weights.of(rows, none, none, (np.inf,)),
+        ctr=none,
+        earned=dict.fromkeys(work.rewards, 0),
+        blank={},
+    )
+
+
 def _found(
-    work: Work, rows: Clicked, every: Clicked | None, reward: str
+    work: Asked, rows: Clicked, every: Clicked | None, predicted: bool
 ) -> Iterator[tuple[OfClicks, Floats]]:
     """The columns of each estimator that can be computed; ``every`` is for the published form."""
     for e in work.estimators:
-        if "model" in e.needs and reward not in work.predict:
+        if "model" in e.needs and not predicted:
             continue
         own = e.columns(rows)
         if every is None or isinstance(e, MeanWeight):
@@ -197,11 +230,12 @@ def _unsupported(at: Listing, c: Floats, work: Work) -> tuple[Floats, Floats]:
         held = np.zeros(len(at.part.met.lists), bool)
         held[at.part.met.row[ledger.held[at.part.judgment]]] = True
         return at.total(np.where(held if at.rows is None else held[at.rows], 0, c)), none
-    if ledger.clicked_items.all():
+    if work.clicked.all():
         return none, none
-    return none, at.total(np.where(ledger.clicked_items[ledger.items.at(at.items())], 0, c))
+    return none, at.total(np.where(work.clicked[ledger.items.at(at.items())], 0, c))
 
 
 def _first(at: Listing, row: Ints) -> tuple[int, int, int]:
-    """How many rows these are; unit and item of the first."""
-    return len(row), int(at.part.unit[at.lists[row[0]]]), int(at.items()[row[0]])
+    """How many rows these are; unit and item of the first, by the order of units."""
+    first = row[np.argmin(at.part.unit[at.lists[row]])]
+    return len(row), int(at.part.unit[at.lists[first]]), int(at.items()[first])

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 
-from counterrank.arrays import Floats
+from counterrank.arrays import Floats, Ints
+from counterrank.blocks import one_kind, places
+from counterrank.conversions.census import Census
 from counterrank.conversions.gather import Listing, Predict
 from counterrank.conversions.ledger import Ledger
-from counterrank.conversions.reading import Tables
-from counterrank.propensity import Encoded, Nuisance, encoded, fitted, training
+from counterrank.conversions.record import COLUMN, Record
+from counterrank.propensity import (
+    Encoded,
+    Fitted,
+    Nuisance,
+    encoded,
+    fitted,
+    refuse_unclicked,
+    training,
+)
+from counterrank.schema import Table
 
-COLUMN = "column"  # predictions that were given, not fitted
 FOLDS = 5  # fewer where there are fewer users
 
 
@@ -37,31 +49,52 @@ def of_ledger(cvr: Floats) -> Predict:
     return predict
 
 
-def of_model(model: Nuisance, ledger: Ledger) -> Predict:
-    """What a fitted model says."""
+@dataclass(frozen=True)
+class Fits:
+    """The models that predict: of ``clicks``, and of what each reward brings.
 
-    def predict(at: Listing) -> Floats:
-        return model.cvr(at.part.unit[at.lists], ledger.items.at(at.items()))
+    ``units`` are the users they know, in the order of their numbers.
+    """
 
-    return predict
+    units: pl.Series
+    clicks: Fitted | None
+    rewards: dict[str, Fitted]
+
+    def places(self, ledger: Ledger) -> Ints:
+        """The numbers of a bucket's users."""
+        return places(ledger.pool.units, self.units)
+
+    def ctr(self, ledger: Ledger) -> Floats:
+        """The ctr of the clicked pairs; that of the others is not needed."""
+        assert self.clicks is not None
+        ctr, z = np.full(len(ledger.click), np.nan), ledger.click
+        ctr[z] = self.clicks.at(self.places(ledger)[ledger.pool.unit[z]], ledger.item[z])
+        return ctr
+
+    def cvr(self, reward: str, ledger: Ledger) -> Predict:
+        """What the model says of listed pairs."""
+        code, model = self.places(ledger), self.rewards[reward]
+
+        def predict(at: Listing) -> Floats:
+            unit = code[at.part.unit]  # lists of users who do not count have no rows here
+            return model.at(unit[at.lists], ledger.items.at(at.items()))
+
+        return predict
 
 
-def clicks_of_model(model: Nuisance, ledger: Ledger) -> Floats:
-    """The ctr of the clicked pairs; that of the others is not needed."""
-    ctr = np.full(len(ledger.click), np.nan)
-    z = ledger.click
-    ctr[z] = model.ctr(ledger.pool.unit[z], ledger.item[z])
-    return ctr
-
-
-def known(ledger: Ledger, tables: Tables) -> dict[str, Encoded]:
+def known(users: pl.Series, census: Census, features: Mapping[str, Table]) -> dict[str, Encoded]:
     """What the tables of features say of every user and item that counts."""
-    ids = {"user": ledger.pool.units, "item": ledger.items.names}
-    return {of: encoded(table, of, ids[of]) for of, table in tables.features.items()}
+    ids = {"user": users, "item": census.items}
+    out = {}
+    for of, table in features.items():
+        mine, frame = one_kind([ids[of].alias(of).to_frame(), table.frame], of)
+        out[of] = encoded(Table(table.source, frame), of, mine[of])
+    return out
 
 
 def learnt(
-    ledger: Ledger,
+    record: Record,
+    census: Census,
     *,
     ctr: str,
     cvr: str,
@@ -72,26 +105,39 @@ def learnt(
     """Both models for each reward, cross-fitted, where one of them is asked for."""
     if (ctr, cvr) == (COLUMN, COLUMN):
         return {}
-    kept = ledger.held
+    if not census.clicks:
+        refuse_unclicked(census.rows)
+    kept = record.only(record.held)
     numbers = {of: found.numbers for of, found in features.items()}
+    n = len(kept.units)
     return {
         reward: fitted(
             training(
-                ledger.pool.unit[kept],
-                ledger.item[kept],
-                ledger.click[kept].astype(float),
-                y[kept],
-                users=ledger.pool.n,
-                items=len(ledger.items.names),
+                kept.unit,
+                kept.item,
+                kept.click.astype(float),
+                y,
+                users=n,
+                items=len(census.items),
                 pairs=pairs,
-                ctr=ledger.ctr[kept] if ctr == COLUMN and ledger.ctr is not None else None,
+                ctr=kept.ctr if ctr == COLUMN else None,
             ),
             ctr="rates" if ctr == COLUMN else ctr,
             cvr="rates" if cvr == COLUMN else cvr,
-            folds=min(FOLDS, max(ledger.pool.n, 2)),
+            folds=min(FOLDS, max(n, 2)),
             seed=seed,
             user_features=numbers.get("user"),
             item_features=numbers.get("item"),
         )
-        for reward, y in ledger.reward.items()
+        for reward, y in kept.reward.items()
     }
+
+
+def fits(record: Record, models: Mapping[str, Nuisance], *, ctr: str, cvr: str) -> Fits:
+    """What of the models is asked for; clicks are those of the first reward, as of any."""
+    first = next(iter(models.values()), None)
+    return Fits(
+        units=record.units,
+        clicks=first.clicks if first is not None and ctr != COLUMN else None,
+        rewards={} if cvr == COLUMN else {r: model.conversions for r, model in models.items()},
+    )

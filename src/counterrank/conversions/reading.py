@@ -1,96 +1,118 @@
-"""Funnel, predictions and runs through the door, side by side, with ids of one kind."""
+"""The doors of funnel, predictions and runs, and a bucket of these tables side by side."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import polars as pl
 
-from counterrank import features, funnels, schema
-from counterrank.arrays import workers
-from counterrank.blocks import one_kind
+from counterrank import funnels, schema
+from counterrank.blocks import run_starts
+from counterrank.conversions.items import Items
+from counterrank.engine import Bucket
 from counterrank.errors import UsageError
 from counterrank.funnels import Funnel, prediction
-from counterrank.schema import Table
+from counterrank.once import once
+from counterrank.schema import Door, Table
 from counterrank.systems import Runs, names_and_tables, split
 
-
-@dataclass(frozen=True)
-class Tables:
-    """What was read: the funnel, the runs, and predictions of pairs if there are any.
-
-    ``features`` are those of users, of items, or of both.
-    """
-
-    funnel: Funnel
-    runs: list[Table]
-    predictions: Table | None
-    features: dict[str, Table] = field(default_factory=dict)
-
-    @property
-    def all(self) -> list[Table]:
-        """Every table."""
-        return [*self.of_pairs, *self.features.values()]
-
-    @property
-    def of_pairs(self) -> list[Table]:
-        """Those whose rows are pairs of user and item."""
-        return [
-            self.funnel,
-            *self.runs,
-            *([] if self.predictions is None else [self.predictions]),
-        ]
+FUNNEL, PREDICTIONS, RUN = "funnel", "predictions", "run"
 
 
-def read(
+def doors(
     funnel: object,
     runs: Runs | None,
     predictions: object | None,
     *,
     rewards: Sequence[str],
     columns: Mapping[str, str] | None,
-    known: Mapping[str, object] | None = None,
-) -> Tables:
-    """All tables, read in threads; ``known`` are the features, by what they are of."""
-    named = [] if runs is None else list(names_and_tables(runs))
+) -> dict[str, Door]:
+    """How each table is let in, by the name it has in a bucket."""
     wanted = tuple(dict.fromkeys(rewards)) or (funnels.CONVERSION,)
     also = tuple(prediction(reward, wanted) for reward in wanted)
-    with ThreadPoolExecutor(workers()) as team:
-        first = team.submit(funnels.funnel, funnel, rewards=rewards, columns=columns)
-        jobs = [
-            (name, team.submit(schema.run, table, name=name, columns=columns, also=also))
-            for name, table in named
-        ]
-        found = first.result()
-        guess = None
-        if predictions is not None:
-            guess = funnels.predictions(predictions, rewards=wanted, columns=columns)
-        listed = [table for name, job in jobs for table in split(job.result(), name)]
-        said = {
-            of: features.features(table, of=of, columns=columns)
-            for of, table in (known or {}).items()
-        }
-    _refuse_names([table.system for table in listed])
-    tables = [found, *listed, *([] if guess is None else [guess])]
-    frames = [table.frame for table in tables]
-    for column in ("user", "item"):
-        further = [said[column].frame] if column in said else []
-        frames = one_kind([*frames, *further], column)
-        if further:
-            said[column] = replace(said[column], frame=frames.pop())
-    if frames[0].schema["item"] == pl.String:
-        frames = [frame.with_columns(pl.col("item").cast(pl.Categorical)) for frame in frames]
-    listed = [replace(t, frame=f) for t, f in zip(listed, frames[1:], strict=False)]
-    guess = None if guess is None else replace(guess, frame=frames[-1])
-    return Tables(replace(found, frame=frames[0]), listed, guess, said)
+    out = {FUNNEL: funnels.funnel_door(funnel, rewards=rewards, columns=columns)}
+    for place, (name, table) in enumerate([] if runs is None else names_and_tables(runs)):
+        door = schema.run_door(table, name=name, columns=columns, also=also)
+        out[f"{RUN} {place}"] = door
+    if predictions is not None:
+        out[PREDICTIONS] = funnels.predictions_door(predictions, rewards=wanted, columns=columns)
+    return out
 
 
-def _refuse_names(names: list[str]) -> None:
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(
-                f'Two runs are named "{name}".',
-                todo='Name them apart: new=path (in Python {"new": table}).',
-            )
+@dataclass(frozen=True)
+class Tables:
+    """The tables of one bucket: the funnel, predictions of pairs if there are any, and the runs.
+
+    ``runs`` are those that have rows here, by the table they come from and the name of the system.
+    """
+
+    funnel: Funnel
+    runs: dict[tuple[str, str], Table]
+    predictions: Table | None
+
+    @classmethod
+    def of(cls, bucket: Bucket) -> Tables:
+        """Text of items as codes, and tables of several systems apart."""
+
+        def made() -> Tables:
+            tables = {name: _coded(table) for name, table in bucket.tables.items()}
+            funnel = tables[FUNNEL]
+            assert isinstance(funnel, Funnel)
+            runs = {
+                (name, run.system): run
+                for name, table in tables.items()
+                if name.startswith(RUN)
+                for run in split(table, table.system)
+            }
+            return cls(funnel, runs, tables.get(PREDICTIONS))
+
+        return bucket.kept("tables", made)
+
+    @once
+    def known(self) -> pl.Series:
+        """The users of the funnel."""
+        return _heads(self.funnel.frame["user"]).unique()
+
+    @once
+    def listed(self) -> dict[tuple[str, str], pl.Series]:
+        """The users of each run."""
+        return {key: _heads(run.frame["user"]) for key, run in self.runs.items()}
+
+    @once
+    def strangers(self) -> pl.Series:
+        """Users who have lists only."""
+        if not self.listed:
+            return self.known.clear()
+        all_ = pl.concat(self.listed.values()).unique()
+        return all_.filter(~all_.is_in(self.known.implode()))
+
+    @once
+    def items(self) -> Items:
+        """The items of all these tables."""
+        guess = [] if self.predictions is None else [self.predictions]
+        return Items.of([table.frame for table in (self.funnel, *self.runs.values(), *guess)])
+
+
+def refuse_both(heads: Mapping[str, Table]) -> None:
+    """Predictions that stand in two places."""
+    if PREDICTIONS not in heads:
+        return
+    funnel, guess = heads[FUNNEL], heads[PREDICTIONS]
+    both = (set(funnel.frame.columns) & set(guess.frame.columns)) - {"user", "item"}
+    if both:
+        raise UsageError(
+            f'Both "{funnel.name}" and "{guess.name}" have a column "{min(both)}".',
+            todo="Leave it out of one of them, so that it is clear which counts.",
+        )
+
+
+def _coded(table: Table) -> Table:
+    if table.frame.schema["item"] != pl.String:
+        return table
+    return replace(table, frame=table.frame.with_columns(pl.col("item").cast(pl.Categorical)))
+
+
+def _heads(users: pl.Series) -> pl.Series:
+    """Every user, where rows of one stand together only once."""
+    return users.gather(run_starts(users)) if len(users) else users

@@ -63,7 +63,8 @@ def common(kinds: Sequence[pl.DataType]) -> pl.DataType:
 
 def _glance(door: Door, scratch: Path) -> Table:
     """The table of the first rows, which are let go."""
-    frame = pl.DataFrame()
+    there = door.roles.choose(door.source.columns())
+    frame = door.roles.renamed(pl.DataFrame(schema=dict.fromkeys(there, pl.Null())))
     for piece in pieces(door.source, door.roles.choose, rows=GLANCE, scratch=scratch):
         frame = door.roles.renamed(piece)
         if frame.height:

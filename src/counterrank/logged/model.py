@@ -19,30 +19,44 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.arrays import Floats, Ints, summed
+from counterrank.arrays import Floats, Ints, halves, summed
 
 
 @dataclass(frozen=True)
 class Sums:
-    """Sums over rows by fold, situation and item: rewards, views, squared rewards."""
+    """Sums over rows by fold, situation and item: rewards, views, squared rewards.
 
-    reward: Floats
-    views: Floats
-    square: Floats
+    Each is a list of tables to be added up in the end: of whole numbers one, otherwise two, of
+    coarse and of fine parts, whose sums do not depend on the order of rows or buckets.
+    """
+
+    reward: list[Floats]
+    views: list[Floats]
+    square: list[Floats]
 
     def __add__(self, other: Sums) -> Sums:
         return Sums(
-            self.reward + other.reward, self.views + other.views, self.square + other.square
+            _added(self.reward, other.reward),
+            _added(self.views, other.views),
+            _added(self.square, other.square),
         )
+
+
+def _added(a: list[Floats], b: list[Floats]) -> list[Floats]:
+    return [*(x + y for x, y in zip(a, b, strict=False)), *a[len(b) :], *b[len(a) :]]
 
 
 def sums(cell: Ints, reward: Floats, seen: Floats, shape: tuple[int, int, int]) -> Sums:
     """The sums by cell, the number of a fold, situation and item in a table of this shape."""
     size = shape[0] * shape[1] * shape[2]
-    total = summed(cell, reward, size).reshape(shape)
+
+    def total(x: Floats) -> list[Floats]:
+        parts = (x,) if np.array_equal(x, np.round(x)) else halves(x)
+        return [summed(cell, part, size).reshape(shape) for part in parts]
+
     binary = bool(np.all((reward == 0) | (reward == 1)))
-    square = total if binary else summed(cell, reward**2, size).reshape(shape)
-    return Sums(total, summed(cell, seen, size).reshape(shape), square)
+    found = total(reward)
+    return Sums(found, total(seen), found if binary else total(reward**2))
 
 
 @dataclass(frozen=True)
@@ -69,14 +83,17 @@ class Model:
 
 def learnt(total: Sums, ranks: int) -> Model:
     """Means of the other folds, shrunken."""
-    folds = range(len(total.reward))
+    folds = range(len(total.reward[0]))
     return Model(np.stack([_shrunken(*others(total, fold)) for fold in folds]), ranks)
 
 
 def others(total: Sums, fold: int) -> tuple[Floats, Floats, Floats]:
     """Rewards, views and squares of all folds but one."""
-    kept = np.arange(len(total.reward)) != fold
-    c, v, s = (x[kept].sum(axis=0) for x in (total.reward, total.views, total.square))
+    kept = np.arange(len(total.reward[0])) != fold
+    c, v, s = (
+        np.sum([part[kept].sum(axis=0) for part in tables], axis=0)
+        for tables in (total.reward, total.views, total.square)
+    )
     return c, v, s
 
 

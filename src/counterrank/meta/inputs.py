@@ -11,13 +11,16 @@ import polars as pl
 
 from counterrank.blocks import as_numbers, places
 from counterrank.checks import finite, identifiers, numbers, some_rows
+from counterrank.engine import Engine
+from counterrank.engine import engine as as_engine
 from counterrank.errors import InputError, UsageError, brief
+from counterrank.judged import gathered, refuse_empty
 from counterrank.meta.values import Values
 from counterrank.policies import Policies
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import DEFAULTS, Measure, measure
 from counterrank.schema import Roles, Table, label
-from counterrank.systems import Runs, gathered, refuse_empty, refuse_ties
+from counterrank.systems import Runs, names_and_tables, refuse_ties, some_runs
 from counterrank.tables import Source, opened
 
 
@@ -27,6 +30,7 @@ def values_of(
     *,
     measures: Sequence[str | Measure] = (),
     policies: Policies | None = None,
+    engine: str | Engine = "auto",
     columns: Mapping[str, str] | None = None,
     progress: Progress = quiet,
 ) -> Values:
@@ -36,10 +40,9 @@ def values_of(
     measure and value (as ``--by-unit`` writes it), a folder that ``--out`` wrote, or a result in
     memory; ``measures`` then picks some of its measures.
     """
-    given = runs is not None and not (isinstance(runs, (Mapping, list, tuple)) and not len(runs))
-    if given:
+    if runs is not None and some_runs(runs):
         wanted = [measure(m) for m in _listed(measures)] or [measure(m) for m in DEFAULTS]
-        return _judged(source, runs, wanted, policies or Policies(), columns, progress)
+        return _judged(source, runs, wanted, policies or Policies(), columns, engine, progress)
     found = _table(source, columns)
     return found.only([str(m) for m in _listed(measures)]) if measures else found
 
@@ -73,15 +76,18 @@ def _judged(
     measures: list[Measure],
     policies: Policies,
     columns: Mapping[str, str] | None,
+    engine: str | Engine,
     progress: Progress,
 ) -> Values:
     measures = list(dict.fromkeys(measures))
     refuse_ties(measures, policies.ties)
-    pool, inputs, systems = gathered(judgments, runs, measures, policies, columns, progress)
-    refuse_empty(pool, measures, systems, policies)
-    x = np.stack([s.values for s in systems])
-    labels = tuple(str(m) for m in measures)
-    return Values(tuple(s.name for s in systems), labels, pool.units, x, tuple(inputs))
+    chosen = as_engine(engine, [judgments, *(table for _, table in names_and_tables(runs))])
+    found = gathered(
+        judgments, runs, measures, policies, engine=chosen, columns=columns, progress=progress
+    )
+    refuse_empty(found.measured, measures, policies)
+    labels, values = tuple(str(m) for m in measures), found.measured.per_unit
+    return Values(found.measured.systems, labels, values.units, values.x, found.inputs)
 
 
 def _table(source: object, columns: Mapping[str, str] | None) -> Values:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from counterrank.aggregate import Function
-from counterrank.arrays import Floats, over
+from counterrank.arrays import Floats, Ints, over
 from counterrank.errors import UsageError
 from counterrank.estimates import Uncertain, not_kept
 from counterrank.moments.sums import Sums
@@ -36,7 +36,7 @@ class Merged(Uncertain):
     function: Function | None = None
 
     @classmethod
-    def of(cls, sums: Sums, places: slice, function: Function) -> Merged:
+    def of(cls, sums: Sums, places: slice | Ints, function: Function) -> Merged:
         """A smooth function of the means of the columns at ``places``."""
         means = sums.moments.mean
         gradient = np.zeros(len(means))
@@ -69,15 +69,7 @@ class Merged(Uncertain):
 
     def resampled(self, draws: int) -> Floats:
         """The value in each of the resamples that were drawn inside the engine."""
-        drawn = self.sums.resamples
-        if drawn is None or len(drawn.n) < draws:
-            found = 0 if drawn is None else len(drawn.n)
-            raise UsageError(
-                "Without values per unit, resamples must be drawn while the data are read.",
-                found=f"{found:,} were drawn, {draws:,} are asked for.",
-                todo='Ask for a bootstrap in the call itself, or for inference="units".',
-            )
-        return self.finish(drawn.means[:draws])
+        return self.finish(self.sums.drawn(draws))
 
     def __sub__(self, other: Merged) -> Merged:
         """The difference, paired by unit."""

@@ -93,7 +93,7 @@ class Moments:
         return self.centre + self.lean / max(self.n, 1)
 
     @once
-    def _centred(self) -> Floats:
+    def centred(self) -> Floats:
         """The root about the mean to the last digit, not about the centre."""
         shift = -_known(self.lean / max(self.n, 1))
         return self.root[:, :-1] + self.root[:, -1:] * shift
@@ -101,7 +101,7 @@ class Moments:
     @property
     def products(self) -> Floats:
         r""":math:`D`: products of the clusters' sums, centred."""
-        return self._centred.T @ self._centred
+        return self.centred.T @ self.centred
 
     @property
     def grouped(self) -> bool:
@@ -110,7 +110,7 @@ class Moments:
 
     def spread(self, gradient: Floats) -> float:
         r""":math:`\sqrt{\nabla^\top D \nabla}`: root of the summed squares of influence."""
-        terms = self._centred * gradient
+        terms = self.centred * gradient
         found = float(np.linalg.norm(terms.sum(axis=1)))
         size = float(np.linalg.norm(np.abs(terms).sum(axis=1)))
         return 0.0 if found <= ROUNDING * size else found

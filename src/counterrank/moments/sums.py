@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from counterrank.arrays import Floats, Ints
+from counterrank.errors import UsageError
 from counterrank.moments.drawn import Hashes
 from counterrank.moments.flips import Flips
 from counterrank.moments.moments import Moments
@@ -38,6 +39,17 @@ class Sums:
     moments: Moments
     resamples: Resamples | None = None
     flips: Flips | None = None
+
+    def drawn(self, draws: int) -> Floats:
+        """Means of the columns in each of the resamples that were drawn inside the engine."""
+        found = 0 if self.resamples is None else len(self.resamples.n)
+        if self.resamples is None or found < draws:
+            raise UsageError(
+                "Without values per unit, resamples must be drawn while the data are read.",
+                found=f"{found:,} were drawn, {draws:,} are asked for.",
+                todo='Ask for a bootstrap in the call itself, or for inference="units".',
+            )
+        return self.resamples.means[:draws]
 
     def __add__(self, other: Sums) -> Sums:
         """Of both parts together."""

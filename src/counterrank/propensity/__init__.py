@@ -16,7 +16,7 @@ from counterrank.propensity.grammar import MODELS, model
 from counterrank.propensity.logistic import Logistic
 from counterrank.propensity.model import Features, Model
 from counterrank.propensity.nuisance import Nuisance, fitted
-from counterrank.propensity.pairs import PAIRS, Pairs, training
+from counterrank.propensity.pairs import PAIRS, Pairs, refuse_unclicked, training
 from counterrank.propensity.popularity import Popularity, Propensity, per_row, popularity
 from counterrank.propensity.powerlaw import PowerLaw, power_law
 from counterrank.propensity.rates import Rates
@@ -25,5 +25,6 @@ __all__ = [
     "MODELS", "PAIRS", "Calibration", "Encoded", "Factors", "Features", "Fitted", "Folds",
     "Logistic", "Model", "Nuisance", "Overlap", "Pairs", "Popularity", "PowerLaw", "Propensity",
     "Rates", "calibrated", "clicks_calibrated", "conversions_calibrated", "encoded", "fitted",
-    "model", "overlap", "per_row", "popularity", "power_law", "training",
+    "model", "overlap", "per_row", "popularity", "power_law",
+    "refuse_unclicked", "training",
 ]  # fmt: skip

@@ -59,11 +59,16 @@ def training(
     order = sort_order(user, item)
     z = click[order] > 0
     if not z.any():
-        raise InputError(
-            "No pair was clicked, so there is nothing to learn clicks and conversions from.",
-            found=f"The table has {len(z):,} rows.",
-            todo="Give a table with clicks, or predictions in columns ctr and cvr.",
-        )
+        refuse_unclicked(len(z))
     y = np.where(z, conversion[order], 0.0)
     given = None if ctr is None else ctr[order]
     return Pairs(user[order], item[order], z, y, users, items, pairs, given)
+
+
+def refuse_unclicked(rows: int) -> None:
+    """A table without clicks."""
+    raise InputError(
+        "No pair was clicked, so there is nothing to learn clicks and conversions from.",
+        found=f"The table has {rows:,} rows.",
+        todo="Give a table with clicks, or predictions in columns ctr and cvr.",
+    )

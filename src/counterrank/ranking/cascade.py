@@ -103,6 +103,10 @@ class ERR(Measure):
             return best[hits.unit]
         return float(np.exp2(max(pool.top, 0) if self.top == "data" else float(self.top)))
 
+    @property
+    def asks_top(self) -> bool:
+        return True
+
     def refuse(self, pool: Pool) -> None:
         refuse_overflow(self, pool)
         if not isinstance(self.top, str) and not pool.top <= self.top <= LARGEST:

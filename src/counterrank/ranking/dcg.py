@@ -39,6 +39,10 @@ class Graded(Measure):
     def gains(self, pool: Pool) -> Floats:
         return gain(pool.rating, self.gain, self.rel)
 
+    @property
+    def asks_top(self) -> bool:
+        return self.gain == "exp"
+
     def refuse(self, pool: Pool) -> None:
         if self.gain == "exp":
             refuse_overflow(self, pool)
@@ -205,10 +209,13 @@ class pnDCG(nDCG):  # noqa: N801 - the paper's name
     def worth(self, hits: Hits, pool: Pool) -> Floats:
         return self.terms(hits, self.discount)
 
-    def scale(self, pool: Pool) -> float:
-        best = self.best(pool).mean()
-        return float(1 / best) if best else 0.0
+    def base(self, pool: Pool) -> Floats:
+        return self.best(pool)
 
-    def aggregate(self, pool: Pool) -> Aggregate:
-        best = self.best(pool)
-        return RatioOfMeans(best / (best.mean() or 1.0))
+    def factor(self, base: Floats | None) -> float:
+        mean = base.mean() if base is not None and len(base) else 0.0
+        return float(1 / mean) if mean else 0.0
+
+    def averaged(self, base: Floats | None) -> Aggregate:
+        assert base is not None
+        return RatioOfMeans(base / (base.mean() or 1.0))

@@ -69,6 +69,11 @@ class Measure(Value, ABC):
         """Raise if the ratings of this data set make no sense for the measure."""
 
     @property
+    def asks_top(self) -> bool:
+        """Whether the greatest rating of the data set must be known before the values."""
+        return False
+
+    @property
     def plain_mean(self) -> bool:
         """Whether the value is the mean of per-unit values between 0 and 1."""
         return self.bounded and self.mean == "arithmetic"
@@ -89,9 +94,17 @@ class Measure(Value, ABC):
     def gains(self, pool: Pool) -> Floats:
         """How much there is to find in each judgment: 0 where there is nothing."""
 
-    def scale(self, pool: Pool) -> float:
-        """A factor common to all units of the data set."""
+    def base(self, pool: Pool) -> Floats | None:
+        """What each unit adds below the line of a ratio of means; None: units count alike."""
+        return None
+
+    def factor(self, base: Floats | None) -> float:
+        """A factor common to all units of the data set, from the bases of all of them."""
         return 1.0
+
+    def scale(self, pool: Pool) -> float:
+        """The factor where the pool is the whole data set."""
+        return self.factor(self.base(pool))
 
     @abstractmethod
     def defined(self, pool: Pool) -> Bools:
@@ -99,6 +112,10 @@ class Measure(Value, ABC):
 
     def aggregate(self, pool: Pool) -> Aggregate:
         """How per-unit values become one number."""
+        return self.averaged(self.base(pool))
+
+    def averaged(self, base: Floats | None) -> Aggregate:
+        """The same from the bases of all units."""
         return GeometricMean(self.floor) if self.mean == "geometric" else Mean()
 
 
@@ -180,7 +197,15 @@ def deepest(measures: Iterable[Measure]) -> int | None:
 
 
 def values(measures: Sequence[Measure], hits: Hits, pool: Pool, *, threads: int = 1) -> Floats:
-    """Every measure of every unit (measures x units), part by part."""
+    """Every measure of every unit (measures x units)."""
+    out = unscaled(measures, hits, pool, threads=threads)
+    for row, m in enumerate(measures):
+        out[row] *= m.scale(pool)
+    return out
+
+
+def unscaled(measures: Sequence[Measure], hits: Hits, pool: Pool, *, threads: int = 1) -> Floats:
+    """The same before what concerns all units of the data set, part by part."""
     out = np.empty((len(measures), pool.n))
 
     def fill(part: tuple[int, int, Pool]) -> None:
@@ -190,6 +215,4 @@ def values(measures: Sequence[Measure], hits: Hits, pool: Pool, *, threads: int 
             out[row, begin:end] = m.per_unit(found, own)
 
     mapped(fill, pool.parts, threads)
-    for row, m in enumerate(measures):
-        out[row] *= m.scale(pool)
     return out

@@ -13,8 +13,10 @@ from counterrank.inference import dependent_correlations, kendalls
 from counterrank.inference.intervals import normal_quantile
 from counterrank.progress import Progress, quiet
 from counterrank.stratified.face import Blend, Face
+from counterrank.stratified.summed import AnyFace, SummedBlend, SummedFace, Way
 
 RESAMPLES = 1000
+LEAST = 4  # systems whose order says something
 CELLS = 1 << 22  # weights held at a time
 
 
@@ -51,8 +53,8 @@ class Agreement:
 
 def agreements(
     measure: str,
-    truth: Face,
-    methods: Sequence[Face | Blend],
+    truth: AnyFace,
+    methods: Sequence[Way],
     *,
     place: Ints | None = None,
     baseline: str = "holdout",
@@ -83,14 +85,11 @@ def agreements(
             f'There is no method "{baseline}" to compare with.', todo=f"Take: {', '.join(names)}."
         )
     systems = len(truth.top)
-    if systems < 4:
+    if systems < LEAST:
         raise UsageError("Agreement needs four systems.", found=f"There are {systems}.")
     values = np.array([method.value for method in methods])
     observed = kendalls(np.tile(truth.value, (len(methods), 1)), values)
-    steps = list(_steps(draws, len(truth.base) + _users(methods[0])))
-    rng = np.random.default_rng(seed)
-    drawn = [_resampled(rng, rows, truth, methods, place) for rows in progress(steps, "resampling")]
-    again = np.concatenate(drawn, axis=1)
+    again = _again(truth, methods, place, draws, seed, progress)
     base = names.index(baseline)
     between = kendalls(np.tile(values[base], (len(methods), 1)), values)
     z = normal_quantile(0.5 + level / 2)
@@ -126,6 +125,27 @@ def agreements(
     return rows
 
 
+def _again(
+    truth: AnyFace,
+    methods: Sequence[Way],
+    place: Ints | None,
+    draws: int,
+    seed: int,
+    progress: Progress,
+) -> Floats:
+    """The tau of each method in each resample; sums were resampled where users were at hand."""
+    if isinstance(truth, SummedFace):
+        right = truth.resampled(draws)
+        own = [m for m in methods if isinstance(m, (SummedFace, SummedBlend))]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.array([kendalls(right, method.resampled(draws)) for method in own])
+    kept = [m for m in methods if isinstance(m, (Face, Blend))]
+    steps = list(_steps(draws, truth.n + kept[0].n))
+    rng = np.random.default_rng(seed)
+    drawn = [_resampled(rng, rows, truth, kept, place) for rows in progress(steps, "resampling")]
+    return np.concatenate(drawn, axis=1)
+
+
 def _resampled(
     rng: np.random.Generator,
     rows: int,
@@ -134,7 +154,7 @@ def _resampled(
     place: Ints | None,
 ) -> Floats:
     """The tau of each method in ``rows`` resamples: methods x rows."""
-    weights = rng.poisson(1, (rows, _users(methods[0]))).astype(float)
+    weights = rng.poisson(1, (rows, methods[0].n)).astype(float)
     own = rng.poisson(1, (rows, len(truth.base))).astype(float)
     if place is not None:
         known = place >= 0
@@ -148,10 +168,6 @@ def _steps(draws: int, users: int) -> Iterator[int]:
     """Numbers of draws whose weights fit in memory together."""
     chunk = max(1, CELLS // max(users, 1))
     return (min(chunk, draws - start) for start in range(0, draws, chunk))
-
-
-def _users(method: Face | Blend) -> int:
-    return len(method.base) if isinstance(method, Face) else method.feedback.shape[1]
 
 
 def _mean(again: Floats) -> Floats:

@@ -10,9 +10,9 @@ import numpy as np
 from counterrank.arrays import Bools, Floats, Ints
 from counterrank.errors import UsageError, one_of
 from counterrank.inference import benjamini_hochberg, holm
-from counterrank.stratified.face import Blend, Face
-from counterrank.stratified.paired import Paired, paired
+from counterrank.stratified.paired import Paired, has_value, paired
 from counterrank.stratified.paradox import Paradox, described
+from counterrank.stratified.summed import AnyBlend, AnyFace, Way
 
 CORRECTIONS = ("holm", "bh", "none")
 HALF = 1e-12  # shares this close to one half are one half
@@ -101,9 +101,9 @@ class Candidates:
 def audited(
     systems: Sequence[str],
     measure: str,
-    holdout: Face,
-    strata: Sequence[Face],
-    stratified: Blend,
+    holdout: AnyFace,
+    strata: Sequence[AnyFace],
+    stratified: AnyBlend,
     *,
     better: str = "higher",
     share: Floats | None = None,
@@ -198,9 +198,8 @@ def _tries(share: Floats) -> int:
     return int(np.argmax(np.cumsum(every) >= 0.5 - HALF)) + 1
 
 
-def _value(face: Face | Blend) -> Floats:
+def _value(face: Way) -> Floats:
     """The values of a method; missing where nobody counts."""
-    parts = face.faces if isinstance(face, Blend) else [face]
-    if all(np.any(part.base) for part in parts):
+    if has_value(face):
         return face.value
-    return np.full(len(parts[0].top), np.nan)
+    return np.full(len((face.faces[0] if isinstance(face, AnyBlend) else face).top), np.nan)

@@ -1,4 +1,8 @@
-"""Cutting feedback into strata: by propensity, or by the values of a column."""
+"""Cutting feedback into strata: by propensity, or by the values of a column.
+
+A cut is found once, from how often each propensity or value stands in all the feedback; the stratum
+of a judgment then follows from the judgment alone, wherever it is held.
+"""
 
 from __future__ import annotations
 
@@ -16,22 +20,66 @@ UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, eq=False)
-class Strata:
-    """``code`` is the stratum of each judgment; ``low`` to ``high`` its propensities.
+class Spread:
+    """How propensities stand in the feedback: ``count`` rows at ``p``, all of one ``item``.
 
-    ``empty`` are bins of the cut that no feedback fell into.
+    ``least`` and ``most`` are the ends of what ``p`` is the mean of. ``unknown`` counts rows
+    without a propensity; the catalogue has so many ``items``.
+    """
+
+    p: Floats
+    item: Ints
+    count: Ints
+    least: Floats
+    most: Floats
+    unknown: int
+    items: int
+
+    @classmethod
+    def of(cls, p: Floats, item: Ints, count: Ints) -> Spread:
+        """Of propensities, NaN where unknown."""
+        known = ~np.isnan(p)
+        own, items = p[known], int(item.max(initial=-1)) + 1
+        return cls(own, item[known], count[known], own, own, int(count[~known].sum()), items)
+
+
+@dataclass(frozen=True, eq=False)
+class Strata:
+    """What is cut: ``names`` of the strata, their propensities from ``low`` to ``high``.
+
+    ``empty`` are bins of the cut that no feedback fell into; ``place`` is the stratum of each bin.
+    A judgment's bin is the number of ``edges`` below its propensity, or that of its item
+    (``of_item``), or the place of its value among ``values``.
     """
 
     by: str
     names: tuple[str, ...]
-    code: Ints
     low: Floats
     high: Floats
-    empty: tuple[str, ...] = ()
+    empty: tuple[str, ...]
+    place: Ints
+    edges: Floats | None = None
+    of_item: Ints | None = None
+    values: pl.Series | None = None
+
+    def code(self, propensity: Floats, item: Ints) -> Ints:
+        """The stratum of each judgment, of a cut by propensity; NaN is unknown."""
+        if self.edges is not None:
+            bin_of = np.searchsorted(self.edges, propensity, side="left")
+        else:
+            assert self.of_item is not None
+            bin_of = self.of_item[item]
+        return self.place[np.where(np.isnan(propensity), len(self.place) - 1, bin_of)]
+
+    def code_of(self, column: pl.Series) -> Ints:
+        """The stratum of each judgment, of a cut by the values of a column."""
+        place = pl.DataFrame({"value": self.values}).with_row_index("place")
+        found = column.alias("value").to_frame().join(place, on="value", maintain_order="left")
+        return found["place"].to_numpy().astype(np.int64)
 
 
-def cut(propensity: Floats, item: Ints, *, bins: int, how: str) -> Strata:
-    """Strata Q1 (least propensity) to Qx of feedback rows, ``item`` being the item of each.
+def cut(known: Spread, *, bins: int, how: str) -> Strata:
+    """Strata Q1 (least propensity) to Qx of feedback.
 
     ``width``: bins of equal width. ``quantile``: about the same number of rows in each.
     ``items``: about the same number of items, each at its mean propensity. Rows without a
@@ -42,22 +90,39 @@ def cut(propensity: Floats, item: Ints, *, bins: int, how: str) -> Strata:
             f"The number of strata must lie between 1 and {MOST}, not {bins}.",
             todo="Two to five are usual: each needs some 30 users with something to find.",
         )
-    known = ~np.isnan(propensity)
-    if not known.any():
+    if not len(known.p):
         raise InputError("No feedback row has a propensity.", todo="Give one that covers the data.")
-    p = propensity[known]
-    code = np.full(len(propensity), bins)
+    p = known.p
+    edges, of_item = None, None
     if how == "width":
-        code[known], edges = equal_width(p, bins)
-        low, high = np.append(p.min(), edges[1:-1]), edges[1:]
+        code, wide = equal_width(p, bins)
+        edges, low, high = wide[1:-1], np.append(p.min(), wide[1:-1]), wide[1:]
     else:
-        code[known] = equal_parts(p, bins) if how == "quantile" else _by_items(p, item[known], bins)
-        low = np.array([p[code[known] == q].min(initial=np.inf) for q in range(bins)])
-        high = np.array([p[code[known] == q].max(initial=-np.inf) for q in range(bins)])
-    names = [f"Q{q + 1}" for q in range(bins)]
-    if not known.all():
-        names, low, high = [*names, UNKNOWN], np.append(low, np.nan), np.append(high, np.nan)
-    return _without_empty(how, names, code, low, high)
+        if how == "quantile":
+            code = equal_parts(p, known.count, bins)
+            edges = np.array([p[code < q].max(initial=-np.inf) for q in range(1, bins)])
+        else:
+            of_item = _by_items(known, bins)
+            code = of_item[known.item]
+        low = np.array([known.least[code == q].min(initial=np.inf) for q in range(bins)])
+        high = np.array([known.most[code == q].max(initial=-np.inf) for q in range(bins)])
+    names = [*(f"Q{q + 1}" for q in range(bins)), UNKNOWN]
+    full = np.append(np.bincount(code, minlength=bins) > 0, known.unknown > 0)
+    empty = [
+        f"{name} ({low[q]:.4g} to {high[q]:.4g})" if low[q] <= high[q] else name
+        for q, name in enumerate(names[:-1])
+        if not full[q]
+    ]
+    return Strata(
+        by=how,
+        names=tuple(name for name, there in zip(names, full, strict=True) if there),
+        low=np.append(low, np.nan)[full],
+        high=np.append(high, np.nan)[full],
+        empty=tuple(empty),
+        place=np.cumsum(full) - 1,
+        edges=edges,
+        of_item=of_item,
+    )
 
 
 def equal_width(p: Floats, bins: int) -> tuple[Ints, Floats]:
@@ -68,64 +133,50 @@ def equal_width(p: Floats, bins: int) -> tuple[Ints, Floats]:
     """
     edges = np.linspace(p.min(), p.max(), bins + 1)
     edges[0] -= 0.001 * (p.max() - p.min())
-    code: Ints = np.clip(np.searchsorted(edges, p, side="left") - 1, 0, bins - 1)
-    return code, edges
+    return np.searchsorted(edges[1:-1], p, side="left").astype(np.int64), edges
 
 
-def equal_parts(x: Floats, bins: int) -> Ints:
-    r"""Bins of about the same number of values; equal values stay together.
+def equal_parts(x: Floats, count: Ints, bins: int) -> Ints:
+    r"""Bins of about the same number of rows, ``count`` of each value; equal values stay together.
 
-    A value goes to bin :math:`\lfloor X\,s \rfloor`, where :math:`s` is the share of values below
+    A value goes to bin :math:`\lfloor X\,s \rfloor`, where :math:`s` is the share of rows below
     it plus half the share equal to it.
     """
-    _, place, count = np.unique(x, return_inverse=True, return_counts=True)
-    middle = (np.cumsum(count) - count / 2) / len(x)
+    kinds, place = np.unique(x, return_inverse=True)
+    rows = summed(place, count.astype(float), len(kinds))
+    middle = (np.cumsum(rows) - rows / 2) / rows.sum()
     bin_of: Ints = np.minimum((bins * middle).astype(np.int64), bins - 1)
     return bin_of[place]
 
 
-def _by_items(p: Floats, item: Ints, bins: int) -> Ints:
-    """Bins of about the same number of items, each at the mean propensity of its rows."""
-    kinds, place, count = np.unique(item, return_inverse=True, return_counts=True)
-    mean = summed(place, p, len(kinds)) / count
-    return equal_parts(np.round(mean, 14), bins)[place]  # means of equal values are equal
+def _by_items(known: Spread, bins: int) -> Ints:
+    """The bin of each item, at the mean propensity of its rows; about as many items in each."""
+    rows = summed(known.item, known.count.astype(float), known.items)
+    there = rows > 0
+    mean = summed(known.item, known.p * known.count, known.items)[there] / rows[there]
+    bin_of = np.zeros(known.items, np.int64)
+    # means of equal values are equal
+    bin_of[there] = equal_parts(np.round(mean, 14), np.ones(len(mean), np.int64), bins)
+    return bin_of
 
 
-def by_values(column: pl.Series) -> Strata:
-    """One stratum for each value of a column."""
-    values = column.unique().sort()
+def by_values(name: str, values: pl.Series, distinct: str) -> Strata:
+    """One stratum for each of the ``values`` of a column, of which there are ``distinct``."""
+    values = values.unique().sort()
     if len(values) > MOST:
         shown = ", ".join(str(v) for v in values.head(3))
         raise InputError(
-            f'Column "{column.name}" has too many values to be strata.',
-            found=f"It has {len(values):,} ({shown}, ...); at most {MOST} make sense.",
+            f'Column "{name}" has too many values to be strata.',
+            found=f"It has {distinct} ({shown}, ...); at most {MOST} make sense.",
             todo="Group them where the table is made, or cut by propensity: --cut width.",
         )
-    place = pl.DataFrame({"value": values}).with_row_index("place")
-    found = column.alias("value").to_frame().join(place, on="value", maintain_order="left")
     none = np.full(len(values), np.nan)
     return Strata(
-        by=column.name,
-        names=tuple(f"{column.name}={value}" for value in values.cast(pl.String)),
-        code=found["place"].to_numpy().astype(np.int64),
+        by=name,
+        names=tuple(f"{name}={value}" for value in values.cast(pl.String)),
         low=none,
         high=none,
-    )
-
-
-def _without_empty(by: str, names: list[str], code: Ints, low: Floats, high: Floats) -> Strata:
-    """Only the bins that hold feedback, under their own names; the others are named as empty."""
-    full = np.bincount(code, minlength=len(names)) > 0
-    empty = [
-        f"{name} ({low[q]:.4g} to {high[q]:.4g})" if low[q] <= high[q] else name
-        for q, name in enumerate(names)
-        if not full[q]
-    ]
-    return Strata(
-        by=by,
-        names=tuple(name for name, there in zip(names, full, strict=True) if there),
-        code=(np.cumsum(full) - 1)[code],
-        low=low[full],
-        high=high[full],
-        empty=tuple(empty),
+        empty=(),
+        place=np.arange(len(values)),
+        values=values,
     )

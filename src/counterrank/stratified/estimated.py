@@ -10,7 +10,9 @@ import polars as pl
 from counterrank.aggregate import Function
 from counterrank.arrays import Bools, Floats
 from counterrank.estimates import Estimate
+from counterrank.moments import Merged
 from counterrank.stratified.face import Blend, Face
+from counterrank.stratified.summed import SummedBlend, SummedFace, Way
 
 
 def users(way: Face | Blend) -> Bools:
@@ -18,8 +20,15 @@ def users(way: Face | Blend) -> Bools:
     return np.any(way.feedback, axis=0) if isinstance(way, Blend) else way.base > 0
 
 
-def estimated(way: Face | Blend, system: int, units: pl.Series) -> Estimate:
+def estimated(way: Way, system: int, units: pl.Series | None) -> Estimate | Merged:
     """The estimate of one system; ``units`` are all users, in the order of the arrays."""
+    if isinstance(way, SummedFace):
+        return Merged.of(way.own, np.array([way.top[system], way.base]), Ratio(way.mean))
+    if isinstance(way, SummedBlend):
+        pairs = [place for face in way.faces for place in (face.top[system], face.base)]
+        blended = Blended(len(way.faces), way.faces[0].mean)
+        return Merged.of(way.own, np.array([*pairs, *way.rows]), blended)
+    assert units is not None
     kept = users(way)
     own = units if kept.all() else units.filter(pl.Series(kept))
     if isinstance(way, Face):

@@ -24,6 +24,16 @@ class Face:
     base: Floats
     mean: str = "arithmetic"
 
+    @property
+    def n(self) -> int:
+        """Number of users."""
+        return len(self.base)
+
+    @once
+    def counted(self) -> int:
+        """Number of users who count."""
+        return int(np.count_nonzero(self.base > 0))
+
     @once
     def value(self) -> Floats:
         """The value of each system."""
@@ -55,6 +65,21 @@ class Blend:
     method: str
     faces: Sequence[Face]
     feedback: Floats
+
+    @property
+    def n(self) -> int:
+        """Number of users."""
+        return int(self.feedback.shape[1])
+
+    @once
+    def counted(self) -> int:
+        """Number of users who count: those with feedback."""
+        return int(np.count_nonzero(np.any(self.feedback, axis=0)))
+
+    @once
+    def something(self) -> int:
+        """Number of users with something to find in any stratum."""
+        return int(np.count_nonzero(np.any([face.base > 0 for face in self.faces], axis=0)))
 
     @once
     def share(self) -> Floats:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.arrays import Bools, Floats, mapped, summed
+from counterrank.arrays import Bools, Floats, Ints, mapped, summed
 from counterrank.hits import Hits, Pool
-from counterrank.ranking import Measure, nDCG, values
+from counterrank.ranking import Measure, nDCG, unscaled
 from counterrank.ranking.measure import ratio
 from counterrank.stratified.cut import Strata
 from counterrank.stratified.published import Labelled, has_labels, labelled
@@ -17,15 +17,18 @@ from counterrank.stratified.published import Labelled, has_labels, labelled
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """All feedback (``pool``), cut into ``strata``, each of them a pool of its own.
+    """The feedback of some users (``pool``), cut into ``strata``, each of them a pool of its own.
 
-    ``kept`` says which judgments a stratum holds. ``weight`` is one over the propensity of each
-    judgment, 0 where that is unknown; without any propensities it is None. ``labels`` are there
-    where IPS is also wanted as the published code computes it.
+    ``item`` is the place of each judgment's item in the catalogue, ``code`` its stratum; ``kept``
+    says which judgments a stratum holds. ``weight`` is one over the propensity of each judgment, 0
+    where that is unknown; without any propensities it is None. ``labels`` are there where IPS is
+    also wanted as the published code computes it.
     """
 
     pool: Pool
+    item: Ints
     strata: Strata
+    code: Ints
     weight: Floats | None
     kept: tuple[Bools, ...]
     pools: tuple[Pool, ...]
@@ -35,40 +38,37 @@ class Layout:
     def of(
         cls,
         pool: Pool,
+        item: Ints,
         strata: Strata,
+        code: Ints,
         propensity: Floats | None,
         published: Sequence[Measure] = (),
     ) -> Layout:
-        """A pool, the stratum and the propensity (NaN: unknown) of each judgment.
+        """A pool, the item, the stratum and the propensity (NaN: unknown) of each judgment.
 
         ``published`` are measures for which the published form of IPS is wanted.
         """
-        kept = [strata.code == q for q in range(len(strata.names))]
+        kept = [code == q for q in range(len(strata.names))]
         weight = None if propensity is None else np.nan_to_num(1 / propensity, nan=0.0)
         whole = len(kept) == 1  # one stratum is all there is, to the last bit
         pools = tuple(pool if whole else pool.only(own) for own in kept)
         labels = {} if weight is None else labelled(published, pool, weight)
-        return cls(pool, strata, weight, tuple(kept), pools, labels)
-
-    @property
-    def feedback(self) -> Floats:
-        """Number of judgments of each stratum and user."""
-        return np.stack([pool.size for pool in self.pools]).astype(float)
+        return cls(pool, item, strata, code, weight, tuple(kept), pools, labels)
 
     def scores(self, measures: Sequence[Measure], hits: Hits, *, threads: int) -> Floats:
-        """One system's per-user values: ways x measures x users.
+        """One system's per-user values: ways x measures x users, not scaled yet.
 
         The ways are all feedback, all feedback weighted (if there are weights), labelled (if there
         are labels), each stratum.
         """
-        ways = [values(measures, hits, self.pool, threads=threads)]
+        ways = [unscaled(measures, hits, self.pool, threads=threads)]
         if self.weight is not None:
             ways.append(weighted(measures, hits, self.pool, self.weight, threads=threads))
         if self.labels:
             ways.append(np.stack([self._labelled(m, hits) for m in measures]))
         for kept, pool in zip(self.kept, self.pools, strict=True):
             own = hits if pool is self.pool else hits.only(kept)
-            ways.append(values(measures, own, pool, threads=threads))
+            ways.append(unscaled(measures, own, pool, threads=threads))
         return np.stack(ways)
 
     def _labelled(self, measure: Measure, hits: Hits) -> Floats:
@@ -96,7 +96,6 @@ def weighted(
         standing = m.standing(pool)
         if standing is not None:
             out[row] += summed(pool.unit, weight * standing, pool.n)
-        out[row] *= m.scale(pool)
     return out
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from counterrank.arrays import Floats, Ints
 from counterrank.inference.tests import SMALLEST
-from counterrank.stratified.face import Blend, Face
+from counterrank.stratified.face import Blend
+from counterrank.stratified.summed import SummedBlend, Way
 
 ROUNDING = 1e-12  # differences this small against the values are none
 CLOSE = 1e-6  # pairs whose variance is this small against their systems' are summed directly
@@ -32,7 +33,7 @@ class Paired:
         return width
 
 
-def paired(face: Face | Blend, a: Ints, b: Ints) -> Paired:
+def paired(face: Way, a: Ints, b: Ints) -> Paired:
     r"""System ``a`` minus system ``b``, for every pair, from the influence values.
 
     .. math:: se^2 = \frac{n_c}{n_c - 1} \frac1{n^2} \sum_u (\psi_{au} - \psi_{bu})^2
@@ -56,7 +57,7 @@ def paired(face: Face | Blend, a: Ints, b: Ints) -> Paired:
         return Paired(face.method, difference, empty, np.ones(len(a)), 0)
     psi = face.influence
     spread = _squares(psi - psi.mean(axis=0), a, b)
-    se = np.sqrt(counted / (counted - 1) * spread) / psi.shape[1]
+    se = np.sqrt(counted / (counted - 1) * spread) / face.n
     # Rounding of the influence values must not look like a very sure difference.
     se = np.where(se <= ROUNDING * size, 0.0, se)
     t = np.divide(np.abs(difference), se, out=np.full(len(a), np.inf), where=se > 0)
@@ -65,13 +66,16 @@ def paired(face: Face | Blend, a: Ints, b: Ints) -> Paired:
     return Paired(face.method, difference, se, np.where(difference == 0, 1.0, p), counted - 1)
 
 
-def _counted(face: Face | Blend) -> int:
+def _counted(face: Way) -> int:
     """Users who count under the method."""
-    if isinstance(face, Blend):
-        # A stratum nobody counts in has no value, and then the blend has none.
-        whole = all(np.any(part.base) for part in face.faces)
-        return int(np.any(face.feedback != 0, axis=0).sum()) if whole else 0
-    return int(np.count_nonzero(face.base))
+    # A stratum nobody counts in has no value, and then the blend has none.
+    return face.counted if has_value(face) else 0
+
+
+def has_value(face: Way) -> bool:
+    """Whether anybody counts, in every stratum of a blend."""
+    parts = face.faces if isinstance(face, (Blend, SummedBlend)) else [face]
+    return all(part.counted for part in parts)
 
 
 def _squares(psi: Floats, a: Ints, b: Ints) -> Floats:

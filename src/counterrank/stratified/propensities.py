@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,107 +10,114 @@ import polars as pl
 
 from counterrank.arrays import Floats, Ints
 from counterrank.blocks import places
-from counterrank.checks import identifiers, no_missing, shares, some_rows
+from counterrank.checks import shares
 from counterrank.errors import InputError
-from counterrank.hits import Pool
 from counterrank.propensity import popularity
-from counterrank.schema import Input, Roles, label
-from counterrank.tables import opened
+from counterrank.ranking import Measure
+from counterrank.schema import Table
+from counterrank.stratified.published import has_labels
 
 RULES = {"popularity": "paper", "published": "published"}
 
 
 @dataclass(frozen=True, eq=False)
-class Propensities:
-    """``value`` of each judgment, NaN where unknown; ``item`` numbers the judgments' items.
+class Catalogue:
+    """The judged items, each once and in order, and the number of judgments of each."""
 
-    ``source`` says where they come from; ``alpha`` and ``xmin`` belong to a power law.
+    items: pl.Series
+    count: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Propensities:
+    """Where the propensity of a judgment comes from: ``source`` in words.
+
+    ``of_item`` has that of each item of the catalogue (NaN: unknown). Otherwise it stands in a
+    ``column`` of the judgments or, ``by_user``, in a table of users and items; or there is none,
+    for the reason ``missing``. ``alpha`` and ``xmin`` belong to a power law.
     """
 
-    value: Floats | None
-    item: Ints
     source: str
+    of_item: Floats | None = None
+    column: str = ""
+    by_user: bool = False
     alpha: float | None = None
     xmin: int | None = None
     missing: str = ""
 
+    @property
+    def there(self) -> bool:
+        """Whether there are any."""
+        return self.of_item is not None or bool(self.column) or self.by_user
 
-def item_numbers(pool: Pool) -> tuple[pl.Series, Ints]:
-    """The judged items, each once, and the number of each judgment's item among them."""
-    names = pool.items.unique().sort()
-    return names, places(pool.items, names)
+    def labels(self, measures: Sequence[Measure]) -> tuple[Measure, ...]:
+        """The measures for which IPS is also wanted as the published code computes it."""
+        if self.source != "published":
+            return ()
+        return tuple(m for m in measures if has_labels(m))
+
+    def rows(self, judged: Mapping[str, pl.Series], item: Ints, given: Table | None) -> Floats:
+        """The propensity of each of some judgments, NaN where unknown.
+
+        ``judged`` are their columns, ``item`` their items' places in the catalogue, ``given`` the
+        rows of the table of propensities for the same users.
+        """
+        if self.of_item is not None:
+            return self.of_item[item]
+        if self.column:
+            frame = judged[self.column].alias(self.column).to_frame()
+            return shares(frame, self.column, "the judgments")[self.column].to_numpy()
+        assert given is not None
+        return looked_up(judged, given)
 
 
-def from_popularity(pool: Pool, word: str, counts: pl.DataFrame | None) -> Propensities:
+def from_popularity(known: Catalogue, word: str, counts: pl.DataFrame | None) -> Propensities:
     """By how much feedback each item got: in the judgments, or in ``counts`` (item, count)."""
-    names, item = item_numbers(pool)
-    known, count = names, np.bincount(item)
+    names, count, place = known.items, known.count, np.arange(len(known.items))
     if counts is not None:
-        known, wanted = one_kind(counts["item"], names)
-        at = places(wanted, known)
-        unseen = wanted.filter(pl.Series(at < 0))
-        known = pl.concat([known, unseen])
+        there, names = one_kind(counts["item"], names)
+        unseen = names.filter(pl.Series(places(names, there) < 0))
         count = np.append(counts["count"].to_numpy().astype(np.int64), np.zeros(len(unseen), int))
-        names = wanted
+        place = places(names, pl.concat([there, unseen]))
     fitted = popularity(count, rule=RULES[word])
-    value = fitted.value[places(names, known)][item]
-    return Propensities(value, item, word, fitted.alpha, int(fitted.xmin))
+    return Propensities(word, fitted.value[place], alpha=fitted.alpha, xmin=int(fitted.xmin))
 
 
-def from_column(pool: Pool, column: str, table: str) -> Propensities:
-    """A column of the judgments: a probability per row."""
-    frame = shares(pool.more.select(column), column, table)
-    return Propensities(frame[column].to_numpy(), item_numbers(pool)[1], f"column {column}")
+def from_items(known: Catalogue, given: Table) -> Propensities:
+    """A table of item and propensity; what it does not have is unknown."""
+    refuse_twice(given)
+    value = looked_up({"item": known.items}, given)
+    if np.isnan(value).all():
+        raise nothing_known(given.name, ("item",))
+    return Propensities(f"table {given.name}", value)
 
 
-def from_table(pool: Pool, given: pl.DataFrame, table: str) -> Propensities:
-    """A table of item, propensity and perhaps user; what it does not have is unknown."""
-    keys = [key for key in ("user", "item") if key in given.columns]
-    if given.select(keys).is_duplicated().any():
+def looked_up(ids: Mapping[str, pl.Series], given: Table) -> Floats:
+    """The propensities of pairs of user and item, or of items, in a table; NaN: not there."""
+    keys = [key for key in ("user", "item") if key in given.frame.columns]
+    own = {key: one_kind(ids[key], given.frame[key]) for key in keys}
+    left = pl.DataFrame({key: pair[0] for key, pair in own.items()})
+    right = given.frame.with_columns(pair[1].alias(key) for key, pair in own.items())
+    found = left.join(right, on=keys, how="left", maintain_order="left")["propensity"]
+    return found.fill_null(np.nan).to_numpy()
+
+
+def refuse_twice(given: Table) -> None:
+    """Refuse two propensities for the same rows."""
+    keys = [key for key in ("user", "item") if key in given.frame.columns]
+    if given.frame.select(keys).is_duplicated().any():
         raise InputError(
-            f'"{table}" gives more than one propensity for the same {" and ".join(keys)}.',
+            f'"{given.name}" gives more than one propensity for the same {" and ".join(keys)}.',
             todo="Keep one row for each.",
         )
-    ids = {"user": pool.units.gather(pool.unit), "item": pool.items}
-    own = {key: one_kind(ids[key], given[key]) for key in keys}
-    left = pl.DataFrame({key: pair[0] for key, pair in own.items()})
-    right = given.with_columns(pair[1].alias(key) for key, pair in own.items())
-    found = left.join(right, on=keys, how="left", maintain_order="left")["propensity"]
-    if found.null_count() == len(found):
-        raise InputError(
-            f'"{table}" has a propensity for none of the judgments.',
-            todo=f"Check that both use the same ids ({', '.join(keys)}).",
-        )
-    value = found.fill_null(np.nan).to_numpy()
-    return Propensities(value, item_numbers(pool)[1], f"table {table}")
 
 
-def read_propensities(
-    table: object, columns: Mapping[str, str] | None
-) -> tuple[Input, pl.DataFrame]:
-    """A table of propensities: item, propensity, perhaps user."""
-    read, frame = _read(table, ("item", "propensity"), "the propensities", columns)
-    return read, shares(frame, "propensity", read.name)
-
-
-def read_feedback(table: object, columns: Mapping[str, str] | None) -> tuple[Input, pl.DataFrame]:
-    """How much feedback each item got in a table with a row for each."""
-    read, frame = _read(table, ("item",), "the feedback", columns)
-    return read, frame.group_by("item").len("count").sort("item")
-
-
-def _read(
-    table: object, required: tuple[str, ...], name: str, columns: Mapping[str, str] | None
-) -> tuple[Input, pl.DataFrame]:
-    source = opened(table, trec=("user", "iteration", "item", "rating"), name=label(table, name))
-    roles = Roles(source.name, required, ("user",), columns)
-    frame = roles.renamed(source.read(roles.choose))
-    some_rows(frame, source.name)
-    ids = [key for key in ("user", "item") if key in frame.columns]
-    for column in frame.columns:
-        no_missing(frame, column, source.name)
-    frame = identifiers(frame, ids, source.name)
-    return Input(source.name, frame.height, source.sha256()), frame
+def nothing_known(table: str, keys: tuple[str, ...]) -> InputError:
+    """What is said of a table of propensities that meets no judgment."""
+    return InputError(
+        f'"{table}" has a propensity for none of the judgments.',
+        todo=f"Check that both use the same ids ({', '.join(keys)}).",
+    )
 
 
 def one_kind(a: pl.Series, b: pl.Series) -> tuple[pl.Series, pl.Series]:

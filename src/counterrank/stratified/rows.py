@@ -12,8 +12,9 @@ from counterrank.arrays import Floats
 from counterrank.compare import Plan
 from counterrank.inference import intervals
 from counterrank.inference.intervals import normal_quantile
-from counterrank.stratified.estimated import estimated, users
-from counterrank.stratified.face import Blend, Face
+from counterrank.stratified.estimated import estimated
+from counterrank.stratified.face import Blend
+from counterrank.stratified.summed import SummedBlend, Way
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,9 @@ def method_rows(
     systems: Sequence[str],
     measure: str,
     method: str,
-    way: Face | Blend | None,
+    way: Way | None,
     plan: Plan,
-    units: pl.Series,
+    units: pl.Series | None,
 ) -> list[MethodRow]:
     """A row for each system; a stratum in which nobody has anything to find has no value."""
     if way is None:
@@ -53,26 +54,24 @@ def method_rows(
     ]
 
 
-def standard_errors(way: Face | Blend) -> Floats:
+def standard_errors(way: Way) -> Floats:
     r"""Of each system: :math:`\frac1n \sqrt{\frac{n_c}{n_c - 1} \sum_u \psi_u^2}`.
 
     :math:`n_c` of the :math:`n` users count.
     """
-    counted, n = int(users(way).sum()), way.influence.shape[1]
-    if counted < 2:
+    if way.counted < 2:
         return np.full(len(way.value), np.nan)
     squares = np.einsum("su,su->s", way.influence, way.influence)
-    se: Floats = np.sqrt(counted / (counted - 1) * squares) / n
+    se: Floats = np.sqrt(way.counted / (way.counted - 1) * squares) / way.n
     return se
 
 
-def with_something(way: Face | Blend) -> int:
+def with_something(way: Way) -> int:
     """Users with something to find, in any stratum for the stratified value."""
-    faces = way.faces if isinstance(way, Blend) else [way]
-    return int(np.any([users(face) for face in faces], axis=0).sum())
+    return way.something if isinstance(way, (Blend, SummedBlend)) else way.counted
 
 
-def _ends(way: Face | Blend, se: Floats, plan: Plan, units: pl.Series) -> tuple[Floats, Floats]:
+def _ends(way: Way, se: Floats, plan: Plan, units: pl.Series | None) -> tuple[Floats, Floats]:
     """Both ends of each system's interval; a bootstrap draws once for all."""
     if plan.interval == "bootstrap":
         own = [estimated(way, s, units) for s in range(len(way.value))]
@@ -80,7 +79,7 @@ def _ends(way: Face | Blend, se: Floats, plan: Plan, units: pl.Series) -> tuple[
             own, level=plan.level, method="bootstrap", seed=plan.seed, draws=plan.resamples
         )
         return ends[:, 0], ends[:, 1]
-    half = half_widths(se, int(users(way).sum()) - 1, plan)
+    half = half_widths(se, way.counted - 1, plan)
     return way.value - half, way.value + half
 
 

@@ -13,13 +13,13 @@ from counterrank.arrays import Floats, Ints
 from counterrank.compare import Plan
 from counterrank.inference import benjamini_hochberg, detectable, holm, resampled
 from counterrank.stratified.estimated import estimated
-from counterrank.stratified.face import Blend, Face
 from counterrank.stratified.paired import Paired, paired
 from counterrank.stratified.rows import half_widths
+from counterrank.stratified.summed import Way
 
 TESTS = ("t", "none")
 CORRECTIONS = ("holm", "bh", "none")
-Ways = Mapping[str, Mapping[str, Face | Blend]]
+Ways = Mapping[str, Mapping[str, Way]]
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class MethodComparison:
 
 
 def versus(
-    systems: Sequence[str], ways: Ways, plan: Plan, units: pl.Series
+    systems: Sequence[str], ways: Ways, plan: Plan, units: pl.Series | None
 ) -> list[MethodComparison]:
     """All comparisons of the plan: measure by measure, method by method."""
     pairs = plan.pairs(systems)
@@ -83,7 +83,7 @@ def versus(
 
 
 def _ends(
-    way: Face | Blend, one: Paired, a: Ints, b: Ints, plan: Plan, units: pl.Series
+    way: Way, one: Paired, a: Ints, b: Ints, plan: Plan, units: pl.Series | None
 ) -> tuple[Floats, Floats]:
     """Both ends of each difference's interval; resamples of the systems serve all pairs."""
     if plan.interval == "bootstrap":

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from counterrank.conversions import Ledger
-from counterrank.funnels import Funnel
+from counterrank.conversions import Census
 from counterrank.logged import Basis
 from counterrank.logs import Log
 from counterrank.trust.diagnosis import Diagnosis
@@ -41,31 +40,32 @@ def to_log(log: Log, basis: Basis, diagnoses: Iterable[Diagnosis]) -> list[str]:
     return [text for lacking, text in wanted if lacking]
 
 
-def funnel_to_log(funnel: Funnel, ledger: Ledger, diagnoses: Iterable[Diagnosis]) -> list[str]:
-    """The same for clicks and conversions."""
+def funnel_to_log(
+    there: Iterable[str], census: Census, diagnoses: Iterable[Diagnosis], *, ctr: bool
+) -> list[str]:
+    """The same for clicks and conversions; ``there`` are the columns, ``ctr``: it is given."""
     found = list(diagnoses)
     loud = {d.name for d in found if d.verdict != "pass"}
     predicted = max((d.value for d in found if d.name == "predictions"), default=0)  # ctr, cvr
-    no_cvr = predicted == (ledger.ctr is not None)
-    there = set(funnel.source.columns())
+    no_cvr = predicted == ctr
     off = bool(loud & {"click model", "conversion model", "mean weight"})
     # fmt: off
     wanted = [
-        (ledger.ctr is None, "ctr: the probability of a click on each pair, by the model that was"
+        (not ctr, "ctr: the probability of a click on each pair, by the model that was"
          " live, written when the list was shown"),
         (no_cvr, "cvr: the predicted conversion after a click, for every pair that a"
          " recommender may list; a table of user, item, cvr will do"),
         ("users without a click" in loud, "users without a click: their lists, or rows with click"
          " 0; without them all values are too high"),
-        (bool(ledger.click.all()), "impressions: a row with click 0 for what was shown and not"
+        (census.clicks == census.rows, "impressions: a row with click 0 for what was shown and not"
          " clicked, which tells what could be clicked (--pairs rows) and whether the ctr is right"),
         (off, "features: what is known of users and items (segment, category, price), for models"
          " that tell them apart: --ctr logistic"),
         (bool(loud & {"support", "smallest ctr", "weight tail", "effective sample size"}),
          "exploration: a place in some lists for items drawn at random, and a mark on it, so that"
          " rare pairs are clicked at all"),
-        (not there & {"timestamp", "day"}, "timestamp: when it was clicked and when it was bought,"
-         " to tell what was not bought from what is not bought yet"),
+        (not {"timestamp", "day"} & set(there), "timestamp: when it was clicked and when it was"
+         " bought, to tell what was not bought from what is not bought yet"),
         ("conversions" in loud, "more clicks, or a reward that comes more often"),
     ]
     # fmt: on

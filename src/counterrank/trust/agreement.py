@@ -2,25 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 
 import numpy as np
 
 from counterrank.arrays import Floats
+from counterrank.estimates import Uncertain
 from counterrank.inference import inversion_rate
 from counterrank.trust.diagnosis import Diagnosis
 
 
-def agreement(systems: list[str], dcg: Floats, ndcg: Floats, labels: tuple[str, str]) -> Diagnosis:
-    """Compare the two orders; ``dcg`` and ``ndcg`` are units x systems.
+@dataclass(frozen=True)
+class Ordered:
+    """Systems by one measure: their means, and the difference of two in standard errors."""
+
+    means: Floats
+    z: Callable[[int, int], float]
+
+    @classmethod
+    def of(cls, x: Floats) -> Ordered:
+        """From values, units x systems."""
+        return cls(x.mean(axis=0), partial(_z, x))
+
+    @classmethod
+    def summed(cls, estimates: Sequence[Uncertain]) -> Ordered:
+        """From sums over the same units."""
+        return cls(np.array([e.value for e in estimates]), partial(_z_summed, estimates))
+
+
+def agreement(
+    systems: list[str], dcg: Ordered, ndcg: Ordered, labels: tuple[str, str]
+) -> Diagnosis:
+    """Compare the two orders.
 
     An inversion is named by the pair whose two differences are furthest from zero, in standard
     errors of the smaller.
     """
-    total, share = dcg.mean(axis=0), ndcg.mean(axis=0)
+    total, share = dcg.means, ndcg.means
     rate = inversion_rate(total, share)
     flips = [
-        (min(abs(_z(dcg, a, b)), abs(_z(ndcg, a, b))), a, b)
+        (min(abs(dcg.z(a, b)), abs(ndcg.z(a, b))), a, b)
         for a, b in combinations(range(len(systems)), 2)
         if (total[a] - total[b]) * (share[a] - share[b]) < 0
     ]
@@ -46,3 +70,10 @@ def _z(x: Floats, a: int, b: int) -> float:
     d = x[:, a] - x[:, b]
     spread = d.std() / np.sqrt(len(d))
     return float(d.mean() / spread) if spread else 0.0
+
+
+def _z_summed(estimates: Sequence[Uncertain], a: int, b: int) -> float:
+    """The same where values are not kept; the spread is that of all units, not of a sample."""
+    d = estimates[a] - estimates[b]
+    spread = d.se * np.sqrt((d.n - 1) / d.n)
+    return float(d.value / spread) if spread else 0.0

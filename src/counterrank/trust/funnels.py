@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from counterrank.arrays import Floats
-from counterrank.conversions import Ledger, Valued
+from counterrank.arrays import Ints
+from counterrank.conversions import Census, Chances, Valued
 from counterrank.coverage import Coverage
-from counterrank.estimates import Estimate
+from counterrank.estimates import Uncertain
 from counterrank.logged import Weights
 from counterrank.trust.diagnosis import VERDICTS, Diagnosis, graded
 from counterrank.trust.weights import pareto_shape
@@ -42,12 +40,12 @@ def support(system: str, weights: Weights, pairs: str) -> Diagnosis:
     return Diagnosis("support", system, share, 0.01, verdict, text)
 
 
-def overlap(system: str, ctr: Floats, *, of: str = "Listed pairs that were clicked") -> Diagnosis:
+def overlap(system: str, ctr: Chances, *, of: str = "Listed pairs that were clicked") -> Diagnosis:
     """The least ctr of a click that counts, against what is usual."""
-    low, usual = (float(x) for x in np.quantile(ctr, (0, 0.5))) if len(ctr) else (0.0, 1.0)
+    low, usual = (ctr.smallest, ctr.usual) if ctr.count else (0.0, 1.0)
     verdict = graded(low, usual / 100, usual / 10_000)
     text = f"{of} had a ctr of {low:.2g} or more, usually {usual:.2g}."
-    if len(ctr) == 0:
+    if ctr.count == 0:
         text = NO_CLICK
     elif verdict != "pass":
         text += (
@@ -70,10 +68,9 @@ def effective_size(system: str, weights: Weights) -> Diagnosis:
     return Diagnosis("effective sample size", system, size, 1000.0, verdict, text)
 
 
-def heaviest(system: str, weights: Weights, mean_weight: Estimate) -> Diagnosis:
+def heaviest(system: str, weights: Weights, user: float) -> Diagnosis:
     """Share of all weight that one user has, or one click."""
-    by_user = mean_weight.columns[:, 0]
-    share = float(by_user.max() / by_user.sum()) if by_user.sum() > 0 else 1.0
+    share = user / weights.seen if weights.seen > 0 else 1.0
     one = weights.heaviest / weights.seen if weights.seen > 0 else 1.0
     verdict = graded(-share, -0.02, -0.1)
     text = f"One user carries {share:.2%} of the weight, one click {one:.2%}."
@@ -102,7 +99,7 @@ def tail(system: str, weights: Weights) -> Diagnosis:
     return Diagnosis("weight tail", system, k, 0.5, verdict, text)
 
 
-def mean_weight(system: str, ratio: Estimate) -> Diagnosis:
+def mean_weight(system: str, ratio: Uncertain) -> Diagnosis:
     """Weighted clicks over listed weight: 1 if the ctr is right."""
     off = abs(ratio.value - 1)
     verdict = "pass"
@@ -130,10 +127,9 @@ def conversions(system: str, reward: str, done: Valued) -> Diagnosis:
     return Diagnosis("conversions", system, float(count), 100.0, verdict, text)
 
 
-def all_conversions(ledger: Ledger) -> Diagnosis:
+def all_conversions(census: Census) -> Diagnosis:
     """As above, whatever was clicked."""
-    reward, y = next(iter(ledger.reward.items()))
-    count, clicks = int(np.count_nonzero(y)), int(ledger.click.sum())
+    (reward, count), clicks = next(iter(census.earned.items())), census.clicks
     text = f"{count:,} of {clicks:,} clicks brought a {reward}."
     verdict = graded(count, 100, 10)
     if verdict != "pass":
@@ -148,7 +144,7 @@ def predictions(ctr: bool, cvr: bool, fitted: str) -> Diagnosis:
     text = "ctr and cvr are given."
     if lacking:
         text = (
-            f"No {' and no '.join(lacking)} is given, so {fitted} were fitted. Estimates are no"
+            f"No {' and no '.join(lacking)} is given, so {fitted} were fitted. Uncertains are no"
             " better than that model: give your own predictions (--columns, --predictions), or"
             " features (--user-features, --item-features)."
         )
@@ -164,7 +160,7 @@ def uncovered(ctr: bool, reason: str) -> Diagnosis:
     return Diagnosis("predictions", "lists", float(ctr), 2.0, "caution", text)
 
 
-def doubly_robust(system: str, measure: str, ratio: Estimate, level: float) -> Diagnosis:
+def doubly_robust(system: str, measure: str, ratio: Uncertain, level: float) -> Diagnosis:
     """Whether DR is the steadier of the two: never to be taken for granted."""
     low, high = ratio.interval(level)
     text = (
@@ -188,7 +184,7 @@ def doubly_robust(system: str, measure: str, ratio: Estimate, level: float) -> D
     return Diagnosis("doubly robust", system, ratio.value, 1.0, verdict, text)
 
 
-def direct(system: str, value: Estimate, missed: Estimate) -> Diagnosis:
+def direct(system: str, value: Uncertain, missed: Uncertain) -> Diagnosis:
     """Whether the interval of the direct method is as narrow as its model deserves.
 
     ``missed`` is DR minus DM: the model's error, as far as weighted clicks can tell. The interval
@@ -206,7 +202,7 @@ def direct(system: str, value: Estimate, missed: Estimate) -> Diagnosis:
     return Diagnosis("direct method", f"{system}, DM", share, 0.5, verdict, text + ".")
 
 
-def clipping(system: str, label: str, kept: Estimate) -> Diagnosis:
+def clipping(system: str, label: str, kept: Uncertain) -> Diagnosis:
     """What clipping leaves out: the share of listed weight that clipped weights do not reach."""
     lost = max(1 - kept.value, 0.0)
     verdict = graded(-lost, -0.05, -0.25)
@@ -218,17 +214,16 @@ def clipping(system: str, label: str, kept: Estimate) -> Diagnosis:
     return Diagnosis("clipping", f"{system}, {label}", lost, 0.05, verdict, text)
 
 
-def idle_users(ledger: Ledger) -> Diagnosis:
+def idle_users(users: int, clicks: Ints) -> Diagnosis:
     r"""Users without a click belong to the mean; if there are none, they were probably dropped.
 
     From those with one click and with two, :math:`f_1^2 / (2 f_2)` without any are to be expected
-    at the least (Chao 1984).
+    at the least (Chao 1984). ``clicks`` are the numbers of users with 0, 1 and 2.
     """
-    clicks = np.bincount(ledger.pool.unit[ledger.click], minlength=ledger.pool.n)
-    idle, one, two = (int(np.sum(clicks == k)) for k in (0, 1, 2))
+    idle, one, two = map(int, clicks)
     due = one**2 / (2 * two) if two else one * (one - 1) / 2
-    share, expected = idle / len(clicks), due / (due + len(clicks))
-    text = f"{idle:,} of {len(clicks):,} users have no click; they count with what is predicted."
+    share, expected = idle / users, due / (due + users)
+    text = f"{idle:,} of {users:,} users have no click; they count with what is predicted."
     verdict = "pass"
     if idle == 0 and expected > 0.01:
         verdict = "caution"

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from counterrank.arrays import Floats
 from counterrank.coverage import Coverage
-from counterrank.hits import Hits
+from counterrank.judged import Lists
 from counterrank.trust.diagnosis import Diagnosis, graded
 
 
@@ -29,11 +26,11 @@ def unjudged_users(system: str, seen: Coverage) -> Diagnosis:
     return Diagnosis("unjudged users", system, share, 0.5, verdict, text)
 
 
-def short_lists(system: str, hits: Hits, k: int | None) -> Diagnosis | None:
+def short_lists(system: str, lists: Lists, k: int | None) -> Diagnosis | None:
     """Lists shorter than the largest cut-off: their empty places count as misses."""
-    if k is None or not hits.present.any():
+    if k is None or not lists.coverage.covered_users:
         return None
-    share = float(np.mean(hits.depth[hits.present] < k))
+    share = lists.short / lists.coverage.covered_users
     verdict = "caution" if share > 0.05 else "pass"
     text = f"{share:.1%} of the lists have fewer than {k} items; empty places count as misses."
     return Diagnosis("short lists", system, share, 0.05, verdict, text)
@@ -48,9 +45,8 @@ def duplicates(system: str, seen: Coverage) -> Diagnosis:
     return Diagnosis("duplicates", system, float(seen.duplicates), 0.0, verdict, text)
 
 
-def judged_share(system: str, judged: Floats, k: int | None) -> Diagnosis:
-    """Share of listed items that are judged, list by list: all else counts as worthless."""
-    share = float(judged.mean()) if len(judged) else 0.0
+def judged_share(system: str, share: float, k: int | None) -> Diagnosis:
+    """Share of listed items that are judged, mean over lists: all else counts as worthless."""
     top = "the lists" if k is None else f"the first {k}"
     text = f"{share:.1%} of {top} is judged; all else counts as not relevant."
     return Diagnosis("judged share", system, share, 0.01, graded(share, 0.01, 0.0), text)

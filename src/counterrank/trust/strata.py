@@ -6,9 +6,17 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from counterrank.arrays import Floats, Ints
 from counterrank.ranking import Measure
-from counterrank.stratified import STRATIFIED, Audit, Blend, Face, Layout, Propensities, users
+from counterrank.stratified import (
+    STRATIFIED,
+    AnyBlend,
+    AnyFace,
+    Audit,
+    Grounds,
+    Propensities,
+    StratumRow,
+    Way,
+)
 from counterrank.stratified.propensities import RULES
 from counterrank.trust.diagnosis import VERDICTS, Diagnosis, graded
 
@@ -18,25 +26,28 @@ FEW_ITEMS = 10
 def strata_diagnoses(
     systems: Sequence[str],
     measures: Sequence[Measure],
-    ways: Mapping[str, Mapping[str, Face | Blend]],
-    layout: Layout,
-    known: Propensities,
+    ways: Mapping[str, Mapping[str, Way]],
+    strata: Sequence[StratumRow],
+    grounds: Grounds,
 ) -> list[Diagnosis]:
     """All of them; what concerns a stratum is said for the measure that has it worst."""
-    names, shares = layout.strata.names, np.array([kept.mean() for kept in layout.kept])
-    items = items_of(layout.strata.code, known.item, names)
-    found: list[Diagnosis] = [empty_bins(layout), known_propensities(known)]
-    if known.value is not None:
+    known, counts, weights = grounds.propensities, grounds.counts, grounds.weights
+    unknown = counts.unknown / int(counts.rows.sum())
+    found = [empty_bins(grounds.cut.empty, len(strata)), known_propensities(known, unknown)]
+    if known.there:
         found.append(counted_propensities(known))
+    items = {row.name: row.items for row in strata}
     each: list[Diagnosis] = []
-    for m in measures:
+    for place, m in enumerate(measures):
         blend = ways[str(m)][STRATIFIED]
-        assert isinstance(blend, Blend)
+        assert isinstance(blend, AnyBlend)
         each += thin_strata(str(m), blend)
-        each += blank_strata(str(m), names, blend, shares)
+        each += blank_strata(str(m), blend, strata)
         each += few_items(str(m), m.better, systems, blend, items)
-        if layout.weight is not None:
-            each += inverse_weights(layout.weight, m.gains(layout.pool))
+        if weights is not None:
+            total, squares = weights[place].tolist()
+            count, most = int(counts.weighty[place]), float(counts.heaviest[place])
+            each += inverse_weights(total, squares, count, most)
     return found + _gravest(each)
 
 
@@ -64,11 +75,12 @@ def _gravest(found: Sequence[Diagnosis]) -> list[Diagnosis]:
     return list(worst.values())
 
 
-def thin_strata(measure: str, blend: Blend) -> list[Diagnosis]:
+def thin_strata(measure: str, blend: AnyBlend) -> list[Diagnosis]:
     """Users behind each stratum's value: normal intervals need some 30; below 10 they mislead."""
     found = []
-    for face, share in zip(blend.faces, blend.share, strict=True):
-        count = int(users(face).sum())
+    faces: Sequence[AnyFace] = blend.faces
+    for face, share in zip(faces, blend.share, strict=True):
+        count = face.counted
         text = f"{count:,} user{'s have' if count != 1 else ' has'} something to find there for"
         text += f" {measure}."
         verdict = graded(count, 30, 10)
@@ -78,32 +90,30 @@ def thin_strata(measure: str, blend: Blend) -> list[Diagnosis]:
     return found
 
 
-def blank_strata(
-    measure: str, names: Sequence[str], blend: Blend, shares: Floats
-) -> list[Diagnosis]:
+def blank_strata(measure: str, blend: AnyBlend, strata: Sequence[StratumRow]) -> list[Diagnosis]:
     """Strata with feedback in which nobody has anything to find: their value is unknown."""
-    there = [face.method for face in blend.faces]
+    faces: Sequence[AnyFace] = blend.faces
+    there = [face.method for face in faces]
     found = []
-    for name, share in zip(names, shares, strict=True):
-        if name not in there:
+    for row in strata:
+        if row.name not in there:
             text = (
                 f"Nobody has anything to find there for {measure}, so it has no value; the others"
                 " share its weight. Cut into fewer strata, or otherwise."
             )
-            verdict = graded(-share, -0.0, -0.05)
+            verdict = graded(-row.share, -0.0, -0.05)
             found.append(
-                Diagnosis("stratum without a value", name, float(share), 0.0, verdict, text)
+                Diagnosis("stratum without a value", row.name, row.share, 0.0, verdict, text)
             )
     return found
 
 
-def empty_bins(layout: Layout) -> Diagnosis:
+def empty_bins(empty: Sequence[str], full: int) -> Diagnosis:
     """Bins of the cut that hold no feedback."""
-    empty = layout.strata.empty
     text = "Every bin of the cut holds feedback."
     if empty:
         text = (
-            f"{len(empty)} of {len(empty) + len(layout.strata.names)} bins hold no feedback:"
+            f"{len(empty)} of {len(empty) + full} bins hold no feedback:"
             f" {', '.join(empty)}. Cut by quantile or items, or fewer strata."
         )
     verdict = "caution" if empty else "pass"
@@ -111,13 +121,14 @@ def empty_bins(layout: Layout) -> Diagnosis:
 
 
 def few_items(
-    measure: str, better: str, systems: Sequence[str], blend: Blend, items: dict[str, int]
+    measure: str, better: str, systems: Sequence[str], blend: AnyBlend, items: dict[str, int]
 ) -> list[Diagnosis]:
     """How much of a system's stratified value a stratum of few items makes: above 20 % caution."""
     found: list[Diagnosis] = []
     if better == "lower":
         return found
-    for face, share in zip(blend.faces, blend.share, strict=True):
+    faces: Sequence[AnyFace] = blend.faces
+    for face, share in zip(faces, blend.share, strict=True):
         if items[face.method] > FEW_ITEMS:
             continue
         part = np.divide(
@@ -139,34 +150,32 @@ def few_items(
     return found
 
 
-def inverse_weights(weight: Floats, gains: Floats) -> list[Diagnosis]:
+def inverse_weights(total: float, squares: float, count: int, most: float) -> list[Diagnosis]:
     """Effective number of weighted relevant judgments (Kish), and the share of the heaviest."""
-    w = weight[(gains > 0) & (weight > 0)]
-    if len(w) == 0:
+    if count == 0:
         return []
-    size = float(w.sum() ** 2 / np.sum(w**2))
-    share, heaviest = size / len(w), float(w.max() / w.sum())
+    size = total**2 / squares
+    share, heaviest = size / count, most / total
     verdict = max(graded(size, 1000, 100), graded(share, 0.05, 0.005), key=VERDICTS.index)
     text = f"The weighted relevant items say as much as {size:,.0f} equal ones ({share:.1%})."
     if verdict != "pass":
         text += " IPS and SNIPS rest on few items"
         text += ": prefer the stratified value." if share < 0.5 else ": collect more judgments."
-    most = f"One relevant item carries {heaviest:.2%} of the weight."
+    one = f"One relevant item carries {heaviest:.2%} of the weight."
     grave = graded(-heaviest, -0.02, -0.1)
     if grave != "pass":
-        most += " Look at it before believing IPS or SNIPS."
+        one += " Look at it before believing IPS or SNIPS."
     return [
         Diagnosis("effective sample size", "IPS", size, 1000.0, verdict, text),
-        Diagnosis("largest weight", "IPS", heaviest, 0.02, grave, most),
+        Diagnosis("largest weight", "IPS", heaviest, 0.02, grave, one),
     ]
 
 
-def known_propensities(known: Propensities) -> Diagnosis:
+def known_propensities(known: Propensities, share: float) -> Diagnosis:
     """Judgments without a propensity: they are a stratum of their own and weigh nothing in IPS."""
-    if known.value is None:
+    if not known.there:
         text = f"There are none, so there is no IPS. {known.missing}"
         return Diagnosis("propensities missing", "judgments", 1.0, 0.0, "caution", text)
-    share = float(np.mean(np.isnan(known.value)))
     text = f"Every judgment has one ({known.source})."
     if share:
         text = (
@@ -192,8 +201,3 @@ def counted_propensities(known: Propensities) -> Diagnosis:
         )
     verdict = "caution" if guessed else "pass"
     return Diagnosis("propensities known", "IPS, SNIPS", float(not guessed), 1.0, verdict, text)
-
-
-def items_of(code: Ints, item: Ints, names: Sequence[str]) -> dict[str, int]:
-    """Number of items with feedback in each stratum."""
-    return {name: len(np.unique(item[code == q])) for q, name in enumerate(names)}

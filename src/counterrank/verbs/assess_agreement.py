@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 
 from counterrank.assess_result import Assessment
 from counterrank.compare import Plan
+from counterrank.engine import Engine
 from counterrank.errors import CounterrankError, UsageError, one_of
 from counterrank.inference import DRAWS
 from counterrank.inference.intervals import normal_quantile
@@ -26,7 +27,7 @@ from counterrank.meta.resampling import all_pairs
 from counterrank.policies import Policies
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import DCG, DEFAULTS, Measure, dcg_forms, measure
-from counterrank.systems import Runs
+from counterrank.systems import Runs, some_runs
 from counterrank.verbs.assess_power import RESAMPLES
 from counterrank.verbs.recommended import agreed
 
@@ -95,6 +96,7 @@ def assess_agreement(
     unjudged: str = "ignore",
     duplicates: str = "error",
     ties: str = "id",
+    engine: str | Engine = "auto",
     columns: Mapping[str, str] | None = None,
     resume: str | os.PathLike[str] | None = None,
     progress: Progress = quiet,
@@ -115,9 +117,15 @@ def assess_agreement(
     plan = Plan(level=level, draws=draws, resamples=resamples, seed=seed)
     enough_resamples(resamples)
     policies = Policies(missing, no_relevant, unjudged, duplicates, ties)
-    wanted = _with_dcg(measures) if runs else measures
+    wanted = _with_dcg(measures) if some_runs(runs) else measures
     given = values_of(
-        source, runs, measures=wanted, policies=policies, columns=columns, progress=progress
+        source,
+        runs,
+        measures=wanted,
+        policies=policies,
+        engine=engine,
+        columns=columns,
+        progress=progress,
     )
     at_least(given, 2, why="An order")
     given = given.only([*(label for pair in _dcg_pairs(given) for label in pair), *given.measures])
@@ -153,7 +161,7 @@ def assess_agreement(
         },
         protocol={
             "unit": "user",
-            "policies": asdict(policies) if runs else None,
+            "policies": asdict(policies) if some_runs(runs) else None,
             "means": means,
             "inversion": "ties in both left out, in the first a disagreement, in the second none",
             "interval": "normal, standard deviation over resampled users",

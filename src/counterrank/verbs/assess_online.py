@@ -23,7 +23,7 @@ from counterrank.meta.online import Cases, Figures, figures
 from counterrank.meta.past import KINDS, past
 from counterrank.progress import Progress, quiet
 from counterrank.schema import Input
-from counterrank.systems import Runs
+from counterrank.systems import Runs, some_runs
 from counterrank.verbs.past_logs import CONTROL, Experiment, from_log, swept
 from counterrank.verbs.recommended_online import foretold
 
@@ -114,7 +114,7 @@ def assess_online(
     one_of("truth", truth, TRUTHS)
     one_of("sweep", sweep, ("none", "clip"))
     Plan(level=level)
-    given = runs is not None and not (isinstance(runs, (Mapping, list, tuple)) and not len(runs))
+    given = some_runs(runs)
     inputs: tuple[Input, ...]
     if given:
         assert runs is not None

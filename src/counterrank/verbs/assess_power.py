@@ -10,6 +10,7 @@ import numpy as np
 
 from counterrank.assess_result import Assessment
 from counterrank.compare import Plan
+from counterrank.engine import Engine
 from counterrank.inference import DRAWS
 from counterrank.meta import Checkpoint, Values, at_least, enough_resamples, fingerprint, values_of
 from counterrank.meta.grounds import approximated, enough, enough_units
@@ -17,7 +18,7 @@ from counterrank.meta.power import Power, discriminative_power
 from counterrank.policies import Policies
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import Measure
-from counterrank.systems import Runs
+from counterrank.systems import Runs, some_runs
 from counterrank.trust.diagnosis import Diagnosis
 from counterrank.verbs.recommended import counted, listed, most
 
@@ -74,6 +75,7 @@ def assess_power(
     unjudged: str = "ignore",
     duplicates: str = "error",
     ties: str = "id",
+    engine: str | Engine = "auto",
     columns: Mapping[str, str] | None = None,
     resume: str | os.PathLike[str] | None = None,
     progress: Progress = quiet,
@@ -101,7 +103,13 @@ def assess_power(
     enough_resamples(resamples)
     policies = Policies(missing, no_relevant, unjudged, duplicates, ties)
     values = values_of(
-        source, runs, measures=measures, policies=policies, columns=columns, progress=progress
+        source,
+        runs,
+        measures=measures,
+        policies=policies,
+        engine=engine,
+        columns=columns,
+        progress=progress,
     )
     at_least(values, 2, why="Discriminative power")
     done = discriminative_power(
@@ -133,7 +141,7 @@ def assess_power(
         },
         protocol={
             "unit": "user",
-            "policies": asdict(policies) if runs else None,
+            "policies": asdict(policies) if some_runs(runs) else None,
             "test": "permutation, two-sided, difference of means",
             "draws": done.draws,
             "interval": "log DP, standard deviation over resampled users, normal p",

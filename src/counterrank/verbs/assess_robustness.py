@@ -11,9 +11,11 @@ import polars as pl
 
 from counterrank.assess_result import Assessment
 from counterrank.compare import Plan
+from counterrank.engine import Engine
 from counterrank.errors import UsageError, one_of
 from counterrank.evaluation import Evaluation
 from counterrank.hits import Pool
+from counterrank.judged import Found
 from counterrank.meta import Checkpoint, fingerprint
 from counterrank.meta.grounds import enough
 from counterrank.meta.inputs import values_of
@@ -24,12 +26,13 @@ from counterrank.meta.robust_rows import area_rows, tau_rows, value_rows
 from counterrank.meta.robustness import tracks
 from counterrank.meta.told import Told
 from counterrank.meta.values import Mean, Values
+from counterrank.policies import Policies
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import Measure
 from counterrank.schema import Input
-from counterrank.systems import Runs
+from counterrank.systems import Runs, some_runs
 from counterrank.trust.diagnosis import Diagnosis
-from counterrank.verbs.evaluate import evaluate
+from counterrank.verbs.evaluate import evaluated
 from counterrank.verbs.robustness_options import (
     both_means,
     measures_of,
@@ -61,6 +64,7 @@ def assess_robustness(
     unjudged: str = "ignore",
     duplicates: str = "error",
     ties: str = "id",
+    engine: str | Engine = "auto",
     columns: Mapping[str, str] | None = None,
     threads: int = 0,
     resume: str | os.PathLike[str] | None = None,
@@ -98,36 +102,35 @@ def assess_robustness(
     """
     shares, number = sizes_of(sizes), samples_of(samples)
     one_of("no_relevant", no_relevant, ("zero", "skip"))
-    Plan(level=level, seed=seed)
+    plan = Plan(level=level, seed=seed, test="none")
     asked = Asked(shares, number, level, seed, threads_of(threads), resume, progress)
-    if runs is None or (isinstance(runs, (Mapping, list, tuple)) and not runs):
+    if runs is None or not some_runs(runs):
         values = values_of(source, measures=measures, columns=columns)
         return _told(values, mean, users_only(reductions), asked)
     wanted, kinds = (
         measures_of(measures, rel, mean),
         reductions_of(REDUCTIONS if reductions is None else reductions),
     )
-    whole = evaluate(
+    whole = evaluated(
         source,
         runs,
-        measures=wanted,
-        level=level,
-        test="none",
-        missing=missing,
-        no_relevant=no_relevant,
-        unjudged=unjudged,
-        duplicates=duplicates,
-        ties=ties,
+        list(dict.fromkeys(wanted)),
+        plan,
+        Policies(missing, no_relevant, unjudged, duplicates, ties),
+        engine=engine,
+        keep="hits",
         columns=columns,
         progress=progress,
     )
+    found = whole.found
+    assert found is not None
     return _assessed(
-        Evidence.of(whole.pool, whole.hits, wanted, whole.policies),
+        Evidence.of(found.pool, found.hits, wanted, whole.policies),
         asked,
         kinds,
         [str(m) for m in wanted],
         whole.systems,
-        _key(whole, number, seed),
+        _key(found, whole, number, seed),
         diagnoses=whole.diagnoses,
         protocol={key: whole.protocol[key] for key in KEPT},
         inputs=whole.inputs,
@@ -237,10 +240,10 @@ def _protocol(pool: Pool, kinds: list[str], asked: Asked) -> dict[str, Any]:
     }
 
 
-def _key(whole: Evaluation, samples: int, seed: int) -> str:
+def _key(found: Found, whole: Evaluation, samples: int, seed: int) -> str:
     """What the values on reduced judgments depend on, besides kind and size."""
-    pool = whole.pool
-    hits = [x for h in whole.hits for x in (h.unit, h.rank, h.judgment, h.first, h.last, h.depth)]
+    pool = found.pool
+    hits = [x for h in found.hits for x in (h.unit, h.rank, h.judgment, h.first, h.last, h.depth)]
     names = [pool.units.to_list(), pool.items.to_list()]
     labels = [str(m) for m in whole.measures]
     choices = [asdict(whole.policies), samples, seed]

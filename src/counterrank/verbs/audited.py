@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from counterrank import logs
+from counterrank.engine import Engine
 from counterrank.errors import CounterrankError
 from counterrank.exposure import ByContext, Exposure
 from counterrank.exposure import position_bias as as_model
@@ -37,6 +38,7 @@ def audited(
     contexts: Sequence[str],
     views: str,
     columns: Mapping[str, str] | None,
+    engine: Engine,
 ) -> Audited:
     """Audit a log by its first reward, and weigh the rankers at their places in ``targets``."""
     model = None if position_bias is None else as_model(position_bias)
@@ -59,6 +61,7 @@ def audited(
             result = estimate(
                 table, [target], rewards=log.rewards, position_bias=model, estimators=("IPS",),
                 test="none", views=views, contexts=known, columns=columns,
+                engine=engine,
             )  # fmt: skip
             found += [d for d in result.diagnoses if d.subject != "log"]
         except CounterrankError as error:

@@ -9,18 +9,19 @@ from typing import Any
 
 import polars as pl
 
-from counterrank import funnels, logs, schema, trust
-from counterrank.engine import aligned
-from counterrank.errors import CounterrankError, InputError, UsageError
+from counterrank import trust
+from counterrank.engine import Engine
+from counterrank.engine import engine as engine_of
+from counterrank.errors import InputError, UsageError
 from counterrank.evaluation import Evaluation
 from counterrank.exposure import ByContext, Exposure
-from counterrank.pool import pooled
+from counterrank.progress import Progress, quiet
 from counterrank.ranking import DEFAULTS, Measure
-from counterrank.schema import Table
 from counterrank.systems import names_and_tables
 from counterrank.trust import Diagnosis
 from counterrank.verbs.audited import Audited, audited
 from counterrank.verbs.checked_funnel import checked_funnel
+from counterrank.verbs.checked_table import TableReport, checked_table
 from counterrank.verbs.evaluate import evaluate
 from counterrank.version import __version__
 
@@ -28,28 +29,6 @@ KINDS = {  # of which there can be one
     "judgments": "table of judgments", "log": "log", "funnel": "funnel",
     "predictions": "table of predictions",
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class TableReport:
-    """One table: what it was taken for, its size, and the fault that stops it, if any."""
-
-    table: str
-    kind: str
-    rows: int
-    users: int
-    items: int
-    fault: str
-    sessions: int = 0
-
-    def line(self) -> str:
-        """The report for people."""
-        if self.fault:
-            return f"refused  {self.table}: {self.fault}"
-        kind = "run by session" if self.kind == "target" else self.kind
-        units = f" {self.sessions:,} sessions," if self.sessions else ""
-        units += f" {self.users:,} users," if self.users else ""
-        return f"usable   {self.table}: {kind}, {self.rows:,} rows,{units} {self.items:,} items."
 
 
 @dataclass(frozen=True)
@@ -101,7 +80,9 @@ def check(
     position_bias: str | Path | Exposure | ByContext | None = None,
     contexts: str | Sequence[str] = (),
     views: str = "auto",
+    engine: str | Engine = "auto",
     columns: Mapping[str, str] | None = None,
+    progress: Progress = quiet,
 ) -> Checked:
     """Report on tables, on how they fit together, and on what estimates of them would rest on.
 
@@ -110,11 +91,18 @@ def check(
     and conversion is a funnel: it is diagnosed as by ``funnel``, with runs and a table of predicted
     ctr or cvr if some are given. ``rewards``,
     ``position_bias``, ``contexts`` and ``views`` are as in ``estimate``; a column named context is
-    taken for one.
+    taken for one. ``engine`` says where tables too large for memory go: to disk or to Spark.
     """
     given = list(names_and_tables(tables))
+    chosen = engine_of(engine, [table for _, table in given])
     paid = [rewards] if isinstance(rewards, str) else list(rewards)
-    reports = [_report(name, table, paid, columns, duplicates) for name, table in given]
+    reports = [
+        checked_table(
+            name, table, rewards=paid, columns=columns, duplicates=duplicates, engine=chosen,
+            progress=progress,
+        )
+        for name, table in given
+    ]  # fmt: skip
     for kind, name in KINDS.items():
         if sum(r.kind == kind and not r.fault for r in reports) > 1:
             raise UsageError(f"More than one {name} was given.", todo="Check one at a time.")
@@ -133,7 +121,7 @@ def check(
             given[place][1], {n: given[n] for n in _places(reports, "target")}, rewards=paid,
             position_bias=position_bias,
             contexts=[contexts] if isinstance(contexts, str) else list(contexts), views=views,
-            columns=columns,
+            columns=columns, engine=chosen,
         )  # fmt: skip
         note(place, found)
     for place in _places(reports, "funnel"):
@@ -141,9 +129,10 @@ def check(
         found = checked_funnel(
             given[place][1], {n: given[n] for n in _places(reports, "run")},
             guess[0] if guess else None, rewards=paid, duplicates=duplicates, columns=columns,
+            engine=chosen,
         )  # fmt: skip
         note(place, found)
-    diagnoses += _judged(given, reports, measures or DEFAULTS, duplicates, columns)
+    diagnoses += _judged(given, reports, measures or DEFAULTS, duplicates, columns, chosen)
     return Checked(reports, diagnoses, wanted)
 
 
@@ -158,14 +147,16 @@ def _judged(
     measures: Sequence[str | Measure],
     duplicates: str,
     columns: Mapping[str, str] | None,
+    engine: Engine,
 ) -> list[Diagnosis]:
     """How runs fit the judgments; runs that do not fit get their fault reported."""
     judged = [t for (_, t), r in zip(given, reports, strict=True) if _usable(r, "judgments")]
 
     def evaluated(runs: list[tuple[str, object]]) -> Evaluation:
         return evaluate(
-            judged[0], runs, measures=measures, test="none", duplicates=duplicates, columns=columns
-        )
+            judged[0], runs, measures=measures, test="none", duplicates=duplicates,
+            columns=columns, engine=engine,
+        )  # fmt: skip
 
     fit = []
     for place, report in enumerate(reports if judged else []):
@@ -181,65 +172,3 @@ def _judged(
 
 def _usable(report: TableReport, kind: str) -> bool:
     return report.kind == kind and not report.fault
-
-
-def _refuse_within(read: Table, kind: str, duplicates: str) -> None:
-    """Faults that show only when a user's rows stand together: pairs or ranks given twice."""
-    if kind == "judgments":
-        pooled(read)
-        return
-    parts = read.frame.partition_by("system") if "system" in read.frame.columns else [read.frame]
-    for part in parts:
-        one = part.head(1).select("user", "item", rating=pl.lit(1.0))
-        aligned(replace(read, frame=part), pooled(Table(read.source, one)), duplicates=duplicates)
-
-
-def _report(
-    name: str,
-    table: object,
-    rewards: Sequence[str],
-    columns: Mapping[str, str] | None,
-    duplicates: str,
-) -> TableReport:
-    """Take one table through the door it seems to belong to."""
-    label = schema.label(table, name)
-    kind = "table"
-    try:
-        kind = funnels.kind_of(table, rewards=rewards, columns=columns)
-        kind = kind or logs.kind_of(table, rewards=rewards, columns=columns)
-        read: Table = _read(kind, table, name, rewards, columns)
-        if kind in ("judgments", "run"):
-            _refuse_within(read, kind, duplicates)
-    except CounterrankError as error:
-        return TableReport(label, kind, 0, 0, 0, str(error))
-    frame = read.frame
-    return TableReport(
-        label,
-        kind,
-        frame.height,
-        users=frame["user"].n_unique() if "user" in frame.columns else 0,
-        items=frame["item"].n_unique(),
-        fault="",
-        sessions=frame["session"].n_unique() if "session" in frame.columns else 0,
-    )
-
-
-def _read(
-    kind: str,
-    table: object,
-    name: str,
-    rewards: Sequence[str],
-    columns: Mapping[str, str] | None,
-) -> Table:
-    if kind == "judgments":
-        return schema.judgments(table, columns=columns)
-    if kind == "log":
-        return logs.log(table, rewards=rewards, columns=columns)
-    if kind == "funnel":
-        return funnels.funnel(table, rewards=rewards, columns=columns)
-    if kind == "predictions":
-        paid = tuple(rewards) or (funnels.CONVERSION,)
-        return funnels.predictions(table, rewards=paid, columns=columns)
-    if kind == "target":
-        return logs.target(table, name=name, columns=columns)
-    return schema.run(table, name=name, columns=columns)

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from counterrank.conversions import (
     COLUMN,
-    Ledger,
-    Tables,
-    Work,
-    clicks_of_model,
+    FUNNEL,
+    Census,
+    Chances,
+    Rules,
+    counted,
+    counts,
+    doors,
+    few_clicks,
+    given,
     learnt,
-    read,
-    weighting,
+    recorded,
+    refuse_both,
 )
+from counterrank.engine import Buckets, Engine, bucketed
 from counterrank.errors import CounterrankError, InputError
+from counterrank.funnels import prediction
 from counterrank.trust import funnels as about
 from counterrank.trust.advice import funnel_to_log
 from counterrank.trust.diagnosis import Diagnosis
@@ -36,6 +43,7 @@ def checked_funnel(
     rewards: Sequence[str],
     duplicates: str,
     columns: Mapping[str, str] | None,
+    engine: Engine,
 ) -> Audited:
     """Diagnose a funnel, and how the runs at their places in ``runs`` fit it.
 
@@ -44,74 +52,89 @@ def checked_funnel(
     faults: dict[int, str] = {}
     fit: dict[int, tuple[str, object]] = {}
     try:
-        tables = read(table, None, predictions, rewards=rewards, columns=columns)
-        ledger = Ledger.of(tables, users="table", pairs="rows")
-        for place, run in runs.items():
-            try:
-                funnel(
-                    table, [run], rewards=rewards, estimators="Naive", test="none",
-                    duplicates=duplicates, columns=columns,
+        opened = doors(table, None, predictions, rewards=rewards, columns=columns)
+        with bucketed(engine, opened, by="user", ids=("user", "item")) as buckets:
+            refuse_both(buckets.heads)
+            census = counted(buckets.mapped(partial(counts, users="table"), "counting users"))
+            census.refuse()
+            there, wanted = given(buckets.heads), tuple(census.earned)
+            ctr = "ctr" in there
+            cvr = any(prediction(reward, wanted) in there for reward in wanted)
+            for place, run in runs.items():
+                try:
+                    funnel(
+                        table, [run], rewards=rewards, estimators="Naive", test="none",
+                        duplicates=duplicates, columns=columns, engine=engine,
+                    )  # fmt: skip
+                    fit[place] = run
+                except CounterrankError as error:
+                    faults[place] = str(error)
+            told = [about.all_conversions(census)]
+            if fit:
+                told += _with_runs(
+                    table, list(fit.values()), predictions, ctr, cvr, rewards=rewards,
+                    duplicates=duplicates, columns=columns, engine=engine,
                 )  # fmt: skip
-                fit[place] = run
-            except CounterrankError as error:
-                faults[place] = str(error)
-        told = [about.all_conversions(ledger)]
-        if fit:
-            told += _with_runs(
-                table, list(fit.values()), predictions, ledger, rewards=rewards,
-                duplicates=duplicates, columns=columns,
-            )  # fmt: skip
-        else:
-            told += _alone(tables, ledger)
+            else:
+                told += _alone(buckets, census, ctr, cvr, engine)
     except CounterrankError as error:
         return Audited(fault=str(error))
-    return Audited(told, funnel_to_log(tables.funnel, ledger, told), "", faults)
+    logged = opened[FUNNEL].source.columns()
+    return Audited(told, funnel_to_log(logged, census, told, ctr=ctr), "", faults)
 
 
 def _with_runs(
     table: object,
     runs: list[tuple[str, object]],
     predictions: object | None,
-    ledger: Ledger,
+    ctr: bool,
+    cvr: bool,
     *,
     rewards: Sequence[str],
     duplicates: str,
     columns: Mapping[str, str] | None,
+    engine: Engine,
 ) -> list[Diagnosis]:
     """What estimates of these runs would rest on."""
-    lists = read(table, runs, predictions, rewards=rewards, columns=columns).runs
-    given = bool(ledger.cvr) or all("cvr" in run.frame.columns for run in lists)
-    ctr, cvr = (COLUMN if there else FITTED for there in (ledger.ctr is not None, given))
+    lists = list(doors(table, runs, None, rewards=rewards, columns=columns).values())[1:]
+    told_all = cvr or all(
+        door.roles.column("cvr", there) in there
+        for door, there in ((door, door.source.columns()) for door in lists)
+    )
+    clicks, sales = (COLUMN if there else FITTED for there in (ctr, told_all))
 
     def told(estimators: Sequence[str], cvr: str) -> list[Diagnosis]:
         return funnel(
-            table, runs, rewards=rewards, estimators=estimators, predictions=predictions, ctr=ctr,
-            cvr=cvr, test="none", duplicates=duplicates, columns=columns,
+            table, runs, rewards=rewards, estimators=estimators, predictions=predictions,
+            ctr=clicks, cvr=cvr, test="none", duplicates=duplicates, columns=columns,
+            engine=engine,
         ).diagnoses  # fmt: skip
 
-    first = about.predictions(ledger.ctr is not None, given, FITTED)
+    first = about.predictions(ctr, told_all, FITTED)
     try:
-        return [first, *told(("IPS", "DR"), cvr)]
+        return [first, *told(("IPS", "DR"), sales)]
     except InputError as error:
-        return [about.uncovered(ledger.ctr is not None, str(error)), *told(("IPS",), COLUMN)]
+        return [about.uncovered(ctr, str(error)), *told(("IPS",), COLUMN)]
 
 
-def _alone(tables: Tables, ledger: Ledger) -> list[Diagnosis]:
+def _alone(
+    buckets: Buckets, census: Census, has_ctr: bool, has_cvr: bool, engine: Engine
+) -> list[Diagnosis]:
     """What can be said without lists."""
-    ctr, cvr = (COLUMN if x else FITTED for x in (ledger.ctr is not None, ledger.cvr))
-    fitted = learnt(ledger, ctr=ctr, cvr=cvr, pairs="all", seed=0, features={})
-    model = fitted.get(tables.funnel.rewards[0])
-    if model is not None and ctr != COLUMN:
-        ledger = replace(ledger, ctr=clicks_of_model(model, ledger))
-    assert ledger.ctr is not None
-    work = Work(
-        ledger=ledger, measures=(weighting("CG@1"),), estimators=(), ctr=ledger.ctr, predict={},
-        pairs="all",
-    )  # fmt: skip
-    clicked = ledger.ctr[ledger.click & ~np.isnan(ledger.ctr)]
+    ctr, cvr = (COLUMN if x else FITTED for x in (has_ctr, has_cvr))
+    rules = Rules("table", "all", census)
+    record = recorded(buckets, rules, engine, ctr=ctr, cvr=cvr)
+    assert record is not None
+    fitted = learnt(record, census, ctr=ctr, cvr=cvr, pairs="all", seed=0, features={})
+    clicked = record.only(record.click)
+    p = clicked.ctr
+    if ctr != COLUMN:
+        p = next(iter(fitted.values())).ctr(clicked.unit, clicked.item)
+    assert p is not None
+    idle = buckets.mapped(partial(few_clicks, rules=rules), "counting clicks")
     return [
-        about.predictions(ctr == COLUMN, cvr == COLUMN, FITTED),
-        about.idle_users(ledger),
-        about.overlap("funnel", clicked, of="Clicked pairs"),
-        *forecasts(work, fitted, ctr=ctr, cvr=cvr),
+        about.predictions(has_ctr, has_cvr, FITTED),
+        about.idle_users(census.known, np.sum(idle, axis=0)),
+        about.overlap("funnel", Chances.of(p, "units"), of="Clicked pairs"),
+        *forecasts(record, rules, fitted, ctr=ctr, cvr=cvr),
     ]

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from counterrank.compare import Plan
+from counterrank.engine import Engine
+from counterrank.engine import engine as as_engine
 from counterrank.errors import UsageError, one_of
 from counterrank.evaluation import Evaluation
 from counterrank.inference import DRAWS, INTERVALS, RESAMPLES
+from counterrank.judged import gathered, refuse_empty
 from counterrank.policies import Policies
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import DEFAULTS, Measure, measure
 from counterrank.schema import Named
-from counterrank.systems import Runs, gathered, refuse_empty, refuse_ties
+from counterrank.systems import Runs, names_and_tables, refuse_ties
 
 
 def evaluate(
@@ -36,6 +37,7 @@ def evaluate(
     unjudged: str = "ignore",
     duplicates: str = "error",
     ties: str = "id",
+    engine: str | Engine = "auto",
     columns: Mapping[str, str] | None = None,
     progress: Progress = quiet,
 ) -> Evaluation:
@@ -54,6 +56,8 @@ def evaluate(
     ``no_relevant`` (zero, skip, error) for users with nothing to find, ``unjudged`` (ignore, error)
     for listed users without judgments, ``duplicates`` (error, first) for an item twice in a list,
     ``ties`` (id, id32, file, expected) for equal scores.
+    Where it runs: ``engine`` is local, spark, or one of `counterrank.Local` and `counterrank.Spark`
+    with what they may use; auto is Spark for Spark frames.
 
     The comparisons are computed when they are first asked for.
 
@@ -68,29 +72,44 @@ def evaluate(
     one_of("interval", interval, INTERVALS)
     plan = Plan(baseline, test, correct, family, level, interval, draws, resamples, seed)
     policies = Policies(missing, no_relevant, unjudged, duplicates, ties)
-    refuse_ties(wanted, ties)
     _refuse_unbounded(wanted, interval)
+    return evaluated(
+        judgments, runs, wanted, plan, policies, engine=engine, columns=columns, progress=progress
+    )
+
+
+def evaluated(
+    judgments: object,
+    runs: Runs,
+    measures: list[Measure],
+    plan: Plan,
+    policies: Policies,
+    *,
+    engine: str | Engine,
+    keep: str = "values",
+    columns: Mapping[str, str] | None,
+    progress: Progress,
+) -> Evaluation:
+    """The evaluation; ``keep`` is values, or hits as well for who goes on with them."""
+    refuse_ties(measures, policies.ties)
     named = Named(columns)
-    pool, inputs, systems = gathered(judgments, runs, wanted, policies, named, progress)
-    named.refuse_unmet()
-    if baseline is not None:
-        plan.pairs([s.name for s in systems])
-    refuse_empty(pool, wanted, systems, policies)
-    values = np.stack([s.values for s in systems])
-    return Evaluation(
-        systems=tuple(s.name for s in systems),
-        measures=tuple(wanted),
-        pool=pool,
-        values=values,
-        coverage=tuple(s.coverage for s in systems),
-        hits=tuple(s.hits for s in systems),
-        plan=plan,
-        policies=policies,
-        inputs=tuple(inputs),
-        orders={s.name: s.order for s in systems},
-        beside={m: np.stack([s.beside[m] for s in systems]) for m in systems[0].beside},
+    chosen = as_engine(engine, [judgments, *(table for _, table in names_and_tables(runs))])
+    found = gathered(
+        judgments,
+        runs,
+        measures,
+        policies,
+        engine=chosen,
+        keep=keep,
+        drawn=plan.drawn if keep == "values" else None,
+        columns=named,
         progress=progress,
     )
+    named.refuse_unmet()
+    if plan.baseline is not None:
+        plan.pairs(found.measured.systems)
+    refuse_empty(found.measured, measures, policies)
+    return Evaluation(found, plan, progress)
 
 
 def as_measures(labels: Sequence[str | Measure]) -> list[Measure]:

@@ -2,48 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-import numpy as np
-
-from counterrank.arrays import Floats
 from counterrank.compare import Plan
 from counterrank.conversions import (
     COLUMN,
     CTR,
     DEFAULTS,
     FORMULAS,
+    FUNNEL,
     MEASURES,
     PAIRS,
     USERS,
-    Ledger,
+    Asked,
+    Lists,
     OfClicks,
-    Predict,
-    Tables,
+    Rules,
+    Sale,
     VarianceRatio,
     Weighting,
-    Work,
-    clicks_of_model,
     conversion_estimator,
+    counted,
+    counts,
+    doors,
     estimated,
+    fits,
+    gathered,
+    given,
     known,
     learnt,
-    of_ledger,
-    of_model,
-    of_run,
-    read,
-    valued,
+    recorded,
+    refuse,
+    refuse_both,
+    sold,
     weighting,
+    width,
 )
+from counterrank.engine import Engine, Spark, bucketed, room
+from counterrank.engine import engine as engine_of
 from counterrank.errors import UsageError, one_of
 from counterrank.exposure import Exposure
+from counterrank.features import features
 from counterrank.funnel_result import FunnelEstimation
 from counterrank.funnels import prediction
 from counterrank.inference import RESAMPLES
 from counterrank.lifts import refuse_plan
 from counterrank.logged import DR, SNDR, SNIPS, Clipped, Estimator, MeanWeight
+from counterrank.moments import kept
 from counterrank.order import TIES
 from counterrank.progress import Progress, quiet
 from counterrank.propensity import Encoded, Logistic, Nuisance, model
@@ -78,6 +85,7 @@ def funnel(
     missing: str = "zero",
     duplicates: str = "error",
     ties: str = "id",
+    engine: str | Engine = "auto",
     columns: Mapping[str, str] | None = None,
     progress: Progress = quiet,
 ) -> FunnelEstimation:
@@ -103,6 +111,7 @@ def funnel(
     bootstrap or none, ``correct`` is holm, bh or none.
     What does not fit: ``missing`` (zero, error) is for users without a list, ``duplicates`` (error,
     first) for an item twice in a list, ``ties`` (id, id32, file) for equal scores.
+    Where it runs: ``engine`` is auto, local or spark, or ``Local(memory="4GB")``, ``Spark(...)``.
     """
     wanted = tuple(dict.fromkeys(conversion_estimator(e) for e in _listed(estimators)))
     worths = tuple(dict.fromkeys(weighting(m) for m in _listed(measures)))
@@ -116,63 +125,97 @@ def funnel(
     if not 0 <= floor < 1:
         raise UsageError(f"floor must lie between 0 and 1, not {floor:g}.")
     both = {"user": user_features, "item": item_features}
-    given = {of: table for of, table in both.items() if table is not None}
-    _refuse_unread(given, ctr, cvr)
+    described = {of: table for of, table in both.items() if table is not None}
+    _refuse_unread(described, ctr, cvr)
     named = Named(columns)
-    tables = read(funnel, runs, predictions, rewards=_listed(rewards), columns=named, known=given)
-    named.refuse_unmet()
-    plan = Plan(
-        baseline=baseline or tables.runs[0].system, test=test, correct=correct, level=level,
-        interval=interval, resamples=resamples, seed=seed,
-    )  # fmt: skip
-    plan.pairs([run.system for run in tables.runs])  # the baseline is there
-    ledger = Ledger.of(tables, users=users, pairs=pairs)
-    features = known(ledger, tables)
-    models = learnt(ledger, ctr=ctr, cvr=cvr, pairs=pairs, seed=seed, features=features)
-    first = models.get(tables.funnel.rewards[0])
-    if first is not None and ctr != COLUMN:
-        ledger = replace(ledger, ctr=clicks_of_model(first, ledger))
-    chance = _ctr(ledger, wanted, tables)
-    fitted = {} if cvr == COLUMN else models
-    work = Work(
-        ledger=ledger,
-        measures=worths,
-        estimators=_helped(wanted, ledger),
-        ctr=np.maximum(chance, floor),
-        predict={},
-        pairs=pairs,
-    )
-    done = {}
-    for run in progress(tables.runs, "joining clicks and lists"):
-        own = replace(work, predict=_cvr(ledger, run, wanted, tables, fitted))
-        done[run.system] = valued(run, own, missing=missing, ties=ties, duplicates=duplicates)
-    found = estimated(done, work)
+    opened = doors(funnel, runs, predictions, rewards=_listed(rewards), columns=named)
+    chosen = engine_of(engine, [door.source.table for door in opened.values()])
+    if isinstance(chosen, Spark) and ties == "file":
+        raise UsageError(
+            "Rows have no order on Spark, so ties cannot go by it.",
+            todo="Use --ties id, or the local engine.",
+        )
+    said = {of: features(table, of=of, columns=named) for of, table in described.items()}
+    with bucketed(chosen, opened, by="user", ids=("user", "item"), progress=progress) as buckets:
+        named.refuse_unmet()
+        refuse_both(buckets.heads)
+        census = counted(buckets.mapped(partial(counts, users=users), "counting users and items"))
+        census.refuse()
+        plan = Plan(
+            baseline=baseline or census.runs[0].system, test=test, correct=correct, level=level,
+            interval=interval, resamples=resamples, seed=seed,
+        )  # fmt: skip
+        plan.pairs([run.system for run in census.runs])  # the baseline is there
+        rules = Rules(census.who(users), pairs, census)
+        record = recorded(buckets, rules, chosen, ctr=ctr, cvr=cvr)
+        encoded = {} if record is None else known(record.units, census, said)
+        models = {}
+        if record is not None:
+            models = learnt(
+                record, census, ctr=ctr, cvr=cvr, pairs=pairs, seed=seed, features=encoded
+            )
+        there = given(buckets.heads)
+        told = ctr != COLUMN or "ctr" in there
+        asked = Asked(worths, _helped(wanted, told), tuple(census.earned), pairs)
+        _refuse_no_ctr(wanted, told, buckets.heads[FUNNEL].name)
+        sources = {
+            run.system: _cvr(run, wanted, buckets.heads, there, asked.rewards, cvr)
+            for run in census.runs
+        }
+        wide = sum(width(asked, own) for own in sources.values())
+        keep = kept(chosen.inference, census.n(rules.users), wide, room(chosen))
+        if not keep.units:
+            plan.refuse_units()
+        sale = Sale(
+            asked=asked,
+            rules=rules,
+            cvr=sources,
+            fits=None if record is None else fits(record, models, ctr=ctr, cvr=cvr),
+            floor=floor,
+            ties=ties,
+            duplicates=duplicates,
+            keep=keep.inference,
+            draws=plan.drawn(),
+        )
+        done = gathered(buckets.mapped(partial(sold, sale=sale), "joining clicks and lists"))
+        inputs = tuple(buckets.inputs.values())
+        count = buckets.count
+    for run in census.runs:
+        refuse(run, asked, done.runs[run.system], items=len(census.items), missing=missing)
+    found = estimated(done, asked)
     shown = {str(e) for e in wanted}
+    forecast = []
+    if record is not None:
+        forecast = forecasts(record, rules, models, ctr=ctr, cvr=cvr, floor=floor)
     return FunnelEstimation(
-        systems=tuple(done),
+        systems=tuple(done.runs),
         exposures=worths,
-        rewards=tables.funnel.rewards,
+        rewards=asked.rewards,
         found={key: e for key, e in found.items() if key[2] in shown},
         diagnoses=[
-            *(constant_features(of, said) for of, said in features.items()),
-            *forecasts(work, models, ctr=ctr, cvr=cvr),
-            *sales(done, found, work, level),
+            *(constant_features(of, found) for of, found in encoded.items()),
+            *forecast,
+            *sales(done, found, asked, level),
         ],
         plan=plan,
         protocol={
-            **_protocol(plan, work, wanted),
-            "users": ledger.users,
+            **_protocol(plan, asked, wanted),
+            "users": rules.users,
+            "users_with_lists_only": census.strangers if rules.users == "all" else 0,
             "ctr": ctr,
             "cvr": cvr,
             "models": {reward: _described(own, ctr, cvr) for reward, own in models.items()},
-            "features": {of: _columns(table) for of, table in features.items()},
+            "features": {of: _columns(table) for of, table in encoded.items()},
             "floor": floor,
             "missing": missing,
             "duplicates": duplicates,
             "ties": ties,
+            "engine": "spark" if isinstance(chosen, Spark) else "local",
+            "partitions": count,
+            "inference": keep.protocol(),
         },
-        inputs=tuple(table.input() for table in tables.all),
-        weights=[row for name, part in done.items() for row in part.weights.spread(name)],
+        inputs=(*inputs, *(table.input() for table in said.values())),
+        weights=[row for name, part in done.runs.items() for row in part.weights.spread(name)],
     )
 
 
@@ -207,40 +250,37 @@ def _columns(found: Encoded) -> dict[str, list[str]]:
     return {"columns": list(found.names), "left out": list(found.constant)}
 
 
-def _ctr(ledger: Ledger, wanted: Sequence[OfClicks], tables: Tables) -> Floats:
-    """The ctr of every pair of the ledger."""
-    if ledger.ctr is not None:
-        return ledger.ctr
+def _refuse_no_ctr(wanted: Sequence[OfClicks], told: bool, funnel: str) -> None:
+    """Estimators that divide by a ctr nobody predicted."""
     asking = [str(e) for e in wanted if isinstance(e, CTR)]
-    if asking:
+    if asking and not told:
         raise UsageError(
             f"{asking[0]} divides by the chance of a click, which nobody predicted.",
-            found=f'"{tables.funnel.name}" has no column "ctr".',
+            found=f'"{funnel}" has no column "ctr".',
             todo="Give one (--columns ctr=NAME), or a table of predictions (--predictions PATH),"
             " or have a model fitted: --ctr rates.",
         )
-    return np.full(len(ledger.click), np.nan)
 
 
 def _cvr(
-    ledger: Ledger,
-    run: Table,
+    run: Lists,
     wanted: Sequence[OfClicks],
-    tables: Tables,
-    fitted: Mapping[str, Nuisance],
-) -> dict[str, Predict]:
+    heads: Mapping[str, Table],
+    there: Collection[str],
+    rewards: Sequence[str],
+    cvr: str,
+) -> dict[str, str]:
     """Where the predicted cvr of each reward comes from: a model if asked for, else columns."""
-    rewards = tables.funnel.rewards
     asking = [str(e) for e in wanted if "model" in e.needs]
-    out: dict[str, Predict] = {}
+    out = {}
     for reward in rewards if asking else ():
         column = prediction(reward, rewards)
-        if reward in fitted:
-            out[reward] = of_model(fitted[reward], ledger)
-        elif column in run.frame.columns:
-            out[reward] = of_run(column)
-        elif reward in ledger.cvr:
-            out[reward] = of_ledger(ledger.cvr[reward])
+        if cvr != COLUMN:
+            out[reward] = "model"
+        elif column in heads[run.table].frame.columns:
+            out[reward] = "run"
+        elif column in there:
+            out[reward] = "funnel"
         else:
             raise UsageError(
                 f'{asking[0]} needs a predicted {reward} of every pair that "{run.system}" lists.',
@@ -251,10 +291,10 @@ def _cvr(
     return out
 
 
-def _helped(wanted: tuple[OfClicks, ...], ledger: Ledger) -> tuple[OfClicks, ...]:
-    """The estimators asked for, and what diagnoses them."""
+def _helped(wanted: tuple[OfClicks, ...], told: bool) -> tuple[OfClicks, ...]:
+    """The estimators asked for, and what diagnoses them where the ctr is known."""
     out: list[OfClicks] = list(wanted)
-    if ledger.ctr is not None:
+    if told:
         clips = [e.clip for e in wanted if isinstance(e, Clipped)]
         out += [MeanWeight(), *(MeanWeight(clip=clip) for clip in clips)]
         out += [VarianceRatio(), DR()] if any("model" in e.needs for e in wanted) else []
@@ -267,16 +307,15 @@ def _described(model: Nuisance, ctr: str, cvr: str) -> dict[str, str | int]:
     return {key: value for key, value in model.description.items() if key not in given}
 
 
-def _protocol(plan: Plan, work: Work, wanted: Sequence[OfClicks]) -> dict[str, Any]:
+def _protocol(plan: Plan, asked: Asked, wanted: Sequence[OfClicks]) -> dict[str, Any]:
     """What was computed, and how it was compared."""
     return {
         "unit": "user",
-        "users_with_lists_only": work.ledger.strangers,
-        "pairs": work.pairs,
-        "lower_is_better": [str(m) for m in work.measures if m.better == "lower"],
+        "pairs": asked.pairs,
+        "lower_is_better": [str(m) for m in asked.measures if m.better == "lower"],
         "exposures": {
             str(m): {"weight": str(m.model), "scale": m.scale, "form": m.form}
-            for m in work.measures
+            for m in asked.measures
         },
         "estimators": {str(e): FORMULAS[e.name] for e in wanted},
         "interval": plan.interval,
@@ -286,5 +325,4 @@ def _protocol(plan: Plan, work: Work, wanted: Sequence[OfClicks]) -> dict[str, A
         "resamples": plan.resamples,
         "seed": plan.seed,
         "baseline": plan.baseline,
-        "engine": "local",
     }

@@ -10,8 +10,11 @@ import polars as pl
 
 from counterrank import logs, trust
 from counterrank.documents import as_json
-from counterrank.exposure.learn import Learnt, learn
+from counterrank.engine import Engine, Spark, bucketed
+from counterrank.engine import engine as chosen
+from counterrank.exposure.learn import LOG, Learnt, Plan, learn_from
 from counterrank.exposure.saved import Model
+from counterrank.progress import Progress, quiet
 from counterrank.results import Result
 from counterrank.schema import Input, Named
 from counterrank.trust import Diagnosis
@@ -67,7 +70,9 @@ def learn_exposure(
     ranks: int | None = None,
     length: int | None = None,
     swapped: str | None = None,
+    engine: str | Engine = "auto",
     columns: Mapping[str, str] | None = None,
+    progress: Progress = quiet,
 ) -> LearntExposure:
     """Learn a position model from a log: session, item, rank, a reward, optionally viewed, user.
 
@@ -76,25 +81,33 @@ def learn_exposure(
     ``auto`` takes views where they were logged, depth where only viewed rows
     seem to have been, and harvests otherwise. ``model`` is ``table`` or a
     family fitted to it. An item keeps its relevance within a ``context``, such as the query.
+    ``engine`` says where a log too large for memory goes: to disk or to a Spark cluster.
     """
     extra = [*context, *(column for column in (by, swapped) if column is not None)]
     named = Named(columns)
-    log = logs.log(
+    door = logs.log_door(
         table,
         rewards=None if reward is None else (reward,),
         contexts=[column for column in extra if column not in logs.OPTIONAL],
         columns=named,
     )
-    named.refuse_unmet()
-    reward = log.rewards[0] if log.rewards else None
-    learnt = learn(
-        log.frame, reward=reward, method=method, model=model, context=context, by=by,
-        level=level, ranks=ranks, length=length, swapped=swapped,
-    )  # fmt: skip
+    there = door.source.columns()
+    unit = "user" if door.roles.column("user", there) in there else "session"
+    asked = chosen(engine, [table])
+    with bucketed(asked, {LOG: door}, by=unit, ids=(), progress=progress) as log:
+        named.refuse_unmet()
+        head = log.heads[LOG]
+        assert isinstance(head, logs.Log)
+        reward = head.rewards[0] if head.rewards else None
+        plan = Plan(method, reward, tuple(context), by, ranks, length, swapped)
+        learnt = learn_from(log, plan, model=model, level=level)
+        inputs = [log.inputs[LOG]]
+        ran = {"engine": "spark" if isinstance(asked, Spark) else "local", "partitions": log.count}
     protocol = {
         "method": learnt.method, "family": model, "reward": reward, "level": level,
         "context": list(context), "by": by, "ranks": ranks, "length": length, "swapped": swapped,
         "interval": f"delta method, clustered by {learnt.basis.by}",
         "scale": "share of rank 1" if learnt.curve.relative else "chance of being seen",
+        **ran,
     }  # fmt: skip
-    return LearntExposure(learnt, position(learnt), protocol, [log.input()])
+    return LearntExposure(learnt, position(learnt), protocol, inputs)

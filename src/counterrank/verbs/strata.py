@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from counterrank.compare import Plan
-from counterrank.errors import InputError, UsageError, one_of
+from counterrank.engine import Engine
+from counterrank.engine import engine as as_engine
+from counterrank.errors import UsageError, one_of
 from counterrank.inference import RESAMPLES
 from counterrank.policies import Policies
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import DEFAULTS, Measure
 from counterrank.schema import Named
 from counterrank.strata_result import Stratification
-from counterrank.stratified import counted, faces
 from counterrank.stratified.versus import CORRECTIONS, TESTS
-from counterrank.systems import Runs, in_one_pass, refuse_ties
+from counterrank.systems import Runs, names_and_tables, refuse_ties
 from counterrank.verbs.evaluate import as_measures
-from counterrank.verbs.strata_open import from_runs
-from counterrank.verbs.strata_open import open_loop as as_open
-from counterrank.verbs.strata_pass import Scored, scored
-from counterrank.verbs.strata_truth import Asked, Truth, columns_of, truth
+from counterrank.verbs.strata_asked import Asked, columns_of
+from counterrank.verbs.strata_gather import Given, gathered
+from counterrank.verbs.strata_made import stratification
 
 INTERVALS = ("normal", "t", "bootstrap")
 
@@ -50,6 +48,7 @@ def strata(
     unjudged: str = "ignore",
     duplicates: str = "error",
     ties: str = "id",
+    engine: str | Engine = "auto",
     columns: Mapping[str, str] | None = None,
     progress: Progress = quiet,
 ) -> Stratification:
@@ -73,6 +72,8 @@ def strata(
     Who counts: as for ``evaluate``; but ``no_relevant`` is skip, as published: a stratum's mean is
     over users with something to find there. ``missing="skip"`` leaves out users whom any system
     has no list for.
+    Where: ``engine`` is local, spark, or a `Local` or `Spark` that says more (memory, partitions);
+    auto is Spark for Spark frames. The numbers do not depend on it.
 
     The comparisons and the audit are computed when they are first asked for.
 
@@ -94,68 +95,12 @@ def strata(
         raise UsageError("open_runs need open_loop: the judgments they are held against.")
     named = Named(columns)
     asked = Asked(strata, cut, propensity, feedback, open_loop, named, columns_of(judgments))
-    known, inputs, systems = in_one_pass(
-        lambda: truth(judgments, wanted, no_relevant, asked),
-        runs,
-        lambda run, given, threads: scored(
-            run, given, wanted, policies, threads, open_too=open_runs is None
-        ),
-        named,
-        progress,
-    )
-    names = tuple(system.name for system in systems)
-    plan.pairs(names)
-    there, opened = _there(known, systems, missing), None
-    _refuse_nothing(known, wanted, there, no_relevant)
-    if known.open is not None:
-        again = [s.opened for s in systems if s.opened is not None]
-        if open_runs is not None:
-            more, again = from_runs(open_runs, known.open, wanted, policies, named, progress)
-            inputs += more
-        opened = as_open(known.open, again, names, known.layout.pool, wanted, policies)
+    given = Given(judgments, runs, open_runs, asked, tuple(wanted), policies, plan, progress)
+    tables = [judgments, feedback, propensity, open_loop, *_tables(runs), *_tables(open_runs)]
+    found = gathered(given, as_engine(engine, tables))
     named.refuse_unmet()
-    return Stratification(
-        systems=names,
-        measures=tuple(wanted),
-        layout=known.layout,
-        propensities=known.propensities,
-        ways={
-            str(m): faces(
-                m, known.layout, np.stack([s.scores[:, place] for s in systems], axis=1), there,
-                no_relevant,
-            )
-            for place, m in enumerate(wanted)
-        },
-        plan=plan,
-        policies=policies,
-        inputs=(*known.inputs, *inputs),
-        orders={s.name: s.order for s in systems},
-        listed=tuple(d for s in systems for d in s.diagnoses),
-        open=opened,
-        progress=progress,
-    )  # fmt: skip
+    return stratification(found, given)
 
 
-def _refuse_nothing(
-    known: Truth, measures: list[Measure], there: np.typing.NDArray[np.bool_], no_relevant: str
-) -> None:
-    """Those who have lists must have something to find, too."""
-    for m in measures:
-        if not counted(m, known.layout.pool, there, no_relevant).any():
-            raise InputError(
-                f"No user with a list of every system has anything to find for {m}.",
-                todo="Count users without a list as 0 (--missing zero), or check rel=.",
-            )
-
-
-def _there(known: Truth, systems: list[Scored], missing: str) -> np.typing.NDArray[np.bool_]:
-    """Users that count for every system."""
-    there = np.ones(known.layout.pool.n, bool)
-    if missing == "skip":
-        there = np.all([s.present for s in systems], axis=0)
-    if not there.any():
-        raise InputError(
-            "No user has a list of every system.",
-            todo="Count users without a list as 0 (--missing zero), or evaluate systems apart.",
-        )
-    return there
+def _tables(runs: Runs | None) -> list[object]:
+    return [] if runs is None else [table for _, table in names_and_tables(runs)]

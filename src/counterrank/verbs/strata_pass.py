@@ -1,80 +1,116 @@
-"""One run of ``strata``: read, scored under every method, diagnosed, and its hits let go."""
+"""One run of ``strata``: read, scored under every method, and its hits let go.
+
+What policies call an error and what diagnoses say is told from all buckets, later.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from counterrank import trust
-from counterrank.arrays import Bools, Floats, workers
+from counterrank.arrays import Bools, Floats, Ints, workers
 from counterrank.hits import Hits, Pool
+from counterrank.judged.facts import Lists
+from counterrank.judged.measured import Asked, System
+from counterrank.judged.measured import Truth as Judgments
+from counterrank.judged.ties import bracketed
+from counterrank.judged.values import spread
 from counterrank.policies import Policies
-from counterrank.ranking import Judged, Measure, deepest, values
+from counterrank.ranking import Judged, Measure, deepest, unscaled
 from counterrank.schema import Table
-from counterrank.systems import listed
-from counterrank.trust import Diagnosis
-from counterrank.verbs.strata_open import Opened, opened_run
+from counterrank.verbs.strata_open import Apart, Opened, found_of, nobody, opened_run, together
 from counterrank.verbs.strata_truth import Truth
+
+TIED = 0.01  # share of tied hits above which it is worth knowing what ties decide
 
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """One system: its values (ways x measures x users), whom it has lists for, its diagnoses."""
+    """One system: its values (ways x measures x users), whom it has lists for, facts of these.
+
+    ``judged`` is the share of each user's list that is judged; ``opened`` are the same lists on
+    open-loop judgments, if they are held against these.
+    """
 
     name: str
+    table: str
     order: str
     scores: Floats
     present: Bools
-    diagnoses: list[Diagnosis]
+    judged: Floats
+    lists: Lists
+    apart: Apart
     opened: Opened | None
+
+    def only(self, kept: Ints) -> Scored:
+        """The same for some of the users."""
+        scores, judged = self.scores[..., kept], self.judged[kept]
+        return replace(self, scores=scores, judged=judged, present=self.present[kept])
+
+    @classmethod
+    def merged(cls, parts: Sequence[Scored], place: Sequence[Ints]) -> Scored:
+        """That of all buckets, whose users are at their ``place``."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(
+            parts[0].name,
+            parts[0].table,
+            parts[0].order,
+            spread([part.scores for part in parts], place),
+            spread([part.present for part in parts], place),
+            spread([part.judged for part in parts], place),
+            Lists.merged([part.lists for part in parts]),
+            together([part.apart for part in parts]),
+            None,
+        )
 
 
 def scored(
     run: Table,
     known: Truth,
-    measures: list[Measure],
+    measures: Sequence[Measure],
     policies: Policies,
-    threads: int,
+    threads: int = 0,
     *,
     open_too: bool,
+    alone: bool,
 ) -> Scored:
-    """One run: aligned once, masked for each stratum, diagnosed, and its hits let go.
+    """One run: aligned once, masked for each stratum, and its hits let go.
 
-    ``open_too``: the same lists are held against the open-loop judgments as well.
+    ``open_too``: the same lists are held against the open-loop judgments as well. ``alone``: there
+    is no other bucket, so that few ties here are few ties.
     """
     layout, cut = known.layout, deepest(measures)
-    hits, seen = listed(run, layout.pool, cut, policies, threads)
+    hits, seen = found_of(run, layout.pool, measures, policies, threads)
     scores = layout.scores(measures, hits, threads=threads or workers())
-    judged = values([Judged(k=cut)], hits, layout.pool)[0]
-    found = [
-        trust.coverage(run.system, seen, policies.missing),
-        trust.unjudged_users(run.system, seen),
-        trust.duplicates(run.system, seen),
-        trust.short_lists(run.system, hits, cut),
-        trust.judged_share(run.system, judged[hits.present], cut),
-        _ties(run.system, hits, layout.pool, measures, scores[0], policies),
-    ]
+    judged = unscaled([Judged(k=cut)], hits, layout.pool)[0]
+    lists = Lists.of(hits, seen, cut)
+    if not alone or lists.tied_share > TIED:
+        lists = _bracketed(run, lists, hits, layout.pool, measures, scores[0], policies)
     again = None
     if open_too and known.open is not None:
         again = opened_run(run, known.open, measures, policies, threads)
-    loud = [d for d in found if d is not None]
-    return Scored(run.system, run.order, scores, hits.present, loud, again)
+    apart = nobody(run, layout.pool, seen)
+    return Scored(
+        run.system, run.name, run.order, scores, hits.present, judged, lists, apart, again
+    )
 
 
-def _ties(
-    system: str,
+def _bracketed(
+    run: Table,
+    lists: Lists,
     hits: Hits,
     pool: Pool,
-    measures: list[Measure],
+    measures: Sequence[Measure],
     x: Floats,
     policies: Policies,
-) -> Diagnosis:
-    """Ties against the normal interval of the holdout value."""
+) -> Lists:
+    """The same with what ties can decide of the holdout values, over users who count."""
     counted = x.copy()
-    for row, m in enumerate(measures):
-        if policies.no_relevant == "skip":
+    if policies.no_relevant == "skip":
+        for row, m in enumerate(measures):
             counted[row, ~m.defined(pool)] = np.nan
-    users = np.sum(~np.isnan(counted), axis=1)
-    widths = 2 * 1.96 * np.nanstd(counted, axis=1) / np.sqrt(users)
-    return trust.ties(system, hits, pool, measures, counted, widths.tolist())
+    system = System(run.system, run.name, run.order, counted, counted[:0], lists, hits, None)
+    return bracketed(system, Judgments(pool, Asked(tuple(measures), (), policies))).lists

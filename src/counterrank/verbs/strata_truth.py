@@ -1,173 +1,139 @@
-"""What ``strata`` holds runs against: judgments with propensities, cut into strata."""
+"""What ``strata`` holds runs against: judgments with propensities, cut into strata.
+
+What concerns all the feedback (the cut, the propensities, the greatest rating) is the ground,
+made of facts that add up; what runs are held against is then made of the ground and of the
+judgments of some users alone.
+"""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
-from counterrank import schema
-from counterrank.checks import no_missing
-from counterrank.errors import InputError, UsageError, nearest
+from counterrank.blocks import places
+from counterrank.errors import InputError
 from counterrank.hits import Pool
 from counterrank.pool import pooled
 from counterrank.ranking import Measure
-from counterrank.schema import Input, Named, Table
+from counterrank.schema import Table
 from counterrank.stratified import CUTS, Layout, Propensities, Strata, by_values
 from counterrank.stratified import cut as cut_into
+from counterrank.stratified.cut import Spread
+from counterrank.stratified.facts import Facts, catalogue, spread_of
 from counterrank.stratified.propensities import (
-    RULES,
-    from_column,
+    Catalogue,
+    from_items,
     from_popularity,
-    from_table,
-    item_numbers,
-    read_feedback,
-    read_propensities,
+    nothing_known,
 )
-from counterrank.tables import opened
-from counterrank.verbs.strata_open import open_pool
+from counterrank.verbs.strata_asked import Asked
 
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """What every run is held against."""
+    """What runs are held against: the feedback of some users, and their open loop."""
 
-    inputs: tuple[Input, ...]
     layout: Layout
-    propensities: Propensities
     open: Pool | None
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What was asked for, beside the columns ``there`` are in the judgments.
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """What is known of all the feedback: ``items``, propensities, ``strata``, greatest ratings.
 
-    Words of an option come before columns of the same name.
+    ``column`` is that of the judgments which is cut by, if it is one.
     """
 
-    strata: int | None
-    cut: str
-    propensity: object
-    feedback: object
-    open_loop: object
-    columns: Named
-    there: tuple[str, ...] = ()
-
-    def column(self, word: object) -> str | None:
-        """The column of the judgments that a word names, by itself or by its role."""
-        if not isinstance(word, str) or word in (*CUTS, *RULES):
-            return None
-        named = word if word in self.there else self.columns.get(word, word)
-        if named in self.there and self.columns.get(word) == named:
-            self.columns.met.add(word)
-        return named if named in self.there else None
+    items: pl.Series
+    top: float
+    open_top: float
+    propensities: Propensities
+    strata: Strata
+    column: str
+    measures: tuple[Measure, ...]
 
     @property
-    def own(self) -> list[str]:
-        """Columns to read beside user, item and rating."""
-        named = [self.column(word) for word in (self.cut, self.propensity)]
-        return [name for name in dict.fromkeys(named) if name is not None]
+    def labels(self) -> tuple[Measure, ...]:
+        """The measures for which IPS is also wanted as the published code computes it."""
+        return self.propensities.labels(self.measures)
+
+    def columns(self, systems: int) -> int:
+        """How many values of a user are kept for so many systems."""
+        ways = 1 + self.propensities.there + bool(self.labels) + len(self.strata.names)
+        return len(self.measures) * (ways * systems + 3) + len(self.strata.names)
+
+    def truth(self, tables: Mapping[str, Table]) -> Truth:
+        """The judgments of some users laid out."""
+        pool = replace(pooled(tables["judgments"]), top=self.top)
+        item = places(pool.items, self.items)
+        judged = {"user": pool.units.gather(pool.unit), "item": pool.items}
+        judged |= {"rating": pl.Series(pool.rating), **pool.more.to_dict()}
+        known, p = self.propensities, None
+        if known.there:
+            p = known.rows(judged, item, tables.get("propensities"))
+        if self.column:
+            code = self.strata.code_of(judged[self.column])
+        else:
+            assert p is not None
+            code = self.strata.code(p, item)
+        layout = Layout.of(pool, item, self.strata, code, p, self.labels)
+        if "open" not in tables:
+            return Truth(layout, None)
+        return Truth(layout, replace(pooled(tables["open"]), top=self.open_top))
 
 
-def truth(judgments: object, measures: Sequence[Measure], no_relevant: str, asked: Asked) -> Truth:
-    """Read the judgments, give each its propensity and its stratum."""
-    table = schema.judgments(judgments, columns=asked.columns, own=asked.own)
-    pool, opened_pool = pooled(table), None
-    known, inputs = _propensities(pool, table, asked)
-    if asked.open_loop is not None:
-        read, opened_pool = open_pool(asked.open_loop, asked.columns)
-        inputs.append(read)
+def ground(
+    found: Facts, asked: Asked, measures: tuple[Measure, ...], aside: Mapping[str, Table]
+) -> Ground:
+    """The ground from the facts of all buckets; ``aside`` are tables of items, not of users."""
+    items = catalogue(found)
     for m in measures:
-        for own in [pool] if opened_pool is None else [pool, opened_pool]:
-            m.refuse(own)
-            _refuse_blank(m, own, no_relevant, "judged" if own is pool else "open-loop")
-    published = measures if known.source == "published" else ()
-    layout = Layout.of(pool, _strata(pool, table, known, asked), known.value, published)
-    return Truth((table.input(), *inputs), layout, known, opened_pool)
+        for top in [found.top] + [found.open_top] * (asked.open_loop is not None):
+            m.refuse(_topped(top))
+    known = _propensities(found, items, asked, aside)
+    column = asked.column(asked.cut) or ""
+    if column:
+        assert found.values is not None
+        distinct = f"{'at least ' * found.more}{found.distinct:,}"
+        strata = by_values(column, found.values, distinct)
+    else:
+        if known.of_item is None:
+            spread = spread_of(found, items)
+        else:
+            spread = Spread.of(known.of_item, np.arange(len(items.items)), items.count)
+        strata = cut_into(spread, bins=asked.bins, how=asked.cut)
+    return Ground(items.items, found.top, found.open_top, known, strata, column, measures)
 
 
-def columns_of(judgments: object) -> tuple[str, ...]:
-    """The columns there are to cut by."""
-    name = schema.label(judgments, "the judgments")
-    return tuple(opened(judgments, trec=schema.QRELS, name=name).columns())
+def _topped(top: float) -> Pool:
+    """A pool of which no more is known than its greatest rating."""
+    none = pl.Series([], dtype=pl.Int64)
+    return Pool(none, none, np.zeros(0, np.int64), np.zeros(0), top)
 
 
-def _strata(pool: Pool, table: Table, known: Propensities, asked: Asked) -> Strata:
-    if asked.cut in CUTS:
-        assert known.value is not None
-        bins = 2 if asked.strata is None else asked.strata
-        return cut_into(known.value, known.item, bins=bins, how=asked.cut)
-    name = asked.column(asked.cut)
-    if name is None:
-        raise UsageError(
-            f'cut cannot be "{asked.cut}".',
-            found=nearest(asked.cut, [*CUTS, *asked.there]),
-            todo=f"It takes {', '.join(CUTS)}, or a column: {', '.join(asked.there)}.",
-        )
-    if asked.strata is not None:
-        raise UsageError(
-            f'The values of "{name}" are the strata: their number cannot be chosen.',
-            todo="Leave --strata out, or cut by propensity: --cut width.",
-        )
-    roles = {"user": pool.units.gather(pool.unit), "item": pool.items}
-    column = roles.get(name, pl.Series(pool.rating))
-    column = pool.more[name] if name in pool.more.columns else column
-    no_missing(column.alias(name).to_frame(), name, table.name)
-    return by_values(column.alias(name))
+def _propensities(
+    found: Facts, items: Catalogue, asked: Asked, aside: Mapping[str, Table]
+) -> Propensities:
+    if asked.popular:
+        counts = aside["feedback"].frame if "feedback" in aside else found.feedback
+        return _popular(items, asked, counts)
+    if asked.propensity_column:
+        return Propensities(f"column {asked.propensity_column}", column=asked.propensity_column)
+    if "propensities" in aside:
+        return from_items(items, aside["propensities"])
+    if not len(spread_of(found, items).p):
+        raise nothing_known(asked.propensity_table, ("user", "item"))
+    return Propensities(f"table {asked.propensity_table}", by_user=True)
 
 
-def _propensities(pool: Pool, table: Table, asked: Asked) -> tuple[Propensities, list[Input]]:
-    """The propensity of each judgment, and the tables it came from."""
-    given = asked.propensity
-    if given is None or (isinstance(given, str) and given in RULES):
-        return _popular(pool, asked)
-    if asked.feedback is not None:
-        raise UsageError(
-            "Feedback is counted only for propensities from popularity.",
-            todo="Leave --feedback out, or ask for --propensity popularity.",
-        )
-    column = asked.column(given)
-    if column is not None:
-        return from_column(pool, column, table.name), []
-    if isinstance(given, str) and not os.path.exists(given) and "*" not in given:
-        raise UsageError(
-            f'propensity cannot be "{given}".',
-            found=nearest(given, [*RULES, *asked.there]) or "It is neither a column nor a file.",
-            todo=f"It takes {', '.join(RULES)}, a column of the judgments, or a table's path.",
-        )
-    read, frame = read_propensities(given, asked.columns)
-    return from_table(pool, frame, read.name), [read]
-
-
-def _popular(pool: Pool, asked: Asked) -> tuple[Propensities, list[Input]]:
+def _popular(items: Catalogue, asked: Asked, counts: pl.DataFrame | None) -> Propensities:
     """By popularity; where that was not asked for, feedback without a power law has no IPS."""
-    inputs, counts = [], None
-    if asked.feedback is not None:
-        read, counts = read_feedback(asked.feedback, asked.columns)
-        inputs = [read]
     try:
-        return from_popularity(pool, str(asked.propensity or "popularity"), counts), inputs
+        return from_popularity(items, str(asked.propensity or "popularity"), counts)
     except InputError as error:
         if asked.propensity is not None or asked.cut in CUTS:
             raise
-        return Propensities(None, item_numbers(pool)[1], "none", missing=str(error)), inputs
-
-
-def _refuse_blank(m: Measure, pool: Pool, no_relevant: str, whose: str) -> None:
-    """Nothing to find at all, or for some where that is an error."""
-    blank = ~m.defined(pool)
-    if blank.all():
-        raise InputError(
-            f"None of {pool.n:,} {whose} users has anything to find for {m}.",
-            found=f"The greatest rating is {pool.top:g}.",
-            todo="Check rel= against the ratings.",
-        )
-    if no_relevant == "error" and blank.any():
-        raise InputError(
-            f"{blank.sum():,} of {pool.n:,} {whose} users have nothing to find for {m}.",
-            found=f"The first is {pool.units[int(np.argmax(blank))]!r}.",
-            todo="Check rel= against the ratings, or leave such users out (--no-relevant skip).",
-        )
+        return Propensities("none", missing=str(error))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from counterrank.arrays import Ints, ranges, renumbered, summed
-from counterrank.exposure.learn.clustered import covariance
+from counterrank.arrays import Floats, Ints, ranges, renumbered, summed
+from counterrank.exposure.learn.clustered import Spread, covariance
 from counterrank.exposure.learn.curve import Curve, Steps
+from counterrank.exposure.learn.facts import Facts, counted
 from counterrank.exposure.learn.rows import Rows
 
 
@@ -17,73 +20,105 @@ def depth(data: Rows, *, length: int | None = None) -> Curve:
     whose list went on. Lists are as long as the log shows where it has unviewed rows; otherwise
     ``length`` items, or without end. In a log of viewed rows only, rank 1 counts as always seen.
     """
-    deepest, end, cluster = deepest_views(data, length)
-    first = 0 if data.viewed is not None else 1
-    reach = int(deepest.max())
-    # a session is watched at steps first, ..., deepest unless its list ends there
-    last = np.minimum(deepest, end - 1)
-    watched = np.maximum(last - first + 1, 0)
-    step = ranges(np.full(len(watched), first), watched)
-    who = np.repeat(np.arange(len(watched)), watched)
-    on = (deepest[who] > step).astype(float)
-    keep = step < reach  # beyond the deepest view nobody went on: the table ends there
-    step, who, on = step[keep] - first, who[keep], on[keep]
-    steps = reach - first
-    risk = summed(step, np.ones(len(step)), steps)
-    h = summed(step, on, steps) / risk
-    spread = covariance(cluster[who], step, (on - h[step]) / risk[step], steps)
-    c = np.cumprod(np.append(1.0, h))[1 - first :]
-    # log c(r) adds up log h; its covariance follows
-    adds = np.tril(np.ones((steps, steps))) / h
-    logs = adds @ spread @ adds.T
-    whole = np.zeros((reach, reach))
-    whole[first:, first:] = logs
-    seen = np.array([(deepest >= r).sum() for r in range(1, reach + 1)], float)
-    shown = np.append(np.full(first, float(len(deepest))), risk)[:reach]
-    return Curve(
-        c, whole * np.outer(c, c), shown, seen, False, data.clusters,
-        Steps(first, h, spread, risk),
-    )  # fmt: skip
+    solved = Depth.of(Facts.of(data, depths(data, deepest_views(data, length))), length)
+    return solved.curve(solved.spread(data))
 
 
-def deepest_views(data: Rows, length: int | None) -> tuple[Ints, Ints, Ints]:
-    """Per session: deepest viewed rank (0 if none), list length, cluster."""
+@dataclass(frozen=True)
+class Deepest:
+    """Per session: deepest viewed rank (0 if none), list length, cluster; ``of`` by row."""
+
+    rank: Ints
+    end: Ints
+    cluster: Ints
+    of: Ints
+
+    @property
+    def last(self) -> Ints:
+        """The last step at which a session is watched: its depth unless its list ends there."""
+        return np.minimum(self.rank, self.end - 1)
+
+
+def deepest_views(data: Rows, length: int | None) -> Deepest:
+    """How far each session went."""
     ids, code = renumbered(data.session)
     deepest, end = np.zeros(len(ids), np.int64), np.zeros(len(ids), np.int64)
     cluster = np.zeros(len(ids), np.int64)
     cluster[code] = data.cluster
-    seen = np.ones(len(code), bool) if data.viewed is None else data.viewed > 0
-    np.maximum.at(deepest, code[seen], data.rank[seen])
-    if data.viewed is not None:
-        np.maximum.at(end, code, data.rank)
-    else:
+    if data.viewed is None:
+        np.maximum.at(deepest, code, data.rank)
         end[:] = np.iinfo(np.int64).max if length is None else length
-    return deepest, end, cluster
+    else:
+        seen = data.viewed > 0
+        np.maximum.at(deepest, code[seen], data.rank[seen])
+        np.maximum.at(end, code, data.rank)
+    return Deepest(deepest, end, cluster, code)
 
 
-def gaps(data: Rows) -> float:
+def depths(data: Rows, deepest: Deepest) -> dict[str, Floats]:
+    """Sessions by their depth, by their last step, and how many skip a rank above their depth."""
+    seen = np.ones(len(data.rank)) if data.viewed is None else data.viewed
+    skips = summed(deepest.of, seen, len(deepest.rank)) < deepest.rank
+    return {
+        "depth": counted(deepest.rank),
+        "last": counted(np.maximum(deepest.last, 0)),
+        "skips": np.array([float(skips.sum())]),
+    }
+
+
+def gaps(facts: Facts) -> float:
     """Share of sessions that skip a rank above their deepest view: 0 where users scroll."""
-    code = renumbered(data.session)[1]
-    deepest, _, _ = deepest_views(data, None)
-    seen = np.ones(len(code)) if data.viewed is None else data.viewed
-    return float(np.mean(summed(code, seen, len(deepest)) < deepest))
+    return float(facts.sums["skips"][0] / facts.sessions)
 
 
-def going_on(data: Rows, length: int | None) -> float:
-    """How often users look further after a click, relative to after no click; nan without clicks.
+@dataclass(frozen=True)
+class Depth:
+    """``risk`` are sessions that got to step ``first``, ``first`` + 1, ... and could go on there.
 
-    Each viewed row that something follows is compared with the share that looks further at its
-    rank. Near 1 where only rank decides, 0 where the first click ends the session.
+    ``seen`` are sessions that viewed rank 1, 2, ... or a deeper one.
     """
-    deepest, end, _ = deepest_views(data, length)
-    code = renumbered(data.session)[1]
-    seen = np.ones(len(code), bool) if data.viewed is None else data.viewed > 0
-    seen &= data.rank < np.minimum(end, int(deepest.max()))[code]
-    rank, code, clicked = data.rank[seen], code[seen], data.reward[seen] > 0
-    if clicked.all() or not clicked.any():
-        return float("nan")
-    on = (deepest[code] > rank).astype(float)
-    size = int(rank.max()) + 1
-    usual = (summed(rank, on, size) / np.maximum(summed(rank, np.ones(len(rank)), size), 1))[rank]
-    after, without = (float(on[x].sum() / max(usual[x].sum(), 1e-300)) for x in (clicked, ~clicked))
-    return after / without if without > 0 else float("nan")
+
+    first: int
+    risk: Floats
+    seen: Floats
+    sessions: int
+    clusters: int
+    length: int | None
+
+    @classmethod
+    def of(cls, facts: Facts, length: int | None) -> Depth:
+        """From counts of all sessions."""
+        first = 0 if facts.viewed else 1
+        at_least, last = (np.cumsum(facts.sums[x][::-1])[::-1] for x in ("depth", "last"))
+        reach = int(np.flatnonzero(facts.sums["depth"])[-1])
+        # beyond the deepest view nobody went on: the table ends there
+        risk = np.append(last, np.zeros(reach))[first:reach]
+        return cls(first, risk, at_least[1 : reach + 1], facts.sessions, facts.clusters, length)
+
+    @property
+    def on(self) -> Floats:
+        """The share that goes on from each step."""
+        return self.seen[self.first :] / self.risk
+
+    def spread(self, data: Rows) -> Spread:
+        """The influences of some clusters: a session's at each step where it is watched."""
+        own = deepest_views(data, self.length)
+        watched = np.maximum(np.minimum(own.last, len(self.seen) - 1) - self.first + 1, 0)
+        step = ranges(np.zeros(len(watched), np.int64), watched)
+        who = np.repeat(np.arange(len(watched)), watched)
+        went = (own.rank[who] > step + self.first).astype(float)
+        influence = (went - self.on[step]) / self.risk[step]
+        return covariance(own.cluster[who], step, influence, len(self.risk))
+
+    def curve(self, spread: Spread) -> Curve:
+        """The table: log c(r) adds up log h, and its covariance follows."""
+        h, first, steps, reach = self.on, self.first, len(self.risk), len(self.seen)
+        c = np.cumprod(np.append(1.0, h))[1 - first :]
+        adds = np.tril(np.ones((steps, steps))) / h
+        whole = np.zeros((reach, reach))
+        whole[first:, first:] = adds @ spread.covariance @ adds.T
+        shown = np.append(np.full(first, float(self.sessions)), self.risk)[:reach]
+        return Curve(
+            c, whole * np.outer(c, c), shown, self.seen, False, self.clusters,
+            Steps(first, h, spread.covariance, self.risk),
+        )  # fmt: skip

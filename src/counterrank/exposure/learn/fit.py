@@ -13,6 +13,8 @@ from counterrank.errors import one_of
 from counterrank.exposure.learn.curve import Curve
 from counterrank.exposure.models import BetaGeometric, Exposure, Geometric, Log2, Power, Table
 
+STEP = 1e-3
+SETTLE = 50
 FAMILIES = ("table", "power", "geometric", "beta_geometric", "log2")
 
 
@@ -92,15 +94,28 @@ def fit(curve: Curve, family: str, *, level: float = 0.95) -> tuple[Exposure, li
     def residual(theta: Floats) -> Floats:
         return weigh(predicted(theta))
 
+    def local(theta: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """Prediction, weights, slopes and the inverse information."""
+        f = predicted(theta)
+        sure = f * (1 - f) < 1e-12  # certain whatever the parameters: it tells nothing of them
+        w = (
+            1 / _floor(np.diag(cov))
+            if curve.relative
+            else np.where(sure, 0, n / _floor(f * (1 - f)))
+        )
+        j = np.stack([_slope(predicted, theta, e) for e in np.eye(len(theta))], axis=1)
+        a = np.linalg.pinv(j.T @ (w[:, None] * j), hermitian=True)
+        return f, w, j, a.astype(float)
+
     theta: Floats = least_squares(residual, start, xtol=1e-12, ftol=1e-12).x
-    f = predicted(theta)
-    w = 1 / _floor(np.diag(cov)) if curve.relative else n / _floor(f * (1 - f))
-    step = 1e-5
-    j = np.stack(
-        [(predicted(theta + step * e) - predicted(theta - step * e)) / (2 * step)
-         for e in np.eye(len(theta))], axis=1,
-    )  # fmt: skip
-    a = np.linalg.pinv(j.T @ (w[:, None] * j), hermitian=True)
+    last = 1e-3
+    for _ in range(SETTLE):  # to the last digits, whatever order the sums behind came in
+        f, w, j, a = local(theta)
+        move = a @ (j.T @ (w * (y - f)))
+        if not np.abs(move).max() < last:
+            break
+        theta, last = theta + move, float(np.abs(move).max())
+    _, w, j, a = local(theta)
     spread = a @ (j.T * w) @ cov @ (w[:, None] * j) @ a
     z = NormalDist().inv_cdf(0.5 + level / 2)
     out = []
@@ -109,6 +124,13 @@ def fit(curve: Curve, family: str, *, level: float = 0.95) -> tuple[Exposure, li
         x, ends = scale.back(t), (scale.back(t - z * s), scale.back(t + z * s))
         out.append(Parameter(name, x, float(s * scale.slope(x)), *ends))
     return model(theta), out
+
+
+def _slope(f: Callable[[Floats], Floats], at: Floats, e: Floats) -> Floats:
+    """Derivative of ``f`` along ``e``, by four points: exact to a dozen digits."""
+    near, far = (f(at + h * e) - f(at - h * e) for h in (STEP, 2 * STEP))
+    out: Floats = (8 * near - far) / (12 * STEP)
+    return out
 
 
 def _points(curve: Curve) -> tuple[Floats, Floats, Floats]:

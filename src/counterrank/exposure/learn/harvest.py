@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from counterrank.arrays import Floats, Ints, ranges, renumbered, summed
-from counterrank.exposure.learn import pbm
-from counterrank.exposure.learn.clustered import spread
+from counterrank.exposure.learn import catalogue, pbm
+from counterrank.exposure.learn.catalogue import Beside, Catalogue
+from counterrank.exposure.learn.clustered import Spread, spread
 from counterrank.exposure.learn.curve import Curve
-from counterrank.exposure.learn.rows import Cells, Rows, cells, moved
+from counterrank.exposure.learn.rows import Rows
 
 
 def harvest(data: Rows) -> Curve:
@@ -27,50 +30,87 @@ def harvest(data: Rows) -> Curve:
     :math:`v = 1`; we take :math:`v = n_{jk} n_{jk'} / (n_{jk} + n_{jk'})`, which has the same
     expectation and lets a thousand impressions count for more than one.
     """
-    from scipy.sparse import csr_array
-
-    data = data.only(moved(data))
-    cell = cells(data)
-    first, second = _partners(cell)
-    weight = cell.shown[second] / (cell.shown[first] + cell.shown[second])
-    k, other = cell.rank[first] - 1, cell.rank[second] - 1
-    depth = cell.depth
-    code = np.minimum(k, other) * depth + np.maximum(k, other)
-    entries, of = renumbered(code * depth + k)
-    pair = renumbered(entries // depth)[1]
-    rank = entries % depth
-    shown = summed(of, weight * cell.shown[first], len(entries))
-    clicks = summed(of, weight * cell.clicks[first], len(entries))
-    c, r = pbm.solve(pair, rank, clicks, shown)
-    score, schur = pbm.directions(pair, rank, shown, c, r)
-    to_entry = csr_array((weight, (first, of)), shape=(len(cell.item), len(entries)))
-    direction = np.asarray(to_entry @ score)
-    meat = spread(data.cluster, cell.of, residuals(data, cell, c), direction)
-    covariance = pbm.log_covariance(schur, meat) * np.outer(c, c)
-    return Curve(
-        c, covariance, data.per_rank(), data.per_rank(data.reward), True, data.clusters
-    )  # fmt: skip
+    moved = catalogue.of(data).moved()
+    solved = Harvest.of(moved)
+    return solved.curve(solved.spread(moved.beside(data)))
 
 
-def residuals(data: Rows, cell: Cells, c: Floats) -> Floats:
-    r"""Reward minus :math:`c_k \hat\gamma_j`, a little larger where few rows made the estimate.
+@dataclass(frozen=True)
+class Harvest:
+    """What was fitted; ``entries`` are pairs of ranks with the first of them, as numbers.
+
+    ``score`` is how a residual of each entry moves log c, ``schur`` the information about ranks.
+    """
+
+    c: Floats
+    entries: Ints
+    score: Floats
+    schur: Floats
+    shown: Floats
+    clicks: Floats
+
+    @classmethod
+    def of(cls, cell: Catalogue) -> Harvest:
+        """From the cells of items that moved."""
+        depth = cell.depth
+        first, weight, code = _paired(cell, depth)
+        entries, of = renumbered(code)
+        pair, rank = renumbered(entries // depth)[1], entries % depth
+        shown = summed(of, weight * cell.shown[first], len(entries))
+        clicks = summed(of, weight * cell.clicks[first], len(entries))
+        c, r = pbm.solve(pair, rank, clicks, shown)
+        score = pbm.directions(pair, rank, shown, c, r)
+        schur = pbm.without_items(*pbm.information(pair, rank, shown, c, r), depth)[1]
+        return cls(
+            c, entries, score, schur, cell.per_rank(cell.shown), cell.per_rank(cell.clicks)
+        )  # fmt: skip
+
+    def spread(self, at: Beside, scale: float = 1.0) -> Spread:
+        """The influences of some clusters, from all cells of their items."""
+        from scipy.sparse import csr_array
+
+        cell = at.catalogue
+        first, weight, code = _paired(cell, len(self.c))
+        of = np.searchsorted(self.entries, code)
+        to_entry = csr_array((weight, (first, of)), shape=(len(cell.item), len(self.entries)))
+        direction = np.asarray(to_entry @ self.score)
+        fitted, wide = expected(cell, self.c)
+        residual = (at.data.reward / scale - fitted[at.of]) * wide[at.of]
+        return spread(at.data.cluster, at.of, residual, direction)
+
+    def curve(self, spread: Spread) -> Curve:
+        """The table, with the sandwich."""
+        logs = pbm.log_covariance(self.schur, spread.covariance)
+        cov = logs * np.outer(self.c, self.c)
+        return Curve(self.c, cov, self.shown, self.clicks, True, spread.groups)
+
+
+def expected(cell: Catalogue, c: Floats) -> tuple[Floats, Floats]:
+    r""":math:`c_k \hat\gamma_j` of each cell, and what residuals are multiplied by.
 
     :math:`\hat\gamma_j = \sum_k C_{jk} / \sum_k n_{jk} c_k`. A row has the share
     :math:`h = c_k / \sum_k n_{jk} c_k` in it; dividing by :math:`\sqrt{1 - h}` makes up for that.
     """
-    exposed = summed(cell.item, cell.shown * c[cell.rank - 1], cell.items)
-    gamma = summed(cell.item, cell.clicks, cell.items) / exposed
-    fitted = c[cell.rank - 1] * gamma[cell.item]
-    share = c[cell.rank - 1] / exposed[cell.item]
-    wide: Floats = 1 / np.sqrt(1 - np.minimum(share, 0.9))
-    return (data.reward - fitted[cell.of]) * wide[cell.of]
+    seen = c[cell.rank - 1]
+    exposed = cell.per_item(cell.shown * seen)
+    gamma = cell.per_item(cell.clicks) / exposed
+    wide: Floats = 1 / np.sqrt(1 - np.minimum(seen / exposed[cell.item], 0.9))
+    return seen * gamma[cell.item], wide
 
 
-def _partners(cell: Cells) -> tuple[Ints, Ints]:
+def _paired(cell: Catalogue, depth: int) -> tuple[Ints, Floats, Ints]:
+    """Ordered pairs of cells of one item: the first, its weight, the entry that it counts for."""
+    first, second = _partners(cell)
+    weight = cell.shown[second] / (cell.shown[first] + cell.shown[second])
+    k, other = cell.rank[first] - 1, cell.rank[second] - 1
+    pair = np.minimum(k, other) * depth + np.maximum(k, other)
+    return first, weight, pair * depth + k
+
+
+def _partners(cell: Catalogue) -> tuple[Ints, Ints]:
     """Every ordered pair of cells of one item; cells are sorted by item."""
-    size = np.bincount(cell.item)
-    start = np.cumsum(size) - size
-    many = size[cell.item]
-    first = np.repeat(np.arange(len(cell.item)), many)
-    second = ranges(start[cell.item], many)
-    return first[first != second], second[first != second]
+    size = cell.ranks
+    others = size[cell.item] - 1
+    first = np.repeat(np.arange(len(cell.item)), others)
+    second = ranges((np.cumsum(size) - size)[cell.item], others)
+    return first, second + (second >= first)

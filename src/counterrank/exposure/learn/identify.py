@@ -6,72 +6,89 @@ import numpy as np
 
 from counterrank.arrays import Floats, Ints
 from counterrank.errors import InputError
-from counterrank.exposure.learn.depth import deepest_views
-from counterrank.exposure.learn.rows import Rows, cells, moved
+from counterrank.exposure.learn.catalogue import Catalogue
+from counterrank.exposure.learn.facts import DEEPEST, Facts
 
 FEWEST = 5  # clicks at a rank below which its curve would be a guess
-DEEPEST = 2000  # beyond, the covariance of all ranks no longer fits well in memory
 LOG = "Log whether each row was viewed (column viewed), or show some items at other ranks by chance"
 
 
-def every_rank(data: Rows) -> None:
+def every_rank(facts: Facts) -> None:
     """Refuse a log that leaves out ranks above its deepest, or goes down without end."""
-    there = np.unique(data.rank)
-    empty = np.setdiff1d(np.arange(1, min(data.depth, DEEPEST) + 1), there)
+    near = max(min(facts.deepest, DEEPEST), 1)
+    empty = np.flatnonzero(np.append(facts.shown, np.zeros(near))[:near] == 0) + 1
     if len(empty):
         raise InputError(
             "The log shows nothing at some ranks, so their exposure cannot be learnt.",
-            found=f"No row has rank {listed(empty)}; the deepest is {data.depth}.",
+            found=f"No row has rank {listed(empty)}; the deepest is {facts.deepest}.",
             todo="Log every rank from 1 on, or learn only the ranks above (--ranks).",
         )
-    if data.depth > DEEPEST:
+    if facts.deepest > DEEPEST:
         raise InputError(
             f"Curves are learnt down to rank {DEEPEST:,}.",
-            found=f"The deepest rank is {data.depth:,}.",
+            found=f"The deepest rank is {facts.deepest:,}.",
             todo="Learn only the first ranks: --ranks 100.",
         )
 
 
-def have_views(data: Rows) -> None:
+def have_views(facts: Facts) -> None:
     """Refuse to count views where none, or nothing else, was logged."""
-    if data.viewed is None:
+    if not facts.viewed:
         raise InputError(
             'The log has no column "viewed", so views cannot be counted.',
             found="Its rows may all be views, or all be shown.",
             todo="Log 1 for rows that were on screen and 0 for the rest; if the log has viewed rows"
             " only, use --method depth; if ranks of items vary, use --method harvest.",
         )
-    share = float(data.viewed.mean())
+    share = float(facts.sums["viewed"].sum() / facts.rows)
     if share in (0.0, 1.0):
         raise InputError(
             f'Column "viewed" is {share:g} in every row: it says nothing about ranks.',
-            found=f"Found {len(data.rank):,} rows.",
+            found=f"Found {facts.rows:,} rows.",
             todo="Log the rows that were shown and not viewed too"
             + (", or use --method depth, which needs viewed rows only." if share else "."),
         )
 
 
-def have_depth(data: Rows, length: int | None) -> None:
+def have_depth(facts: Facts, length: int | None) -> None:
     """Refuse to read scrolling from lists that were logged whole."""
-    deepest, _, _ = deepest_views(data, length)
-    if not deepest.any():
+    sessions = facts.sums["depth"]
+    there = np.flatnonzero(sessions)
+    if not sessions[1:].any():
         raise InputError(
             "No row was viewed, so no session has a depth.",
-            found=f"Found {len(deepest):,} sessions.",
+            found=f"Found {facts.sessions:,} sessions.",
             todo="Log 1 in the column viewed for rows that were on screen.",
         )
-    if length is not None and (deepest > length).any():
+    if length is not None and there[-1] > length:
         raise InputError(
             f"Some sessions are deeper than the lists are said to be long ({length}).",
-            found=f"Found {int((deepest > length).sum()):,} (deepest: rank {int(deepest.max())}).",
+            found=f"Found {int(sessions[max(length + 1, 0) :].sum()):,}"
+            f" (deepest: rank {there[-1]}).",
             todo="Give the length of the longest list (--length).",
         )
-    if np.all(deepest == deepest[0]) and len(deepest) > 1:
+    if len(there) == 1 and facts.sessions > 1:
         raise InputError(
             "Every session ends at the same rank, so nobody is seen to stop.",
-            found=f"All {len(deepest):,} sessions reach rank {int(deepest[0])} exactly:"
+            found=f"All {facts.sessions:,} sessions reach rank {there[0]} exactly:"
             " these look like all shown rows, not like viewed ones.",
             todo="Log only rows that were on screen, or log all rows with a column viewed.",
+        )
+
+
+def have_rewards(facts: Facts, method: str) -> None:
+    """Refuse to learn from rewards that are not there, or below 0."""
+    if facts.low == facts.high == 0:
+        raise InputError(
+            f"Method {method} learns from rewards, and there are none.",
+            found=f"All {facts.rows:,} rows have reward 0, or no column was named.",
+            todo="Name a reward that came back sometimes: --reward click.",
+        )
+    if facts.low < 0:
+        raise InputError(
+            "Rewards below 0 cannot tell how much is seen.",
+            found=f"The least is {facts.low:g}.",
+            todo="Learn from clicks or another reward that is 0 or more.",
         )
 
 
@@ -88,34 +105,34 @@ def enough_clicks(clicks: Floats) -> None:
         )
 
 
-def items_move(data: Rows) -> None:
+def items_move(cell: Catalogue, depth: int) -> None:
     """Refuse a log whose items stay where they are, or whose ranks no item connects."""
-    keep = moved(data)
-    if not keep.any():
+    moved = cell.moved()
+    if moved.items.height == 0:
         raise InputError(
             "No item was ever shown at two ranks in the same context, so what is due to rank and"
             " what to the item cannot be told apart.",
-            found=f"Found {len(np.unique(data.item)):,} items, each at one rank only.",
+            found=f"Found {cell.items.height:,} items, each at one rank only.",
             todo=f"{LOG}; or widen what counts as the same context (--context).",
         )
-    cut = _cut_off(data.only(keep), data.depth)
+    cut = _cut_off(moved, depth)
     if len(cut):
         raise InputError(
             "Some ranks share no clicked item with rank 1, not even by way of other ranks.",
             found=f"Cut off: rank {listed(cut)}.",
             todo=f"{LOG}; or learn only the ranks that are connected (--ranks).",
         )
+    enough_clicks(np.append(moved.per_rank(moved.positive), np.zeros(depth))[:depth])
 
 
-def _cut_off(data: Rows, depth: int) -> Ints:
+def _cut_off(cell: Catalogue, depth: int) -> Ints:
     """Ranks not connected with rank 1 in the graph of ranks that share a clicked item."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
-    cell = cells(data)
-    clicked = (np.bincount(cell.item, cell.clicks) > 0)[cell.item]
+    clicked = (cell.per_item(cell.clicks) > 0)[cell.item]
     item, rank = cell.item[clicked], cell.rank[clicked] - 1
-    size = depth + cell.items
+    size = depth + cell.items.height
     graph = csr_array((np.ones(len(item)), (rank, depth + item)), shape=(size, size))
     part = connected_components(graph, directed=False)[1][:depth]
     return np.flatnonzero(part != part[0]) + 1

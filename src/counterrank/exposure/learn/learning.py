@@ -1,29 +1,32 @@
-"""From a log to a position model: check that it can be told, learn the table, fit a curve."""
+"""From a log to a position model: check that it can be told, learn the table, fit a curve.
+
+A pass over all buckets counts, another lays out items where they matter, the estimate follows from
+the sums, and a last pass adds up its influences by cluster.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
-import numpy as np
 import polars as pl
 
-from counterrank.arrays import Ints, renumbered
+from counterrank.engine.bucket import Buckets
+from counterrank.engine.memory import Whole
 from counterrank.errors import InputError, UsageError, one_of
 from counterrank.exposure.by_context import ByContext
-from counterrank.exposure.learn import identify
-from counterrank.exposure.learn.curve import Curve
-from counterrank.exposure.learn.depth import depth, gaps, going_on
-from counterrank.exposure.learn.em import em
-from counterrank.exposure.learn.fit import fit
-from counterrank.exposure.learn.harvest import harvest
-from counterrank.exposure.learn.learnt import Basis, Learnt
-from counterrank.exposure.learn.misfit import balance, misfit
-from counterrank.exposure.learn.rows import Rows, moved, rows
-from counterrank.exposure.learn.swap import swap
-from counterrank.exposure.learn.views import views
+from counterrank.exposure.learn import catalogue, clustered, facts, identify, passes, solving
+from counterrank.exposure.learn.clustered import Spread
+from counterrank.exposure.learn.facts import Facts
+from counterrank.exposure.learn.fit import FAMILIES
+from counterrank.exposure.learn.learnt import Learnt
+from counterrank.exposure.learn.plan import LOG, Plan
+from counterrank.exposure.learn.rows import rows
+from counterrank.exposure.learn.solving import Solution
+from counterrank.schema import Table
+from counterrank.tables import opened
 
-BY = "counterrank: by"
 METHODS = ("auto", "views", "depth", "harvest", "swap", "em")
 
 
@@ -40,62 +43,114 @@ def learn(
     length: int | None = None,
     swapped: str | None = None,
 ) -> Learnt:
-    """Learn a position model from a log that has passed the door.
+    """Learn a position model from a log that has passed the door and is in memory.
 
     ``context`` are the columns within which an item keeps its relevance, such as the query.
     ``by`` asks for one model per value of a column. ``ranks`` is the deepest rank to learn,
     ``length`` the length of lists (depth only), ``swapped`` the column that says which rank was
     swapped with rank 1 (swap only).
     """
+    log = Whole({LOG: Table(opened(frame, trec=(), name="the log"), frame)})
+    plan = Plan(method, reward, tuple(context), by, ranks, length, swapped)
+    return learn_from(log, plan, model=model, level=level)
+
+
+def learn_from(log: Buckets, plan: Plan, *, model: str = "table", level: float = 0.95) -> Learnt:
+    """The same from buckets in which clusters are whole: users, or sessions where none are."""
+    plan = _settled(plan, log.heads[LOG].frame, model, level)
+    everyone, parts = _facts(log, plan)
+    identify.every_rank(everyone)
+    if plan.method == "auto":
+        plan = replace(plan, method=solving.automatic(everyone))
+    solving.refuse(everyone, plan)
+    solve = _items(log, plan, everyone.scale)
+    whole = solve(everyone, None)
+    refused: dict[str, str] = {}
+
+    def told(value: str) -> Solution | None:
+        try:
+            solving.refuse(parts[value], plan)
+            return solve(parts[value], value)
+        except InputError as error:
+            refused[value] = f"{error.wrong} {error.found}"
+            return None
+
+    solved = {value: own for value in sorted(parts) if (own := told(value)) is not None}
+    done = log.mapped(partial(passes.spreads, plan, whole, solved), "Intervals")
+
+    def finished(facts: Facts, solution: Solution, spreads: Sequence[Spread]) -> Learnt:
+        return solving.finished(
+            facts, solution, clustered.added(spreads), method=plan.method, model=model, level=level
+        )
+
+    found = finished(everyone, whole, [spread for spread, _ in done])
+    if plan.by is None:
+        return found
+    curves = {
+        value: finished(
+            parts[value], solution, [spreads[value] for _, spreads in done if value in spreads]
+        )
+        for value, solution in solved.items()
+    }
+    return _by(found, plan.by, curves, refused)
+
+
+def _settled(plan: Plan, head: pl.DataFrame, model: str, level: float) -> Plan:
+    """Refuse options that make no sense, alone or together."""
+    method, ranks, length = plan.method, plan.ranks, plan.length
     one_of("method", method, METHODS)
     if not 0 < level < 1:
         raise UsageError("The level must lie between 0 and 1.", found=f"Got {level:g}.")
     if length is not None and method not in ("depth", "auto"):
         raise UsageError(f"A length of lists says nothing to method {method}.")
-    if swapped is not None and method != "swap":
+    if plan.swapped is not None and method != "swap":
         raise UsageError(f"A column of swaps says nothing to method {method}.")
-    if ranks is not None:
-        if ranks < 1:
-            raise UsageError("The deepest rank to learn counts from 1.", found=f"Got {ranks}.")
-        frame = frame.filter(pl.col("rank") <= ranks)
-        if method == "depth" and "viewed" not in frame.columns:
-            length = ranks if length is None else min(length, ranks)
+    if ranks is not None and ranks < 1:
+        raise UsageError("The deepest rank to learn counts from 1.", found=f"Got {ranks}.")
+    one_of("model", model, FAMILIES)
+    if plan.swapped is not None:
+        _refuse_text(head[plan.swapped])
+    if ranks is not None and method == "depth" and "viewed" not in head.columns:
+        return replace(plan, length=ranks if length is None else min(length, ranks))
+    return plan
 
-    def one(part: pl.DataFrame, how: str) -> Learnt:
-        data = rows(part, reward=reward, context=context)
-        pairs = None if swapped is None else _whole(part[swapped])
-        how = _automatic(data) if how == "auto" else how
-        curve, data = _curve(data, how, length, pairs)
-        own, parameters = fit(curve, model, level=level)
-        basis = Basis(
-            len(data.rank), len(renumbered(data.session)[0]), data.clusters, data.by,
-            len(renumbered(data.item)[0]), len(renumbered(data.item[moved(data)])[0]),
-        )  # fmt: skip
-        tested = how in ("harvest", "em") or (how == "swap" and pairs is None)
-        return Learnt(
-            own, how, model, level, curve, own, parameters, basis,
-            misfit(data, curve.value) if tested and basis.moved else None,
-            balance(data) if how == "swap" and pairs is None else None,
-            gaps(data) if how == "depth" else None,
-            going_on(data, length) if how in ("views", "depth") else None,
-        )  # fmt: skip
 
-    everyone = one(frame, method)
-    return everyone if by is None else _by(everyone, frame, by, one)
+def _facts(log: Buckets, plan: Plan) -> tuple[Facts, dict[str, Facts]]:
+    """Counts of all rows, and of each value's."""
+    done = log.mapped(partial(passes.facts, plan), "Counting")
+    values = {value for _, parts in done for value in parts}
+    return facts.added([whole for whole, _ in done]), {
+        value: facts.added([parts[value] for _, parts in done if value in parts])
+        for value in values
+    }
+
+
+def _items(log: Buckets, plan: Plan, most: float) -> Callable[[Facts, str | None], Solution]:
+    """What solves for all rows (None) or a value's, once items of all buckets are together."""
+    head = log.heads[LOG].frame.head(0)
+    kinds = rows(head, reward=None, context=plan.context).keys.dtypes
+    laid = partial(
+        log.exchanged, partial(passes.cells, plan, most), catalogue.schema(kinds), catalogue.HASH
+    )
+    if not plan.by_item:
+        sizes = pl.concat(laid(catalogue.sized, "Items"))
+        total = sizes.group_by(catalogue.GROUP).agg(pl.col("items", "moved").sum())
+        many = {group: (items, moved) for group, items, moved in total.iter_rows()}
+        return lambda facts, value: solving.counted(facts, plan, *many[value])
+    # one bucket has each cell once
+    whole = pl.DataFrame.clone if log.whole else catalogue.summed_up
+    cells = pl.concat(laid(whole, "Items"))
+    parts = {} if plan.by is None else catalogue.split(cells)
+    everyone = cells if plan.by is None else catalogue.summed_up(catalogue.ungrouped(cells))
+    return lambda facts, value: solving.solved(
+        facts, plan, everyone if value is None else parts[value]
+    )
 
 
 def _by(
-    everyone: Learnt, frame: pl.DataFrame, by: str, one: Callable[[pl.DataFrame, str], Learnt]
+    everyone: Learnt, by: str, parts: Mapping[str, Learnt], refused: Mapping[str, str]
 ) -> Learnt:
     """One result per value of a column; values too thin are left to the curve of all rows."""
-    parts, refused = {}, {}
-    # as text, the way ByContext compares values
-    frame = frame.with_columns(pl.col(by).cast(pl.String).alias(BY))
-    for (value,), part in sorted(frame.partition_by(BY, as_dict=True).items()):
-        try:
-            parts[str(value)] = one(part, everyone.method)
-        except InputError as error:
-            refused[str(value)] = f"{error.wrong} {error.found}"
     if not parts:
         value, why = next(iter(refused.items()))
         raise InputError(
@@ -108,66 +163,11 @@ def _by(
     return replace(everyone, model=whole, by=by, parts=parts, refused=refused)
 
 
-def _whole(column: pl.Series) -> Ints:
-    """Ranks that were swapped with rank 1."""
+def _refuse_text(column: pl.Series) -> None:
+    """Ranks that were swapped with rank 1 are whole numbers."""
     if not column.dtype.is_integer():
         raise InputError(
             f'Column "{column.name}" must say which rank was swapped with rank 1.',
             found=f"It is of type {column.dtype}.",
             todo="Log that rank as a whole number in every row of the session.",
         )
-    return column.cast(pl.Int64).to_numpy()
-
-
-def _automatic(data: Rows) -> str:
-    """Views where they were logged; depth where rows thin out as views do; else rank changes.
-
-    A log of viewed rows only has fewer and fewer rows as ranks go down, and no gaps.
-    """
-    viewed = data.viewed
-    if viewed is not None and 0 < viewed.mean() < 1:
-        return "views"
-    rows = np.bincount(data.rank)[1:]
-    deepest = np.zeros(int(data.session.max()) + 1, np.int64)
-    np.maximum.at(deepest, data.session, data.rank)
-    thin = rows[-1] < 0.5 * rows[0] and len(data.rank) == deepest.sum()
-    return "depth" if thin else "harvest"
-
-
-def _curve(data: Rows, method: str, length: int | None, swapped: Ints | None) -> tuple[Curve, Rows]:
-    """The table of one method, and the rows as it took them."""
-    identify.every_rank(data)
-    if method == "views":
-        identify.have_views(data)
-        return views(data), data
-    if method == "depth":
-        identify.have_depth(data, length)
-        return depth(data, length=length), data
-    if not data.reward.any():
-        raise InputError(
-            f"Method {method} learns from rewards, and there are none.",
-            found=f"All {len(data.rank):,} rows have reward 0, or no column was named.",
-            todo="Name a reward that came back sometimes: --reward click.",
-        )
-    data = _scaled(data)
-    if method == "swap":
-        identify.enough_clicks(data.per_rank((data.reward > 0).astype(float)))
-        return swap(data, swapped=swapped), data
-    identify.items_move(data)
-    mobile = data.only(moved(data))
-    clicks = np.zeros(data.depth)
-    clicks[: mobile.depth] = mobile.per_rank((mobile.reward > 0).astype(float))
-    identify.enough_clicks(clicks)
-    return (harvest if method == "harvest" else em)(data), data
-
-
-def _scaled(data: Rows) -> Rows:
-    """Rewards between 0 and 1: a common factor cancels in shares of rank 1."""
-    low, high = float(data.reward.min()), float(data.reward.max())
-    if low < 0:
-        raise InputError(
-            "Rewards below 0 cannot tell how much is seen.",
-            found=f"The least is {low:g}.",
-            todo="Learn from clicks or another reward that is 0 or more.",
-        )
-    return data if high <= 1 else replace(data, reward=data.reward / high)

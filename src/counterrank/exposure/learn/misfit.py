@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterrank.arrays import Floats, Ints, sort_order, summed
-from counterrank.exposure.learn.rows import Rows, cells, moved
+from counterrank.exposure.learn import catalogue
+from counterrank.exposure.learn.catalogue import Beside, Catalogue
+from counterrank.exposure.learn.rows import Rows
 
 EXPECTED = 5.0  # clicks a cell must expect before its residual is trusted
 
@@ -31,6 +33,12 @@ class Misfit:
 
 
 def misfit(data: Rows, c: Floats) -> Misfit:
+    """Of rows that are all there is; see `tested`."""
+    moved = catalogue.of(data).moved()
+    return tested(moved, c, after_click(moved.beside(data), c, relevance(moved, c)))
+
+
+def tested(cell: Catalogue, c: Floats, after: Floats) -> Misfit:
     r"""Compare click rates of the same item at different ranks with one curve.
 
     .. math:: X^2 = \sum \frac{(C - n\mu)^2}{n \mu (1 - \mu)}, \qquad
@@ -38,18 +46,17 @@ def misfit(data: Rows, c: Floats) -> Misfit:
 
     over cells that expect at least five clicks, with :math:`\mu = c_k \hat\gamma_j`; the degrees
     of freedom are cells minus items minus ranks but one. :math:`\delta` is the root mean square
-    of :math:`C / n\mu - 1` over expected clicks, less what chance adds.
+    of :math:`C / n\mu - 1` over expected clicks, less what chance adds. ``cell`` are those of items
+    that moved, ``after`` the sums of `after_click`.
     """
     from scipy.special import chdtrc
 
-    data = data.only(moved(data))
-    cell = cells(data)
     seen = c[cell.rank - 1]
-    gamma = _relevance(cell.item, cell.clicks, cell.shown, seen)
-    above = _after_click(data, (seen * gamma[cell.item])[cell.of])
-    expected = cell.shown * seen * gamma[cell.item]
+    rates = after[::2] / np.maximum(after[1::2], 1e-300)
+    above = float(rates[0] / rates[1]) if rates[1] > 0 else float("nan")
+    expected = cell.shown * seen * relevance(cell, c)[cell.item]
     keep = expected >= EXPECTED
-    keep &= summed(cell.item, keep.astype(float), cell.items)[cell.item] > 1
+    keep &= cell.per_item(keep.astype(float))[cell.item] > 1
     item = np.unique(cell.item[keep], return_inverse=True)[1]
     items = int(item.max(initial=-1)) + 1
     degrees = int(keep.sum()) - items - (len(np.unique(cell.rank[keep])) - 1)
@@ -66,6 +73,11 @@ def misfit(data: Rows, c: Floats) -> Misfit:
     return Misfit(chi2, degrees, float(chdtrc(degrees, chi2)), excess, len(clicks), above)
 
 
+def relevance(cell: Catalogue, c: Floats) -> Floats:
+    """Each item's relevance, given what is seen."""
+    return _relevance(cell.item, cell.clicks, cell.shown, c[cell.rank - 1])
+
+
 def _relevance(item: Ints, clicks: Floats, shown: Floats, seen: Floats) -> Floats:
     """Maximum likelihood of each item's relevance, given what is seen: a few weighted means."""
     items = int(item.max(initial=-1)) + 1
@@ -77,8 +89,12 @@ def _relevance(item: Ints, clicks: Floats, shown: Floats, seen: Floats) -> Float
     return gamma
 
 
-def _after_click(data: Rows, expected: Floats) -> float:
-    """Clicks over expected clicks where something above was clicked, relative to where not."""
+def after_click(at: Beside, c: Floats, gamma: Floats, scale: float = 1.0) -> Floats:
+    """Clicks and expected clicks below rank 1: where something above was clicked, where nothing."""
+    cell, data = at.catalogue, at.data
+    if len(data.rank) == 0:
+        return np.zeros(4)
+    expected = (c[cell.rank - 1] * gamma[at.number][cell.item])[at.of]
     order = sort_order(data.session, data.rank)
     session, clicked = data.session[order], (data.reward[order] > 0).astype(float)
     before = np.cumsum(clicked) - clicked
@@ -86,29 +102,22 @@ def _after_click(data: Rows, expected: Floats) -> float:
     start = np.repeat(before[starts], np.diff(np.append(starts, len(session))))
     after = before - start > 0
     lower = data.rank[order] > 1
-    reward, mu = data.reward[order], expected[order]
-    rates = [
-        float(reward[here].sum() / max(mu[here].sum(), 1e-300))
-        for here in (after & lower, ~after & lower)
-    ]
-    return rates[0] / rates[1] if rates[1] > 0 else float("nan")
+    both = (data.reward[order] / scale, expected[order])
+    return np.array([x[here].sum() for here in (after & lower, ~after & lower) for x in both])
 
 
-def balance(data: Rows) -> tuple[float, float]:
+def balance(cell: Catalogue) -> tuple[float, float]:
     """Whether items are spread over ranks by chance: chi-square per degree of freedom, and p.
 
     Only items that expect five rows at every rank are looked at; nan if there are none.
     """
     from scipy.special import chdtrc
 
-    cell = cells(data)
-    by_rank = summed(cell.rank - 1, cell.shown, cell.depth)
-    by_item = summed(cell.item, cell.shown, cell.items)
-    big = by_item * by_rank.min() / by_rank.sum() >= EXPECTED
-    keep = big[cell.item]
-    counts = np.zeros((cell.items, cell.depth))
-    counts[cell.item[keep], cell.rank[keep] - 1] = cell.shown[keep]
-    counts = counts[big]
+    by_rank = cell.per_rank(cell.shown)
+    big = cell.per_item(cell.shown) * by_rank.min() / by_rank.sum() >= EXPECTED
+    cell = cell.only(np.flatnonzero(big))
+    counts = np.zeros((cell.items.height, len(by_rank)))
+    counts[cell.item, cell.rank - 1] = cell.shown
     degrees = (counts.shape[0] - 1) * (counts.shape[1] - 1)
     if degrees < 1:
         return float("nan"), float("nan")

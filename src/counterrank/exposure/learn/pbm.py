@@ -110,24 +110,39 @@ class _Cells:
         return np.append(theta[: self.ranks] / top, np.minimum(theta[self.ranks :] * top, 1 - TINY))
 
 
-def directions(
+def information(
     item: Ints, rank: Ints, shown: Floats, c: Floats, gamma: Floats
-) -> tuple[Floats, Floats]:
-    r"""How a residual of each cell moves :math:`\log c`, the :math:`\gamma_j` being nuisances.
+) -> tuple[Ints, Ints, Floats, Floats]:
+    r"""Item, rank and information :math:`I_{jk} = n \mu / (1 - \mu)` of each cell; that of items.
 
-    With :math:`\mu = c_k \gamma_j`, a residual :math:`y - \mu` has the score
-    :math:`(y - \mu)/(1 - \mu)` for :math:`\log c_k` and for :math:`\log \gamma_j` alike, and a cell
-    shown :math:`n` times the information :math:`I_{jk} = n \mu / (1 - \mu)`. Taking out the
-    nuisance leaves the score :math:`\frac{1}{1-\mu} (e_k - I_{j\cdot} / \sum_k I_{jk})` and the
-    information :math:`S = \mathrm{diag}(\sum_j I_{jk}) - \sum_j I_{j\cdot} I_{j\cdot}^\top /
-    \sum_k I_{jk}`. Returned are the scores (one row per cell) and :math:`S`.
+    :math:`\mu = c_k \gamma_j`, shown :math:`n` times.
     """
     mu = np.clip(c[rank] * gamma[item], TINY, 1 - 1e-9)
     info = shown * mu / (1 - mu)
-    share, schur = without_items(item, rank, info, summed(item, info, len(gamma)), len(c))
-    score = -share[item].toarray()
+    return item, rank, info, summed(item, info, len(gamma))
+
+
+def directions(item: Ints, rank: Ints, shown: Floats, c: Floats, gamma: Floats) -> Floats:
+    r"""How a residual of each cell moves :math:`\log c`, the :math:`\gamma_j` being nuisances.
+
+    A residual :math:`y - \mu` has the score :math:`(y - \mu)/(1 - \mu)` for :math:`\log c_k` and
+    for :math:`\log \gamma_j` alike. Taking out the nuisance leaves the score
+    :math:`\frac{1}{1-\mu} (e_k - I_{j\cdot} / \sum_k I_{jk})`, one row per cell, and as information
+    :math:`S = \mathrm{diag}(\sum_j I_{jk}) - \sum_j I_{j\cdot} I_{j\cdot}^\top / \sum_k I_{jk}`
+    (`without_items`). An item's cells are all that its scores need.
+    """
+    mu = np.clip(c[rank] * gamma[item], TINY, 1 - 1e-9)
+    item, rank, info, per_item = information(item, rank, shown, c, gamma)
+    score: Floats = -shares(item, rank, info, per_item, len(c))[item].toarray()
     score[np.arange(len(rank)), rank] += 1
-    return score / (1 - mu)[:, None], schur
+    return score / (1 - mu)[:, None]
+
+
+def shares(item: Ints, rank: Ints, info: Floats, per_item: Floats, ranks: int) -> Any:
+    """Each rank's share of an item's information (sparse)."""
+    from scipy.sparse import csr_array
+
+    return csr_array((info / per_item[item], (item, rank)), shape=(len(per_item), ranks))
 
 
 def without_items(
@@ -136,9 +151,8 @@ def without_items(
     """Each rank's share of an item's information (sparse), and what is left for the ranks."""
     from scipy.sparse import csr_array
 
-    shape = (len(per_item), ranks)
-    share = csr_array((info / per_item[item], (item, rank)), shape=shape)
-    weight = csr_array((info, (item, rank)), shape=shape)
+    share = shares(item, rank, info, per_item, ranks)
+    weight = csr_array((info, (item, rank)), shape=(len(per_item), ranks))
     return share, np.diag(summed(rank, info, ranks)) - (weight.T @ share).toarray()
 
 

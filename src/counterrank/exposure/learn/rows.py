@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Bools, Floats, Ints, codes, renumbered, summed
+from counterrank.once import once
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,7 @@ class Rows:
     """One entry per row. ``item`` is a code of context and item: what may differ in relevance.
 
     ``cluster`` is the user where one is logged, otherwise the session: what is independent.
+    ``keys`` are context and item by their code, ``swapped`` the rank that was swapped with rank 1.
     """
 
     session: Ints
@@ -25,6 +27,8 @@ class Rows:
     reward: Floats
     viewed: Floats | None
     by: str
+    keys: pl.DataFrame
+    swapped: Ints | None = None
 
     @property
     def depth(self) -> int:
@@ -36,12 +40,13 @@ class Rows:
         """Number of clusters; their codes need not all occur after a filter."""
         return len(renumbered(self.cluster)[0])
 
-    def only(self, keep: Bools) -> Rows:
+    def only(self, keep: Bools | Ints) -> Rows:
         """The rows that are kept."""
-        viewed = None if self.viewed is None else self.viewed[keep]
         return replace(
             self, session=self.session[keep], cluster=self.cluster[keep], item=self.item[keep],
-            rank=self.rank[keep], reward=self.reward[keep], viewed=viewed,
+            rank=self.rank[keep], reward=self.reward[keep],
+            viewed=None if self.viewed is None else self.viewed[keep],
+            swapped=None if self.swapped is None else self.swapped[keep],
         )  # fmt: skip
 
     def per_rank(self, x: Floats | None = None) -> Floats:
@@ -49,31 +54,12 @@ class Rows:
         ones = np.ones(len(self.rank)) if x is None else x
         return summed(self.rank - 1, ones, self.depth)
 
-
-def rows(frame: pl.DataFrame, *, reward: str | None, context: Sequence[str] = ()) -> Rows:
-    """The arrays of a log that has passed the door; views and depth need no reward."""
-    by = "user" if "user" in frame.columns else "session"
-    return Rows(
-        session=_codes(frame, ["session"]),
-        cluster=_codes(frame, [by]),
-        item=_codes(frame, [*context, "item"]),
-        rank=frame["rank"].to_numpy().astype(np.int64, copy=False),
-        reward=np.zeros(frame.height) if reward is None else frame[reward].to_numpy().astype(float),
-        viewed=frame["viewed"].to_numpy() if "viewed" in frame.columns else None,
-        by=by,
-    )
-
-
-def _codes(frame: pl.DataFrame, columns: Sequence[str]) -> Ints:
-    """Codes from 0 of the distinct combinations of these columns."""
-    code = np.zeros(frame.height, np.int64)
-    for column in columns:
-        ids = frame[column]
-        if not ids.dtype.is_integer():
-            ids = ids.cast(pl.String).cast(pl.Categorical).to_physical()
-        own, width = codes(ids.to_numpy(), room=4 * frame.height + 1024)
-        code = renumbered(code * width + own)[1]
-    return code
+    @once
+    def cells(self) -> Cells:
+        """Rows counted by item and rank; several steps look at them."""
+        depth = self.depth + 1
+        known, of = renumbered(self.item * depth + self.rank)
+        return Cells(known // depth, known % depth, of)
 
 
 @dataclass(frozen=True)
@@ -82,34 +68,66 @@ class Cells:
 
     item: Ints
     rank: Ints
-    shown: Floats
-    clicks: Floats
     of: Ints
 
-    @property
-    def items(self) -> int:
-        """Number of items."""
-        return int(self.item.max(initial=-1)) + 1
 
-    @property
-    def depth(self) -> int:
-        """The deepest rank."""
-        return int(self.rank.max(initial=0))
+def rows(
+    frame: pl.DataFrame,
+    *,
+    reward: str | None,
+    context: Sequence[str] = (),
+    swapped: str | None = None,
+) -> Rows:
+    """The arrays of a log that has passed the door; views and depth need no reward.
+
+    Where users are logged, a session is one of its user: the same number elsewhere is another.
+    """
+    by = "user" if "user" in frame.columns else "session"
+    session, cluster = (_codes(frame, [column]) for column in ("session", by))
+    item = _codes(frame, [*context, "item"])
+    first = np.zeros(int(item.max(initial=-1)) + 1, np.int64)
+    first[item[::-1]] = np.arange(frame.height)[::-1]
+    return Rows(
+        session=session if by == "session" else _within(session, cluster),
+        cluster=cluster,
+        item=item,
+        rank=frame["rank"].to_numpy().astype(np.int64, copy=False),
+        reward=np.zeros(frame.height) if reward is None else frame[reward].to_numpy().astype(float),
+        viewed=frame["viewed"].to_numpy() if "viewed" in frame.columns else None,
+        by=by,
+        keys=_keys(frame[first], [*context, "item"]),
+        swapped=None if swapped is None else frame[swapped].cast(pl.Int64).to_numpy(),
+    )
 
 
-def cells(data: Rows) -> Cells:
-    """Count rows and rewards of each item at each rank; items are numbered anew from 0."""
-    depth = data.depth + 1
-    known, of = renumbered(data.item * depth + data.rank)
-    item = renumbered(known // depth)[1]
-    shown = summed(of, np.ones(len(of)), len(known))
-    return Cells(item, known % depth, shown, summed(of, data.reward, len(known)), of)
+def _keys(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """Columns that name an item, as whole numbers or text, under names of their own."""
+    return frame.select(
+        key(pl.col(name), frame.schema[name]).alias(f"key {n}") for n, name in enumerate(columns)
+    )
 
 
-def moved(data: Rows) -> Bools:
-    """Rows of items that were shown at more than one rank: the rest cannot tell ranks apart."""
-    low = np.full(int(data.item.max(initial=0)) + 1, np.iinfo(np.int64).max)
-    high = np.zeros_like(low)
-    np.minimum.at(low, data.item, data.rank)
-    np.maximum.at(high, data.item, data.rank)
-    return (high > low)[data.item]
+def key(column: pl.Expr, kind: pl.DataType) -> pl.Expr:
+    """A column by which items are told apart."""
+    return column if kind.is_integer() else column.cast(pl.String)
+
+
+def _codes(frame: pl.DataFrame, columns: Sequence[str]) -> Ints:
+    """Codes from 0 of the distinct combinations of these columns."""
+    code = np.zeros(frame.height, np.int64)
+    for column in columns if frame.height else ():
+        ids = frame[column]
+        if not ids.dtype.is_integer():
+            ids = ids.cast(pl.String).cast(pl.Categorical).to_physical()
+        own, width = codes(ids.to_numpy(), room=4 * frame.height + 1024)
+        code = renumbered(code * width + own)[1]
+    return code
+
+
+def _within(session: Ints, user: Ints) -> Ints:
+    """Sessions told apart by user; as they are where none has two users."""
+    owner = np.zeros(int(session.max(initial=0)) + 1, np.int64)
+    owner[session] = user
+    if np.array_equal(owner[session], user):
+        return session
+    return renumbered(session * (int(user.max()) + 1) + user)[1]

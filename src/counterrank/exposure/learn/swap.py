@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 
-from counterrank.arrays import Ints, summed
-from counterrank.exposure.learn.clustered import covariance
+from counterrank.arrays import Bools, Floats, Ints
+from counterrank.exposure.learn.clustered import Spread, covariance
 from counterrank.exposure.learn.curve import Curve
+from counterrank.exposure.learn.facts import DEEPEST, Facts, counted
 from counterrank.exposure.learn.rows import Rows
 
 
@@ -17,30 +20,99 @@ def swap(data: Rows, *, swapped: Ints | None = None) -> Curve:
     k are swapped by a coin (Joachims et al. 2017), these two ranks do, within the sessions of that
     coin: ``swapped`` holds that k in every row, and the rates are taken within each k.
     """
-    depth = data.depth
-    k = data.rank - 1
-    if swapped is None:
-        top, bottom = np.arange(depth), np.zeros(depth, np.int64)
-        column = k
-    else:
-        use = (swapped > 1) & (swapped <= depth) & ((data.rank == swapped) | (k == 0))
-        data, k, swapped = data.only(use), k[use], swapped[use]
-        top, bottom = np.arange(depth), depth + np.arange(depth)
-        column = np.where(k == 0, depth + swapped - 1, k)
-        bottom[0] = top[0]
-    columns = int(max(top.max(), bottom.max())) + 1
-    shown = summed(column, np.ones(len(column)), columns)
-    clicks = summed(column, data.reward, columns)
-    rate = clicks / np.maximum(shown, 1)
-    rate[shown == 0] = 1.0  # rank 1 compared with itself in no coin of its own
-    influence = (data.reward - rate[column]) / (shown * rate)[column]
-    logs = covariance(data.cluster, column, influence, columns)
-    c = rate[top] / rate[bottom]
-    turn = np.zeros((depth, columns))
-    turn[np.arange(depth), top] += 1
-    turn[np.arange(depth), bottom] -= 1
-    spread = turn @ logs @ turn.T * np.outer(c, c)
-    return Curve(
-        c, spread, summed(k, np.ones(len(k)), depth), summed(k, data.reward, depth), True,
-        data.clusters,
-    )  # fmt: skip
+    data = replace(data, swapped=swapped)
+    solved = Swap.of(Facts.of(data, rates(data)), coins=swapped is not None)
+    return solved.curve(solved.spread(data))
+
+
+def rates(data: Rows) -> dict[str, Floats]:
+    """Rows and rewards at each rank that can be compared, and at rank 1 for each coin."""
+    lower, top = _sides(data, DEEPEST)
+    own = data.rank if data.swapped is None else data.swapped
+    return {
+        "rewarded": counted(data.rank, (data.reward > 0).astype(float)),
+        "lower": counted(data.rank[lower]),
+        "lower, clicks": counted(data.rank[lower], data.reward[lower]),
+        "top": counted(own[top]),
+        "top, clicks": counted(own[top], data.reward[top]),
+    }
+
+
+def _sides(data: Rows, depth: int) -> tuple[Bools, Bools]:
+    """Rows that are compared, and rows of rank 1 that they are compared with, by their coin."""
+    if data.swapped is None:
+        return np.ones(len(data.rank), bool), np.zeros(len(data.rank), bool)
+    use = (data.swapped > 1) & (data.swapped <= depth)
+    return use & (data.rank == data.swapped), use & (data.rank == 1)
+
+
+@dataclass(frozen=True)
+class Swap:
+    """Rows and rewards of each column: one for each rank, and with coins rank 1 of each coin."""
+
+    depth: int
+    shown: Floats
+    clicks: Floats
+    scale: float
+    coins: bool
+
+    @classmethod
+    def of(cls, facts: Facts, *, coins: bool) -> Swap:
+        """From counts of all rows."""
+        depth = len(facts.shown)
+        sides = ("lower", "top") if coins else ("lower",)
+
+        def columns(what: str) -> Floats:
+            found = [facts.sums[side + what] for side in sides]
+            wide = [np.append(x, np.zeros(depth + 1))[1 : depth + 1] for x in found]
+            return np.concatenate(wide)
+
+        return cls(depth, columns(""), columns(", clicks") / facts.scale, facts.scale, coins)
+
+    @property
+    def rate(self) -> Floats:
+        """Clicks per row; where nothing was shown, rank 1 is compared with itself."""
+        rate = self.clicks / np.maximum(self.shown, 1)
+        rate[self.shown == 0] = 1.0
+        return rate
+
+    @property
+    def bottom(self) -> Ints:
+        """The column that each rank is compared with."""
+        bottom = np.zeros(self.depth, np.int64)
+        if self.coins:
+            bottom[1:] = np.arange(self.depth + 1, 2 * self.depth)
+        return bottom
+
+    @property
+    def c(self) -> Floats:
+        """The shares of rank 1."""
+        rate = self.rate
+        return rate[: self.depth] / rate[self.bottom]
+
+    def spread(self, data: Rows) -> Spread:
+        """The influences of some clusters on the logs of the rates."""
+        column = data.rank - 1
+        if data.swapped is not None:
+            lower, top = _sides(data, self.depth)
+            column = np.where(top, self.depth + data.swapped - 1, column)[lower | top]
+            data = data.only(lower | top)
+        rate = self.rate
+        influence = (data.reward / self.scale - rate[column]) / (self.shown * rate)[column]
+        return covariance(data.cluster, column, influence, len(self.shown))
+
+    def curve(self, spread: Spread) -> Curve:
+        """The table: the covariance of differences of logs."""
+        c, top = self.c, np.arange(self.depth)
+        turn = np.zeros((self.depth, len(self.shown)))
+        turn[top, top] += 1
+        turn[top, self.bottom] -= 1
+        cov = turn @ spread.covariance @ turn.T * np.outer(c, c)
+        shown, clicks = (self._by_rank(x) for x in (self.shown, self.clicks))
+        return Curve(c, cov, shown, clicks, True, spread.groups)
+
+    def _by_rank(self, x: Floats) -> Floats:
+        """Of each rank; with coins those of rank 1 together."""
+        out = x[: self.depth].copy()
+        out[0] += x[self.depth :].sum()
+        return out

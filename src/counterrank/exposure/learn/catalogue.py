@@ -1,0 +1,192 @@
+"""All items of a log at all ranks: counted in buckets, brought together by item, numbered once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from counterrank.arrays import Bools, Floats, Ints, ranges, renumbered, summed
+from counterrank.blocks import places, scattered
+from counterrank.exposure.learn.rows import Rows
+
+HASH = "hash"
+GROUP = "group"
+COUNTS = ("shown", "clicks", "rest", "positive")
+
+
+def counted(data: Rows, group: str = "", most: float = 1.0) -> pl.DataFrame:
+    """Rows, rewards and rewarded rows of each item at each rank, with what names the item.
+
+    ``most`` bounds the rewards. They are cut at 26 binary digits into two parts, whose sums are
+    exact, so that they do not depend on buckets; iterations that follow may hang on a last digit.
+    """
+    cell, n = data.cells, len(data.cells.item)
+    step = 2.0 ** (np.ceil(np.log2(most)) - 26)
+    clicks = np.round(data.reward / step) * step
+    rest = np.round((data.reward - clicks) / (step * 2.0**-26)) * (step * 2.0**-26)
+    sums = (np.ones(len(cell.of)), clicks, rest, (data.reward > 0).astype(float))
+    return _named(data, group, cell.item, cell.rank).with_columns(
+        pl.Series(name, summed(cell.of, x, n)) for name, x in zip(COUNTS, sums, strict=True)
+    )
+
+
+def ends(data: Rows, group: str = "") -> pl.DataFrame:
+    """The highest and the lowest rank of each item: all that tells whether it moved."""
+    cell = data.cells
+    first = np.append(True, cell.item[1:] != cell.item[:-1])[: len(cell.item)]
+    last = np.append(first[1:], True)[: len(cell.item)]
+    at = np.flatnonzero(first | last)
+    nothing = np.zeros(len(at))
+    return _named(data, group, cell.item[at], cell.rank[at]).with_columns(
+        pl.Series(name, nothing) for name in COUNTS
+    )
+
+
+def _named(data: Rows, group: str, item: Ints, rank: Ints) -> pl.DataFrame:
+    keys = data.keys
+    spread = np.zeros(keys.height, np.uint64)
+    for column in keys:
+        spread = spread * np.uint64(31) + scattered(column)
+    return keys.with_columns(pl.Series(HASH, spread))[item].with_columns(
+        pl.lit(group).alias(GROUP), pl.Series("rank", rank)
+    )
+
+
+def schema(keys: Sequence[pl.DataType]) -> dict[str, pl.DataType]:
+    """The columns of `counted`, where items are named by columns of these types."""
+    named = {f"key {n}": kind for n, kind in enumerate(keys)}
+    rest = {HASH: pl.UInt64(), GROUP: pl.String(), "rank": pl.Int64()}
+    return {**named, **rest, **{name: pl.Float64() for name in COUNTS}}
+
+
+def summed_up(frame: pl.DataFrame) -> pl.DataFrame:
+    """The cells of some items, added up over buckets."""
+    by = [name for name in frame.columns if name not in COUNTS]
+    return frame.group_by(by).agg(pl.col(name).sum() for name in COUNTS)
+
+
+def sized(frame: pl.DataFrame) -> pl.DataFrame:
+    """How many items each group has, and how many of them moved; all rows have no group."""
+    keys = [name for name in frame.columns if name not in (*COUNTS, GROUP, "rank")]
+    alone = frame.with_columns(pl.lit(None, pl.String).alias(GROUP))
+    items = pl.concat([alone, frame]).group_by(*keys, GROUP).agg(pl.col("rank").n_unique())
+    return items.group_by(GROUP).agg(
+        pl.len().cast(pl.Int64).alias("items"),
+        (pl.col("rank") > 1).sum().cast(pl.Int64).alias("moved"),
+    )
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """One entry per item and rank, in order; ``items`` names the items by their number.
+
+    The order comes from what items are called, so neither rows nor buckets change it.
+    """
+
+    items: pl.DataFrame
+    item: Ints
+    rank: Ints
+    shown: Floats
+    clicks: Floats
+    positive: Floats
+
+    @classmethod
+    def of(cls, cells: pl.DataFrame, scale: float = 1.0) -> Catalogue:
+        """From the cells of one group, each there once; rewards are divided by ``scale``."""
+        keys = [name for name in cells.columns if name.startswith("key ")]
+        cells = cells.sort(*keys, "rank")
+        named = cells.select(keys)
+        new = (named != named.shift(1)).select(pl.any_horizontal(pl.all().fill_null(True)))
+        first = new.to_series().to_numpy()
+        shown, clicks, rest, positive = (cells[name].to_numpy() for name in COUNTS)
+        return cls(
+            named.filter(first), np.cumsum(first) - 1, cells["rank"].to_numpy(), shown,
+            (clicks + rest) / scale, positive,
+        )  # fmt: skip
+
+    @property
+    def depth(self) -> int:
+        """The deepest rank."""
+        return int(self.rank.max(initial=0))
+
+    @property
+    def ranks(self) -> Ints:
+        """At how many ranks each item was shown."""
+        return np.bincount(self.item, minlength=self.items.height)
+
+    def moved(self) -> Catalogue:
+        """Items that were shown at more than one rank: the rest cannot tell ranks apart."""
+        return self.only(np.flatnonzero(self.ranks > 1))
+
+    def only(self, items: Ints) -> Catalogue:
+        """Some items, in order, numbered anew."""
+        if len(items) == self.items.height:
+            return self
+        many = self.ranks
+        at = ranges((np.cumsum(many) - many)[items], many[items])
+        return Catalogue(
+            self.items[items], np.repeat(np.arange(len(items)), many[items]), self.rank[at],
+            self.shown[at], self.clicks[at], self.positive[at],
+        )  # fmt: skip
+
+    def per_rank(self, x: Floats) -> Floats:
+        """Sum of ``x`` over the cells of each rank, from 1."""
+        return summed(self.rank - 1, x, self.depth)
+
+    def per_item(self, x: Floats) -> Floats:
+        """Sum of ``x`` over the cells of each item."""
+        return summed(self.item, x, self.items.height)
+
+    def beside(self, data: Rows) -> Beside:
+        """The rows of these items in a bucket, and only what is known of their items."""
+        cell = data.cells
+        local, code = renumbered(cell.item)
+        number = _numbers(data.keys[local], self.items)
+        here = np.unique(number[number >= 0])
+        own = self.only(here)
+        width = self.depth + 1
+        known = (number >= 0)[code]
+        wanted = np.searchsorted(here, number[code]) * width + cell.rank
+        place = np.searchsorted(own.item * width + own.rank, wanted)
+        keep: Bools = known[cell.of]
+        if keep.all():
+            return Beside(own, here, data, place[cell.of])
+        return Beside(own, here, data.only(keep), place[cell.of[keep]])
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Rows and the items they show: ``number`` that of each item, ``of`` the cell of each row."""
+
+    catalogue: Catalogue
+    number: Ints
+    data: Rows
+    of: Ints
+
+
+def _numbers(names: pl.DataFrame, known: pl.DataFrame) -> Ints:
+    """Place of each item among the known ones, -1 if it is not there."""
+    if names.width == 1:
+        return places(names.to_series(), known.to_series())
+    found = names.join(
+        known.with_row_index("place"), on=known.columns, how="left", maintain_order="left"
+    )
+    return found["place"].cast(pl.Int64).fill_null(-1).to_numpy()
+
+
+def of(data: Rows) -> Catalogue:
+    """The catalogue of rows that are all there is."""
+    return Catalogue.of(counted(data))
+
+
+def ungrouped(cells: pl.DataFrame) -> pl.DataFrame:
+    """The cells of all groups, as if of one."""
+    return cells.with_columns(pl.lit("").alias(GROUP))
+
+
+def split(cells: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
+    """The cells of each group."""
+    return {str(name): part for (name,), part in cells.partition_by(GROUP, as_dict=True).items()}

@@ -1,0 +1,126 @@
+"""Tables cut into buckets by a hash of the unit, as an engine would."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from counterrank import schema
+from counterrank.blocks import one_kind, scattered
+from counterrank.engine import Bucket, Buckets
+from counterrank.engine.wire import packed, unpacked
+from counterrank.evaluation import Evaluation
+from counterrank.judged import in_buckets, refuse_empty
+from counterrank.progress import quiet
+from counterrank.ranking import measure
+from counterrank.schema import Door
+from making import world
+
+LABELS = (
+    "CG CG(gain=exp)@3 CG(gain=binary,rel=2)@3 DCG DCG@3 DCG(gain=exp)@3"
+    " DCG(discount=power(eta=0.5))@3 DCG(discount=geometric(p=0.9)) DCG(discount=jarvelin)"
+    " DCG(discount=table(1,0.5,0.1)) nDCG nDCG@3 nDCG(ideal=all)@3 nDCG(gain=exp)@3"
+    " nDCG(gain=binary,rel=3) P P@3 P(rel=3,over=listed)@3 Recall Recall(rel=2)@3 F1@3"
+    " F1(rel=2,over=listed)@3 AP AP(rel=2)@3 AP(over=min)@3 RR RR(rel=3)@2 ERR ERR(top=6)@3"
+    " ERR(top=user)@3 Bpref Bpref(rel=2)@3 InfAP InfAP(rel=2)@3 InfAP(variant=trec)@4 Rprec"
+    " Rprec(rel=2)@2 Success@2 Success(rel=3) RBP RBP(rel=2,p=0.5)@3 ARP@3 ARP(rel=2)@5 Judged"
+    " Judged@3 pnDCG@3 pnDCG(gain=exp) AP(mean=geometric)@5 DCG(mean=geometric)"
+).split()
+LINEAR = [label for label in LABELS if measure(label).linear]
+COUNTS = (1, 3, 20)
+
+
+class Cut(Buckets):
+    """The tables of ``doors`` in ``count`` buckets; results go over the wire, last bucket first."""
+
+    def __init__(
+        self,
+        doors: Mapping[str, Door],
+        count: int,
+        by: str = "user",
+        ids: Sequence[str] = ("user", "item"),
+    ) -> None:
+        tables = [door.whole() for door in doors.values()]
+        frames = [table.frame for table in tables]
+        for column in ids:
+            frames = one_kind(frames, column)
+        self.inputs = {name: table.input() for name, table in zip(doors, tables, strict=True)}
+        self.heads = {
+            name: replace(table, frame=frame.clear())
+            for name, table, frame in zip(doors, tables, frames, strict=True)
+        }
+        owner = [scattered(frame[by]) % count for frame in frames]
+        self.buckets = [
+            Bucket(
+                {
+                    name: replace(table, frame=frame.filter(own == place))
+                    for name, table, frame, own in zip(doors, tables, frames, owner, strict=True)
+                }
+            )
+            for place in range(count)
+        ]
+
+    @property
+    def count(self):
+        return len(self.buckets)
+
+    def mapped(self, work, word):
+        return [unpacked(packed(work(bucket))) for bucket in self.buckets[::-1]]
+
+    def exchanged(self, first, schema, key, second, word):
+        raise NotImplementedError
+
+
+def cut(truth, runs, count, labels, plan, policies, keep="values", inference="units", room=None):
+    """The same as ``evaluate``, by buckets."""
+    named = list(runs.items())
+    doors = {"judgments": schema.judgments_door(truth)}
+    doors |= {f"run {i}": schema.run_door(t, name=n) for i, (n, t) in enumerate(named)}
+    measures = tuple(measure(label) for label in labels)
+    found = in_buckets(
+        Cut(doors, count), [name for name, _ in named], measures, policies, keep=keep,
+        drawn=plan.drawn, inference=inference, room=room,
+    )  # fmt: skip
+    refuse_empty(found.measured, measures, policies)
+    return Evaluation(found, plan, quiet)
+
+
+def uneven(seed=0, *, text=True):
+    """Users missing on either side or with nothing to find, and one list of a thousand."""
+    truth, runs = world(users=60, items=20, seed=seed)
+    rng = np.random.default_rng(seed)
+    truth = truth.filter(~pl.col("user").is_in(["u3", "u7"]))
+    truth = truth.with_columns(
+        rating=pl.when(pl.col("user").is_in(["u1", "u5", "u40"])).then(0).otherwise("rating")
+    )
+    found = {}
+    for name, table in runs.items():
+        gone = [f"u{u}" for u in rng.choice(60, 5, replace=False)]
+        found[name] = table.filter(~pl.col("user").is_in(gone))
+    long = pl.DataFrame(
+        {"user": "u9", "item": [f"x{i}" for i in range(1000)], "rank": range(13, 1013)}
+    )
+    found["c"] = pl.concat([found["c"], long.with_columns(pl.col("rank").cast(pl.Int64))])
+    if not text:
+        change = [
+            pl.col(c).str.slice(1).str.replace("^$", "0").cast(pl.Int64) for c in ("user", "item")
+        ]
+        found["c"] = found["c"].filter(~pl.col("item").str.starts_with("x"))
+        truth, found = (
+            truth.with_columns(change),
+            {n: t.with_columns(change) for n, t in found.items()},
+        )
+    return truth, found
+
+
+def tied(runs, levels=4):
+    """Scores in few levels instead of ranks, rows shuffled."""
+    return {
+        name: table.with_columns(score=-(pl.col("rank") % levels).cast(pl.Float64))
+        .drop("rank")
+        .sample(fraction=1, shuffle=True, seed=3)
+        for name, table in runs.items()
+    }

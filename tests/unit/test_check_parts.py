@@ -1,0 +1,88 @@
+"""``check`` reports the same of tables in buckets as of tables in memory, faults included."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import counterrank as cr
+from counterrank.engine import Local
+from counterrank.verbs import checked_table as own
+from cut import cut_into
+from making import shown, world
+
+COUNTS = (1, 3, 20)
+JUDGED, RUNS = world(users=30)
+LOG = shown(seen=1 / np.arange(1, 6), sessions=400, seed=1, per_user=3)
+TARGET = LOG.select("session", "item", score=pl.col("item").hash(3) % 1000)
+RNG = np.random.default_rng(0)
+CLICK = (RNG.random(RUNS["a"].height) < 0.3).astype(int)
+FUNNEL = RUNS["a"].select("user", "item", click=pl.Series(CLICK))
+FUNNEL = FUNNEL.with_columns(conversion=pl.col("click") * (pl.col("item") > "i2").cast(pl.Int64))
+TABLES = {
+    "judgments": JUDGED,
+    "run": RUNS["a"],
+    "runs as one": pl.concat(
+        t.with_columns(pl.lit(name).alias("system")) for name, t in RUNS.items()
+    ),
+    "log": LOG,
+    "log without users": LOG.drop("user"),
+    "target": TARGET,
+    "funnel": FUNNEL,
+    "predictions": FUNNEL.select("user", "item", ctr=pl.lit(0.3)),
+}
+FAULTY = {
+    "judged twice": pl.concat([JUDGED, JUDGED.head(7)]),
+    "listed twice": pl.concat([RUNS["a"], RUNS["a"].filter(pl.col("rank") == 3)]),
+    "rank twice": RUNS["a"].with_columns(rank=pl.col("rank").clip(1, 5)),
+    "no rank": JUDGED.drop("rating"),
+    "no rows": RUNS["a"].head(0),
+    "not viewed": LOG.with_columns(viewed=0),
+}
+
+
+def said(result: cr.verbs.check.Checked) -> list[object]:
+    """The report; rows of buckets have no numbers, so the first that is named may be another."""
+    return [{**t, "fault": t["fault"].split("(first:")[0]} for t in result.to_dict()["tables"]]
+
+
+@pytest.mark.parametrize("name", [*TABLES, *FAULTY])
+def test_a_table_in_buckets_is_reported_alike(name, monkeypatch):
+    table = (TABLES | FAULTY)[name]
+    kind = {"rewards": (), "columns": None, "duplicates": "error", "engine": Local()}
+    whole = own.checked_table(name, table, **kind)
+    assert bool(whole.fault) == (name in FAULTY)
+    for count in COUNTS:
+        for cut in (cut_into(count), own.bucketed):
+            asked = kind | {"engine": Local(partitions=count)}
+            with monkeypatch.context() as changed:
+                changed.setattr(own, "bucketed", cut)
+                found = own.checked_table(name, table, **asked)
+            assert found.fault.split("(first:")[0] == whole.fault.split("(first:")[0]
+            assert (found.kind, found.rows, found.users, found.items, found.sessions) == (
+                whole.kind, whole.rows, whole.users, whole.items, whole.sessions,
+            )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        {"judgments": JUDGED, **RUNS},
+        {"judgments": JUDGED, **RUNS, "bad": FAULTY["listed twice"]},
+        {"funnel": FUNNEL, "run": RUNS["b"]},
+        {"log": LOG, "target": TARGET},
+    ],
+    ids=["judged", "one refused", "funnel", "log"],
+)
+def test_diagnoses_do_not_depend_on_buckets(tables):
+    asked = {"position_bias": "power"} if "log" in tables else {}
+    whole = cr.check(tables, **asked)
+    found = cr.check(tables, engine=Local(partitions=3), **asked)
+    assert said(found) == said(whole)
+    assert found.to_log == whole.to_log
+    assert [(d.name, d.subject, d.verdict) for d in found.diagnoses] == [
+        (d.name, d.subject, d.verdict) for d in whole.diagnoses
+    ]
+    for one, other in zip(found.diagnoses, whole.diagnoses, strict=True):
+        assert one.value == pytest.approx(other.value, rel=1e-12, nan_ok=True)

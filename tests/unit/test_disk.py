@@ -1,0 +1,223 @@
+"""Tables by way of the disk: read in pieces, refused as in memory, and nothing is left behind."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import duckdb
+import numpy as np
+import polars as pl
+import pytest
+
+import counterrank as cr
+from counterrank.engine import spill
+from counterrank.engine.engines import size
+from counterrank.engine.wire import packed, unpacked
+from counterrank.logged import Given
+from making import world
+
+LOG = pl.DataFrame(
+    {
+        "session": np.repeat(np.arange(60), 3),
+        "item": np.tile([3, 1, 2], 60),
+        "rank": np.tile([1, 2, 3], 60),
+        "click": np.tile([1.0, 0, 0, 0, 1, 0], 30),
+    }
+)
+RUN = LOG.select("session", "item", rank=4 - pl.col("rank"))
+
+
+def estimated(log, run, **options):
+    given = {"rewards": "click", "position_bias": "log2", "estimators": ["IPS", "DR"], **options}
+    return cr.estimate(log, {"new": run}, **given)
+
+
+def rows(result):
+    return [vars(row) for row in result.estimates]
+
+
+def kinds(folder):
+    """The same table in everything that is read in pieces."""
+    judged, runs = world()
+    table = runs["a"]
+    table.write_csv(folder / "a.csv")
+    with gzip.open(folder / "a.csv.gz", "wb") as file:
+        file.write(table.write_csv().encode())
+    table.write_csv(folder / "a.tsv", separator="\t")
+    text = "".join(f"{u} Q0 {i} {r} {-r} tag\n" for u, i, r in table.iter_rows())
+    (folder / "a.txt").write_text("# a comment\n\n" + text)
+    (folder / "parts").mkdir()
+    for n, part in enumerate(table.iter_slices(70)):
+        part.write_parquet(folder / "parts" / f"{n}.parquet")
+    named = [str(folder / n) for n in ("a.csv", "a.csv.gz", "a.tsv", "a.txt", "parts")]
+    return judged, table, [*named, table.lazy(), duckdb.from_arrow(table.to_arrow()), table]
+
+
+def test_whatever_is_read_in_pieces_is_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr(spill, "PIECE", 50)
+    judged, table, tables = kinds(tmp_path)
+    whole = cr.evaluate(judged, {"a": table}, measures=["nDCG@5", "AP"])
+    for given in tables:
+        engine = cr.Local(partitions=5, folder=str(tmp_path))
+        found = cr.evaluate(judged, {"a": given}, measures=["nDCG@5", "AP"], engine=engine)
+        assert rows(found) == rows(whole)
+
+
+def test_ids_of_two_kinds_meet(tmp_path):
+    text = RUN.with_columns(pl.col("session").cast(pl.String), pl.col("item").cast(pl.String))
+    small = RUN.with_columns(pl.col("session").cast(pl.UInt64), pl.col("item").cast(pl.Int16))
+    whole = rows(estimated(LOG, RUN))
+    for run in (text, small):
+        assert rows(estimated(LOG, run, engine=cr.Local(partitions=7))) == whole
+
+
+BROKEN = {
+    "rank": LOG.with_columns(rank=pl.col("rank") - (pl.col("session") > 40).cast(pl.Int64)),
+    "missing": LOG.with_columns(click=pl.when(pl.col("session") % 9 != 8).then("click")),
+    "text": LOG.with_columns(
+        click=pl.when(pl.col("session") % 9 == 8).then(pl.lit("x")).otherwise(pl.lit("1"))
+    ),
+    "first rows": LOG.with_columns(rank=pl.when(pl.col("session") % 50 > 0).then("rank")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_the_door_counts_over_all_pieces(name, monkeypatch):
+    """What was wrong, how often and where first: as if the table had been in memory."""
+    monkeypatch.setattr(spill, "PIECE", 40)
+    messages = []
+    for engine in (cr.Local(), cr.Local(partitions=4)):
+        with pytest.raises(cr.InputError) as found:
+            estimated(BROKEN[name], RUN, engine=engine)
+        messages.append(str(found.value))
+    assert messages[0] == messages[1]
+    assert "of 180 rows (first: row " in messages[0]
+
+
+TWICE = {
+    "a rank twice": (LOG.with_columns(rank=pl.lit(1)), RUN, "120 such rows"),
+    "an item twice": (LOG.with_columns(item=pl.lit(7)), RUN, "120 such rows"),
+    "a gap": (LOG.with_columns(rank=pl.col("rank") * 2), RUN, "180 rows below a gap"),
+    "no list": (LOG, RUN.filter(pl.col("session") % 4 > 0), "15 of 60 logged sessions"),
+    "nothing in common": (LOG, RUN.with_columns(session=pl.col("session") + 100), "in common"),
+    "listed twice": (LOG, RUN.with_columns(item=pl.lit(1)), "120 such rows"),
+    "other items": (LOG, RUN.with_columns(item=pl.col("item") + 50), "60 of 60 sessions"),
+}
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_faults_within_sessions_are_counted_over_all_buckets(name):
+    log, run, words = TWICE[name]
+    for engine in (cr.Local(), cr.Local(partitions=6)):
+        with pytest.raises(cr.InputError, match=words):
+            estimated(log, run, engine=engine)
+
+
+def test_rows_without_a_number_are_not_given_one():
+    with pytest.raises(cr.InputError, match=r"\(first: session \d+, item"):
+        estimated(LOG.with_columns(rank=pl.lit(1)), RUN, engine=cr.Local(partitions=6))
+
+
+def test_enough_memory_is_memory():
+    assert estimated(LOG, RUN, engine=cr.Local(memory="1GB")).protocol["partitions"] == 1
+
+
+def test_little_memory_is_the_disk(monkeypatch, tmp_path):
+    monkeypatch.setattr(spill, "HELD", 10**7)
+    found = estimated(LOG, RUN, engine=cr.Local(memory="1GB", folder=str(tmp_path)))
+    assert found.protocol["partitions"] > 1
+    assert rows(found) == rows(estimated(LOG, RUN))
+
+
+def test_a_full_disk_is_told_and_cleared(monkeypatch, tmp_path):
+    def full(self, file, **_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(pl.DataFrame, "write_ipc", full)
+    with pytest.raises(cr.UsageError, match="is full"):
+        estimated(LOG, RUN, engine=cr.Local(partitions=3, folder=str(tmp_path)))
+    assert not list(tmp_path.iterdir())
+
+
+def test_too_small_a_disk_is_refused_at_once(monkeypatch, tmp_path):
+    monkeypatch.setattr("shutil.disk_usage", lambda _: type("Disk", (), {"free": 10})())
+    with pytest.raises(cr.UsageError, match="too little room"):
+        estimated(LOG, RUN, engine=cr.Local(partitions=3, folder=str(tmp_path)))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(cr.UsageError, match="No temporary folder"):
+        estimated(LOG, RUN, engine=cr.Local(partitions=3, folder=str(tmp_path / "no")))
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    (tmp_path / f"counterrank-{gone.pid}-abc").mkdir()
+    (tmp_path / f"counterrank-{os.getpid()}-abc").mkdir()
+    estimated(LOG, RUN, engine=cr.Local(partitions=3, folder=str(tmp_path)))
+    assert [p.name for p in tmp_path.iterdir()] == [f"counterrank-{os.getpid()}-abc"]
+
+
+def test_told_to_end_it_leaves_nothing(tmp_path):
+    """Killed in the middle of the work, by a signal that can be heard."""
+    big = pl.concat([LOG.with_columns(session=pl.col("session") + 100 * n) for n in range(4000)])
+    big.write_parquet(tmp_path / "log.parquet")
+    big.select("session", "item", "rank").write_parquet(tmp_path / "new.parquet")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    words = "estimate log.parquet new.parquet --reward click --position-bias log2 --partitions 200"
+    work = subprocess.Popen(
+        [sys.executable, "-m", "counterrank", *words.split(), "--scratch", str(scratch)],
+        cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    until = time.monotonic() + 60
+    while not list(scratch.glob("*/log")) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert list(scratch.iterdir())
+    work.send_signal(signal.SIGTERM)
+    assert work.wait(timeout=60) == 143
+    assert not list(scratch.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("text", "bytes_"), [("4GB", 4 * 10**9), ("512 mb", 512 * 10**6), ("2GiB", 2 << 30), (70, 70)]
+)
+def test_amounts_of_memory(text, bytes_):
+    assert size(text) == bytes_
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"memory": "much"}, {"memory": "1KB"}, {"partitions": 0}, {"inference": "none"}]
+)
+def test_engines_refuse_nonsense(wrong):
+    with pytest.raises(cr.UsageError):
+        cr.Local(**wrong)
+
+
+def test_results_survive_the_way():
+    """All that buckets may return, to the last bit."""
+    sent = {
+        ("a", 1): [np.arange(6.0).reshape(2, 3), np.float64("nan"), None, True, 1 << 70, "x"],
+        "frame": pl.DataFrame({"s": ["ä", None], "n": [1, 2]}),
+        "series": pl.Series("ids", [3, 4], pl.Int32),
+        "class": Given({"k": "v"}, {}, {"k": ("a", "b")}),
+        "small": (0.1, -0.0, float("inf")),
+    }
+    back = unpacked(packed(sent))
+    assert np.array_equal(back["a", 1][0], sent["a", 1][0])
+    assert np.isnan(back["a", 1][1])
+    assert back["a", 1][2:] == sent["a", 1][2:]
+    assert back["frame"].equals(sent["frame"])
+    assert back["series"].equals(sent["series"])
+    assert back["series"].dtype == pl.Int32
+    assert (back["class"], back["small"]) == (sent["class"], sent["small"])
+    with pytest.raises(TypeError):
+        packed(object())

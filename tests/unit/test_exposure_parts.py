@@ -1,0 +1,172 @@
+"""A position model is the same from one bucket and from many, whatever it is learnt by."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import counterrank as cr
+from counterrank.engine import Local
+from counterrank.verbs import learn_exposure as verb
+from cut import cut_into
+from making import scrolled, shown
+
+SEEN = 1 / np.arange(1, 6)
+
+
+def table(**change) -> pl.DataFrame:
+    """A log with texts as ids, contexts of two kinds, a reward that is no click, and coins."""
+    given = {"seen": SEEN, "sessions": 900, "seed": 1, "per_user": 3, "queries": 3} | change
+    log = shown(**given)
+    rng = np.random.default_rng(3)
+    coin = rng.integers(1, 8, log["session"].n_unique())
+    return log.with_columns(
+        pl.col("session", "item").cast(pl.String) + "x",
+        day=pl.col("session").hash(7) % 2,
+        device=(pl.col("session").hash(5) % 3).cast(pl.String),
+        dwell=pl.col("click") * pl.Series(rng.exponential(3.0, log.height)),
+        coin=pl.Series(coin)[log["session"].rank("dense").cast(pl.Int64) - 1],
+    )
+
+
+def viewed_only() -> pl.DataFrame:
+    log = scrolled(length=8, sessions=500, seed=4, a=3.0, b=1.0)
+    click = np.random.default_rng(1).random(log.height) < 0.2
+    return log.with_columns(pl.Series("click", click.astype(float)))
+
+
+MIXED, SHUFFLED, SCROLLED = table(), table(jitter=1e6, seed=2), viewed_only()
+ASKED = {"context": ["query"], "reward": "click"}
+CASES = {
+    "auto, views": (MIXED, {}),
+    "auto, depth": (SCROLLED, {}),
+    "auto, harvest": (MIXED.drop("viewed"), ASKED),
+    "auto, ranks": (MIXED, {"ranks": 3}),
+    "views": (MIXED, {"method": "views", "reward": "click"}),
+    "views by": (MIXED, {"method": "views", "by": "device"}),
+    "views, a curve": (MIXED, {"method": "views", "model": "power"}),
+    "depth, all rows": (MIXED, {"method": "depth"}),
+    "depth": (SCROLLED, {"method": "depth", "length": 8, "reward": "click"}),
+    "depth by": (MIXED, {"method": "depth", "by": "device", "ranks": 4}),
+    "depth, first ranks": (SCROLLED, {"method": "depth", "ranks": 4, "model": "geometric"}),
+    "harvest": (MIXED, {"method": "harvest"} | ASKED),
+    "harvest, two contexts": (MIXED, {"method": "harvest", "context": ["query", "day"]}),
+    "harvest by": (MIXED, {"method": "harvest", "by": "device"} | ASKED),
+    "harvest, no users": (MIXED.drop("user"), {"method": "harvest", "by": "query"}),
+    "harvest, dwell": (MIXED, {"method": "harvest", "context": ["query"], "reward": "dwell"}),
+    "harvest, a curve": (MIXED, {"method": "harvest", "model": "power"} | ASKED),
+    "em": (MIXED, {"method": "em"} | ASKED),
+    "em, dwell": (MIXED, {"method": "em", "context": ["query"], "reward": "dwell"}),
+    "em by": (MIXED.drop("user"), {"method": "em", "by": "device", "ranks": 4} | ASKED),
+    "swap": (SHUFFLED, {"method": "swap"} | ASKED),
+    "swap, dwell": (SHUFFLED, {"method": "swap", "reward": "dwell"}),
+    "swap by": (SHUFFLED, {"method": "swap", "by": "device"} | ASKED),
+    "coins": (MIXED, {"method": "swap", "swapped": "coin", "reward": "click"}),
+    "coins by": (table(sessions=3000), {"method": "swap", "swapped": "coin", "by": "device"}),
+}
+
+
+def everything(result) -> dict[str, object]:
+    """All that a result holds; the label has the numbers of the model once more, as text."""
+    out = result.to_dict() | {"curves": [], "label": ""}
+    out["protocol"] = {n: x for n, x in out["protocol"].items() if n != "partitions"}
+    for learnt in (result.learnt, *result.learnt.parts.values()):
+        out["curves"].append(
+            [learnt.curve.covariance, learnt.curve.clusters, vars(learnt.misfit or object),
+             learnt.balance, learnt.gaps, learnt.going_on]
+        )  # fmt: skip
+    return out
+
+
+def same(one, other) -> None:
+    """Equal, numbers to 1e-12."""
+    if isinstance(one, dict):
+        assert one.keys() == other.keys()
+        for name in one:
+            same(one[name], other[name])
+    elif isinstance(one, (list, tuple)):
+        assert len(one) == len(other)
+        for a, b in zip(one, other, strict=True):
+            same(a, b)
+    elif isinstance(one, (float, np.ndarray)):
+        scale = np.abs(one).max() if isinstance(one, np.ndarray) else 1e-3
+        assert other == pytest.approx(one, rel=1e-12, abs=1e-12 * scale, nan_ok=True)
+    else:
+        assert one == other
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_buckets_change_nothing(name, monkeypatch):
+    log, options = CASES[name]
+    whole = everything(cr.learn_exposure(log, **options))
+    for count in (1, 3, 20):
+        monkeypatch.setattr(verb, "bucketed", cut_into(count))
+        mixed = log.sample(fraction=1.0, shuffle=True, seed=count)
+        same(whole, everything(cr.learn_exposure(mixed, **options)))
+
+
+FEW = MIXED.filter(pl.col("session").hash(1) % 40 == 0)
+REFUSED = {
+    "no views": (MIXED.drop("viewed"), {"method": "views"}),
+    "all viewed": (MIXED.with_columns(viewed=1), {"method": "views"}),
+    "none viewed": (MIXED.with_columns(viewed=0, click=0, dwell=0), {"method": "depth"}),
+    "too long": (SCROLLED, {"method": "depth", "length": 3}),
+    "nobody stops": (MIXED.drop("viewed"), {"method": "depth"}),
+    "no rank 2": (MIXED.filter(pl.col("rank") != 2), {"method": "harvest"}),
+    "no rank 1": (MIXED.filter(pl.col("rank") > 1), {"ranks": 1}),
+    "too deep": (MIXED.with_columns(rank=pl.col("rank") * 1_000_000), {}),
+    "no rewards": (MIXED.with_columns(click=0), {"method": "em", "reward": "click"}),
+    "losses": (MIXED.with_columns(dwell=-pl.col("dwell")), {"method": "em", "reward": "dwell"}),
+    "fixed": (MIXED.with_columns(item=pl.col("rank")), {"method": "harvest"}),
+    "apart": (
+        MIXED.with_columns(item=(pl.col("rank") > 2).cast(pl.Int64)),
+        {"method": "harvest", "reward": "click"},
+    ),
+    "few": (FEW, {"method": "swap", "reward": "click"}),
+    "few of each": (MIXED, {"method": "swap", "by": "session", "reward": "click"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_buckets_refuse_as_the_whole_does(name, monkeypatch):
+    log, options = REFUSED[name]
+    with pytest.raises(cr.InputError) as whole:
+        cr.learn_exposure(log, **options)
+    monkeypatch.setattr(verb, "bucketed", cut_into(7))
+    with pytest.raises(cr.InputError) as cut:
+        cr.learn_exposure(log, **options)
+    assert str(cut.value) == str(whole.value)
+
+
+def test_a_session_is_one_of_its_user(monkeypatch):
+    """Sessions numbered from 1 for each user are told apart, in one bucket as in many."""
+    counted = MIXED.with_columns(session=pl.col("session").rank("dense").over("user"))
+    whole = cr.learn_exposure(counted, method="depth")
+    assert whole.learnt.basis.sessions == MIXED["session"].n_unique()
+    monkeypatch.setattr(verb, "bucketed", cut_into(5))
+    same(everything(whole), everything(cr.learn_exposure(counted, method="depth")))
+
+
+def test_the_work_of_a_bucket_can_be_sent(monkeypatch):
+    pickled = pytest.importorskip("pyspark.cloudpickle")
+    import pickle
+
+    import cut
+
+    def sent(self, work, word):
+        return plain(self, pickle.loads(pickled.dumps(work)), word)
+
+    plain = cut.Cut.mapped
+    monkeypatch.setattr(cut.Cut, "mapped", sent)
+    monkeypatch.setattr(verb, "bucketed", cut_into(2))
+    for name in ("auto, views", "depth", "harvest by", "swap", "em"):
+        log, options = CASES[name]
+        cr.learn_exposure(log, **options)
+
+
+@pytest.mark.parametrize("name", ["auto, views", "depth", "harvest by", "em", "swap", "coins"])
+def test_by_way_of_the_disk(name):
+    log, options = CASES[name]
+    found = cr.learn_exposure(log, engine=Local(partitions=7), **options)
+    same(everything(cr.learn_exposure(log, **options)), everything(found))

@@ -1,0 +1,341 @@
+"""``funnel`` over buckets of users is ``funnel`` in memory, however many buckets there are."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+
+import cloudpickle
+import numpy as np
+import polars as pl
+import pytest
+
+import counterrank as cr
+from counterrank.blocks import one_kind
+from counterrank.engine import Bucket, Buckets, Local
+from counterrank.engine.wire import packed, unpacked
+from counterrank.verbs import checked_funnel
+from counterrank.verbs import funnel as verb
+
+ALL = ("Naive", "IPS", "SNIPS", "DM", "DR", "SNDR", "IPS(clip=4)", "DR(clip=4)")
+MEASURES = ("DCG@10", "CG@10", "P@10", "RBP")
+USERS, ITEMS = 60, 14
+
+
+class Parts(Buckets):
+    """Tables in parts by a hash of the user; what is sent goes through bytes, as it would."""
+
+    def __init__(self, doors, ids, parts):
+        whole = {name: door.whole() for name, door in doors.items()}
+        frames = [table.frame for table in whole.values()]
+        for column in ids:
+            frames = one_kind(frames, column)
+        kinds = [{c: frame.schema[c] for c in ids} for frame in frames]
+        self.inputs = {name: table.input() for name, table in whole.items()}
+        self.heads = {n: replace(t, frame=t.frame.clear()) for n, t in whole.items()}
+        self.buckets = []
+        for part in range(parts):
+            tables = {}
+            for (name, door), kind in zip(doors.items(), kinds, strict=True):
+                raw = door.roles.renamed(door.source.read(door.roles.choose))
+                mine = raw.filter(raw["user"].cast(pl.String).hash(7) % parts == part)
+                table = door.part(mine)
+                tables[name] = replace(table, frame=table.frame.cast(kind))
+            self.buckets.append(tables)
+
+    @property
+    def count(self):
+        return len(self.buckets)
+
+    def mapped(self, work, word):
+        work = cloudpickle.loads(cloudpickle.dumps(work))
+        return [unpacked(packed(work(Bucket(tables)))) for tables in reversed(self.buckets)]
+
+    def exchanged(self, first, schema, key, second, word):
+        raise NotImplementedError
+
+
+@contextmanager
+def parts(chosen, doors, *, by, ids, progress=None):
+    yield Parts(doors, ids, chosen.partitions)
+
+
+@pytest.fixture
+def cut(monkeypatch):
+    """``funnel`` and ``check`` over some number of parts."""
+    whole = verb.bucketed
+
+    def either(chosen, doors, **options):
+        return (parts if chosen.partitions else whole)(chosen, doors, **options)
+
+    monkeypatch.setattr(verb, "bucketed", either)
+    monkeypatch.setattr(checked_funnel, "bucketed", either)
+    return lambda n, **more: Local(partitions=n, **more)
+
+
+@pytest.fixture(scope="module")
+def shop():
+    rng = np.random.default_rng(5)
+    user, item = np.divmod(np.arange(USERS * ITEMS), ITEMS)
+    p, h = rng.uniform(0.1, 0.7, len(user)), rng.uniform(0.05, 0.9, len(user))
+    click = (rng.random(len(user)) < p).astype(int)
+    bought = click * (rng.random(len(user)) < 0.4)
+    table = pl.DataFrame(
+        {
+            "user": [f"u{n}" for n in user],
+            "item": [f"i{n}" for n in item],
+            "click": click,
+            "conversion": bought,
+            "spend": bought * rng.integers(1, 30, len(user)),
+            "ctr": p,
+            "cvr": h,
+            "cvr_spend": 10 * h,
+        }
+    )
+    runs = {name: lists(rng, 8, name) for name in ("old", "new")}
+    return table, runs
+
+
+def lists(rng, length, name) -> pl.DataFrame:
+    rows = [
+        (f"u{u}", f"i{i}", r)
+        for u in range(USERS + 5)  # some users have lists only
+        if not (name == "new" and u % 9 == 0)  # and some have none
+        for r, i in enumerate(rng.permutation(ITEMS)[:length], 1)
+    ]
+    return pl.DataFrame(rows, schema=["user", "item", "rank"], orient="row").sample(
+        fraction=1, shuffle=True, seed=1
+    )
+
+
+def columns(result) -> dict:
+    return {key: e.columns for key, e in result.found.items()}
+
+
+def plain(result) -> dict:
+    """All that a result says, but for where it was computed."""
+    told = json.loads(result.to_json())
+    for word in ("engine", "partitions", "inference"):
+        told["protocol"].pop(word)
+    return told
+
+
+def alike(a, b, tolerance=1e-12) -> None:
+    """The same to rounding, whatever it is made of."""
+    assert type(a) is type(b), (a, b)
+    if isinstance(a, dict):
+        assert list(a) == list(b)
+        for key in a:
+            alike(a[key], b[key], tolerance)
+    elif isinstance(a, list):
+        assert len(a) == len(b)
+        for x, y in zip(a, b, strict=True):
+            alike(x, y, tolerance)
+    elif isinstance(a, float):
+        assert a == pytest.approx(b, rel=tolerance, abs=tolerance, nan_ok=True)
+    else:
+        assert a == b
+
+
+def same(cut, table, runs, *, exact=True, counts=(1, 3, 20), **options) -> None:
+    options = {"estimators": ALL, "measures": MEASURES} | options
+    whole = cr.funnel(table, runs, **options)
+    for n in counts:
+        found = cr.funnel(table, runs, engine=cut(n), **options)
+        assert found.protocol["partitions"] == n
+        for key, x in columns(whole).items():
+            if exact:
+                assert np.array_equal(columns(found)[key], x), key
+            else:
+                assert columns(found)[key] == pytest.approx(x, rel=1e-12, abs=1e-12)
+        if exact:
+            assert found.to_frame().equals(whole.to_frame())
+            assert found.by_unit().equals(whole.by_unit())
+        alike(plain(found), plain(whole))
+
+
+def clicks(table):
+    return table.filter(pl.col("click") == 1)
+
+
+def test_columns_of_the_funnel(cut, shop):
+    same(cut, *shop, rewards=["conversion", "spend"])
+
+
+@pytest.mark.parametrize("users", ["auto", "table", "all"])
+@pytest.mark.parametrize("pairs", ["all", "rows"])
+def test_who_and_what_counts(cut, shop, users, pairs):
+    table, runs = shop
+    some = table.filter((pl.col("click") == 1) | (pl.int_range(pl.len()) % 3 > 0)).drop("cvr")
+    options = {"estimators": ("Naive", "IPS", "SNIPS"), "users": users, "pairs": pairs}
+    same(cut, some, runs, **options)
+    same(cut, clicks(some), runs, **options)
+
+
+def test_a_table_of_predictions_and_a_runs_own_cvr(cut, shop):
+    table, runs = shop
+    guess = table.select("user", "item", "ctr", "cvr")
+    runs = {
+        name: run.filter(pl.col("user").is_in(table["user"].implode()))
+        for name, run in runs.items()
+    }
+    same(cut, table.drop("ctr", "cvr"), runs, predictions=guess)
+    same(cut, clicks(table).drop("ctr", "cvr"), runs, predictions=guess, users="all")
+    own = {
+        name: run.join(guess.drop("ctr"), on=["user", "item"], how="left")
+        for name, run in runs.items()
+    }
+    same(cut, clicks(table).drop("cvr"), own)
+
+
+def test_rankings_of_all_items(cut, shop):
+    table, _ = shop
+    rng = np.random.default_rng(3)
+    runs = {"all": lists(rng, ITEMS, "all"), "old": lists(rng, ITEMS, "old")}
+    labels = ("Naive", "IPS", "DM", "DR")
+    measures = ("ARP", "PublishedDCG@10", "PublishedRecall@10")
+    same(cut, table, runs, estimators=labels, measures=measures)
+
+
+def test_ids_that_are_numbers_or_text_of_numbers(cut, shop):
+    table, runs = shop
+    number = pl.col("user", "item").str.slice(1).cast(pl.Int64)
+    numbered = {name: run.with_columns(number) for name, run in runs.items()}
+    same(cut, table.with_columns(number), numbered, users="table")
+    text = {name: run.with_columns(number.cast(pl.String)) for name, run in runs.items()}
+    same(cut, table.with_columns(number), text, users="table")
+
+
+@pytest.mark.parametrize(
+    ("ctr", "cvr"), [("rates", "rates"), ("factors(d=1)", "rates(weight=ctr)"), ("column", "rates")]
+)
+@pytest.mark.parametrize("pairs", ["all", "rows"])
+def test_fitted_models(cut, shop, ctr, cvr, pairs):
+    table, runs = shop
+    bare = table.drop("cvr", *(["ctr"] if ctr != "column" else []))
+    options = {
+        "ctr": ctr,
+        "cvr": cvr,
+        "pairs": pairs,
+        "measures": ("DCG@10",),
+        "floor": 0.01,
+        "estimators": ("IPS", "SNDR"),
+    }
+    same(cut, bare, runs, exact=False, counts=(5,), **options)
+    if pairs == "all":
+        same(cut, clicks(bare), runs, exact=False, counts=(20,), **options)
+
+
+def test_models_of_features(cut, shop):
+    pytest.importorskip("sklearn")
+    table, runs = shop
+    rng = np.random.default_rng(9)
+    users = pl.DataFrame({"user": [f"u{n}" for n in range(USERS + 5)]}).with_columns(
+        age=pl.Series(rng.uniform(20, 60, USERS + 5)),
+        segment=pl.Series(rng.choice(["a", "b"], USERS + 5)),
+    )
+    items = pl.DataFrame({"item": [f"i{n}" for n in range(ITEMS)]}).with_columns(
+        price=pl.Series(rng.uniform(1, 9, ITEMS))
+    )
+    options = {"user_features": users, "item_features": items, "measures": ("DCG@10",)}
+    same(
+        cut, table.drop("ctr", "cvr"), runs, exact=False, counts=(3,), ctr="logistic",
+        cvr="logistic", **options,
+    )  # fmt: skip
+
+
+def test_a_table_of_several_systems_need_not_be_in_every_part(cut, shop):
+    table, runs = shop
+    few = runs["new"].filter(pl.col("user") == "u4")
+    both = pl.concat(
+        [runs["old"].with_columns(system=pl.lit("a")), few.with_columns(system=pl.lit("b"))]
+    )
+    same(cut, table, both.sort("system"))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"missing": "error"},
+        {"measures": ["ARP"]},
+        {"table": lambda t: t.with_columns(ctr=pl.lit(1.0))},
+        {"table": lambda t: t.with_columns(pl.col("user").str.replace("u", "v"))},
+        {"table": lambda t: t.drop("ctr")},
+        {"table": lambda t: t.drop("cvr")},
+        {"table": lambda t: t.filter(pl.col("item") != "i3")},
+        {"table": lambda t: t.drop("ctr").with_columns(click=0, conversion=0), "ctr": "rates"},
+        {"baseline": "none"},
+    ],
+)  # fmt: skip
+def test_what_is_refused_is_refused_in_the_same_words(cut, shop, wrong):
+    table, runs = shop
+    options = dict(wrong)
+    table = options.pop("table", lambda t: t)(table)
+    with pytest.raises(cr.CounterrankError) as whole:
+        cr.funnel(table, runs, **options)
+    with pytest.raises(cr.CounterrankError) as found:
+        cr.funnel(table, runs, engine=cut(20), **options)
+    assert str(found.value) == str(whole.value)
+
+
+def test_models_are_refused_where_their_clicks_do_not_fit(cut, shop):
+    table, runs = shop
+    tiny = Local(partitions=3, memory="128MB")
+    many = partial(cr.funnel, table.drop("ctr"), runs, estimators="IPS", ctr="rates")
+    assert many(engine=tiny).protocol["partitions"] == 3
+    object.__setattr__(tiny, "memory", 1000)
+    with pytest.raises(cr.UsageError, match="in one place"):
+        many(engine=tiny)
+
+
+@pytest.mark.parametrize("fitted", ["column", "rates"])
+def test_moments_say_what_values_per_user_say(cut, shop, fitted):
+    table, runs = shop
+    options = {
+        "estimators": ALL, "measures": MEASURES, "rewards": ["conversion", "spend"],
+        "ctr": fitted, "interval": "t",
+    }  # fmt: skip
+    whole = cr.funnel(table, runs, **options)
+    for n in (1, 7):
+        found = cr.funnel(table, runs, engine=cut(n, inference="moments"), **options)
+        assert found.protocol["inference"]["inference"] == "moments"
+        a, b = plain(found), plain(whole)
+        for told in (a, b):  # the usual ctr is known to half a percent
+            told["diagnoses"] = [d for d in told["diagnoses"] if d["name"] != "smallest ctr"]
+        alike(a, b, 1e-9)
+        with pytest.raises(cr.UsageError, match="units"):
+            found.by_unit()
+
+
+def test_resamples_do_not_depend_on_the_parts(cut, shop):
+    options = {
+        "estimators": ALL[:5],
+        "interval": "bootstrap",
+        "test": "bootstrap",
+        "resamples": 300,
+    }
+    one, many = (cr.funnel(*shop, engine=cut(n, inference="moments"), **options) for n in (1, 7))
+    alike(plain(many), plain(one), 1e-9)
+    units = cr.funnel(*shop, **options)
+    for a, b in zip(one.estimates, units.estimates, strict=True):
+        assert a.high - a.low == pytest.approx(b.high - b.low, rel=0.3)
+    with pytest.raises(cr.UsageError, match="bca"):
+        cr.funnel(*shop, engine=cut(2, inference="moments"), interval="bca")
+
+
+def test_check_says_the_same(cut, shop):
+    table, runs = shop
+    for funnel in (table, table.drop("ctr", "cvr")):
+        for lists in ({0: ("old", runs["old"])}, {}):
+            whole, found = (
+                checked_funnel.checked_funnel(
+                    funnel, lists, None, rewards=(), duplicates="error", columns=None, engine=engine
+                )
+                for engine in (Local(), cut(5))
+            )
+            assert found.to_log == whole.to_log
+            assert [d.name for d in found.diagnoses] == [d.name for d in whole.diagnoses]
+            for a, b in zip(found.diagnoses, whole.diagnoses, strict=True):
+                alike(vars(a), vars(b))
