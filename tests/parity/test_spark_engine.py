@@ -303,7 +303,8 @@ def test_a_user_with_a_million_rows_does_not_kill_an_executor(spark: Any):
     rows = spark.range(1_400_000).selectExpr(
         "if(id < 1000000, 'one who clicks a lot', concat('session ', id div 10)) as session",
         "concat('item ', id) as item", "int(id % 50 + 1) as rank", "id % 7 = 0 as click",
-        "0.5d as exposure", "'some longer text that is a context' as context", "timestamp_seconds(id) as timestamp",
+        "0.5d as exposure", "'some longer text that is a context' as context",
+        "timestamp_seconds(id) as timestamp",
     )  # fmt: skip
     given = {"log": log_door(rows, contexts=["context"])}
     with bucketed(
