@@ -71,12 +71,18 @@ def cases() -> dict[str, Case]:
             "estimate", {"log": slates, "runs": {"new": chances}},
             {"rewards": "click", "estimators": SLATES, "logged": "propensity"},
         ),
-        "funnel": Case("funnel", {"funnel": funnel, "runs": lists}, {"estimators": SALES}),
+        "funnel": Case(
+            "funnel", {"funnel": funnel, "runs": lists},
+            {"estimators": SALES, "measures": ["DCG@5", "CG@5", "P@5", "RBP"]},
+        ),
+        "funnel, whole rankings": Case(
+            "funnel", {"funnel": funnel, "runs": _ranked(funnel)},
+            {"estimators": SALES, "measures": ["ARP", "DCG"]},
+        ),
         "funnel, models": Case(
             "funnel", {"funnel": funnel.drop("ctr", "cvr"), "runs": lists},
             {
-                "estimators": SALES, "ctr": "rates", "cvr": "rates",
-                "measures": ["DCG@5", "P@5", "ARP"],
+                "estimators": SALES, "ctr": "rates", "cvr": "rates", "measures": ["DCG@5", "P@5"],
             },
         ),
         "strata": Case(
@@ -164,6 +170,12 @@ def _funnel() -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
         best = pl.DataFrame({"user": user, "item": item, "score": score})
         lists[name] = best.filter(pl.col("score").rank(descending=True).over("user") <= 8)
     return table, lists
+
+
+def _ranked(funnel: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Rankings of all items by each of two scores."""
+    scores = {"a": pl.col("cvr"), "b": pl.col("cvr") * pl.col("ctr")}
+    return {name: funnel.select("user", "item", score=score) for name, score in scores.items()}
 
 
 def differences(mine: Any, other: Any, path: str = "") -> Iterator[str]:
