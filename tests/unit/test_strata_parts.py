@@ -191,6 +191,16 @@ def test_resamples_of_moments() -> None:
         assert own.se == pytest.approx(other.se, rel=0.15)
 
 
+def test_the_switch_to_moments_is_stated(monkeypatch) -> None:
+    table, runs = uneven()
+    for limit, word in ((1 << 20, "units"), (1000, "moments")):
+        monkeypatch.setattr(strata_gather, "room", lambda engine, limit=limit: limit)
+        result = cr.strata(table, runs, measures=LABELS, engine=Local(partitions=3))
+        told = result.protocol["inference"]
+        assert (told["inference"], told["threshold"]) == (word, limit)
+        assert "40 units x" in told["why"]
+
+
 def test_a_column_of_systems() -> None:
     table, runs = uneven()
     both = [runs[s].with_columns(system=pl.lit(s)) for s in "abc"]

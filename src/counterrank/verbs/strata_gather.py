@@ -10,7 +10,7 @@ import polars as pl
 from counterrank import schema
 from counterrank.compare import Plan
 from counterrank.engine import Bucket, Buckets, Engine, Local, Spark, bucketed
-from counterrank.engine.engines import size
+from counterrank.engine.engines import room
 from counterrank.errors import UsageError
 from counterrank.moments import ROOM, Draws, Kept
 from counterrank.moments import kept as as_kept
@@ -119,7 +119,7 @@ def in_buckets(
         for own in (runs, open_runs)
     )
     systems = sum(max(1, len(run.systems)) for run in runs)
-    kept = as_kept(engine.inference, looked.users, known.columns(systems), _room(engine))
+    kept = as_kept(engine.inference, looked.users, known.columns(systems), room(engine))
     work = partial(piece, known, given.policies, runs, open_runs)
     if kept.units:
         found: Piece | Condensed = Piece.merged(buckets.mapped(work, "evaluating"))
@@ -129,13 +129,6 @@ def in_buckets(
     made = Gathered(known, found, (), kept, _word(engine), buckets.count)
     refuse_twice([system.name for system in made.piece.systems])
     return made
-
-
-def _room(engine: Engine) -> int:
-    """Bytes of values per user that are kept: a quarter of the memory, or as much as is told."""
-    if isinstance(engine, Spark):
-        return size(engine.collect)
-    return ROOM if engine.memory is None else size(engine.memory) // 4
 
 
 def _word(engine: Engine) -> str:
