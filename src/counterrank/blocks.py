@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from counterrank.arrays import AnyInts, Ints, joined
+from counterrank.arrays import AnyInts, Ints, joined, ranges
 from counterrank.errors import brief
 
 BLOCK_ROWS = 1 << 18  # a block's keys stay in a core's cache
@@ -41,11 +41,12 @@ class Blocks:
         names = frame[unit].gather(start)
         key = as_numbers(names) if ascending else _any_order(names)
         if names.n_unique() < len(names) or (ascending and not key.is_sorted()):
-            each = key.gather(np.repeat(np.arange(len(start)), np.diff(start, append=frame.height)))
             if "row" not in frame.columns:
                 frame = frame.with_row_index("row")
-            frame = frame.with_columns(each.alias("key")).sort("key", maintain_order=True)
-            frame = frame.drop("key")
+            # runs are sorted, not rows: mostly the rows of a unit stand together already
+            order = pl.arg_sort_by(key.name, maintain_order=True)
+            by = key.to_frame().select(order).to_series().to_numpy().astype(np.int64)
+            frame = frame[ranges(start[by], np.diff(start, append=frame.height)[by])]
             start = run_starts(frame[unit])
             names = frame[unit].gather(start)
         return cls(frame, names, start, np.diff(start, append=frame.height), unit)

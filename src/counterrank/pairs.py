@@ -62,9 +62,9 @@ def found(key: Keys, judged: Keys) -> tuple[Ints, Ints]:
     """
     if len(judged) == 0:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    flag = np.zeros(_size(judged), bool)
-    flag[_slots(judged, len(flag), FACTORS[0])] = True
-    row = np.flatnonzero(flag[_slots(key, len(flag), FACTORS[0])])
+    flag = np.zeros(slot_count(judged), bool)
+    flag[slots(judged, len(flag), FACTORS[0])] = True
+    row = np.flatnonzero(flag[slots(key, len(flag), FACTORS[0])])
     held, judgment = _matched(key[row], judged, FACTORS[1:])
     return row[held], judgment
 
@@ -78,10 +78,10 @@ def _matched(key: Keys, judged: Keys, factors: tuple[int, ...]) -> tuple[Ints, I
     if not factors:
         return _searched(key, judged)
     number = np.arange(len(judged), dtype=np.int32)
-    slot = _slots(judged, _size(judged), factors[0])
-    owner = np.full(_size(judged), -1, np.int32)
+    slot = slots(judged, slot_count(judged), factors[0])
+    owner = np.full(slot_count(judged), -1, np.int32)
     owner[slot] = number
-    judgment = owner[_slots(key, len(owner), factors[0])]
+    judgment = owner[slots(key, len(owner), factors[0])]
     row = np.flatnonzero(judgment >= 0)
     judgment = judgment[row]
     same = judged[judgment] == key[row]
@@ -101,12 +101,12 @@ def _searched(key: Keys, judged: Keys) -> tuple[Ints, Ints]:
     return row, by[place[row]]
 
 
-def _size(judged: Keys) -> int:
+def slot_count(judged: Keys) -> int:
     """Slots of a table: a power of two."""
     return 1 << min((SLOTS * len(judged)).bit_length(), LARGEST)
 
 
-def _slots(key: Keys, size: int, factor: int) -> Ints:
+def slots(key: Keys, size: int, factor: int) -> Ints:
     """Slot of each key: the upper bits of its product with a factor."""
     width = 8 * key.itemsize
     slot = key * key.dtype.type(factor >> (64 - width) | 1)

@@ -1,4 +1,4 @@
-"""Every verb on a real cluster gives the numbers of memory, however many partitions, whoever dies."""
+"""Every verb on a real cluster gives the numbers of memory, whatever the partitions."""
 
 from __future__ import annotations
 

@@ -35,6 +35,26 @@ _DONE: Future[Any] = Future()  # stands for results that were taken
 UNKNOWN = pl.lit(None).alias("row")  # rows of a bucket do not know their number
 
 
+class Tables(Mapping[str, Table]):
+    """The tables of one bucket, each read when it is first asked for."""
+
+    def __init__(self, folder: Path, heads: Mapping[str, Table], place: int) -> None:
+        self.folder, self.heads, self.place = folder, heads, place
+        self.read: dict[str, Table] = {}
+
+    def __getitem__(self, name: str) -> Table:
+        if name not in self.read:
+            frame, head = _read(self.folder / name, self.place), self.heads[name]
+            self.read[name] = head if frame is None else replace(head, frame=frame)
+        return self.read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.heads)
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+
 class Spilled(Buckets):
     """Buckets as files: ``folder/table/bucket/piece``."""
 
@@ -103,15 +123,8 @@ class Spilled(Buckets):
 
     def _bucket(self, place: int) -> Bucket | None:
         """A bucket with all tables; None if none has rows."""
-        frames = {name: _read(self.folder / name, place) for name in self.heads}
-        if all(frame is None for frame in frames.values()):
-            return None
-        return Bucket(
-            {
-                name: replace(head, frame=head.frame if (f := frames[name]) is None else f)
-                for name, head in self.heads.items()
-            }
-        )
+        there = any((self.folder / name / str(place)).is_dir() for name in self.heads)
+        return Bucket(Tables(self.folder, self.heads, place)) if there else None
 
     def _each(self, one: Callable[[int], A], word: str) -> Iterator[A]:
         """One call for each bucket, in threads; the same fault in several is told once."""

@@ -94,10 +94,12 @@ def joined(
         row_thing, cell_thing = side.item * ranks + side.rank, cells.item * ranks + cells.rank
     else:
         row_thing, cell_thing = side.item, cells.item
-    match = matched((side.session, row_thing), (cells.session, cell_thing), things)
-    e = np.append(cells.e, 0.0)[match.cell]
+    known = np.flatnonzero(cells.item < sessions.items.size)  # others are in no logged row
+    match = matched((side.session, row_thing), (cells.session[known], cell_thing[known]), things)
+    cell = np.append(known, -1)[match.cell]
+    e = np.append(cells.e, 0.0)[cell]
     missed = np.ones(len(cells.e), bool)
-    missed[match.cell[match.cell >= 0]] = False
+    missed[cell[cell >= 0]] = False
     alone = np.flatnonzero(missed)
     views = summed(cells.session, cells.e, n)
     lists = np.bincount(cells.session, minlength=n)
@@ -109,7 +111,7 @@ def joined(
         e0=_kept_lists(side, absent, basis) if missing == "logged" else side.e0,
         seen=side.seen,
         q=np.empty(0),
-        cell=match.cell,
+        cell=cell,
         cell_rank=cells.rank,
         place=side.place,
         views=views,
@@ -120,9 +122,8 @@ def joined(
     unlogged = summed(cells.session[alone], cells.e[alone], n)
     new = alone[cells.item[alone] == sessions.items.size]
     unknown = summed(cells.session[new], cells.e[new], n)
-    strange = match.cell_again[cells.item[match.cell_again] < sessions.items.size]
     return Joined(
-        rows, match.cell, cells, match.row_again, strange, absent,
+        rows, cell, cells, match.row_again, known[match.cell_again], absent,
         np.flatnonzero((lists > 0) & (hits == 0)), unlogged, unknown,
     )  # fmt: skip
 

@@ -25,6 +25,7 @@ from counterrank.logged.refuse import refuse_rows
 from counterrank.logged.sessions import Sessions, numbered
 from counterrank.logged.shared import Shared
 from counterrank.logged.targets import Target
+from counterrank.schema import Table
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Asked:
             return None
         return bucket.kept(
             "sessions",
-            lambda: Sessions.of(self.given.tables(bucket.tables).log, gaps=self.gaps),
+            lambda: Sessions.of(self.given.log(bucket.tables), gaps=self.gaps),
         )
 
     def facts(self, bucket: Bucket) -> Shared | None:
@@ -63,50 +64,61 @@ class Known:
     basis: Basis
     share: dict[str, float]
 
-    def sides(self, bucket: Bucket) -> tuple[Sessions, Basis, dict[str, Target]] | None:
-        """The bucket's sessions by the whole log's numbers, the basis, and the targets."""
+    def told(self, bucket: Bucket) -> tuple[Sessions, Basis] | None:
+        """The bucket's sessions by the whole log's numbers, and the basis; None without any."""
         own = self.asked.sessions(bucket)
         if own is None:
             return None
         sessions = own
-        return bucket.kept("sides", lambda: self._sides(sessions, bucket))
+        return bucket.kept("told", lambda: self._told(sessions, bucket))
 
-    def _sides(self, own: Sessions, bucket: Bucket) -> tuple[Sessions, Basis, dict[str, Target]]:
-        sessions, basis, scores = self.shared.told(own), self.basis, self.asked.scores
-        tables = self.asked.given.tables(bucket.tables)
-        if self.share:
-            loggers = {
-                t.system: Target.of(t, own.units, scores=scores if t.order == "score" else "order")
-                for t in tables.loggers
-            }
-            sessions, basis = balanced(sessions, basis, loggers, self.share)
-        targets = {t.system: Target.of(t, own.units, scores=scores) for t in tables.targets}
-        return sessions, basis, targets
+    def _told(self, own: Sessions, bucket: Bucket) -> tuple[Sessions, Basis]:
+        sessions, given = self.shared.told(own), self.asked.given
+        if not self.share:
+            return sessions, self.basis
+        loggers = {
+            t.system: self._target(t, own, "order" if t.order != "score" else self.asked.scores)
+            for t in given.rankers(bucket.tables, given.loggers)
+        }
+        return balanced(sessions, self.basis, loggers, self.share)
+
+    def targets(self, sessions: Sessions, bucket: Bucket) -> dict[str, Target]:
+        """The targets' lists beside the bucket's sessions."""
+        tables = self.asked.given.rankers(bucket.tables, self.asked.given.targets)
+        return bucket.kept(
+            "targets",
+            lambda: {t.system: self._target(t, sessions, self.asked.scores) for t in tables},
+        )
+
+    def _target(self, table: Table, sessions: Sessions, scores: str) -> Target:
+        return Target.of(table, sessions.units, scores=scores)
 
     def rewards(self, rewards: Sequence[str], bucket: Bucket) -> Learning | None:
         """What the reward models are learnt from."""
-        sides = self.sides(bucket)
-        if sides is None:
+        told = self.told(bucket)
+        if told is None:
             return None
-        sessions, basis, _ = sides
+        sessions, basis = told
         return Learning(Shape.of(sessions, basis), reward_sums(sessions, basis, rewards))
 
     def futures(self, name: str, work: Work, bucket: Bucket) -> Learning | None:
         """What models of one target's returns are learnt from."""
-        sides = self.sides(bucket)
-        if sides is None:
+        told = self.told(bucket)
+        if told is None:
             return None
-        sessions, basis, targets = sides
+        sessions, basis = told
+        targets = self.targets(sessions, bucket)
         refuse_rows(work.estimators, basis, sessions, list(targets.values()))
         sums = future_sums(sessions, basis, targets[name], work)
         return Learning(Shape.of(sessions, basis), sums)
 
     def values(self, works: dict[str, Work], sampled: float, bucket: Bucket) -> Earned | None:
         """Columns per session of every target, and the rows of some users for the audits."""
-        sides = self.sides(bucket)
-        if sides is None:
+        told = self.told(bucket)
+        if told is None:
             return None
-        sessions, basis, targets = sides
+        sessions, basis = told
+        targets = self.targets(sessions, bucket)
         any_work = next(iter(works.values()))
         refuse_rows(any_work.estimators, basis, sessions, list(targets.values()))
         return Earned(
@@ -119,8 +131,8 @@ class Known:
 
     def sample(self, share: float, by: str, bucket: Bucket) -> pl.DataFrame | None:
         """The rows of some users, or of some sessions, for the audits."""
-        sides = self.sides(bucket)
-        return None if sides is None else _sample(sides[0], share, by)
+        told = self.told(bucket)
+        return None if told is None else _sample(told[0], share, by)
 
 
 @dataclass(frozen=True)

@@ -40,13 +40,18 @@ class Given:
 
     def tables(self, held: Mapping[str, Table]) -> Tables:
         """The tables of a bucket, or their heads, a ranker each; text items as categories."""
+        sides = (self.rankers(held, side) for side in (self.targets, self.loggers))
+        return Tables(self.log(held), *sides)
+
+    def log(self, held: Mapping[str, Table]) -> Log:
+        """The log alone."""
         log = _coded(held["log"])
         assert isinstance(log, Log)
-        sides = (
-            [part for key, name in side.items() for part in self._apart(key, name, held[key])]
-            for side in (self.targets, self.loggers)
-        )
-        return Tables(log, *sides)
+        return log
+
+    def rankers(self, held: Mapping[str, Table], side: Mapping[str, str]) -> list[Table]:
+        """The tables of one side, ``targets`` or ``loggers``."""
+        return [part for key, name in side.items() for part in self._apart(key, name, held[key])]
 
     def _apart(self, key: str, name: str, table: Table) -> list[Table]:
         """The rankers of one table; in a bucket some may have no rows."""

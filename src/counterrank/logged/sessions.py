@@ -38,13 +38,13 @@ class Sessions:
 
     log: Log
     blocks: Blocks
-    items: Codes
     user: pl.Series | None
     fold: Ints
     context: Ints
     contexts: pl.DataFrame
     unbroken: bool
     ranks: int
+    codes: Codes | None = None
     arrays: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -62,10 +62,12 @@ class Sessions:
             context, known = numbered(of_session(log, blocks, list(log.contexts)))
         fold = scattered(blocks.names if user is None else user) % np.uint64(FOLDS)
         deepest = int(blocks.frame["rank"].to_numpy().max())
-        return cls(
-            log, blocks, Codes.of(blocks.frame["item"]), user, fold.astype(np.int64), context,
-            known, unbroken, deepest,
-        )  # fmt: skip
+        return cls(log, blocks, user, fold.astype(np.int64), context, known, unbroken, deepest)
+
+    @cached_property
+    def items(self) -> Codes:
+        """Numbers of the items: those of ``codes``, else in the order of their ids."""
+        return Codes.of(self.blocks.frame["item"]) if self.codes is None else self.codes
 
     @cached_property
     def cluster(self) -> Ints | None:

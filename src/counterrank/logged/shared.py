@@ -121,7 +121,7 @@ class Shared:
             context, contexts = self.number(own), self.known[1]
         return replace(
             sessions,
-            items=Codes.among(self.items),
+            codes=Codes.among(self.items),
             context=context,
             contexts=contexts,
             unbroken=self.unbroken,

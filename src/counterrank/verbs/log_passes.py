@@ -125,15 +125,15 @@ def audits_of(
 ) -> list[Diagnosis]:
     """The audits of the log, by all rows or by those of a fixed sample of users."""
     if held.whole:
-        sides = held.mapped(known.sides, "auditing the log")[0]
-        assert sides is not None
-        return log_audits(sides[0], basis, reward)
+        told = held.mapped(known.told, "auditing the log")[0]
+        assert told is not None
+        return log_audits(told[0], basis, reward)
     rows, share = found.earned.sample, MOST / known.shared.rows
     if rows.height == 0:  # a few users have all the rows
         parts = held.mapped(partial(known.sample, share, "session"), "auditing the log")
         rows = pl.concat([part for part in parts if part is not None])
     extent = Extent(known.shared.sessions, known.shared.events[reward], found.users)
-    head = known.asked.given.tables(held.heads).log
+    head = known.asked.given.log(held.heads)
     if rows.schema["item"] == pl.String:
         rows = rows.with_columns(pl.col("item").cast(pl.Categorical))
     sessions = known.shared.told(Sessions.of(replace(head, frame=rows), gaps="allow"))
