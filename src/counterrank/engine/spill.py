@@ -29,7 +29,8 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 PIECE = 1 << 21  # rows read at a time
-HELD = 400  # bytes that a row of a bucket takes while it is worked on
+SHARE = 4  # buckets whose exchanged rows, which are sums of theirs, go into one
+HELD = 150  # bytes that a row of a bucket takes while it is worked on
 WRITTEN = 10  # bytes that a column of a row takes on disk, about
 _DONE: Future[Any] = Future()  # stands for results that were taken
 UNKNOWN = pl.lit(None).alias("row")  # rows of a bucket do not know their number
@@ -106,11 +107,12 @@ class Spilled(Buckets):
     ) -> list[B]:
         """The rows of ``first`` go by way of the disk, too."""
         where = self.folder / f"exchange-{next(self.turn)}"
+        count = -(-self.count // SHARE)
 
         def send(place: int) -> list[int]:
             bucket = self._bucket(place)
             if bucket is not None:
-                scatter(first(bucket), key, self.count, where, place)
+                scatter(first(bucket), key, count, where, place)
             return []
 
         def receive(place: int) -> list[B]:
@@ -119,15 +121,16 @@ class Spilled(Buckets):
 
         for _ in self._each(send, word):
             pass
-        return [found for part in self._each(receive, word) for found in part]
+        return [found for part in self._each(receive, word, count) for found in part]
 
     def _bucket(self, place: int) -> Bucket | None:
         """A bucket with all tables; None if none has rows."""
         there = any((self.folder / name / str(place)).is_dir() for name in self.heads)
         return Bucket(Tables(self.folder, self.heads, place)) if there else None
 
-    def _each(self, one: Callable[[int], A], word: str) -> Iterator[A]:
+    def _each(self, one: Callable[[int], A], word: str, count: int | None = None) -> Iterator[A]:
         """One call for each bucket, in threads; the same fault in several is told once."""
+        count = self.count if count is None else count
 
         def alone(place: int) -> A | CounterrankError:
             try:
@@ -139,8 +142,8 @@ class Spilled(Buckets):
         faults = []
         team = ThreadPoolExecutor(workers())
         try:
-            jobs = [team.submit(alone, place) for place in range(self.count)]
-            for number in self.progress(range(self.count), word):
+            jobs = [team.submit(alone, place) for place in range(count)]
+            for number in self.progress(range(count), word):
                 found, jobs[number] = jobs[number].result(), _DONE
                 if isinstance(found, CounterrankError):
                     faults.append(found)
@@ -169,20 +172,20 @@ def spilled(
         wide = (rows[name] * head.frame.width * WRITTEN for name, head in heads.items())
         refuse_small(folder, sum(wide))
         piece = PIECE if room is None else max(min(PIECE, room // (HELD * 4)), 10_000)
-        inputs = {
-            name: Input(
-                door.source.name,
-                _cut(door, heads[name], by, count, folder / name, piece, progress),
-                door.source.sha256(),
-            )
-            for name, door in doors.items()
-        }
+        with ThreadPoolExecutor(1) as aside:
+            sums = {name: aside.submit(door.source.sha256) for name, door in doors.items()}
+            cut = {
+                name: _cut(door, heads[name], by, count, folder / name, piece)
+                for name, door in progress(list(doors.items()), "cutting tables into buckets")
+            }
+            inputs = {
+                name: Input(door.source.name, cut[name], sums[name].result())
+                for name, door in doors.items()
+            }
         yield Spilled(folder, {n: h.table for n, h in heads.items()}, inputs, count, progress)
 
 
-def _cut(
-    door: Door, head: Head, by: str, count: int, where: Path, piece: int, progress: Progress
-) -> int:
+def _cut(door: Door, head: Head, by: str, count: int, where: Path, piece: int) -> int:
     """One table into its buckets, piece by piece; returns the number of rows."""
     faults: list[CounterrankError] = []
     rows = 0
@@ -218,7 +221,7 @@ def scatter(frame: pl.DataFrame, by: str, count: int, where: Path, place: int) -
     bucket = bucket_of(frame[by], count)
     order = np.argsort(bucket, kind="stable")
     ends = np.cumsum(np.bincount(bucket, minlength=count)).tolist()
-    frame = frame[order]
+    frame = frame.rechunk()[order]  # gathers from many chunks take twice as long
     for number, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
         if end > start:
             folder = where / str(number)

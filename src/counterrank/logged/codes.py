@@ -61,7 +61,13 @@ class Codes:
 
 def distinct(ids: pl.Series) -> pl.Series:
     """Each id once, as it was given: text, or integers of 64 bits."""
-    found = ids.unique()
-    if found.dtype == pl.UInt64:
-        return found
-    return found.cast(pl.Int64 if found.dtype.is_integer() else pl.String)
+    if not ids.dtype.is_integer() or ids.dtype == pl.UInt64:
+        found = ids.unique()
+        return found if ids.dtype == pl.UInt64 else found.cast(pl.String)
+    numbers = ids.to_numpy()
+    low, high = int(numbers.min()), int(numbers.max())
+    if high - low >= NEAR:
+        return ids.unique().cast(pl.Int64)
+    there = np.zeros(high - low + 1, bool)  # a flag for each is quicker than a hash of each row
+    there[numbers.astype(np.int64) - low] = True
+    return pl.Series(ids.name, np.flatnonzero(there) + low)

@@ -32,7 +32,8 @@ def matched(row: tuple[Ints, Ints], cell: tuple[Ints, Ints], things: int) -> Mat
         known, code = np.unique(np.concatenate([row[1], cell[1]]), return_inverse=True)
         row, cell, things = (row[0], code[:n]), (cell[0], code[n:]), len(known)
     rows, cells = (session * things + thing for session, thing in (row, cell))
-    found = _looked_up(rows.view(np.uint64), cells.view(np.uint64))
+    kind = np.uint32 if sessions * things <= 1 << 32 else np.uint64
+    found = _looked_up(rows.astype(kind), cells.astype(kind))
     if found is None:
         return _sorted(rows, cells, bits)
     none = np.empty(0, np.int64)
@@ -40,31 +41,40 @@ def matched(row: tuple[Ints, Ints], cell: tuple[Ints, Ints], things: int) -> Mat
 
 
 def _looked_up(rows: Keys, cells: Keys) -> Ints | None:
-    """The cell of each row by hash tables, or None if some key stands twice on one side."""
+    """The cell of each row by hash tables, or None if some key stands twice on one side.
+
+    Cells that lost their slot to another go through a table of their own, hashed otherwise; the few
+    that lose every time are searched for.
+    """
     found = np.full(len(rows), -1)
-    open_rows, open_cells = np.arange(len(rows)), np.arange(len(cells))
+    row: Ints | slice = slice(None)
+    cell = np.arange(len(cells))
     for factor in FACTORS:
-        key, known = rows[open_rows], cells[open_cells]
-        size = slot_count(known)
-        slot, number = slots(known, size, factor), np.arange(len(known))
-        owner = np.full(size, -1)
+        known, key = cells[cell], rows[row]
+        if not len(cell) or not len(key):
+            break
+        size = slot_count(known) // 2
+        slot, number = slots(known, size, factor), np.arange(len(known), dtype=np.int32)
+        owner = np.full(size, -1, np.int32)
         owner[slot] = number
         held = owner[slot]
         lost = np.flatnonzero(held != number)
         if np.any(known[held[lost]] == known[lost]):
             return None
         at = owner[slots(key, size, factor)]
-        same = known[at] == key if len(known) else np.zeros(len(key), bool)
-        same &= at >= 0
-        found[open_rows[same]] = open_cells[at[same]]
-        open_rows, open_cells = open_rows[~same], open_cells[lost]
-        if not len(open_cells):
-            break
-    if len(open_cells):
-        return None
-    hits = np.bincount(found[found >= 0], minlength=len(cells))
+        same = (known[at] == key) & (at >= 0)
+        found[row] = np.where(same, cell[at], -1)
+        row, cell = np.flatnonzero(found < 0), cell[lost]
+    if len(cell):
+        by = cell[np.argsort(cells[cell])]
+        if np.any(cells[by[1:]] == cells[by[:-1]]):
+            return None
+        at = np.minimum(np.searchsorted(cells[by], rows[row]), len(by) - 1)
+        found[row] = np.where(cells[by[at]] == rows[row], by[at], -1)
+    hit = np.zeros(len(cells), bool)
+    hit[found[found >= 0]] = True
     alone = np.sort(rows[found < 0])
-    twice = np.any(hits > 1) or np.any(alone[1:] == alone[:-1])
+    twice = np.count_nonzero(hit) + len(alone) < len(rows) or np.any(alone[1:] == alone[:-1])
     return None if twice else found
 
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.arrays import Floats, dot, summed
+from counterrank.arrays import Floats, Ints, dot, summed
 from counterrank.logged.rows import Weighted
 
 CLIPS = (*(float(2**j) for j in range(13)), float("inf"))
 EDGES = 2.0 ** np.arange(-6.5, 12.5)  # between which weights are counted: 1 is in a middle
+FIRST = 6  # added to a power of two gives its place among the edges
 KEPT = 3000  # of the largest weights, for their tail
 
 
@@ -65,12 +66,11 @@ class Weights:
             cut = rows.weight(clip)
             total[j] = dot(rows.seen, cut)
             square[j] = dot(rows.seen * cut, cut)
-        tail = np.sort(np.partition(w, -KEPT)[-KEPT:] if len(w) > KEPT else w)
-        place = np.searchsorted(EDGES, w[some], side="right")
+        place = _bin(w[some])
         return cls(
             clips, int(some.sum()), float(total[-1]), float(rows.views.sum()),
             float(unlogged.sum()), float(unknown.sum()), float(rows.place.sum()),
-            float((rows.seen * w).max(initial=0)), tail,
+            float((rows.seen * w).max(initial=0)), _largest(w),
             np.bincount(place, minlength=len(EDGES) + 1).astype(float),
             summed(place, w[some], len(EDGES) + 1), total, square,
         )  # fmt: skip
@@ -107,3 +107,19 @@ class Weights:
         r"""Effective number of views, :math:`(\sum v w)^2 / \sum v w^2` (Kish)."""
         j = self.clips.index(clip)
         return float(self.total[j] ** 2 / self.square[j]) if self.square[j] > 0 else 0.0
+
+
+def _bin(w: Floats) -> Ints:
+    """Between which of ``EDGES`` each weight lies: by its power of two, half a power up or down."""
+    part, power = np.frexp(w)
+    found: Ints = np.clip(power + (part >= 0.5**0.5) + FIRST, 0, len(EDGES))
+    return found
+
+
+def _largest(w: Floats) -> Floats:
+    """The ``KEPT`` largest weights in order; a bound from a sample leaves few to choose from."""
+    if len(w) > 16 * KEPT:
+        some = w[::16]
+        high = w[w >= np.partition(some, -KEPT // 8)[-KEPT // 8]]
+        w = high if len(high) >= KEPT else w
+    return np.sort(np.partition(w, -KEPT)[-KEPT:] if len(w) > KEPT else w)

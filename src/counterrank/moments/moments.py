@@ -51,14 +51,16 @@ class Moments:
         n, wide = columns.shape
         centre = columns.mean(axis=0) if n else np.zeros(wide)
         known = np.isfinite(centre)
-        d = np.where(known, columns - np.where(known, centre, 0), 0.0)
-        lean = d.sum(axis=0)
         size = np.ones(n)
         if cluster is not None:
-            clusters = int(cluster.max(initial=-1)) + 1
-            size = np.bincount(cluster, minlength=clusters).astype(float)
-            d = np.stack([summed(cluster, x, clusters) for x in d.T], axis=1)
-        return cls(n, len(size), centre, lean, _root(np.column_stack([d, size])))
+            size = np.bincount(cluster).astype(float)
+        rows, lean = np.empty((len(size), wide + 1)), np.zeros(wide)
+        rows[:, -1] = size
+        for j in range(wide):  # column by column: a copy of all of them need not fit a cache
+            x = columns[:, j] - centre[j] if known[j] else np.zeros(n)
+            lean[j] = x.sum()
+            rows[:, j] = x if cluster is None else summed(cluster, x, len(size))
+        return cls(n, len(size), centre, lean, _root(rows))
 
     def __add__(self, other: Moments) -> Moments:
         """Of both parts together."""
