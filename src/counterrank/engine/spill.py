@@ -30,7 +30,7 @@ B = TypeVar("B")
 
 PIECE = 1 << 21  # rows read at a time
 SHARE = 4  # buckets whose exchanged rows, which are sums of theirs, go into one
-HELD = 150  # bytes that a row of a bucket takes while it is worked on
+HELD = 250  # bytes that a row of a bucket takes while it is worked on
 WRITTEN = 10  # bytes that a column of a row takes on disk, about
 _DONE: Future[Any] = Future()  # stands for results that were taken
 UNKNOWN = pl.lit(None).alias("row")  # rows of a bucket do not know their number
