@@ -7,16 +7,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from counterrank import logs
-from counterrank.engine import Engine
+from counterrank.engine import Buckets, Engine, bucketed
 from counterrank.errors import CounterrankError
 from counterrank.exposure import ByContext, Exposure
 from counterrank.exposure import position_bias as as_model
-from counterrank.logged import Basis, Sessions, Shared, settled
+from counterrank.logged import Asked, Basis, Given, Known, settled
+from counterrank.logs import Log
 from counterrank.tables import opened
 from counterrank.trust.advice import to_log
-from counterrank.trust.audits import log_audits
 from counterrank.trust.diagnosis import Diagnosis
 from counterrank.verbs.estimate import estimate
+from counterrank.verbs.log_passes import audits_of, looked_at
 
 
 @dataclass(frozen=True)
@@ -38,20 +39,20 @@ def audited(
     contexts: Sequence[str],
     views: str,
     columns: Mapping[str, str] | None,
+    users: int,
     engine: Engine,
 ) -> Audited:
-    """Audit a log by its first reward, and weigh the rankers at their places in ``targets``."""
+    """Audit a log of so many ``users``, and weigh the rankers at their places in ``targets``."""
     model = None if position_bias is None else as_model(position_bias)
     there = opened(table, trec=(), name="").columns()
     known = list(contexts) or [name for name in ("context",) if name in there]
     by = [] if model is None or model.column is None else [model.column]
     try:
-        log = logs.log(table, rewards=rewards, contexts=[*known, *by], columns=columns)
-        sessions = Sessions.of(log, gaps="allow" if views == "rows" else "error")
-        basis = settled(Basis("rank", views, model), Shared.of(sessions, scope="whole"))
+        door = logs.log_door(table, rewards=rewards, contexts=[*known, *by], columns=columns)
+        with bucketed(engine, {"log": door}, by="session", ids=("session", "item")) as held:
+            log, basis, found = _audits(held, model, views, users)
     except CounterrankError as error:
         return Audited(fault=str(error))
-    found = log_audits(sessions, basis, log.rewards[0])
     faults: dict[int, str] = {}
     if model is None and not log.has("propensity"):
         found.append(_untold())
@@ -67,6 +68,20 @@ def audited(
         except CounterrankError as error:
             faults[place] = str(error)
     return Audited(found, to_log(log, basis, found), "", faults)
+
+
+def _audits(
+    held: Buckets, model: Exposure | ByContext | None, views: str, users: int | None
+) -> tuple[Log, Basis, list[Diagnosis]]:
+    """The log, what its rows say of views, and the audits by its first reward."""
+    given, gaps = Given({}, {}), "allow" if views == "rows" else "error"
+    asked = Asked(given, gaps, "order", "whole" if held.whole else "part")
+    log = given.log(held.heads)
+    shared = looked_at(held, asked, log)
+    basis = settled(Basis("rank", views, model), shared)
+    known = Known(asked, shared, basis, {})
+    count = users if log.has("user") else None
+    return log, basis, audits_of(held, known, basis, log.rewards[0], users=count)
 
 
 def _untold() -> Diagnosis:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -11,7 +11,7 @@ import polars as pl
 
 from counterrank.arrays import Ints
 from counterrank.compare import Plan
-from counterrank.engine import Buckets, Engine, Spark
+from counterrank.engine import Bucket, Buckets, Engine, Spark
 from counterrank.estimates import Uncertain
 from counterrank.logged import (
     LOGGED,
@@ -121,23 +121,41 @@ def _function(key: Key, work: Work) -> Estimator:
 
 
 def audits_of(
-    held: Buckets, known: Known, found: Weighed, basis: Basis, reward: str
+    held: Buckets,
+    known: Known,
+    basis: Basis,
+    reward: str,
+    *,
+    users: int | None,
+    rows: pl.DataFrame | None = None,
 ) -> list[Diagnosis]:
-    """The audits of the log, by all rows or by those of a fixed sample of users."""
+    """The audits of the log, by all rows or by those of a fixed sample of users.
+
+    ``users`` is their number in the whole log, ``rows`` the sample where it was taken already.
+    """
+    word = "auditing the log"
     if held.whole:
-        told = held.mapped(known.told, "auditing the log")[0]
+        told = held.mapped(known.told, word)[0]
         assert told is not None
         return log_audits(told[0], basis, reward)
-    rows, share = found.earned.sample, MOST / known.shared.rows
+    share = MOST / known.shared.rows
+    if rows is None:
+        rows = _sampled(held, partial(known.sample, share, "user"), word)
     if rows.height == 0:  # a few users have all the rows
-        parts = held.mapped(partial(known.sample, share, "session"), "auditing the log")
-        rows = pl.concat([part for part in parts if part is not None])
-    extent = Extent(known.shared.sessions, known.shared.events[reward], found.users)
+        rows = _sampled(held, partial(known.sample, share, "session"), word)
+    extent = Extent(known.shared.sessions, known.shared.events[reward], users)
     head = known.asked.given.log(held.heads)
     if rows.schema["item"] == pl.String:
         rows = rows.with_columns(pl.col("item").cast(pl.Categorical))
     sessions = known.shared.told(Sessions.of(replace(head, frame=rows), gaps="allow"))
     return log_audits(sessions, basis, reward, extent=extent)
+
+
+def _sampled(
+    held: Buckets, sample: Callable[[Bucket], pl.DataFrame | None], word: str
+) -> pl.DataFrame:
+    parts = held.mapped(sample, word)
+    return pl.concat([part for part in parts if part is not None])
 
 
 def ran_by(chosen: Engine, held: Buckets, keep: Kept) -> dict[str, Any]:
