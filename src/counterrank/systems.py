@@ -91,7 +91,7 @@ def _one_table(
 
 
 def split(run: Table, name: str) -> Iterator[Table]:
-    """A table with a system column holds several runs: by name, as not every engine has an order."""
+    """A table with a system column holds several runs: by name, as rows may have no order."""
     if "system" not in run.frame.columns:
         yield replace(run, system=name or stem(run.source.name))
         return

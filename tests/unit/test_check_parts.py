@@ -86,3 +86,14 @@ def test_diagnoses_do_not_depend_on_buckets(tables):
     ]
     for one, other in zip(found.diagnoses, whole.diagnoses, strict=True):
         assert one.value == pytest.approx(other.value, rel=1e-12, nan_ok=True)
+
+
+def test_a_log_on_disk_is_audited_without_being_read_at_once(monkeypatch):
+    given, options = {"log": LOG, "new": TARGET}, {"position_bias": "log2"}
+    whole = cr.check(given, **options)
+    monkeypatch.setattr("counterrank.schema.Door.whole", None)
+    for count in COUNTS:
+        found = cr.check(given, **options, engine=Local(partitions=count))
+        assert found.tables == whole.tables
+        assert found.diagnoses == whole.diagnoses
+        assert found.to_log == whole.to_log

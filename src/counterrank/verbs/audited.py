@@ -7,16 +7,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from counterrank import logs
-from counterrank.engine import Engine
+from counterrank.engine import Engine, bucketed
 from counterrank.errors import CounterrankError
 from counterrank.exposure import ByContext, Exposure
 from counterrank.exposure import position_bias as as_model
-from counterrank.logged import Basis, Sessions, Shared, settled
+from counterrank.logged import Asked, Basis, Given, Known, settled
+from counterrank.progress import Progress, quiet
 from counterrank.tables import opened
 from counterrank.trust.advice import to_log
-from counterrank.trust.audits import log_audits
 from counterrank.trust.diagnosis import Diagnosis
 from counterrank.verbs.estimate import estimate
+from counterrank.verbs.log_passes import audits_of, looked_at, sampled
 
 
 @dataclass(frozen=True)
@@ -39,19 +40,31 @@ def audited(
     views: str,
     columns: Mapping[str, str] | None,
     engine: Engine,
+    users: int | None,
+    progress: Progress = quiet,
 ) -> Audited:
-    """Audit a log by its first reward, and weigh the rankers at their places in ``targets``."""
+    """Audit a log by its first reward, and weigh the rankers at their places in ``targets``.
+
+    ``users`` is how many the log has, if it knows them.
+    """
     model = None if position_bias is None else as_model(position_bias)
     there = opened(table, trec=(), name="").columns()
     known = list(contexts) or [name for name in ("context",) if name in there]
     by = [] if model is None or model.column is None else [model.column]
     try:
-        log = logs.log(table, rewards=rewards, contexts=[*known, *by], columns=columns)
-        sessions = Sessions.of(log, gaps="allow" if views == "rows" else "error")
-        basis = settled(Basis("rank", views, model), Shared.of(sessions, scope="whole"))
+        door = logs.log_door(table, rewards=rewards, contexts=[*known, *by], columns=columns)
+        with bucketed(engine, {"log": door}, by="session", ids=(), progress=progress) as held:
+            given = Given({}, {})
+            log = given.log(held.heads)
+            scope = "whole" if held.whole else "part"
+            asked = Asked(given, "allow" if views == "rows" else "error", "order", scope)
+            shared = looked_at(held, asked, log)
+            basis = settled(Basis("rank", views, model), shared)
+            whole = Known(asked, shared, basis, {})
+            rows = sampled(held, whole, by="user")
+            found = audits_of(held, whole, rows, users, basis, log.rewards[0])
     except CounterrankError as error:
         return Audited(fault=str(error))
-    found = log_audits(sessions, basis, log.rewards[0])
     faults: dict[int, str] = {}
     if model is None and not log.has("propensity"):
         found.append(_untold())
@@ -61,7 +74,7 @@ def audited(
             result = estimate(
                 table, [target], rewards=log.rewards, position_bias=model, estimators=("IPS",),
                 test="none", views=views, contexts=known, columns=columns,
-                engine=engine,
+                engine=engine, progress=progress,
             )  # fmt: skip
             found += [d for d in result.diagnoses if d.subject != "log"]
         except CounterrankError as error:

@@ -188,7 +188,7 @@ def estimate(
                 rankers, found, basis, replace(work, estimators=wanted), shared, tables.targets
             ),
             *mixture(shared, loggers=served),
-            *audits_of(held, known, done, basis, work.rewards[0]),
+            *audits_of(held, known, done.earned.sample, done.users, basis, work.rewards[0]),
         ]
         inputs = tuple(held.inputs.values())
         ran = ran_by(chosen_engine, held, keep)

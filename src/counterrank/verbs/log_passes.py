@@ -121,23 +121,30 @@ def _function(key: Key, work: Work) -> Estimator:
 
 
 def audits_of(
-    held: Buckets, known: Known, found: Weighed, basis: Basis, reward: str
+    held: Buckets, known: Known, rows: pl.DataFrame, users: int | None, basis: Basis, reward: str
 ) -> list[Diagnosis]:
-    """The audits of the log, by all rows or by those of a fixed sample of users."""
+    """The audits of the log, by all rows or by ``rows``, those of a fixed sample of users."""
     if held.whole:
         told = held.mapped(known.told, "auditing the log")[0]
         assert told is not None
         return log_audits(told[0], basis, reward)
-    rows, share = found.earned.sample, MOST / known.shared.rows
     if rows.height == 0:  # a few users have all the rows
-        parts = held.mapped(partial(known.sample, share, "session"), "auditing the log")
-        rows = pl.concat([part for part in parts if part is not None])
-    extent = Extent(known.shared.sessions, known.shared.events[reward], found.users)
+        rows = sampled(held, known, by="session")
+    extent = Extent(known.shared.sessions, known.shared.events[reward], users)
     head = known.asked.given.log(held.heads)
     if rows.schema["item"] == pl.String:
         rows = rows.with_columns(pl.col("item").cast(pl.Categorical))
     sessions = known.shared.told(Sessions.of(replace(head, frame=rows), gaps="allow"))
     return log_audits(sessions, basis, reward, extent=extent)
+
+
+def sampled(held: Buckets, known: Known, *, by: str) -> pl.DataFrame:
+    """The rows of a fixed sample of users, or of sessions; none where the log is in memory."""
+    if held.whole:
+        return pl.DataFrame()
+    share = MOST / known.shared.rows
+    parts = held.mapped(partial(known.sample, share, by), "auditing the log")
+    return pl.concat([part for part in parts if part is not None])
 
 
 def ran_by(chosen: Engine, held: Buckets, keep: Kept) -> dict[str, Any]:
