@@ -11,7 +11,7 @@ import polars as pl
 
 from counterrank.arrays import Ints
 from counterrank.compare import Plan
-from counterrank.engine import Buckets, Engine, Spark
+from counterrank.engine import Bucket, Buckets, Engine, Spark
 from counterrank.estimates import Uncertain
 from counterrank.logged import (
     LOGGED,
@@ -47,6 +47,19 @@ def looked_at(held: Buckets, asked: Asked, log: Log) -> Shared:
     if log.has("propensity") and shared.certain == shared.rows:
         raise certainty(log.name, shared.rows)
     return shared
+
+
+def refuse_certain(held: Buckets, name: str) -> None:
+    """Refuse chances that are 1 in every row of the log ``name``: the door sees a part of them."""
+    head = held.heads[name]
+    if held.whole or "propensity" not in head.frame.columns:
+        return
+    if sum(held.mapped(partial(_uncertain, name), "looking at the chances")) == 0:
+        raise certainty(head.name, held.inputs[name].rows)
+
+
+def _uncertain(name: str, bucket: Bucket) -> int:
+    return int((bucket.tables[name].frame["propensity"] != 1).sum())
 
 
 def reward_models(held: Buckets, known: Known, work: Work, kind: str | Regressor) -> dict[str, Any]:
