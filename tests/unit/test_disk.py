@@ -275,3 +275,24 @@ def test_rows_that_contradict_a_logger_are_counted_of_all_rows():
     log = LOG.with_columns(policy=pl.lit("a"))
     with pytest.raises(cr.InputError, match=r"Found 120 of 180 rows.*first: session 0, item 3"):
         estimated(log, RUN, loggers={"a": RUN}, estimators=["IPS"], engine=cr.Local(partitions=9))
+
+
+def test_files_that_lack_a_column_of_others_are_refused(tmp_path):
+    LOG.with_columns(user=pl.col("session")).write_parquet(tmp_path / "a.parquet")
+    LOG.with_columns(session=pl.col("session") + 60).write_parquet(tmp_path / "b.parquet")
+    for engine in (cr.Local(), cr.Local(partitions=3)):
+        with pytest.raises(cr.InputError, match="do not fit together"):
+            estimated(str(tmp_path), RUN, engine=engine)
+
+
+def test_a_lazy_frame_that_fails_is_told():
+    lazy = LOG.lazy().with_columns(click=(pl.col("click").cast(pl.String) + "x").cast(pl.Int64))
+    for engine in (cr.Local(), cr.Local(partitions=3), cr.Local(memory="1GB")):
+        with pytest.raises(cr.InputError, match="cannot be read as a table"):
+            estimated(lazy, RUN, engine=engine)
+
+
+def test_a_lazy_frame_that_needs_more_than_memory_goes_by_the_disk(monkeypatch):
+    monkeypatch.setattr(spill, "HELD", 10**7)
+    found = estimated(LOG.lazy(), RUN.lazy(), engine=cr.Local(memory="1GB"))
+    assert found.protocol["partitions"] > 1
