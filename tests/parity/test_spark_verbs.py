@@ -69,7 +69,7 @@ def test_a_worker_dies_in_the_middle_of_it(plain, cluster, spark, name):
 
     def progress(steps, word):
         for step in steps:
-            if word.startswith(("joining", "measuring")):  # the pass that does the work
+            if word.startswith(("joining", "evaluating")):  # the pass that does the work
                 running.set()
             yield step
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import shutil
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from counterrank.cli import options
+from counterrank.cli.engine import with_engine
 from counterrank.cli.estimate import Bias, Contexts, Reward, Views
 from counterrank.cli.grounds import grounds
 from counterrank.cli.options import Columns, Duplicates, Format, Measures, Strict
 from counterrank.wording import wrapped
+
+if TYPE_CHECKING:
+    from counterrank.engine import Engine
 
 Tables = Annotated[
     list[str],
@@ -19,6 +23,7 @@ Tables = Annotated[
 ]
 
 
+@with_engine
 def check(
     tables: Tables,
     measure: Measures = None,
@@ -30,6 +35,8 @@ def check(
     columns: Columns = None,
     format: Format = "table",
     strict: Strict = False,
+    *,
+    engine: Engine,
 ) -> None:
     """Say what is wrong with these tables, and what an evaluation of them would rest on."""
     from counterrank.cli.output import say
@@ -45,6 +52,7 @@ def check(
         position_bias=position_bias,
         contexts=context or (),
         views=views,
+        engine=engine,
         columns=options.column_names(columns),
     )
     if format == "json":

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from counterrank.cli import options
+from counterrank.cli.engine import with_engine
 from counterrank.cli.options import Columns, Format, Strict
 from counterrank.errors import UsageError
 from counterrank.wording import decimals, interval, number, printable, wrapped
 
 if TYPE_CHECKING:
+    from counterrank.engine import Engine
     from counterrank.exposure.learn import Parameter, RankRow
     from counterrank.verbs.learn_exposure import LearntExposure
 
@@ -38,6 +40,7 @@ Out = Annotated[str | None, typer.Option(metavar="FILE.json", help="Save for --p
 BAR = 30
 
 
+@with_engine
 def exposure(
     log: Log,
     method: Method = "auto",
@@ -53,6 +56,8 @@ def exposure(
     columns: Columns = None,
     format: Format = "table",
     strict: Strict = False,
+    *,
+    engine: Engine,
 ) -> None:
     """Learn from a log how likely each rank is to be seen, and save it for estimates."""
     from counterrank.cli import writing
@@ -69,6 +74,7 @@ def exposure(
         log, method=method, reward=reward, model=model,
         context=[name for text in context or [] for name in text.split(",") if name], by=by,
         level=level, ranks=ranks, length=length, swapped=swapped,
+        engine=engine,
         columns=options.column_names(columns),
     )  # fmt: skip
     if format == "json":

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from counterrank.cli import options
+from counterrank.cli.engine import with_engine
 from counterrank.cli.options import (
     ByUnit,
     Columns,
@@ -18,6 +19,9 @@ from counterrank.cli.options import (
     Seed,
     Strict,
 )
+
+if TYPE_CHECKING:
+    from counterrank.engine import Engine
 
 FunnelPath = Annotated[
     str,
@@ -86,6 +90,7 @@ Missing = Annotated[str, typer.Option(help="Users without a list: zero, error.")
 Ties = Annotated[str, typer.Option(help="Order of equal scores: id, id32, file.")]
 
 
+@with_engine
 def funnel(
     funnel: FunnelPath,
     runs: RunPaths,
@@ -116,6 +121,8 @@ def funnel(
     format: Format = "table",
     strict: Strict = False,
     quiet: Quiet = False,
+    *,
+    engine: Engine,
 ) -> None:
     """Estimate what recommenders would have sold, from clicks and conversions after clicks."""
     from counterrank import progress
@@ -151,6 +158,7 @@ def funnel(
         missing=missing,
         duplicates=duplicates,
         ties=ties,
+        engine=engine,
         columns=options.column_names(columns),
         progress=progress.quiet if quiet else progress.bar,
     )

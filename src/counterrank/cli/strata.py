@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from counterrank.cli import options
+from counterrank.cli.engine import with_engine
 from counterrank.cli.evaluate import Baseline, Judgments, Resamples, RunPaths
 from counterrank.cli.options import (
     ByUnit,
@@ -24,6 +25,9 @@ from counterrank.cli.options import (
     Ties,
     Unjudged,
 )
+
+if TYPE_CHECKING:
+    from counterrank.engine import Engine
 
 Strata = Annotated[int | None, typer.Option(metavar="N", help="Number of strata. [default: 2]")]
 Cut = Annotated[
@@ -59,6 +63,7 @@ Correct = Annotated[str, typer.Option(help="holm, bh or none; also of the parado
 Family = Annotated[str, typer.Option(help="What it spans: all, or measure (each, by each method).")]
 
 
+@with_engine
 def strata(
     judgments: Judgments,
     runs: RunPaths,
@@ -88,6 +93,8 @@ def strata(
     format: Format = "table",
     strict: Strict = False,
     quiet: Quiet = False,
+    *,
+    engine: Engine,
 ) -> None:
     """Measure lists overall, weighted and within strata of the feedback; audit for paradoxes."""
     from counterrank import digest
@@ -127,6 +134,7 @@ def strata(
         unjudged=unjudged,
         duplicates=duplicates,
         ties=ties,
+        engine=engine,
         columns=options.column_names(columns),
         progress=progress.quiet if quiet else progress.bar,
     )

@@ -11,6 +11,7 @@ from counterrank.tables.lake import is_address
 from counterrank.tables.memory import is_spark
 
 WORDS = ("auto", "local", "spark")
+LEAST = 100 * 10**6  # bytes, which the libraries alone take
 INFERENCE = ("auto", "units", "moments")
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
@@ -31,8 +32,8 @@ class Local:
 
     def __post_init__(self) -> None:
         _refuse(self.partitions, self.inference)
-        if self.memory is not None and size(self.memory) < 64 << 20:
-            raise UsageError(f"memory of {self.memory} is too little.", todo="Give 64MB or more.")
+        if self.memory is not None and size(self.memory) < LEAST:
+            raise UsageError(f"memory of {self.memory} is too little.", todo="Give 100MB or more.")
 
     @property
     def whole(self) -> bool:

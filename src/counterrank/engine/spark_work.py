@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 import polars as pl
@@ -37,7 +39,10 @@ class Lane:
         """The table's rows of this partition, through its door."""
         if not parts:
             return self.head
-        return self.made(self.check(pl.concat(parts, rechunk=True)))
+        frame = self.check(pl.concat(parts, rechunk=True))
+        if "item" in frame.columns:
+            frame = frame.with_columns(pl.lit(None).alias("row"))  # rows have no number here
+        return self.made(frame)
 
 
 @dataclass(frozen=True)
@@ -148,6 +153,32 @@ def on_rows(
             yield from _pieces(packed(found))
 
     return run
+
+
+def on_results(batches: Batches) -> Batches:
+    """Results of some partitions as one, added up in the order of partitions."""
+    parts: dict[int, dict[int, bytes]] = {}
+    for batch in batches:
+        for part, piece, data in zip(batch["part"], batch["piece"], batch["data"], strict=True):
+            parts.setdefault(part.as_py(), {})[piece.as_py()] = data.as_py()
+    if parts:
+        yield from _pieces(packed(total(list(_joined(parts)))))
+
+
+def _joined(parts: dict[int, dict[int, bytes]]) -> Iterator[Any]:
+    """One result after the other; each is let go of as the next one comes."""
+    for number in sorted(parts):
+        own = parts.pop(number)
+        yield unpacked(b"".join(own[piece] for piece in sorted(own)))
+
+
+def total(found: Sequence[Any]) -> Any:
+    """The sum of all results; None adds nothing, and faults take the place of a sum."""
+    faults = [fault for one in found if isinstance(one, Faults) for fault in one.all]
+    if faults:
+        return Faults(faults)
+    some = [one for one in found if one is not None]
+    return reduce(add, some) if some else None
 
 
 def _parted(lanes: Mapping[str, Lane], batches: Batches) -> dict[str, list[pl.DataFrame]]:

@@ -31,6 +31,9 @@ B = TypeVar("B")
 PIECE = 1 << 21  # rows read at a time
 SHARE = 4  # buckets whose exchanged rows, which are sums of theirs, go into one
 HELD = 250  # bytes that a row of a bucket takes while it is worked on
+TAKEN = 400 * 10**6  # bytes of libraries, values per unit and a sample for the audits
+TEXT = 100  # bytes more for each column of text
+WHOLE = 2  # tables in memory are worked on in parts, which takes less than a bucket does
 WRITTEN = 10  # bytes that a column of a row takes on disk, about
 _DONE: Future[Any] = Future()  # stands for results that were taken
 UNKNOWN = pl.lit(None).alias("row")  # rows of a bucket do not know their number
@@ -161,14 +164,15 @@ def spilled(
 ) -> Iterator[Buckets]:
     """The tables in buckets on disk, or in memory if that is enough."""
     rows = {name: rows_of(door.source) for name, door in doors.items()}
-    room = None if chosen.memory is None else size(chosen.memory)
-    if chosen.partitions is None and room is not None and sum(rows.values()) * HELD <= room:
-        with whole(doors, ids) as held:
-            yield held
-        return
-    count = chosen.partitions or -(-sum(rows.values()) * HELD * workers() // (room or 1))
+    room = None if chosen.memory is None else max(size(chosen.memory) - TAKEN, TAKEN // 4)
     with scratch(chosen.folder) as folder:
         heads = headed(doors, ids, folder)
+        need = sum(rows[name] * _held(head) for name, head in heads.items())
+        if chosen.partitions is None and room is not None and need <= WHOLE * room:
+            with whole(doors, ids) as held:
+                yield held
+            return
+        count = chosen.partitions or -(-need * workers() // (room or 1))
         wide = (rows[name] * head.frame.width * WRITTEN for name, head in heads.items())
         refuse_small(folder, sum(wide))
         piece = PIECE if room is None else max(min(PIECE, room // (HELD * 4)), 10_000)
@@ -183,6 +187,11 @@ def spilled(
                 for name, door in doors.items()
             }
         yield Spilled(folder, {n: h.table for n, h in heads.items()}, inputs, count, progress)
+
+
+def _held(head: Head) -> int:
+    """Bytes that a row of a table takes while its bucket is worked on."""
+    return HELD + TEXT * sum(kind == pl.String for kind in head.frame.schema.values())
 
 
 def _cut(door: Door, head: Head, by: str, count: int, where: Path, piece: int) -> int:

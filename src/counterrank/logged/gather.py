@@ -81,8 +81,20 @@ def valued(sessions: Sessions, basis: Basis, target: Target, work: Work) -> Valu
     frame = target.table.frame
     tied = target.tied() if target.table.order == "score" and target.scores == "order" else 0
     return Valued(
-        columns, weights, kept, _faults(sessions, target, absent, parts), tied, frame.height
+        columns,
+        weights,
+        kept,
+        _faults(sessions, target, absent, parts),
+        tied,
+        frame.height,
+        _slates(columns.get((work.rewards[0], "SlateWeight"))),
     )
+
+
+def _slates(weight: Floats | None) -> tuple[float, float, int] | None:
+    if weight is None:
+        return None
+    return float(weight.sum()), float(np.sum(weight**2)), len(weight)
 
 
 def _faults(sessions: Sessions, target: Target, absent: Ints, parts: Sequence[_Cut]) -> Faults:

@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from counterrank import logs
-from counterrank.engine import Engine, bucketed
+from counterrank.engine import Buckets, Engine, bucketed
 from counterrank.errors import CounterrankError
 from counterrank.exposure import ByContext, Exposure
 from counterrank.exposure import position_bias as as_model
 from counterrank.logged import Asked, Basis, Given, Known, settled
-from counterrank.progress import Progress, quiet
+from counterrank.logs import Log
 from counterrank.tables import opened
 from counterrank.trust.advice import to_log
 from counterrank.trust.diagnosis import Diagnosis
 from counterrank.verbs.estimate import estimate
-from counterrank.verbs.log_passes import audits_of, looked_at, sampled
+from counterrank.verbs.log_passes import audits_of, looked_at
 
 
 @dataclass(frozen=True)
@@ -39,30 +39,18 @@ def audited(
     contexts: Sequence[str],
     views: str,
     columns: Mapping[str, str] | None,
+    users: int,
     engine: Engine,
-    users: int | None,
-    progress: Progress = quiet,
 ) -> Audited:
-    """Audit a log by its first reward, and weigh the rankers at their places in ``targets``.
-
-    ``users`` is how many the log has, if it knows them.
-    """
+    """Audit a log of so many ``users``, and weigh the rankers at their places in ``targets``."""
     model = None if position_bias is None else as_model(position_bias)
     there = opened(table, trec=(), name="").columns()
     known = list(contexts) or [name for name in ("context",) if name in there]
     by = [] if model is None or model.column is None else [model.column]
     try:
         door = logs.log_door(table, rewards=rewards, contexts=[*known, *by], columns=columns)
-        with bucketed(engine, {"log": door}, by="session", ids=(), progress=progress) as held:
-            given = Given({}, {})
-            log = given.log(held.heads)
-            scope = "whole" if held.whole else "part"
-            asked = Asked(given, "allow" if views == "rows" else "error", "order", scope)
-            shared = looked_at(held, asked, log)
-            basis = settled(Basis("rank", views, model), shared)
-            whole = Known(asked, shared, basis, {})
-            rows = sampled(held, whole, by="user")
-            found = audits_of(held, whole, rows, users, basis, log.rewards[0])
+        with bucketed(engine, {"log": door}, by="session", ids=("session", "item")) as held:
+            log, basis, found = _audits(held, model, views, users)
     except CounterrankError as error:
         return Audited(fault=str(error))
     faults: dict[int, str] = {}
@@ -74,12 +62,26 @@ def audited(
             result = estimate(
                 table, [target], rewards=log.rewards, position_bias=model, estimators=("IPS",),
                 test="none", views=views, contexts=known, columns=columns,
-                engine=engine, progress=progress,
+                engine=engine,
             )  # fmt: skip
             found += [d for d in result.diagnoses if d.subject != "log"]
         except CounterrankError as error:
             faults[place] = str(error)
     return Audited(found, to_log(log, basis, found), "", faults)
+
+
+def _audits(
+    held: Buckets, model: Exposure | ByContext | None, views: str, users: int | None
+) -> tuple[Log, Basis, list[Diagnosis]]:
+    """The log, what its rows say of views, and the audits by its first reward."""
+    given, gaps = Given({}, {}), "allow" if views == "rows" else "error"
+    asked = Asked(given, gaps, "order", "whole" if held.whole else "part")
+    log = given.log(held.heads)
+    shared = looked_at(held, asked, log)
+    basis = settled(Basis("rank", views, model), shared)
+    known = Known(asked, shared, basis, {})
+    count = users if log.has("user") else None
+    return log, basis, audits_of(held, known, basis, log.rewards[0], users=count)
 
 
 def _untold() -> Diagnosis:

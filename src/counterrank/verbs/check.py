@@ -121,7 +121,7 @@ def check(
             given[place][1], {n: given[n] for n in _places(reports, "target")}, rewards=paid,
             position_bias=position_bias,
             contexts=[contexts] if isinstance(contexts, str) else list(contexts), views=views,
-            columns=columns, engine=chosen, users=reports[place].users or None, progress=progress,
+            columns=columns, users=reports[place].users, engine=chosen,
         )  # fmt: skip
         note(place, found)
     for place in _places(reports, "funnel"):

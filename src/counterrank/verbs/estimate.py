@@ -188,7 +188,9 @@ def estimate(
                 rankers, found, basis, replace(work, estimators=wanted), shared, tables.targets
             ),
             *mixture(shared, loggers=served),
-            *audits_of(held, known, done.earned.sample, done.users, basis, work.rewards[0]),
+            *audits_of(
+                held, known, basis, work.rewards[0], users=done.users, rows=done.earned.sample
+            ),
         ]
         inputs = tuple(held.inputs.values())
         ran = ran_by(chosen_engine, held, keep)

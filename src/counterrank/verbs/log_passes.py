@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -134,15 +134,28 @@ def _function(key: Key, work: Work) -> Estimator:
 
 
 def audits_of(
-    held: Buckets, known: Known, rows: pl.DataFrame, users: int | None, basis: Basis, reward: str
+    held: Buckets,
+    known: Known,
+    basis: Basis,
+    reward: str,
+    *,
+    users: int | None,
+    rows: pl.DataFrame | None = None,
 ) -> list[Diagnosis]:
-    """The audits of the log, by all rows or by ``rows``, those of a fixed sample of users."""
+    """The audits of the log, by all rows or by those of a fixed sample of users.
+
+    ``users`` is their number in the whole log, ``rows`` the sample where it was taken already.
+    """
+    word = "auditing the log"
     if held.whole:
-        told = held.mapped(known.told, "auditing the log")[0]
+        told = held.mapped(known.told, word)[0]
         assert told is not None
         return log_audits(told[0], basis, reward)
+    share = MOST / known.shared.rows
+    if rows is None:
+        rows = _sampled(held, partial(known.sample, share, "user"), word)
     if rows.height == 0:  # a few users have all the rows
-        rows = sampled(held, known, by="session")
+        rows = _sampled(held, partial(known.sample, share, "session"), word)
     extent = Extent(known.shared.sessions, known.shared.events[reward], users)
     head = known.asked.given.log(held.heads)
     if rows.schema["item"] == pl.String:
@@ -151,12 +164,10 @@ def audits_of(
     return log_audits(sessions, basis, reward, extent=extent)
 
 
-def sampled(held: Buckets, known: Known, *, by: str) -> pl.DataFrame:
-    """The rows of a fixed sample of users, or of sessions; none where the log is in memory."""
-    if held.whole:
-        return pl.DataFrame()
-    share = MOST / known.shared.rows
-    parts = held.mapped(partial(known.sample, share, by), "auditing the log")
+def _sampled(
+    held: Buckets, sample: Callable[[Bucket], pl.DataFrame | None], word: str
+) -> pl.DataFrame:
+    parts = held.mapped(sample, word)
     return pl.concat([part for part in parts if part is not None])
 
 
