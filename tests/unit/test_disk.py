@@ -237,13 +237,13 @@ def test_scores_beyond_what_floats_hold_keep_their_order(monkeypatch):
     assert found[0] == found[1] == found[2]
 
 
-def test_a_column_of_the_name_row_keeps_its_values():
+def test_a_column_of_the_name_row_is_refused():
+    """It would be taken for the numbers of rows, or overwritten by them."""
     log = LOG.with_columns(row=pl.col("click") * 2.5)
-    found = [
-        rows(estimated(log, RUN, rewards=["row"], engine=engine))
-        for engine in (cr.Local(), cr.Local(partitions=5))
-    ]
-    assert found[0] == found[1]
+    for options in ({"rewards": ["row"]}, {"contexts": "row"}):
+        for engine in (cr.Local(), cr.Local(partitions=5)):
+            with pytest.raises(cr.UsageError, match="cannot be used under this name"):
+                estimated(log, RUN, **options, engine=engine)
 
 
 def test_systems_of_one_table_come_by_name_everywhere():

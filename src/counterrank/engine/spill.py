@@ -260,8 +260,7 @@ def _read(folder: Path, place: int) -> pl.DataFrame | None:
         return None
     parts = [pl.read_ipc(file) for file in files]
     frame = pl.concat(_exact(parts), how="vertical_relaxed", rechunk=True)
-    own = "item" not in frame.columns or "row" in frame.columns
-    return frame if own else frame.with_columns(UNKNOWN)
+    return frame.with_columns(UNKNOWN) if "item" in frame.columns else frame
 
 
 def _exact(parts: list[pl.DataFrame]) -> list[pl.DataFrame]:
