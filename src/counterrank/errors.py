@@ -30,7 +30,7 @@ def merged(errors: Sequence[CounterrankError], *, rows: int | None = None) -> Co
     """
     wrong = min(error.wrong for error in errors)
     alike = [error for error in errors if error.wrong == wrong]
-    first = min(alike, key=lambda error: (_row(error.found), error.found))
+    first = min(alike, key=lambda error: in_order(error.found.partition("(first: ")[2]))
     counts = [re.match(r"Found ([\d,]+)", error.found) for error in alike]
     count = sum(int(found[1].replace(",", "")) for found in counts if found)
     text = re.sub(r"^Found [\d,]+", f"Found {count:,}", first.found) if all(counts) else first.found
@@ -51,10 +51,10 @@ def unnumbered(error: CounterrankError) -> CounterrankError:
     return type(error)(error.wrong, found=text, todo=error.todo)
 
 
-def _row(text: str) -> int:
-    """The number of the first row in a message; messages without one come last."""
-    found = re.search(r"\(first: row (\d+)", text)
-    return int(found[1]) if found else 1 << 62
+def in_order(first: str) -> tuple[int, int, str]:
+    """What sorts texts like ``row 7, ...``, ``session -5, ...``, ``'u7'`` as their rows or ids."""
+    number = re.fullmatch(r"(?:\w+ )?'?(-?\d+)'?", re.split("[,)]", first)[0])
+    return (0, int(number[1]), first) if number else (1, 0, first)
 
 
 def brief(value: object) -> str:

@@ -206,6 +206,12 @@ class Roles:
     own: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if "row" in self.own:
+            raise UsageError(
+                f'Column "row" of "{self.table}" cannot be used under this name.',
+                found="It stands for the number of a row.",
+                todo="Rename it where the table is made.",
+            )
         for role in self.given or {}:
             if role not in ROLES:
                 raise UsageError(

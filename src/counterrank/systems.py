@@ -91,14 +91,18 @@ def _one_table(
 
 
 def split(run: Table, name: str) -> Iterator[Table]:
-    """A table with a system column holds several runs."""
+    """A table with a system column holds several runs: by name, as rows may have no order."""
     if "system" not in run.frame.columns:
         yield replace(run, system=name or stem(run.source.name))
         return
     frame = run.frame if "row" in run.frame.columns else run.frame.with_row_index("row")
-    for part in frame.partition_by("system", maintain_order=True):
-        own = str(part["system"][0])
+    for part in sorted(frame.partition_by("system", maintain_order=True), key=_system):
+        own = _system(part)
         yield replace(run, frame=part, system=f"{name}/{own}" if name else own)
+
+
+def _system(part: pl.DataFrame) -> str:
+    return str(part["system"][0])
 
 
 def listed(

@@ -86,3 +86,25 @@ def test_diagnoses_do_not_depend_on_buckets(tables):
     ]
     for one, other in zip(found.diagnoses, whole.diagnoses, strict=True):
         assert one.value == pytest.approx(other.value, rel=1e-12, nan_ok=True)
+
+
+def test_a_log_on_disk_is_audited_without_being_read_at_once(monkeypatch):
+    given, options = {"log": LOG, "new": TARGET}, {"position_bias": "log2"}
+    whole = cr.check(given, **options)
+    told = [(d.name, d.meaning) for d in whole.diagnoses]
+    monkeypatch.setattr("counterrank.schema.Door.whole", None)
+    for count in COUNTS:
+        found = cr.check(given, **options, engine=Local(partitions=count))
+        assert found.tables == whole.tables
+        assert [(d.name, d.meaning) for d in found.diagnoses] == told
+        assert found.to_log == whole.to_log
+
+
+def test_chances_that_are_all_1_are_refused_everywhere():
+    log = LOG.with_columns(propensity=pl.lit(1.0))
+    whole = cr.check([log]).tables
+    assert "is 1 in every row" in whole[0].fault
+    for count in COUNTS:
+        assert cr.check([log], engine=Local(partitions=count)).tables == whole
+        with pytest.raises(cr.InputError, match="All 2,000 rows"):
+            cr.learn_exposure(log, engine=Local(partitions=count))

@@ -221,3 +221,78 @@ def test_results_survive_the_way():
     assert (back["class"], back["small"]) == (sent["class"], sent["small"])
     with pytest.raises(TypeError):
         packed(object())
+
+
+def test_scores_beyond_what_floats_hold_keep_their_order(monkeypatch):
+    """Some pieces hold such scores and others do not: no order is lost where they meet."""
+    monkeypatch.setattr(spill, "PIECE", 50)
+    judged, runs = world()
+    table = runs["a"].with_columns(pl.col("rank").cast(pl.Int64)).sort("rank")
+    score = pl.when(pl.col("rank") < 4).then((1 << 60) - pl.col("rank")).otherwise(-pl.col("rank"))
+    run = {"a": table.select("user", "item", score=score)}
+    found = [
+        rows(cr.evaluate(judged, run, measures=["nDCG@5"], engine=engine))
+        for engine in (cr.Local(), cr.Local(partitions=1), cr.Local(partitions=5))
+    ]
+    assert found[0] == found[1] == found[2]
+
+
+def test_a_column_of_the_name_row_is_refused():
+    """It would be taken for the numbers of rows, or overwritten by them."""
+    log = LOG.with_columns(row=pl.col("click") * 2.5)
+    for options in ({"rewards": ["row"]}, {"contexts": "row"}):
+        for engine in (cr.Local(), cr.Local(partitions=5)):
+            with pytest.raises(cr.UsageError, match="cannot be used under this name"):
+                estimated(log, RUN, **options, engine=engine)
+
+
+def test_systems_of_one_table_come_by_name_everywhere():
+    """Not in the order of rows, which Spark does not have."""
+    several = pl.concat([RUN.with_columns(system=pl.lit(name)) for name in ("z", "a")])
+    for engine in (cr.Local(), cr.Local(partitions=1), cr.Local(partitions=5)):
+        assert estimated(LOG, several, engine=engine).systems == ("logged", "new/a", "new/z")
+    judged, runs = world()
+    several = pl.concat(
+        [runs[n].with_columns(system=pl.lit(s)) for n, s in zip("ab", "za", strict=True)]
+    )
+    for engine in (cr.Local(), cr.Local(partitions=5)):
+        assert cr.evaluate(judged, several, engine=engine).systems == ("a", "z")
+
+
+def test_the_first_session_is_the_first_by_its_id():
+    """Also where ids are negative or text."""
+    for name in (pl.col("session") * 7 - 300, "s" + pl.col("session").cast(pl.String)):
+        log, run = (t.with_columns(session=name) for t in (LOG, RUN.filter(session=3)))
+        messages = set()
+        for engine in (cr.Local(), cr.Local(partitions=9)):
+            with pytest.raises(cr.InputError, match="59 of 60 logged") as found:
+                estimated(log, run, engine=engine)
+            messages.add(str(found.value))
+        assert len(messages) == 1
+
+
+def test_rows_that_contradict_a_logger_are_counted_of_all_rows():
+    log = LOG.with_columns(policy=pl.lit("a"))
+    with pytest.raises(cr.InputError, match=r"Found 120 of 180 rows.*first: session 0, item 3"):
+        estimated(log, RUN, loggers={"a": RUN}, estimators=["IPS"], engine=cr.Local(partitions=9))
+
+
+def test_files_that_lack_a_column_of_others_are_refused(tmp_path):
+    LOG.with_columns(user=pl.col("session")).write_parquet(tmp_path / "a.parquet")
+    LOG.with_columns(session=pl.col("session") + 60).write_parquet(tmp_path / "b.parquet")
+    for engine in (cr.Local(), cr.Local(partitions=3)):
+        with pytest.raises(cr.InputError, match="do not fit together"):
+            estimated(str(tmp_path), RUN, engine=engine)
+
+
+def test_a_lazy_frame_that_fails_is_told():
+    lazy = LOG.lazy().with_columns(click=(pl.col("click").cast(pl.String) + "x").cast(pl.Int64))
+    for engine in (cr.Local(), cr.Local(partitions=3), cr.Local(memory="1GB")):
+        with pytest.raises(cr.InputError, match="cannot be read as a table"):
+            estimated(lazy, RUN, engine=engine)
+
+
+def test_a_lazy_frame_that_needs_more_than_memory_goes_by_the_disk(monkeypatch):
+    monkeypatch.setattr(spill, "HELD", 10**7)
+    found = estimated(LOG.lazy(), RUN.lazy(), engine=cr.Local(memory="1GB"))
+    assert found.protocol["partitions"] > 1

@@ -31,6 +31,13 @@ class Head:
     def cast(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Rows of the table with ids of these types."""
         kinds = self.frame.schema
+        odd = set(frame.columns) ^ set(kinds)
+        if odd:
+            raise InputError(
+                f'The files of "{self.table.name}" do not fit together.',
+                found=f'Some have a column "{min(odd)}", others do not.',
+                todo="Give every file the same columns.",
+            )
         wanted = [c for c in self.ids if frame.schema[c] != kinds[c]]
         try:
             return frame.with_columns(pl.col(c).cast(kinds[c]) for c in wanted)

@@ -259,5 +259,18 @@ def _read(folder: Path, place: int) -> pl.DataFrame | None:
     if not files:
         return None
     parts = [pl.read_ipc(file) for file in files]
-    frame = pl.concat(parts, how="vertical_relaxed", rechunk=True)
+    frame = pl.concat(_exact(parts), how="vertical_relaxed", rechunk=True)
     return frame.with_columns(UNKNOWN) if "item" in frame.columns else frame
+
+
+def _exact(parts: list[pl.DataFrame]) -> list[pl.DataFrame]:
+    """Whole numbers stay integers in every piece where some are too large for floats."""
+    for name in parts[0].columns:
+        kinds = {part.schema[name] for part in parts}
+        if kinds == {pl.Int64(), pl.Float64()} and all(_whole(part[name]) for part in parts):
+            parts = [part.with_columns(pl.col(name).cast(pl.Int64)) for part in parts]
+    return parts
+
+
+def _whole(numbers: pl.Series) -> bool:
+    return numbers.dtype == pl.Int64 or bool((numbers == numbers.round()).all())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from counterrank.errors import InputError
+from counterrank.errors import InputError, in_order
 
 
 @dataclass(frozen=True)
@@ -16,14 +16,8 @@ class Tally:
     first: str = ""
 
     def __add__(self, other: Tally) -> Tally:
-        first = min((t.first for t in (self, other) if t.count), key=_order, default="")
+        first = min((t.first for t in (self, other) if t.count), key=in_order, default="")
         return Tally(self.count + other.count, first)
-
-
-def _order(text: str) -> tuple[int, str]:
-    """Numbers in their order, as far as a text is one."""
-    digits = "".join(filter(str.isdigit, text.split(",")[0]))
-    return (int(digits) if digits else 0, text)
 
 
 @dataclass(frozen=True)
@@ -49,7 +43,7 @@ class Faults:
             self.again + other.again,
             self.unseen + other.unseen,
             self.twice + other.twice,
-            min(filter(None, (self.strange, other.strange)), default=""),
+            min(filter(None, (self.strange, other.strange)), key=in_order, default=""),
         )
 
 

@@ -28,9 +28,16 @@ from counterrank.logs import Log
 
 
 def balanced(
-    sessions: Sessions, basis: Basis, loggers: Mapping[str, Target], share: Mapping[str, float]
+    sessions: Sessions,
+    basis: Basis,
+    loggers: Mapping[str, Target],
+    share: Mapping[str, float],
+    rows: int,
 ) -> tuple[Sessions, Basis]:
-    """The log with each row's exposure under all loggers together; ``share`` as by ``shares``."""
+    """The log with each row's exposure under all loggers together; ``share`` as by ``shares``.
+
+    ``rows`` are those of the whole log.
+    """
     for name in share:
         absent = loggers[name].place < 0
         if absent.any():
@@ -48,21 +55,21 @@ def balanced(
         side = shown(sessions, basis, *cut)
         mixed, strange = np.zeros(len(side.rank)), np.zeros(len(side.rank), bool)
         for name, alpha in share.items():
-            rows = joined(sessions, basis, side, loggers[name], missing="skip").rows
-            mixed += alpha * rows.e
+            met = joined(sessions, basis, side, loggers[name], missing="skip").rows
+            mixed += alpha * met.e
             own = (served[slice(*cut)] == name)[side.session]
-            at = rows.e > 0 if loggers[name].stochastic else rows.target_rank == side.rank
+            at = met.e > 0 if loggers[name].stochastic else met.target_rank == side.rank
             strange |= own & ~at
         return mixed, strange
 
     parts = mapped(of, sessions.cuts(), workers())
     mixed = np.concatenate([part for part, _ in parts])
-    _refuse_strange(sessions, np.concatenate([part for _, part in parts]))
+    _refuse_strange(sessions, np.concatenate([part for _, part in parts]), rows)
     if np.any(mixed <= 0):
         place = int(np.argmin(mixed))
         raise InputError(
             "Some logged rows are in no logger's list.",
-            found=f"Found {int((mixed <= 0).sum()):,} of {len(mixed):,} rows"
+            found=f"Found {int((mixed <= 0).sum()):,} of {rows:,} rows"
             f" (first: {sessions.blocks.caller_row(place)}).",
             todo="Give for every session what each logger would have shown (--logger name=path).",
         )
@@ -74,12 +81,12 @@ def balanced(
     return fresh, replace(basis, logged=column)
 
 
-def _refuse_strange(sessions: Sessions, strange: Bools) -> None:
+def _refuse_strange(sessions: Sessions, strange: Bools, rows: int) -> None:
     """Each logger must have shown what its lists say it would have."""
     if strange.any():
         raise InputError(
             "Logged rows contradict the lists of the logger that served them.",
-            found=f"Found {strange.sum():,} of {len(strange):,} rows not where its list has them"
+            found=f"Found {strange.sum():,} of {rows:,} rows not where its list has them"
             f" (first: {sessions.blocks.caller_row(int(np.argmax(strange)))}).",
             todo="Check which lists belong to which value of the column policy.",
         )

@@ -80,7 +80,7 @@ class Known:
             t.system: self._target(t, own, "order" if t.order != "score" else self.asked.scores)
             for t in given.rankers(bucket.tables, given.loggers)
         }
-        return balanced(sessions, self.basis, loggers, self.share)
+        return balanced(sessions, self.basis, loggers, self.share, self.shared.rows)
 
     def targets(self, sessions: Sessions, bucket: Bucket) -> dict[str, Target]:
         """The targets' lists beside the bucket's sessions."""

@@ -91,8 +91,7 @@ def named(given: Given, held: Buckets) -> Given:
     several = [k for k in (*given.targets, *given.loggers) if "system" in held.heads[k].frame]
     if several:
         parts = held.mapped(partial(_systems, several), "looking for rankers")
-        found = {k: [name for part in parts for name in part[k]] for k in several}
-        found = {k: names if len(parts) == 1 else sorted(set(names)) for k, names in found.items()}
+        found = {k: sorted({name for part in parts for name in part[k]}) for k in several}
         given = replace(given, systems={k: tuple(names) for k, names in found.items()})
     tables = given.tables(held.heads)
     _refuse_names([table.system for table in tables.targets], taken=[LOGGED])
@@ -102,12 +101,7 @@ def named(given: Given, held: Buckets) -> Given:
 
 def _systems(keys: Sequence[str], bucket: Bucket) -> dict[str, list[str]]:
     return {
-        key: bucket.tables[key]
-        .frame["system"]
-        .cast(pl.String)
-        .unique(maintain_order=True)
-        .to_list()
-        for key in keys
+        key: bucket.tables[key].frame["system"].cast(pl.String).unique().to_list() for key in keys
     }
 
 

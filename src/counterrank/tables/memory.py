@@ -21,7 +21,7 @@ def from_memory(table: object, name: str, choose: Callable[[list[str]], list[str
             f"{name} is a Spark frame, and the local engine does not read these.",
             todo='Use engine="spark", or auto; or collect the frame first: frame.toArrow().',
         )
-    with ONE_AT_A_TIME, _readable(name):
+    with ONE_AT_A_TIME, convertible(name):
         frame = _narwhal(table, name)
         names = frame.collect_schema().names()
         odd = [n for n in names if not isinstance(n, str)]
@@ -39,7 +39,7 @@ def memory_columns(table: object, name: str) -> list[str]:
     """Names of a dataframe's columns."""
     if is_spark(table):
         return list(table.columns)  # type: ignore[attr-defined]
-    with ONE_AT_A_TIME, _readable(name):
+    with ONE_AT_A_TIME, convertible(name):
         names: list[str] = _narwhal(table, name).collect_schema().names()
     return names
 
@@ -64,7 +64,7 @@ def _narwhal(table: object, name: str) -> Any:
 
 
 @contextmanager
-def _readable(name: str) -> Iterator[None]:
+def convertible(name: str) -> Iterator[None]:
     """Whatever a dataframe library throws, in words; panics are no ordinary exceptions."""
     try:
         yield

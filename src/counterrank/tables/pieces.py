@@ -19,7 +19,7 @@ from counterrank.tables.files import (
     readable,
     trec_columns,
 )
-from counterrank.tables.memory import from_memory
+from counterrank.tables.memory import convertible, from_memory
 from counterrank.tables.source import Choose, Source
 
 SAMPLE = 1 << 20  # bytes of a text file by which its rows are guessed
@@ -48,6 +48,9 @@ def pieces(source: Source, choose: Choose, *, rows: int, scratch: Path) -> Itera
 
 def rows_of(source: Source) -> int:
     """About how many rows the table has: counted where that is quick, else by its size."""
+    if isinstance(source.table, pl.LazyFrame):
+        with convertible(source.name):
+            return int(source.table.select(pl.len()).collect(engine="streaming").item())
     if not source.files:
         found = getattr(source.table, "height", None) or getattr(source.table, "shape", (0,))[0]
         return int(found) if isinstance(found, int) else 0
@@ -108,13 +111,15 @@ def _of_memory(source: Source, choose: Choose, rows: int) -> Iterator[pl.DataFra
     """A frame in slices; a lazy one, or a DuckDB relation, batch by batch."""
     table: Any = source.table
     if isinstance(table, pl.LazyFrame):
-        names = choose(table.collect_schema().names())
-        yield from table.select(names).collect_batches(chunk_size=rows, maintain_order=True)
+        with convertible(source.name):
+            names = choose(table.collect_schema().names())
+            yield from table.select(names).collect_batches(chunk_size=rows, maintain_order=True)
     elif type(table).__module__.split(".")[0] in ("duckdb", "_duckdb"):
-        names = choose(list(table.columns))
-        for batch in table.to_arrow_reader(rows):
-            frame = pl.from_arrow(batch)
-            assert isinstance(frame, pl.DataFrame)
-            yield frame.select(names)
+        with convertible(source.name):
+            names = choose(list(table.columns))
+            for batch in table.to_arrow_reader(rows):
+                frame = pl.from_arrow(batch)
+                assert isinstance(frame, pl.DataFrame)
+                yield frame.select(names)
     else:
         yield from from_memory(table, source.name, choose).iter_slices(rows)

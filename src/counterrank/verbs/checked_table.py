@@ -14,6 +14,7 @@ from counterrank.errors import CounterrankError
 from counterrank.pool import pooled
 from counterrank.progress import Progress, quiet
 from counterrank.schema import Door, Table
+from counterrank.verbs.log_passes import refuse_certain
 
 TABLE = "table"
 BY_SESSION = ("log", "target")
@@ -60,6 +61,8 @@ def checked_table(
         door = _door(kind, table, name, rewards, columns)
         unit = "session" if kind in BY_SESSION else "user"
         with bucketed(engine, {TABLE: door}, by=unit, ids=(), progress=progress) as buckets:
+            if kind == "log":
+                refuse_certain(buckets, TABLE)
             sizes = buckets.mapped(partial(_looked_at, kind, unit, duplicates), "Checking")
             units = {unit: sum(own for _, own in sizes)}
             for column in ("user", "item", "session"):

@@ -19,6 +19,7 @@ from counterrank.results import Result
 from counterrank.schema import Input, Named
 from counterrank.trust import Diagnosis
 from counterrank.trust.position import position
+from counterrank.verbs.log_passes import refuse_certain
 from counterrank.version import __version__
 
 
@@ -96,6 +97,7 @@ def learn_exposure(
     asked = chosen(engine, [table])
     with bucketed(asked, {LOG: door}, by=unit, ids=(), progress=progress) as log:
         named.refuse_unmet()
+        refuse_certain(log, LOG)
         head = log.heads[LOG]
         assert isinstance(head, logs.Log)
         reward = head.rewards[0] if head.rewards else None

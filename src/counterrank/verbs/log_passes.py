@@ -49,6 +49,19 @@ def looked_at(held: Buckets, asked: Asked, log: Log) -> Shared:
     return shared
 
 
+def refuse_certain(held: Buckets, name: str) -> None:
+    """Refuse chances that are 1 in every row of the log ``name``: the door sees a part of them."""
+    head = held.heads[name]
+    if held.whole or "propensity" not in head.frame.columns:
+        return
+    if sum(held.mapped(partial(_uncertain, name), "looking at the chances")) == 0:
+        raise certainty(head.name, held.inputs[name].rows)
+
+
+def _uncertain(name: str, bucket: Bucket) -> int:
+    return int((bucket.tables[name].frame["propensity"] != 1).sum())
+
+
 def reward_models(held: Buckets, known: Known, work: Work, kind: str | Regressor) -> dict[str, Any]:
     """A cross-fitted reward model for each reward."""
     total = held.folded(partial(known.rewards, work.rewards), "learning what items earn")
