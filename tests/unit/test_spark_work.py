@@ -52,7 +52,9 @@ def test_rows_are_cut_by_place_and_meet_again(monkeypatch: pytest.MonkeyPatch):
 
     def both(bucket: Bucket) -> list[pl.DataFrame]:
         assert workers() == 1
-        return [table.frame for table in bucket.tables.values()]
+        frames = [table.frame for table in bucket.tables.values()]
+        assert all(frame["row"].is_null().all() for frame in frames), "no row has a number"
+        return [frame.drop("row") for frame in frames]
 
     truth, run = answers(list(on_bucket(lanes(), both)(iter(arrived(40)))))
     assert_frame_equal(truth, TRUTH.filter(user=2).cast({"rating": pl.Float64}))
