@@ -97,6 +97,10 @@ def cases() -> dict[str, Case]:
             "learn_exposure", {"log": seen.drop("viewed")},
             {"method": "harvest", "context": ["query"]},
         ),
+        "assess online": Case(
+            "assess_online", {"source": _dated(log), "runs": targets},
+            {**bare, "estimators": ["IPS", "DR"], "contexts": "context"},
+        ),
         "check": Case(
             "check", {"tables": {"log": log, "new": targets["new"]}}, {"position_bias": "log2"}
         ),
@@ -128,6 +132,13 @@ def _log() -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
     new = log.select("session", "item", rank=pl.Series(moved))
     old = log.select("session", "item", score=pl.Series(-(moved // 2)).cast(pl.Float64))
     return log, {"new": new, "old": old}
+
+
+def _dated(log: pl.DataFrame) -> pl.DataFrame:
+    """The log as one of three days with three arms."""
+    number = pl.col("session").str.slice(1).cast(pl.Int64)
+    arm = pl.lit(pl.Series(["control", "new", "old"])).gather(number // 3 % 3)
+    return log.with_columns(day=number // 80, arm=arm)
 
 
 def _slates() -> tuple[pl.DataFrame, pl.DataFrame]:

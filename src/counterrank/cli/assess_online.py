@@ -9,12 +9,14 @@ import typer
 
 from counterrank.cli import options
 from counterrank.cli.assess_common import Resume, aligned, finish, resumed
+from counterrank.cli.engine import with_engine
 from counterrank.cli.estimate import Bias, Contexts, Estimators, Reward, Views
 from counterrank.cli.options import ByUnit, Columns, Format, Level, Out, Quiet, Strict
 from counterrank.wording import wrapped
 
 if TYPE_CHECKING:
     from counterrank.assess_result import Assessment
+    from counterrank.engine import Engine
 
 Source = Annotated[
     list[str],
@@ -36,6 +38,7 @@ Truth = Annotated[
 ]
 
 
+@with_engine
 def online(
     tables: Source,
     offline: Offline = None,
@@ -57,16 +60,20 @@ def online(
     format: Format = "table",
     strict: Strict = False,
     quiet: Quiet = False,
+    *,
+    engine: Engine,
 ) -> None:
     """Do offline figures foretell what experiments found? Correlation, errors, sensitivity."""
     from counterrank import progress
     from counterrank.cli import writing
+    from counterrank.engine import Local
     from counterrank.logged import DEFAULTS
     from counterrank.verbs import assess_online as verb
 
     options.formatted(format)
     source, *runs = options.named_runs(tables)
     writing.refuse_early(by_unit, out, [path for _, path in (source, *runs)])
+    kept = isinstance(engine, Local) and engine.whole  # only what is in memory is taken up again
     result = verb.assess_online(
         source[1],
         runs,
@@ -82,8 +89,9 @@ def online(
         control=control,
         truth=truth,
         level=level,
+        engine=engine,
         columns=options.column_names(columns),
-        resume=resumed(resume, out),
+        resume=resumed(resume, out) if kept else resume,
         progress=progress.quiet if quiet else progress.bar,
     )
     finish(

@@ -78,8 +78,11 @@ class Buckets(ABC):
         key: str,
         second: Callable[[pl.DataFrame], B],
         word: str,
+        *,
+        parts: int | None = None,
     ) -> list[B]:
         """Rows of ``first`` on every bucket, brought together by ``key``, then ``second`` on these.
 
         ``schema`` is that of the rows. All rows of one key meet in one call of ``second``.
+        ``parts`` is how many calls share them; the engine's choice is for rows that are sums.
         """

@@ -48,6 +48,8 @@ class Whole(Buckets):
         key: str,
         second: Callable[[pl.DataFrame], B],
         word: str,
+        *,
+        parts: int | None = None,
     ) -> list[B]:
         """Everything is together already."""
         return [second(first(self.bucket))]

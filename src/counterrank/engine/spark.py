@@ -120,6 +120,8 @@ class OnSpark(Buckets):
         key: str,
         second: Callable[[pl.DataFrame], B],
         word: str,
+        *,
+        parts: int | None = None,
     ) -> list[B]:
         """Rows of ``first``, shuffled by ``key``, then ``second`` on each partition of them."""
         types = {name: sparkable(kind) for name, kind in schema.items()} | {FAULT: pl.Binary()}
@@ -127,7 +129,8 @@ class OnSpark(Buckets):
             session = self.rows.sparkSession
             shape = session.createDataFrame(pl.DataFrame(schema=types).clear(1).to_arrow()).limit(0)
             there = on_bucket_rows(self.lanes, first, shape.toArrow().schema)
-            rows = self.rows.mapInArrow(there, shape.schema).repartition(self.partitions, key)
+            rows = self.rows.mapInArrow(there, shape.schema)
+            rows = rows.repartition(parts or self.partitions, key)
             sent = rows.mapInArrow(on_rows(schema, second), SENT)
         return self._results(sent, word)
 

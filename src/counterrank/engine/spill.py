@@ -107,10 +107,12 @@ class Spilled(Buckets):
         key: str,
         second: Callable[[pl.DataFrame], B],
         word: str,
+        *,
+        parts: int | None = None,
     ) -> list[B]:
         """The rows of ``first`` go by way of the disk, too."""
         where = self.folder / f"exchange-{next(self.turn)}"
-        count = -(-self.count // SHARE)
+        count = parts or -(-self.count // SHARE)
 
         def send(place: int) -> list[int]:
             bucket = self._bucket(place)

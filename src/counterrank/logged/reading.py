@@ -13,7 +13,7 @@ from counterrank.engine import Bucket, Buckets
 from counterrank.errors import UsageError
 from counterrank.logs import Log
 from counterrank.schema import Door, Table
-from counterrank.systems import Runs, names_and_tables, split
+from counterrank.systems import Runs, names_and_tables, some_runs, split
 
 LOGGED = "logged"  # the name of the ranker that was live
 
@@ -78,7 +78,7 @@ def doors(
     found = {"log": logs.log_door(log, rewards=rewards, contexts=contexts, columns=columns)}
     for kind, given in (("target", runs), ("logger", loggers)):
         side = {}
-        for place, (name, table) in enumerate(names_and_tables(given) if given else ()):
+        for place, (name, table) in enumerate(names_and_tables(given) if some_runs(given) else ()):
             key = f"{kind}-{place}"
             found[key] = logs.target_door(table, name=name, columns=columns)
             side[key] = name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,13 @@ import polars as pl
 
 from counterrank.assess_result import Assessment
 from counterrank.compare import Plan
+from counterrank.engine import Engine, bucketed
+from counterrank.engine import engine as engine_of
 from counterrank.errors import CounterrankError, UsageError, one_of
 from counterrank.exposure import ByContext, Exposure
 from counterrank.exposure import position_bias as as_model
 from counterrank.logged import DEFAULTS, Estimator, estimator
+from counterrank.logged.reading import doors
 from counterrank.meta import Checkpoint, fingerprint
 from counterrank.meta.grounds import enough
 from counterrank.meta.online import Cases, Figures, figures
@@ -24,7 +27,9 @@ from counterrank.meta.past import KINDS, past
 from counterrank.progress import Progress, quiet
 from counterrank.schema import Input
 from counterrank.systems import Runs, some_runs
-from counterrank.verbs.past_logs import CONTROL, Experiment, from_log, swept
+from counterrank.verbs.log_passes import where
+from counterrank.verbs.past_buckets import from_buckets
+from counterrank.verbs.past_logs import CONTROL, Experiment, Terms, dated, from_log, swept
 from counterrank.verbs.recommended_online import foretold
 
 TRUTHS = ("auto", "online", "all")
@@ -90,6 +95,7 @@ def assess_online(
     control: str = CONTROL,
     truth: str = "auto",
     level: float = 0.95,
+    engine: str | Engine = "auto",
     columns: Mapping[str, str] | None = None,
     resume: str | os.PathLike[str] | None = None,
     progress: Progress = quiet,
@@ -109,6 +115,10 @@ def assess_online(
 
     ``truth`` is which effects are real: those the experiment calls at ``level`` (``online``), or
     ``all``; ``auto`` takes the former where online standard errors are known.
+
+    ``engine`` is where a log is read (see ``estimate``); of one larger than memory a day for each
+    core must fit. ``resume`` is a folder for results so far: the same call goes on where it
+    stopped. It needs tables that are read into memory.
     """
     one_of("kind", kind, KINDS)
     one_of("truth", truth, TRUTHS)
@@ -116,12 +126,21 @@ def assess_online(
     Plan(level=level)
     given = some_runs(runs)
     inputs: tuple[Input, ...]
+    ran: dict[str, Any] = {}
     if given:
         assert runs is not None
-        cases, inputs = _logged(
-            source, runs, rewards, position_bias, swept(_listed(estimators), sweep),
-            _listed(contexts), views, control, columns, resume, progress,
-        )  # fmt: skip
+        terms = Terms(
+            control=control,
+            arms=(),
+            rewards=(),
+            estimators=tuple(swept(_listed(estimators), sweep)),
+            model=None if position_bias is None else as_model(position_bias),
+            contexts=tuple(_listed(contexts)),
+            views=views,
+        )
+        cases, inputs, ran = _logged(
+            source, runs, _listed(rewards), terms, engine, columns, resume, progress
+        )
     else:
         if sweep != "none":
             raise UsageError("A clip sweep needs a log and runs, not a table of figures.")
@@ -154,6 +173,7 @@ def assess_online(
             "correlation": "Pearson, two-sided Student test; interval by Fisher's z",
             "test": "normal, two-sided; online effects of independent samples",
             "level": level,
+            **ran,
         },
         inputs=inputs,
         units=pl.DataFrame(
@@ -174,33 +194,46 @@ def _listed(given: Any) -> list[Any]:
 def _logged(
     source: object,
     runs: Runs,
-    rewards: str | Sequence[str],
-    position_bias: str | Path | Exposure | ByContext | None,
-    estimators: list[Estimator],
-    contexts: list[str],
-    views: str,
-    control: str,
+    rewards: list[str],
+    terms: Terms,
+    chosen: str | Engine,
     columns: Mapping[str, str] | None,
     resume: str | os.PathLike[str] | None,
     progress: Progress,
-) -> tuple[list[Cases], tuple[Input, ...]]:
-    model = None if position_bias is None else as_model(position_bias)
-    by = [] if model is None or model.column is None else [model.column]
-    experiment = Experiment.read(
-        source, runs, rewards=_listed(rewards), contexts=[*contexts, *by], control=control,
-        columns=columns,
-    )  # fmt: skip
-    frames = [experiment.log.frame, *(t.frame for t in experiment.arms.values())]
-    key = fingerprint(
+) -> tuple[list[Cases], tuple[Input, ...], dict[str, Any]]:
+    """The cases, what was read, and where it ran."""
+    by = [] if terms.model is None or terms.model.column is None else [terms.model.column]
+    contexts = [*terms.contexts, *by]
+    entries, given = doors(source, runs, None, rewards=rewards, contexts=contexts, columns=columns)
+    chosen = engine_of(chosen, [door.source.table for door in entries.values()])
+    with bucketed(
+        chosen, entries, by="session", ids=("session", "item"), progress=progress
+    ) as held:
+        terms = replace(terms, rewards=dated(held.heads).rewards)
+        if held.whole:
+            experiment = Experiment.of(held.heads, given, terms)
+            keep = Checkpoint(resume, _key(experiment))
+            cases = from_log(experiment, progress=progress, keep=keep)
+        elif resume is not None:
+            raise UsageError(
+                "Only tables that are read into memory can be taken up again.",
+                todo="Leave --resume out, or --memory, --partitions and --engine.",
+            )
+        else:
+            cases = from_buckets(held, given, terms)
+        return cases, tuple(held.inputs.values()), where(chosen, held)
+
+
+def _key(experiment: Experiment) -> str:
+    """A digest of all rows and of what is asked of them."""
+    terms, tables = experiment.terms, (experiment.log, *experiment.arms.values())
+    frames = [table.frame for table in tables]
+    return fingerprint(
         "online", *(frame.hash_rows().to_numpy() for frame in frames),
-        [frame.columns for frame in frames], list(experiment.log.rewards), list(experiment.arms),
-        [str(e) for e in estimators], str(model), contexts, views, control,
+        [frame.columns for frame in frames], list(terms.rewards), list(terms.arms),
+        [str(e) for e in terms.estimators], str(terms.model), list(terms.contexts), terms.views,
+        terms.control,
     )  # fmt: skip
-    cases = from_log(
-        experiment, estimators, model=model, contexts=contexts, views=views,
-        progress=progress, keep=Checkpoint(resume, key),
-    )  # fmt: skip
-    return cases, experiment.inputs
 
 
 def _pooled(cases: Sequence[Cases]) -> list[Cases]:

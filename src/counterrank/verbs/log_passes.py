@@ -171,10 +171,12 @@ def _sampled(
     return pl.concat([part for part in parts if part is not None])
 
 
+def where(chosen: Engine, held: Buckets) -> dict[str, Any]:
+    """Where it ran."""
+    name = "spark" if isinstance(chosen, Spark) else "local"
+    return {"engine": name, "partitions": held.count}
+
+
 def ran_by(chosen: Engine, held: Buckets, keep: Kept) -> dict[str, Any]:
     """Where it ran, and what was kept."""
-    return {
-        "engine": "spark" if isinstance(chosen, Spark) else "local",
-        "partitions": held.count,
-        "inference": keep.protocol(),
-    }
+    return {**where(chosen, held), "inference": keep.protocol()}
