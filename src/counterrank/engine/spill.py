@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count as numbers_from
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from counterrank.arrays import one_thread, workers
@@ -19,11 +17,12 @@ from counterrank.engine.bucket import Bucket, Buckets
 from counterrank.engine.engines import Local, size
 from counterrank.engine.kinds import Head, headed
 from counterrank.engine.memory import whole
+from counterrank.engine.scatter import cut, read_back, scatter
 from counterrank.engine.scratch import refuse_small, scratch
-from counterrank.errors import CounterrankError, merged, moved
+from counterrank.errors import CounterrankError, merged
 from counterrank.progress import Progress
 from counterrank.schema import Door, Input, Table
-from counterrank.tables.pieces import pieces, rows_of
+from counterrank.tables.pieces import rows_of
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -36,7 +35,6 @@ TEXT = 100  # bytes more for each column of text
 WHOLE = 2  # tables in memory are worked on in parts, which takes less than a bucket does
 WRITTEN = 10  # bytes that a column of a row takes on disk, about
 _DONE: Future[Any] = Future()  # stands for results that were taken
-UNKNOWN = pl.lit(None).alias("row")  # rows of a bucket do not know their number
 
 
 class Tables(Mapping[str, Table]):
@@ -48,7 +46,7 @@ class Tables(Mapping[str, Table]):
 
     def __getitem__(self, name: str) -> Table:
         if name not in self.read:
-            frame, head = _read(self.folder / name, self.place), self.heads[name]
+            frame, head = read_back(self.folder / name, self.place), self.heads[name]
             self.read[name] = head if frame is None else replace(head, frame=frame)
         return self.read[name]
 
@@ -121,7 +119,7 @@ class Spilled(Buckets):
             return []
 
         def receive(place: int) -> list[B]:
-            frame = _read(where, place)
+            frame = read_back(where, place)
             return [] if frame is None else [second(frame)]
 
         for _ in self._each(send, word):
@@ -180,12 +178,16 @@ def spilled(
         piece = PIECE if room is None else max(min(PIECE, room // (HELD * 4)), 10_000)
         with ThreadPoolExecutor(1) as aside:
             sums = {name: aside.submit(door.source.sha256) for name, door in doors.items()}
-            cut = {
-                name: _cut(door, heads[name], by, count, folder / name, piece)
-                for name, door in progress(list(doors.items()), "cutting tables into buckets")
+            steps = sum(-(-found // piece) for found in rows.values())
+            ticks = iter(progress(range(steps), "cutting tables into buckets"))
+            found = {
+                name: cut(door, heads[name], by, count, folder / name, piece, ticks)
+                for name, door in doors.items()
             }
+            for _ in ticks:  # sizes are guesses: the bar ends all the same
+                pass
             inputs = {
-                name: Input(door.source.name, cut[name], sums[name].result())
+                name: Input(door.source.name, found[name], sums[name].result())
                 for name, door in doors.items()
             }
         yield Spilled(folder, {n: h.table for n, h in heads.items()}, inputs, count, progress)
@@ -194,85 +196,3 @@ def spilled(
 def _held(head: Head) -> int:
     """Bytes that a row of a table takes while its bucket is worked on."""
     return HELD + TEXT * sum(kind == pl.String for kind in head.frame.schema.values())
-
-
-def _cut(door: Door, head: Head, by: str, count: int, where: Path, piece: int) -> int:
-    """One table into its buckets, piece by piece; returns the number of rows."""
-    faults: list[CounterrankError] = []
-    rows = 0
-
-    def one(frame: pl.DataFrame, place: int, before: int) -> None:
-        try:
-            scatter(head.cast(door.part(door.roles.renamed(frame)).frame), by, count, where, place)
-        except CounterrankError as error:
-            faults.append(moved(error, before))
-
-    jobs: set[Future[None]] = set()
-    steps = pieces(door.source, door.roles.choose, rows=piece, scratch=where.parent)
-    with ThreadPoolExecutor(workers()) as team:
-        for place, frame in enumerate(steps):
-            jobs.add(team.submit(one, frame, place, rows))
-            rows += frame.height
-            del frame
-            while len(jobs) > workers():
-                done, jobs = wait(jobs, return_when=FIRST_COMPLETED)
-                for job in done:
-                    job.result()
-        for job in jobs:
-            job.result()
-    if faults:
-        raise merged(faults, rows=rows)
-    return rows
-
-
-def scatter(frame: pl.DataFrame, by: str, count: int, where: Path, place: int) -> None:
-    """The rows of one piece to the files of their buckets; order within a bucket stays."""
-    if frame.height == 0:
-        return
-    bucket = bucket_of(frame[by], count)
-    order = np.argsort(bucket, kind="stable")
-    ends = np.cumsum(np.bincount(bucket, minlength=count)).tolist()
-    frame = frame.rechunk()[order]  # gathers from many chunks take twice as long
-    for number, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
-        if end > start:
-            folder = where / str(number)
-            folder.mkdir(parents=True, exist_ok=True)
-            part = frame.slice(start, end - start)
-            part.write_ipc(folder / f"{place:06}.arrow", compression="uncompressed")
-
-
-def bucket_of(ids: pl.Series, count: int) -> npt.NDArray[np.unsignedinteger]:
-    """The bucket of each id: equal ids share one, and buckets fill evenly."""
-    if ids.dtype == pl.String:
-        mixed = ids.hash(0).to_numpy()
-    else:
-        mixed = ids.to_physical().to_numpy().astype(np.uint64)
-        mixed *= np.uint64(0x9E3779B97F4A7C15)
-    mixed = mixed >> np.uint64(32)
-    mixed *= np.uint64(count)
-    mixed >>= np.uint64(32)
-    small: type[np.unsignedinteger] = np.uint8 if count <= 1 << 8 else np.uint16
-    return mixed.astype(small)
-
-
-def _read(folder: Path, place: int) -> pl.DataFrame | None:
-    """The rows of one bucket, piece after piece."""
-    files = sorted((folder / str(place)).glob("*.arrow"))
-    if not files:
-        return None
-    parts = [pl.read_ipc(file) for file in files]
-    frame = pl.concat(_exact(parts), how="vertical_relaxed", rechunk=True)
-    return frame.with_columns(UNKNOWN) if "item" in frame.columns else frame
-
-
-def _exact(parts: list[pl.DataFrame]) -> list[pl.DataFrame]:
-    """Whole numbers stay integers in every piece where some are too large for floats."""
-    for name in parts[0].columns:
-        kinds = {part.schema[name] for part in parts}
-        if kinds == {pl.Int64(), pl.Float64()} and all(_whole(part[name]) for part in parts):
-            parts = [part.with_columns(pl.col(name).cast(pl.Int64)) for part in parts]
-    return parts
-
-
-def _whole(numbers: pl.Series) -> bool:
-    return numbers.dtype == pl.Int64 or bool((numbers == numbers.round()).all())
