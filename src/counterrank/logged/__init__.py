@@ -2,6 +2,7 @@
 
 from counterrank.logged.basis import VIEWS, Basis, chosen, settled
 from counterrank.logged.doubly_robust import DM, DR, SNDR
+from counterrank.logged.earned import Earned, audited, together
 from counterrank.logged.estimated import INNER, Key, clipped, estimated, helped, kept_weight
 from counterrank.logged.estimator import PER, Clipped, Estimator
 from counterrank.logged.faults import refuse_absent, refuse_faults
@@ -10,7 +11,7 @@ from counterrank.logged.gather import Valued, Work
 from counterrank.logged.grammar import DEFAULTS, ESTIMATORS, estimator
 from counterrank.logged.ips import IPS, SNIPS, MeanWeight, OnPolicy
 from counterrank.logged.loggers import shares
-from counterrank.logged.parts import Asked, Earned, Known, audited, together
+from counterrank.logged.parts import Asked, Known
 from counterrank.logged.reading import LOGGED, Given, Tables, doors, named
 from counterrank.logged.refuse import refuse_lists, refuse_scores, refuse_slates, refuse_unseen
 from counterrank.logged.regress import Regressor

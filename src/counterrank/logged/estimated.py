@@ -8,10 +8,10 @@ import numpy as np
 
 from counterrank.arrays import Floats, Ints
 from counterrank.estimates import Estimate
+from counterrank.logged.earned import Earned
 from counterrank.logged.estimator import Clipped, Estimator
 from counterrank.logged.gather import Work
 from counterrank.logged.ips import MeanWeight, OnPolicy
-from counterrank.logged.parts import Earned
 from counterrank.logged.reading import LOGGED
 from counterrank.logged.slate import SlateWeight
 from counterrank.logged.sweep import ESTIMATORS as SWEEP

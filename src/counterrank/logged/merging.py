@@ -12,10 +12,11 @@ from counterrank.arrays import Bools, Floats
 from counterrank.blocks import scattered
 from counterrank.engine import Bucket, Buckets
 from counterrank.engine.wire import packed, unpacked
+from counterrank.logged.earned import Earned, whole_part
 from counterrank.logged.estimator import Estimator
 from counterrank.logged.gather import Work
 from counterrank.logged.ips import OnPolicy
-from counterrank.logged.parts import Earned, Known, whole_part
+from counterrank.logged.parts import Known
 from counterrank.logged.reading import LOGGED
 from counterrank.logged.rows import Rows
 from counterrank.moments import Draws, Merged, Sums, laid, summed

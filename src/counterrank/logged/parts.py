@@ -1,28 +1,22 @@
-"""A log in buckets: what is asked of each, what it yields, and how that becomes one."""
+"""A log in buckets: what each is told, and what is asked of it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
-from operator import add
+from dataclasses import dataclass
 
-import numpy as np
 import polars as pl
 
-from counterrank.arrays import Bools, Floats, Ints
-from counterrank.blocks import as_numbers, scattered
 from counterrank.engine import Bucket
 from counterrank.logged.basis import Basis
-from counterrank.logged.faults import summed
+from counterrank.logged.earned import Earned, Learning, rows_of_some
 from counterrank.logged.fitting import Shape, reward_sums
 from counterrank.logged.future import future_sums
-from counterrank.logged.gather import Valued, Work, on_policy, valued
+from counterrank.logged.gather import Work, on_policy, valued
 from counterrank.logged.loggers import balanced
-from counterrank.logged.model import Sums
 from counterrank.logged.reading import Given
 from counterrank.logged.refuse import refuse_rows
-from counterrank.logged.sessions import Sessions, numbered
+from counterrank.logged.sessions import Sessions
 from counterrank.logged.shared import Shared
 from counterrank.logged.targets import Target
 from counterrank.schema import Table
@@ -30,9 +24,9 @@ from counterrank.schema import Table
 
 @dataclass(frozen=True)
 class Asked:
-    """What every bucket is told. ``scope`` is whole if there is only one.
+    """What every bucket is told: the tables, whether ranks may have gaps, what scores are.
 
-    ``share`` is each logger's share of the sessions, ``sampled`` that of users for the audits.
+    ``scope`` is whole if there is only one bucket, and that in memory.
     """
 
     given: Given
@@ -57,7 +51,10 @@ class Asked:
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of the whole log before rankers are weighed."""
+    """What is known of the whole log before rankers are weighed.
+
+    ``share`` is each logger's share of the sessions, where there are several.
+    """
 
     asked: Asked
     shared: Shared
@@ -112,7 +109,7 @@ class Known:
         sums = future_sums(sessions, basis, targets[name], work)
         return Learning(Shape.of(sessions, basis), sums)
 
-    def values(self, works: dict[str, Work], sampled: float, bucket: Bucket) -> Earned | None:
+    def values(self, works: dict[str, Work], share: float, bucket: Bucket) -> Earned | None:
         """Columns per session of every target, and the rows of some users for the audits."""
         told = self.told(bucket)
         if told is None:
@@ -126,119 +123,10 @@ class Known:
             sessions.user,
             on_policy(sessions, basis, any_work),
             {name: valued(sessions, basis, targets[name], own) for name, own in works.items()},
-            _sample(sessions, sampled, "user") if self.asked.scope == "part" else pl.DataFrame(),
+            rows_of_some(sessions, share, "user") if self.asked.scope == "part" else pl.DataFrame(),
         )
 
     def sample(self, share: float, by: str, bucket: Bucket) -> pl.DataFrame | None:
         """The rows of some users, or of some sessions, for the audits."""
         told = self.told(bucket)
-        return None if told is None else _sample(told[0], share, by)
-
-
-@dataclass(frozen=True)
-class Learning:
-    """What models are learnt from, and how large their tables are."""
-
-    shape: Shape
-    sums: dict[str, Sums]
-
-    def __add__(self, other: Learning) -> Learning:
-        return Learning(self.shape, {r: own + other.sums[r] for r, own in self.sums.items()})
-
-
-@dataclass(frozen=True)
-class Earned:
-    """What sessions earned: columns of the logged ranker by reward, and of every target."""
-
-    units: pl.Series
-    user: pl.Series | None
-    logged: dict[str, Floats]
-    targets: dict[str, Valued]
-    sample: pl.DataFrame
-
-    @property
-    def cluster(self) -> Ints | None:
-        """The number of each session's user, in the order of their ids."""
-        return None if self.user is None else numbered(self.user.to_frame())[0]
-
-
-def together(parts: Sequence[Earned]) -> Earned:
-    """All sessions in the order of their ids, as if they had been in one bucket."""
-    if len(parts) == 1:
-        return parts[0]
-    units = pl.concat([part.units for part in parts])
-    order = as_numbers(units).arg_sort().to_numpy()
-    user = parts[0].user
-    if user is not None:
-        user = pl.concat([p.user for p in parts if p.user is not None]).gather(order)
-    return Earned(
-        units.gather(order),
-        user,
-        {r: np.concatenate([part.logged[r] for part in parts])[order] for r in parts[0].logged},
-        {name: _target(parts, name, order) for name in parts[0].targets},
-        pl.concat([part.sample for part in parts]),
-    )
-
-
-def whole_part(part: Earned) -> Earned:
-    """What a bucket says beside its sessions: no columns, and nobody's ids."""
-    none = part.units.clear()
-    return replace(
-        part,
-        units=none,
-        user=None,
-        logged={},
-        targets={
-            name: replace(own, columns={}, kept=np.empty(0, np.int64))
-            for name, own in part.targets.items()
-        },
-    )
-
-
-def _target(parts: Sequence[Earned], name: str, order: Ints) -> Valued:
-    """One target over all sessions."""
-    own = [part.targets[name] for part in parts]
-    there = np.concatenate([_mask(v.kept, len(p.units)) for p, v in zip(parts, own, strict=True)])
-    kept = np.flatnonzero(there[order])
-    row = np.cumsum(there) - 1  # of each session that counts, among those that do
-    by = row[order[kept]]
-    return Valued(
-        {key: np.concatenate([v.columns[key] for v in own])[by] for key in own[0].columns},
-        reduce(add, [v.weights for v in own]),
-        kept,
-        summed(v.faults for v in own),
-        sum(v.tied for v in own),
-        sum(v.rows for v in own),
-        _slates([v.slates for v in own if v.slates is not None]),
-    )
-
-
-def _slates(parts: Sequence[tuple[float, float, int]]) -> tuple[float, float, int] | None:
-    if not parts:
-        return None
-    total, square, count = zip(*parts, strict=True)
-    return sum(total), sum(square), sum(count)
-
-
-def _mask(places: Ints, n: int) -> Bools:
-    there = np.zeros(n, bool)
-    there[places] = True
-    return there
-
-
-def audited(sessions: Sessions, share: float, *, by: str = "user") -> Bools:
-    """Sessions in a fixed sample of users: whether one is in it depends on its id alone."""
-    if share >= 1:
-        return np.ones(sessions.n, bool)
-    ids = sessions.units if sessions.user is None or by == "session" else sessions.user
-    keep: Bools = scattered(ids) < np.uint64(share * 2.0**64)
-    return keep
-
-
-def _sample(sessions: Sessions, share: float, by: str) -> pl.DataFrame:
-    """The rows of some users, or of some sessions."""
-    keep = audited(sessions, share, by=by)
-    frame = sessions.blocks.frame.drop("row", strict=False)
-    frame = frame.filter(pl.Series(np.repeat(keep, sessions.blocks.length)))
-    text = frame.schema["item"] == pl.Categorical
-    return frame.with_columns(pl.col("item").cast(pl.String)) if text else frame
+        return None if told is None else rows_of_some(told[0], share, by)

@@ -9,10 +9,10 @@ from counterrank.moments.flips import FLIPS, Flips
 from counterrank.moments.merged import Merged
 from counterrank.moments.moments import Moments
 from counterrank.moments.resamples import Resamples
-from counterrank.moments.room import INFERENCE, ROOM, Kept, keeps_units, kept
+from counterrank.moments.room import ROOM, Kept, keeps_units, kept
 from counterrank.moments.sums import Draws, Sums, laid, summed
 
 __all__ = [
-    "FLIPS", "INFERENCE", "ROOM", "Draws", "Flips", "Kept", "Merged", "Moments", "Resamples",
+    "FLIPS", "ROOM", "Draws", "Flips", "Kept", "Merged", "Moments", "Resamples",
     "Sums", "keeps_units", "kept", "laid", "poisson_weights", "signs", "summed",
 ]  # fmt: skip

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from counterrank.engine.engines import INFERENCE
 from counterrank.errors import one_of
 
-INFERENCE = ("auto", "units", "moments")
 ROOM = 10**9  # bytes of values per unit that are kept unless told otherwise
 
 
