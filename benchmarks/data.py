@@ -1,7 +1,8 @@
 """The files that every tool is timed on, the same on every machine: all follow from one seed.
 
-Run with the interpreter of counterrank's environment: ``data.py FOLDER [--quick]``. ``run.py``
-itself stays free of NumPy, so that the memory it holds is not counted for the tools it starts.
+Run with the interpreter of counterrank's environment: ``data.py FOLDER NAME... [--quick]``.
+``run.py`` itself stays free of NumPy, so that the memory it holds is not counted for the tools it
+starts.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from big import FILE, big
 
 SEED = 20_011
 SHARES = (0.06, 0.17, 0.43, 0.78)  # of ratings up to 1, 2, 3 and 4, as in MovieLens
 DEPTH = 100
 SLATE_ITEMS, SLATE_RANKS = 10, 5
-LOGS = {"1": 100_000, "5": 500_000, "10": 1_000_000, "20": 2_000_000}  # millions of rows
+LOGS = {f"log{millions}": millions * 100_000 for millions in (1, 5, 10, 20)}  # sessions
+BIG = {f"big{millions}": millions * 100_000 for millions in (1, 10, 20, 100)}
 
 Ints = np.typing.NDArray[np.integer]
 Floats = np.typing.NDArray[np.floating]
@@ -228,20 +231,31 @@ def _write(path: Path, user: Ints, item: Ints, rating: Ints) -> None:
     pl.DataFrame({k: v.astype(np.int32) for k, v in columns.items()}).write_parquet(path)
 
 
+def make(folder: Path, name: str, *, quick: bool) -> None:
+    """The files of one name, in a folder of that name."""
+    size = (QUICK if quick else FULL).get(name)
+    less = 100 if quick else 1
+    if name in LOGS:
+        log(folder / name, LOGS[name] // less)
+    elif name in BIG:
+        big(folder / name, BIG[name] // less, FILE // less)
+    elif name == "slates":
+        slates(folder / name, 1_000 if quick else 20_000)
+    elif name == "small":
+        small(folder / name)
+    elif size is not None:
+        {"large": large, "funnel": funnel}.get(name, many)(folder / name, size)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
+    names = [*FULL, *LOGS, *BIG, "slates", "small"]
+    parser.add_argument("names", nargs="+", choices=names)
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
-    sizes = QUICK if given.quick else FULL
-    many(given.folder / "many", sizes["many"])
-    large(given.folder / "large", sizes["large"])
-    many(given.folder / "strata", sizes["strata"])
-    funnel(given.folder / "funnel", sizes["funnel"])
-    slates(given.folder / "slates", 1_000 if given.quick else 20_000)
-    for name, sessions in LOGS.items():
-        log(given.folder / f"log{name}", sessions // 100 if given.quick else sessions)
-    small(given.folder / "small")
+    for name in given.names:
+        make(given.folder, name, quick=given.quick)
 
 
 if __name__ == "__main__":

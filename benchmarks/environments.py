@@ -14,7 +14,7 @@ POLARS = "polars==2.1.0"  # reads the files for every peer: it is the quickest r
 
 # The first of each row names the tool in the report.
 PINS: dict[str, list[str]] = {
-    "counterrank": [],  # this checkout, under constraints.txt
+    "counterrank": [".[spark]"],  # this checkout, under constraints.txt
     "pytrec_eval": ["pytrec-eval-terrier==0.5.11", "numpy==2.4.6", POLARS],
     "ir_measures": ["ir-measures==0.4.3", "pytrec-eval-terrier==0.5.11", "numpy==2.4.6", POLARS],
     "ranx": ["ranx==0.3.21", "numba==0.68.1", "numpy==2.4.6", POLARS],
@@ -48,7 +48,7 @@ def ready(name: str) -> str | None:
         if not stamp.exists() or stamp.read_text() != pins:
             _run(sys.executable, "-m", "venv", "--clear", str(folder))
             if name == "counterrank":
-                _pip(name, "-c", str(ROOT / "constraints.txt"), str(ROOT))
+                _pip(name, "-c", str(ROOT / "constraints.txt"), *PINS[name])
             else:
                 _pip(name, *_others(name))
                 if name in BY_ITSELF:
@@ -72,7 +72,8 @@ def version(name: str) -> str:
         return ", ".join(pin.replace("==", " ") for pin in PINS[name])
     code = (
         "from importlib.metadata import version as v\n"
-        "print(', '.join(f'{n} {v(n)}' for n in ('counterrank', 'polars', 'numpy')))"
+        "names = 'counterrank', 'polars', 'numpy', 'pyspark'\n"
+        "print(', '.join(f'{n} {v(n)}' for n in names))"
     )
     return _run(python(name), "-c", code).strip()
 

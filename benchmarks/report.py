@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,8 +16,9 @@ INTRO = """\
 # Benchmarks
 
 The same work by counterrank and by its peers, on the same files, in one run on one machine.
-`make bench` makes the environments and the files, times everything and writes this page. Read
-the ratios; the seconds belong to this machine.
+`make bench` makes the environments and the files, times everything and writes this page;
+`python benchmarks/run.py --only j,k` renews the tables of some parts, and says so there. A part is
+always timed as a whole. Read the ratios; the seconds belong to this machine.
 
 Each time is the wall time of a whole process, from start to exit: imports, reading the Parquet
 files, the measures of every user, their means. It is the best of the repeats given with the
@@ -42,12 +44,14 @@ class Bar:
     found: float
     limit: float
     less: bool = False
+    unit: str = "x"
 
     def line(self) -> str:
         good = self.found <= self.limit if self.less else self.found >= self.limit
         sign = "at most" if self.less else "at least"
         verdict = "met" if good else "**not met**"
-        return f"- {self.text}: {sign} {_times(self.limit)}; found {_times(self.found)}: {verdict}."
+        limit, found = (_times(x, self.unit) for x in (self.limit, self.found))
+        return f"- {self.text}: {sign} {limit}; found {found}: {verdict}."
 
 
 def machine(revision: str, load: float) -> str:
@@ -143,6 +147,18 @@ def write(path: Path, sections: list[str], *, quick: bool) -> None:
     path.write_text("\n".join([INTRO, *warning, *sections]))
 
 
+def renew(path: Path, sections: list[str], revision: str, load: float) -> None:
+    """Sections of a run of its own in place of those with the same letter; the others stay."""
+    kept = re.split(r"^(?=## )", path.read_text(), flags=re.MULTILINE)
+    for section in sections:
+        head, rest = section.split("\n", 1)
+        told = f"\nTimed in a run of its own at {revision}, load {load:.1f} before.\n"
+        mark = head[: len("## (j)")] if head.startswith("## (") else head
+        places = [i for i, old in enumerate(kept) if old.startswith(mark)] or [len(kept)]
+        kept[places[0] : places[0] + 1] = [f"{head}\n{told}{rest}\n"]
+    path.write_text("".join(kept).rstrip("\n") + "\n")
+
+
 def _section(title: str, note: str, head: list[str], rows: list[list[str]], bars: list[Bar]) -> str:
     table = [head, ["---"] * len(head), *rows]
     lines = ["| " + " | ".join(row) + " |" for row in table]
@@ -150,5 +166,5 @@ def _section(title: str, note: str, head: list[str], rows: list[list[str]], bars
     return "\n".join([f"## {title}", "", *([note, ""] if note else []), *lines, "", *held])
 
 
-def _times(x: float) -> str:
-    return f"{x:,.0f} x" if x >= 100 else f"{x:.3g} x"
+def _times(x: float, unit: str = "x") -> str:
+    return f"{x:,.0f} {unit}" if x >= 100 else f"{x:.3g} {unit}"

@@ -1,5 +1,6 @@
 """Time counterrank and its peers on the same work, and write README.md. Started by `make bench`.
 
+``--only j,k`` runs some parts, and puts their tables into README.md in place of the old ones.
 ``--quick`` runs everything on little data, as a check of the suite itself; its page goes to
 ``.work/`` and its ratios mean nothing.
 """
@@ -9,21 +10,23 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import report
 import work
-from environments import HERE, PINS, ROOT, WORK, python, ready, revision
+from environments import HERE, ROOT, WORK, python, ready, revision
+from larger import larger, spark
 from report import Bar
-from timing import Item, measure, warm
+from timing import Item, by_name, call, measure, warm
 
 
 def many(given: argparse.Namespace, data: Path) -> list[str]:
     """Part (a)."""
     items = work.evaluations("a", data / "many", WORK / "out", given.repeats, given.repeats)
     measure(items, print)
-    by = _by(items)
+    by = by_name(items)
     bars = [
         *_faster(by, "pytrec_eval", 5),
         Bar("time over reading", by["ours"].best / by["floor"].best, 4, less=True),
@@ -37,7 +40,7 @@ def large(given: argparse.Namespace, data: Path) -> list[str]:
     peers = given.repeats
     items = work.evaluations("b", data / "large", WORK / "out", given.repeats, peers)
     measure(items, print)
-    by = _by(items)
+    by = by_name(items)
     others = [k for k in by if k not in ("floor", "ours", "ranked") and by[k].seconds]
     shown = [k for k in others if k != "ranx_arrays"]
     bars = [
@@ -56,9 +59,9 @@ def flips(given: argparse.Namespace, data: Path) -> list[str]:
     units = WORK / "out" / "c-units.parquet"
     runs = sorted(str(p.relative_to(ROOT)) for p in (data / "many").glob("run*.parquet"))
     judgments = str((data / "many" / "judgments.parquet").relative_to(ROOT))
-    _call(work.ours(judgments, runs, units))
+    call(work.ours(judgments, runs, units))
     values = WORK / "out" / "c-values.npy"
-    _call([python("counterrank"), "benchmarks/values.py", "matrix", str(units), str(values)])
+    call([python("counterrank"), "benchmarks/values.py", "matrix", str(units), str(values)])
     draws, some = (2_000, 500) if given.quick else (100_000, 10_000)
     items = work.flips(values, draws, some, given.repeats)
     measure(items, print)
@@ -77,7 +80,7 @@ def starts(given: argparse.Namespace, data: Path) -> list[str]:
         '"First time" is with an empty cache of compiled code, as after installing.'
         ' The bar "far below ranx" is taken as 10 times.'
     )
-    bars = _faster(_by(items), "ranx", 10)
+    bars = _faster(by_name(items), "ranx", 10)
     return [report.evaluations("(d) A first small evaluation", items, bars, note)]
 
 
@@ -85,7 +88,7 @@ def slates(given: argparse.Namespace, data: Path) -> list[str]:
     """Part (e)."""
     items = work.slates(data / "slates", given.repeats)
     measure(items, print)
-    by = _by(items)
+    by = by_name(items)
     note = (
         "Six slate estimators with 95 % intervals, from a log of slates and a target's whole"
         " distribution. Both read both files; for the peer, Polars joins them."
@@ -109,7 +112,7 @@ def logs(given: argparse.Namespace, data: Path) -> list[str]:
     sizes = ("1", "5", "10", "20")
     items = work.logs(data, sizes, given.repeats)
     measure(items, print)
-    by = _by(items)
+    by = by_name(items)
     small, big = by["ours5"], by["ours20"]
     bars = [
         Bar("time over the DuckDB query's", by["ours"].best / by["duckdb"].best, 1.5, less=True),
@@ -135,7 +138,7 @@ def assessed(given: argparse.Namespace, data: Path) -> list[str]:
     samples, draws = (2, 2_000) if given.quick else (50, 100_000)
     items = work.assessments(data / "many", samples=samples, draws=draws)
     measure(items, print)
-    by = _by(items)
+    by = by_name(items)
     limits = {"robustness": 400, "power": 60}
     bars = [
         Bar(f"assess {key} over one plain evaluation", by[key].best / by["ours"].best, limit, True)
@@ -156,7 +159,7 @@ def strata(given: argparse.Namespace, data: Path) -> list[str]:
     """Part (h)."""
     items = work.strata(data / "strata", given.repeats)
     measure(items, print)
-    by = _by(items)
+    by = by_name(items)
     bars = [Bar("time over a plain evaluation", by["ours"].best / by["plain"].best, 3, less=True)]
     note = (
         "nDCG at six cut-offs: by holdout, IPS and SNIPS, in two strata and stratified, with"
@@ -170,7 +173,7 @@ def sales(given: argparse.Namespace, data: Path) -> list[str]:
     """Part (i)."""
     items = work.sales(data / "funnel", given.repeats)
     measure(items, print)
-    by = _by(items)
+    by = by_name(items)
     bars = [Bar("time over a plain evaluation", by["ours"].best / by["plain"].best, 2, less=True)]
     note = (
         "DCG@100 of the same lists: of judgments, and of conversions after clicks by Naive, IPS,"
@@ -181,37 +184,66 @@ def sales(given: argparse.Namespace, data: Path) -> list[str]:
     return [report.evaluations(title, items, bars, note)]
 
 
+EVALUATORS = ("pytrec_eval", "ir_measures", "ranx", "rectools")
+
+
+@dataclass(frozen=True)
+class Part:
+    """What makes the tables of a part, from which files, and whose environments it needs."""
+
+    sections: Callable[[argparse.Namespace, Path], list[str]]
+    files: tuple[str, ...]
+    peers: tuple[str, ...] = ()
+
+
 PARTS = {
-    "a": many, "b": large, "c": flips, "d": starts, "e": slates, "f": logs, "g": assessed,
-    "h": strata, "i": sales,
-}  # fmt: skip
+    "a": Part(many, ("many",), EVALUATORS),
+    "b": Part(large, ("large",), EVALUATORS),
+    "c": Part(flips, ("many",), ("scipy", "ranx")),
+    "d": Part(starts, ("small",), ("pytrec_eval", "ranx")),
+    "e": Part(slates, ("slates",), ("obp",)),
+    "f": Part(logs, ("log1", "log5", "log10", "log20"), ("duckdb",)),
+    "g": Part(assessed, ("many",)),
+    "h": Part(strata, ("strata",)),
+    "i": Part(sales, ("funnel",)),
+    "j": Part(larger, ("big1", "big10", "big100"), ("duckdb",)),
+    "k": Part(spark, ("big20",)),
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=PARTS, help="one part; README.md is left alone")
+    parser.add_argument("--only", type=_letters, default=list(PARTS), metavar="PART,...")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
     load, source = os.getloadavg()[0], revision()
-    for name in PINS:
+    parts = [PARTS[letter] for letter in given.only]
+    for name in ("counterrank", *dict.fromkeys(peer for part in parts for peer in part.peers)):
         print(f"environment {name}: {ready(name) or 'ready'}")
     data = WORK / ("data-quick" if given.quick else "data")
-    make = [python("counterrank"), "benchmarks/data.py", str(data)]
-    _call([*make, "--quick"] if given.quick else make)
-    warm(data)
-    sections = [report.machine(source, load)]
-    for part in given.only or PARTS:
-        print(f"part {part}")
-        sections += PARTS[part](given, data)
-    aside = given.quick or given.only
-    page = WORK / "README.md" if aside else HERE / "README.md"
-    report.write(page, sections, quick=given.quick)
+    names = list(dict.fromkeys(name for part in parts for name in part.files))
+    make = [python("counterrank"), "benchmarks/data.py", str(data), *names]
+    call([*make, "--quick"] if given.quick else make)
+    warm([data / name for name in names])
+    sections = []
+    for letter, part in zip(given.only, parts, strict=True):
+        print(f"part {letter}")
+        sections += part.sections(given, data)
+    page = (WORK if given.quick else HERE) / "README.md"
+    if given.quick or len(parts) == len(PARTS):
+        report.write(page, [report.machine(source, load), *sections], quick=given.quick)
+    else:
+        report.renew(page, sections, source, load)
     print(f"written: {page.relative_to(ROOT)}")
 
 
-def _by(items: list[Item]) -> dict[str, Item]:
-    return {item.key.split("-", 1)[1]: item for item in items}
+def _letters(text: str) -> list[str]:
+    """Parts in the order of the page."""
+    wanted = text.split(",")
+    if not set(wanted) <= PARTS.keys():
+        raise argparse.ArgumentTypeError(f"parts are {', '.join(PARTS)}")
+    return [letter for letter in PARTS if letter in wanted]
 
 
 def _faster(by: dict[str, Item], peer: str, limit: float, prefix: str = "") -> list[Bar]:
@@ -228,10 +260,10 @@ def _agreement(folder: Path) -> str:
     saved = WORK / "out" / "a-pytrec_eval.parquet"
     inputs = [folder / "judgments.parquet", *sorted(folder.glob("run*.parquet"))]
     words = [str(p.relative_to(ROOT)) for p in inputs]
-    _call(work.script("pytrec_eval", "with_pytrec_eval", *words, "--save", str(saved)))
+    call(work.script("pytrec_eval", "with_pytrec_eval", *words, "--save", str(saved)))
     units = WORK / "out" / "a-units.parquet"
     command = [python("counterrank"), "benchmarks/values.py", "differ", str(units), str(saved)]
-    return report.agreement(_call(command))
+    return report.agreement(call(command))
 
 
 def _size(folder: Path) -> str:
@@ -242,13 +274,9 @@ def _size(folder: Path) -> str:
         "print(*t.select(pl.len(), pl.col('user').n_unique()).collect().row(0))"
     )
     first = str(next(folder.glob("run*.parquet")))
-    rows, users = map(int, _call([python("counterrank"), "-c", code, first]).split())
+    rows, users = map(int, call([python("counterrank"), "-c", code, first]).split())
     systems = f"{runs} systems x " if runs > 1 else ""
     return f"{systems}{users:,} users x top {rows // users} ({rows * runs:,} rows)"
-
-
-def _call(command: list[str]) -> str:
-    return subprocess.run(command, cwd=ROOT, check=True, text=True, capture_output=True).stdout
 
 
 if __name__ == "__main__":

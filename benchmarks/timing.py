@@ -90,9 +90,19 @@ def _once(item: Item) -> None:
     item.printed.append(item.output.read_text())
 
 
-def warm(folder: Path) -> None:
+def by_name(items: list[Item]) -> dict[str, Item]:
+    """The items of one part, without its letter."""
+    return {item.key.split("-", 1)[1]: item for item in items}
+
+
+def call(command: list[str]) -> str:
+    """What a command prints that is not timed."""
+    return subprocess.run(command, cwd=ROOT, check=True, text=True, capture_output=True).stdout
+
+
+def warm(folders: list[Path]) -> None:
     """Read every file once, so that all tools find them in memory."""
-    for path in sorted(folder.rglob("*.parquet")):
+    for path in sorted(path for folder in folders for path in folder.rglob("*.parquet")):
         with path.open("rb") as file:
             while file.read(1 << 24):
                 pass
