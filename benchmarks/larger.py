@@ -29,7 +29,7 @@ def estimate(folder: Path, *words: str, bias: str = "log2") -> list[str]:
 
 def larger(given: argparse.Namespace, data: Path) -> list[str]:
     """Part (j)."""
-    memory = "80MB" if given.quick else "4GB"
+    memory = "100MB" if given.quick else "4GB"
     scratch = WORK / "scratch"
     scratch.mkdir(exist_ok=True)
     within = ["--memory", memory, "--scratch", str(scratch.relative_to(ROOT))]

@@ -16,7 +16,7 @@ from counterrank.logged.reading import LOGGED, Given, Tables, doors, named
 from counterrank.logged.refuse import refuse_lists, refuse_scores, refuse_slates, refuse_unseen
 from counterrank.logged.regress import Regressor
 from counterrank.logged.sessions import Sessions
-from counterrank.logged.shared import Shared, merged
+from counterrank.logged.shared import Shared, settled_items
 from counterrank.logged.slate import SlateWeight
 from counterrank.logged.sweep import ESTIMATORS as SWEEP
 from counterrank.logged.sweep import Choice, SweepRow, choice, swept
@@ -29,7 +29,7 @@ __all__ = [
     "Known", "MeanWeight", "OnPolicy", "Regressor", "Sessions", "Shape", "Shared", "SlateWeight",
     "SweepRow", "Tables", "Target", "Valued", "WeightRow", "Weights", "Work",
     "audited", "choice", "chosen", "clipped", "doors", "estimated", "estimator", "fitted", "helped",
-    "kept_weight", "merged", "named", "refuse_absent", "refuse_faults", "refuse_lists",
-    "refuse_scores", "refuse_slates", "refuse_unseen", "settled", "shares", "swept",
+    "kept_weight", "named", "refuse_absent", "refuse_faults", "refuse_lists",
+    "refuse_scores", "refuse_slates", "refuse_unseen", "settled", "settled_items", "shares", "swept",
     "together",
 ]  # fmt: skip

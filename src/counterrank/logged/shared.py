@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
-from operator import add
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -129,9 +128,8 @@ class Shared:
         )
 
 
-def merged(parts: Sequence[Shared]) -> Shared:
+def settled_items(found: Shared) -> Shared:
     """The facts of the whole log; items in order, so that their numbers depend on nothing else."""
-    found = reduce(add, parts)
     return replace(found, items=found.items.sort())
 
 

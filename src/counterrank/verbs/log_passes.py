@@ -28,7 +28,7 @@ from counterrank.logged import (
     Work,
     estimated,
     fitted,
-    merged,
+    settled_items,
     together,
 )
 from counterrank.logged.merging import Added, Merging, brought_together, planned
@@ -42,8 +42,7 @@ from counterrank.trust.diagnosis import Diagnosis
 
 def looked_at(held: Buckets, asked: Asked, log: Log) -> Shared:
     """What all buckets must agree on."""
-    parts = [part for part in held.mapped(asked.facts, "reading the log") if part is not None]
-    shared = merged(parts)
+    shared = settled_items(held.folded(asked.facts, "reading the log"))
     if log.has("propensity") and shared.certain == shared.rows:
         raise certainty(log.name, shared.rows)
     return shared
