@@ -29,7 +29,6 @@ __all__ = [
     "Known", "MeanWeight", "OnPolicy", "Regressor", "Sessions", "Shape", "Shared", "SlateWeight",
     "SweepRow", "Tables", "Target", "Valued", "WeightRow", "Weights", "Work",
     "audited", "choice", "chosen", "clipped", "doors", "estimated", "estimator", "fitted", "helped",
-    "kept_weight", "named", "refuse_absent", "refuse_faults", "refuse_lists",
-    "refuse_scores", "refuse_slates", "refuse_unseen", "settled", "settled_items", "shares", "swept",
-    "together",
+    "kept_weight", "named", "refuse_absent", "refuse_faults", "refuse_lists", "refuse_scores",
+    "refuse_slates", "refuse_unseen", "settled", "settled_items", "shares", "swept", "together",
 ]  # fmt: skip
