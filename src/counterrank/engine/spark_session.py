@@ -117,7 +117,7 @@ def _archive() -> Path:
     """The package in a file, which executors fetch as they come; gone when Python ends."""
     files = sorted(HOME.rglob("*.py"))
     digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
-    folder = tempfile.mkdtemp(prefix="counterrank-")
+    folder = tempfile.mkdtemp(prefix=f"counterrank-{os.getpid()}-")  # see `scratch`
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = Path(folder) / f"counterrank-{digest}.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
