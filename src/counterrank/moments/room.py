@@ -38,8 +38,9 @@ def kept(inference: str, units: int, columns: int, room: int | None = ROOM) -> K
     Without a room there is no limit.
     """
     one_of("inference", inference, INFERENCE)
-    if room is None:
-        inference, room = "units" if inference == "auto" else inference, 0
+    if room is None and inference == "auto":
+        return Kept("units", "no limit was given", 0)
+    room = room or 0
     fits = keeps_units(inference, units, columns, room)
     need = f"{units:,} units x {columns:,} columns need {_size(8 * units * columns)}"
     why = f"{need}, the limit is {_size(room)}" if inference == "auto" else "as asked for"
