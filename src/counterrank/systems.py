@@ -165,6 +165,11 @@ def some_runs(runs: Runs | None) -> bool:
     return runs is not None and not (isinstance(runs, (Mapping, list, tuple)) and not len(runs))
 
 
+def tables_of(runs: Runs | None) -> list[object]:
+    """The tables alone, however they were given."""
+    return [] if runs is None else [table for _, table in names_and_tables(runs)]
+
+
 def names_and_tables(tables: Runs) -> Iterator[tuple[str, object]]:
     """Names (empty: from the file) and tables, however they were given."""
     if isinstance(tables, Mapping):

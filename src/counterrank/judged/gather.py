@@ -105,7 +105,7 @@ def _at_once(
     (first, truth), inputs, systems = in_one_pass(judged, runs, work, columns, progress)
     found = Measured.merged([Measured.of(systems, truth, keep="hits")], measures)
     refuse_uncovered(found, policies)
-    return Gathered(found, asked, (first, *inputs), kept("units", 0, 0, None))
+    return Gathered(found, asked, (first, *inputs), kept("auto", 0, 0, None))
 
 
 def in_buckets(

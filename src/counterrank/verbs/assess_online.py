@@ -26,7 +26,7 @@ from counterrank.meta.online import Cases, Figures, figures
 from counterrank.meta.past import KINDS, past
 from counterrank.progress import Progress, quiet
 from counterrank.schema import Input
-from counterrank.systems import Runs, some_runs
+from counterrank.systems import Runs, some_runs, tables_of
 from counterrank.verbs.log_passes import where
 from counterrank.verbs.past_buckets import from_buckets
 from counterrank.verbs.past_logs import CONTROL, Experiment, Terms, dated, from_log, swept
@@ -204,8 +204,8 @@ def _logged(
     """The cases, what was read, and where it ran."""
     by = [] if terms.model is None or terms.model.column is None else [terms.model.column]
     contexts = [*terms.contexts, *by]
+    chosen = engine_of(chosen, [source, *tables_of(runs)])
     entries, given = doors(source, runs, None, rewards=rewards, contexts=contexts, columns=columns)
-    chosen = engine_of(chosen, [door.source.table for door in entries.values()])
     with bucketed(
         chosen, entries, by="session", ids=("session", "item"), progress=progress
     ) as held:

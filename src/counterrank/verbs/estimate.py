@@ -49,7 +49,7 @@ from counterrank.logged import (
 from counterrank.moments import kept
 from counterrank.progress import Progress, quiet
 from counterrank.schema import Named
-from counterrank.systems import Runs
+from counterrank.systems import Runs, tables_of
 from counterrank.trust.targets import grounds, mixture
 from counterrank.verbs.log_passes import (
     audits_of,
@@ -123,6 +123,7 @@ def estimate(
     position = None if position_bias is None else as_model(position_bias)
     by = [] if position is None or position.column is None else [position.column]
     names = Named(columns)
+    chosen_engine = engine_of(engine, [log, *tables_of(runs), *tables_of(loggers)])
     entries, given = doors(
         log,
         runs,
@@ -131,7 +132,6 @@ def estimate(
         contexts=[*_listed(contexts), *by],
         columns=names,
     )
-    chosen_engine = engine_of(engine, [door.source.table for door in entries.values()])
     with bucketed(
         chosen_engine, entries, by="session", ids=("session", "item"), progress=progress
     ) as held:

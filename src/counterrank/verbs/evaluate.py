@@ -15,7 +15,7 @@ from counterrank.policies import Policies
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import DEFAULTS, Measure, measure
 from counterrank.schema import Named
-from counterrank.systems import Runs, names_and_tables, refuse_ties
+from counterrank.systems import Runs, refuse_ties, tables_of
 
 
 def evaluate(
@@ -93,7 +93,7 @@ def evaluated(
     """The evaluation; ``keep`` is values, or hits as well for who goes on with them."""
     refuse_ties(measures, policies.ties)
     named = Named(columns)
-    chosen = as_engine(engine, [judgments, *(table for _, table in names_and_tables(runs))])
+    chosen = as_engine(engine, [judgments, *tables_of(runs)])
     found = gathered(
         judgments,
         runs,

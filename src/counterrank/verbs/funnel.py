@@ -54,7 +54,7 @@ from counterrank.order import TIES
 from counterrank.progress import Progress, quiet
 from counterrank.propensity import Encoded, Logistic, Nuisance, model
 from counterrank.schema import Named
-from counterrank.systems import Runs
+from counterrank.systems import Runs, tables_of
 from counterrank.tables.memory import is_spark
 from counterrank.trust.propensities import constant_features
 from counterrank.trust.sales import forecasts, sales
@@ -128,8 +128,8 @@ def funnel(
     described = {of: table for of, table in both.items() if table is not None}
     _refuse_unread(described, ctr, cvr)
     named = Named(columns)
+    chosen = engine_of(engine, [funnel, *tables_of(runs), predictions])
     opened = doors(funnel, runs, predictions, rewards=_listed(rewards), columns=named)
-    chosen = engine_of(engine, [door.source.table for door in opened.values()])
     if isinstance(chosen, Spark) and ties == "file":
         raise UsageError(
             "Rows have no order on Spark, so ties cannot go by it.",
