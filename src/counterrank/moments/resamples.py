@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 
 from counterrank.arrays import Floats, Ints, over, summed
-from counterrank.moments.drawn import Hashes, poisson_weights
+from counterrank.stats.draws import Hashes, poisson_weights
 
 UNITS, DRAWS = 2048, 1024  # weights or signs held at a time
 

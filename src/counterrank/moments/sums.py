@@ -11,10 +11,9 @@ import numpy as np
 
 from counterrank.arrays import Floats, Ints
 from counterrank.errors import UsageError
-from counterrank.moments.drawn import Hashes
-from counterrank.moments.flips import Flips
-from counterrank.moments.moments import Moments
 from counterrank.moments.resamples import Resamples
+from counterrank.stats.draws import Flips, Hashes
+from counterrank.stats.moments import Root as Moments
 
 Name = TypeVar("Name", bound=Hashable)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from counterrank import logs
+from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.engine import Buckets, Engine, bucketed
 from counterrank.errors import CounterrankError
 from counterrank.exposure import ByContext, Exposure
@@ -15,7 +16,6 @@ from counterrank.logged import Asked, Basis, Given, Known, settled
 from counterrank.logs import Log
 from counterrank.tables import opened
 from counterrank.trust.advice import to_log
-from counterrank.trust.diagnosis import Diagnosis
 from counterrank.verbs.estimate import estimate
 from counterrank.verbs.log_passes import audits_of, looked_at
 
