@@ -37,7 +37,7 @@ def _whole(parts: list[Any]) -> Any:
         return type(first).merge(parts)
     if isinstance(first, Mapping):
         return by_key(merge)(parts)
-    if is_dataclass(first):
+    if is_dataclass(first) and not isinstance(first, type):
         rules = _rules(type(first))
         return type(first)(
             **{name: rule([getattr(part, name) for part in parts]) for name, rule in rules.items()}
