@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank.engine import spill
+from counterrank.engine import disk
 from counterrank.engine.engines import size
 from counterrank.engine.wire import packed, unpacked
 from counterrank.logged import Given
@@ -60,7 +60,7 @@ def kinds(folder):
 
 
 def test_whatever_is_read_in_pieces_is_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr(spill, "PIECE", 50)
+    monkeypatch.setattr(disk, "PIECE", 50)
     judged, table, tables = kinds(tmp_path)
     whole = cr.evaluate(judged, {"a": table}, measures=["nDCG@5", "AP"])
     for given in tables:
@@ -90,7 +90,7 @@ BROKEN = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_the_door_counts_over_all_pieces(name, monkeypatch):
     """What was wrong, how often and where first: as if the table had been in memory."""
-    monkeypatch.setattr(spill, "PIECE", 40)
+    monkeypatch.setattr(disk, "PIECE", 40)
     messages = []
     for engine in (cr.Local(), cr.Local(partitions=4)):
         with pytest.raises(cr.InputError) as found:
@@ -129,7 +129,7 @@ def test_enough_memory_is_memory():
 
 
 def test_little_memory_is_the_disk(monkeypatch, tmp_path):
-    monkeypatch.setattr(spill, "HELD", 10**7)
+    monkeypatch.setattr(disk, "HELD", 10**7)
     found = estimated(LOG, RUN, engine=cr.Local(memory="1GB", folder=str(tmp_path)))
     assert found.protocol["partitions"] > 1
     assert rows(found) == rows(estimated(LOG, RUN))
@@ -225,7 +225,7 @@ def test_results_survive_the_way():
 
 def test_scores_beyond_what_floats_hold_keep_their_order(monkeypatch):
     """Some pieces hold such scores and others do not: no order is lost where they meet."""
-    monkeypatch.setattr(spill, "PIECE", 50)
+    monkeypatch.setattr(disk, "PIECE", 50)
     judged, runs = world()
     table = runs["a"].with_columns(pl.col("rank").cast(pl.Int64)).sort("rank")
     score = pl.when(pl.col("rank") < 4).then((1 << 60) - pl.col("rank")).otherwise(-pl.col("rank"))
@@ -293,6 +293,6 @@ def test_a_lazy_frame_that_fails_is_told():
 
 
 def test_a_lazy_frame_that_needs_more_than_memory_goes_by_the_disk(monkeypatch):
-    monkeypatch.setattr(spill, "HELD", 10**7)
+    monkeypatch.setattr(disk, "HELD", 10**7)
     found = estimated(LOG.lazy(), RUN.lazy(), engine=cr.Local(memory="1GB"))
     assert found.protocol["partitions"] > 1

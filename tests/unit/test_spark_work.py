@@ -8,9 +8,16 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from counterrank.arrays import workers
-from counterrank.engine import spark_work
-from counterrank.engine.bucket import Bucket
-from counterrank.engine.spark_work import PLACE, Faults, Lane, on_bucket, on_departure
+from counterrank.engine import Partition
+from counterrank.engine.spark import executor
+from counterrank.engine.spark.executor import (
+    PLACE,
+    Faults,
+    Lane,
+    on_departure,
+    on_key,
+    on_partition,
+)
 from counterrank.engine.wire import unpacked
 from counterrank.errors import InputError
 from counterrank.schema import judgments_door, run_door
@@ -37,7 +44,7 @@ def departed(frame: pl.DataFrame, tag: int) -> list[pa.RecordBatch]:
 
 def answers(batches: list[pa.RecordBatch]) -> object:
     rows = [row for batch in batches for row in batch.to_pylist()]
-    assert [row["piece"] for row in rows] == list(range(rows[0]["pieces"]))
+    assert [row["piece"] for row in rows] == list(range(len(rows)))
     return unpacked(b"".join(row["data"] for row in rows))
 
 
@@ -47,44 +54,75 @@ def arrived(key: int) -> list[pa.RecordBatch]:
     return [cut.filter(pa.compute.equal(cut["key"], key)) for cut in cuts]
 
 
-def test_rows_are_cut_by_place_and_meet_again(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(spark_work, "PIECE", 100)
+def worked(work, batches, *, needs="", key=lambda number: number) -> list[pa.RecordBatch]:
+    return list(on_partition(lanes(), needs, work, key)(iter(batches)))
 
-    def both(bucket: Bucket) -> list[pl.DataFrame]:
+
+def test_rows_are_cut_by_place_and_meet_again(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(executor, "PIECE", 100)
+
+    def both(part: Partition) -> list[pl.DataFrame]:
         assert workers() == 1
-        frames = [table.frame for table in bucket.tables.values()]
+        frames = [table.frame for table in part.tables.values()]
         assert all(frame["row"].is_null().all() for frame in frames), "no row has a number"
         return [frame.drop("row") for frame in frames]
 
-    truth, run = answers(list(on_bucket(lanes(), both)(iter(arrived(40)))))
+    truth, run = answers(worked(both, arrived(40)))
     assert_frame_equal(truth, TRUTH.filter(user=2).cast({"rating": pl.Float64}))
     assert_frame_equal(run, RUN.filter(user=2))
-    truth, run = answers(list(on_bucket(lanes(), both)(iter(arrived(41)))))
+    truth, run = answers(worked(both, arrived(41)))
     assert_frame_equal(run, RUN.filter(user=3))
     assert workers() >= 1
 
 
 def test_a_table_without_rows_has_its_types():
-    def kinds(bucket: Bucket) -> list[int]:
-        assert bucket.tables["run"].order == "rank"
-        assert bucket.tables["run"].frame.schema == RUN.schema
-        return [table.frame.height for table in bucket.tables.values()]
+    def kinds(part: Partition) -> list[int]:
+        assert part.tables["run"].order == "rank"
+        assert part.tables["run"].frame.schema == RUN.schema
+        return [table.frame.height for table in part.tables.values()]
 
     batches = [cut.filter(pa.compute.equal(cut["key"], 40)) for cut in departed(TRUTH, 0)]
-    assert answers(list(on_bucket(lanes(), kinds)(iter(batches)))) == [1, 0]
+    assert answers(worked(kinds, batches)) == [1, 0]
 
 
-def test_no_rows_at_all_are_no_bucket():
-    assert list(on_bucket(lanes(), lambda bucket: 1)(iter([]))) == []
+def test_no_rows_at_all_are_no_partition():
+    assert worked(lambda part: 1, []) == []
 
 
 def test_a_refusal_is_an_answer():
-    def refusing(bucket: Bucket) -> int:
+    def refusing(part: Partition) -> int:
         raise InputError("No.", found="Found 2 of 3 rows (first: row 7, value 1).")
 
-    found = answers(list(on_bucket(lanes(), refusing)(iter(arrived(40)))))
+    found = answers(worked(refusing, arrived(40)))
     assert isinstance(found, Faults)
     assert found.all[0].found == "Found 2 of 3 rows (first: value 1)."
+
+
+def test_a_partition_without_the_table_that_is_needed_is_left_out():
+    assert worked(lambda part: 1, departed(TRUTH, 0), needs="run") == []
+    assert answers(worked(lambda part: 1, departed(TRUTH, 0), needs="truth")) == 1
+
+
+def test_pieces_of_a_key_meet(monkeypatch: pytest.MonkeyPatch):
+    """In the order of partitions; faults stand under a key of their own and go on as they are."""
+    monkeypatch.setattr(executor, "PIECE", 40)
+    sent = []
+    for number in (0, 1, 2):
+        monkeypatch.setattr(executor, "_number", lambda number=number: number)
+        sent += worked(lambda part, n=number: {5: [n], n: [7]}, arrived(40), key=None)
+    sent += worked(refuse, arrived(40), key=None)
+    rows = pa.Table.from_batches(sent).sort_by([(c, "ascending") for c in ("key", "part", "piece")])
+    back = pa.Table.from_batches(on_key(tuple)(iter(rows.to_batches())))
+    found = {}
+    for row in back.to_pylist():
+        found[row["key"]] = found.get(row["key"], b"") + row["data"]
+    values = {key: unpacked(data) for key, data in found.items()}
+    assert isinstance(values.pop(-1), Faults)
+    assert values == {0: (7,), 1: (7,), 2: (7,), 5: (0, 1, 2)}
+
+
+def refuse(part: Partition) -> dict[int, int]:
+    raise InputError("No.")
 
 
 def test_doors_are_sent_without_their_tables():

@@ -66,14 +66,13 @@ def online(
     """Do offline figures foretell what experiments found? Correlation, errors, sensitivity."""
     from counterrank import progress
     from counterrank.cli import writing
-    from counterrank.engine import Local
     from counterrank.logged import DEFAULTS
     from counterrank.verbs import assess_online as verb
 
     options.formatted(format)
     source, *runs = options.named_runs(tables)
     writing.refuse_early(by_unit, out, [path for _, path in (source, *runs)])
-    kept = isinstance(engine, Local) and engine.whole  # only what is in memory is taken up again
+    kept = engine.in_memory  # only what is in memory is taken up again
     result = verb.assess_online(
         source[1],
         runs,

@@ -17,7 +17,7 @@ from counterrank.arrays import Bools, Floats, Ints
 from counterrank.blocks import as_numbers, scattered
 from counterrank.conversions.ledger import Ledger, Rules
 from counterrank.conversions.reading import FUNNEL, PREDICTIONS
-from counterrank.engine import Bucket, Buckets, Engine, room
+from counterrank.engine import Bucket, Buckets, Engine
 from counterrank.errors import UsageError
 from counterrank.funnels import prediction
 from counterrank.propensity import model
@@ -145,7 +145,7 @@ def chosen(units: pl.Series, share: float) -> Bools:
 
 def _refuse_many(pairs: int, users: int, rewards: int, each: int, engine: Engine) -> None:
     """Pairs, and ``each`` number of a user, that do not fit into the one place models are made."""
-    space, needed = room(engine), 8 * (pairs * (4 + rewards) + users * each)
+    space, needed = engine.memory_budget, 8 * (pairs * (4 + rewards) + users * each)
     if space is not None and needed > space:
         raise UsageError(
             "Models of clicks and conversions are fitted on all clicked pairs in one place.",

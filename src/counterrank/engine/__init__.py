@@ -1,11 +1,11 @@
-"""Where buckets come from and where they run. Nothing else knows the back-end."""
+"""Partitions of tables, wherever they are. Nothing else knows where that is."""
 
-from counterrank.engine.bucket import Bucket, Buckets
-from counterrank.engine.choice import bucketed
-from counterrank.engine.engines import Engine, Local, Spark, engine, room
+from counterrank.engine.bucket import Bucket, Buckets, bucketed
+from counterrank.engine.engines import Engine, Local, Spark, engine
 from counterrank.engine.lists import Part, aligned, walked
+from counterrank.engine.partitions import Partition, Partitions, Tables, split
 
 __all__ = [
-    "Bucket", "Buckets", "Engine", "Local", "Part", "Spark", "aligned", "bucketed", "engine",
-    "room", "walked",
+    "Bucket", "Buckets", "Engine", "Local", "Part", "Partition", "Partitions", "Spark", "Tables",
+    "aligned", "bucketed", "engine", "split", "walked",
 ]  # fmt: skip

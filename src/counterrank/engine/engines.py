@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
+from counterrank.engine.partitions import Partitions, Tables
 from counterrank.errors import UsageError, one_of
+from counterrank.progress import Progress, quiet
 from counterrank.tables.lake import is_address
 from counterrank.tables.memory import is_spark
 
@@ -16,15 +21,44 @@ INFERENCE = ("auto", "units", "moments")
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
-@dataclass(frozen=True)
-class Local:
-    """This machine. With ``memory``, tables that need more go by way of the disk.
+class Engine(ABC):
+    """What makes partitions of tables, and what it may use for that.
 
-    ``memory`` is text like 4GB or a number of bytes; ``partitions`` the number of buckets, chosen
-    by size if not given; ``folder`` where temporary files go. ``inference`` is ``units`` (values
-    per unit are kept), ``moments`` (only their sums are), or ``auto``: units while they fit.
+    ``name`` is what protocols call it. ``row_order`` says whether rows have an order that ties can
+    be broken by. ``inference`` is ``units`` (values per unit are kept), ``moments`` (only their
+    sums are), or ``auto``: units while they fit ``memory_budget``.
     """
 
+    name: ClassVar[str]
+    row_order: ClassVar[bool] = True
+    inference: str
+
+    @property
+    @abstractmethod
+    def memory_budget(self) -> int | None:
+        """Bytes of results that may be brought together in one place; None: whatever there is."""
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether tables are simply read into memory."""
+        return False
+
+    @abstractmethod
+    def open(
+        self, tables: Tables, progress: Progress = quiet
+    ) -> AbstractContextManager[Partitions]:
+        """The tables in partitions; what was set aside is let go when the context ends."""
+
+
+@dataclass(frozen=True)
+class Local(Engine):
+    """This machine. With ``memory``, tables that need more go by way of the disk.
+
+    ``memory`` is text like 4GB or a number of bytes; ``partitions`` is their number, chosen by
+    size if not given; ``folder`` where temporary files go. ``inference``: see `Engine`.
+    """
+
+    name = "local"
     memory: str | int | None = None
     partitions: int | None = None
     folder: str | None = None
@@ -36,20 +70,37 @@ class Local:
             raise UsageError(f"memory of {self.memory} is too little.", todo="Give 100MB or more.")
 
     @property
-    def whole(self) -> bool:
-        """Whether tables are simply read into memory."""
+    def memory_budget(self) -> int | None:
+        """A part of the memory, if that is limited."""
+        return None if self.memory is None else size(self.memory) // 8
+
+    @property
+    def in_memory(self) -> bool:
+        """Where neither a limit nor a number of partitions is given."""
         return self.memory is None and self.partitions is None
+
+    def open(
+        self, tables: Tables, progress: Progress = quiet
+    ) -> AbstractContextManager[Partitions]:
+        """One partition in memory, or several on disk."""
+        if self.in_memory:
+            from counterrank.engine.memory import cut
+        else:
+            from counterrank.engine.disk import cut
+        return cut(self, tables, progress)
 
 
 @dataclass(frozen=True)
-class Spark:
+class Spark(Engine):
     """A Spark cluster: ``master`` like spark://host:7077 or local[*], or a ``session`` at hand.
 
-    ``master`` like sc://host:15002 is Spark Connect. ``partitions`` is the number of buckets (that
+    ``master`` like sc://host:15002 is Spark Connect. ``partitions`` is their number (that
     of the session's shuffles if not given); ``collect`` is how much of per-unit values the driver
     may hold before ``inference`` goes over to moments.
     """
 
+    name = "spark"
+    row_order = False
     master: str | None = None
     session: object = None
     partitions: int | None = None
@@ -60,8 +111,18 @@ class Spark:
         _refuse(self.partitions, self.inference)
         size(self.collect)
 
+    @property
+    def memory_budget(self) -> int:
+        """What the driver may collect."""
+        return size(self.collect)
 
-Engine = Local | Spark
+    def open(
+        self, tables: Tables, progress: Progress = quiet
+    ) -> AbstractContextManager[Partitions]:
+        """Partitions on the cluster, which keeps them until the context ends."""
+        from counterrank.engine.spark import cluster
+
+        return cluster.cut(self, tables, progress)
 
 
 def engine(given: str | Engine, tables: Iterable[object] = ()) -> Engine:
@@ -72,7 +133,7 @@ def engine(given: str | Engine, tables: Iterable[object] = ()) -> Engine:
     tables = list(tables)
     chosen = _chosen(given, tables)
     if isinstance(chosen, Spark) and any(map(is_address, tables)):
-        from counterrank.engine.spark_session import session_of
+        from counterrank.engine.spark.session import session_of
 
         return replace(chosen, session=session_of(chosen))
     return chosen
@@ -90,13 +151,6 @@ def _chosen(given: str | Engine, tables: list[object]) -> Engine:
             "The local engine does not read Spark frames.", todo='Use engine="spark", or auto.'
         )
     return Local()
-
-
-def room(chosen: Engine) -> int | None:
-    """Bytes that may be brought together in one place; None: whatever there is."""
-    if isinstance(chosen, Spark):
-        return size(chosen.collect)
-    return None if chosen.memory is None else size(chosen.memory) // 8
 
 
 def size(text: str | int) -> int:

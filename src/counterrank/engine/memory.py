@@ -1,67 +1,55 @@
-"""Tables that fit in memory: one bucket, which is all there is."""
+"""Tables in memory: one partition, which is all there is and stays. All cores work on it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
-import polars as pl
-
 from counterrank.arrays import workers
 from counterrank.blocks import one_kind
-from counterrank.engine.bucket import Bucket, Buckets
-from counterrank.schema import Door, Table
+from counterrank.engine.engines import Local
+from counterrank.engine.partitions import Partition, Partitions, Tables
+from counterrank.progress import Progress
+from counterrank.schema import Input, Table
 
 A = TypeVar("A")
-B = TypeVar("B")
 
 
-class Whole(Buckets):
-    """All tables, read at once."""
+class InMemory(Partitions):
+    """All tables in one partition."""
 
-    def __init__(self, tables: Mapping[str, Table]) -> None:
-        self.heads = dict(tables)
-        self.inputs = {name: table.input() for name, table in tables.items()}
-        self.bucket = Bucket(self.heads)
+    count = 1
 
-    @property
-    def count(self) -> int:
-        """One."""
-        return 1
+    def __init__(
+        self, tables: Mapping[str, Table], inputs: Mapping[str, Input] | None = None
+    ) -> None:
+        self.partition = Partition(tables)
+        self.heads = {name: replace(t, frame=t.frame.clear()) for name, t in tables.items()}
+        self.inputs = inputs or {name: table.input() for name, table in tables.items()}
 
-    @property
-    def whole(self) -> bool:
-        """It is."""
-        return True
+    def share(self, rows: int, of: str) -> float:
+        """All rows."""
+        return 1.0
 
-    def mapped(self, work: Callable[[Bucket], A], word: str) -> list[A]:
-        """``work`` on all of it."""
-        return [work(self.bucket)]
-
-    def exchanged(
-        self,
-        first: Callable[[Bucket], pl.DataFrame],
-        schema: Mapping[str, pl.DataType],
-        key: str,
-        second: Callable[[pl.DataFrame], B],
-        word: str,
-        *,
-        parts: int | None = None,
-    ) -> list[B]:
-        """Everything is together already."""
-        return [second(first(self.bucket))]
+    def map(self, work: Callable[[Partition], A], label: str) -> list[A]:
+        """``work`` on all there is."""
+        return [work(self.partition)]
 
 
 @contextmanager
-def whole(doors: Mapping[str, Door], ids: Sequence[str]) -> Iterator[Buckets]:
-    """The tables, read in threads; ids of one kind in all of them."""
+def cut(engine: Local, tables: Tables, progress: Progress) -> Iterator[Partitions]:
+    """The tables, read in threads, each while checksums of others are made."""
     with ThreadPoolExecutor(workers()) as team:
-        read = list(team.map(lambda door: door.whole(), doors.values()))
-    frames = [table.frame for table in read]
-    for column in ids:
-        frames = one_kind(frames, column)
-    tables = (replace(table, frame=frame) for table, frame in zip(read, frames, strict=True))
-    yield Whole(dict(zip(doors, tables, strict=True)))
+        whole = list(team.map(lambda schema: schema.whole(), tables.schemas.values()))
+        inputs = [team.submit(table.input) for table in whole]
+        frames = [table.frame for table in whole]
+        for column in tables.ids:
+            frames = one_kind(frames, column)
+    names = list(tables.schemas)
+    yield InMemory(
+        {n: replace(t, frame=f) for n, t, f in zip(names, whole, frames, strict=True)},
+        {name: job.result() for name, job in zip(names, inputs, strict=True)},
+    )

@@ -1,7 +1,7 @@
-"""Results of buckets as bytes, so that they can come back from another process. No pickle.
+"""Results of partitions as bytes, so that they can go to another process or to disk. No pickle.
 
 A result is turned into a JSON tree whose leaves refer to blobs: arrays and columns as they lie in
-memory. Only dataclasses of this package are made again.
+memory. Only dataclasses and named tuples of this package are made again.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 
 HOME = "counterrank"
+PLAIN: dict[str, type] = {kind.__name__: kind for kind in (list, tuple, set, frozenset)}
 
 
 def packed(value: Any) -> bytes:
@@ -49,9 +50,12 @@ def _tree(value: Any, blobs: list[bytes]) -> Any:
         return ["int", str(value)]
     if isinstance(value, float):
         return ["float", value.hex()]
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         blobs.append(np.ascontiguousarray(value).tobytes())
         return ["array", len(blobs) - 1, value.dtype.str, list(value.shape)]
+    if isinstance(value, bytes):
+        blobs.append(value)
+        return ["bytes", len(blobs) - 1]
     if isinstance(value, pl.Series):
         return ["series", _tree(value.to_frame("x"), blobs), value.name]
     if isinstance(value, pl.DataFrame):
@@ -65,8 +69,11 @@ def _tree(value: Any, blobs: list[bytes]) -> Any:
         return ["dataclass", kind.__module__, kind.__qualname__, inner]
     if isinstance(value, dict):
         return ["dict", [[_tree(k, blobs), _tree(v, blobs)] for k, v in value.items()]]
-    if isinstance(value, (list, tuple)):
+    if type(value) in PLAIN.values():
         return [type(value).__name__, [_tree(v, blobs) for v in value]]
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        place = [type(value).__module__, type(value).__qualname__]
+        return ["named", *place, [_tree(v, blobs) for v in value]]
     raise TypeError(f"a {type(value).__qualname__} cannot be sent")
 
 
@@ -81,6 +88,8 @@ def _value(tree: Any, blobs: list[memoryview]) -> Any:
     if kind == "array":
         found = np.frombuffer(blobs[rest[0]], rest[1]).reshape(rest[2])
         return found[()] if rest[-1] == "scalar" else found.copy()
+    if kind == "bytes":
+        return bytes(blobs[rest[0]])
     if kind == "frame":
         return pl.read_ipc(io.BytesIO(blobs[rest[0]]))
     if kind == "series":
@@ -89,15 +98,16 @@ def _value(tree: Any, blobs: list[memoryview]) -> Any:
         return _made(*rest[:2])(**{name: _value(v, blobs) for name, v in rest[2].items()})
     if kind == "dict":
         return {_value(k, blobs): _value(v, blobs) for k, v in rest[0]}
-    inner = [_value(v, blobs) for v in rest[0]]
-    return inner if kind == "list" else tuple(inner)
+    if kind == "named":
+        return _made(*rest[:2])(*(_value(v, blobs) for v in rest[2]))
+    return PLAIN[kind](_value(v, blobs) for v in rest[0])
 
 
 def _made(module: str, name: str) -> Any:
-    """A dataclass of this package, by its place."""
+    """A dataclass or named tuple of this package, by its place."""
     found: Any = import_module(module) if module.split(".")[0] == HOME else None
     for part in name.split("."):
         found = getattr(found, part)
-    if not (isinstance(found, type) and is_dataclass(found)):
-        raise TypeError(f"{module}.{name} is no dataclass of {HOME}")
+    if not (isinstance(found, type) and (is_dataclass(found) or hasattr(found, "_fields"))):
+        raise TypeError(f"{module}.{name} is no dataclass or named tuple of {HOME}")
     return found

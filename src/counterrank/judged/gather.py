@@ -9,8 +9,7 @@ from functools import partial
 import numpy as np
 
 from counterrank import schema
-from counterrank.engine import Buckets, Engine, Local, Spark, bucketed
-from counterrank.engine import room as room_of
+from counterrank.engine import Buckets, Engine, bucketed
 from counterrank.errors import UsageError
 from counterrank.judged.bucket import JUDGMENTS, Facts, facts, named, part
 from counterrank.judged.measured import Asked, System, Truth, measured
@@ -57,9 +56,9 @@ def gathered(
     With ``drawn``, which tells what is drawn for given systems, sums may do instead of values.
     """
     as_asked = drawn is not None and engine.inference == "moments"
-    if isinstance(engine, Local) and engine.whole and not as_asked:
+    if engine.in_memory and not as_asked:
         return _at_once(judgments, runs, tuple(measures), policies, columns, progress)
-    if isinstance(engine, Spark) and policies.ties == "file":
+    if not engine.row_order and policies.ties == "file":
         raise UsageError(
             "Rows have no order on Spark, so ties cannot go by it.",
             todo="Use --ties id or expected, or the local engine.",
@@ -78,9 +77,9 @@ def gathered(
             keep=keep,
             drawn=drawn,
             inference=engine.inference,
-            room=room_of(engine),
+            room=engine.memory_budget,
         )
-    return replace(found, engine="spark" if isinstance(engine, Spark) else "local")
+    return replace(found, engine=engine.name)
 
 
 def _at_once(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from counterrank.compare import Plan
-from counterrank.engine import Engine, bucketed, room
+from counterrank.engine import Engine, bucketed
 from counterrank.engine import engine as engine_of
 from counterrank.errors import one_of
 from counterrank.estimation import Estimation
@@ -176,7 +176,7 @@ def estimate(
         if any("future" in e.needs for e in wanted):
             works = {name: with_future(held, known, name, work, model) for name in targets}
         wide = columns_of(work, targets, shared.ranks)
-        keep = kept(chosen_engine.inference, shared.sessions, wide, room(chosen_engine))
+        keep = kept(chosen_engine.inference, shared.sessions, wide, chosen_engine.memory_budget)
         done = weighed(held, known, works, plan, keep)
         rankers, found = done.earned.targets, done.found
         for table in tables.targets:

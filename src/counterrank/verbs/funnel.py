@@ -40,7 +40,7 @@ from counterrank.conversions import (
     weighting,
     width,
 )
-from counterrank.engine import Engine, Spark, bucketed, room
+from counterrank.engine import Engine, bucketed
 from counterrank.engine import engine as engine_of
 from counterrank.errors import UsageError, one_of
 from counterrank.exposure import Exposure
@@ -130,7 +130,7 @@ def funnel(
     named = Named(columns)
     chosen = engine_of(engine, [funnel, *tables_of(runs), predictions])
     opened = doors(funnel, runs, predictions, rewards=_listed(rewards), columns=named)
-    if isinstance(chosen, Spark) and ties == "file":
+    if not chosen.row_order and ties == "file":
         raise UsageError(
             "Rows have no order on Spark, so ties cannot go by it.",
             todo="Use --ties id, or the local engine.",
@@ -158,7 +158,7 @@ def funnel(
             for run in census.runs
         }
         wide = sum(width(asked, own) for own in sources.values())
-        keep = kept(chosen.inference, census.n(rules.users), wide, room(chosen))
+        keep = kept(chosen.inference, census.n(rules.users), wide, chosen.memory_budget)
         if not keep.units:
             plan.refuse_units()
         record = recorded(buckets, rules, chosen, ctr=ctr, cvr=cvr)
@@ -216,7 +216,7 @@ def funnel(
             "missing": missing,
             "duplicates": duplicates,
             "ties": ties,
-            "engine": "spark" if isinstance(chosen, Spark) else "local",
+            "engine": chosen.name,
             "partitions": count,
             "inference": keep.protocol(),
         },

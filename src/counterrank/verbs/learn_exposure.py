@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from counterrank import logs, trust
-from counterrank.engine import Engine, Spark, bucketed
+from counterrank.engine import Engine, bucketed
 from counterrank.engine import engine as chosen
 from counterrank.exposure.learn import LOG, Learnt, Plan, learn_from
 from counterrank.exposure.saved import Model
@@ -104,7 +104,7 @@ def learn_exposure(
         plan = Plan(method, reward, tuple(context), by, ranks, length, swapped)
         learnt = learn_from(log, plan, model=model, level=level)
         inputs = [log.inputs[LOG]]
-        ran = {"engine": "spark" if isinstance(asked, Spark) else "local", "partitions": log.count}
+        ran = {"engine": asked.name, "partitions": log.count}
     protocol = {
         "method": learnt.method, "family": model, "reward": reward, "level": level,
         "context": list(context), "by": by, "ranks": ranks, "length": length, "swapped": swapped,

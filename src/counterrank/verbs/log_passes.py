@@ -12,7 +12,7 @@ import polars as pl
 from counterrank.arrays import Ints
 from counterrank.compare import Plan
 from counterrank.diagnostics.diagnosis import Diagnosis
-from counterrank.engine import Bucket, Buckets, Engine, Spark
+from counterrank.engine import Bucket, Buckets, Engine
 from counterrank.estimates import Uncertain
 from counterrank.logged import (
     LOGGED,
@@ -172,8 +172,7 @@ def _sampled(
 
 def where(chosen: Engine, held: Buckets) -> dict[str, Any]:
     """Where it ran."""
-    name = "spark" if isinstance(chosen, Spark) else "local"
-    return {"engine": name, "partitions": held.count}
+    return {"engine": chosen.name, "partitions": held.count}
 
 
 def ran_by(chosen: Engine, held: Buckets, keep: Kept) -> dict[str, Any]:

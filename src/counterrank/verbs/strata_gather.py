@@ -9,8 +9,7 @@ import polars as pl
 
 from counterrank import schema
 from counterrank.compare import Plan
-from counterrank.engine import Bucket, Buckets, Engine, Local, Spark, bucketed
-from counterrank.engine.engines import room
+from counterrank.engine import Bucket, Buckets, Engine, bucketed
 from counterrank.errors import UsageError
 from counterrank.moments import ROOM, Draws, Kept
 from counterrank.moments import kept as as_kept
@@ -71,9 +70,9 @@ class Given:
 
 def gathered(given: Given, engine: Engine) -> Gathered:
     """Every method's values of every user of every system."""
-    if isinstance(engine, Local) and engine.whole and engine.inference != "moments":
+    if engine.in_memory and engine.inference != "moments":
         return at_once(given)
-    if isinstance(engine, Spark) and given.policies.ties == "file":
+    if not engine.row_order and given.policies.ties == "file":
         raise UsageError(
             "Rows have no order on Spark, so ties cannot go by it.",
             todo="Use --ties id or expected, or the local engine.",
@@ -119,7 +118,7 @@ def in_buckets(
         for own in (runs, open_runs)
     )
     systems = sum(max(1, len(run.systems)) for run in runs)
-    kept = as_kept(engine.inference, looked.users, known.columns(systems), room(engine))
+    kept = as_kept(engine.inference, looked.users, known.columns(systems), engine.memory_budget)
     work = partial(piece, known, given.policies, runs, open_runs)
     if kept.units:
         found: Piece | Condensed = Piece.merged(buckets.mapped(work, "evaluating"))
@@ -132,7 +131,7 @@ def in_buckets(
 
 
 def _word(engine: Engine) -> str:
-    return "spark" if isinstance(engine, Spark) else "local"
+    return engine.name
 
 
 def at_once(given: Given) -> Gathered:

@@ -12,8 +12,7 @@ from functools import partial
 
 import polars as pl
 
-from counterrank.engine.bucket import Buckets
-from counterrank.engine.memory import Whole
+from counterrank.engine.bucket import Buckets, in_memory
 from counterrank.errors import InputError, UsageError, one_of
 from counterrank.exposure.by_context import ByContext
 from counterrank.exposure.learn import catalogue, clustered, facts, identify, passes, solving
@@ -50,7 +49,7 @@ def learn(
     ``length`` the length of lists (depth only), ``swapped`` the column that says which rank was
     swapped with rank 1 (swap only).
     """
-    log = Whole({LOG: Table(opened(frame, trec=(), name="the log"), frame)})
+    log = in_memory({LOG: Table(opened(frame, trec=(), name="the log"), frame)})
     plan = Plan(method, reward, tuple(context), by, ranks, length, swapped)
     return learn_from(log, plan, model=model, level=level)
 

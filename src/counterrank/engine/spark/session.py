@@ -36,7 +36,7 @@ LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "32",  # an empty one costs 50 ms, and 200 are usual
 }
-HOME = Path(__file__).resolve().parents[1]
+HOME = Path(__file__).resolve().parents[2]
 _supplied: WeakSet[Any] = WeakSet()
 
 

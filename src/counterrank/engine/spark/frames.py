@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,8 @@ from typing import Any
 import polars as pl
 
 from counterrank.checks import some_rows
-from counterrank.engine.spark_work import CUT, PLACE, Lane, on_departure
+from counterrank.engine.partitions import Tables
+from counterrank.engine.spark.executor import CUT, PLACE, Lane, on_departure
 from counterrank.errors import InputError
 from counterrank.schema import Door
 from counterrank.tables import Source
@@ -22,27 +23,26 @@ from counterrank.tables.memory import is_spark
 KINDS: dict[type[pl.DataType], str] = {pl.Int64: "bigint", pl.String: "string"}
 
 
-def united(
-    session: Any, doors: Mapping[str, Door], by: str, ids: Sequence[str], count: int
-) -> tuple[Any, dict[str, Lane]]:
-    """The rows of all tables in ``count`` partitions by the unit ``by``; ids of one type."""
+def shuffle(session: Any, tables: Tables, count: int) -> tuple[Any, dict[str, Lane]]:
+    """The rows of all tables in ``count`` partitions by their unit; ids of one type."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    frames = {name: _played(session, door) for name, door in doors.items()}
+    schemas = tables.schemas
+    frames = {name: _with_roles(session, schema) for name, schema in schemas.items()}
     empty = {name: _empty(frame) for name, frame in frames.items()}
-    heads = {name: door.part(empty[name]) for name, door in doors.items()}
-    for column in dict.fromkeys((by, *ids)):
-        there = [name for name, head in heads.items() if column in head.frame.columns]
-        kind = _common([heads[name].frame.schema[column] for name in there])
-        for name in there:
+    heads = {name: schema.part(empty[name]) for name, schema in schemas.items()}
+    for column in dict.fromkeys((tables.unit, *tables.ids)):
+        names = [name for name, head in heads.items() if column in head.frame.columns]
+        kind = _common([heads[name].frame.schema[column] for name in names])
+        for name in names:
             frames[name] = frames[name].withColumn(column, F.col(column).cast(KINDS[kind]))
             empty[name] = empty[name].with_columns(pl.col(column).cast(kind))
     keys, lanes, parts = _keys(session, count), {}, []
-    for tag, (name, frame) in enumerate(frames.items()):
-        door = doors[name]
-        lanes[name] = Lane(tag, door.check, door.made, door.part(empty[name]))
-        placed = frame.withColumn(PLACE, F.pmod(F.xxhash64(F.col(by)), F.lit(count)))
-        parts.append(placed.mapInArrow(on_departure(tag, keys), CUT))
+    place = F.pmod(F.xxhash64(F.col(tables.unit)), F.lit(count))
+    for tag, (name, schema) in enumerate(schemas.items()):
+        lanes[name] = Lane(tag, schema.check, schema.made, schema.part(empty[name]))
+        cuts = frames[name].withColumn(PLACE, place).mapInArrow(on_departure(tag, keys), CUT)
+        parts.append(cuts)
     return reduce(lambda a, b: a.union(b), parts).repartition(count, "key"), lanes
 
 
@@ -61,14 +61,14 @@ def _common(kinds: Sequence[pl.DataType]) -> type[pl.DataType]:
     return pl.Int64 if all(kind.is_integer() for kind in kinds) else pl.String
 
 
-def _played(session: Any, door: Door) -> Any:
-    """A door's columns under the names of their roles."""
+def _with_roles(session: Any, schema: Door) -> Any:
+    """A table's columns under the names of their roles."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    frame = _read(session, door)
+    frame = _read(session, schema)
     there = list(frame.columns)
-    door.roles.choose(there)
-    played = door.roles.played(there)
+    schema.roles.choose(there)
+    played = schema.roles.played(there)
     return frame.select(*(F.col(_quoted(c)).alias(role) for role, c in played.items()))
 
 
@@ -90,13 +90,13 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _read(session: Any, door: Door) -> Any:
+def _read(session: Any, schema: Door) -> Any:
     """The table as a Spark frame: as given, read by Spark, or sent from memory."""
-    source = door.source
+    source = schema.source
     if not source.files:
         if is_spark(source.table):
             return source.table
-        frame = source.read(door.roles.choose)
+        frame = source.read(schema.roles.choose)
         some_rows(frame, source.name)
         return session.createDataFrame(_arrow(frame))
     kinds: dict[tuple[object, ...], list[Path]] = {}
@@ -105,7 +105,7 @@ def _read(session: Any, door: Door) -> Any:
     parts = [_files(session, source, files) for files in kinds.values()]
     if len(parts) == 1:
         return parts[0]
-    picked = [part.select(*map(_quoted, door.roles.choose(part.columns))) for part in parts]
+    picked = [part.select(*map(_quoted, schema.roles.choose(part.columns))) for part in parts]
     return reduce(lambda a, b: a.unionByName(b), picked)
 
 

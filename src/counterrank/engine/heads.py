@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
 
 from counterrank.checks import some_rows
+from counterrank.engine.partitions import Tables
 from counterrank.errors import CounterrankError, InputError, first_line, merged, moved
 from counterrank.schema import Door, Table
 from counterrank.tables.pieces import pieces
@@ -49,18 +50,18 @@ class Head:
             ) from error
 
 
-def headed(doors: Mapping[str, Door], ids: Sequence[str], scratch: Path) -> dict[str, Head]:
+def read_heads(tables: Tables, scratch: Path) -> dict[str, Head]:
     """The heads of all tables, by a glance at their first rows."""
-    tables = {name: _glance(door, scratch) for name, door in doors.items()}
-    for column in ids:
-        kind = common([t.frame.schema[column] for t in tables.values()])
-        for name, table in tables.items():
-            frame = table.frame.with_columns(pl.col(column).cast(kind))
-            tables[name] = replace(table, frame=frame)
-    return {name: Head(table, tuple(ids)) for name, table in tables.items()}
+    heads = {name: _glance(schema, scratch) for name, schema in tables.schemas.items()}
+    for column in tables.ids:
+        kind = _common([head.frame.schema[column] for head in heads.values()])
+        for name, head in heads.items():
+            frame = head.frame.with_columns(pl.col(column).cast(kind))
+            heads[name] = replace(head, frame=frame)
+    return {name: Head(head, tables.ids) for name, head in heads.items()}
 
 
-def common(kinds: Sequence[pl.DataType]) -> pl.DataType:
+def _common(kinds: Sequence[pl.DataType]) -> pl.DataType:
     """The type of ids that several tables share: integers where all are, otherwise text."""
     if len(set(kinds)) == 1:
         return kinds[0]
@@ -68,28 +69,28 @@ def common(kinds: Sequence[pl.DataType]) -> pl.DataType:
     return pl.Int64() if whole else pl.String()
 
 
-def _glance(door: Door, scratch: Path) -> Table:
+def _glance(schema: Door, scratch: Path) -> Table:
     """The table of the first rows, which are let go."""
-    there = door.roles.choose(door.source.columns())
-    frame = door.roles.renamed(pl.DataFrame(schema=dict.fromkeys(there, pl.Null())))
-    for piece in pieces(door.source, door.roles.choose, rows=GLANCE, scratch=scratch):
-        frame = door.roles.renamed(piece)
+    there = schema.roles.choose(schema.source.columns())
+    frame = schema.roles.renamed(pl.DataFrame(schema=dict.fromkeys(there, pl.Null())))
+    for piece in pieces(schema.source, schema.roles.choose, rows=GLANCE, scratch=scratch):
+        frame = schema.roles.renamed(piece)
         if frame.height:
             break
-    some_rows(frame, door.source.name)
+    some_rows(frame, schema.source.name)
     try:
-        table = door.part(frame)
+        table = schema.part(frame)
     except CounterrankError as error:
-        raise _counted(door, scratch) from error
+        raise _counted(schema, scratch) from error
     return replace(table, frame=table.frame.clear())
 
 
-def _counted(door: Door, scratch: Path) -> CounterrankError:
+def _counted(schema: Door, scratch: Path) -> CounterrankError:
     """The fault that the first rows have, counted over the whole table."""
     faults, rows = [], 0
-    for piece in pieces(door.source, door.roles.choose, rows=GLANCE**2, scratch=scratch):
+    for piece in pieces(schema.source, schema.roles.choose, rows=GLANCE**2, scratch=scratch):
         try:
-            door.part(door.roles.renamed(piece))
+            schema.part(schema.roles.renamed(piece))
         except CounterrankError as error:
             faults.append(moved(error, rows))
         rows += piece.height

@@ -1,0 +1,261 @@
+"""Tables larger than memory: cut by a hash of the unit into files, worked on one by one."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count as numbers_from
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import polars as pl
+
+from counterrank.arrays import one_thread, workers
+from counterrank.engine import memory
+from counterrank.engine.engines import Local, size
+from counterrank.engine.heads import Head, read_heads
+from counterrank.engine.partitions import Partition, Partitions, Tables, merge_in_turn
+from counterrank.engine.scatter import bucket_of
+from counterrank.engine.scratch import refuse_small, scratch
+from counterrank.engine.wire import packed, unpacked
+from counterrank.errors import CounterrankError, merged, moved
+from counterrank.progress import Progress
+from counterrank.schema import Door, Input, Table
+from counterrank.tables.pieces import pieces, rows_of
+
+A = TypeVar("A")
+B = TypeVar("B")
+P = TypeVar("P")
+
+PIECE = 1 << 21  # rows read at a time
+SHARE = 4  # partitions whose sums, in an exchange, go under one key
+HELD = 250  # bytes that a row of a partition takes while it is worked on
+TAKEN = 400 * 10**6  # bytes of libraries, values per unit and a sample for the audits
+TEXT = 100  # bytes more for each column of text
+WHOLE = 2  # tables in memory are worked on in parts, which takes less than a partition does
+WRITTEN = 10  # bytes that a column of a row takes on disk, about
+UNKNOWN = pl.lit(None).alias("row")  # rows of a partition do not know their number
+_DONE: Future[Any] = Future()  # stands for results that were taken
+
+
+class OnDisk(Partitions):
+    """Partitions as files: ``folder/table/partition/piece``. Each takes one core."""
+
+    def __init__(
+        self,
+        folder: Path,
+        heads: Mapping[str, Table],
+        inputs: Mapping[str, Input],
+        count: int,
+        needs: str,
+        progress: Progress,
+    ) -> None:
+        self.folder, self.heads, self.inputs, self.count = folder, heads, inputs, count
+        self.progress, self.turn = progress, numbers_from()
+        tables = [folder / name for name in ([needs] if needs else heads)]
+        self.present = [
+            number
+            for number in range(count)
+            if any((table / str(number)).is_dir() for table in tables)
+        ]
+
+    @property
+    def pieces(self) -> int:
+        """Sums of several partitions are as large as one."""
+        return -(-self.count // SHARE)
+
+    def map(self, work: Callable[[Partition], A], label: str) -> list[A]:
+        """``work`` on one partition after the other, as many at a time as there are cores."""
+        return list(self._results(work, label))
+
+    def reduce(self, work: Callable[[Partition], A | None], label: str) -> A:
+        """The same, each result let go as soon as it is merged."""
+        return merge_in_turn(self._results(work, label))
+
+    def exchange(
+        self, work: Callable[[Partition], Mapping[int, P]], then: Callable[[P], B], label: str
+    ) -> B:
+        """Pieces go by way of the disk, too: ``folder/exchange/key/partition``."""
+        folder = self.folder / f"exchange-{next(self.turn)}"
+        folder.mkdir()
+
+        def send(number: int) -> None:
+            for key, piece in work(self._partition(number)).items():
+                (folder / str(key)).mkdir(exist_ok=True)
+                (folder / str(key) / f"{number:06}").write_bytes(packed(piece))
+
+        def receive(key: int) -> B:
+            files = sorted((folder / str(key)).iterdir())
+            return then(merge_in_turn(unpacked(file.read_bytes()) for file in files))
+
+        for _ in self._run(send, self.present, label):
+            pass
+        keys = sorted(int(path.name) for path in folder.iterdir())
+        whole = merge_in_turn(self._run(receive, keys, label))
+        shutil.rmtree(folder)
+        return whole
+
+    def _results(self, work: Callable[[Partition], A], label: str) -> Iterator[A]:
+        return self._run(lambda number: work(self._partition(number)), self.present, label)
+
+    def _partition(self, number: int) -> Partition:
+        return Partition(_Files(self.folder, self.heads, number))
+
+    def _run(self, work: Callable[[int], A], numbers: Sequence[int], label: str) -> Iterator[A]:
+        """``work`` on each number, in threads; results in order, the same fault told once."""
+
+        def alone(number: int) -> A | CounterrankError:
+            try:
+                with one_thread():
+                    return work(number)
+            except CounterrankError as error:
+                return error
+
+        faults = []
+        team = ThreadPoolExecutor(workers())
+        try:
+            jobs = [team.submit(alone, number) for number in numbers]
+            for place in self.progress(range(len(jobs)), label):
+                result, jobs[place] = jobs[place].result(), _DONE
+                if isinstance(result, CounterrankError):
+                    faults.append(result)
+                elif not faults:
+                    yield result
+                del result
+        finally:
+            team.shutdown(cancel_futures=True)
+        if faults:
+            raise merged(faults)
+
+
+class _Files(Mapping[str, Table]):
+    """The tables of one partition, each read when it is first asked for."""
+
+    def __init__(self, folder: Path, heads: Mapping[str, Table], number: int) -> None:
+        self.folder, self.heads, self.number = folder, heads, number
+        self.tables: dict[str, Table] = {}
+
+    def __getitem__(self, name: str) -> Table:
+        if name not in self.tables:
+            files = sorted((self.folder / name / str(self.number)).glob("*.arrow"))
+            head = self.heads[name]
+            self.tables[name] = replace(head, frame=_read(files)) if files else head
+        return self.tables[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.heads)
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+
+def _read(files: Iterable[Path]) -> pl.DataFrame:
+    """Pieces of a table, one below the other."""
+    parts = _exact([pl.read_ipc(file) for file in files])
+    frame = pl.concat(parts, how="vertical_relaxed", rechunk=True)
+    return frame.with_columns(UNKNOWN) if "item" in frame.columns else frame
+
+
+def _exact(parts: list[pl.DataFrame]) -> list[pl.DataFrame]:
+    """Whole numbers stay integers in every piece where some are too large for floats."""
+    for name in parts[0].columns:
+        kinds = {part.schema[name] for part in parts}
+        if kinds == {pl.Int64(), pl.Float64()} and all(_whole(part[name]) for part in parts):
+            parts = [part.with_columns(pl.col(name).cast(pl.Int64)) for part in parts]
+    return parts
+
+
+def _whole(numbers: pl.Series) -> bool:
+    return numbers.dtype == pl.Int64 or bool((numbers == numbers.round()).all())
+
+
+@contextmanager
+def cut(engine: Local, tables: Tables, progress: Progress) -> Iterator[Partitions]:
+    """The tables as files, or in memory where that is enough."""
+    schemas = tables.schemas
+    rows = {name: rows_of(schema.source) for name, schema in schemas.items()}
+    budget = None if engine.memory is None else max(size(engine.memory) - TAKEN, TAKEN // 4)
+    with scratch(engine.folder) as folder:
+        heads = read_heads(tables, folder)
+        need = sum(rows[name] * _row_bytes(head) for name, head in heads.items())
+        if engine.partitions is None and budget is not None and need <= WHOLE * budget:
+            with memory.cut(engine, tables, progress) as whole:
+                yield whole
+            return
+        count = engine.partitions or -(-need * workers() // (budget or 1))
+        wide = (rows[name] * head.frame.width * WRITTEN for name, head in heads.items())
+        refuse_small(folder, sum(wide))
+        piece = PIECE if budget is None else max(min(PIECE, budget // (HELD * 4)), 10_000)
+        with ThreadPoolExecutor(1) as aside:
+            sums = {name: aside.submit(schema.source.sha256) for name, schema in schemas.items()}
+            steps = sum(-(-number // piece) for number in rows.values())
+            ticks = iter(progress(range(steps), "cutting tables into partitions"))
+            for name, schema in schemas.items():
+                rows[name] = _cut(
+                    schema, heads[name], tables.unit, count, folder / name, piece, ticks
+                )
+            for _ in ticks:  # sizes are guesses: the bar ends all the same
+                pass
+            inputs = {
+                name: Input(schema.source.name, rows[name], sums[name].result())
+                for name, schema in schemas.items()
+            }
+        empty = {name: head.table for name, head in heads.items()}
+        yield OnDisk(folder, empty, inputs, count, tables.needs, progress)
+
+
+def _row_bytes(head: Head) -> int:
+    """Bytes that a row of a table takes while its partition is worked on."""
+    return HELD + TEXT * sum(kind == pl.String for kind in head.frame.schema.values())
+
+
+def _cut(
+    schema: Door, head: Head, unit: str, count: int, folder: Path, piece: int, ticks: Iterator[int]
+) -> int:
+    """One table into its partitions, ``piece`` rows at a time; returns the number of rows.
+
+    ``ticks`` moves a bar on by one piece.
+    """
+    faults: list[CounterrankError] = []
+    rows = 0
+
+    def one(frame: pl.DataFrame, turn: int, before: int) -> None:
+        try:
+            part = head.cast(schema.part(schema.roles.renamed(frame)).frame)
+            _write(part, bucket_of(part[unit], count), count, folder, f"{turn:06}.arrow")
+        except CounterrankError as error:
+            faults.append(moved(error, before))
+
+    jobs: set[Future[None]] = set()
+    steps = pieces(schema.source, schema.roles.choose, rows=piece, scratch=folder.parent)
+    with ThreadPoolExecutor(workers()) as team:
+        for turn, frame in enumerate(steps):
+            jobs.add(team.submit(one, frame, turn, rows))
+            rows += frame.height
+            del frame
+            next(ticks, None)
+            while len(jobs) > workers():
+                done, jobs = wait(jobs, return_when=FIRST_COMPLETED)
+                for job in done:
+                    job.result()
+        for job in jobs:
+            job.result()
+    if faults:
+        raise merged(faults, rows=rows)
+    return rows
+
+
+def _write(frame: pl.DataFrame, place: Any, count: int, folder: Path, name: str) -> None:
+    """The rows of one piece to the files of their partitions, in the order they have."""
+    order = np.argsort(place, kind="stable")
+    ends = np.cumsum(np.bincount(place, minlength=count)).tolist()
+    frame = frame.rechunk()[order]  # gathers from many chunks take twice as long
+    for number, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
+        if end > start:
+            (folder / str(number)).mkdir(parents=True, exist_ok=True)
+            part = frame.slice(start, end - start)
+            part.write_ipc(folder / str(number) / name, compression="uncompressed")

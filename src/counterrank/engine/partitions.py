@@ -1,0 +1,153 @@
+"""Partitions: whole units with all their rows, of every table.
+
+A verb maps pure functions over them. Engines make them: one in memory, several on disk or on a
+Spark cluster. Nothing else knows where they are.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import polars as pl
+
+from counterrank.core.merge import merge
+from counterrank.schema import Door, Input, Table
+
+A = TypeVar("A")
+B = TypeVar("B")
+P = TypeVar("P")
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What a verb reads: tables by their schemas, cut by the column ``unit`` that all have.
+
+    The columns ``ids`` have one type in all tables. Partitions without rows of the table ``needs``
+    are left out.
+    """
+
+    schemas: Mapping[str, Door]
+    unit: str
+    ids: tuple[str, ...]
+    needs: str = ""
+
+
+@dataclass(frozen=True)
+class Partition:
+    """The rows of some units: every table by its name, through its schema; some may be empty.
+
+    ``cache`` lasts from one pass to the next in memory, and as long as one pass elsewhere.
+    """
+
+    tables: Mapping[str, Table]
+    cache: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    def __getitem__(self, name: str) -> Table:
+        return self.tables[name]
+
+    def cached(self, name: str, compute: Callable[[], A]) -> A:
+        """What several passes ask of this partition."""
+        if name not in self.cache:
+            self.cache[name] = compute()
+        return cast(A, self.cache[name])
+
+
+class Partitions(ABC):
+    """All partitions, wherever they are.
+
+    ``heads`` are the tables without rows: what columns there are, and of what types. ``inputs`` is
+    what a result remembers of the tables, in the order they were given. ``count`` is the number of
+    partitions, those included that are left out for want of rows.
+
+    The work of a pass is a pure function: it may run in another process, in any order. What it
+    returns is made of dataclasses and named tuples of this package, dicts, lists, tuples, sets,
+    text, numbers, arrays, Series and frames, so that it can be sent (`counterrank.engine.wire`). A
+    `CounterrankError` that it raises reaches the caller, merged over all partitions.
+    """
+
+    engine = "local"
+    heads: Mapping[str, Table]
+    inputs: Mapping[str, Input]
+    count: int
+
+    @property
+    def pieces(self) -> int:
+        """How many keys an exchange of sums is best cut into."""
+        return self.count
+
+    def share(self, rows: int, of: str) -> float:
+        """The share of the rows of table ``of`` that may meet in one place, where ``rows`` may.
+
+        In memory all may: they are there.
+        """
+        return min(1.0, rows / max(self.inputs[of].rows, 1))
+
+    def protocol(self) -> dict[str, Any]:
+        """Where it ran, for the protocol of a result."""
+        return {"engine": self.engine, "partitions": self.count}
+
+    @abstractmethod
+    def map(self, work: Callable[[Partition], A], label: str) -> list[A]:
+        """``work`` on every partition, in their order, under a bar that says ``label``."""
+
+    def reduce(self, work: Callable[[Partition], A | None], label: str) -> A:
+        """``work`` on every partition, merged in their order; None adds nothing."""
+        return merge_in_turn(self.map(work, label))
+
+    def exchange(
+        self, work: Callable[[Partition], Mapping[int, P]], then: Callable[[P], B], label: str
+    ) -> B:
+        """The shuffle, for what spans partitions, such as users where sessions are the unit.
+
+        ``work`` yields pieces by key, numbers from 0 on. All pieces of a key are merged in the
+        order of partitions and given to ``then``; its results are merged in the order of keys.
+        """
+        pieces = merge_in_turn(self.map(work, label)) or {}
+        return merge_in_turn(then(pieces[key]) for key in sorted(pieces))
+
+
+def merge_in_turn(parts: Iterable[A | None]) -> A:
+    """The whole of parts that come one after the other; None if there are none.
+
+    Neighbours merge in pairs, pairs in pairs of pairs: a part is copied log(n) times and log(n)
+    parts are held, whatever their number.
+    """
+    held: list[tuple[int, A]] = []  # how many times a part was merged, and the part
+    for part in parts:
+        if part is None:
+            continue
+        times = 0
+        while held and held[-1][0] == times:
+            part = merge([held.pop()[1], part])
+            times += 1
+        held.append((times, part))
+    whole: A | None = None
+    while held:
+        part = held.pop()[1]
+        whole = part if whole is None else merge([part, whole])
+    return cast(A, whole)
+
+
+def split(frame: pl.DataFrame, column: str, count: int) -> dict[int, pl.DataFrame]:
+    """The rows by a hash of ``column`` into ``count`` keys, as `Partitions.exchange` takes them.
+
+    Keys without rows are left out; the order of rows stays.
+    """
+    if count == 1:
+        return {0: frame}
+    values = frame[column]
+    if isinstance(values.dtype, pl.Categorical):  # codes are those of one partition
+        values = values.cast(pl.String)
+    key = ((values.hash(0).to_numpy() >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32)
+    order = np.argsort(key, kind="stable")
+    keys, starts = np.unique(key[order], return_index=True)
+    ends = [*starts[1:].tolist(), frame.height]
+    rows = frame.rechunk()[order]
+    return {
+        int(key): rows.slice(start, end - start)
+        for key, start, end in zip(keys.tolist(), starts.tolist(), ends, strict=True)
+    }

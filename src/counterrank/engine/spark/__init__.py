@@ -1,0 +1,1 @@
+"""Partitions on a Spark cluster: its session, tables as its frames, what its executors run."""
