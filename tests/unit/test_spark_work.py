@@ -8,11 +8,11 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from counterrank.arrays import workers
+from counterrank.core.faults import DataError, Fault
 from counterrank.engine import spark_work
 from counterrank.engine.bucket import Bucket
 from counterrank.engine.spark_work import PLACE, Faults, Lane, on_bucket, on_departure
 from counterrank.engine.wire import unpacked
-from counterrank.errors import InputError
 from counterrank.schema import judgments_door, run_door
 from counterrank.tables.spark_errors import _advice, _line
 
@@ -80,11 +80,12 @@ def test_no_rows_at_all_are_no_bucket():
 
 def test_a_refusal_is_an_answer():
     def refusing(bucket: Bucket) -> int:
-        raise InputError("No.", found="Found 2 of 3 rows (first: row 7, value 1).")
+        raise DataError(Fault("missing value", "t", "item", 2, 3, {"row": 7, "value": 1}))
 
     found = answers(list(on_bucket(lanes(), refusing)(iter(arrived(40)))))
     assert isinstance(found, Faults)
     assert found.all[0].found == "Found 2 of 3 rows (first: value 1)."
+    assert found.all[0].data == Fault("missing value", "t", "item", 2, 3, {"value": 1})
 
 
 def test_doors_are_sent_without_their_tables():

@@ -38,8 +38,9 @@ def _whole(parts: list[Any]) -> Any:
     if isinstance(first, Mapping):
         return by_key(merge)(parts)
     if is_dataclass(first):
-        rules = _rules(type(first))
-        return type(first)(
+        kind: Any = type(first)
+        rules = _rules(kind)
+        return kind(
             **{name: rule([getattr(part, name) for part in parts]) for name, rule in rules.items()}
         )
     if isinstance(first, (pl.DataFrame, pl.Series)):

@@ -11,8 +11,9 @@ import numpy.typing as npt
 import polars as pl
 
 from counterrank.arrays import workers
+from counterrank.core.faults import merged, moved
 from counterrank.engine.kinds import Head
-from counterrank.errors import CounterrankError, merged, moved
+from counterrank.errors import CounterrankError
 from counterrank.schema import Door
 from counterrank.tables.pieces import pieces
 

@@ -11,6 +11,7 @@ import polars as pl
 
 from counterrank import errors
 from counterrank.checks import some_rows
+from counterrank.core.faults import DataError, merged
 from counterrank.engine.bucket import Bucket, Buckets
 from counterrank.engine.engines import Spark
 from counterrank.engine.spark_session import session_of
@@ -30,7 +31,7 @@ from counterrank.engine.spark_work import (
     total,
 )
 from counterrank.engine.wire import unpacked
-from counterrank.errors import CounterrankError, merged
+from counterrank.errors import CounterrankError
 from counterrank.progress import Progress
 from counterrank.schema import Door, Input
 from counterrank.tables.spark_errors import spoken
@@ -158,5 +159,7 @@ class OnSpark(Buckets):
 
 
 def _error(fault: Fault) -> CounterrankError:
+    if fault.data is not None:
+        return DataError(fault.data)
     kind: type[CounterrankError] = getattr(errors, fault.kind, CounterrankError)
     return kind(fault.wrong, found=fault.found, todo=fault.todo)

@@ -13,9 +13,10 @@ import polars as pl
 import pyarrow as pa
 
 from counterrank.arrays import one_thread
+from counterrank.core import faults
 from counterrank.engine.bucket import Bucket
 from counterrank.engine.wire import packed, unpacked
-from counterrank.errors import CounterrankError, unnumbered
+from counterrank.errors import CounterrankError
 from counterrank.schema import Table
 
 Batches = Iterator[pa.RecordBatch]
@@ -47,19 +48,24 @@ class Lane:
 
 @dataclass(frozen=True)
 class Fault:
-    """A `CounterrankError` on its way to the driver; ``table`` is the one whose door refused."""
+    """A `CounterrankError` on its way to the driver; ``table`` is the one whose door refused.
+
+    ``data`` has the numbers of a `DataError`, so that the driver can merge them.
+    """
 
     kind: str
     wrong: str
     found: str
     todo: str
     table: str | None
+    data: faults.Fault | None = None
 
     @classmethod
     def of(cls, error: CounterrankError, table: str | None = None) -> Fault:
         """Rows have no numbers here: no order is relied on."""
-        said = unnumbered(error)
-        return cls(type(error).__name__, said.wrong, said.found, said.todo, table)
+        said = faults.unnumbered(error)
+        data = said.fault if isinstance(said, faults.DataError) else None
+        return cls(type(said).__name__, said.wrong, said.found, said.todo, table, data)
 
 
 @dataclass(frozen=True)
@@ -145,9 +151,9 @@ def on_rows(
             if not frames:
                 return
             rows = pl.concat(frames, rechunk=True)
-            faults = rows.filter(pl.col(FAULT).is_not_null())[FAULT]
-            if len(faults):
-                found: Any = Faults([f for packet in faults for f in unpacked(packet).all])
+            packets = rows.filter(pl.col(FAULT).is_not_null())[FAULT]
+            if len(packets):
+                found: Any = Faults([f for packet in packets for f in unpacked(packet).all])
             else:
                 found = _tried(lambda: second(_back(rows, schema)))
             yield from _pieces(packed(found))
@@ -174,9 +180,9 @@ def _joined(parts: dict[int, dict[int, bytes]]) -> Iterator[Any]:
 
 def total(found: Sequence[Any]) -> Any:
     """The sum of all results; None adds nothing, and faults take the place of a sum."""
-    faults = [fault for one in found if isinstance(one, Faults) for fault in one.all]
-    if faults:
-        return Faults(faults)
+    refused = [fault for one in found if isinstance(one, Faults) for fault in one.all]
+    if refused:
+        return Faults(refused)
     some = [one for one in found if one is not None]
     return reduce(add, some) if some else None
 

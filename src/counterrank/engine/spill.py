@@ -13,13 +13,14 @@ from typing import Any, TypeVar, cast
 import polars as pl
 
 from counterrank.arrays import one_thread, workers
+from counterrank.core.faults import merged
 from counterrank.engine.bucket import Bucket, Buckets
 from counterrank.engine.engines import Local, size
 from counterrank.engine.kinds import Head, headed
 from counterrank.engine.memory import whole
 from counterrank.engine.scatter import cut, read_back, scatter
 from counterrank.engine.scratch import refuse_small, scratch
-from counterrank.errors import CounterrankError, merged
+from counterrank.errors import CounterrankError
 from counterrank.progress import Progress
 from counterrank.schema import Door, Input, Table
 from counterrank.tables.pieces import rows_of
