@@ -10,9 +10,10 @@ import numpy as np
 import polars as pl
 
 from counterrank.blocks import one_kind, scattered
+from counterrank.core.faults import merged
 from counterrank.engine import Bucket, Buckets
 from counterrank.engine.wire import packed, unpacked
-from counterrank.errors import CounterrankError, merged
+from counterrank.errors import CounterrankError
 from counterrank.schema import Table
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from counterrank.arrays import AnyInts, Ints, joined, ranges
-from counterrank.errors import brief
+from counterrank.core.faults import Fault
 
 BLOCK_ROWS = 1 << 18  # a block's keys stay in a core's cache
 
@@ -63,12 +64,16 @@ class Blocks:
         """The rows of users ``begin`` to ``end``."""
         return self.frame.slice(int(self.start[begin]), int(self.length[begin:end].sum()))
 
-    def caller_row(self, place: int) -> str:
-        """Row ``place`` for a message: its number in the caller's table, user and item."""
+    def caller_row(self, place: int) -> dict[str, Any]:
+        """Row ``place`` for a fault: its number in the caller's table, if known, unit and item."""
         number = self.frame["row"][place] if "row" in self.frame.columns else place
-        name, item = self.frame[self.unit][place], self.frame["item"][place]
-        row = "" if number is None else f"row {number + 1}, "
-        return f"{row}{self.unit} {brief(name)}, item {brief(item)}"
+        row = {} if number is None else {"row": number + 1}
+        return row | {name: self.frame[name][place] for name in (self.unit, "item")}
+
+    def fault(self, what: str, table: str, places: Ints, *, column: str = "", **more: Any) -> Fault:
+        """The rows at these places are wrong."""
+        of = self.frame.height
+        return Fault.at(what, table, places, self.caller_row, of=of, column=column, **more)
 
 
 def as_numbers(names: pl.Series) -> pl.Series:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 import polars as pl
 
-from counterrank.errors import InputError, brief
+from counterrank.core.faults import DataError, Fault
+from counterrank.errors import InputError
 
 LARGEST_RANK = 1 << 31
 ROUNDING = 1e-9  # by which probabilities that were added up may miss 1
@@ -27,7 +29,7 @@ def some_rows(frame: pl.DataFrame, table: str) -> None:
 def no_missing(frame: pl.DataFrame, column: str, table: str) -> None:
     """Refuse missing values."""
     if frame[column].null_count():
-        _refuse(frame, column, pl.col(column).is_null(), table, "has missing values")
+        _refuse(frame, column, pl.col(column).is_null(), table, "missing value")
 
 
 def identifiers(frame: pl.DataFrame, columns: Iterable[str], table: str) -> pl.DataFrame:
@@ -36,7 +38,7 @@ def identifiers(frame: pl.DataFrame, columns: Iterable[str], table: str) -> pl.D
         kind = frame.schema[column]
         no_missing(frame, column, table)
         if kind == pl.String and (frame[column] == "").any():
-            _refuse(frame, column, frame[column] == "", table, "has empty ids")
+            _refuse(frame, column, frame[column] == "", table, "empty id")
         if isinstance(kind, (pl.Categorical, pl.Enum)) or kind in (pl.Int128, pl.UInt128):
             frame = frame.with_columns(pl.col(column).cast(pl.String))
         elif isinstance(kind, pl.Decimal) and kind.scale == 0:
@@ -63,7 +65,7 @@ def numbers(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
         parsed = frame[column].str.strip_chars().cast(pl.Float64, strict=False)
         bad = parsed.is_null()
         if bad.any():
-            _refuse(frame, column, bad, table, "must hold numbers")
+            _refuse(frame, column, bad, table, "not a number")
         whole = frame[column].str.strip_chars().cast(pl.Int64, strict=False)
         parsed = parsed if whole.null_count() else _exact(whole)
         return frame.with_columns(parsed.alias(column))
@@ -73,7 +75,7 @@ def numbers(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
         most = max(abs(int(str(x or 0))) for x in (frame[column].min(), frame[column].max()))
         if most >= 1 << 63:
             high = frame[column].cast(pl.Float64).abs() >= 2.0**63
-            _refuse(frame, column, high, table, "is beyond 64 bits")
+            _refuse(frame, column, high, table, "beyond 64 bits")
         return frame.with_columns(pl.col(column).cast(pl.Float64 if most <= EXACT else pl.Int64))
     if kind.is_numeric() or kind == pl.Boolean:
         return frame.with_columns(pl.col(column).cast(pl.Float64))
@@ -95,7 +97,7 @@ def finite(frame: pl.DataFrame, column: str, table: str) -> None:
         return  # a sum over NaN or infinity is not finite; nor is one that overflows, so look
     good = frame[column].is_finite()
     if not good.all():
-        _refuse(frame, column, ~good, table, "must be finite")
+        _refuse(frame, column, ~good, table, "not finite")
 
 
 def real(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
@@ -111,8 +113,7 @@ def shares(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
     finite(frame, column, table)
     bad = (frame[column] <= 0) | (frame[column] > 1 + ROUNDING)
     if bad.any():
-        todo = "A row that was shown had some chance of it: log that chance, never 0."
-        _refuse(frame, column, bad, table, "must lie above 0 and be at most 1", todo)
+        _refuse(frame, column, bad, table, "not above 0 and up to 1")
     return frame.with_columns(pl.col(column).cast(pl.Float64).clip(upper_bound=1.0))
 
 
@@ -121,9 +122,9 @@ def not_negative(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
     frame = numbers(frame, column, table)
     finite(frame, column, table)
     if (frame[column] < 0).any():
-        _refuse(frame, column, frame[column] < 0, table, "must not be negative")
+        _refuse(frame, column, frame[column] < 0, table, "negative")
     if (frame[column] > 1 + ROUNDING).any():
-        _refuse(frame, column, frame[column] > 1 + ROUNDING, table, "must be at most 1")
+        _refuse(frame, column, frame[column] > 1 + ROUNDING, table, "above 1")
     return frame.with_columns(pl.col(column).cast(pl.Float64))
 
 
@@ -132,7 +133,7 @@ def zero_or_one(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
     frame = numbers(frame, column, table)
     bad = ~frame[column].is_in([0.0, 1.0])
     if bad.any():
-        _refuse(frame, column, bad, table, "must hold 0 or 1")
+        _refuse(frame, column, bad, table, "not 0 or 1")
     return frame.with_columns(pl.col(column).cast(pl.Float64))
 
 
@@ -142,7 +143,7 @@ def whole_ranks(frame: pl.DataFrame, table: str) -> pl.DataFrame:
     if frame.schema["rank"] == pl.String:
         parsed = frame["rank"].str.strip_chars().cast(pl.Int64, strict=False)
         if parsed.null_count():
-            _refuse(frame, "rank", parsed.is_null(), table, "must hold whole numbers")
+            _refuse(frame, "rank", parsed.is_null(), table, "not a whole number")
         frame = frame.with_columns(parsed.alias("rank"))
     if not frame.schema["rank"].is_integer():
         raise InputError(
@@ -152,11 +153,10 @@ def whole_ranks(frame: pl.DataFrame, table: str) -> pl.DataFrame:
         )
     rank = frame["rank"]
     if (rank < 1).any():
-        todo = "Ranks count from 1 here: add 1." if rank.min() == 0 else ""
-        _refuse(frame, "rank", rank < 1, table, "must count from 1", todo)
+        _refuse(frame, "rank", rank < 1, table, "rank below 1", least=rank.min())
     if int(str(rank.max() or 0)) > LARGEST_RANK:
         high = rank.cast(pl.Float64) > LARGEST_RANK
-        _refuse(frame, "rank", high, table, "holds ranks no list can have")
+        _refuse(frame, "rank", high, table, "rank too large")
     wide = frame.schema["rank"] in (pl.Int128, pl.UInt128)
     return frame.with_columns(pl.col("rank").cast(pl.Int64)) if wide else frame
 
@@ -171,14 +171,10 @@ def _refuse(
     column: str,
     bad: pl.Series | pl.Expr,
     table: str,
-    wrong: str,
-    todo: str = "",
+    what: str,
+    **more: Any,
 ) -> None:
     """Raise with the count and the first row that is wrong (rows count from 1)."""
     rows = frame.with_row_index("row", offset=1).filter(bad)
-    raise InputError(
-        f'Column "{column}" of "{table}" {wrong}.',
-        found=f"Found {rows.height:,} of {frame.height:,} rows"
-        f" (first: row {rows['row'][0]}, value {brief(rows[column][0])}).",
-        todo=todo or "Mend or leave out these rows where the table is made.",
-    )
+    first = {"row": rows["row"][0], "value": rows[column][0]}
+    raise DataError(Fault(what, table, column, rows.height, frame.height, first, more))

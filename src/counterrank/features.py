@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import polars as pl
 
 from counterrank.checks import identifiers, no_missing, real, some_rows
-from counterrank.errors import InputError, brief
+from counterrank.core.faults import DataError, Fault
+from counterrank.errors import InputError
 from counterrank.schema import Roles, Table, label
 from counterrank.tables import opened
 
@@ -51,13 +52,9 @@ def _settled(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
     if kind == pl.String:
         text = frame[column].str.strip_chars()
         if (text == "").any():
-            row = int((text == "").arg_max() or 0)
-            raise InputError(
-                f'Column "{column}" of "{table}" has empty values.',
-                found=f"Found {int((text == '').sum()):,} of {frame.height:,} rows"
-                f" (first: row {row + 1}).",
-                todo='Say what they are, such as "unknown", or leave the column out.',
-            )
+            row, count = int((text == "").arg_max() or 0), int((text == "").sum())
+            first = {"row": row + 1}
+            raise DataError(Fault("empty feature", table, column, count, frame.height, first))
         if text.str.to_lowercase().is_in(["true", "false"]).all():
             return frame.with_columns((text.str.to_lowercase() == "true").cast(pl.Float64))
         if text.cast(pl.Float64, strict=False).null_count():
@@ -87,9 +84,5 @@ def _refuse_repeats(frame: pl.DataFrame, of: str, table: str) -> None:
     again = ~frame[of].is_first_distinct()
     if again.any():
         row = int(again.arg_max() or 0)
-        raise InputError(
-            f'"{table}" has a {of} more than once.',
-            found=f"Found {int(again.sum()):,} of {frame.height:,} rows"
-            f" (first: row {row + 1}, {of} {brief(frame[of][row])}).",
-            todo=f"Keep one row per {of}.",
-        )
+        first = {"row": row + 1, of: frame[of][row]}
+        raise DataError(Fault("features twice", table, of, int(again.sum()), frame.height, first))

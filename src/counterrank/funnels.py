@@ -9,6 +9,7 @@ from functools import partial
 import polars as pl
 
 from counterrank.checks import identifiers, not_negative, real, zero_or_one
+from counterrank.core.faults import DataError, Fault
 from counterrank.errors import InputError, UsageError
 from counterrank.schema import Door, Roles, Table, label
 from counterrank.tables import Source, opened
@@ -146,14 +147,10 @@ def _refuse_unclicked(frame: pl.DataFrame, reward: str, table: str) -> None:
         (pl.col("click") == 0) & (pl.col(reward) != 0)
     )
     if odd.height:
-        raise InputError(
-            f'"{table}" has a "{reward}" without a click.',
-            found=f"Found {odd.height:,} of {frame.height:,} rows"
-            f" (first: row {odd['row'][0]}, user {odd['user'][0]!r}, item {odd['item'][0]!r},"
-            f" {reward} {odd[reward][0]:g}).",
-            todo="What was sold without a click says nothing of the click: mend the clicks, or"
-            " leave these rows out.",
-        )
+        first = {name: odd[name][0] for name in ("row", "user", "item")}
+        first["value"] = odd[reward][0]
+        what = "reward without click"
+        raise DataError(Fault(what, table, reward, odd.height, frame.height, first))
 
 
 def _predicted(frame: pl.DataFrame, rewards: Sequence[str], table: str) -> pl.DataFrame:
@@ -168,11 +165,8 @@ def _predicted(frame: pl.DataFrame, rewards: Sequence[str], table: str) -> pl.Da
             (pl.col("click") == 1) & (pl.col("ctr") == 0)
         )
         if odd.height:
-            raise InputError(
-                f'Column "ctr" of "{table}" is 0 where there was a click.',
-                found=f"Found {odd.height:,} rows (first: row {odd['row'][0]}).",
-                todo="What was clicked had some chance of it: predict it above 0.",
-            )
+            what, first = "click without chance", {"row": odd["row"][0]}
+            raise DataError(Fault(what, table, "ctr", odd.height, frame.height, first))
     return frame
 
 
@@ -183,12 +177,7 @@ def is_certain(frame: pl.DataFrame) -> bool:
 
 def refuse_certain(table: str, rows: int) -> None:
     """Clicks that are said to be certain, all of them."""
-    raise InputError(
-        f'Column "ctr" of "{table}" is 1 in every row.',
-        found=f"All {rows:,} rows: clicks were no matter of chance, or the chances"
-        " were lost on the way.",
-        todo="Give the predicted probability of a click, or leave the column out.",
-    )
+    raise DataError(Fault("every ctr 1", table, "ctr", rows, rows))
 
 
 def _refuse_certain(table: Table) -> None:

@@ -20,6 +20,7 @@ from counterrank.checks import (
     whole_ranks,
     zero_or_one,
 )
+from counterrank.core.faults import DataError, Fault
 from counterrank.errors import InputError, UsageError
 from counterrank.schema import TREC_RUN, Door, Roles, Table, label, ordered_by
 from counterrank.tables import Source, opened
@@ -189,13 +190,7 @@ def refuse_certainty(table: Table) -> None:
 
 def certainty(name: str, rows: int) -> InputError:
     """The message for a log whose propensities are all 1."""
-    return InputError(
-        f'Column "propensity" of "{name}" is 1 in every row.',
-        found=f"All {rows:,} rows: either the logger left nothing to chance, or its"
-        " chances were lost on the way.",
-        todo="Log the probability of the shown item; if the logger was deterministic, leave the"
-        " column out and give a position model (--position-bias).",
-    )
+    return DataError(Fault("every propensity 1", name, "propensity", rows, rows))
 
 
 def _refuse_unseen_rewards(frame: pl.DataFrame, rewards: Sequence[str], table: str) -> None:
@@ -205,9 +200,6 @@ def _refuse_unseen_rewards(frame: pl.DataFrame, rewards: Sequence[str], table: s
             (pl.col("viewed") == 0) & (pl.col(reward) != 0)
         )
         if odd.height:
-            raise InputError(
-                f'"{table}" has rows with a reward "{reward}" that were not viewed.',
-                found=f"Found {odd.height:,} of {frame.height:,} rows"
-                f" (first: row {odd['row'][0]}, {reward} {odd[reward][0]:g}).",
-                todo="Mend how views are logged, or leave the column viewed out.",
-            )
+            first = {"row": odd["row"][0], "value": odd[reward][0]}
+            what = "reward not viewed"
+            raise DataError(Fault(what, table, reward, odd.height, frame.height, first))

@@ -7,7 +7,7 @@ import polars as pl
 
 from counterrank.arrays import Floats, Ints, joined, mapped, order_within, workers
 from counterrank.blocks import Blocks, item_numbers
-from counterrank.errors import InputError
+from counterrank.core.faults import DataError
 from counterrank.hits import Pool
 from counterrank.pairs import keyed, repeats
 from counterrank.schema import Table
@@ -37,11 +37,7 @@ def pooled(table: Table) -> Pool:
     rest = pl.concat([none, *(part for part, _ in done)], rechunk=True)
     again = joined([rows for _, rows in done])
     if len(again):
-        raise InputError(
-            f'"{table.name}" judges an item more than once for the same user.',
-            found=f"Found {len(again):,} such rows (first: {blocks.caller_row(int(again.min()))}).",
-            todo="Keep one judgment per user and item: the newest, or the best.",
-        )
+        raise DataError(blocks.fault("judged twice", table.name, again))
     return Pool(
         units=blocks.names.alias("unit"),
         items=rest["item"],
@@ -58,7 +54,7 @@ def greatest(table: Table) -> float:
     return float(rating[0]) if len(rating) else -np.inf
 
 
-def refuse_repeats(table: Table, wrong: str, todo: str) -> None:
+def refuse_repeats(table: Table, what: str) -> None:
     """Refuse a table in which a pair of user and item stands more than once."""
     blocks = Blocks.of(table.frame, ascending=False)
 
@@ -69,11 +65,7 @@ def refuse_repeats(table: Table, wrong: str, todo: str) -> None:
 
     rows = joined(mapped(again, blocks.cuts(), workers()))
     if len(rows):
-        raise InputError(
-            f'"{table.name}" {wrong}.',
-            found=f"Found {len(rows):,} such rows (first: {blocks.caller_row(int(rows.min()))}).",
-            todo=todo,
-        )
+        raise DataError(blocks.fault(what, table.name, rows))
 
 
 def _falling(rating: Floats) -> Ints:

@@ -14,9 +14,10 @@ import polars as pl
 
 from counterrank import schema
 from counterrank.arrays import workers
+from counterrank.core.faults import DataError, Fault
 from counterrank.coverage import Coverage
 from counterrank.engine import aligned
-from counterrank.errors import InputError, UsageError
+from counterrank.errors import UsageError
 from counterrank.hits import Hits, Pool
 from counterrank.policies import Policies
 from counterrank.progress import Progress
@@ -129,24 +130,15 @@ def refuse_coverage(
 
     ``listed`` and ``judged`` are ids of users to show, ``missing`` gives the first without a list.
     """
+    many, of = seen.missing_users, seen.judged_users
     if seen.covered_users == 0:
-        raise InputError(
-            f'"{name}" and the judgments have no user in common.',
-            found=f"The run lists {_some(listed)}; judged are {_some(judged)}.",
-            todo="Check that both use the same ids for users (--columns user=NAME).",
-        )
+        some = {"listed": _some(listed), "judged": _some(judged)}
+        raise DataError(Fault("no user in common", name, count=many, of=of, more=some))
     if seen.unjudged_users and policies.unjudged == "error":
-        raise InputError(
-            f'"{name}" lists {seen.unjudged_users:,} users without judgments.',
-            todo="Judge them, leave them out, or ignore them: --unjudged ignore.",
-        )
-    if seen.missing_users and policies.missing == "error":
-        users = f"{seen.missing_users:,} of {seen.judged_users:,} judged users"
-        raise InputError(
-            f'"{name}" has no list for {users}.',
-            found=f"The first is {missing()!r}.",
-            todo="Give each a list, or count them 0 (--missing zero) or leave them out (skip).",
-        )
+        raise DataError(Fault("user not judged", name, count=seen.unjudged_users))
+    if many and policies.missing == "error":
+        what, first = "judged user without list", {"id": missing()}
+        raise DataError(Fault(what, name, count=many, of=of, first=first))
 
 
 def refuse_ties(measures: list[Measure], ties: str) -> None:

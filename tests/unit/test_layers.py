@@ -7,7 +7,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "counterrank"
 ORDER = """
-version command core errors wording once digest progress text arrays pairs tables checks schema logs
+version command errors core wording once digest progress text arrays pairs tables checks schema logs
 funnels features blocks hits pool coverage order align engine policies exposure
 aggregate estimates stats moments ranking systems judged inference propensity compare lifts stratified
 logged conversions trust diagnostics meta saved decision gate report results evaluation estimation

@@ -37,7 +37,7 @@ def parts(kind, order, *, judged, listed):
 def test_hits_of_nothing(kind, order, judged, listed):
     truth, lists = parts(kind, order, judged=judged, listed=listed)
     pool = pooled(truth)
-    refuse_repeats(truth, "", "")
+    refuse_repeats(truth, "pair twice")
     assert pool.n == (2 if judged else 0)
     assert pool.units.dtype == truth.frame.schema["user"]
     assert pool.top == (4 if judged else -np.inf)

@@ -8,18 +8,18 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from counterrank.arrays import workers
+from counterrank.core.faults import DataError, Fault
 from counterrank.engine import Partition
 from counterrank.engine.spark import executor
 from counterrank.engine.spark.executor import (
     PLACE,
-    Faults,
     Lane,
+    Refusals,
     on_departure,
     on_key,
     on_partition,
 )
 from counterrank.engine.wire import unpacked
-from counterrank.errors import InputError
 from counterrank.schema import judgments_door, run_door
 from counterrank.tables.spark_errors import _advice, _line
 
@@ -91,11 +91,12 @@ def test_no_rows_at_all_are_no_partition():
 
 def test_a_refusal_is_an_answer():
     def refusing(part: Partition) -> int:
-        raise InputError("No.", found="Found 2 of 3 rows (first: row 7, value 1).")
+        raise DataError(Fault("missing value", "t", "item", 2, 3, {"row": 7, "value": 1}))
 
     found = answers(worked(refusing, arrived(40)))
-    assert isinstance(found, Faults)
+    assert isinstance(found, Refusals)
     assert found.all[0].found == "Found 2 of 3 rows (first: value 1)."
+    assert found.all[0].data == Fault("missing value", "t", "item", 2, 3, {"value": 1})
 
 
 def test_a_partition_without_the_table_that_is_needed_is_left_out():
@@ -117,7 +118,7 @@ def test_pieces_of_a_key_meet(monkeypatch: pytest.MonkeyPatch):
     for row in back.to_pylist():
         found[row["key"]] = found.get(row["key"], b"") + row["data"]
     values = {key: unpacked(data) for key, data in found.items()}
-    assert isinstance(values.pop(-1), Faults)
+    assert isinstance(values.pop(-1), Refusals)
     assert values == {0: (7,), 1: (7,), 2: (7,), 5: (0, 1, 2)}
 
 

@@ -11,8 +11,9 @@ import polars as pl
 from counterrank.arrays import Bools
 from counterrank.blocks import as_numbers, item_numbers, places
 from counterrank.conversions.reading import Tables
+from counterrank.core.faults import DataError, Fault
 from counterrank.engine import Bucket
-from counterrank.errors import InputError, UsageError
+from counterrank.errors import UsageError
 from counterrank.funnels import is_certain, refuse_certain
 from counterrank.pool import refuse_repeats
 
@@ -58,11 +59,9 @@ class Census:
     def of(cls, tables: Tables, users: str) -> Census:
         """A bucket's; strangers are looked for only where they may count."""
         funnel, guess = tables.funnel, tables.predictions
-        refuse_repeats(funnel, "has a user and item more than once", "Keep one row per pair.")
+        refuse_repeats(funnel, "pair twice")
         if guess is not None:
-            refuse_repeats(
-                guess, "predicts a pair more than once", "Keep one row per user and item."
-            )
+            refuse_repeats(guess, "prediction twice")
         frame = funnel.frame
         hit = frame["click"] == 1
         clicked = np.zeros(len(tables.items.names), bool)
@@ -122,11 +121,8 @@ class Census:
         for run in self.runs:
             if not run.common:
                 mine, theirs = (", ".join(map(repr, ids)) for ids in (run.first, self.first))
-                raise InputError(
-                    f'"{run.name}" and the funnel have no user in common.',
-                    found=f"The run lists {mine}, ...; the funnel has {theirs}, ...",
-                    todo="Check that both use the same ids for users (--columns user=NAME).",
-                )
+                known = {"listed": mine, "known": theirs}
+                raise DataError(Fault("no funnel user in common", run.name, more=known))
 
 
 def counts(bucket: Bucket, users: str) -> Census:

@@ -18,7 +18,8 @@ from counterrank.conversions.listing import Asked, Predict, Work
 from counterrank.conversions.predicted import Fits, of_ledger, of_run
 from counterrank.conversions.reading import Tables
 from counterrank.conversions.totals import Group, added, totals
-from counterrank.conversions.valued import Key, Lack, Valued, valued
+from counterrank.conversions.valued import Key, Valued, valued
+from counterrank.core.faults import Faults
 from counterrank.coverage import Coverage
 from counterrank.engine import Bucket
 from counterrank.funnels import prediction
@@ -175,16 +176,5 @@ def _merged(parts: Sequence[Valued], by: Ints) -> Valued:
         earned={name: sum(part.earned[name] for part in parts) for name in parts[0].earned},
         heaviest=max(part.heaviest for part in parts),
         coverage=Coverage.merged([part.coverage for part in parts]),
-        blank=_first([part.blank for part in parts]),
-        short=_first([part.short for part in parts]),
+        faults=Faults.merge([part.faults for part in parts]),
     )
-
-
-def _first(parts: Sequence[dict[str, Lack]]) -> dict[str, Lack]:
-    """Counts added up, the first user by id."""
-    out = {}
-    for what in dict.fromkeys(name for part in parts for name in part):
-        lacks = [part[what] for part in parts if what in part]
-        users = as_numbers(pl.concat([lack.user for lack in lacks]))
-        out[what] = replace(lacks[users.arg_sort()[0]], count=sum(lack.count for lack in lacks))
-    return out

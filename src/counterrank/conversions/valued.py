@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import add
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from counterrank.arrays import Floats, Ints
 from counterrank.conversions.chances import Chances
 from counterrank.conversions.gather import Name, Sums, nothing, summed_up
 from counterrank.conversions.listing import Work
+from counterrank.core.faults import Fault, Faults
 from counterrank.coverage import Coverage
 from counterrank.engine import walked
 from counterrank.logged import MeanWeight, Weights
@@ -23,22 +24,12 @@ Key = tuple[str, str, str, str]  # system, measure, estimator, reward
 
 
 @dataclass(frozen=True)
-class Lack:
-    """How many pairs or users lack something, and the first: its user, and its item or depth."""
-
-    count: int
-    user: pl.Series
-    at: str | int
-
-
-@dataclass(frozen=True)
 class Valued:
     """One run: per-user columns of every measure, estimator and reward, and what they rest on.
 
     ``ctr`` is that of the listed pairs that were clicked, ``earned`` how many of them brought
-    something; ``heaviest`` is the weight of the clicks of one user. ``blank``: listed pairs without
-    a ctr or a prediction of a reward; ``short``: users without a ``list``, or whose list does not
-    hold ``all`` items.
+    something; ``heaviest`` is the weight of the clicks of one user. ``faults``: listed pairs
+    without a ctr or a predicted reward, users without a list or with one that lacks items.
     """
 
     columns: dict[Name, Floats]
@@ -47,8 +38,7 @@ class Valued:
     earned: dict[str, int]
     heaviest: float
     coverage: Coverage
-    blank: dict[str, Lack]
-    short: dict[str, Lack]
+    faults: Faults
 
 
 def valued(run: Table, work: Work, *, ties: str, duplicates: str, keep: str) -> Valued:
@@ -82,30 +72,31 @@ def valued(run: Table, work: Work, *, ties: str, duplicates: str, keep: str) -> 
         earned={name: sum(part.earned[name] for part in parts) for name in work.rewards},
         heaviest=0.0 if weight is None else float(weight[:, 0].max(initial=0)),
         coverage=coverage,
-        blank=_blank(work, parts),
-        short=_short(work, depth),
+        faults=Faults((*_blank(work, run.name, parts), *_short(work, run.name, depth))),
     )
 
 
-def _blank(work: Work, parts: list[Sums]) -> dict[str, Lack]:
+def _blank(work: Work, table: str, parts: list[Sums]) -> Iterator[Fault]:
     """Listed pairs without a prediction."""
-    ledger, out = work.ledger, {}
-    for what in ("ctr", *work.predict):
-        blank = [part.blank[what] for part in parts if what in part.blank]
+    ledger = work.ledger
+    for column in ("ctr", *work.predict):
+        blank = [part.blank[column] for part in parts if column in part.blank]
         if blank:
             _, unit, item = min(blank, key=lambda found: found[1])
             count = sum(count for count, _, _ in blank)
-            name: Any = ledger.items.name(item)
-            out[what] = Lack(count, ledger.pool.units[unit : unit + 1], name)
-    return out
+            first = {"user": ledger.pool.units[unit], "item": ledger.items.name(item)}
+            what = "clicked pair without ctr" if column == "ctr" else "pair without cvr"
+            yield Fault(what, table, column, count, first=first)
 
 
-def _short(work: Work, depth: Ints) -> dict[str, Lack]:
+def _short(work: Work, table: str, depth: Ints) -> Iterator[Fault]:
     """Users without a list, and without a ranking of all items."""
-    units, out = work.ledger.pool.units, {}
-    for what, least in (("list", 1), ("all", len(work.clicked))):
-        short = np.flatnonzero(depth < least)
-        if len(short):
-            first = int(short[0])
-            out[what] = Lack(len(short), units[first : first + 1], int(depth[first]))
-    return out
+    units, items, n = work.ledger.pool.units, len(work.clicked), len(depth)
+
+    def ranked(place: int) -> dict[str, Any]:
+        return {"user": units[place], "depth": int(depth[place])}
+
+    short = np.flatnonzero(depth < items)
+    yield Fault.at("not all items", table, short, ranked, of=n, items=items)
+    none = np.flatnonzero(depth == 0)
+    yield Fault.at("funnel user without list", table, none, lambda i: {"id": units[i]}, of=n)

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import one_thread, workers
+from counterrank.core.faults import merged, moved
 from counterrank.engine import memory
 from counterrank.engine.engines import Local, size
 from counterrank.engine.heads import Head, read_heads
@@ -22,7 +23,7 @@ from counterrank.engine.partitions import Partition, Partitions, Tables, merge_i
 from counterrank.engine.scatter import bucket_of
 from counterrank.engine.scratch import refuse_small, scratch
 from counterrank.engine.wire import packed, unpacked
-from counterrank.errors import CounterrankError, merged, moved
+from counterrank.errors import CounterrankError
 from counterrank.progress import Progress
 from counterrank.schema import Door, Input, Table
 from counterrank.tables.pieces import pieces, rows_of

@@ -9,8 +9,9 @@ from pathlib import Path
 import polars as pl
 
 from counterrank.checks import some_rows
+from counterrank.core.faults import merged, moved
 from counterrank.engine.partitions import Tables
-from counterrank.errors import CounterrankError, InputError, first_line, merged, moved
+from counterrank.errors import CounterrankError, InputError, first_line
 from counterrank.schema import Door, Table
 from counterrank.tables.pieces import pieces
 

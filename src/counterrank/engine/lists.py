@@ -13,8 +13,8 @@ import polars as pl
 from counterrank.align import Aligned, Bucket, Met, align, by_place, met
 from counterrank.arrays import AnyInts, Ints, joined, mapped, ranges, sort_order, workers
 from counterrank.blocks import BLOCK_ROWS, Blocks, item_numbers, places
+from counterrank.core.faults import Faults
 from counterrank.coverage import Coverage
-from counterrank.errors import InputError
 from counterrank.hits import Hits, Pool
 from counterrank.schema import Table
 
@@ -187,26 +187,12 @@ def _refuse_faults(
         joined([found[kind] + at for found, at in zip(faults, first, strict=True)])
         for kind in (0, 1)
     )
-    if len(again) and duplicates == "error":
-        raise InputError(
-            f'"{lists.table.name}" lists an item more than once for the same user.',
-            found=f"Found {len(again):,} such rows"
-            f" (first: {lists.blocks.caller_row(int(again.min()))}).{_files(lists.table)}",
-            todo="Mend the list, or keep the better rank: --duplicates first"
-            ' (duplicates="first"); the count is then reported.',
-        )
-    if len(ranks):
-        raise InputError(
-            f'Column "rank" of "{lists.table.name}" repeats a rank within a list.',
-            found=f"Found {len(ranks):,} such rows"
-            f" (first: {lists.blocks.caller_row(int(ranks.min()))}).",
-            todo="Give each item of a user's list a rank of its own, or give scores instead.",
-        )
-
-
-def _files(run: Table) -> str:
-    count = len(run.source.files)
-    return f" {count} files were read as one run; give each by itself if not." * (count > 1)
+    name, files = lists.table.name, len(lists.table.source.files)
+    found = (
+        lists.blocks.fault("item twice in list", name, again, files=files),
+        lists.blocks.fault("rank twice in list", name, ranks, column="rank"),
+    )
+    Faults(found).refuse(allowed=() if duplicates == "error" else ("item twice in list",))
 
 
 def _merged(

@@ -7,6 +7,7 @@ from functools import partial
 
 import polars as pl
 
+from counterrank.core.faults import DataError, Fault
 from counterrank.errors import InputError
 from counterrank.judged.part import Measured
 from counterrank.policies import Policies
@@ -29,11 +30,8 @@ def refuse_empty(found: Measured, measures: Sequence[Measure], policies: Policie
         blank = found.ratings.blank[place]
         if policies.no_relevant == "error" and blank:
             first = found.values.first_blank(place)
-            raise InputError(
-                f"{blank:,} of {found.ratings.users:,} judged users have nothing to find for {m}.",
-                found=f"The first is {first!r}.",
-                todo="Leave them out (--no-relevant skip) or count them 0 (zero).",
-            )
+            of, what = found.ratings.users, "nothing to find"
+            raise DataError(Fault(what, "", str(m), blank, of, {"id": first}))
         for s, system in enumerate(found.systems):
             if not found.values.left(s, place):
                 raise InputError(

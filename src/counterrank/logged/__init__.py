@@ -5,7 +5,6 @@ from counterrank.logged.doubly_robust import DM, DR, SNDR
 from counterrank.logged.earned import Earned, audited, together
 from counterrank.logged.estimated import INNER, Key, clipped, estimated, helped, kept_weight
 from counterrank.logged.estimator import PER, Clipped, Estimator
-from counterrank.logged.faults import refuse_absent, refuse_faults
 from counterrank.logged.fitting import Shape, fitted
 from counterrank.logged.gather import Valued, Work
 from counterrank.logged.grammar import DEFAULTS, ESTIMATORS, estimator
@@ -29,6 +28,6 @@ __all__ = [
     "Known", "MeanWeight", "OnPolicy", "Regressor", "Sessions", "Shape", "Shared", "SlateWeight",
     "SweepRow", "Tables", "Target", "Valued", "WeightRow", "Weights", "Work",
     "audited", "choice", "chosen", "clipped", "doors", "estimated", "estimator", "fitted", "helped",
-    "kept_weight", "named", "refuse_absent", "refuse_faults", "refuse_lists", "refuse_scores",
+    "kept_weight", "named", "refuse_lists", "refuse_scores",
     "refuse_slates", "refuse_unseen", "settled", "settled_items", "shares", "swept", "together",
 ]  # fmt: skip

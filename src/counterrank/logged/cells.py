@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Floats, Ints
-from counterrank.errors import InputError
+from counterrank.core.faults import DataError, Fault
 from counterrank.exposure import mean_weight, rank_probabilities
 
 CHUNK = 1 << 12  # lists whose probabilities are held at a time
@@ -46,11 +46,7 @@ def mean_of_draws(cells: Cells, draw: pl.Series, items: int) -> Cells:
     known = lists.with_columns(item=cells.item, rank=cells.rank).filter(pl.col("item") < items)
     twice = known.is_duplicated()
     if twice.any():
-        raise InputError(
-            "A draw lists an item more than once.",
-            found=f"Found {twice.sum():,} such rows in one part of the table.",
-            todo="Each list (session and draw) holds an item once.",
-        )
+        raise DataError(Fault("item twice in draw", count=int(twice.sum()), of=known.height))
     draws = np.bincount(lists.unique()["session"].to_numpy())
     ranks = int(cells.rank.max(initial=0)) + 1
     thing = cells.item * ranks + cells.rank

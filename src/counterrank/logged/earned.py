@@ -12,7 +12,7 @@ import polars as pl
 
 from counterrank.arrays import Bools, Floats, Ints
 from counterrank.blocks import as_numbers, scattered
-from counterrank.logged.faults import summed
+from counterrank.core.faults import Faults
 from counterrank.logged.fitting import Shape
 from counterrank.logged.gather import Valued
 from counterrank.logged.model import Sums
@@ -90,7 +90,7 @@ def _target(parts: Sequence[Earned], name: str, order: Ints) -> Valued:
         {key: np.concatenate([v.columns[key] for v in own])[by] for key in own[0].columns},
         reduce(add, [v.weights for v in own]),
         kept,
-        summed(v.faults for v in own),
+        Faults.merge([v.faults for v in own]),
         sum(v.tied for v in own),
         sum(v.rows for v in own),
         _slates([v.slates for v in own if v.slates is not None]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from operator import add
@@ -10,9 +10,9 @@ from operator import add
 import numpy as np
 
 from counterrank.arrays import Floats, Ints, mapped, workers
+from counterrank.core.faults import Faults
 from counterrank.logged.basis import Basis
 from counterrank.logged.estimator import Estimator
-from counterrank.logged.faults import Faults, Tally
 from counterrank.logged.ips import OnPolicy
 from counterrank.logged.join import joined, rewarded, shown
 from counterrank.logged.model import Model
@@ -99,22 +99,21 @@ def _slates(weight: Floats | None) -> tuple[float, float, int] | None:
 
 def _faults(sessions: Sessions, target: Target, absent: Ints, parts: Sequence[_Cut]) -> Faults:
     """What shows only when rows meet, counted, each with its first."""
-    units, row = sessions.units, sessions.blocks.caller_row
-
-    def tally(places: Ints, named: Callable[[int], str]) -> Tally:
-        return Tally(len(places), named(int(places[0])) if len(places) else "")
-
+    log, name = sessions.log.name, target.table.name
+    names = target.blocks.names
     again, unseen, twice, empty = (
         np.concatenate([getattr(part, name) for part in parts])
         for name in ("again", "unseen", "twice", "empty")
     )
+    listed = names[0] if len(names) else None
     return Faults(
-        absent=tally(absent, lambda place: repr(units[place])),
-        empty=tally(empty, lambda place: repr(units[place])),
-        again=tally(np.sort(again), row),
-        unseen=tally(unseen, row),
-        twice=tally(twice, lambda place: f"session {units[place]!r}"),
-        strange=repr(target.blocks.names[0]) if len(target.blocks.names) else "",
+        (
+            sessions.fault("session without list", name, absent, listed=listed),
+            sessions.blocks.fault("item twice in session", log, again),
+            sessions.blocks.fault("reward unseen", log, unseen),
+            sessions.fault("item twice in target", name, twice),
+            sessions.fault("nothing logged", name, empty),
+        )
     )
 
 

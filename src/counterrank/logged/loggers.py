@@ -18,7 +18,8 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Bools, Floats, mapped, workers
-from counterrank.errors import InputError, UsageError
+from counterrank.core.faults import DataError
+from counterrank.errors import UsageError
 from counterrank.logged.basis import Basis
 from counterrank.logged.join import joined, shown
 from counterrank.logged.sessions import Sessions
@@ -39,14 +40,10 @@ def balanced(
     ``rows`` are those of the whole log.
     """
     for name in share:
-        absent = loggers[name].place < 0
-        if absent.any():
-            raise InputError(
-                f'Lists of the logger "{name}" lack sessions of the log.',
-                found=f"Found {absent.sum():,} such sessions"
-                f" (first: {sessions.units[int(np.argmax(absent))]!r}).",
-                todo="Give what it would have shown in every session, also in those of others.",
-            )
+        absent = np.flatnonzero(loggers[name].place < 0)
+        if len(absent):
+            what, table = "logger without list", loggers[name].table.name
+            raise DataError(sessions.fault(what, table, absent, column=name))
     column = "propensity" if basis.by_rank else "exposure"
 
     served = _served(sessions).to_numpy()
@@ -66,13 +63,9 @@ def balanced(
     mixed = np.concatenate([part for part, _ in parts])
     _refuse_strange(sessions, np.concatenate([part for _, part in parts]), rows)
     if np.any(mixed <= 0):
-        place = int(np.argmin(mixed))
-        raise InputError(
-            "Some logged rows are in no logger's list.",
-            found=f"Found {int((mixed <= 0).sum()):,} of {rows:,} rows"
-            f" (first: {sessions.blocks.caller_row(place)}).",
-            todo="Give for every session what each logger would have shown (--logger name=path).",
-        )
+        none = np.flatnonzero(mixed <= 0)
+        what = "in no logger's list"
+        raise DataError(sessions.blocks.fault(what, sessions.log.name, none, rows=rows))
     frame = sessions.blocks.frame.with_columns(pl.Series(column, np.minimum(mixed, 1.0)))
     frame = frame.drop("policy")  # all of them are one logger now
     blocks = replace(sessions.blocks, frame=frame)
@@ -84,12 +77,8 @@ def balanced(
 def _refuse_strange(sessions: Sessions, strange: Bools, rows: int) -> None:
     """Each logger must have shown what its lists say it would have."""
     if strange.any():
-        raise InputError(
-            "Logged rows contradict the lists of the logger that served them.",
-            found=f"Found {strange.sum():,} of {rows:,} rows not where its list has them"
-            f" (first: {sessions.blocks.caller_row(int(np.argmax(strange)))}).",
-            todo="Check which lists belong to which value of the column policy.",
-        )
+        places, name = np.flatnonzero(strange), sessions.log.name
+        raise DataError(sessions.blocks.fault("not as logger lists", name, places, rows=rows))
 
 
 def _served(sessions: Sessions) -> pl.Series:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from counterrank.errors import InputError, UsageError
+from counterrank.core.faults import DataError
+from counterrank.errors import UsageError
 from counterrank.logged.basis import Basis
 from counterrank.logged.estimator import Estimator
 from counterrank.logged.sessions import Sessions
@@ -107,12 +108,8 @@ def _refuse_gaps(who: str, sessions: Sessions) -> None:
     rank = sessions.blocks.frame["rank"].to_numpy()
     broken = np.flatnonzero(rank != natural_rank(sessions.blocks.length))
     if len(broken):
-        raise InputError(
-            f'{who} needs whole slates, and sessions of "{sessions.log.name}" lack ranks.',
-            found=f"Found {len(broken):,} rows below a gap"
-            f" (first: {sessions.blocks.caller_row(int(broken[0]))}).",
-            todo="Log every row that was shown, or ask for IIPS, which weighs each row by itself.",
-        )
+        name = sessions.log.name
+        raise DataError(sessions.blocks.fault("slate with gaps", name, broken, who=who))
 
 
 def _refuse_target(by_need: Mapping[str, str], target: Target) -> None:
@@ -141,9 +138,5 @@ def _refuse_short(who: str, sessions: Sessions, target: Target) -> None:
     length = np.append(target.blocks.length, 0)[place]
     short = np.flatnonzero((place >= 0) & (length < deepest))
     if len(short):
-        raise InputError(
-            f'{who} needs lists as long as the logged slates; "{target.table.name}" has'
-            " shorter ones.",
-            found=f"Found {len(short):,} such sessions (first: {sessions.units[int(short[0])]!r}).",
-            todo="Fill the lists, or ask for IIPS or RIPS.",
-        )
+        name = target.table.name
+        raise DataError(sessions.fault("list shorter than slate", name, short, who=who))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +18,7 @@ from counterrank.blocks import (
     run_starts,
     scattered,
 )
-from counterrank.errors import InputError
+from counterrank.core.faults import DataError, Fault
 from counterrank.logged.codes import Codes
 from counterrank.logs import Log
 from counterrank.order import natural_rank
@@ -89,6 +89,11 @@ class Sessions:
         """Ids of the sessions."""
         return self.blocks.names
 
+    def fault(self, what: str, table: str, places: Ints, *, column: str = "", **more: Any) -> Fault:
+        """The sessions at these places lack something, or have it wrong."""
+        named = lambda place: {"id": self.units[place]}  # noqa: E731
+        return Fault.at(what, table, places, named, of=self.n, column=column, **more)
+
     def cuts(self) -> list[tuple[int, int]]:
         """First and last session of each bucket."""
         return list(self.blocks.cuts(ROWS))
@@ -132,21 +137,12 @@ def _refuse_ranks(log: Log, blocks: Blocks, gaps: str) -> bool:
     natural = natural_rank(blocks.length)
     again = np.flatnonzero((rank[1:] == rank[:-1]) & (natural[1:] > 1)) + 1
     if len(again):
-        raise InputError(
-            f'Column "rank" of "{log.name}" repeats a rank within a session.',
-            found=f"Found {len(again):,} such rows (first: {blocks.caller_row(int(again[0]))}).",
-            todo="Each row of a session needs a rank of its own; check the session ids.",
-        )
+        raise DataError(blocks.fault("rank twice in session", log.name, again, column="rank"))
     broken = np.flatnonzero(rank != natural)
     if len(broken) and gaps == "error":
-        raise InputError(
-            f'Column "rank" of "{log.name}" leaves ranks out.',
-            found=f"Found {len(broken):,} rows below a gap (first:"
-            f" {blocks.caller_row(int(broken[0]))}, rank {rank[broken[0]]} where"
-            f" {natural[broken[0]]} was due).",
-            todo="Log every row that was shown; if only viewed rows were logged, say so:"
-            ' --views rows (views="rows").',
-        )
+        fault = blocks.fault("rank left out", log.name, broken, column="rank")
+        ranks = {"rank": int(rank[broken[0]]), "due": int(natural[broken[0]])}
+        raise DataError(replace(fault, first=fault.first | ranks))
     return False
 
 
@@ -159,12 +155,8 @@ def of_session(log: Log, blocks: Blocks, columns: list[str]) -> pl.DataFrame:
         first[blocks.start] = True
         inside = begins[~first[begins]]
         if len(inside):
-            raise InputError(
-                f'Column "{column}" of "{log.name}" changes within a session.',
-                found=f"Found {len(inside):,} such rows"
-                f" (first: {blocks.caller_row(int(inside[0]))}).",
-                todo="One value per session is needed; check the session ids.",
-            )
+            what = "changes within session"
+            raise DataError(blocks.fault(what, log.name, inside, column=column))
     return frame[blocks.start]
 
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from counterrank.arrays import Ints, ranges
 from counterrank.blocks import Blocks, places
-from counterrank.errors import InputError
+from counterrank.core.faults import DataError, Fault
 from counterrank.logged.basis import Basis
 from counterrank.logged.cells import Cells, mean_of_draws, ordered, raced
 from counterrank.logged.sessions import Sessions
@@ -100,14 +100,10 @@ class Target:
         else:
             order = by_rank(rows["rank"].to_numpy(), length)
         if len(order.repeated) and "propensity" not in rows.columns:
-            place = int(order.repeated[0])
-            raise InputError(
-                f'Column "rank" of "{self.table.name}" repeats a rank within a list.',
-                found=f"Found {len(order.repeated):,} such rows in one part of the table (first:"
-                f" session {rows['session'][place]!r}, item {rows['item'][place]!r}).",
-                todo="Give each item of a list a rank of its own; samples of a stochastic ranker"
-                " need a column draw.",
-            )
+            place, many = int(order.repeated[0]), len(order.repeated)
+            first = {name: rows[name][place] for name in ("session", "item")}
+            what, name = "rank twice in target", self.table.name
+            raise DataError(Fault(what, name, "rank", many, rows.height, first))
         if by is None:
             return order.rank
         rank = np.empty_like(order.rank)

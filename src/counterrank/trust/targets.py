@@ -36,8 +36,7 @@ def grounds(
         chance = "none" if basis.logged == "rank" and basis.views != "rows" else "some"
         if order[name] == "score" and work.scores == "order":
             out.append(tied(name, part))
-        if part.faults.absent.count:
-            absent = part.faults.absent.count
+        if absent := part.faults.count("session without list"):
             out.append(about.covered(name, absent, shared.sessions, work.missing))
         if basis.model is not None and not basis.by_rank and basis.views != "rows":
             out.append(about.exposed(name, part.weights))

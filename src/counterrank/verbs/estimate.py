@@ -36,8 +36,6 @@ from counterrank.logged import (
     estimator,
     helped,
     named,
-    refuse_absent,
-    refuse_faults,
     refuse_lists,
     refuse_scores,
     refuse_slates,
@@ -179,10 +177,10 @@ def estimate(
         keep = kept(chosen_engine.inference, shared.sessions, wide, chosen_engine.memory_budget)
         done = weighed(held, known, works, plan, keep)
         rankers, found = done.earned.targets, done.found
+        allowed = ["session without list"] if missing != "error" else []
+        allowed += ["nothing logged"] if disjoint != "error" else []
         for table in tables.targets:
-            faults = rankers[table.system].faults
-            refuse_absent(table.name, faults, shared.sessions, missing)
-            refuse_faults(tables.log.name, table.name, faults, shared.sessions, disjoint)
+            rankers[table.system].faults.refuse(allowed)
         diagnoses = [
             *grounds(
                 rankers, found, basis, replace(work, estimators=wanted), shared, tables.targets

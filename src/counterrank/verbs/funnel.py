@@ -187,7 +187,7 @@ def funnel(
         inputs = tuple(buckets.inputs.values())
         count = buckets.count
     for run in census.runs:
-        refuse(run, asked, done.runs[run.system], items=len(census.items), missing=missing)
+        refuse(done.runs[run.system].faults, asked, missing=missing)
     found = estimated(done, asked)
     shown = {str(e) for e in wanted}
     forecast = []

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from counterrank.blocks import places
+from counterrank.core.faults import DataError, Fault
 from counterrank.errors import InputError
 from counterrank.policies import Policies
 from counterrank.ranking import Measure
@@ -146,15 +147,7 @@ def _first(units: pl.Series, system: Scored | Opened) -> Callable[[], object]:
 def _refuse_blank(place: int, m: Measure, users: Users, no_relevant: str, whose: str) -> None:
     """Nothing to find at all, or for some where that is an error."""
     blank, total = users.ratings.blank[place], users.ratings.users
-    if blank == total:
-        raise InputError(
-            f"None of {total:,} {whose} users has anything to find for {m}.",
-            found=f"The greatest rating is {users.ratings.top:g}.",
-            todo="Check rel= against the ratings.",
-        )
-    if no_relevant == "error" and blank:
-        raise InputError(
-            f"{blank:,} of {total:,} {whose} users have nothing to find for {m}.",
-            found=f"The first is {users.units[int(np.argmin(users.defined[place, 0]))]!r}.",
-            todo="Check rel= against the ratings, or leave such users out (--no-relevant skip).",
-        )
+    what, top = "nothing to find in strata", {"top": users.ratings.top}
+    if blank == total or (no_relevant == "error" and blank):
+        first = {} if not blank else {"id": users.units[int(np.argmin(users.defined[place, 0]))]}
+        raise DataError(Fault(what, whose, str(m), blank, total, first, top))

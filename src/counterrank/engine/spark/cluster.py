@@ -9,21 +9,22 @@ from typing import Any, TypeVar, cast
 
 from counterrank import errors
 from counterrank.checks import some_rows
+from counterrank.core.faults import DataError, merged
 from counterrank.engine.engines import Spark
 from counterrank.engine.partitions import Partition, Partitions, Tables, merge_in_turn
 from counterrank.engine.spark.executor import (
     SENT,
     TAG,
-    Fault,
-    Faults,
     Lane,
+    Refusal,
+    Refusals,
     on_key,
     on_partition,
 )
 from counterrank.engine.spark.frames import shuffle
 from counterrank.engine.spark.session import session_of
 from counterrank.engine.wire import unpacked
-from counterrank.errors import CounterrankError, merged
+from counterrank.errors import CounterrankError
 from counterrank.progress import Progress
 from counterrank.schema import Input
 from counterrank.tables.spark_errors import spoken
@@ -132,12 +133,12 @@ class OnSpark(Partitions):
         results = [
             unpacked(b"".join(own[i] for i in sorted(own))) for _, own in sorted(values.items())
         ]
-        faults = [fault for value in results if isinstance(value, Faults) for fault in value.all]
+        faults = [fault for value in results if isinstance(value, Refusals) for fault in value.all]
         if faults:
             raise self._error(faults)
         return results
 
-    def _error(self, faults: Sequence[Fault]) -> CounterrankError:
+    def _error(self, faults: Sequence[Refusal]) -> CounterrankError:
         """One error; what a schema refused comes first, table by table."""
         order = [name for name in self.lanes if any(f.table == name for f in faults)]
         table = order[0] if order else None
@@ -145,6 +146,8 @@ class OnSpark(Partitions):
         return merged(alike, rows=self.inputs[table].rows if table else None)
 
 
-def _error(fault: Fault) -> CounterrankError:
+def _error(fault: Refusal) -> CounterrankError:
+    if fault.data is not None:
+        return DataError(fault.data)
     kind: type[CounterrankError] = getattr(errors, fault.kind, CounterrankError)
     return kind(fault.wrong, found=fault.found, todo=fault.todo)

@@ -17,9 +17,10 @@ import polars as pl
 import pyarrow as pa
 
 from counterrank.arrays import one_thread
+from counterrank.core import faults
 from counterrank.engine.partitions import Partition, merge_in_turn
 from counterrank.engine.wire import packed, unpacked
-from counterrank.errors import CounterrankError, unnumbered
+from counterrank.errors import CounterrankError
 from counterrank.schema import Table
 
 Batches = Iterator[pa.RecordBatch]
@@ -51,27 +52,32 @@ class Lane:
 
 
 @dataclass(frozen=True)
-class Fault:
-    """A `CounterrankError` on its way to the driver; ``table`` is the one whose schema refused."""
+class Refusal:
+    """A `CounterrankError` on its way to the driver; ``table`` is the one whose schema refused.
+
+    ``data`` has the numbers of a `DataError`, so that the driver can merge them.
+    """
 
     kind: str
     wrong: str
     found: str
     todo: str
     table: str | None
+    data: faults.Fault | None = None
 
     @classmethod
-    def of(cls, error: CounterrankError, table: str | None = None) -> Fault:
+    def of(cls, error: CounterrankError, table: str | None = None) -> Refusal:
         """Rows have no numbers here: no order is relied on."""
-        said = unnumbered(error)
-        return cls(type(error).__name__, said.wrong, said.found, said.todo, table)
+        said = faults.unnumbered(error)
+        data = said.fault if isinstance(said, faults.DataError) else None
+        return cls(type(said).__name__, said.wrong, said.found, said.todo, table, data)
 
 
 @dataclass(frozen=True)
-class Faults:
+class Refusals:
     """What a partition sends in place of a result."""
 
-    all: list[Fault]
+    all: list[Refusal]
 
 
 def on_departure(tag: int, keys: Sequence[int]) -> Callable[[Batches], Batches]:
@@ -128,7 +134,7 @@ def on_partition(
             if not any(parts[name] for name in ([needs] if needs else lanes)):
                 return
             number, result = _number(), _result(lanes, parts, work)
-            if isinstance(result, Faults):
+            if isinstance(result, Refusals):
                 pieces = {FAULTS: result}
             else:
                 pieces = result if key is None else {key(number): result}
@@ -152,7 +158,7 @@ def on_key(then: Callable[[Any], Any]) -> Callable[[Batches], Batches]:
 
 def _finished(then: Callable[[Any], Any], values: Iterator[Any]) -> Any:
     whole = merge_in_turn(values)
-    return whole if isinstance(whole, Faults) else then(whole)
+    return whole if isinstance(whole, Refusals) else then(whole)
 
 
 def _in_turn(batches: Batches) -> Iterator[tuple[int, int, bytes]]:
@@ -186,7 +192,7 @@ def _result(
         try:
             tables[name] = lane.table(parts.pop(name))  # let go of as it is read
         except CounterrankError as error:
-            return Faults([Fault.of(error, name)])
+            return Refusals([Refusal.of(error, name)])
     return _tried(lambda: work(Partition(tables)))
 
 
@@ -194,7 +200,7 @@ def _tried(work: Callable[[], Any]) -> Any:
     try:
         return work()
     except CounterrankError as error:
-        return Faults([Fault.of(error)])
+        return Refusals([Refusal.of(error)])
 
 
 def _number() -> int:
