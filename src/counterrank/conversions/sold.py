@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Floats, Ints
-from counterrank.blocks import as_numbers
 from counterrank.conversions.chances import Chances
 from counterrank.conversions.ledger import Ledger, Rules
 from counterrank.conversions.listing import Asked, Predict, Work
@@ -20,6 +19,7 @@ from counterrank.conversions.reading import Tables
 from counterrank.conversions.totals import Group, added, totals
 from counterrank.conversions.valued import Key, Lack, Valued, valued
 from counterrank.coverage import Coverage
+from counterrank.data.ids import argsort_ids, sort_key
 from counterrank.engine import Bucket
 from counterrank.funnels import prediction
 from counterrank.moments import Draws, Sums
@@ -152,7 +152,7 @@ def gathered(parts: Sequence[Sold]) -> Sold:
     if len(parts) == 1:
         return parts[0]
     units = pl.concat([part.units for part in parts])
-    by = as_numbers(units).arg_sort().to_numpy()
+    by = argsort_ids(units)
     return Sold(
         users=sum(part.users for part in parts),
         units=units.gather(by),
@@ -185,6 +185,6 @@ def _first(parts: Sequence[dict[str, Lack]]) -> dict[str, Lack]:
     out = {}
     for what in dict.fromkeys(name for part in parts for name in part):
         lacks = [part[what] for part in parts if what in part]
-        users = as_numbers(pl.concat([lack.user for lack in lacks]))
+        users = sort_key(pl.concat([lack.user for lack in lacks]))
         out[what] = replace(lacks[users.arg_sort()[0]], count=sum(lack.count for lack in lacks))
     return out

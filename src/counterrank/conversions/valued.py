@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import add
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -95,7 +94,7 @@ def _blank(work: Work, parts: list[Sums]) -> dict[str, Lack]:
         if blank:
             _, unit, item = min(blank, key=lambda found: found[1])
             count = sum(count for count, _, _ in blank)
-            name: Any = ledger.items.name(item)
+            name = ledger.items.names[int(ledger.items.lookup(np.array([item]))[0])]
             out[what] = Lack(count, ledger.pool.units[unit : unit + 1], name)
     return out
 

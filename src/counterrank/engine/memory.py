@@ -11,7 +11,7 @@ from typing import TypeVar
 import polars as pl
 
 from counterrank.arrays import workers
-from counterrank.blocks import one_kind
+from counterrank.data.ids import unify_id_columns
 from counterrank.engine.bucket import Bucket, Buckets
 from counterrank.schema import Door, Table
 
@@ -62,6 +62,6 @@ def whole(doors: Mapping[str, Door], ids: Sequence[str]) -> Iterator[Buckets]:
         read = list(team.map(lambda door: door.whole(), doors.values()))
     frames = [table.frame for table in read]
     for column in ids:
-        frames = one_kind(frames, column)
+        frames = unify_id_columns(frames, column)
     tables = (replace(table, frame=frame) for table, frame in zip(read, frames, strict=True))
     yield Whole(dict(zip(doors, tables, strict=True)))

@@ -7,10 +7,10 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from counterrank.arrays import workers
+from counterrank.data.ids import partition_ids
 from counterrank.engine.kinds import Head
 from counterrank.errors import CounterrankError, merged, moved
 from counterrank.schema import Door
@@ -58,7 +58,7 @@ def scatter(frame: pl.DataFrame, by: str, count: int, where: Path, place: int) -
     """The rows of one piece to the files of their buckets; order within a bucket stays."""
     if frame.height == 0:
         return
-    bucket = bucket_of(frame[by], count)
+    bucket = partition_ids(frame[by], count)
     order = np.argsort(bucket, kind="stable")
     ends = np.cumsum(np.bincount(bucket, minlength=count)).tolist()
     frame = frame.rechunk()[order]  # gathers from many chunks take twice as long
@@ -68,20 +68,6 @@ def scatter(frame: pl.DataFrame, by: str, count: int, where: Path, place: int) -
             folder.mkdir(parents=True, exist_ok=True)
             part = frame.slice(start, end - start)
             part.write_ipc(folder / f"{place:06}.arrow", compression="uncompressed")
-
-
-def bucket_of(ids: pl.Series, count: int) -> npt.NDArray[np.unsignedinteger]:
-    """The bucket of each id: equal ids share one, and buckets fill evenly."""
-    if ids.dtype == pl.String:
-        mixed = ids.hash(0).to_numpy()
-    else:
-        mixed = ids.to_physical().to_numpy().astype(np.uint64)
-        mixed *= np.uint64(0x9E3779B97F4A7C15)
-    mixed = mixed >> np.uint64(32)
-    mixed *= np.uint64(count)
-    mixed >>= np.uint64(32)
-    small: type[np.unsignedinteger] = np.uint8 if count <= 1 << 8 else np.uint16
-    return mixed.astype(small)
 
 
 def read_back(folder: Path, place: int) -> pl.DataFrame | None:
