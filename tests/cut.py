@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from counterrank.blocks import one_kind, scattered
 from counterrank.core.faults import merged
+from counterrank.data.ids import hash_ids, unify_id_columns
 from counterrank.engine import Bucket, Buckets
 from counterrank.engine.wire import packed, unpacked
 from counterrank.errors import CounterrankError
@@ -25,7 +25,7 @@ class Cut(Buckets):
         self.inputs = {n: t.input() for n, t in tables.items()}
         self.parts = []
         order = np.random.default_rng(seed).permutation(count)
-        hashed = {n: scattered(t.frame[by]) % np.uint64(count) for n, t in tables.items()}
+        hashed = {n: hash_ids(t.frame[by]) % np.uint64(count) for n, t in tables.items()}
         for k in order:
             cut = {n: replace(t, frame=t.frame.filter(hashed[n] == k)) for n, t in tables.items()}
             self.parts.append(Bucket(cut))
@@ -62,7 +62,7 @@ def cut_into(count: int) -> Callable[..., object]:
         read = {name: door.whole() for name, door in doors.items()}
         frames = [table.frame for table in read.values()]
         for column in ids:
-            frames = one_kind(frames, column)
+            frames = unify_id_columns(frames, column)
         tables = {n: replace(t, frame=f) for (n, t), f in zip(read.items(), frames, strict=True)}
         yield Cut(tables, by, count)
 

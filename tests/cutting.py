@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from counterrank import schema
-from counterrank.blocks import one_kind, scattered
+from counterrank.data.ids import hash_ids, unify_id_columns
 from counterrank.engine import Bucket, Buckets
 from counterrank.engine.wire import packed, unpacked
 from counterrank.evaluation import Evaluation
@@ -46,13 +46,13 @@ class Cut(Buckets):
         tables = [door.whole() for door in doors.values()]
         frames = [table.frame for table in tables]
         for column in ids:
-            frames = one_kind(frames, column)
+            frames = unify_id_columns(frames, column)
         self.inputs = {name: table.input() for name, table in zip(doors, tables, strict=True)}
         self.heads = {
             name: replace(table, frame=frame.clear())
             for name, table, frame in zip(doors, tables, frames, strict=True)
         }
-        owner = [scattered(frame[by]) % count for frame in frames]
+        owner = [hash_ids(frame[by]) % count for frame in frames]
         self.buckets = [
             Bucket(
                 {
@@ -81,8 +81,8 @@ def cut(truth, runs, count, labels, plan, policies, keep="values", inference="un
     doors |= {f"run {i}": schema.run_door(t, name=n) for i, (n, t) in enumerate(named)}
     measures = tuple(measure(label) for label in labels)
     found = in_buckets(
-        Cut(doors, count), [name for name, _ in named], measures, policies, keep=keep,
-        drawn=plan.drawn, inference=inference, room=room,
+        Cut(doors, count), {f"run {i}": name for i, (name, _) in enumerate(named)}, measures,
+        policies, keep=keep, drawn=plan.drawn, inference=inference, room=room,
     )  # fmt: skip
     refuse_empty(found.measured, measures, policies)
     return Evaluation(found, plan, quiet)

@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import AnyFloats, AnyInts, Ints, sort_order
+from counterrank.matching.hashjoin import pair_keys, repeated_rows, sparse_join
 from counterrank.order import Order, by_rank, by_score
-from counterrank.pairs import found, keyed, repeats
 
 
 @dataclass(frozen=True)
@@ -109,13 +109,13 @@ def met(bucket: Bucket, *, ties: str) -> Met:
     """Rank all rows and look up their judgments."""
     lists = np.repeat(np.arange(len(bucket.length)), bucket.length)
     order = bucket.order(ties)
-    key, judged = keyed((bucket.length, bucket.item), (bucket.judged, bucket.judged_item))
-    duplicates = repeats(key, bucket.length)
+    key, judged = pair_keys((bucket.length, bucket.item), (bucket.judged, bucket.judged_item))
+    duplicates = repeated_rows(key, bucket.length)
     if len(duplicates):
         keep = _best_copies(bucket, lists, order.rank)
         left = met(_only(bucket, lists, keep), ties=ties)
         return replace(left, kept=keep, duplicates=duplicates, repeated=keep[left.repeated])
-    row, judgment = found(key, judged)
+    row, judgment = sparse_join(key, judged)
     return Met(bucket, lists, order, row, judgment, None, duplicates, order.repeated)
 
 

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from typing import TypeVar
 
 import numpy as np
@@ -42,6 +43,16 @@ def workers() -> int:
     if getattr(_team, "alone", False):
         return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@cache
+def keep_freed_memory() -> None:
+    """Let the C library keep the memory of arrays below 32 MB for the next ones; once is enough.
+
+    It gives memory back to the system whenever a block's arrays are freed, and fetching it again
+    costs as much as the work. Freeing one large array raises the size up to which it keeps it.
+    """
+    np.empty((32 << 20) - (1 << 13), np.uint8)
 
 
 def mapped(work: Callable[[A], B], pieces: Iterable[A], threads: int) -> list[B]:

@@ -6,10 +6,11 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Floats, Ints, joined, mapped, order_within, workers
-from counterrank.blocks import Blocks, item_numbers
 from counterrank.core.faults import DataError
+from counterrank.data.blocks import Blocks
+from counterrank.data.ids import as_integers
 from counterrank.hits import Pool
-from counterrank.pairs import keyed, repeats
+from counterrank.matching.hashjoin import pair_keys, repeated_rows
 from counterrank.schema import Table
 
 
@@ -29,8 +30,8 @@ def pooled(table: Table) -> Pool:
         given = as_written(rows["rating"]).to_numpy().astype(float)
         by = order_within(length, _falling(given))
         rating[first : first + len(by)] = given[by]
-        (key,) = keyed((length, item_numbers(rows["item"])))
-        return rows.select("item", *more)[by], repeats(key, length) + first
+        (key,) = pair_keys((length, as_integers(rows["item"])))
+        return rows.select("item", *more)[by], repeated_rows(key, length) + first
 
     done = mapped(fill, blocks.cuts(), workers())
     none = table.frame.clear().select("item", *more)
@@ -60,8 +61,8 @@ def refuse_repeats(table: Table, what: str) -> None:
 
     def again(cut: tuple[int, int]) -> Ints:
         length = blocks.length[cut[0] : cut[1]]
-        (key,) = keyed((length, item_numbers(blocks.rows(*cut)["item"])))
-        return repeats(key, length) + int(blocks.start[cut[0]])
+        (key,) = pair_keys((length, as_integers(blocks.rows(*cut)["item"])))
+        return repeated_rows(key, length) + int(blocks.start[cut[0]])
 
     rows = joined(mapped(again, blocks.cuts(), workers()))
     if len(rows):

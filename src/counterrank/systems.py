@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
-from pathlib import Path
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -16,6 +13,7 @@ from counterrank import schema
 from counterrank.arrays import workers
 from counterrank.core.faults import DataError, Fault
 from counterrank.coverage import Coverage
+from counterrank.data.runs import Runs, named_tables, split_systems, validate_names
 from counterrank.engine import aligned
 from counterrank.errors import UsageError
 from counterrank.hits import Hits, Pool
@@ -23,9 +21,6 @@ from counterrank.policies import Policies
 from counterrank.progress import Progress
 from counterrank.ranking import Measure
 from counterrank.schema import Input, Table
-from counterrank.tables.files import ENDINGS
-
-Runs = Mapping[str, object] | Sequence[object] | object
 
 
 class Named(Protocol):
@@ -52,7 +47,7 @@ def in_one_pass(
     ``work`` makes something of one system's run; it gets the truth and how many threads it may
     use (0: all).
     """
-    named = list(names_and_tables(runs))
+    named = list(named_tables(runs))
     team = min(workers(), len(named))
     threads = 1 if team > 1 else 0
     with ThreadPoolExecutor(1) as first, ThreadPoolExecutor(team) as rest:
@@ -64,18 +59,8 @@ def in_one_pass(
         known.result()
         done = [job.result() for job in progress(jobs, "reading and aligning runs")]
     systems = [system for _, found in done for system in found]
-    refuse_twice([system.name for system in systems])
+    validate_names([system.name for system in systems])
     return known.result(), [read for read, _ in done], systems
-
-
-def refuse_twice(names: Sequence[str]) -> None:
-    """Refuse two systems of one name."""
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise UsageError(
-            f'Two runs are named "{twice[0]}".',
-            todo='Name them apart: new=path (in Python {"new": table}).',
-        )
 
 
 def _one_table(
@@ -88,22 +73,7 @@ def _one_table(
 ) -> tuple[Input, list[S]]:
     run = schema.run(table, name=name, columns=columns)
     read = run.input()  # hashed while the judgments are still being sorted
-    return read, [work(part, truth.result(), threads) for part in split(run, name)]
-
-
-def split(run: Table, name: str) -> Iterator[Table]:
-    """A table with a system column holds several runs: by name, as rows may have no order."""
-    if "system" not in run.frame.columns:
-        yield replace(run, system=name or stem(run.source.name))
-        return
-    frame = run.frame if "row" in run.frame.columns else run.frame.with_row_index("row")
-    for part in sorted(frame.partition_by("system", maintain_order=True), key=_system):
-        own = _system(part)
-        yield replace(run, frame=part, system=f"{name}/{own}" if name else own)
-
-
-def _system(part: pl.DataFrame) -> str:
-    return str(part["system"][0])
+    return read, [work(part, truth.result(), threads) for part in split_systems(run, name)]
 
 
 def listed(
@@ -150,38 +120,6 @@ def refuse_ties(measures: list[Measure], ties: str) -> None:
             found=f"Not so: {', '.join(bent)}.",
             todo="Leave them out, or use --ties id; the ties diagnosis then gives best and worst.",
         )
-
-
-def some_runs(runs: Runs | None) -> bool:
-    """Whether runs were given at all; a table is not asked for its truth."""
-    return runs is not None and not (isinstance(runs, (Mapping, list, tuple)) and not len(runs))
-
-
-def tables_of(runs: Runs | None) -> list[object]:
-    """The tables alone, however they were given."""
-    return [] if runs is None else [table for _, table in names_and_tables(runs)]
-
-
-def names_and_tables(tables: Runs) -> Iterator[tuple[str, object]]:
-    """Names (empty: from the file) and tables, however they were given."""
-    if isinstance(tables, Mapping):
-        given: Sequence[object] = list(tables.items())
-    else:
-        given = tables if isinstance(tables, (list, tuple)) else [tables]
-    if not given:
-        raise UsageError("No table was given.", todo="Give at least one: name=path.")
-    for place, entry in enumerate(given, 1):
-        name, table = entry if isinstance(entry, tuple) and len(entry) == 2 else ("", entry)
-        if not name and not isinstance(table, (str, os.PathLike)) and len(given) > 1:
-            name = f"run{place}"
-        yield str(name), table
-
-
-def stem(path: str) -> str:
-    """A run's name from its path."""
-    name = Path(path).name
-    ending = next((e for e in ENDINGS if name.lower().endswith(e)), Path(name).suffix)
-    return name[: len(name) - len(ending)] or path
 
 
 def _some(ids: pl.Series) -> str:

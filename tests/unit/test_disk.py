@@ -16,10 +16,10 @@ import polars as pl
 import pytest
 
 import counterrank as cr
+from counterrank.data.runs import RunTables
 from counterrank.engine import disk
 from counterrank.engine.engines import size
 from counterrank.engine.wire import packed, unpacked
-from counterrank.logged import Given
 from making import world
 
 LOG = pl.DataFrame(
@@ -208,7 +208,7 @@ def test_results_survive_the_way():
         ("a", 1): [np.arange(6.0).reshape(2, 3), np.float64("nan"), None, True, 1 << 70, "x"],
         "frame": pl.DataFrame({"s": ["ä", None], "n": [1, 2]}),
         "series": pl.Series("ids", [3, 4], pl.Int32),
-        "class": Given({"k": "v"}, {}, {"k": ("a", "b")}),
+        "class": RunTables({"k": "v"}, {"k": ("a", "b")}),
         "small": (0.1, -0.0, float("inf")),
     }
     back = unpacked(packed(sent))

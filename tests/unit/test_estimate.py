@@ -404,11 +404,11 @@ def test_ids_far_apart_and_long_target_lists():
 
 
 def test_matching_does_not_overflow():
-    from counterrank.logged.match import matched
+    from counterrank.matching.hashjoin import dense_join
 
     session = np.arange(1 << 12)
     thing = np.full(len(session), (1 << 55) - 1)
-    match = matched((session, thing), (session[::2], thing[::2]), 1 << 55)
+    match = dense_join((session, thing), (session[::2], thing[::2]), 1 << 55)
     assert (match.cell[::2] == np.arange(len(session) // 2)).all()
     assert (match.cell[1::2] == -1).all()
     assert len(match.row_again) == len(match.cell_again) == 0

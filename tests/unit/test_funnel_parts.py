@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank.blocks import one_kind
+from counterrank.data.ids import unify_id_columns
 from counterrank.engine import Bucket, Buckets, Local
 from counterrank.engine.wire import packed, unpacked
 from counterrank.verbs import checked_funnel
@@ -31,7 +31,7 @@ class Parts(Buckets):
         whole = {name: door.whole() for name, door in doors.items()}
         frames = [table.frame for table in whole.values()]
         for column in ids:
-            frames = one_kind(frames, column)
+            frames = unify_id_columns(frames, column)
         kinds = [{c: frame.schema[c] for c in ids} for frame in frames]
         self.inputs = {name: table.input() for name, table in whole.items()}
         self.heads = {n: replace(t, frame=t.frame.clear()) for n, t in whole.items()}

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from counterrank import pairs
 from counterrank.errors import InputError
-from counterrank.pairs import found, keyed, repeats
+from counterrank.matching import hashjoin
+from counterrank.matching.hashjoin import pair_keys, repeated_rows, sparse_join
 from making import judgments, run, value
 
 FEW = st.integers(-3, 3)
@@ -41,52 +41,54 @@ def test_found_and_repeated_as_a_dictionary_says(ids, kind):
     @given(rows(ids), rows(ids))
     def check(listed, judged):
         judged = list(dict.fromkeys(judged))
-        key, known = keyed(column(listed, kind), column(judged, kind))
+        key, known = pair_keys(column(listed, kind), column(judged, kind))
         both = [*listed, *judged]
         numbers = [*key.tolist(), *known.tolist()]
         assert len(set(both)) == len(set(numbers)) == len(set(zip(both, numbers, strict=True)))
         place = {pair: at for at, pair in enumerate(judged)}
-        row, judgment = found(key, known)
+        row, judgment = sparse_join(key, known)
         wanted = [(at, place[pair]) for at, pair in enumerate(listed) if pair in place]
         assert list(zip(row.tolist(), judgment.tolist(), strict=True)) == wanted
         length, _ = column(listed, kind)
         again = [at for at, pair in enumerate(listed) if pair in listed[:at]]
-        assert sorted(repeats(key, length).tolist()) == again
+        assert sorted(repeated_rows(key, length).tolist()) == again
 
     check()
 
 
 def test_repeats_of_lists_of_one_length():
     key = np.array([4, 1, 4, 9, 8, 7, 13, 12, 13], np.uint32)
-    assert sorted(repeats(key, np.array([3, 3, 3])).tolist()) == [2, 8]
-    assert repeats(key[3:6], np.array([3])).tolist() == []
-    assert sorted(repeats(key, np.array([4, 5])).tolist()) == [2, 8]
+    assert sorted(repeated_rows(key, np.array([3, 3, 3])).tolist()) == [2, 8]
+    assert repeated_rows(key[3:6], np.array([3])).tolist() == []
+    assert sorted(repeated_rows(key, np.array([4, 5])).tolist()) == [2, 8]
 
 
 @pytest.mark.parametrize("kind", [np.uint32, np.uint64])
 @pytest.mark.parametrize("lost", [0, 1, 2, 3])
 def test_keys_that_share_a_slot_are_told_apart(monkeypatch, kind, lost):
     """With a factor of 0 every key falls into slot 0 of that table."""
-    factors = tuple(0 if at < lost else f for at, f in enumerate(pairs.FACTORS))
-    monkeypatch.setattr(pairs, "FACTORS", factors)
+    factors = tuple(0 if at < lost else f for at, f in enumerate(hashjoin.FACTORS))
+    monkeypatch.setattr(hashjoin, "FACTORS", factors)
     rng = np.random.default_rng(1)
     judged = rng.permutation(4000)[:500].astype(kind)
     key = rng.integers(0, 4000, 3000).astype(kind)
-    row, judgment = found(key, judged)
+    row, judgment = sparse_join(key, judged)
     assert np.array_equal(row, np.flatnonzero(np.isin(key, judged)))
     assert np.array_equal(judged[judgment], key[row])
 
 
 def test_keys_take_32_bits_where_they_fit():
     length, ids = np.ones(4, int), np.array([0, 2**30 - 1, 5, 7])
-    assert keyed((length, ids))[0].dtype == np.uint32
-    assert keyed((length, ids * 2))[0].dtype == np.uint64
-    assert keyed((length, ids * 2**33))[0].dtype == np.uint32  # renumbered
+    assert pair_keys((length, ids))[0].dtype == np.uint32
+    assert pair_keys((length, ids * 2))[0].dtype == np.uint64
+    assert pair_keys((length, ids * 2**33))[0].dtype == np.uint32  # renumbered
 
 
 def test_nothing_judged_is_nothing_found():
-    key, judged = keyed((np.array([2]), np.array([3, 4])), (np.array([0]), np.array([], np.int64)))
-    assert [len(x) for x in found(key, judged)] == [0, 0]
+    key, judged = pair_keys(
+        (np.array([2]), np.array([3, 4])), (np.array([0]), np.array([], np.int64))
+    )
+    assert [len(x) for x in sparse_join(key, judged)] == [0, 0]
 
 
 @pytest.mark.parametrize("ids", [["a", "b", "c"], [-5, 0, 2**62], [-(2**63), 0, 2**63 - 1]])
@@ -103,5 +105,5 @@ def test_whole_lists_of_such_ids(ids):
 
 def test_factors_are_odd_and_differ():
     for width in (32, 64):
-        used = [f >> (64 - width) | 1 for f in pairs.FACTORS]
+        used = [f >> (64 - width) | 1 for f in hashjoin.FACTORS]
         assert all(a != b for a, b in pairwise(used))

@@ -20,6 +20,7 @@ from counterrank.engine.spark.executor import (
     on_partition,
 )
 from counterrank.engine.wire import unpacked
+from counterrank.errors import InputError
 from counterrank.schema import judgments_door, run_door
 from counterrank.tables.spark_errors import _advice, _line
 

@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Bools
-from counterrank.blocks import as_numbers, item_numbers, places
 from counterrank.conversions.reading import Tables
 from counterrank.core.faults import DataError, Fault
+from counterrank.data.ids import positions, sort_ids
+from counterrank.data.runs import validate_names
 from counterrank.engine import Bucket
-from counterrank.errors import UsageError
 from counterrank.funnels import is_certain, refuse_certain
 from counterrank.pool import refuse_repeats
 
@@ -64,11 +64,11 @@ class Census:
             refuse_repeats(guess, "prediction twice")
         frame = funnel.frame
         hit = frame["click"] == 1
-        clicked = np.zeros(len(tables.items.names), bool)
-        clicked[tables.items.at(item_numbers(frame["item"])[hit.to_numpy()])] = True
+        clicked = np.zeros(tables.items.size, bool)
+        clicked[tables.items.codes(frame["item"].filter(hit))] = True
         alone = users == "table" or (users == "auto" and not hit.all())
         return cls(
-            items=tables.items.plain,
+            items=tables.items.names,
             clicked=clicked,
             known=len(tables.known),
             strangers=0 if alone else len(tables.strangers),
@@ -109,13 +109,7 @@ class Census:
 
     def refuse(self) -> None:
         """What cannot be estimated from, whoever counts."""
-        systems = [run.system for run in self.runs]
-        for name in systems:
-            if systems.count(name) > 1:
-                raise UsageError(
-                    f'Two runs are named "{name}".',
-                    todo='Name them apart: new=path (in Python {"new": table}).',
-                )
+        validate_names([run.system for run in self.runs])
         for name in self.certain:
             refuse_certain(name, self.rows)
         for run in self.runs:
@@ -135,10 +129,10 @@ def counted(parts: Sequence[Census]) -> Census:
     if len(parts) == 1:
         return parts[0]
     items = pl.concat([part.items for part in parts]).unique()
-    items = items.gather(as_numbers(items).arg_sort())
+    items = sort_ids(items)
     clicked = np.zeros(len(items), bool)
     some = pl.concat([part.items.filter(pl.Series(part.clicked)) for part in parts]).unique()
-    clicked[places(some, items)] = True
+    clicked[positions(some, items)] = True
     runs: dict[tuple[int, str], list[Lists]] = {}
     for run in (run for part in parts for run in part.runs):
         runs.setdefault((int(run.table.split()[1]), run.system), []).append(run)

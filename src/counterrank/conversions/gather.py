@@ -117,7 +117,7 @@ def _unsupported(at: Listing, c: Floats, work: Work) -> tuple[Floats, Floats]:
         return at.total(np.where(held if at.rows is None else held[at.rows], 0, c)), none
     if work.clicked.all():
         return none, none
-    return none, at.total(np.where(work.clicked[ledger.items.at(at.items())], 0, c))
+    return none, at.total(np.where(work.clicked[ledger.items.lookup(at.items())], 0, c))
 
 
 def _first(at: Listing, row: Ints) -> tuple[int, int, int]:

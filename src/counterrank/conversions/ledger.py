@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Bools, Floats, Ints, ranges
-from counterrank.blocks import Blocks, as_numbers, item_numbers, places
 from counterrank.conversions.census import GRID, Census
-from counterrank.conversions.items import Items
 from counterrank.conversions.reading import Tables
+from counterrank.data.blocks import Blocks
+from counterrank.data.ids import IdCodes, positions, sort_ids
 from counterrank.engine import Bucket
 from counterrank.funnels import prediction
 from counterrank.hits import Pool
@@ -49,7 +49,7 @@ class Ledger:
     """
 
     pool: Pool
-    items: Items
+    items: IdCodes
     item: Ints
     click: Bools
     held: Bools
@@ -71,7 +71,7 @@ class Ledger:
             units = pl.concat([units, tables.strangers])
         if tables.predictions is not None:
             frame = _joined(frame, tables, units)
-        units = units.gather(as_numbers(units).arg_sort())
+        units = sort_ids(units)
         frame, size = _by_unit(frame, units)
         pool = Pool(
             units=units.alias("unit"),
@@ -81,12 +81,12 @@ class Ledger:
             top=1.0,
         )
         column = {name: frame[name] for name in frame.columns}
-        items = tables.items.among(census.items)
+        items = IdCodes.among(census.items)
         cvr = {reward: prediction(reward, rewards) for reward in rewards}
         whole = cls(
             pool=pool,
             items=items,
-            item=items.at(item_numbers(pool.items)),
+            item=items.codes(pool.items),
             click=(column["click"] == 1).to_numpy(),
             held=column["held"].to_numpy(),
             reward={reward: column[reward].to_numpy() for reward in rewards},
@@ -115,7 +115,7 @@ class Ledger:
 def _by_unit(frame: pl.DataFrame, units: pl.Series) -> tuple[pl.DataFrame, Ints]:
     """The rows in the order of the units, and how many each has."""
     blocks = Blocks.of(frame, ascending=True)
-    place = places(blocks.names, units)
+    place = positions(blocks.names, units)
     size = np.zeros(len(units), np.int64)
     size[place] = blocks.length
     if np.all(place[1:] > place[:-1]):

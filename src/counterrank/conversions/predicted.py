@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Floats
-from counterrank.blocks import one_kind, places
 from counterrank.conversions.census import Census
 from counterrank.conversions.ledger import Ledger
 from counterrank.conversions.listing import Listing, Predict
 from counterrank.conversions.record import COLUMN, FOLDS, Record
+from counterrank.data.ids import positions, unify_id_columns
 from counterrank.propensity import (
     Encoded,
     Fitted,
@@ -65,7 +65,7 @@ class Fits:
         if units.dtype.is_integer():  # in order, so that a bucket need not look at all of them
             here = np.searchsorted(self.units.to_numpy(), units.to_numpy())
         else:
-            here = places(units, self.units)
+            here = positions(units, self.units)
         return Fits(
             units=units,
             clicks=None if self.clicks is None else self.clicks.only(here),
@@ -84,7 +84,7 @@ class Fits:
         model = self.rewards[reward]
 
         def predict(at: Listing) -> Floats:
-            return model.at(at.part.unit[at.lists], ledger.items.at(at.items()))
+            return model.at(at.part.unit[at.lists], ledger.items.lookup(at.items()))
 
         return predict
 
@@ -94,7 +94,7 @@ def known(users: pl.Series, census: Census, features: Mapping[str, Table]) -> di
     ids = {"user": users, "item": census.items}
     out = {}
     for of, table in features.items():
-        mine, frame = one_kind([ids[of].alias(of).to_frame(), table.frame], of)
+        mine, frame = unify_id_columns([ids[of].alias(of).to_frame(), table.frame], of)
         out[of] = encoded(Table(table.source, frame), of, mine[of])
     return out
 

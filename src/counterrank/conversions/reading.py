@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from counterrank import funnels, schema
-from counterrank.blocks import run_starts
-from counterrank.conversions.items import Items
+from counterrank.data.blocks import run_starts
+from counterrank.data.ids import IdCodes, as_categories
+from counterrank.data.runs import Runs, run_schemas, split_systems
 from counterrank.engine import Bucket
 from counterrank.errors import UsageError
 from counterrank.funnels import Funnel, prediction
 from counterrank.once import once
 from counterrank.schema import Door, Table
-from counterrank.systems import Runs, names_and_tables, split
 
 FUNNEL, PREDICTIONS, RUN = "funnel", "predictions", "run"
 
@@ -32,9 +32,10 @@ def doors(
     wanted = tuple(dict.fromkeys(rewards)) or (funnels.CONVERSION,)
     also = tuple(prediction(reward, wanted) for reward in wanted)
     out = {FUNNEL: funnels.funnel_door(funnel, rewards=rewards, columns=columns)}
-    for place, (name, table) in enumerate([] if runs is None else names_and_tables(runs)):
-        door = schema.run_door(table, name=name, columns=columns, also=also)
-        out[f"{RUN} {place}"] = door
+    lists, _ = run_schemas(
+        runs, lambda table, name: schema.run_door(table, name=name, columns=columns, also=also), RUN
+    )
+    out |= lists
     if predictions is not None:
         out[PREDICTIONS] = funnels.predictions_door(predictions, rewards=wanted, columns=columns)
     return out
@@ -56,14 +57,17 @@ class Tables:
         """Text of items as codes, and tables of several systems apart."""
 
         def made() -> Tables:
-            tables = {name: _coded(table) for name, table in bucket.tables.items()}
+            tables = {
+                name: replace(table, frame=as_categories(table.frame))
+                for name, table in bucket.tables.items()
+            }
             funnel = tables[FUNNEL]
             assert isinstance(funnel, Funnel)
             runs = {
                 (name, run.system): run
                 for name, table in tables.items()
                 if name.startswith(RUN)
-                for run in split(table, table.system)
+                for run in split_systems(table, table.system)
             }
             return cls(funnel, runs, tables.get(PREDICTIONS))
 
@@ -88,10 +92,10 @@ class Tables:
         return all_.filter(~all_.is_in(self.known.implode()))
 
     @once
-    def items(self) -> Items:
+    def items(self) -> IdCodes:
         """The items of all these tables."""
         guess = [] if self.predictions is None else [self.predictions]
-        return Items.of([table.frame for table in (self.funnel, *self.runs.values(), *guess)])
+        return IdCodes.of([t.frame["item"] for t in (self.funnel, *self.runs.values(), *guess)])
 
 
 def refuse_both(heads: Mapping[str, Table]) -> None:
@@ -105,12 +109,6 @@ def refuse_both(heads: Mapping[str, Table]) -> None:
             f'Both "{funnel.name}" and "{guess.name}" have a column "{min(both)}".',
             todo="Leave it out of one of them, so that it is clear which counts.",
         )
-
-
-def _coded(table: Table) -> Table:
-    if table.frame.schema["item"] != pl.String:
-        return table
-    return replace(table, frame=table.frame.with_columns(pl.col("item").cast(pl.Categorical)))
 
 
 def _heads(users: pl.Series) -> pl.Series:

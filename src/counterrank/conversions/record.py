@@ -14,9 +14,9 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Bools, Floats, Ints
-from counterrank.blocks import as_numbers, scattered
 from counterrank.conversions.ledger import Ledger, Rules
 from counterrank.conversions.reading import FUNNEL, PREDICTIONS
+from counterrank.data.ids import argsort_ids, hash_ids
 from counterrank.engine import Bucket, Buckets, Engine
 from counterrank.errors import UsageError
 from counterrank.funnels import prediction
@@ -115,7 +115,7 @@ def together(parts: Sequence[Record]) -> Record:
     if len(parts) == 1:
         return parts[0]
     units = pl.concat([part.units for part in parts])
-    by = as_numbers(units).arg_sort().to_numpy()
+    by = argsort_ids(units)
     place = np.empty(len(by), np.int64)
     place[by] = np.arange(len(by))
     first = np.cumsum([0, *(len(part.units) for part in parts)])
@@ -139,7 +139,7 @@ def together(parts: Sequence[Record]) -> Record:
 
 def chosen(units: pl.Series, share: float) -> Bools:
     """A share of the users, by a hash of their ids: the same wherever they are looked up."""
-    few: Bools = scattered(units) < np.uint64(int(share * 2**64))
+    few: Bools = hash_ids(units) < np.uint64(int(share * 2**64))
     return few
 
 

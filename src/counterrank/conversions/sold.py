@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Floats, Ints
-from counterrank.blocks import as_numbers
 from counterrank.conversions.chances import Chances
 from counterrank.conversions.ledger import Ledger, Rules
 from counterrank.conversions.listing import Asked, Predict, Work
@@ -21,6 +20,7 @@ from counterrank.conversions.totals import Group, added, totals
 from counterrank.conversions.valued import Key, Valued, valued
 from counterrank.core.faults import Faults
 from counterrank.coverage import Coverage
+from counterrank.data.ids import argsort_ids
 from counterrank.engine import Bucket
 from counterrank.funnels import prediction
 from counterrank.moments import Draws, Sums
@@ -153,7 +153,7 @@ def gathered(parts: Sequence[Sold]) -> Sold:
     if len(parts) == 1:
         return parts[0]
     units = pl.concat([part.units for part in parts])
-    by = as_numbers(units).arg_sort().to_numpy()
+    by = argsort_ids(units)
     return Sold(
         users=sum(part.users for part in parts),
         units=units.gather(by),

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Floats
-from counterrank.blocks import scattered
 from counterrank.conversions.valued import Key
+from counterrank.data.ids import hash_ids
 from counterrank.moments import Draws, Moments, Resamples, Sums, laid
 
 Group = tuple[str, str]  # measure, reward: what is ever compared
@@ -24,7 +24,7 @@ def group(key: Key) -> Group:
 
 def totals(columns: Mapping[Key, Floats], units: pl.Series, draws: Draws) -> dict[Group, Sums]:
     """The sums of one bucket; its users are drawn once, for all columns."""
-    ids, drawn = scattered(units), None
+    ids, drawn = hash_ids(units), None
     places = laid({key: x.shape[1] for key, x in columns.items()})
     if draws.resamples:
         every = np.hstack(list(columns.values()))

@@ -84,7 +84,10 @@ def _blank(work: Work, table: str, parts: list[Sums]) -> Iterator[Fault]:
         if blank:
             _, unit, item = min(blank, key=lambda found: found[1])
             count = sum(count for count, _, _ in blank)
-            first = {"user": ledger.pool.units[unit], "item": ledger.items.name(item)}
+            first = {
+                "user": ledger.pool.units[unit],
+                "item": ledger.items.names[int(ledger.items.lookup(np.array([item]))[0])],
+            }
             what = "clicked pair without ctr" if column == "ctr" else "pair without cvr"
             yield Fault(what, table, column, count, first=first)
 

@@ -16,11 +16,11 @@ import polars as pl
 
 from counterrank.arrays import one_thread, workers
 from counterrank.core.faults import merged, moved
+from counterrank.data.ids import partition_ids
 from counterrank.engine import memory
 from counterrank.engine.engines import Local, size
 from counterrank.engine.heads import Head, read_heads
 from counterrank.engine.partitions import Partition, Partitions, Tables, merge_in_turn
-from counterrank.engine.scatter import bucket_of
 from counterrank.engine.scratch import refuse_small, scratch
 from counterrank.engine.wire import packed, unpacked
 from counterrank.errors import CounterrankError
@@ -227,7 +227,7 @@ def _cut(
     def one(frame: pl.DataFrame, turn: int, before: int) -> None:
         try:
             part = head.cast(schema.part(schema.roles.renamed(frame)).frame)
-            _write(part, bucket_of(part[unit], count), count, folder, f"{turn:06}.arrow")
+            _write(part, partition_ids(part[unit], count), count, folder, f"{turn:06}.arrow")
         except CounterrankError as error:
             faults.append(moved(error, before))
 

@@ -12,9 +12,10 @@ import polars as pl
 
 from counterrank.align import Aligned, Bucket, Met, align, by_place, met
 from counterrank.arrays import AnyInts, Ints, joined, mapped, ranges, sort_order, workers
-from counterrank.blocks import BLOCK_ROWS, Blocks, item_numbers, places
 from counterrank.core.faults import Faults
 from counterrank.coverage import Coverage
+from counterrank.data.blocks import BLOCK_ROWS, Blocks
+from counterrank.data.ids import as_categories, as_integers, positions, unify_ids
 from counterrank.hits import Hits, Pool
 from counterrank.schema import Table
 
@@ -95,12 +96,11 @@ class _Lists:
 
     @classmethod
     def of(cls, run: Table, pool: Pool) -> _Lists:
-        frame, users = _one_kind(run.frame, "user", pool.units)
-        frame, items = _one_kind(frame, "item", pool.items)
-        if items.dtype == pl.String:
-            frame = frame.with_columns(pl.col("item").cast(pl.Categorical))
+        listed, users = unify_ids([run.frame["user"], pool.units])
+        item, items = unify_ids([run.frame["item"], pool.items])
+        frame = as_categories(run.frame.with_columns(listed, item))
         blocks = Blocks.of(frame, ascending=False)
-        return cls(run, blocks, pool, item_numbers(items), places(blocks.names, users))
+        return cls(run, blocks, pool, as_integers(items), positions(blocks.names, users))
 
     def cuts(self, rows: int) -> list[tuple[int, int]]:
         """First and last list of each bucket; judgments count as rows."""
@@ -130,7 +130,7 @@ class _Lists:
         column = rows[self.table.order].to_numpy()
         return Bucket(
             length=self.blocks.length[begin:end],
-            item=item_numbers(rows["item"]),
+            item=as_integers(rows["item"]),
             rank=column if self.table.order == "rank" else None,
             score=column if self.table.order == "score" else None,
             text=lambda chosen: rows["item"].gather(chosen).cast(pl.String),
@@ -162,17 +162,6 @@ def _rows(start: Ints, size: Ints) -> Ints | slice:
 def _of(rows: Ints | slice, place: Ints) -> Ints:
     """Some of the rows."""
     return place + rows.start if isinstance(rows, slice) else rows[place]
-
-
-def _one_kind(frame: pl.DataFrame, column: str, ids: pl.Series) -> tuple[pl.DataFrame, pl.Series]:
-    """Run and judgments with ids of one type: integers where both are, otherwise text."""
-    kinds = {frame.schema[column], ids.dtype}
-    if len(kinds) == 1:
-        return frame, ids
-    kind: type[pl.DataType] = pl.String if pl.String in kinds else pl.Int64
-    if any(x.dtype == pl.UInt64 and (x >= 1 << 63).any() for x in (frame[column], ids)):
-        kind = pl.String
-    return frame.with_columns(pl.col(column).cast(kind)), ids.cast(kind)
 
 
 def _refuse_faults(

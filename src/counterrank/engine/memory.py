@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from counterrank.arrays import workers
-from counterrank.blocks import one_kind
+from counterrank.data.ids import unify_id_columns
 from counterrank.engine.engines import Local
 from counterrank.engine.partitions import Partition, Partitions, Tables
 from counterrank.progress import Progress
@@ -47,7 +47,7 @@ def cut(engine: Local, tables: Tables, progress: Progress) -> Iterator[Partition
         inputs = [team.submit(table.input) for table in whole]
         frames = [table.frame for table in whole]
         for column in tables.ids:
-            frames = one_kind(frames, column)
+            frames = unify_id_columns(frames, column)
     names = list(tables.schemas)
     yield InMemory(
         {n: replace(t, frame=f) for n, t, f in zip(names, whole, frames, strict=True)},

@@ -9,9 +9,11 @@ from functools import partial
 import numpy as np
 
 from counterrank import schema
+from counterrank.core.merge import merge
+from counterrank.data.runs import Runs, RunTables, named_tables, run_schemas, validate_names
 from counterrank.engine import Buckets, Engine, bucketed
 from counterrank.errors import UsageError
-from counterrank.judged.bucket import JUDGMENTS, Facts, facts, named, part
+from counterrank.judged.bucket import JUDGMENTS, Facts, facts, part
 from counterrank.judged.measured import Asked, System, Truth, measured
 from counterrank.judged.part import Measured
 from counterrank.judged.refuse import refuse_uncovered
@@ -21,7 +23,7 @@ from counterrank.pool import pooled
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import Measure, beside
 from counterrank.schema import Input, Table
-from counterrank.systems import Runs, in_one_pass, names_and_tables, refuse_twice, stem
+from counterrank.systems import in_one_pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +65,11 @@ def gathered(
             "Rows have no order on Spark, so ties cannot go by it.",
             todo="Use --ties id or expected, or the local engine.",
         )
-    given = list(names_and_tables(runs))
-    doors = {JUDGMENTS: schema.judgments_door(judgments, columns=columns)}
-    for place, (name, table) in enumerate(given):
-        doors[_table(place)] = schema.run_door(table, name=name, columns=columns)
+    lists, names = run_schemas(
+        runs, lambda table, name: schema.run_door(table, name=name, columns=columns)
+    )
+    doors = {JUDGMENTS: schema.judgments_door(judgments, columns=columns), **lists}
     with bucketed(engine, doors, by="user", ids=("user", "item"), progress=progress) as buckets:
-        names = [name for name, _ in given]
         found = in_buckets(
             buckets,
             names,
@@ -91,7 +92,7 @@ def _at_once(
     progress: Progress,
 ) -> Gathered:
     """All in memory: every table is read and aligned as it comes."""
-    extra = beside(measures, systems=len(list(names_and_tables(runs))))
+    extra = beside(measures, systems=len(list(named_tables(runs))))
     asked = Asked(measures, tuple(extra), policies)
 
     def judged() -> tuple[Input, Truth]:
@@ -109,7 +110,7 @@ def _at_once(
 
 def in_buckets(
     buckets: Buckets,
-    names: Sequence[str],
+    names: Mapping[str, str],
     measures: tuple[Measure, ...],
     policies: Policies,
     *,
@@ -118,39 +119,30 @@ def in_buckets(
     inference: str = "auto",
     room: int | None = None,
 ) -> Gathered:
-    """First what concerns all buckets, then the values; ``names`` of runs are empty where none.
+    """First what concerns all buckets, then the values.
 
-    ``room`` is how many bytes of values per unit are kept before sums take their place.
+    ``names`` are those of the runs by table, empty where none was given. ``room`` is how many
+    bytes of values per unit are kept before sums take their place.
     """
-    heads = [buckets.heads[_table(place)] for place in range(len(names))]
-    several = ["system" in head.frame.columns for head in heads]
-    runs = tuple(
-        (_table(place), name or ("" if several[place] else stem(heads[place].name)))
-        for place, name in enumerate(names)
-    )
+    runs = RunTables.of(names, buckets.heads)
     rows = buckets.inputs[JUDGMENTS].rows
-    known = Facts(-np.inf, rows, ((),) * len(runs))
-    most = len(runs) * len(beside(measures, systems=2) + list(measures))
+    known = Facts(-np.inf, rows, {})
+    most = len(names) * len(beside(measures, systems=2) + list(measures))
     roomy = room is None or keeps_units(inference, rows, most, room)
-    if any(several) or not roomy or any(m.asks_top for m in measures):
-        look = partial(facts, tuple(table for table, _ in runs))
-        known = Facts.merged(buckets.mapped(look, "looking at the tables"))
-    each = zip(runs, known.systems, strict=True)
-    systems = [system for (_, name), own in each for system in named(name, own)]
-    refuse_twice(systems)
+    if runs.systems or not roomy or any(m.asks_top for m in measures):
+        known = merge(buckets.mapped(partial(facts, runs), "looking at the tables"))
+        runs = runs.with_systems(known.systems)
+    systems = runs.labels
+    validate_names(systems)
     asked = Asked(measures, tuple(beside(measures, systems=len(systems))), policies)
     word, columns = inference if drawn else "units", len(systems) * len(asked.both)
     units = drawn is None or kept(word, known.users, columns, room).units
     if units or drawn is None:
-        work = partial(part, asked, known, runs, keep)
+        work = partial(part, asked, known.top, runs, keep)
         found = Measured.merged(buckets.mapped(work, "evaluating"), measures)
     else:
-        found = buckets.folded(partial(part, asked, known, runs, drawn(systems)), "evaluating")
+        found = buckets.folded(partial(part, asked, known.top, runs, drawn(systems)), "evaluating")
     refuse_uncovered(found, policies)
     held = kept(word, found.ratings.users, columns, room)
     inputs = tuple(buckets.inputs.values())
     return Gathered(found, asked, inputs, held, partitions=buckets.count)
-
-
-def _table(place: int) -> str:
-    return f"run {place}"

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Bools, Floats
-from counterrank.blocks import as_numbers, scattered
+from counterrank.data.ids import hash_ids, sort_key
 from counterrank.judged.measured import Asked
 from counterrank.judged.ties import unit_columns
 from counterrank.judged.values import Shared, UnitValues
@@ -127,7 +127,7 @@ def _summed(blocks: Sequence[tuple[Floats, Bools]], units: pl.Series, draws: Dra
     filled = [np.where(who[:, None], own, 0) for own, who in blocks]
     counts = np.stack([who for _, who in blocks], axis=1).astype(float)
     drawn = Resamples.of(
-        np.hstack([*filled, counts]), scattered(units), draws=draws.resamples, seed=draws.seed
+        np.hstack([*filled, counts]), hash_ids(units), draws=draws.resamples, seed=draws.seed
     )
     parts = np.split(drawn.sums, np.cumsum([own.shape[1] for own in filled]), axis=1)
     each = zip(moments, parts[-1].T, parts[:-1], strict=True)
@@ -148,7 +148,7 @@ def _flipped(
         axis=1,
     )
     pairs = np.array(draws.pairs, np.int64).reshape(-1, 2)
-    return Flips.of(scores, scattered(units), pairs, draws=draws.flips, seed=draws.seed)
+    return Flips.of(scores, hash_ids(units), pairs, draws=draws.flips, seed=draws.seed)
 
 
 def _added(parts: Sequence[Sequence[Sums]]) -> tuple[Sums, ...]:
@@ -158,4 +158,4 @@ def _added(parts: Sequence[Sequence[Sums]]) -> tuple[Sums, ...]:
 def _firsts(parts: Sequence[Sequence[pl.Series]]) -> tuple[pl.Series, ...]:
     """Of each, the first by id."""
     every = [pl.concat(each) for each in zip(*parts, strict=True)]
-    return tuple(ids.gather(as_numbers(ids).arg_sort().head(1)) for ids in every)
+    return tuple(ids.gather(sort_key(ids).arg_sort().head(1)) for ids in every)

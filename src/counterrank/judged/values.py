@@ -12,7 +12,7 @@ import polars as pl
 
 from counterrank.aggregate import Aggregate
 from counterrank.arrays import Bools, Floats, Ints
-from counterrank.blocks import as_numbers
+from counterrank.data.ids import argsort_ids
 from counterrank.estimates import Estimate, Uncertain
 from counterrank.ranking import Measure
 
@@ -109,7 +109,7 @@ class UnitValues:
 def placed(units: Sequence[pl.Series]) -> tuple[pl.Series, list[Ints]]:
     """All units by id, as in one table, and the places there of each part's."""
     every = pl.concat(list(units))
-    by = as_numbers(every).arg_sort().to_numpy()
+    by = argsort_ids(every)
     place = np.empty(len(by), np.int64)
     place[by] = np.arange(len(by))
     cuts = np.cumsum([len(part) for part in units])[:-1]

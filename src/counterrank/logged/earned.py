@@ -11,12 +11,12 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Bools, Floats, Ints
-from counterrank.blocks import as_numbers, scattered
 from counterrank.core.faults import Faults
+from counterrank.data.ids import argsort_ids, as_plain, hash_ids, number_rows
 from counterrank.logged.fitting import Shape
 from counterrank.logged.gather import Valued
 from counterrank.logged.model import Sums
-from counterrank.logged.sessions import Sessions, numbered
+from counterrank.logged.sessions import Sessions
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Earned:
     @property
     def cluster(self) -> Ints | None:
         """The number of each session's user, in the order of their ids."""
-        return None if self.user is None else numbered(self.user.to_frame())[0]
+        return None if self.user is None else number_rows(self.user.to_frame())[0]
 
 
 def together(parts: Sequence[Earned]) -> Earned:
@@ -51,7 +51,7 @@ def together(parts: Sequence[Earned]) -> Earned:
     if len(parts) == 1:
         return parts[0]
     units = pl.concat([part.units for part in parts])
-    order = as_numbers(units).arg_sort().to_numpy()
+    order = argsort_ids(units)
     user = parts[0].user
     if user is not None:
         user = pl.concat([p.user for p in parts if p.user is not None]).gather(order)
@@ -115,7 +115,7 @@ def audited(sessions: Sessions, share: float, *, by: str = "user") -> Bools:
     if share >= 1:
         return np.ones(sessions.n, bool)
     ids = sessions.units if sessions.user is None or by == "session" else sessions.user
-    keep: Bools = scattered(ids) < np.uint64(share * 2.0**64)
+    keep: Bools = hash_ids(ids) < np.uint64(share * 2.0**64)
     return keep
 
 
@@ -124,5 +124,4 @@ def rows_of_some(sessions: Sessions, share: float, by: str) -> pl.DataFrame:
     keep = audited(sessions, share, by=by)
     frame = sessions.blocks.frame.drop("row", strict=False)
     frame = frame.filter(pl.Series(np.repeat(keep, sessions.blocks.length)))
-    text = frame.schema["item"] == pl.Categorical
-    return frame.with_columns(pl.col("item").cast(pl.String)) if text else frame
+    return frame.with_columns(as_plain(frame["item"]))

@@ -9,11 +9,11 @@ import numpy as np
 from counterrank.arrays import Floats, Ints, summed
 from counterrank.logged.basis import Basis
 from counterrank.logged.cells import Cells
-from counterrank.logged.match import matched
 from counterrank.logged.model import Model
 from counterrank.logged.rows import Rows
 from counterrank.logged.sessions import Sessions
 from counterrank.logged.targets import Target
+from counterrank.matching.hashjoin import dense_join
 from counterrank.order import natural_rank
 
 
@@ -52,7 +52,7 @@ def shown(sessions: Sessions, basis: Basis, begin: int, end: int) -> Shown:
         seen = np.ones(len(rank))
     else:
         seen = curve if known else e0
-    item = sessions.items.numbered(sessions.item[sessions.rows(begin, end)])
+    item = sessions.items.lookup(sessions.item[sessions.rows(begin, end)])
     start = sessions.blocks.start[begin:end] - sessions.blocks.start[begin]
     return Shown(begin, end, start, session, item, rank, e0, seen, place, curve if known else e0)
 
@@ -95,7 +95,7 @@ def joined(
     else:
         row_thing, cell_thing = side.item, cells.item
     known = np.flatnonzero(cells.item < sessions.items.size)  # others are in no logged row
-    match = matched((side.session, row_thing), (cells.session[known], cell_thing[known]), things)
+    match = dense_join((side.session, row_thing), (cells.session[known], cell_thing[known]), things)
     cell = np.append(known, -1)[match.cell]
     e = np.append(cells.e, 0.0)[cell]
     missed = np.ones(len(cells.e), bool)

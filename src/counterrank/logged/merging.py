@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Bools, Floats
-from counterrank.blocks import scattered
+from counterrank.data.ids import hash_ids, positions
 from counterrank.engine import Bucket, Buckets
 from counterrank.engine.wire import packed, unpacked
 from counterrank.logged.earned import Earned, whole_part
@@ -102,12 +102,9 @@ class Plan:
 
 def _summed(columns: Floats, ids: pl.Series, draws: Draws, kind: str) -> Sums:
     if kind != "clustered":
-        return summed(columns, scattered(ids), draws)
+        return summed(columns, hash_ids(ids), draws)
     known = ids.unique(maintain_order=True)
-    number = ids.to_frame("id").join(
-        known.to_frame("id").with_row_index("n"), on="id", how="left", maintain_order="left"
-    )["n"]
-    return summed(columns, scattered(known), draws, cluster=number.cast(pl.Int64).to_numpy())
+    return summed(columns, hash_ids(known), draws, cluster=positions(ids, known))
 
 
 def planned(work: Work, targets: Sequence[str], base: str, ranks: int, draws: Draws) -> Plan:

@@ -14,7 +14,7 @@ from counterrank.logged.fitting import Shape, reward_sums
 from counterrank.logged.future import future_sums
 from counterrank.logged.gather import Work, on_policy, valued
 from counterrank.logged.loggers import balanced
-from counterrank.logged.reading import Given
+from counterrank.logged.reading import Given, rankers
 from counterrank.logged.refuse import refuse_rows
 from counterrank.logged.sessions import Sessions
 from counterrank.logged.shared import Shared
@@ -75,13 +75,13 @@ class Known:
             return sessions, self.basis
         loggers = {
             t.system: self._target(t, own, "order" if t.order != "score" else self.asked.scores)
-            for t in given.rankers(bucket.tables, given.loggers)
+            for t in rankers(given.loggers, bucket.tables)
         }
         return balanced(sessions, self.basis, loggers, self.share, self.shared.rows)
 
     def targets(self, sessions: Sessions, bucket: Bucket) -> dict[str, Target]:
         """The targets' lists beside the bucket's sessions."""
-        tables = self.asked.given.rankers(bucket.tables, self.asked.given.targets)
+        tables = rankers(self.asked.given.targets, bucket.tables)
         return bucket.kept(
             "targets",
             lambda: {t.system: self._target(t, sessions, self.asked.scores) for t in tables},

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import polars as pl
 
 from counterrank import logs
+from counterrank.core.merge import by_key, union
+from counterrank.data.ids import as_categories
+from counterrank.data.runs import Runs, RunTables, run_schemas
 from counterrank.engine import Bucket, Buckets
 from counterrank.errors import UsageError
 from counterrank.logs import Log
 from counterrank.schema import Door, Table
-from counterrank.systems import Runs, names_and_tables, some_runs, split
 
 LOGGED = "logged"  # the name of the ranker that was live
 
@@ -29,39 +31,26 @@ class Tables:
 
 @dataclass(frozen=True)
 class Given:
-    """The tables asked for, by the keys of their doors, with the names of the rankers.
+    """The tables asked for: those of the target rankers, and of the loggers."""
 
-    ``systems`` are the rankers of tables that hold several.
-    """
-
-    targets: dict[str, str]
-    loggers: dict[str, str]
-    systems: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    targets: RunTables
+    loggers: RunTables
 
     def tables(self, held: Mapping[str, Table]) -> Tables:
         """The tables of a bucket, or their heads, a ranker each; text items as categories."""
-        sides = (self.rankers(held, side) for side in (self.targets, self.loggers))
-        return Tables(self.log(held), *sides)
+        return Tables(self.log(held), rankers(self.targets, held), rankers(self.loggers, held))
 
     def log(self, held: Mapping[str, Table]) -> Log:
         """The log alone."""
-        log = _coded(held["log"])
+        log = held["log"]
         assert isinstance(log, Log)
-        return log
+        return replace(log, frame=as_categories(log.frame))
 
-    def rankers(self, held: Mapping[str, Table], side: Mapping[str, str]) -> list[Table]:
-        """The tables of one side, ``targets`` or ``loggers``."""
-        return [part for key, name in side.items() for part in self._apart(key, name, held[key])]
 
-    def _apart(self, key: str, name: str, table: Table) -> list[Table]:
-        """The rankers of one table; in a bucket some may have no rows."""
-        table = _coded(table)
-        there = {part.system: part for part in split(table, name)}
-        if key not in self.systems:
-            return list(there.values())
-        none = replace(table, frame=table.frame.clear())
-        named = [f"{name}/{own}" if name else own for own in self.systems[key]]
-        return [there.get(own, replace(none, system=own)) for own in named]
+def rankers(side: RunTables, held: Mapping[str, Table]) -> list[Table]:
+    """Every ranker's lists of one side, targets or loggers; in a bucket some may have no rows."""
+    tables = {key: replace(held[key], frame=as_categories(held[key].frame)) for key in side.names}
+    return side.lists(tables)
 
 
 def doors(
@@ -74,42 +63,30 @@ def doors(
     columns: Mapping[str, str] | None,
 ) -> tuple[dict[str, Door], Given]:
     """The doors of all tables, and what is behind them."""
-    sides: list[dict[str, str]] = []
-    found = {"log": logs.log_door(log, rewards=rewards, contexts=contexts, columns=columns)}
-    for kind, given in (("target", runs), ("logger", loggers)):
-        side = {}
-        for place, (name, table) in enumerate(names_and_tables(given) if some_runs(given) else ()):
-            key = f"{kind}-{place}"
-            found[key] = logs.target_door(table, name=name, columns=columns)
-            side[key] = name
-        sides.append(side)
-    return found, Given(sides[0], sides[1])
+
+    def door(table: object, name: str) -> Door:
+        return logs.target_door(table, name=name, columns=columns)
+
+    own = {"log": logs.log_door(log, rewards=rewards, contexts=contexts, columns=columns)}
+    targets, names = run_schemas(runs, door, "target")
+    more, more_names = run_schemas(loggers, door, "logger")
+    return own | targets | more, Given(RunTables(names), RunTables(more_names))
 
 
 def named(given: Given, held: Buckets) -> Given:
     """With the rankers of tables that hold several, each once."""
-    several = [k for k in (*given.targets, *given.loggers) if "system" in held.heads[k].frame]
-    if several:
-        parts = held.mapped(partial(_systems, several), "looking for rankers")
-        found = {k: sorted({name for part in parts for name in part[k]}) for k in several}
-        given = replace(given, systems={k: tuple(names) for k, names in found.items()})
-    tables = given.tables(held.heads)
-    _refuse_names([table.system for table in tables.targets], taken=[LOGGED])
-    _refuse_names([table.system for table in tables.loggers], taken=[])
-    return given
+    sides = [RunTables.of(side.names, held.heads) for side in (given.targets, given.loggers)]
+    if any(side.systems for side in sides):
+        parts = held.mapped(partial(_systems, sides), "looking for rankers")
+        systems = [by_key(union)(list(side)) for side in zip(*parts, strict=True)]
+        sides = [side.with_systems(x) for side, x in zip(sides, systems, strict=True)]
+    _refuse_names(sides[0].labels, taken=[LOGGED])
+    _refuse_names(sides[1].labels, taken=[])
+    return Given(*sides)
 
 
-def _systems(keys: Sequence[str], bucket: Bucket) -> dict[str, list[str]]:
-    return {
-        key: bucket.tables[key].frame["system"].cast(pl.String).unique().to_list() for key in keys
-    }
-
-
-def _coded(table: Table) -> Table:
-    """Items that are text as categories, whose numbers the join compares."""
-    if table.frame.schema["item"] != pl.String:
-        return table
-    return replace(table, frame=table.frame.with_columns(pl.col("item").cast(pl.Categorical)))
+def _systems(sides: Sequence[RunTables], bucket: Bucket) -> list[dict[str, pl.Series]]:
+    return [side.systems_in(bucket.tables) for side in sides]
 
 
 def _refuse_names(names: list[str], taken: list[str]) -> None:

@@ -9,17 +9,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import AnyInts, Ints, renumbered
-from counterrank.blocks import (
-    BLOCK_ROWS,
-    Blocks,
-    as_numbers,
-    item_numbers,
-    run_starts,
-    scattered,
-)
+from counterrank.arrays import AnyInts, Ints
 from counterrank.core.faults import DataError, Fault
-from counterrank.logged.codes import Codes
+from counterrank.data.blocks import BLOCK_ROWS, Blocks, run_starts
+from counterrank.data.ids import IdCodes, as_integers, hash_ids, number_rows
 from counterrank.logs import Log
 from counterrank.order import natural_rank
 
@@ -44,7 +37,7 @@ class Sessions:
     contexts: pl.DataFrame
     unbroken: bool
     ranks: int
-    codes: Codes | None = None
+    codes: IdCodes | None = None
     arrays: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -59,20 +52,20 @@ class Sessions:
         n = len(blocks.start)
         context, known = np.zeros(n, np.int64), pl.DataFrame()
         if log.contexts:
-            context, known = numbered(of_session(log, blocks, list(log.contexts)))
-        fold = scattered(blocks.names if user is None else user) % np.uint64(FOLDS)
+            context, known = number_rows(of_session(log, blocks, list(log.contexts)))
+        fold = hash_ids(blocks.names if user is None else user) % np.uint64(FOLDS)
         deepest = int(blocks.frame["rank"].to_numpy().max())
         return cls(log, blocks, user, fold.astype(np.int64), context, known, unbroken, deepest)
 
     @cached_property
-    def items(self) -> Codes:
+    def items(self) -> IdCodes:
         """Numbers of the items: those of ``codes``, else in the order of their ids."""
-        return Codes.of(self.blocks.frame["item"]) if self.codes is None else self.codes
+        return IdCodes.of([self.blocks.frame["item"]]) if self.codes is None else self.codes
 
     @cached_property
     def cluster(self) -> Ints | None:
         """The number of each session's user, in the order of their ids."""
-        return None if self.user is None else numbered(self.user.to_frame())[0]
+        return None if self.user is None else number_rows(self.user.to_frame())[0]
 
     @property
     def n(self) -> int:
@@ -82,7 +75,7 @@ class Sessions:
     @cached_property
     def item(self) -> AnyInts:
         """The items as the integers they are stored as."""
-        return item_numbers(self.blocks.frame["item"])
+        return as_integers(self.blocks.frame["item"])
 
     @property
     def units(self) -> pl.Series:
@@ -158,29 +151,3 @@ def of_session(log: Log, blocks: Blocks, columns: list[str]) -> pl.DataFrame:
             what = "changes within session"
             raise DataError(blocks.fault(what, log.name, inside, column=column))
     return frame[blocks.start]
-
-
-def numbered(rows: pl.DataFrame) -> tuple[Ints, pl.DataFrame]:
-    """Distinct rows numbered in their order, so that row order changes nothing.
-
-    Ids that are whole numbers as text are numbered as those numbers: CSV and Parquet agree.
-    """
-    rows = pl.DataFrame([_narrow(as_numbers(rows[name])).alias(name) for name in rows.columns])
-    if rows.width == 1 and rows.dtypes[0].is_integer():
-        ids = rows.to_series().to_numpy()
-        low = int(ids.min())
-        if int(ids.max()) - low < 4 * rows.height + 1024:
-            there, place = renumbered(ids.astype(np.int64) - low)
-            return place, pl.DataFrame({rows.columns[0]: there + low})
-    known = rows.unique().sort(rows.columns)
-    number = known.with_row_index("number")
-    found = rows.join(number, on=rows.columns, how="left", maintain_order="left", nulls_equal=True)
-    return found["number"].cast(pl.Int64).to_numpy(), known
-
-
-def _narrow(ids: pl.Series) -> pl.Series:
-    """Wide integers as 64-bit ones where they fit."""
-    if ids.dtype != pl.Int128:
-        return ids
-    short = ids.cast(pl.Int64, strict=False)
-    return ids.cast(pl.String) if short.null_count() else short

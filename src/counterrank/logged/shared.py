@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Ints
-from counterrank.logged.codes import Codes, distinct
-from counterrank.logged.sessions import Sessions, numbered, of_session
+from counterrank.data.ids import IdCodes, distinct_ids, number_rows, row_positions, sort_ids
+from counterrank.logged.sessions import Sessions, of_session
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Shared:
                 for name in log.rewards
             },
             certain=int((frame["propensity"] == 1).sum()) if log.has("propensity") else 0,
-            items=distinct(frame["item"]) if several else pl.Series("item", [], pl.Int64),
+            items=distinct_ids([frame["item"]]) if several else pl.Series("item", [], pl.Int64),
             contexts=contexts,
             exposures=_exposures(sessions) if log.has("exposure") else pl.DataFrame(),
             served=_served(frame["policy"].gather(begin)) if log.has("policy") else {},
@@ -96,9 +96,7 @@ class Shared:
 
     def number(self, rows: pl.DataFrame) -> Ints:
         """The number of each of some rows of context columns."""
-        by = self.contexts.with_columns(number=self.known[0])
-        found = rows.join(by, on=rows.columns, how="left", maintain_order="left", nulls_equal=True)
-        return found["number"].to_numpy()
+        return self.known[0][row_positions(rows, self.contexts)]
 
     @property
     def combinations(self) -> pl.DataFrame:
@@ -108,7 +106,7 @@ class Shared:
     @cached_property
     def known(self) -> tuple[Ints, pl.DataFrame]:
         """The number of each of ``contexts``, and what the numbers stand for."""
-        return numbered(self.contexts)
+        return number_rows(self.contexts)
 
     def told(self, sessions: Sessions) -> Sessions:
         """A bucket's sessions with the whole log's numbers for items and contexts."""
@@ -120,7 +118,7 @@ class Shared:
             context, contexts = self.number(own), self.known[1]
         return replace(
             sessions,
-            codes=Codes.among(self.items),
+            codes=IdCodes.among(self.items),
             context=context,
             contexts=contexts,
             unbroken=self.unbroken,
@@ -130,7 +128,7 @@ class Shared:
 
 def settled_items(found: Shared) -> Shared:
     """The facts of the whole log; items in order, so that their numbers depend on nothing else."""
-    return replace(found, items=found.items.sort())
+    return replace(found, items=sort_ids(found.items))
 
 
 def _distinct(frame: pl.DataFrame, columns: Sequence[str], rows: Ints) -> pl.DataFrame:

@@ -8,8 +8,9 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Ints, ranges
-from counterrank.blocks import Blocks, places
 from counterrank.core.faults import DataError, Fault
+from counterrank.data.blocks import Blocks
+from counterrank.data.ids import positions
 from counterrank.logged.basis import Basis
 from counterrank.logged.cells import Cells, mean_of_draws, ordered, raced
 from counterrank.logged.sessions import Sessions
@@ -30,7 +31,7 @@ class Target:
     def of(cls, table: Table, units: pl.Series, *, scores: str = "order") -> Target:
         """The run beside the sessions of the log; ``scores`` order items, or weigh a draw."""
         blocks = Blocks.of(table.frame, ascending=True, unit="session")
-        return cls(table, blocks, places(units, blocks.names), scores)
+        return cls(table, blocks, positions(units, blocks.names), scores)
 
     @property
     def stochastic(self) -> bool:
@@ -51,7 +52,7 @@ class Target:
         length = self.blocks.length[place[there]]
         rows = self._rows(place[there], length)
         session = np.repeat(there, length)
-        item = sessions.items.code(rows["item"])
+        item = sessions.items.codes(rows["item"])
         predicted = rows["predicted"].to_numpy() if "predicted" in rows.columns else None
         if self.table.order == "exposure" and not basis.by_rank:
             e = rows["exposure"].to_numpy()

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from counterrank.blocks import as_numbers, places
 from counterrank.checks import finite, identifiers, numbers, some_rows
+from counterrank.data.ids import positions, sort_ids
+from counterrank.data.runs import Runs, has_runs, tables_of
 from counterrank.engine import Engine
 from counterrank.engine import engine as as_engine
 from counterrank.errors import InputError, UsageError, brief
@@ -20,7 +21,7 @@ from counterrank.policies import Policies
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import DEFAULTS, Measure, measure
 from counterrank.schema import Roles, Table, label
-from counterrank.systems import Runs, names_and_tables, refuse_ties, some_runs
+from counterrank.systems import refuse_ties
 from counterrank.tables import Source, opened
 
 
@@ -40,7 +41,7 @@ def values_of(
     measure and value (as ``--by-unit`` writes it), a folder that ``--out`` wrote, or a result in
     memory; ``measures`` then picks some of its measures.
     """
-    if runs is not None and some_runs(runs):
+    if runs is not None and has_runs(runs):
         wanted = [measure(m) for m in _listed(measures)] or [measure(m) for m in DEFAULTS]
         return _judged(source, runs, wanted, policies or Policies(), columns, engine, progress)
     found = _table(source, columns)
@@ -81,7 +82,7 @@ def _judged(
 ) -> Values:
     measures = list(dict.fromkeys(measures))
     refuse_ties(measures, policies.ties)
-    chosen = as_engine(engine, [judgments, *(table for _, table in names_and_tables(runs))])
+    chosen = as_engine(engine, [judgments, *tables_of(runs)])
     found = gathered(
         judgments, runs, measures, policies, engine=chosen, columns=columns, progress=progress
     )
@@ -96,9 +97,9 @@ def _table(source: object, columns: Mapping[str, str] | None) -> Values:
     frame = table.frame
     systems, measures = (frame[c].unique(maintain_order=True) for c in ("system", "measure"))
     units = frame["unit"].unique()
-    units = units.gather(as_numbers(units).arg_sort())  # the same order from text as from numbers
+    units = sort_ids(units)  # the same order from text as from numbers
     at = tuple(
-        places(frame[c], known)
+        positions(frame[c], known)
         for c, known in (("system", systems), ("measure", measures), ("unit", units))
     )
     shape = (len(systems), len(measures), len(units))

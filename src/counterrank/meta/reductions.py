@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterrank.arrays import Bools, Ints
-from counterrank.blocks import as_numbers
+from counterrank.data.ids import number_rows
 from counterrank.hits import Pool
 from counterrank.once import once
 
@@ -40,16 +40,7 @@ class Reductions:
     @once
     def item(self) -> Ints:
         """The item of each judgment, numbered by id."""
-        names = self.pool.items.unique()
-        names = names.gather(as_numbers(names).arg_sort())
-        codes = self.pool.items.to_frame("item").join(
-            names.to_frame("item").with_row_index("code"),
-            on="item",
-            how="left",
-            maintain_order="left",
-        )
-        found: Ints = codes["code"].to_numpy().astype(np.int64)
-        return found
+        return number_rows(self.pool.items.to_frame())[0]
 
     def total(self, kind: str) -> int:
         """How many judgments, items or users there are to lose."""

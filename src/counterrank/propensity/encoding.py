@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Floats
-from counterrank.blocks import places
+from counterrank.data.ids import positions
 from counterrank.errors import InputError, brief
 from counterrank.schema import Table
 
@@ -55,7 +55,7 @@ def encoded(table: Table, of: str, ids: pl.Series) -> Encoded:
 def _rows(table: Table, of: str, ids: pl.Series) -> pl.Series:
     """The row of each id, or a message about those that have none."""
     plain = ids.cast(pl.String) if isinstance(ids.dtype, pl.Categorical) else ids
-    place = places(plain, table.frame[of])
+    place = positions(plain, table.frame[of])
     lost = np.flatnonzero(place < 0)
     if len(lost):
         raise InputError(

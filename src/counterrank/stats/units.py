@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Bools, Floats, Ints, summed
-from counterrank.blocks import as_numbers, scattered
+from counterrank.data.ids import argsort_ids, hash_ids, number_rows
 from counterrank.errors import UsageError
 from counterrank.stats.draws import Draws, Hashes, resample
 from counterrank.stats.functions import Function, divide, gradient
@@ -141,7 +141,7 @@ class Units:
     def merge(cls, parts: Sequence[Units]) -> Units:
         """All units in the order of their ids: the same, to the last bit, as from one part."""
         ids = pl.concat([part.ids for part in parts])
-        by = as_numbers(ids).arg_sort().to_numpy()
+        by = argsort_ids(ids)
         gather = _once(lambda *arrays: np.concatenate(arrays)[by])
         keys = dict.fromkeys(key for part in parts for key in part.columns)
         masked = {key for part in parts for key in part.masks}
@@ -194,7 +194,7 @@ class Units:
 
     def by_cluster(self, pieces: int) -> dict[int, Units]:
         """Pieces that hold clusters whole once those of all partitions are merged, key by key."""
-        place = scattered(self.ids if self.clusters is None else self.clusters) % np.uint64(pieces)
+        place = hash_ids(self.ids if self.clusters is None else self.clusters) % np.uint64(pieces)
         return {number: self.select(place == number) for number in range(pieces)}
 
     def estimate(self, key: Key, function: Function) -> Estimate:
@@ -234,9 +234,7 @@ class Units:
         """The number of each unit's cluster, if there are clusters, and how many there are."""
         if self.clusters is None:
             return None, len(self.ids)
-        from counterrank.logged.sessions import numbered
-
-        code, names = numbered(self.clusters.to_frame("cluster"))
+        code, names = number_rows(self.clusters.to_frame("cluster"))
         return code, names.height
 
     @cached_property
@@ -244,8 +242,8 @@ class Units:
         """A fixed number for the id of each cluster (without clusters: of each unit)."""
         code, _ = self.coded_clusters
         if code is None or self.clusters is None:
-            return scattered(self.ids)
-        return scattered(self.clusters.gather(np.unique(code, return_index=True)[1]))
+            return hash_ids(self.ids)
+        return hash_ids(self.clusters.gather(np.unique(code, return_index=True)[1]))
 
     def resample(self, keys: Iterable[Key]) -> tuple[Floats, dict[Key, Floats]]:
         """Units of each draw, and sums of the keys' columns (draws x columns); drawn once."""

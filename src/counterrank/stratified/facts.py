@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from counterrank.blocks import places
+from counterrank.data.ids import positions
 from counterrank.pool import as_written, greatest
 from counterrank.schema import Table
 from counterrank.stratified.cut import Spread
@@ -122,7 +122,7 @@ def spread_of(found: Facts, known: Catalogue) -> Spread:
     there = found.spread.filter(pl.col("count") > 0)
     count, least, most = (there[name].to_numpy() for name in ("count", "least", "most"))
     mean = (there["high"].to_numpy() * 2.0**LOW + there["low"].to_numpy()) / STEPS / count
-    item = places(there["item"], known.items)
+    item = positions(there["item"], known.items)
     return Spread(mean, item, count, least, most, unknown, len(known.items))
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Floats, Ints
-from counterrank.blocks import places
 from counterrank.checks import shares
+from counterrank.data.ids import positions, unify_ids
 from counterrank.errors import InputError
 from counterrank.propensity import popularity
 from counterrank.ranking import Measure
@@ -75,10 +75,10 @@ def from_popularity(known: Catalogue, word: str, counts: pl.DataFrame | None) ->
     """By how much feedback each item got: in the judgments, or in ``counts`` (item, count)."""
     names, count, place = known.items, known.count, np.arange(len(known.items))
     if counts is not None:
-        there, names = one_kind(counts["item"], names)
-        unseen = names.filter(pl.Series(places(names, there) < 0))
+        there, names = unify_ids([counts["item"], names])
+        unseen = names.filter(pl.Series(positions(names, there) < 0))
         count = np.append(counts["count"].to_numpy().astype(np.int64), np.zeros(len(unseen), int))
-        place = places(names, pl.concat([there, unseen]))
+        place = positions(names, pl.concat([there, unseen]))
     fitted = popularity(count, rule=RULES[word])
     return Propensities(word, fitted.value[place], alpha=fitted.alpha, xmin=int(fitted.xmin))
 
@@ -95,7 +95,7 @@ def from_items(known: Catalogue, given: Table) -> Propensities:
 def looked_up(ids: Mapping[str, pl.Series], given: Table) -> Floats:
     """The propensities of pairs of user and item, or of items, in a table; NaN: not there."""
     keys = [key for key in ("user", "item") if key in given.frame.columns]
-    own = {key: one_kind(ids[key], given.frame[key]) for key in keys}
+    own = {key: unify_ids([ids[key], given.frame[key]]) for key in keys}
     left = pl.DataFrame({key: pair[0] for key, pair in own.items()})
     right = given.frame.with_columns(pair[1].alias(key) for key, pair in own.items())
     found = left.join(right, on=keys, how="left", maintain_order="left")["propensity"]
@@ -118,11 +118,3 @@ def nothing_known(table: str, keys: tuple[str, ...]) -> InputError:
         f'"{table}" has a propensity for none of the judgments.',
         todo=f"Check that both use the same ids ({', '.join(keys)}).",
     )
-
-
-def one_kind(a: pl.Series, b: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Ids of one type: integers where both are, otherwise text."""
-    if a.dtype == b.dtype:
-        return a, b
-    kind = pl.Int64 if a.dtype.is_integer() and b.dtype.is_integer() else pl.String
-    return a.cast(kind), b.cast(kind)

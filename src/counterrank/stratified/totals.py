@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Floats, Ints
-from counterrank.blocks import scattered
+from counterrank.data.ids import hash_ids
 from counterrank.moments import Draws, Sums, summed
 from counterrank.stratified.face import Face
 from counterrank.stratified.faces import STRATIFIED
@@ -44,7 +44,7 @@ class Totals:
         return cls(
             tuple(face.method for face in each),
             each[0].mean,
-            summed(columns.T, scattered(units), draws),
+            summed(columns.T, hash_ids(units), draws),
             np.count_nonzero(bases > 0, axis=1),
             int(np.count_nonzero(within.any(axis=0))),
             dict(zip(kinds.astype(int).tolist(), count.tolist(), strict=True)),

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Bools, Floats, Ints, codes, summed
-from counterrank.blocks import scattered
+from counterrank.data.ids import hash_ids
 from counterrank.logged import Basis, Sessions, audited
 from counterrank.trust.audit_fit import ratio
 
@@ -113,7 +113,7 @@ def shown(sessions: Sessions, basis: Basis, reward: str, *, most: float = MOST) 
     rows = slice(None) if keep.all() else np.repeat(keep, sessions.blocks.length)
     length = sessions.blocks.length[keep]
     session = np.repeat(np.arange(len(length)), length)
-    item = sessions.items.numbered(sessions.item[rows])
+    item = sessions.items.lookup(sessions.item[rows])
     rank = sessions.column("rank", 0, n)[rows].astype(np.int64)
     context = sessions.context[keep]
     seen = np.ones(len(rank))
@@ -130,7 +130,7 @@ def shown(sessions: Sessions, basis: Basis, reward: str, *, most: float = MOST) 
     return Shown(
         cluster=numbered(cluster[keep])[0],
         context=context,
-        half=(scattered(ids.filter(pl.Series(keep))) & np.uint64(1)).astype(np.int64),
+        half=(hash_ids(ids.filter(pl.Series(keep))) & np.uint64(1)).astype(np.int64),
         turn=_turn(sessions, keep),
         session=session,
         item=item,

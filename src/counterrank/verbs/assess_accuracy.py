@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 
 from counterrank.assess_result import Assessment
-from counterrank.blocks import places
 from counterrank.checks import finite, identifiers, numbers, some_rows
 from counterrank.compare import Plan
+from counterrank.data.ids import positions
 from counterrank.errors import InputError
 from counterrank.inference.intervals import normal_quantile
 from counterrank.meta.accuracy import Trials, accuracy, apart
@@ -176,7 +176,9 @@ def _trials(table: Table) -> list[Trials]:
     out = []
     for part in frame.partition_by("estimator", maintain_order=True):
         name = part["estimator"][0]
-        cell = places(part["system"], systems) * len(again) + places(part["repetition"], again)
+        cell = positions(part["system"], systems) * len(again) + positions(
+            part["repetition"], again
+        )
         if len(np.unique(cell)) != len(cell) or len(cell) != len(systems) * len(again):
             raise InputError(
                 f'"{table.name}" must have every system in every repetition, once, for {name}.',

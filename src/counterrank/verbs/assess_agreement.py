@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 
 from counterrank.assess_result import Assessment
 from counterrank.compare import Plan
+from counterrank.data.runs import Runs, has_runs
 from counterrank.engine import Engine
 from counterrank.errors import CounterrankError, UsageError, one_of
 from counterrank.inference import DRAWS
@@ -27,7 +28,6 @@ from counterrank.meta.resampling import all_pairs
 from counterrank.policies import Policies
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import DCG, DEFAULTS, Measure, dcg_forms, measure
-from counterrank.systems import Runs, some_runs
 from counterrank.verbs.assess_power import RESAMPLES
 from counterrank.verbs.recommended import agreed
 
@@ -117,7 +117,7 @@ def assess_agreement(
     plan = Plan(level=level, draws=draws, resamples=resamples, seed=seed)
     enough_resamples(resamples)
     policies = Policies(missing, no_relevant, unjudged, duplicates, ties)
-    wanted = _with_dcg(measures) if some_runs(runs) else measures
+    wanted = _with_dcg(measures) if has_runs(runs) else measures
     given = values_of(
         source,
         runs,
@@ -161,7 +161,7 @@ def assess_agreement(
         },
         protocol={
             "unit": "user",
-            "policies": asdict(policies) if some_runs(runs) else None,
+            "policies": asdict(policies) if has_runs(runs) else None,
             "means": means,
             "inversion": "ties in both left out, in the first a disagreement, in the second none",
             "interval": "normal, standard deviation over resampled users",

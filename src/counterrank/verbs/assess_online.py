@@ -13,6 +13,7 @@ import polars as pl
 
 from counterrank.assess_result import Assessment
 from counterrank.compare import Plan
+from counterrank.data.runs import Runs, has_runs, tables_of
 from counterrank.engine import Engine, bucketed
 from counterrank.engine import engine as engine_of
 from counterrank.errors import CounterrankError, UsageError, one_of
@@ -26,7 +27,6 @@ from counterrank.meta.online import Cases, Figures, figures
 from counterrank.meta.past import KINDS, past
 from counterrank.progress import Progress, quiet
 from counterrank.schema import Input
-from counterrank.systems import Runs, some_runs, tables_of
 from counterrank.verbs.log_passes import where
 from counterrank.verbs.past_buckets import from_buckets
 from counterrank.verbs.past_logs import CONTROL, Experiment, Terms, dated, from_log, swept
@@ -124,7 +124,7 @@ def assess_online(
     one_of("truth", truth, TRUTHS)
     one_of("sweep", sweep, ("none", "clip"))
     Plan(level=level)
-    given = some_runs(runs)
+    given = has_runs(runs)
     inputs: tuple[Input, ...]
     ran: dict[str, Any] = {}
     if given:

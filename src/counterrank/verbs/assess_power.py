@@ -10,6 +10,7 @@ import numpy as np
 
 from counterrank.assess_result import Assessment
 from counterrank.compare import Plan
+from counterrank.data.runs import Runs, has_runs
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.engine import Engine
 from counterrank.inference import DRAWS
@@ -19,7 +20,6 @@ from counterrank.meta.power import Power, discriminative_power
 from counterrank.policies import Policies
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import Measure
-from counterrank.systems import Runs, some_runs
 from counterrank.verbs.recommended import counted, listed, most
 
 RESAMPLES = 1000
@@ -141,7 +141,7 @@ def assess_power(
         },
         protocol={
             "unit": "user",
-            "policies": asdict(policies) if some_runs(runs) else None,
+            "policies": asdict(policies) if has_runs(runs) else None,
             "test": "permutation, two-sided, difference of means",
             "draws": done.draws,
             "interval": "log DP, standard deviation over resampled users, normal p",

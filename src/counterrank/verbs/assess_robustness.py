@@ -11,6 +11,7 @@ import polars as pl
 
 from counterrank.assess_result import Assessment
 from counterrank.compare import Plan
+from counterrank.data.runs import Runs, has_runs
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.engine import Engine
 from counterrank.errors import UsageError, one_of
@@ -31,7 +32,6 @@ from counterrank.policies import Policies
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import Measure
 from counterrank.schema import Input
-from counterrank.systems import Runs, some_runs
 from counterrank.verbs.evaluate import evaluated
 from counterrank.verbs.robustness_options import (
     both_means,
@@ -104,7 +104,7 @@ def assess_robustness(
     one_of("no_relevant", no_relevant, ("zero", "skip"))
     plan = Plan(level=level, seed=seed, test="none")
     asked = Asked(shares, number, level, seed, threads_of(threads), resume, progress)
-    if runs is None or not some_runs(runs):
+    if runs is None or not has_runs(runs):
         values = values_of(source, measures=measures, columns=columns)
         return _told(values, mean, users_only(reductions), asked)
     wanted, kinds = (

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from counterrank import logs
+from counterrank.data.runs import RunTables
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.engine import Buckets, Engine, bucketed
 from counterrank.errors import CounterrankError
@@ -74,7 +75,7 @@ def _audits(
     held: Buckets, model: Exposure | ByContext | None, views: str, users: int | None
 ) -> tuple[Log, Basis, list[Diagnosis]]:
     """The log, what its rows say of views, and the audits by its first reward."""
-    given, gaps = Given({}, {}), "allow" if views == "rows" else "error"
+    given, gaps = Given(RunTables({}), RunTables({})), "allow" if views == "rows" else "error"
     asked = Asked(given, gaps, "order", "whole" if held.whole else "part")
     log = given.log(held.heads)
     shared = looked_at(held, asked, log)

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from counterrank import trust
+from counterrank.data.runs import named_tables
 from counterrank.engine import Engine
 from counterrank.engine import engine as engine_of
 from counterrank.errors import InputError, UsageError
@@ -17,7 +18,6 @@ from counterrank.evaluation import Evaluation
 from counterrank.exposure import ByContext, Exposure
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import DEFAULTS, Measure
-from counterrank.systems import names_and_tables
 from counterrank.trust import Diagnosis
 from counterrank.verbs.audited import Audited, audited
 from counterrank.verbs.checked_funnel import checked_funnel
@@ -93,7 +93,7 @@ def check(
     ``position_bias``, ``contexts`` and ``views`` are as in ``estimate``; a column named context is
     taken for one. ``engine`` says where tables too large for memory go: to disk or to Spark.
     """
-    given = list(names_and_tables(tables))
+    given = list(named_tables(tables))
     chosen = engine_of(engine, [table for _, table in given])
     paid = [rewards] if isinstance(rewards, str) else list(rewards)
     reports = [

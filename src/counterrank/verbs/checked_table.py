@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import polars as pl
 
 from counterrank import funnels, logs, schema
+from counterrank.data.runs import split_systems
 from counterrank.engine import Bucket, Buckets, Engine, aligned, bucketed
 from counterrank.errors import CounterrankError
 from counterrank.pool import pooled
@@ -94,10 +95,9 @@ def _refuse_within(read: Table, kind: str, duplicates: str) -> None:
     if kind == "judgments":
         pooled(read)
         return
-    parts = read.frame.partition_by("system") if "system" in read.frame.columns else [read.frame]
-    for part in parts:
-        one = part.head(1).select("user", "item", rating=pl.lit(1.0))
-        aligned(replace(read, frame=part), pooled(Table(read.source, one)), duplicates=duplicates)
+    for part in split_systems(read, ""):
+        one = part.frame.head(1).select("user", "item", rating=pl.lit(1.0))
+        aligned(part, pooled(Table(read.source, one)), duplicates=duplicates)
 
 
 def _distinct(buckets: Buckets, column: str) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from counterrank.compare import Plan
+from counterrank.data.runs import Runs, tables_of
 from counterrank.engine import Engine, bucketed
 from counterrank.engine import engine as engine_of
 from counterrank.errors import one_of
@@ -47,7 +48,6 @@ from counterrank.logged import (
 from counterrank.moments import kept
 from counterrank.progress import Progress, quiet
 from counterrank.schema import Named
-from counterrank.systems import Runs, tables_of
 from counterrank.trust.targets import grounds, mixture
 from counterrank.verbs.log_passes import (
     audits_of,

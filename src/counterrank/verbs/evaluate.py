@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from counterrank.compare import Plan
+from counterrank.data.runs import Runs, tables_of
 from counterrank.engine import Engine
 from counterrank.engine import engine as as_engine
 from counterrank.errors import UsageError, one_of
@@ -15,7 +16,7 @@ from counterrank.policies import Policies
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import DEFAULTS, Measure, measure
 from counterrank.schema import Named
-from counterrank.systems import Runs, refuse_ties, tables_of
+from counterrank.systems import refuse_ties
 
 
 def evaluate(

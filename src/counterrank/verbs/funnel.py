@@ -40,6 +40,7 @@ from counterrank.conversions import (
     weighting,
     width,
 )
+from counterrank.data.runs import Runs, tables_of
 from counterrank.engine import Engine, bucketed
 from counterrank.engine import engine as engine_of
 from counterrank.errors import UsageError, one_of
@@ -54,7 +55,6 @@ from counterrank.order import TIES
 from counterrank.progress import Progress, quiet
 from counterrank.propensity import Encoded, Logistic, Nuisance, model
 from counterrank.schema import Named
-from counterrank.systems import Runs, tables_of
 from counterrank.tables.memory import is_spark
 from counterrank.trust.propensities import constant_features
 from counterrank.trust.sales import forecasts, sales

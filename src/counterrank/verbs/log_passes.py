@@ -11,6 +11,7 @@ import polars as pl
 
 from counterrank.arrays import Ints
 from counterrank.compare import Plan
+from counterrank.data.ids import as_categories
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.engine import Bucket, Buckets, Engine
 from counterrank.estimates import Uncertain
@@ -157,9 +158,8 @@ def audits_of(
         rows = _sampled(held, partial(known.sample, share, "session"), word)
     extent = Extent(known.shared.sessions, known.shared.events[reward], users)
     head = known.asked.given.log(held.heads)
-    if rows.schema["item"] == pl.String:
-        rows = rows.with_columns(pl.col("item").cast(pl.Categorical))
-    sessions = known.shared.told(Sessions.of(replace(head, frame=rows), gaps="allow"))
+    log = replace(head, frame=as_categories(rows))
+    sessions = known.shared.told(Sessions.of(log, gaps="allow"))
     return log_audits(sessions, basis, reward, extent=extent)
 
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from counterrank.arrays import Floats
 from counterrank.engine import Bucket, Buckets
-from counterrank.logged.reading import Given, named
+from counterrank.logged.reading import Given, named, rankers
 from counterrank.logs import certainty
 from counterrank.meta.online import Cases
 from counterrank.schema import Table
@@ -40,9 +40,7 @@ class Layout:
         """The layout for these tables; a table of several rankers is one for each."""
         log = heads["log"].frame.with_columns(pl.col("arm").cast(pl.String)).drop("day")
         frames = [log]
-        for key, name in given.targets.items():
-            run = heads[key].frame.drop("system", strict=False)
-            frames += [run] * len(given.rankers(heads, {key: name}))
+        frames += [t.frame.drop("system", strict=False) for t in given.targets.lists(heads)]
         columns = [{c: f"{c} {kind}" for c, kind in f.schema.items()} for f in frames]
         kinds = {f"{c} {kind}": kind for f in frames for c, kind in f.schema.items()}
         return cls(columns, {DAY: pl.Int64(), TABLE: pl.Int64(), **kinds})
@@ -61,8 +59,8 @@ class Layout:
 def from_buckets(held: Buckets, given: Given, terms: Terms) -> list[Cases]:
     """The cases of every estimator and reward, as `past_logs.from_log` has them."""
     given = named(given, held)
-    rankers = given.rankers(held.heads, given.targets)
-    terms = terms.of([table.system for table in rankers], [held.heads["log"], *rankers])
+    arms = given.targets.lists(held.heads)
+    terms = terms.of(given.targets.labels, [held.heads["log"], *arms])
     days = _days(held, terms)
     layout = Layout.of(held.heads, given)
     found = held.exchanged(
@@ -111,7 +109,7 @@ def _rows(
     control = log.filter(pl.col("arm") == terms.control).select("session", DAY).unique()
     runs = (
         table.frame.join(control, on="session", maintain_order="left")
-        for table in given.rankers(bucket.tables, given.targets)
+        for table in rankers(given.targets, bucket.tables)
     )
     sent = [layout.sent(number, rows) for number, rows in enumerate((log, *runs))]
     return pl.concat(sent, how="diagonal").select(layout.schema.keys())

@@ -26,7 +26,6 @@ from counterrank.logs import Log
 from counterrank.meta.online import Cases
 from counterrank.progress import Progress
 from counterrank.schema import Table
-from counterrank.systems import split
 from counterrank.verbs.estimate import estimate
 
 SHOWN = "shown"  # the control's own lists, as a run
@@ -66,11 +65,7 @@ class Experiment:
         """All rows of the tables; every run must be an arm."""
         log = dated(tables)
         frame = log.frame.with_columns(pl.col("arm").cast(pl.String))
-        arms = {
-            table.system: table
-            for key, name in given.targets.items()
-            for table in split(tables[key], name)
-        }
+        arms = {table.system: table for table in given.targets.lists(tables)}
         refuse_arms(frame["arm"].unique().sort().to_list(), terms.control, list(arms))
         return cls(replace(log, frame=frame), arms, terms.of(list(arms), [log, *arms.values()]))
 

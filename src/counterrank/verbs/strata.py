@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from counterrank.compare import Plan
+from counterrank.data.runs import Runs, tables_of
 from counterrank.engine import Engine
 from counterrank.engine import engine as as_engine
 from counterrank.errors import UsageError, one_of
@@ -15,7 +16,7 @@ from counterrank.ranking import DEFAULTS, Measure
 from counterrank.schema import Named
 from counterrank.strata_result import Stratification
 from counterrank.stratified.versus import CORRECTIONS, TESTS
-from counterrank.systems import Runs, names_and_tables, refuse_ties
+from counterrank.systems import refuse_ties
 from counterrank.verbs.evaluate import as_measures
 from counterrank.verbs.strata_asked import Asked, columns_of
 from counterrank.verbs.strata_gather import Given, gathered
@@ -103,4 +104,4 @@ def strata(
 
 
 def _tables(runs: Runs | None) -> list[object]:
-    return [] if runs is None else [table for _, table in names_and_tables(runs)]
+    return tables_of(runs)

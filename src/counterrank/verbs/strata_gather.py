@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -9,6 +10,7 @@ import polars as pl
 
 from counterrank import schema
 from counterrank.compare import Plan
+from counterrank.data.runs import Runs, RunTables, run_schemas, validate_names
 from counterrank.engine import Bucket, Buckets, Engine, bucketed
 from counterrank.errors import UsageError
 from counterrank.moments import ROOM, Draws, Kept
@@ -21,10 +23,10 @@ from counterrank.stratified.agreement import LEAST
 from counterrank.stratified.agreement import RESAMPLES as AGREEMENT
 from counterrank.stratified.facts import facts
 from counterrank.stratified.tables import has_users
-from counterrank.systems import Runs, in_one_pass, names_and_tables, refuse_twice, stem
+from counterrank.systems import in_one_pass
 from counterrank.verbs.strata_asked import Asked
 from counterrank.verbs.strata_open import Opened, opened_run
-from counterrank.verbs.strata_parts import Listed, Piece, first, of_items, piece
+from counterrank.verbs.strata_parts import Piece, first, of_items, piece
 from counterrank.verbs.strata_pass import Scored, scored
 from counterrank.verbs.strata_sums import Condensed, condensed
 from counterrank.verbs.strata_truth import Ground, Truth, ground
@@ -81,14 +83,18 @@ def gathered(given: Given, engine: Engine) -> Gathered:
     # what does not say whose rows its rows are cannot be cut by user
     apart = {name: door for name, door in doors.items() if not has_users(door)}
     cut = {name: door for name, door in doors.items() if name not in apart}
-    runs = _listed("run", given.runs, given, cut)
-    more = () if given.open_runs is None else _listed("open run", given.open_runs, given, cut)
+    lists = partial(_run_door, columns=given.asked.columns)
+    (doors_of_runs, runs), (doors_of_more, more) = (
+        run_schemas(tables, lists, kind)
+        for tables, kind in ((given.runs, "run"), (given.open_runs, "open run"))
+    )
+    cut |= doors_of_runs | doors_of_more
     items = {name: _by_item(name, door, engine, given) for name, door in apart.items()}
     aside = {name: table for name, (table, _) in items.items()}
     with bucketed(engine, cut, by="user", ids=("user", "item"), progress=given.progress) as buckets:
         found = in_buckets(buckets, given, aside, runs, more, engine)
         inputs = buckets.inputs | {name: read for name, (_, read) in items.items()}
-    order = (*doors, *(run.name for run in (*runs, *more)))
+    order = (*doors, *runs, *more)
     return replace(found, inputs=tuple(inputs[name] for name in order))
 
 
@@ -103,21 +109,21 @@ def in_buckets(
     buckets: Buckets,
     given: Given,
     aside: dict[str, Table],
-    runs: tuple[Listed, ...],
-    open_runs: tuple[Listed, ...],
+    names: Mapping[str, str],
+    open_names: Mapping[str, str],
     engine: Engine,
 ) -> Gathered:
     """Two passes: what concerns all buckets, then every run."""
     sought = given.asked.sought
-    runs, open_runs = _called(runs, buckets), _called(open_runs, buckets)
-    look = partial(first, sought, (*runs, *open_runs))
+    runs, open_runs = (RunTables.of(own, buckets.heads) for own in (names, open_names))
+    look = partial(first, sought, runs, open_runs)
     looked = buckets.folded(look, "looking at the feedback")
     known = ground(looked.facts, given.asked, given.measures, aside)
     runs, open_runs = (
-        tuple(replace(run, systems=looked.systems[run.name]) for run in own)
-        for own in (runs, open_runs)
+        runs.with_systems(looked.systems),
+        open_runs.with_systems(looked.open_systems),
     )
-    systems = sum(max(1, len(run.systems)) for run in runs)
+    systems = len(runs.labels)
     kept = as_kept(engine.inference, looked.users, known.columns(systems), engine.memory_budget)
     work = partial(piece, known, given.policies, runs, open_runs)
     if kept.units:
@@ -126,7 +132,7 @@ def in_buckets(
         sums = partial(condensed, known, given.policies, runs, open_runs, given.draws(systems))
         found = buckets.folded(sums, "summing over users")
     made = Gathered(known, found, (), kept, _word(engine), buckets.count)
-    refuse_twice([system.name for system in made.piece.systems])
+    validate_names([system.name for system in made.piece.systems])
     return made
 
 
@@ -173,20 +179,5 @@ def at_once(given: Given) -> Gathered:
     return Gathered(known, whole, (*read, *inputs, *more), kept)
 
 
-def _listed(kind: str, runs: Runs, given: Given, doors: dict[str, Door]) -> tuple[Listed, ...]:
-    """The runs as tables of the buckets; their doors are put beside the others."""
-    found = []
-    for place, (name, table) in enumerate(names_and_tables(runs)):
-        key = f"{kind} {place}"
-        doors[key] = schema.run_door(table, name=name, columns=given.asked.columns)
-        found.append(Listed(key, name))
-    return tuple(found)
-
-
-def _called(runs: tuple[Listed, ...], buckets: Buckets) -> tuple[Listed, ...]:
-    """A run without a name is called after its file, unless its rows name their systems."""
-    heads = [buckets.heads[run.name] for run in runs]
-    names = ["" if "system" in head.frame.columns else stem(head.name) for head in heads]
-    return tuple(
-        replace(run, system=run.system or own) for run, own in zip(runs, names, strict=True)
-    )
+def _run_door(table: object, name: str, *, columns: Mapping[str, str] | None) -> Door:
+    return schema.run_door(table, name=name, columns=columns)

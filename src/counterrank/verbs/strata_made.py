@@ -7,14 +7,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import polars as pl
 
-from counterrank.blocks import places
 from counterrank.core.faults import DataError, Fault
+from counterrank.data.ids import positions, unify_ids
 from counterrank.errors import InputError
 from counterrank.policies import Policies
 from counterrank.ranking import Measure
 from counterrank.strata_result import OpenLoop, Stratification
 from counterrank.stratified import HOLDOUT, AnyFace, Grounds, Users, Way, faces
-from counterrank.stratified.propensities import one_kind
 from counterrank.systems import refuse_coverage
 from counterrank.verbs.strata_gather import Gathered, Given
 from counterrank.verbs.strata_open import Opened, refuse_absent
@@ -76,7 +75,7 @@ def _kept(whole: Piece, known: Ground, policies: Policies) -> tuple[Ways, OpenLo
     labels = map(str, known.measures)
     own: dict[str, AnyFace] = dict(zip(labels, whole.open_faces(known, policies), strict=True))
     units = whole.open.units
-    return ways, OpenLoop(units, own, places(*one_kind(units, whole.feedback.users.units)))
+    return ways, OpenLoop(units, own, positions(*unify_ids([units, whole.feedback.users.units])))
 
 
 def _summed(sums: Condensed, known: Ground) -> tuple[Ways, OpenLoop | None]:

@@ -9,8 +9,9 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Bools, Ints
+from counterrank.core.merge import by_key, union
+from counterrank.data.runs import RunTables
 from counterrank.engine import Bucket
-from counterrank.judged.bucket import runs_of
 from counterrank.policies import Policies
 from counterrank.stratified import Face, Feedback, Methods, Users
 from counterrank.stratified.facts import Facts, Sought, counted_items, facts
@@ -19,43 +20,35 @@ from counterrank.verbs.strata_pass import Scored, scored
 from counterrank.verbs.strata_truth import Ground, Truth
 
 
-@dataclass(frozen=True)
-class Listed:
-    """A table of lists in every bucket: its ``name`` there, and what its system is called.
-
-    ``systems`` are the names in its column ``system`` (none: it has no such column).
-    """
-
-    name: str
-    system: str
-    systems: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True, eq=False)
 class First:
     """What must be known of all buckets before any run is looked at."""
 
     facts: Facts
     users: int
-    systems: dict[str, tuple[str, ...]]
+    systems: dict[str, pl.Series]
+    open_systems: dict[str, pl.Series]
 
     def __add__(self, other: First) -> First:
         """Of both; systems by name, as no order of rows is known."""
-        systems = {
-            run: tuple(sorted({*own, *other.systems[run]})) for run, own in self.systems.items()
-        }
-        return First(self.facts + other.facts, self.users + other.users, systems)
+        names = by_key(union)
+        return First(
+            self.facts + other.facts,
+            self.users + other.users,
+            names([self.systems, other.systems]),
+            names([self.open_systems, other.open_systems]),
+        )
 
 
-def first(sought: Sought, runs: tuple[Listed, ...], bucket: Bucket) -> First:
+def first(sought: Sought, runs: RunTables, open_runs: RunTables, bucket: Bucket) -> First:
     """The first look at a bucket."""
-    frames = {run.name: bucket.tables[run.name].frame for run in runs}
-    systems = {
-        name: tuple(frame["system"].unique().sort()) if "system" in frame.columns else ()
-        for name, frame in frames.items()
-    }
     users = bucket.tables["judgments"].frame["user"].n_unique()
-    return First(facts(bucket.tables, sought), users, systems)
+    return First(
+        facts(bucket.tables, sought),
+        users,
+        runs.systems_in(bucket.tables),
+        open_runs.systems_in(bucket.tables),
+    )
 
 
 def of_items(name: str, bucket: Bucket) -> pl.DataFrame:
@@ -142,21 +135,19 @@ def _firsts(there: Sequence[Bools]) -> Ints:
 def piece(
     ground: Ground,
     policies: Policies,
-    runs: tuple[Listed, ...],
-    open_runs: tuple[Listed, ...],
+    runs: RunTables,
+    open_runs: RunTables,
     bucket: Bucket,
 ) -> Piece:
     """Everything of one bucket; without ``open_runs`` the same lists face the open loop."""
     known, measures = ground.truth(bucket.tables), ground.measures
     systems = [
-        scored(run, known, measures, policies, open_too=not open_runs, alone=False)
-        for one in runs
-        for run in runs_of(bucket.tables[one.name], one.system, one.systems)
+        scored(run, known, measures, policies, open_too=not open_runs.names, alone=False)
+        for run in runs.lists(bucket.tables)
     ]
     opened = [
         opened_run(run, known.open, measures, policies)
-        for one in open_runs
+        for run in open_runs.lists(bucket.tables)
         if known.open is not None
-        for run in runs_of(bucket.tables[one.name], one.system, one.systems)
     ]
     return Piece.of(ground, known, systems, opened)

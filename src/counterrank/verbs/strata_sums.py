@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterrank.arrays import Floats
+from counterrank.data.runs import RunTables
 from counterrank.engine import Bucket
 from counterrank.moments import Draws
 from counterrank.policies import Policies
 from counterrank.stratified.totals import Totals
-from counterrank.verbs.strata_parts import Listed, Piece, piece
+from counterrank.verbs.strata_parts import Piece, piece
 from counterrank.verbs.strata_truth import Ground
 
 
@@ -45,8 +46,8 @@ class Condensed:
 def condensed(
     ground: Ground,
     policies: Policies,
-    runs: tuple[Listed, ...],
-    open_runs: tuple[Listed, ...],
+    runs: RunTables,
+    open_runs: RunTables,
     draws: Draws,
     bucket: Bucket,
 ) -> Condensed:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from counterrank.blocks import places
+from counterrank.data.ids import positions
 from counterrank.errors import InputError
 from counterrank.hits import Pool
 from counterrank.pool import pooled
@@ -68,7 +68,7 @@ class Ground:
     def truth(self, tables: Mapping[str, Table]) -> Truth:
         """The judgments of some users laid out."""
         pool = replace(pooled(tables["judgments"]), top=self.top)
-        item = places(pool.items, self.items)
+        item = positions(pool.items, self.items)
         judged = {"user": pool.units.gather(pool.unit), "item": pool.items}
         judged |= {"rating": pl.Series(pool.rating), **pool.more.to_dict()}
         known, p = self.propensities, None

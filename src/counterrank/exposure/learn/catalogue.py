@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Bools, Floats, Ints, ranges, renumbered, summed
-from counterrank.blocks import places, scattered
+from counterrank.data.ids import hash_ids, row_positions
 from counterrank.exposure.learn.rows import Rows
 
 HASH = "hash"
@@ -49,7 +49,7 @@ def _named(data: Rows, group: str, item: Ints, rank: Ints) -> pl.DataFrame:
     keys = data.keys
     spread = np.zeros(keys.height, np.uint64)
     for column in keys:
-        spread = spread * np.uint64(31) + scattered(column)
+        spread = spread * np.uint64(31) + hash_ids(column)
     return keys.with_columns(pl.Series(HASH, spread))[item].with_columns(
         pl.lit(group).alias(GROUP), pl.Series("rank", rank)
     )
@@ -144,7 +144,7 @@ class Catalogue:
         """The rows of these items in a bucket, and only what is known of their items."""
         cell = data.cells
         local, code = renumbered(cell.item)
-        number = _numbers(data.keys[local], self.items)
+        number = row_positions(data.keys[local], self.items)
         here = np.unique(number[number >= 0])
         own = self.only(here)
         width = self.depth + 1
@@ -165,16 +165,6 @@ class Beside:
     number: Ints
     data: Rows
     of: Ints
-
-
-def _numbers(names: pl.DataFrame, known: pl.DataFrame) -> Ints:
-    """Place of each item among the known ones, -1 if it is not there."""
-    if names.width == 1:
-        return places(names.to_series(), known.to_series())
-    found = names.join(
-        known.with_row_index("place"), on=known.columns, how="left", maintain_order="left"
-    )
-    return found["place"].cast(pl.Int64).fill_null(-1).to_numpy()
 
 
 def of(data: Rows) -> Catalogue:

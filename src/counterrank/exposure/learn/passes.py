@@ -9,7 +9,8 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Floats, Ints, codes, renumbered
+from counterrank.arrays import Floats, Ints
+from counterrank.data.ids import code_rows
 from counterrank.engine.bucket import Bucket
 from counterrank.exposure.learn import catalogue
 from counterrank.exposure.learn.clustered import Spread
@@ -54,8 +55,7 @@ def parted(plan: Plan, bucket: Bucket) -> Parted:
 def _sorted(column: pl.Series) -> tuple[list[str], Ints, Ints]:
     """Distinct values as text, as models by context compare them; rows by value; their starts."""
     text = column.cast(pl.String)
-    own, _ = codes(text.cast(pl.Categorical).to_physical().to_numpy(), room=4 * len(text))
-    code = renumbered(own)[1]
+    code = code_rows(text.to_frame())
     order = np.argsort(code, kind="stable")
     starts = np.flatnonzero(np.append(True, np.diff(code[order]) > 0))
     return text.gather(order[starts]).to_list(), order, starts

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Bools, Floats, Ints, codes, renumbered, summed
+from counterrank.arrays import Bools, Floats, Ints, keep_freed_memory, renumbered, summed
+from counterrank.data.ids import code_rows
 from counterrank.once import once
 
 
@@ -82,9 +83,10 @@ def rows(
 
     Where users are logged, a session is one of its user: the same number elsewhere is another.
     """
+    keep_freed_memory()
     by = "user" if "user" in frame.columns else "session"
-    session, cluster = (_codes(frame, [column]) for column in ("session", by))
-    item = _codes(frame, [*context, "item"])
+    session, cluster = (code_rows(frame.select(column)) for column in ("session", by))
+    item = code_rows(frame.select(*context, "item"))
     first = np.zeros(int(item.max(initial=-1)) + 1, np.int64)
     first[item[::-1]] = np.arange(frame.height)[::-1]
     return Rows(
@@ -110,18 +112,6 @@ def _keys(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
 def key(column: pl.Expr, kind: pl.DataType) -> pl.Expr:
     """A column by which items are told apart."""
     return column if kind.is_integer() else column.cast(pl.String)
-
-
-def _codes(frame: pl.DataFrame, columns: Sequence[str]) -> Ints:
-    """Codes from 0 of the distinct combinations of these columns."""
-    code = np.zeros(frame.height, np.int64)
-    for column in columns if frame.height else ():
-        ids = frame[column]
-        if not ids.dtype.is_integer():
-            ids = ids.cast(pl.String).cast(pl.Categorical).to_physical()
-        own, width = codes(ids.to_numpy(), room=4 * frame.height + 1024)
-        code = renumbered(code * width + own)[1]
-    return code
 
 
 def _within(session: Ints, user: Ints) -> Ints:

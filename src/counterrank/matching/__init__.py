@@ -1,0 +1,1 @@
+"""Lists meet judgments, log rows meet target cells."""
