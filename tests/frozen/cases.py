@@ -231,7 +231,7 @@ FUNNEL = [
 STRATA = [
     *everywhere(case("defaults", "strata", J, R[:3], units=True)),
     *everywhere(case("quantile", "strata", J, R, measures=FEW[:2], cut="quantile", strata=3)),
-    *everywhere(case("items", "strata", J, R[:3], measures=["nDCG@5", "P@5"], cut="items", strata=4)),
+    *everywhere(case("items", "strata", J, R[:3], measures=FEW[:2], cut="items", strata=4)),
     *everywhere(case("column", "strata", J, R[:3], measures=FEW, cut="country", correct="bh",
                      family="measure")),
     *everywhere(case("propensity column", "strata", J, R[:3], measures=FEW, propensity="propensity",
@@ -285,7 +285,7 @@ CHECK = [
     *everywhere(case("latent", "check", ["latent.parquet"]), "parts"),
     *everywhere(case("a funnel", "check", ["bare_funnel.parquet", "predicted.parquet",
                                            "sale_a.parquet"]), "parts"),
-    *everywhere(case("faults", "check", [J, "twice.parquet", "weak_int.parquet"]), "parts"),
+    *everywhere(case("faults", "check", [J, "again.parquet", "weak_int.parquet"]), "parts"),
     case("duplicates", "check", [J, "twice.parquet"], duplicates="first", measures=FEW),
     case("frames", "check", {"judgments": J, "good": R[0]}, frames=True),
 ]  # fmt: skip

@@ -151,7 +151,7 @@ def _close(
     if not (math.isfinite(old) and math.isfinite(new)):
         return old == new or (old != old and new != new)
     chance = key == "p" or key.startswith("p_") or key.endswith("_p")
-    if key in drawn:
+    if key in drawn and "se" in row:
         return abs(old - new) <= (FAR_P if chance else FAR * _spread(key, row))
     close = CLOSE_P if chance else CLOSE
     return math.isclose(old, new, rel_tol=close, abs_tol=close * (1 if chance else scale or 0))

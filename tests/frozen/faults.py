@@ -57,7 +57,7 @@ def bad_judgments() -> Iterator[tuple[str, Refusal]]:
     yield "text ranks", listed(spoilt("good", "rank", "top", pl.String))
     yield "huge ranks", listed(spoilt("good", "rank", 1 << 40))
     yield "same rank twice", listed(spoilt("good", "rank", 1))
-    yield "item twice", listed("twice.parquet")
+    yield "item twice", listed("again.parquet")
     yield "judged twice", judged(pl.concat([read("judgments"), read("judgments").head(3)]))
     yield "draws", listed(read("good").with_columns(draw=pl.lit(1)))
     yield "no rank or score", listed(read("good").drop("rank"))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import json
 import os
 import re
 import shlex
@@ -26,7 +29,7 @@ CALLS = {
     "exposure": "exposure seen.parquet --method harvest --context query --model power",
     "exposure-by": "exposure seen.parquet --by device --out pbm.json\n"
     "estimate seen.parquet shuffled.parquet --reward click --position-bias pbm.json",
-    "check": "check judgments.parquet good.parquet twice.parquet",
+    "check": "check judgments.parquet good.parquet again.parquet",
     "check-log": "check log.parquet new.parquet --position-bias log2",
     "check-funnel": "check bare_funnel.parquet predicted.parquet sale_a.parquet",
     "power": "assess power judgments.parquet good.parquet tied.parquet weak.csv -m nDCG@5 -m RR"
@@ -46,21 +49,49 @@ CALLS = {
 REDRAWN = ("power", "agreement")  # their intervals come from resamples
 
 
-def printed(name: str) -> str:
-    """Output, errors and exit code of each line."""
-    parts = []
-    for line in CALLS[name].splitlines():
-        done = subprocess.run(
-            [sys.executable, "-m", "counterrank", *shlex.split(line)],
-            capture_output=True, text=True, check=False, encoding="utf-8",
-            env={**os.environ, "COLUMNS": "100", "PYTHONIOENCODING": "utf-8"},
-        )  # fmt: skip
-        said = "".join(f"\n! {row}" for row in done.stderr.splitlines())
-        parts.append(f"$ counterrank {line}\n{done.stdout.rstrip()}{said}\n= {done.returncode}\n")
-    return "\n".join(parts).replace(os.getcwd(), "FOLDER")
+class Ended(BaseException):
+    """Stands for the end of the process."""
+
+
+def printed() -> dict[str, str]:
+    """What every call prints, run one after another in one process of their own."""
+    done = subprocess.run(
+        [sys.executable, __file__], capture_output=True, check=True, encoding="utf-8",
+        env={**os.environ, "COLUMNS": "100", "PYTHONIOENCODING": "utf-8"},
+    )  # fmt: skip
+    found: dict[str, str] = json.loads(done.stdout)
+    return {name: text.replace(os.getcwd(), "FOLDER") for name, text in found.items()}
+
+
+def _called(line: str) -> str:
+    """Output, errors and exit code of one call."""
+    from counterrank.cli import main
+
+    ends = []
+
+    def end(code: int) -> None:
+        ends.append(code)
+        raise Ended
+
+    sys.argv = ["counterrank", *shlex.split(line)]
+    out, err = io.BytesIO(), io.BytesIO()
+    sys.stdout, sys.stderr = (io.TextIOWrapper(x, "utf-8", write_through=True) for x in (out, err))
+    os._exit = end  # type: ignore[assignment]
+    with contextlib.suppress(Ended):
+        main()
+    said = "".join(f"\n! {row}" for row in err.getvalue().decode().splitlines())
+    return f"$ counterrank {line}\n{out.getvalue().decode().rstrip()}{said}\n= {ends[0]}\n"
 
 
 def words(text: str) -> list[str]:
     """The text without its numbers and the sentences after the table, which may name others."""
     table = text.split("What this rests on")[0]
     return re.sub(r"[-+]?\d[\d,.e-]*", "#", table).split()
+
+
+if __name__ == "__main__":
+    real, leave = sys.stdout, os._exit
+    texts = {name: "\n".join(map(_called, calls.splitlines())) for name, calls in CALLS.items()}
+    real.write(json.dumps(texts))
+    real.flush()
+    leave(0)

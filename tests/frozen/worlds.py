@@ -82,6 +82,7 @@ def judged() -> dict[str, pl.DataFrame]:
         "judgments": judgments,
         **runs,
         "twice": pl.concat([runs["weak"], repeated]),
+        "again": pl.concat([runs["weak"], runs["weak"].slice(30, 1)]),
         "judgments_int": judgments.with_columns(user=number * 7, item=item + 1000),
         "good_int": good.select(user=number * 7, item=item + 1000, rank="rank"),
         "weak_int": weak.select(user=number * 7, item=item + 1000, score="score"),

@@ -44,12 +44,14 @@ def on_spark() -> None:
 
     import counterrank as cr
 
-    session = SparkSession.builder.master("local[2]").getOrCreate()
+    builder = SparkSession.builder.master("local[2]")
+    session = builder.config("spark.ui.enabled", "false").getOrCreate()
     for case in SPARK:
         engine = {"engine": cr.Spark(session=session, partitions=4)}
         file = file_of(case, "spark")
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(dumped(document(case, case.result(engine, session.read.parquet))))
+        told = document(case, case.result(engine, lambda file: session.read.parquet(file)))
+        file.write_text(dumped(told), encoding="utf-8")
     session.stop()
 
 
@@ -64,10 +66,10 @@ def main() -> None:
         worlds.write(Path(folder))
         os.chdir(folder)
         documents()
-        for name in terminal.CALLS:
+        for name, text in terminal.printed().items():
             file = STORED / "terminal" / f"{name}.txt"
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(terminal.printed(name), encoding="utf-8")
+            file.write_text(text, encoding="utf-8")
         for group in faults.GROUPS:
             file = STORED / "messages" / f"{group}.json"
             file.parent.mkdir(parents=True, exist_ok=True)
