@@ -11,18 +11,18 @@ from counterrank.verbs.demo import LEADING, USUAL, picked
 from counterrank.wording import decimals, interval, number, wrapped
 
 if TYPE_CHECKING:
-    from counterrank.estimation import EstimateRow, Estimation
+    from counterrank.results.result import Result, Row
     from counterrank.verbs.demo import Revealed
 
 BAR = 36
 
 
-def told(found: Estimation, wide: int) -> list[str]:
+def told(found: Result, wide: int) -> list[str]:
     """The estimates: nDCG, watch time by DR and its lift, and what should be done."""
     seconds, places = _leading(found)
-    usual = {r.system: r for r in found.estimates if r.measure == USUAL}
+    usual = {r.system: r for r in found.estimates if r.estimator == USUAL}
     share = decimals(r.se for r in usual.values())
-    lifts = {c.system: c for c in found.comparisons if c.measure == LEADING}
+    lifts = {c.system: c for c in found.comparisons if c.estimator == LEADING}
     first = {label: picked(found, label) for label in (USUAL, LEADING)}
     lines = []
     for name, r in seconds.items():
@@ -83,7 +83,7 @@ def revealed(result: Revealed, wide: int) -> list[str]:
     ]
 
 
-def _leading(found: Estimation) -> tuple[dict[str, EstimateRow], int]:
+def _leading(found: Result) -> tuple[dict[str, Row], int]:
     """The rows a decision reads, by system, and how many decimals they need."""
-    rows = {r.system: r for r in found.estimates if r.measure in (LEADING, "OnPolicy")}
+    rows = {r.system: r for r in found.estimates if r.estimator in (LEADING, "OnPolicy")}
     return rows, decimals(r.se for r in rows.values())

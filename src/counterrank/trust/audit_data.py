@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from counterrank.diagnostics.diagnosis import Diagnosis, graded
-from counterrank.logged import Basis
+from counterrank.ope.basis import Basis
 from counterrank.trust.audit_rows import Shown, numbered
 
 

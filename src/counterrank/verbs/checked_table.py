@@ -15,7 +15,6 @@ from counterrank.errors import CounterrankError
 from counterrank.pool import pooled
 from counterrank.progress import Progress, quiet
 from counterrank.schema import Door, Table
-from counterrank.verbs.log_passes import refuse_certain
 
 TABLE = "table"
 BY_SESSION = ("log", "target")
@@ -80,6 +79,19 @@ def checked_table(
         fault="",
         sessions=units.get("session", 0),
     )
+
+
+def refuse_certain(held: Buckets, name: str) -> None:
+    """Refuse chances that are 1 in every row of a log: its schema sees a part of them."""
+    head = held.heads[name]
+    if held.whole or "propensity" not in head.frame.columns:
+        return
+    if sum(held.mapped(partial(_uncertain, name), "looking at the chances")) == 0:
+        raise logs.certainty(head.name, held.inputs[name].rows)
+
+
+def _uncertain(name: str, bucket: Bucket) -> int:
+    return int((bucket.tables[name].frame["propensity"] != 1).sum())
 
 
 def _looked_at(kind: str, unit: str, duplicates: str, bucket: Bucket) -> tuple[int, int]:

@@ -19,7 +19,7 @@ from counterrank.results.notebook import Notebook as Result
 from counterrank.schema import Input, Named
 from counterrank.trust import Diagnosis
 from counterrank.trust.position import position
-from counterrank.verbs.log_passes import refuse_certain
+from counterrank.verbs.checked_table import refuse_certain
 from counterrank.version import __version__
 
 

@@ -1,0 +1,1 @@
+"""One function per verb, each in a module of its name."""
