@@ -8,11 +8,11 @@ from typing import Any
 
 import polars as pl
 
-from counterrank.documents import as_json, document
+from counterrank.diagnostics.diagnosis import Diagnosis, worst
 from counterrank.errors import one_of
-from counterrank.results import Result
+from counterrank.results.document import as_json, document
+from counterrank.results.notebook import Notebook as Result
 from counterrank.schema import Input
-from counterrank.trust.diagnosis import Diagnosis, worst
 
 
 @dataclass(frozen=True, eq=False, repr=False)

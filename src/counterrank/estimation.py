@@ -12,7 +12,7 @@ import polars as pl
 
 from counterrank.arrays import Ints
 from counterrank.compare import Plan
-from counterrank.documents import as_json, document
+from counterrank.diagnostics.diagnosis import Diagnosis, worst
 from counterrank.errors import UsageError
 from counterrank.estimates import Estimate, Uncertain, not_kept
 from counterrank.inference import intervals
@@ -27,9 +27,9 @@ from counterrank.logged import (
     choice,
     estimator,
 )
-from counterrank.results import Result
+from counterrank.results.document import as_json, document
+from counterrank.results.notebook import Notebook as Result
 from counterrank.schema import Input
-from counterrank.trust.diagnosis import Diagnosis, worst
 
 
 @dataclass(frozen=True)

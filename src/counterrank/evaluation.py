@@ -13,7 +13,6 @@ from counterrank import trust
 from counterrank.arrays import Floats
 from counterrank.compare import Comparison, Contest, Plan, compare
 from counterrank.coverage import Coverage
-from counterrank.documents import as_json, document
 from counterrank.errors import UsageError
 from counterrank.estimates import Uncertain
 from counterrank.inference import intervals
@@ -30,7 +29,8 @@ from counterrank.once import once
 from counterrank.policies import Policies
 from counterrank.progress import Progress
 from counterrank.ranking import Judged, Measure, dcg_forms, deepest, measure
-from counterrank.results import Result
+from counterrank.results.document import as_json, document
+from counterrank.results.notebook import Notebook as Result
 from counterrank.schema import Input
 from counterrank.trust import Diagnosis
 

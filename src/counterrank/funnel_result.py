@@ -10,15 +10,15 @@ import polars as pl
 
 from counterrank.compare import Plan
 from counterrank.conversions import Key, Weighting, conversion_estimator, weighting
-from counterrank.documents import as_json, document
+from counterrank.diagnostics.diagnosis import Diagnosis, worst
 from counterrank.errors import UsageError
 from counterrank.estimates import Uncertain
 from counterrank.inference import intervals
 from counterrank.lifts import Lift, lifts
 from counterrank.logged import WeightRow
-from counterrank.results import Result
+from counterrank.results.document import as_json, document
+from counterrank.results.notebook import Notebook as Result
 from counterrank.schema import Input
-from counterrank.trust.diagnosis import Diagnosis, worst
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ import polars as pl
 from counterrank import trust
 from counterrank.arrays import Ints
 from counterrank.compare import Plan
-from counterrank.documents import as_json, document
 from counterrank.errors import UsageError, nearest
 from counterrank.estimates import Estimate, not_kept
 from counterrank.judged.ties import bracket
@@ -20,7 +19,8 @@ from counterrank.once import once
 from counterrank.policies import Policies
 from counterrank.progress import Progress
 from counterrank.ranking import Measure, deepest, measure
-from counterrank.results import Result
+from counterrank.results.document import as_json, document
+from counterrank.results.notebook import Notebook as Result
 from counterrank.schema import Input
 from counterrank.stratified import (
     HOLDOUT,

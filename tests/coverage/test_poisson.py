@@ -18,7 +18,7 @@ from counterrank.inference import (
 )
 from counterrank.logged.functions import Ratio
 from counterrank.moments import Draws, Merged, poisson_weights, signs, summed
-from counterrank.moments.drawn import POISSON
+from counterrank.stats.draws import POISSON
 
 N, LEVEL = 200, 0.95
 PLAIN = np.arange(1 << 13, dtype=np.uint64)  # neighbours, not hashes: the worst ids there are

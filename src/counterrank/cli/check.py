@@ -40,7 +40,7 @@ def check(
 ) -> None:
     """Say what is wrong with these tables, and what an evaluation of them would rest on."""
     from counterrank.cli.output import say
-    from counterrank.documents import as_json
+    from counterrank.results.document import as_json
     from counterrank.verbs import check as verb
 
     options.formatted(format)

@@ -10,10 +10,10 @@ from counterrank.cli.bars import beside
 from counterrank.wording import decimals, interval, number, p_value, shortened, wrapped
 
 if TYPE_CHECKING:
+    from counterrank.diagnostics.diagnosis import Diagnosis
     from counterrank.estimation import EstimateRow, LiftRow
     from counterrank.funnel_result import SaleLift, SaleRow
     from counterrank.lifts import Lift
-    from counterrank.trust.diagnosis import Diagnosis
 
 SHORTEST_NAME = 8
 P, INTERVAL = 4, 1  # columns left out where a line would be too long

@@ -12,7 +12,7 @@ from counterrank.cli.bars import plain
 from counterrank.cli.grounds import grounds, verdict
 
 if TYPE_CHECKING:
-    from counterrank.trust.diagnosis import Diagnosis
+    from counterrank.diagnostics.diagnosis import Diagnosis
 
 # fmt: off
 CSV = (

@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from counterrank.documents import as_json
 from counterrank.errors import UsageError
+from counterrank.results.document import as_json
 
 if TYPE_CHECKING:
     from counterrank.gate import Gate

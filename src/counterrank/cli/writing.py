@@ -87,8 +87,8 @@ def folder(result: Written, path: str | None) -> list[str]:
     """
     if path is None:
         return []
-    from counterrank.documents import as_json
     from counterrank.report import page
+    from counterrank.results.document import as_json
 
     where, document = made(path).resolve(), result.to_dict()
     fresh = _beside(where)

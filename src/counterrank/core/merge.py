@@ -38,9 +38,9 @@ def _whole(parts: list[Any]) -> Any:
     if isinstance(first, Mapping):
         return by_key(merge)(parts)
     if is_dataclass(first):
-        rules = _rules(type(first))
-        return type(first)(
-            **{name: rule([getattr(part, name) for part in parts]) for name, rule in rules.items()}
+        kind: Any = type(first)
+        return kind(
+            **{name: rule([getattr(part, name) for part in parts]) for name, rule in _rules(kind)}
         )
     if isinstance(first, (pl.DataFrame, pl.Series)):
         return pl.concat(parts)
@@ -99,8 +99,8 @@ def padded(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
 
 
 @cache
-def _rules(kind: type) -> dict[str, Rule]:
+def _rules(kind: type) -> list[tuple[str, Rule]]:
     """How each field of a dataclass merges; what it does not take in its call is left out."""
     hints = get_type_hints(kind, include_extras=True)
     rules = {n: get_args(h)[1] for n, h in hints.items() if get_origin(h) is Annotated}
-    return {f.name: rules.get(f.name, merge) for f in fields(kind) if f.init}
+    return [(f.name, rules.get(f.name, merge)) for f in fields(kind) if f.init]

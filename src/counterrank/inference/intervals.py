@@ -11,6 +11,7 @@ from counterrank.arrays import Floats
 from counterrank.errors import UsageError, one_of
 from counterrank.estimates import Uncertain
 from counterrank.inference.resample import resampled
+from counterrank.stats.units import Estimate
 
 INTERVALS = ("normal", "t", "bootstrap", "bca", "bernstein")
 RESAMPLES = 10_000
@@ -41,7 +42,7 @@ def intervals(
 
 
 def interval(
-    estimate: Uncertain,
+    estimate: Uncertain | Estimate,
     *,
     level: float,
     method: str,
@@ -57,14 +58,14 @@ def interval(
     return estimate.value - half, estimate.value + half
 
 
-def _t(estimate: Uncertain, level: float) -> float:
+def _t(estimate: Uncertain | Estimate, level: float) -> float:
     """Half width by Student's distribution over the clusters."""
     from scipy.special import stdtrit
 
     return float(stdtrit(estimate.clusters - 1, 0.5 + level / 2)) * estimate.se
 
 
-def _bernstein(estimate: Uncertain, level: float, span: float | None) -> float:
+def _bernstein(estimate: Uncertain | Estimate, level: float, span: float | None) -> float:
     r"""Empirical Bernstein bound (Maurer and Pontil 2009), valid for any sample size.
 
     .. math:: \sqrt{2 V \ln(4/\delta) / n} + 7\, b \ln(4/\delta) / (3 (n - 1))
@@ -85,7 +86,7 @@ def _bernstein(estimate: Uncertain, level: float, span: float | None) -> float:
 
 
 def _percentiles(
-    estimate: Uncertain, values: Floats, level: float, *, adjust: bool
+    estimate: Uncertain | Estimate, values: Floats, level: float, *, adjust: bool
 ) -> tuple[float, float]:
     r"""Percentiles of the resampled values.
 

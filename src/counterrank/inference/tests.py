@@ -8,13 +8,14 @@ import numpy as np
 
 from counterrank.arrays import Floats
 from counterrank.estimates import Uncertain
+from counterrank.stats.units import Estimate
 
 LARGE = 10_000
 SMALLEST = 1e-16  # no p is 0
 TESTS = ("permutation", "t", "bootstrap", "wilcoxon", "none")
 
 
-def t_test(difference: Uncertain) -> float:
+def t_test(difference: Uncertain | Estimate) -> float:
     r"""Two-sided p of :math:`t = \bar d / se` with :math:`G - 1` degrees of freedom."""
     freedom = difference.clusters - 1
     if freedom < 1:
@@ -53,7 +54,7 @@ def wilcoxon(d: Floats) -> float:
     return float(tested.pvalue)
 
 
-def bootstrap_test(difference: Uncertain, resamples: Floats) -> float:
+def bootstrap_test(difference: Uncertain | Estimate, resamples: Floats) -> float:
     """Two-sided p: how often a resampled difference strays as far from the estimate as zero is."""
     if difference.clusters < 2:
         return 1.0

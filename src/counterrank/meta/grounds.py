@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from counterrank.trust.diagnosis import Diagnosis, graded
+from counterrank.diagnostics.diagnosis import Diagnosis, graded
 
 # Of four things in perfect order, both orders included, 2 in 24 would be so by chance; of five, 2
 # in 120. Below five no rank correlation reaches 95 %.

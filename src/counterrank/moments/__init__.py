@@ -4,13 +4,12 @@ Moments give standard errors, differences and ratios; weights and signs that dep
 alone give the bootstrap and the permutation test.
 """
 
-from counterrank.moments.drawn import poisson_weights, signs
-from counterrank.moments.flips import FLIPS, Flips
 from counterrank.moments.merged import Merged
-from counterrank.moments.moments import Moments
 from counterrank.moments.resamples import Resamples
 from counterrank.moments.room import ROOM, Kept, keeps_units, kept
 from counterrank.moments.sums import Draws, Sums, laid, summed
+from counterrank.stats.draws import FLIPS, Flips, poisson_weights, signs
+from counterrank.stats.moments import Root as Moments
 
 __all__ = [
     "FLIPS", "ROOM", "Draws", "Flips", "Kept", "Merged", "Moments", "Resamples",

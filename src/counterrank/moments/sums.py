@@ -10,11 +10,11 @@ from typing import TypeVar
 import numpy as np
 
 from counterrank.arrays import Floats, Ints
+from counterrank.data.ids import Hashes
 from counterrank.errors import UsageError
-from counterrank.moments.drawn import Hashes
-from counterrank.moments.flips import Flips
-from counterrank.moments.moments import Moments
 from counterrank.moments.resamples import Resamples
+from counterrank.stats.draws import Flips
+from counterrank.stats.moments import Root as Moments
 
 Name = TypeVar("Name", bound=Hashable)
 

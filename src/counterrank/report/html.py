@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from counterrank.documents import plain
+from counterrank.results.document import plain
 from counterrank.wording import p_value, printable, shortened
 
 PROSE = ("sentence", "meaning", "reason")  # columns of sentences, which are shown whole

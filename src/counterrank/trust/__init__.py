@@ -1,7 +1,7 @@
 """What the numbers rest on: diagnoses with a value, a threshold, a verdict and a sentence."""
 
+from counterrank.diagnostics.diagnosis import VERDICTS, Diagnosis, worst
 from counterrank.trust.agreement import Ordered, agreement
-from counterrank.trust.diagnosis import VERDICTS, Diagnosis, worst
 from counterrank.trust.lists import coverage, duplicates, judged_share, short_lists, unjudged_users
 from counterrank.trust.sample import no_relevant, relevance, sample_size
 from counterrank.trust.strata import found_paradoxes, strata_diagnoses

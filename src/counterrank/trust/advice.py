@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from counterrank.conversions import Census
+from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.logged import Basis
 from counterrank.logs import Log
-from counterrank.trust.diagnosis import Diagnosis
 
 
 def to_log(log: Log, basis: Basis, diagnoses: Iterable[Diagnosis]) -> list[str]:

@@ -10,9 +10,9 @@ from itertools import combinations
 import numpy as np
 
 from counterrank.arrays import Floats
+from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.estimates import Uncertain
-from counterrank.inference import inversion_rate
-from counterrank.trust.diagnosis import Diagnosis
+from counterrank.stats.correlation import inversion_rate
 
 
 @dataclass(frozen=True)

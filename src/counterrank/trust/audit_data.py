@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from counterrank.diagnostics.diagnosis import Diagnosis, graded
 from counterrank.logged import Basis
 from counterrank.trust.audit_rows import Shown, numbered
-from counterrank.trust.diagnosis import Diagnosis, graded
 
 
 def variety(rows: Shown) -> Diagnosis:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.logged import Basis, Sessions
 from counterrank.trust import audit_data as data
 from counterrank.trust.audit_neighbours import interaction
@@ -17,7 +18,6 @@ from counterrank.trust.audit_ranks import trust
 from counterrank.trust.audit_rows import MOST, Shown, shown
 from counterrank.trust.audit_sessions import carry_over
 from counterrank.trust.audit_views import examination, position_fit
-from counterrank.trust.diagnosis import Diagnosis
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ import math
 from counterrank.arrays import Ints
 from counterrank.conversions import Census, Chances, Valued
 from counterrank.coverage import Coverage
+from counterrank.diagnostics.diagnosis import VERDICTS, Diagnosis, graded
 from counterrank.estimates import Uncertain
 from counterrank.logged import Weights
-from counterrank.trust.diagnosis import VERDICTS, Diagnosis, graded
 from counterrank.trust.weights import pareto_shape
 
 NO_CLICK = "Nobody clicked what it lists: there is nothing to weigh. Compare other lists."

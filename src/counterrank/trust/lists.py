@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from counterrank.coverage import Coverage
+from counterrank.diagnostics.diagnosis import Diagnosis, graded
 from counterrank.judged import Lists
-from counterrank.trust.diagnosis import Diagnosis, graded
 
 
 def coverage(system: str, seen: Coverage, missing: str) -> Diagnosis:

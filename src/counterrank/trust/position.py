@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from counterrank.diagnostics.diagnosis import Diagnosis, graded
 from counterrank.exposure.learn import Learnt
-from counterrank.trust.diagnosis import Diagnosis, graded
 
 
 def position(learnt: Learnt) -> list[Diagnosis]:

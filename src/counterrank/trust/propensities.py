@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from counterrank.diagnostics.diagnosis import VERDICTS, Diagnosis, graded
 from counterrank.propensity import (
     Calibration,
     Encoded,
@@ -13,7 +14,6 @@ from counterrank.propensity import (
     conversions_calibrated,
     overlap,
 )
-from counterrank.trust.diagnosis import VERDICTS, Diagnosis, graded
 
 SURE = 0.001  # p of an error that is no chance
 MATTERS, GRAVE = 0.1, 0.3  # relative errors of a bin; estimates inherit about as much

@@ -18,11 +18,11 @@ from counterrank.conversions import (
     VarianceRatio,
     chosen,
 )
+from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.estimates import Uncertain
 from counterrank.logged import Clipped, MeanWeight
 from counterrank.propensity import Nuisance, calibrated, clicks_calibrated, overlap
 from counterrank.trust import funnels as about
-from counterrank.trust.diagnosis import Diagnosis
 from counterrank.trust.propensities import click_model, click_overlap, conversion_model
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from counterrank.diagnostics.diagnosis import Diagnosis, graded
 from counterrank.judged import Ratings
 from counterrank.ranking import Measure
-from counterrank.trust.diagnosis import Diagnosis, graded
 
 
 def sample_size(users: int) -> Diagnosis:

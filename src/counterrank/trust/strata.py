@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from counterrank.diagnostics.diagnosis import VERDICTS, Diagnosis, graded
 from counterrank.ranking import Measure
 from counterrank.stratified import (
     STRATIFIED,
@@ -18,7 +19,6 @@ from counterrank.stratified import (
     Way,
 )
 from counterrank.stratified.propensities import RULES
-from counterrank.trust.diagnosis import VERDICTS, Diagnosis, graded
 
 FEW_ITEMS = 10
 

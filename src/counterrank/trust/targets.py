@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from counterrank.diagnostics.diagnosis import Diagnosis, graded
 from counterrank.estimates import Uncertain
 from counterrank.logged import (
     INNER,
@@ -17,7 +18,6 @@ from counterrank.logged import (
 )
 from counterrank.schema import Table
 from counterrank.trust import weights as about
-from counterrank.trust.diagnosis import Diagnosis, graded
 
 
 def grounds(

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.judged import Lists
 from counterrank.ranking import Measure
-from counterrank.trust.diagnosis import Diagnosis
 
 
 def ties(

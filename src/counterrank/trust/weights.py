@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from counterrank.arrays import Floats
+from counterrank.diagnostics.diagnosis import VERDICTS, Diagnosis, graded
 from counterrank.estimates import Uncertain
 from counterrank.logged import Weights
-from counterrank.trust.diagnosis import VERDICTS, Diagnosis, graded
 
 
 def effective_size(system: str, weights: Weights) -> Diagnosis:

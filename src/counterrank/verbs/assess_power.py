@@ -11,6 +11,7 @@ import numpy as np
 from counterrank.assess_result import Assessment
 from counterrank.compare import Plan
 from counterrank.data.runs import Runs, has_runs
+from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.engine import Engine
 from counterrank.inference import DRAWS
 from counterrank.meta import Checkpoint, Values, at_least, enough_resamples, fingerprint, values_of
@@ -19,7 +20,6 @@ from counterrank.meta.power import Power, discriminative_power
 from counterrank.policies import Policies
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import Measure
-from counterrank.trust.diagnosis import Diagnosis
 from counterrank.verbs.recommended import counted, listed, most
 
 RESAMPLES = 1000

@@ -12,6 +12,7 @@ import polars as pl
 from counterrank.assess_result import Assessment
 from counterrank.compare import Plan
 from counterrank.data.runs import Runs, has_runs
+from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.engine import Engine
 from counterrank.errors import UsageError, one_of
 from counterrank.evaluation import Evaluation
@@ -31,7 +32,6 @@ from counterrank.policies import Policies
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import Measure
 from counterrank.schema import Input
-from counterrank.trust.diagnosis import Diagnosis
 from counterrank.verbs.evaluate import evaluated
 from counterrank.verbs.robustness_options import (
     both_means,

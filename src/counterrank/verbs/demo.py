@@ -10,11 +10,11 @@ from typing import Any
 import polars as pl
 
 from counterrank.data.runs import Runs
-from counterrank.documents import as_json
 from counterrank.estimation import Estimation
 from counterrank.exposure.saved import Model
 from counterrank.progress import Progress, quiet
-from counterrank.results import Result
+from counterrank.results.document import as_json
+from counterrank.results.notebook import Notebook as Result
 from counterrank.simulate import World
 from counterrank.verbs.estimate import estimate
 

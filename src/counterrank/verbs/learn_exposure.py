@@ -9,13 +9,13 @@ from typing import Any
 import polars as pl
 
 from counterrank import logs, trust
-from counterrank.documents import as_json
 from counterrank.engine import Engine, Spark, bucketed
 from counterrank.engine import engine as chosen
 from counterrank.exposure.learn import LOG, Learnt, Plan, learn_from
 from counterrank.exposure.saved import Model
 from counterrank.progress import Progress, quiet
-from counterrank.results import Result
+from counterrank.results.document import as_json
+from counterrank.results.notebook import Notebook as Result
 from counterrank.schema import Input, Named
 from counterrank.trust import Diagnosis
 from counterrank.trust.position import position

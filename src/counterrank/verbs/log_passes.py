@@ -12,6 +12,7 @@ import polars as pl
 from counterrank.arrays import Ints
 from counterrank.compare import Plan
 from counterrank.data.ids import as_categories
+from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.engine import Bucket, Buckets, Engine, Spark
 from counterrank.estimates import Uncertain
 from counterrank.logged import (
@@ -38,7 +39,6 @@ from counterrank.logs import Log, certainty
 from counterrank.moments import Draws, Kept
 from counterrank.trust.audit_rows import MOST
 from counterrank.trust.audits import Extent, log_audits
-from counterrank.trust.diagnosis import Diagnosis
 
 
 def looked_at(held: Buckets, asked: Asked, log: Log) -> Shared:

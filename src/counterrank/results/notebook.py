@@ -14,8 +14,8 @@ WIDTH = 520  # pixels of a figure within a notebook's output
 SHOWN = 100  # rows of a table there
 
 
-class Result(ABC):
-    """A result with a document. Everything here is read from the document alone."""
+class Notebook(ABC):
+    """A result in a notebook. Everything here is read from its document alone."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:

@@ -26,7 +26,7 @@ def document(
     rows = {"estimates": estimates, "comparisons": comparisons, "diagnoses": diagnoses}
     return {
         "kind": kind,
-        **{key: [dict(vars(row)) for row in found] for key, found in rows.items()},
+        **{key: [_record(row) for row in found] for key, found in rows.items()},
         **(further or {}),
         "protocol": dict(protocol),
         "provenance": {
@@ -35,6 +35,54 @@ def document(
             "inputs": [dict(vars(i)) for i in inputs],
         },
     }
+
+
+def _record(row: object) -> dict[str, Any]:
+    return dict(row) if isinstance(row, dict) else dict(vars(row))
+
+
+def columns_of(kind: str, rows: str) -> Mapping[str, str] | None:
+    """The names of a document's columns, and what they are in `Row` and `Comparison`.
+
+    None: the rows' own names.
+    """
+    names = NAMES.get(kind)
+    if names is None or rows not in COLUMNS:
+        return None
+    columns = dict(names)
+    if rows == "comparisons":
+        columns = {name: part for name, part in columns.items() if name != "system"}
+        columns |= {"system": "system", "baseline": "baseline"}
+    columns |= {name: name for name in COLUMNS[rows] if name not in ABSENT.get((kind, rows), ())}
+    return columns
+
+
+# What each verb calls the parts of a key in its documents.
+NAMES = {
+    "evaluate": {"system": "system", "measure": "measure"},
+    "estimate": {"system": "system", "measure": "estimator", "reward": "measure"},
+    "funnel": {
+        "system": "system", "measure": "estimator", "exposure": "measure", "reward": "reward",
+    },
+    "strata": {"system": "system", "measure": "measure", "method": "method"},
+}  # fmt: skip
+COLUMNS = {
+    "estimates": ("value", "se", "low", "high", "level", "units", "clusters", "verdict"),
+    "comparisons": (
+        "difference", "se", "low", "high", "lift", "lift_low", "lift_high", "p", "p_corrected",
+        "test", "correction", "family", "draws", "detectable", "units",
+    ),
+    "by_unit": (),
+}  # fmt: skip
+ABSENT = {
+    ("evaluate", "estimates"): ("clusters", "verdict"),
+    ("evaluate", "comparisons"): ("lift_low", "lift_high"),
+    ("estimate", "comparisons"): ("draws",),
+    ("funnel", "estimates"): ("clusters",),
+    ("funnel", "comparisons"): ("draws",),
+    ("strata", "estimates"): ("clusters", "verdict"),
+    ("strata", "comparisons"): ("lift_low", "lift_high", "draws"),
+}
 
 
 def as_json(value: Mapping[str, Any]) -> str:

@@ -1,0 +1,1 @@
+"""What a verb returns, its document, and what is decided from it."""

@@ -1,0 +1,278 @@
+"""One result for every verb: values, comparisons, diagnoses, and what they rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, is_dataclass
+from typing import Any
+
+import polars as pl
+
+from counterrank.arrays import Floats
+from counterrank.diagnostics.diagnosis import Diagnosis, worst
+from counterrank.errors import UsageError, nearest, one_of
+from counterrank.progress import Progress, quiet
+from counterrank.results.document import as_json, columns_of, document
+from counterrank.results.notebook import Notebook
+from counterrank.schema import Input
+from counterrank.stats.compare import Plan, compare
+from counterrank.stats.moments import Pair, Table
+from counterrank.stats.units import Estimate, Functions, Key, Units
+
+PerUnit = Callable[[Units, Key], Floats]  # one number for each unit of a key's table
+
+
+@dataclass(frozen=True)
+class Row:
+    """One value: of what, by what, how, and how sure. ``verdict`` is the gravest diagnosis."""
+
+    system: str
+    measure: str
+    reward: str | None
+    estimator: str
+    segment: str | None
+    value: float
+    se: float
+    low: float
+    high: float
+    level: float
+    units: int
+    clusters: int
+    verdict: str
+
+    @property
+    def method(self) -> str:
+        """The stratum, or how the whole was estimated: what documents of strata call it."""
+        return self.segment or self.estimator
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result(Notebook):
+    """What a verb found.
+
+    ``tables`` are what only this verb has: further keys of the document, lists of rows or plain
+    values. ``units`` and ``functions`` are what the values were made of, where there are any:
+    `estimate` and `difference` read them. ``parse`` makes the text of a label from what a caller
+    writes for it; ``default`` is the estimator that is meant where none is named.
+    """
+
+    kind: str
+    estimates: Sequence[Any]
+    comparisons: Sequence[Any]
+    diagnoses: list[Diagnosis]
+    protocol: dict[str, Any]
+    inputs: tuple[Input, ...]
+    tables: Mapping[str, Any] = field(default_factory=dict)
+    plan: Plan = field(default_factory=Plan)
+    units: Table | None = None
+    functions: Functions = field(default_factory=dict)
+    per_unit: PerUnit | None = None
+    parse: Callable[[object], str] = str
+    default: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        kind: str,
+        units: Table,
+        *,
+        functions: Functions,
+        groups: Sequence[Sequence[Pair]],
+        plan: Plan,
+        diagnoses: list[Diagnosis],
+        protocol: dict[str, Any],
+        inputs: Mapping[str, Input],
+        tables: Mapping[str, Any] | None = None,
+        spans: Mapping[Key, float] | None = None,
+        subjects: Callable[[Key], set[str]] | None = None,
+        family: Callable[[int, int], str] | None = None,
+        per_unit: PerUnit | None = None,
+        parse: Callable[[object], str] = str,
+        default: str = "",
+        progress: Progress = quiet,
+    ) -> Result:
+        """Every estimate and comparison of a table of units.
+
+        ``functions`` say what each key is, in the order of the rows; ``groups`` of pairs what is
+        compared; ``subjects`` what diagnoses of which subjects concern a key.
+        """
+        about = subjects or concerning
+        rows = []
+        for key, function in functions.items():
+            e = units.estimate(key, function)
+            low, high = plan.ends(e, (spans or {}).get(key))
+            verdict = worst(d for d in diagnoses if d.subject in about(key))
+            rows.append(
+                Row(
+                    key.system, key.measure, key.reward, key.estimator, key.segment, e.value, e.se,
+                    low, high, plan.level, e.n, e.clusters, verdict,
+                )
+            )  # fmt: skip
+        return cls(
+            kind=kind,
+            estimates=rows,
+            comparisons=compare(
+                units, groups, functions, plan, spans=spans, family=family, progress=progress
+            ),
+            diagnoses=diagnoses,
+            protocol=protocol,
+            inputs=tuple(inputs.values()),
+            tables=tables or {},
+            plan=plan,
+            units=units,
+            functions=functions,
+            per_unit=per_unit,
+            parse=parse,
+            default=default,
+        )
+
+    @property
+    def verdict(self) -> str:
+        """The gravest verdict of all diagnoses."""
+        return worst(self.diagnoses)
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """The systems' names."""
+        return tuple(dict.fromkeys(row.system for row in self.estimates if hasattr(row, "system")))
+
+    @property
+    def not_passing(self) -> list[Diagnosis]:
+        """Diagnoses that do not pass."""
+        return [d for d in self.diagnoses if d.verdict != "pass"]
+
+    def key(self, system: str, *labels: object) -> Key:
+        """The first key of a system that has all labels: measure, estimator, reward, segment."""
+        if system not in self.systems:
+            raise UsageError(
+                f'There is no system "{system}".',
+                found=nearest(system, self.systems),
+                todo=f"There are: {', '.join(self.systems)}.",
+            )
+        mine = [key for key in self.functions if key.system == system]
+        named = [key for key in mine if all(self._has(key, label) for label in labels)]
+        usual = [key for key in named if key.estimator == self.default and key.segment is None]
+        if named:
+            return (usual or named)[0]
+        there = dict.fromkeys(part for key in mine for part in key[1:] if part)
+        raise UsageError(
+            f"There is no estimate {' / '.join([system, *map(str, labels)])}.",
+            todo=f"{system} has: {', '.join(there)}.",
+        )
+
+    def _has(self, key: Key, label: object) -> bool:
+        return str(label) in key[1:] or self.parse(label) in key[1:]
+
+    def estimate(self, system: str, *labels: object) -> Estimate:
+        """One estimate over its own units: subtract two for a paired difference, divide for a lift.
+
+        ``labels`` are a measure, an estimator, a reward or a stratum, as many as it takes.
+        """
+        key = self.key(system, *labels)
+        assert self.units is not None
+        return self.units.estimate(key, self.functions[key])
+
+    def difference(self, system: str, baseline: str, *labels: object) -> Estimate:
+        """One system minus another, over the units both have."""
+        a, b = self.key(system, *labels), self.key(baseline, *labels)
+        assert self.units is not None
+        shared = self.units.over(a, b)
+        return shared.estimate(a, self.functions[a]) - shared.estimate(b, self.functions[b])
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """Estimates, comparisons, diagnoses or one of ``tables``, as in the document."""
+        several = {"estimates": self.estimates, "comparisons": self.comparisons}
+        several |= {"diagnoses": self.diagnoses, **self.tables}
+        columns = columns_of(self.kind, name)
+        return [_plain(row, columns) for row in several[one_of("table", name, several)]]
+
+    def to_frame(self, name: str = "estimates") -> pl.DataFrame:
+        """The rows of that name as a Polars frame."""
+        return pl.DataFrame(self.rows(name), infer_schema_length=None)
+
+    table = to_frame
+
+    def by_unit(self) -> pl.DataFrame:
+        """One number for each unit of every key, whose mean is its value (or makes it)."""
+        if not isinstance(self.units, Units):
+            raise UsageError(
+                "There are no values per unit, as only their moments were kept.",
+                todo='Ask for inference="units" to keep them, or do without.',
+            )
+        names = columns_of(self.kind, "by_unit") or {}
+        keys = list(self.functions)
+        kinds = {
+            name: pl.Enum(dict.fromkeys(str(getattr(key, part)) for key in keys))
+            for name, part in names.items()
+        }
+        frames = []
+        for key in keys:
+            table = self.units.over(key)
+            labels = {
+                name: pl.lit(str(getattr(key, part)), kinds[name]) for name, part in names.items()
+            }
+            value = self._values(table, key)
+            frames.append(
+                pl.DataFrame({"unit": table.ids, "value": value})
+                .with_columns(**labels)
+                .select("unit", *names, "value")
+            )
+        return pl.concat(frames)
+
+    def _values(self, table: Units, key: Key) -> Floats:
+        if self.per_unit is not None:
+            return self.per_unit(table, key)
+        function = self.functions[key]
+        return table.estimate(key, function).value + table.influence(key, function)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole result as plain values, in the shape every verb shares."""
+        listed = {
+            name: self.rows(name) if isinstance(found, (list, tuple)) and _rows(found) else found
+            for name, found in self.tables.items()
+        }
+        return document(
+            self.kind,
+            self.protocol,
+            self.inputs,
+            estimates=self.rows("estimates"),
+            comparisons=self.rows("comparisons"),
+            diagnoses=self.rows("diagnoses"),
+            further=listed,
+        )
+
+    def to_json(self) -> str:
+        """The whole result as one JSON document, a row a line; what has no value is null."""
+        return as_json(self.to_dict())
+
+    def __repr__(self) -> str:
+        """The estimates, one a line, and what does not pass."""
+        lines = [_line(row) for row in self.rows("estimates")]
+        lines += [f"{d.verdict}: {d.name}, {d.subject}: {d.meaning}" for d in self.not_passing]
+        lines += [] if self.not_passing else ["every diagnosis passes"]
+        return "\n".join(lines)
+
+
+def concerning(key: Key) -> set[str]:
+    """The subjects of diagnoses that concern a key: its system, alone and by this estimator."""
+    return {key.system, f"{key.system}, {key.estimator}", "log", "funnel", "judgments"}
+
+
+def _rows(found: Sequence[Any]) -> bool:
+    return all(is_dataclass(row) or isinstance(row, dict) for row in found)
+
+
+def _plain(row: Any, columns: Mapping[str, str] | None) -> dict[str, Any]:
+    """A row as a dictionary, by the document's names where these are other than its own."""
+    if columns is not None:
+        return {name: getattr(row, part) for name, part in columns.items()}
+    return dict(row) if isinstance(row, dict) else asdict(row)
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    """A row for people: what it is of, its value, its interval."""
+    names = [str(v) for k, v in row.items() if isinstance(v, str) and k != "verdict"]
+    text = f"{'  '.join(names)}  {row.get('value', float('nan')):.5g}"
+    if row.get("low") is not None:
+        text += f"   {row['level']:.0%} {row['low']:.5g} .. {row['high']:.5g}"
+    return text

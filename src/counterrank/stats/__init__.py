@@ -1,0 +1,1 @@
+"""How sure: from values per unit, or their moments, to estimates, comparisons and p-values."""

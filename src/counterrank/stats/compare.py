@@ -1,0 +1,304 @@
+"""Two keys of a table of units compared, paired by unit: difference, lift and p, as one family."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from counterrank.arrays import Floats
+from counterrank.errors import UsageError, nearest, one_of
+from counterrank.inference.intervals import INTERVALS, RESAMPLES, interval
+from counterrank.inference.multiplicity import CORRECTIONS, benjamini_hochberg, holm
+from counterrank.inference.permutation import (
+    DRAWS,
+    Permuted,
+    flipped_test,
+    permutation_test,
+)
+from counterrank.inference.power import detectable
+from counterrank.inference.tests import TESTS, bootstrap_test, t_test, wilcoxon
+from counterrank.progress import Progress, quiet
+from counterrank.stats.draws import FLIPS, Draws
+from counterrank.stats.moments import (
+    Block,
+    Moments,
+    Pair,
+    Table,
+    keys_of,
+    places_of,
+    tested_values,
+)
+from counterrank.stats.units import Estimate, Functions, Key, Units
+
+FAMILIES = ("all", "measure")
+NONE = float("nan")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How values are made sure of and compared. ``correct=None``: max-T for permutations, or Holm.
+
+    ``family`` is what a correction spans: ``all`` comparisons shown, or those of one ``measure``.
+    """
+
+    baseline: str | None = None
+    test: str = "permutation"
+    correct: str | None = None
+    family: str = "all"
+    level: float = 0.95
+    interval: str = "normal"
+    draws: int = DRAWS
+    resamples: int = RESAMPLES
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        one_of("test", self.test, TESTS)
+        one_of("correct", self.correction, CORRECTIONS)
+        one_of("family", self.family, FAMILIES)
+        one_of("interval", self.interval, INTERVALS)
+        if not 0 < self.level < 1:
+            hint = f"Write {self.level / 100:g}." if 1 < self.level < 100 else ""
+            raise UsageError(f"level must lie between 0 and 1, not {self.level:g}.", todo=hint)
+        if self.draws < 1 or self.resamples < 1 or self.seed < 0:
+            raise UsageError("draws and resamples must be at least 1, and the seed at least 0.")
+        if self.correction == "maxt" and self.test not in ("permutation", "none"):
+            raise UsageError(
+                f"max-T needs the permutation test, not {self.test}.",
+                todo="Use --correct holm or bh, or --test permutation.",
+            )
+
+    def only(
+        self, *, tests: Sequence[str], corrections: Sequence[str], intervals: Sequence[str]
+    ) -> Plan:
+        """This plan, refused if a verb has not the test, correction or interval."""
+        one_of("test", self.test, tests)
+        one_of("correct", self.correction, corrections)
+        one_of("interval", self.interval, intervals)
+        return self
+
+    @property
+    def correction(self) -> str:
+        """The correction in force."""
+        return self.correct or ("maxt" if self.test == "permutation" else "holm")
+
+    @property
+    def resampling(self) -> bool:
+        """Whether anything needs resamples."""
+        return self.test == "bootstrap" or self.interval in ("bootstrap", "bca")
+
+    def pairs(self, systems: Sequence[str]) -> list[tuple[str, str]]:
+        """Each system against the baseline, or every pair."""
+        if self.baseline is None:
+            return [(b, a) for a, b in combinations(systems, 2)]
+        if self.baseline not in systems:
+            raise UsageError(
+                f'There is no system "{self.baseline}" to be the baseline.',
+                found=nearest(self.baseline, systems),
+                todo=f"Systems are: {', '.join(systems)}.",
+            )
+        return [(s, self.baseline) for s in systems if s != self.baseline]
+
+    def drawn(self, inference: str = "units") -> Draws:
+        """What is drawn beside values per ``units``, or beside their ``moments``.
+
+        Signs are drawn while the data are read only where values are not held; then at most 10,000
+        patterns, as each costs a pass over the units of every partition.
+        """
+        resamples = self.resamples if self.resampling else 0
+        if inference == "units":
+            return Draws(resamples, 0, self.seed)
+        self.refuse_units()
+        flips = min(self.draws, FLIPS) if self.test == "permutation" else 0
+        return Draws(resamples, flips, self.seed)
+
+    def refuse_units(self) -> None:
+        """Refuse intervals and tests that only values per unit can give."""
+        for option, word, other in (
+            ("interval", self.interval == "bca" and "bca", "bootstrap, normal or t"),
+            ("test", self.test == "wilcoxon" and "wilcoxon", "permutation, t or bootstrap"),
+        ):
+            if word:
+                raise UsageError(
+                    f"{option}={word} needs every unit's values, and only moments are kept.",
+                    todo=f'Take {option}={other}, or ask for inference="units".',
+                )
+
+    def ends(self, e: Estimate, span: float | None = None) -> tuple[float, float]:
+        """The interval of an estimate; ``span`` is the range of one unit's value, if it has one."""
+        return interval(e, level=self.level, method=self.interval, resamples=e.resamples, span=span)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """``system`` minus ``baseline`` and over it; the same row in every verb.
+
+    ``draws`` is the number of sign patterns or resamples behind p (0: none). ``detectable`` is the
+    smallest difference found with power 0.8, before correction. ``lift`` is the difference over the
+    baseline's value, None where that is 0.
+    """
+
+    system: str
+    baseline: str
+    measure: str
+    reward: str | None
+    estimator: str
+    segment: str | None
+    difference: float
+    se: float
+    low: float
+    high: float
+    lift: float | None
+    lift_low: float
+    lift_high: float
+    p: float
+    p_corrected: float
+    test: str
+    correction: str
+    family: str
+    draws: int
+    detectable: float
+    units: int
+
+    @property
+    def method(self) -> str:
+        """The stratum, or how the whole was estimated: what documents of strata call it."""
+        return self.segment or self.estimator
+
+
+def compare(
+    table: Table,
+    groups: Sequence[Sequence[Pair]],
+    functions: Functions,
+    plan: Plan,
+    *,
+    spans: Mapping[Key, float] | None = None,
+    family: Callable[[int, int], str] | None = None,
+    progress: Progress = quiet,
+) -> list[Comparison]:
+    """Every pair, corrected as one family; a group is over the units that all its keys have.
+
+    ``spans`` are the ranges of one unit's value, where it has one. ``family`` says in words what a
+    correction spans, from the number of comparisons and of groups.
+    """
+    groups = [group for group in groups if group]
+    if plan.test == "none" or not groups:
+        return []
+    if isinstance(table, Moments):
+        plan.refuse_units()
+    sides = [
+        [_Side.of(view, pair, functions, plan, spans or {}) for pair in group]
+        for group in groups
+        for view in [table.over(*keys_of(group))]
+    ]
+    p, draws = [np.array([side.p for side in row]) for row in sides], 0
+    if plan.test == "permutation":
+        tested = _permuted(table, groups, plan, progress)
+        p, draws = list(tested.p), tested.draws
+    elif plan.test == "bootstrap":
+        draws = plan.resamples
+    corrected = list(tested.maxt) if plan.correction == "maxt" else _corrected(p, plan)
+    size = sum(map(len, groups)) if plan.family == "all" else len(groups[0])
+    words = (family or family_words)(size, len(groups) if plan.family == "all" else 1)
+    return [
+        Comparison(
+            system=a.system,
+            baseline=b.system,
+            measure=a.measure,
+            reward=a.reward,
+            estimator=a.estimator,
+            segment=a.segment,
+            difference=side.difference,
+            se=side.se,
+            low=side.ends[0],
+            high=side.ends[1],
+            lift=side.difference / side.base if side.base else None,
+            lift_low=side.lift_ends[0] - 1,
+            lift_high=side.lift_ends[1] - 1,
+            p=float(own),
+            p_corrected=float(whole),
+            test=plan.test,
+            correction=plan.correction,
+            family=words,
+            draws=draws,
+            detectable=detectable(side.se, level=plan.level),
+            units=side.units,
+        )
+        for group, row, ps, wholes in zip(groups, sides, p, corrected, strict=True)
+        for (a, b), side, own, whole in zip(group, row, ps, wholes, strict=True)
+    ]
+
+
+def family_words(size: int, groups: int) -> str:
+    """What a correction spans, in words."""
+    scope = "all measures" if groups > 1 else "this measure"
+    return f"{size} comparison{'s' * (size > 1)}, {scope}"
+
+
+@dataclass(frozen=True)
+class _Side:
+    """What remains of one pair, whose influence values are needed no longer.
+
+    ``p`` is missing where flips will give it.
+    """
+
+    difference: float
+    se: float
+    units: int
+    base: float
+    ends: tuple[float, float]
+    lift_ends: tuple[float, float]
+    p: float
+
+    @classmethod
+    def of(
+        cls,
+        view: Units | Block,
+        pair: Pair,
+        functions: Functions,
+        plan: Plan,
+        spans: Mapping[Key, float],
+    ) -> _Side:
+        a, b = (view.estimate(key, functions[key]) for key in pair)
+        d = a - b
+        span = spans.get(pair[0])
+        ends = plan.ends(d, None if span is None else 2 * span)
+        lift = (NONE, NONE) if plan.interval == "bernstein" else plan.ends(a / b)
+        p = NONE
+        if plan.test == "t":
+            p = t_test(d)
+        elif plan.test == "wilcoxon":
+            assert isinstance(view, Units)
+            p = wilcoxon(view.columns[pair[0]][0] - view.columns[pair[1]][0])
+        elif plan.test == "bootstrap" and d.resamples is not None:
+            p = bootstrap_test(d, d.resamples)
+        return cls(d.value, d.se, d.n, b.value, ends, lift, p)
+
+
+def _corrected(p: Sequence[Floats], plan: Plan) -> list[Floats]:
+    """The whole family at once, or each group by itself; no correction makes a p smaller."""
+    if plan.correction == "none":
+        return list(p)
+    step = holm if plan.correction == "holm" else benjamini_hochberg
+    if plan.family == "measure":
+        return [step(x) for x in p]
+    return np.split(step(np.concatenate(p)), np.cumsum([len(x) for x in p])[:-1])
+
+
+def _permuted(
+    table: Table, groups: Sequence[Sequence[Pair]], plan: Plan, progress: Progress
+) -> Permuted:
+    """One product of signs and values for all pairs and groups; or as flipped while reading."""
+    if isinstance(table, Moments):
+        assert table.flips is not None
+        return flipped_test(table.flips, family=plan.family)
+    return permutation_test(
+        [tested_values(table, keys_of(group)) for group in groups],
+        [(int(a), int(b)) for a, b in places_of(groups)],
+        draws=plan.draws,
+        seed=plan.seed,
+        family=plan.family,
+        progress=progress,
+    )

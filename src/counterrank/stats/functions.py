@@ -1,0 +1,116 @@
+r"""From the means of a few columns to one number. A function of means is a plain function.
+
+Its gradient, which gives influence values, is taken by a complex step: :math:`f(m + ih) = f(m) + ih
+f'(m)` to the last digit, because nothing is subtracted. So a function of one's own needs no
+derivative; it must be smooth, and written in operations that take complex numbers (no ``abs``,
+``max`` or ``float``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from counterrank.arrays import Floats
+
+Function = Callable[[Floats], Floats]  # means (..., columns) -> value (...)
+STEP = 1e-200
+
+
+def gradient(function: Function, means: Floats) -> Floats:
+    """The derivative of the value by each mean."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        steps: Any = means + 1j * STEP * np.eye(len(means))
+        slope: Floats = np.imag(function(steps)) / STEP
+    return slope
+
+
+def divide(top: Any, bottom: Any, empty: float = np.nan) -> Any:
+    """A ratio; where there is nothing to divide by it is ``empty``."""
+    kind = np.result_type(top, bottom, float)
+    nothing = np.full(np.broadcast(top, bottom).shape, empty, kind)
+    return np.divide(top, bottom, out=nothing, where=np.asarray(bottom) != 0)
+
+
+def mean(m: Floats) -> Floats:
+    r""":math:`\bar x`."""
+    return m[..., 0]
+
+
+def geometric(m: Floats) -> Floats:
+    r""":math:`\exp \overline{\log x}`: the column holds logarithms."""
+    return np.exp(m[..., 0])
+
+
+def ratio(m: Floats) -> Floats:
+    r""":math:`\bar x / \bar w`."""
+    value: Floats = divide(m[..., 0], m[..., 1])
+    return value
+
+
+def ratio_or_zero(m: Floats) -> Floats:
+    r""":math:`\bar x / \bar w`, 0 where there is nothing to divide by."""
+    value: Floats = divide(m[..., 0], m[..., 1], 0.0)
+    return value
+
+
+def geometric_ratio(m: Floats) -> Floats:
+    r""":math:`\exp(\bar x / \bar w)`: a geometric mean over those who count."""
+    return np.exp(ratio(m))
+
+
+def self_normalised(m: Floats) -> Floats:
+    r""":math:`\bar d + \bar v \, \bar x / \bar w`: a ratio times a total, and what is added to it.
+
+    :math:`d` is a direct part (0 without a model), :math:`v` the target's expected views,
+    :math:`x` the weighted reward or residual, :math:`w` the weighted views.
+    """
+    d, v, x, w = np.moveaxis(m, -1, 0)
+    value: Floats = d + v * divide(x, w)
+    return value
+
+
+def sum_of_ratios(m: Floats) -> Floats:
+    r""":math:`\sum_r \bar p_r \bar x_r / \bar w_r`: a ratio for each rank, and how often it occurs.
+
+    The columns are all :math:`x_r`, then all :math:`w_r`, then all :math:`p_r`.
+    """
+    x, w, p = np.split(m, 3, axis=-1)
+    value: Floats = np.where(np.real(p) > 0, p * divide(x, w), 0).sum(axis=-1)
+    return value
+
+
+@dataclass(frozen=True)
+class PerView:
+    """A value per session divided by the mean of one more column, the views of a session."""
+
+    inner: Function
+
+    def __call__(self, m: Floats) -> Floats:
+        """The value."""
+        value: Floats = divide(self.inner(m[..., :-1]), m[..., -1])
+        return value
+
+
+@dataclass(frozen=True)
+class Stratified:
+    r""":math:`\sum_q \bar n_q v_q / \sum_q \bar n_q`: two columns for each stratum, then all n.
+
+    A stratum where nobody has anything to find has no value and no share.
+    """
+
+    strata: int
+    within: Function = ratio
+
+    def __call__(self, m: Floats) -> Floats:
+        """The value."""
+        pairs, n = m[..., : 2 * self.strata], m[..., 2 * self.strata :]
+        places = range(0, 2 * self.strata, 2)
+        value = np.stack([self.within(pairs[..., q : q + 2]) for q in places], axis=-1)
+        there = pairs[..., 1::2] != 0
+        total: Floats = np.where(there, value * n, 0).sum(axis=-1)
+        total /= np.where(there, n, 0).sum(axis=-1)
+        return total

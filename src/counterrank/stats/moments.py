@@ -1,0 +1,269 @@
+r"""What stands for units whose rows are too many to hold: means and products that merge.
+
+Units are rows of :math:`K` columns; :math:`n_g` of them form cluster :math:`g`, and :math:`S_g` are
+their sums. With the mean :math:`m` and :math:`d_g = S_g - n_g m` all inference needs
+
+.. math:: D = \sum_g d_g d_g^\top, \quad E = \sum_g n_g d_g, \quad N_2 = \sum_g n_g^2
+
+About another centre :math:`m - \delta` they are :math:`D + E \delta^\top + \delta E^\top + N_2
+\delta \delta^\top`, :math:`E + N_2 \delta` and :math:`N_2`, so those of two parts are brought to
+one centre and added (Chan, Golub and LeVeque 1983). Held is a root of them: a :math:`R` with
+
+.. math:: R^\top R = \begin{pmatrix} D & E \\ E^\top & N_2 \end{pmatrix}
+
+A shift is a product, :math:`R \begin{pmatrix} I & 0 \\ \delta^\top & 1 \end{pmatrix}`, and two
+parts merge by the QR decomposition of one root above the other. Nothing is squared, so columns that
+are nearly alike keep the digits of their difference. :math:`R \nabla f` has the products of the
+influence values of :math:`f`, so it serves as their vector: :math:`K` rows instead of :math:`n`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+
+import numpy as np
+
+from counterrank.arrays import Floats, Ints, summed
+from counterrank.core.merge import merge
+from counterrank.once import once
+from counterrank.stats.draws import Flips
+from counterrank.stats.functions import Function, divide, gradient
+from counterrank.stats.units import ROUNDING, Estimate, Key, Units
+
+Pair = tuple[Key, Key]
+ROWS = 4096  # clusters decomposed at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Root:
+    """``n`` units in ``clusters``, and their root about ``centre``.
+
+    ``lean`` is the sum of all units less ``centre``, which is the mean but for rounding.
+    """
+
+    n: int
+    clusters: int
+    centre: Floats
+    lean: Floats
+    root: Floats
+
+    @classmethod
+    def of(cls, columns: Floats, cluster: Ints | None = None) -> Root:
+        """Of one part: units x columns, each unit's ``cluster`` a number from 0 without gaps.
+
+        A cluster must be in one part with all its units. Without clusters each unit is its own.
+        """
+        n, wide = columns.shape
+        centre = columns.mean(axis=0) if n else np.zeros(wide)
+        known = np.isfinite(centre)
+        size = np.ones(n)
+        if cluster is not None:
+            size = np.bincount(cluster).astype(float)
+        rows, lean = np.empty((len(size), wide + 1)), np.zeros(wide)
+        rows[:, -1] = size
+        for j in range(wide):  # column by column: a copy of all of them need not fit a cache
+            x = columns[:, j] - centre[j] if known[j] else np.zeros(n)
+            lean[j] = x.sum()
+            rows[:, j] = x if cluster is None else summed(cluster, x, len(size))
+        return cls(n, len(size), centre, lean, _root(rows))
+
+    def __add__(self, other: Root) -> Root:
+        """Of both parts together."""
+        if not self.n or not other.n:
+            return self if self.n else other
+        n = self.n + other.n
+        centre = self.mean + other.n / n * (other.mean - self.mean)
+        a, b = self.about(centre), other.about(centre)
+        return Root(
+            n,
+            self.clusters + other.clusters,
+            centre,
+            a.lean + b.lean,
+            _root(np.vstack([a.root, b.root])),
+        )
+
+    def about(self, centre: Floats) -> Root:
+        """The same moments about another centre."""
+        shift = _known(self.centre - centre)
+        root = self.root.copy()
+        root[:, :-1] += root[:, -1:] * shift
+        return Root(self.n, self.clusters, centre, self.lean + self.n * shift, root)
+
+    @property
+    def wide(self) -> int:
+        """Number of columns."""
+        return len(self.centre)
+
+    @once
+    def mean(self) -> Floats:
+        """Mean of each column."""
+        return self.centre + self.lean / max(self.n, 1)
+
+    @once
+    def centred(self) -> Floats:
+        """The root about the mean to the last digit, not about the centre."""
+        shift = -_known(self.lean / max(self.n, 1))
+        return self.root[:, :-1] + self.root[:, -1:] * shift
+
+    @property
+    def products(self) -> Floats:
+        r""":math:`D`: products of the clusters' sums, centred."""
+        return self.centred.T @ self.centred
+
+    @property
+    def grouped(self) -> bool:
+        """Whether any cluster has more than one unit."""
+        return self.clusters < self.n
+
+    def spread(self, gradient: Floats) -> float:
+        r""":math:`\sqrt{\nabla^\top D \nabla}`: root of the summed squares of influence."""
+        terms = self.centred * gradient
+        found = float(np.linalg.norm(terms.sum(axis=1)))
+        size = float(np.linalg.norm(np.abs(terms).sum(axis=1)))
+        return 0.0 if found <= ROUNDING * size else found
+
+    def se(self, gradient: Floats) -> float:
+        r""":math:`\frac1n \sqrt{\frac{G}{G-1} \nabla^\top D \nabla}`, :math:`G` clusters."""
+        if self.clusters < 2:
+            return float("nan")
+        return float(np.sqrt(self.clusters / (self.clusters - 1)) * self.spread(gradient) / self.n)
+
+
+def _root(rows: Floats) -> Floats:
+    """The triangle of a QR decomposition, block by block."""
+    found = rows[:0]
+    step = max(ROWS, 4 * rows.shape[1])
+    for start in range(0, len(rows), step):
+        found = np.asarray(np.linalg.qr(np.vstack([found, rows[start : start + step]]), mode="r"))
+    return found
+
+
+def _known(shift: Floats) -> Floats:
+    """A column with a value that is no number has no mean; the others keep theirs."""
+    return np.where(np.isfinite(shift), shift, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Moments of some keys' columns side by side, over the units that all of them have.
+
+    ``widths`` say how many columns each key has; ``resampled`` are the sums of these columns in
+    each draw of the bootstrap, ``resampled_n`` the units of each draw, where any were drawn.
+    """
+
+    widths: dict[Key, int]
+    root: Root
+    resampled_n: Floats | None = None
+    resampled: Floats | None = None
+
+    @classmethod
+    def of(cls, units: Units, keys: Sequence[Key]) -> Block:
+        """Of one part of the units, in which clusters are whole."""
+        view = units.over(*keys)
+        code, _ = view.coded_clusters
+        columns = np.stack([x for key in keys for x in view.columns[key]], axis=1)
+        n = sums = None
+        if units.draws.resamples:
+            n, by_key = view.resample(keys)
+            sums = np.hstack([by_key[key] for key in keys])
+        return cls({key: len(view.columns[key]) for key in keys}, Root.of(columns, code), n, sums)
+
+    @classmethod
+    def merge(cls, parts: Sequence[Block]) -> Block:
+        """Of all parts together."""
+        n, sums = (
+            merge([getattr(p, name) for p in parts]) for name in ("resampled_n", "resampled")
+        )
+        return cls(parts[0].widths, reduce(add, [part.root for part in parts]), n, sums)
+
+    def over(self, *keys: Key) -> Block:
+        """Itself: the units were settled when it was made."""
+        return self
+
+    def estimate(self, key: Key, function: Function) -> Estimate:
+        """As `Units.estimate`, from the root."""
+        keys = list(self.widths)
+        start = sum(self.widths[k] for k in keys[: keys.index(key)])
+        place = slice(start, start + self.widths[key])
+        root, means = self.root, self.root.mean[place]
+        terms = root.centred[:, place] * gradient(function, means)
+        psi = terms.sum(axis=1)
+        if np.linalg.norm(psi) <= ROUNDING * np.linalg.norm(np.abs(terms).sum(axis=1)):
+            psi = np.zeros_like(psi)
+        again = None
+        if self.resampled is not None and self.resampled_n is not None:
+            again = function(divide(self.resampled[:, place], self.resampled_n[:, None]))
+        value = float(function(means))
+        return Estimate(value, psi, root.n, root.clusters, self, root.grouped, again)
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """``blocks`` of keys that are read together, and ``flips`` of those that are tested."""
+
+    blocks: dict[tuple[Key, ...], Block]
+    flips: Flips | None = None
+
+    @classmethod
+    def of(
+        cls, units: Units, keys: Iterable[Key], groups: Sequence[Sequence[Pair]] = ()
+    ) -> Moments:
+        """Of one part: a block for each key, and for the keys of each group of pairs.
+
+        Where all units count for everyone, a key in a group needs no block of its own.
+        """
+        together = list(dict.fromkeys(keys_of(group) for group in groups if group))
+        covered = {key for own in together for key in own} if not units.masks else set()
+        alone = [(key,) for key in keys if key not in covered]
+        blocks = {own: Block.of(units, own) for own in (*alone, *together)}
+        flips = None
+        if units.draws.flips and together:
+            scores = np.stack([tested_values(units, own) for own in together], axis=1)
+            hashes, draws = units.cluster_hashes, units.draws
+            flips = Flips.of(scores, hashes, places_of(groups), draws=draws.flips, seed=draws.seed)
+        return cls(blocks, flips)
+
+    def over(self, *keys: Key) -> Block:
+        """The block of these keys."""
+        if keys in self.blocks:
+            return self.blocks[keys]
+        return next(block for block in self.blocks.values() if block.widths.keys() >= set(keys))
+
+    def estimate(self, key: Key, function: Function) -> Estimate:
+        """Of one key over its own units."""
+        return self.over(key).estimate(key, function)
+
+    def count(self, key: Key) -> int:
+        """How many units a key has."""
+        return self.over(key).root.n
+
+
+Table = Units | Moments
+
+
+def keys_of(group: Sequence[Pair]) -> tuple[Key, ...]:
+    """The keys of a group of pairs, each once."""
+    return tuple(dict.fromkeys(key for pair in group for key in reversed(pair)))
+
+
+def places_of(groups: Sequence[Sequence[Pair]]) -> Ints:
+    """Where the two sides of each pair stand among the keys of its group, the same in all groups.
+
+    Groups that are tested together are alike: the same systems, another measure.
+    """
+    found = [
+        [(keys.index(a), keys.index(b)) for a, b in group]
+        for group in groups
+        if (keys := keys_of(group))
+    ]
+    assert all(places == found[0] for places in found), "groups compare different systems"
+    return np.array(found[0], np.int64).reshape(-1, 2)
+
+
+def tested_values(units: Units, keys: Sequence[Key]) -> Floats:
+    """Units x keys: the first column of each key, 0 for units that not all of them have."""
+    shared = np.logical_and.reduce([units.mask(key) for key in keys])
+    return np.stack([np.where(shared, units.columns[key][0], 0.0) for key in keys], axis=1)

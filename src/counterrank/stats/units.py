@@ -1,0 +1,293 @@
+r"""The one table every verb makes: a row for each unit, columns by what is estimated.
+
+An estimate is a function of column means; all that inference asks of it is one vector, its
+influence :math:`\psi = (c - \bar c) \cdot \nabla f`, summed within clusters. `Units` have it from
+their rows; `counterrank.stats.moments` has a vector with the same products where rows are too many
+to hold. So estimates, differences and lifts are one class and one formula either way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from counterrank.arrays import Bools, Floats, Ints, summed
+from counterrank.data.ids import Hashes, argsort_ids, hash_ids, number_rows
+from counterrank.errors import UsageError
+from counterrank.stats.draws import Draws, resample
+from counterrank.stats.functions import Function, divide, gradient
+
+NO_DRAWS = Draws()
+ROUNDING = 1e-14  # a spread below this share of its terms is 0
+
+
+class Key(NamedTuple):
+    """What a number is of: a system, what is measured of it, how, of which reward and segment."""
+
+    system: str
+    measure: str
+    estimator: str = "mean"
+    reward: str | None = None
+    segment: str | None = None
+
+    @property
+    def method(self) -> str:
+        """The stratum, or how the whole was estimated: what documents of strata call it."""
+        return self.segment or self.estimator
+
+
+Functions = Mapping[Key, Function]
+Columns = tuple[Floats, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Estimate:
+    """A value and its influence by cluster; two over the same units subtract and divide.
+
+    ``n`` is the number of units, ``clusters`` that of clusters (of units, if they form none), and
+    ``dependent`` whether they do. ``table`` holds the units it is over. ``resamples`` are its
+    values under the bootstrap's weights, where these were drawn.
+    """
+
+    value: float
+    influence: Floats
+    n: int
+    clusters: int
+    table: object
+    dependent: bool = False
+    resamples: Floats | None = None
+
+    def __repr__(self) -> str:
+        return f"{self.value:.6g} (se {self.se:.2g}, {self.n:,} units)"
+
+    @cached_property
+    def se(self) -> float:
+        r"""Standard error: :math:`\frac1n \sqrt{\frac{G}{G-1} \sum_g \psi_g^2}`.
+
+        :math:`G` is the number of clusters; without clusters, of units.
+        """
+        if self.clusters < 2 or not np.isfinite(self.value):
+            return float("nan")
+        squares = np.sum(self.influence**2)
+        return float(np.sqrt(self.clusters / (self.clusters - 1) * squares) / self.n)
+
+    @property
+    def grouped(self) -> Floats:
+        """The influence by cluster."""
+        return self.influence
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Normal interval; `counterrank.inference.intervals` has the other kinds."""
+        half = NormalDist().inv_cdf(0.5 + level / 2) * self.se
+        return self.value - half, self.value + half
+
+    def __sub__(self, other: Estimate) -> Estimate:
+        """The difference, paired by unit."""
+        return self._with(other, self.value - other.value, 1.0, 1.0, np.subtract)
+
+    def __truediv__(self, other: Estimate) -> Estimate:
+        """The ratio, paired by unit; the lift is this minus one."""
+        bottom = other.value or float("nan")
+        share = self.value / bottom
+        return self._with(other, share, share, 1 / bottom, divide)
+
+    def _with(
+        self,
+        other: Estimate,
+        value: float,
+        times: float,
+        scale: float,
+        join: Callable[[Floats, Floats], Floats],
+    ) -> Estimate:
+        if self.table is not other.table:
+            raise UsageError(
+                "Two estimates can be compared only over the same units.",
+                found=f"One has {other.n:,}, the other {self.n:,}.",
+                todo="Compute both systems in one call, or keep the units they share:"
+                " result.difference(a, b) does.",
+            )
+        a, b = self.influence, times * other.influence
+        psi = a - b
+        if np.linalg.norm(psi) <= ROUNDING * (np.linalg.norm(a) + np.linalg.norm(b)):
+            psi = np.zeros_like(psi)
+        again = None
+        if self.resamples is not None and other.resamples is not None:
+            again = join(self.resamples, other.resamples)
+        return replace(self, value=value, influence=psi * scale, resamples=again)
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """``columns`` of all units by key; ``masks`` of the units that count, where not all do.
+
+    ``clusters`` holds the id of each unit's cluster, if units come in clusters. Arrays that several
+    keys share (a normaliser, the size of a stratum) may be one object: they are then held, merged
+    and sent once. Parts of the units merge.
+    """
+
+    ids: pl.Series
+    columns: dict[Key, Columns]
+    masks: dict[Key, Bools] = field(default_factory=dict)
+    clusters: pl.Series | None = None
+    draws: Draws = NO_DRAWS
+
+    @classmethod
+    def merge(cls, parts: Sequence[Units]) -> Units:
+        """All units in the order of their ids: the same, to the last bit, as from one part."""
+        ids = pl.concat([part.ids for part in parts])
+        by = argsort_ids(ids)
+        gather = _once(lambda *arrays: np.concatenate(arrays)[by])
+        keys = dict.fromkeys(key for part in parts for key in part.columns)
+        masked = {key for part in parts for key in part.masks}
+        clusters = [part.clusters for part in parts if part.clusters is not None]
+        return cls(
+            ids.gather(by),
+            {
+                key: tuple(
+                    gather(*same) for same in zip(*(p.columns[key] for p in parts), strict=True)
+                )
+                for key in keys
+            },
+            {key: gather(*(part.mask(key) for part in parts)) for key in keys if key in masked},
+            pl.concat(clusters).gather(by) if clusters else None,
+            parts[0].draws,
+        )
+
+    def mask(self, key: Key) -> Bools:
+        """Which units count for a key."""
+        return self.masks.get(key, self._everyone)
+
+    def count(self, key: Key) -> int:
+        """How many units a key has."""
+        return int(self.masks[key].sum()) if key in self.masks else len(self.ids)
+
+    def over(self, *keys: Key) -> Units:
+        """The units that all these keys have, and the columns of these keys."""
+        masks = [self.masks[key] for key in keys if key in self.masks]
+        if not masks or (shared := np.logical_and.reduce(masks)).all():
+            return self
+        name = np.packbits(shared).tobytes()
+        if name not in self._views:
+            self._views[name] = replace(self, columns={}, masks={}).select(shared)
+        view = self._views[name]
+        for key in keys:
+            if key not in view.columns:
+                view.columns[key] = tuple(x[shared] for x in self.columns[key])
+        return view
+
+    def select(self, which: Bools) -> Units:
+        """Some of the units."""
+        some, pick = pl.Series(which), _once(lambda x: x[which])
+        return Units(
+            self.ids.filter(some),
+            {key: tuple(map(pick, own)) for key, own in self.columns.items()},
+            {key: pick(mask) for key, mask in self.masks.items()},
+            None if self.clusters is None else self.clusters.filter(some),
+            self.draws,
+        )
+
+    def by_cluster(self, pieces: int) -> dict[int, Units]:
+        """Pieces that hold clusters whole once those of all partitions are merged, key by key."""
+        place = hash_ids(self.ids if self.clusters is None else self.clusters) % np.uint64(pieces)
+        return {number: self.select(place == number) for number in range(pieces)}
+
+    def estimate(self, key: Key, function: Function) -> Estimate:
+        """The function of the means of a key's columns, over the units it has."""
+        view = self.over(key)
+        if view is not self:
+            return view.estimate(key, function)
+        if (key, function) not in self._estimates:
+            self._estimates[key, function] = self._estimate(key, function)
+        return self._estimates[key, function]
+
+    def _estimate(self, key: Key, function: Function) -> Estimate:
+        psi, (code, groups) = self.influence(key, function), self.coded_clusters
+        if code is not None:
+            psi = summed(code, psi, groups)
+        again = function(self._resampled(key)) if self.draws.resamples else None
+        value = float(function(self.means(key)))
+        return Estimate(value, psi, len(self.ids), groups, self, code is not None, again)
+
+    def means(self, key: Key) -> Floats:
+        """The mean of each of a key's columns, over all units of this table."""
+        return np.array([np.mean(x) for x in self.columns[key]])  # by pairs: no digits are lost
+
+    def influence(self, key: Key, function: Function) -> Floats:
+        """How the value moves when a unit weighs more, unit by unit."""
+        means = self.means(key)
+        psi = np.zeros(len(self.ids))
+        for x, m, slope in zip(
+            self.columns[key], means, gradient(function, means).tolist(), strict=True
+        ):
+            if slope:
+                psi += (x - m) * slope
+        return psi
+
+    @cached_property
+    def coded_clusters(self) -> tuple[Ints | None, int]:
+        """The number of each unit's cluster, if there are clusters, and how many there are."""
+        if self.clusters is None:
+            return None, len(self.ids)
+        code, names = number_rows(self.clusters.to_frame("cluster"))
+        return code, names.height
+
+    @cached_property
+    def cluster_hashes(self) -> Hashes:
+        """A fixed number for the id of each cluster (without clusters: of each unit)."""
+        code, _ = self.coded_clusters
+        if code is None or self.clusters is None:
+            return hash_ids(self.ids)
+        return hash_ids(self.clusters.gather(np.unique(code, return_index=True)[1]))
+
+    def resample(self, keys: Iterable[Key]) -> tuple[Floats, dict[Key, Floats]]:
+        """Units of each draw, and sums of the keys' columns (draws x columns); drawn once."""
+        keys, (code, groups) = list(keys), self.coded_clusters
+        columns = [np.ones(len(self.ids)), *(x for key in keys for x in self.columns[key])]
+        if code is not None:
+            columns = [summed(code, x, groups) for x in columns]
+        sums = resample(columns, self.cluster_hashes, self.draws)
+        ends = 1 + np.cumsum([len(self.columns[key]) for key in keys])
+        parts = np.split(sums[:, 1:], ends[:-1] - 1, axis=1)
+        return sums[:, 0], dict(zip(keys, parts, strict=True))
+
+    def _resampled(self, key: Key) -> Floats:
+        """Means of a key's columns in each draw; those of all keys are drawn together."""
+        if key not in self._resamples:
+            n, sums = self.resample(k for k in self.columns if k not in self._resamples)
+            self._resamples.update({k: divide(x, n[:, None]) for k, x in sums.items()})
+        return self._resamples[key]
+
+    @cached_property
+    def _everyone(self) -> Bools:
+        return np.ones(len(self.ids), bool)
+
+    @cached_property
+    def _estimates(self) -> dict[tuple[Key, Function], Estimate]:
+        return {}
+
+    @cached_property
+    def _views(self) -> dict[bytes, Units]:
+        return {}
+
+    @cached_property
+    def _resamples(self) -> dict[Key, Floats]:
+        return {}
+
+
+def _once(work: Callable[..., Any]) -> Callable[..., Any]:
+    """``work``, done once for the same arrays: what keys share stays shared."""
+    done: dict[tuple[int, ...], Any] = {}
+
+    def call(*arrays: Any) -> Any:
+        name = tuple(map(id, arrays))
+        if name not in done:
+            done[name] = work(*arrays)
+        return done[name]
+
+    return call
