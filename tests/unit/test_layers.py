@@ -8,11 +8,10 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "counterrank"
 ORDER = """
 version command errors core wording once digest progress text arrays tables checks schema logs
-funnels features data matching nuisance hits pool coverage order align engine policies exposure
-aggregate estimates stats moments ranking systems judged inference propensity compare lifts
-stratified logged conversions trust diagnostics meta saved decision gate report results evaluation
-estimation
-strata_result funnel_result assess_result simulate verbs cli
+funnels features data matching hits pool coverage order align engine policies exposure aggregate
+estimates stats nuisance moments ranking systems judged inference propensity compare lifts
+stratified logged conversions diagnostics trust meta saved decision gate report results evaluation
+estimation strata_result funnel_result assess_result simulate verbs cli
 """.split()
 
 

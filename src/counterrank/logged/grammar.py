@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from counterrank.errors import UsageError
-from counterrank.logged.dcg import DCG, nDCG, pnDCG
+from counterrank.logged.dcg import LoggedDCG, LoggedNDCG, LoggedPNDCG
 from counterrank.logged.doubly_robust import DM, DR, SNDR
 from counterrank.logged.estimator import Estimator
 from counterrank.logged.ips import IPS, SNIPS, OnPolicy
@@ -14,7 +14,7 @@ from counterrank.logged.slate import IIPS, PI, RIPS, SIPS, SNIIPS, SNRIPS, SNSIP
 from counterrank.text import known_name, options, parse
 
 KINDS: tuple[type[Estimator], ...] = (
-    OnPolicy, IPS, SNIPS, DM, DR, SNDR, DCG, nDCG, pnDCG,
+    OnPolicy, IPS, SNIPS, DM, DR, SNDR, LoggedDCG, LoggedNDCG, LoggedPNDCG,
     IIPS, SNIIPS, SIPS, SNSIPS, RIPS, SNRIPS, PI, CascadeDR,
 )  # fmt: skip
 ESTIMATORS: dict[str, type[Estimator]] = {kind.name: kind for kind in KINDS}
