@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from counterrank.cli.bars import beside
+from counterrank.cli.output import beside
 from counterrank.diagnostics.diagnosis import worst
 from counterrank.ope.estimators.registry import estimator
 from counterrank.wording import decimals, interval, number, p_value, shortened, wrapped

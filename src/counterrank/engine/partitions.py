@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -151,9 +152,8 @@ def split(frame: pl.DataFrame, column: str, count: int) -> dict[int, pl.DataFram
     key = ((values.hash(0).to_numpy() >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32)
     order = np.argsort(key, kind="stable")
     keys, starts = np.unique(key[order], return_index=True)
-    ends = [*starts[1:].tolist(), frame.height]
-    rows = frame.rechunk()[order]
+    rows, bounds = frame.rechunk()[order], [*starts.tolist(), frame.height]
     return {
-        int(key): rows.slice(start, end - start)
-        for key, start, end in zip(keys.tolist(), starts.tolist(), ends, strict=True)
+        number: rows.slice(start, end - start)
+        for number, (start, end) in zip(keys.tolist(), pairwise(bounds), strict=True)
     }

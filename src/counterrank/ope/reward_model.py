@@ -25,6 +25,7 @@ import numpy as np
 
 from counterrank.arrays import Floats, Ints, halves, summed
 from counterrank.errors import one_of
+from counterrank.nuisance.shrinkage import shrink_means
 
 
 def _add_tables(parts: list[list[Floats]]) -> list[Floats]:
@@ -110,37 +111,31 @@ def _other_folds(total: RewardSums, fold: int) -> tuple[Floats, Floats, Floats]:
 def _predict(c: Floats, v: Floats, s: Floats) -> Floats:
     """Predictions (situations x items, and one more item for unknown ones)."""
     overall = float(c.sum() / v.sum()) if v.sum() > 0 else 0.0
-    item = shrunken(c.sum(axis=0), v.sum(axis=0), s.sum(axis=0), np.full(c.shape[1], overall))
+    item = _shrunken_means(
+        c.sum(axis=0), v.sum(axis=0), s.sum(axis=0), np.full(c.shape[1], overall)
+    )
     if len(c) == 1:
         return np.append(item, overall)[None, :]
-    place = shrunken(c.sum(axis=1), v.sum(axis=1), s.sum(axis=1), np.full(len(c), overall))
+    place = _shrunken_means(c.sum(axis=1), v.sum(axis=1), s.sum(axis=1), np.full(len(c), overall))
     if min(overall, place.min(), item.min()) > 0:
         prior = np.outer(place, item) / overall
     else:  # rewards of both signs: effects add up instead
         prior = place[:, None] + item[None, :] - overall
-    cell = shrunken(c.ravel(), v.ravel(), s.ravel(), prior.ravel()).reshape(c.shape)
+    cell = _shrunken_means(c.ravel(), v.ravel(), s.ravel(), prior.ravel()).reshape(c.shape)
     return np.column_stack([cell, place])
 
 
-def shrunken(c: Floats, v: Floats, s: Floats, prior: Floats) -> Floats:
-    r"""Means :math:`c / v` pulled towards ``prior``, less the more views there are.
+def _shrunken_means(c: Floats, v: Floats, s: Floats, prior: Floats) -> Floats:
+    r"""Means :math:`c / v` pulled towards ``prior``; ``s`` sums the squares of the rewards.
 
-    With noise :math:`\sigma^2` of a view and variance :math:`\tau^2` of the true means around the
-    prior, :math:`\kappa = \sigma^2 / \tau^2`. By moments, with :math:`y = c / v`:
-    :math:`E \sum v (y - \pi)^2 = k \sigma^2 + \tau^2 \sum v`.
+    The noise of a view is what varies within groups: :math:`\sum (s - c^2 / v) / (V - k)`.
     """
     known = v > 0
     n, total = int(known.sum()), float(v.sum())
     if n == 0 or total <= 0:
         return prior.copy()
-    y = c[known] / v[known]
-    noise = max(float(s.sum() - np.sum(c[known] * y)), 0.0) / max(total - n, 1.0)
-    spread = (float(np.sum(v[known] * (y - prior[known]) ** 2)) - n * noise) / total
-    kappa = noise / spread if spread > 0 else np.inf
-    out = prior.copy()
-    if np.isfinite(kappa):
-        out[known] = (c[known] + kappa * prior[known]) / (v[known] + kappa)
-    return out
+    within = float(s.sum() - np.sum(c[known] * (c[known] / v[known])))
+    return shrink_means(c, v, max(within, 0.0) / max(total - n, 1.0), prior=prior)
 
 
 # a regressor instead of means

@@ -16,16 +16,17 @@ from counterrank.arrays import Floats, Ints
 from counterrank.errors import one_of
 from counterrank.ope.estimators.base import Clipped
 from counterrank.ope.weighted import Rows
+from counterrank.ranking.dcg import DCG, nDCG, pnDCG
 from counterrank.stats.functions import Function, ratio
 
 
 @dataclass(frozen=True)
-class DCG(Clipped):
+class LoggedDCG(Clipped):
     r""":math:`\frac1n \sum_\tau \sum_i l_i\, d(r_i)`."""
 
     discount: str = "log2"
     label: str = "raw"
-    name: ClassVar[str] = "DCG"
+    name: ClassVar[str] = DCG.name
     formula: ClassVar[str] = "mean over sessions of sum_i label_i d(target rank of i)"
     needs: ClassVar[frozenset[str]] = frozenset({"lists"})
     total: ClassVar[str] = "no"
@@ -48,7 +49,7 @@ class DCG(Clipped):
         """DCG of each session's target list."""
         if self.discount == "learnt":
             return rows.total(self.labels(rows) * rows.e)
-        return rows.total(self.labels(rows) * _log2(rows.target_rank))
+        return rows.total(self.labels(rows) * _discount(rows.target_rank))
 
     def ideal(self, rows: Rows) -> Floats:
         """DCG of each session's rows in the best order: largest labels first."""
@@ -56,14 +57,14 @@ class DCG(Clipped):
         label = self.labels(rows)
         falling = label[np.lexsort((-label, session))]
         place = np.arange(len(label)) - rows.start[session] + 1
-        return rows.total(falling * (rows.place if self.discount == "learnt" else _log2(place)))
+        return rows.total(falling * (rows.place if self.discount == "learnt" else _discount(place)))
 
 
 @dataclass(frozen=True)
-class nDCG(DCG):  # noqa: N801
+class LoggedNDCG(LoggedDCG):
     r""":math:`\frac1n \sum_\tau DCG_\tau / IDCG_\tau`; 0 where nothing was earned."""
 
-    name: ClassVar[str] = "nDCG"
+    name: ClassVar[str] = nDCG.name
     formula: ClassVar[str] = "mean over sessions of DCG / ideal DCG of the same labels"
 
     def columns(self, rows: Rows) -> list[Floats]:
@@ -72,10 +73,10 @@ class nDCG(DCG):  # noqa: N801
 
 
 @dataclass(frozen=True)
-class pnDCG(DCG):  # noqa: N801
+class LoggedPNDCG(LoggedDCG):
     r""":math:`\sum_\tau DCG_\tau / \sum_\tau IDCG_\tau`: normalised after averaging."""
 
-    name: ClassVar[str] = "pnDCG"
+    name: ClassVar[str] = pnDCG.name
     formula: ClassVar[str] = "sum over sessions of DCG / sum of ideal DCG"
 
     def columns(self, rows: Rows) -> list[Floats]:
@@ -85,8 +86,7 @@ class pnDCG(DCG):  # noqa: N801
         return ratio
 
 
-def _log2(rank: Ints) -> Floats:
-    r""":math:`1 / \log_2(r + 1)`; rank 0 stands for not listed."""
-    weight: Floats = np.zeros(len(rank))
-    np.divide(1.0, np.log2(rank + 1), out=weight, where=rank > 0)
-    return weight
+def _discount(rank: Ints) -> Floats:
+    """The weight of each rank in DCG; rank 0 stands for not listed."""
+    model, _ = DCG().rank_weights()
+    return model.at(np.maximum(rank, 1)) * (rank > 0)

@@ -9,7 +9,7 @@ from counterrank.errors import CounterrankError, UsageError
 from counterrank.ope.estimators.base import Estimator
 from counterrank.ope.estimators.doubly_robust import DM, DR, SNDR
 from counterrank.ope.estimators.ips import IPS, SNIPS, OnPolicy
-from counterrank.ope.estimators.logged_dcg import DCG, nDCG, pnDCG
+from counterrank.ope.estimators.logged_dcg import LoggedDCG, LoggedNDCG, LoggedPNDCG
 from counterrank.ope.estimators.slate import (
     IIPS,
     PI,
@@ -23,7 +23,7 @@ from counterrank.ope.estimators.slate import (
 from counterrank.text import known_name, options, parse
 
 KINDS: tuple[type[Estimator], ...] = (
-    OnPolicy, IPS, SNIPS, DM, DR, SNDR, DCG, nDCG, pnDCG,
+    OnPolicy, IPS, SNIPS, DM, DR, SNDR, LoggedDCG, LoggedNDCG, LoggedPNDCG,
     IIPS, SNIIPS, SIPS, SNSIPS, RIPS, SNRIPS, PI, CascadeDR,
 )  # fmt: skip
 ESTIMATORS: dict[str, type[Estimator]] = {kind.name: kind for kind in KINDS}

@@ -10,31 +10,37 @@ from counterrank.arrays import Floats
 ROUNDING = 1e-12  # values this close, against the largest, are ties
 
 
-def kendall(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
-    r"""Kendall's :math:`\tau_b`: concordant minus discordant pairs, corrected for ties."""
-    from scipy.stats import kendalltau
-
-    return float(kendalltau(np.asarray(x, float), np.asarray(y, float)).statistic)
-
-
-def kendalls(x: Floats, y: Floats) -> Floats:
-    r"""Kendall's :math:`\tau_b` of each row of ``x`` with the same row of ``y``.
+def kendall_tau(x: npt.ArrayLike, y: npt.ArrayLike, *, missing: str = "none") -> Floats:
+    r"""Kendall's :math:`\tau_b` of ``x`` with ``y``, over the last axis (the systems).
 
     .. math:: \tau_b = \sum_{i<j} s_{ij} t_{ij} \Big/ \sqrt{\sum s_{ij}^2 \sum t_{ij}^2}
 
     :math:`s_{ij}` and :math:`t_{ij}` are the signs of the differences of systems i and j in ``x``
-    and ``y``. Rows in which all systems tie, or one has no value, have none.
+    and ``y``, 0 where the values differ by rounding only. Where one side sees no difference at all,
+    there is no tau (NaN). Nor is there where a system has no value; with ``missing="skip"`` such a
+    system is neither before nor behind any other.
     """
-    left, right = _places(x), _places(y)
-    agree, untied = np.zeros(len(x)), np.zeros((2, len(x)))
-    for i in range(len(left) - 1):
-        s, t = (np.clip(z[i + 1 :] - z[i], -1, 1) for z in (left, right))
+    both = np.broadcast_arrays(np.asarray(x, float), np.asarray(y, float))
+    shape = both[0].shape[:-1]
+    sides = [z.reshape(-1, z.shape[-1]) for z in both]
+    rows, systems = sides[0].shape
+    known = [np.isfinite(z) for z in sides]
+    whole = known[0].all(axis=1) & known[1].all(axis=1)
+    places = [_places(np.where(k, z, 0.0)) for z, k in zip(sides, known, strict=True)]
+    there = [np.ascontiguousarray(k.T, np.float32) for k in known]
+    agree, untied = np.zeros(rows), np.zeros((2, rows))
+    for i in range(systems - 1):
+        s, t = (np.clip(z[i + 1 :] - z[i], -1, 1) for z in places)
+        if not whole.all():
+            s, t = (x * k[i + 1 :] * k[i] for x, k in zip((s, t), there, strict=True))
         agree += np.einsum("ir,ir->r", s, t)
         untied += np.einsum("ir,ir->r", s, s), np.einsum("ir,ir->r", t, t)
-    known = (untied > 0).all(axis=0) & np.isfinite(x).all(axis=1) & np.isfinite(y).all(axis=1)
-    tau = np.full(len(x), np.nan)
-    np.divide(agree, np.sqrt(untied.prod(axis=0)), out=tau, where=known)
-    return tau
+    defined = (untied > 0).all(axis=0)
+    if missing == "none":
+        defined &= whole
+    tau = np.full(rows, np.nan)
+    np.divide(agree, np.sqrt(untied.prod(axis=0)), out=tau, where=defined)
+    return tau.reshape(shape)
 
 
 def _places(x: Floats) -> npt.NDArray[np.float32]:
@@ -44,7 +50,8 @@ def _places(x: Floats) -> npt.NDArray[np.float32]:
     """
     order = np.argsort(x, axis=1)
     step = np.diff(np.take_along_axis(x, order, axis=1), axis=1)
-    above = np.cumsum(step > ROUNDING * np.abs(x).max(axis=1, keepdims=True), axis=1)
+    rounding = ROUNDING * np.abs(x).max(axis=1, keepdims=True, initial=0)
+    above = np.cumsum(step > rounding, axis=1)
     place = np.zeros(x.shape, np.float32)
     np.put_along_axis(place, order[:, 1:], above.astype(np.float32), axis=1)
     return np.ascontiguousarray(place.T)
