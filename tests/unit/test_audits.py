@@ -14,12 +14,12 @@ import polars as pl
 import pytest
 
 import counterrank as cr
+from counterrank.assumptions.carry_over import carried
+from counterrank.assumptions.examination import avoided, left_after
+from counterrank.assumptions.interaction import repeated
+from counterrank.assumptions.score_test import Effect, centred, effect, fitted
+from counterrank.assumptions.trust_bias import by_doubling
 from counterrank.simulate import World, platform
-from counterrank.trust.audit_fit import Effect, centred, effect, fitted
-from counterrank.trust.audit_neighbours import repeated
-from counterrank.trust.audit_ranks import by_doubling
-from counterrank.trust.audit_sessions import carried
-from counterrank.trust.audit_views import avoided, left_after
 
 
 def call(*words, cwd):

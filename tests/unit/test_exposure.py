@@ -11,8 +11,8 @@ import pytest
 
 import counterrank as cr
 from counterrank import exposure as ex
+from counterrank.diagnostics.position import position
 from counterrank.exposure import learn, saved
-from counterrank.trust.position import position
 from making import scrolled, shown
 
 RANKS = np.arange(1, 9)

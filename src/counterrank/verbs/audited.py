@@ -8,6 +8,7 @@ from pathlib import Path
 
 from counterrank import logs
 from counterrank.data.runs import RunTables
+from counterrank.diagnostics.advice import to_log
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.engine import Buckets, Engine, bucketed
 from counterrank.errors import CounterrankError
@@ -16,7 +17,6 @@ from counterrank.exposure import position_bias as as_model
 from counterrank.logged import Asked, Basis, Given, Known, settled
 from counterrank.logs import Log
 from counterrank.tables import opened
-from counterrank.trust.advice import to_log
 from counterrank.verbs.estimate import estimate
 from counterrank.verbs.log_passes import audits_of, looked_at
 

@@ -22,12 +22,12 @@ from counterrank.conversions import (
     recorded,
     refuse_both,
 )
+from counterrank.diagnostics.advice import funnel_to_log
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.engine import Buckets, Engine, bucketed
 from counterrank.errors import CounterrankError, InputError
 from counterrank.funnels import prediction
 from counterrank.trust import funnels as about
-from counterrank.trust.advice import funnel_to_log
 from counterrank.trust.sales import forecasts
 from counterrank.verbs.audited import Audited
 from counterrank.verbs.funnel import funnel

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from counterrank import logs, trust
+from counterrank.diagnostics.position import position
 from counterrank.engine import Engine, bucketed
 from counterrank.engine import engine as chosen
 from counterrank.exposure.learn import LOG, Learnt, Plan, learn_from
@@ -18,7 +19,6 @@ from counterrank.results.document import as_json
 from counterrank.results.notebook import Notebook as Result
 from counterrank.schema import Input, Named
 from counterrank.trust import Diagnosis
-from counterrank.trust.position import position
 from counterrank.verbs.log_passes import refuse_certain
 from counterrank.version import __version__
 

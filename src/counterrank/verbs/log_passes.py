@@ -10,6 +10,8 @@ from typing import Any
 import polars as pl
 
 from counterrank.arrays import Ints
+from counterrank.assumptions.audit import Extent, log_audits
+from counterrank.assumptions.audit_rows import MOST
 from counterrank.compare import Plan
 from counterrank.data.ids import as_categories
 from counterrank.diagnostics.diagnosis import Diagnosis
@@ -37,8 +39,6 @@ from counterrank.logged.merging import Added, Merging, brought_together, planned
 from counterrank.logged.merging import Plan as Layout
 from counterrank.logs import Log, certainty
 from counterrank.moments import Draws, Kept
-from counterrank.trust.audit_rows import MOST
-from counterrank.trust.audits import Extent, log_audits
 
 
 def looked_at(held: Buckets, asked: Asked, log: Log) -> Shared:

@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from counterrank.assumptions import support as data
+from counterrank.assumptions.audit_rows import MOST, Shown, shown
+from counterrank.assumptions.carry_over import carry_over
+from counterrank.assumptions.examination import examination, position_fit
+from counterrank.assumptions.interaction import interaction
+from counterrank.assumptions.trust_bias import trust
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.logged import Basis, Sessions
-from counterrank.trust import audit_data as data
-from counterrank.trust.audit_neighbours import interaction
-from counterrank.trust.audit_ranks import trust
-from counterrank.trust.audit_rows import MOST, Shown, shown
-from counterrank.trust.audit_sessions import carry_over
-from counterrank.trust.audit_views import examination, position_fit
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Bools, Floats, Ints, codes, summed
+from counterrank.assumptions.score_test import ratio
 from counterrank.data.ids import hash_ids
 from counterrank.logged import Basis, Sessions, audited
-from counterrank.trust.audit_fit import ratio
 
 MOST = 400_000  # rows; more would not change a verdict
 DEEPEST = 50  # ranks below are taken together
