@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from counterrank.version import __version__
 
 if TYPE_CHECKING:
+    from counterrank.api.learn_exposure import learn_exposure
     from counterrank.assess_result import Assessment
     from counterrank.engine.engines import Local, Spark
     from counterrank.errors import CounterrankError, InputError, UsageError
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from counterrank.verbs.estimate import estimate
     from counterrank.verbs.evaluate import evaluate
     from counterrank.verbs.funnel import funnel
-    from counterrank.verbs.learn_exposure import LearntExposure, learn_exposure
     from counterrank.verbs.strata import strata
 
 _HOME = {
@@ -41,7 +41,6 @@ _HOME = {
     "Evaluation": "evaluation",
     "FunnelEstimation": "funnel_result",
     "InputError": "errors",
-    "LearntExposure": "verbs.learn_exposure",
     "Local": "engine.engines",
     "Spark": "engine.engines",
     "Stratification": "strata_result",
@@ -55,7 +54,7 @@ _HOME = {
     "estimate": "verbs.estimate",
     "evaluate": "verbs.evaluate",
     "funnel": "verbs.funnel",
-    "learn_exposure": "verbs.learn_exposure",
+    "learn_exposure": "api.learn_exposure",
     "measure": "ranking",
     "position_bias": "exposure",
     "strata": "verbs.strata",
@@ -63,7 +62,7 @@ _HOME = {
 
 __all__ = [
     "Assessment", "CounterrankError", "Estimate", "Estimation", "Evaluation", "FunnelEstimation",
-    "InputError", "LearntExposure", "Local", "Spark", "Stratification", "UsageError",
+    "InputError", "Local", "Spark", "Stratification", "UsageError",
     "__version__",
     "assess_accuracy", "assess_agreement", "assess_online", "assess_power", "assess_robustness",
     "check", "estimate", "evaluate", "funnel", "learn_exposure", "measure", "position_bias",
