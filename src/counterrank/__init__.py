@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from counterrank.version import __version__
 
 if TYPE_CHECKING:
+    from counterrank.api.check import check
     from counterrank.api.learn_exposure import learn_exposure
     from counterrank.assess_result import Assessment
     from counterrank.engine.engines import Local, Spark
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from counterrank.verbs.assess_online import assess_online
     from counterrank.verbs.assess_power import assess_power
     from counterrank.verbs.assess_robustness import assess_robustness
-    from counterrank.verbs.check import check
     from counterrank.verbs.estimate import estimate
     from counterrank.verbs.evaluate import evaluate
     from counterrank.verbs.funnel import funnel
@@ -50,7 +50,7 @@ _HOME = {
     "assess_online": "verbs.assess_online",
     "assess_power": "verbs.assess_power",
     "assess_robustness": "verbs.assess_robustness",
-    "check": "verbs.check",
+    "check": "api.check",
     "estimate": "verbs.estimate",
     "evaluate": "verbs.evaluate",
     "funnel": "verbs.funnel",

@@ -12,7 +12,7 @@ funnels features data matching nuisance hits pool coverage order align engine po
 aggregate estimates stats moments ranking systems judged inference propensity compare lifts
 stratified logged conversions diagnostics assumptions trust meta saved decision gate report results
 evaluation estimation
-strata_result funnel_result assess_result simulate api verbs cli
+strata_result funnel_result assess_result simulate verbs api cli
 """.split()
 
 
