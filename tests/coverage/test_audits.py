@@ -7,7 +7,13 @@ import pytest
 
 import counterrank as cr
 from counterrank import logs
-from counterrank.assumptions import carry_over, examination, interaction, score_test, trust_bias
+from counterrank.assumptions import (
+    carry_over,
+    examination_audit,
+    interaction,
+    score_test,
+    trust_bias,
+)
 from counterrank.assumptions.audit import log_audits
 from counterrank.exposure import position_bias
 from counterrank.logged import Basis, Sessions, Shared, settled
@@ -60,7 +66,7 @@ def test_noise_is_measured_right(clean, monkeypatch):
     """With 1.96 standard errors, 1 in 20 audits is loud (1 in 40 where one side counts)."""
     monkeypatch.setattr(score_test, "SURE", 1.96)
     monkeypatch.setattr(interaction, "SURE", 1.96)
-    for module in (carry_over, examination, interaction, trust_bias):
+    for module in (carry_over, examination_audit, interaction, trust_bias):
         monkeypatch.setattr(module, "CAUTION", 0.0)
     names = [name for one in clean for name in loud(log_audits(*one, "click"))]
     counts = {name: names.count(name) for name in AUDITS[:4]}

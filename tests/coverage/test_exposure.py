@@ -11,7 +11,7 @@ import pytest
 
 import counterrank as cr
 from counterrank.exposure import BetaGeometric, Geometric, Power
-from counterrank.exposure.learn.fit import fit
+from counterrank.exposure.learn.curve_fit import fit
 from making import scrolled, shown
 
 LEVEL, DEPTH = 0.95, 6

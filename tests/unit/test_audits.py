@@ -15,7 +15,7 @@ import pytest
 
 import counterrank as cr
 from counterrank.assumptions.carry_over import carried
-from counterrank.assumptions.examination import avoided, left_after
+from counterrank.assumptions.examination_audit import avoided, left_after
 from counterrank.assumptions.interaction import repeated
 from counterrank.assumptions.score_test import Effect, centred, effect, fitted
 from counterrank.assumptions.trust_bias import by_doubling

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank.diagnostics.tables import report_table
+from counterrank.diagnostics.table_reports import report_table
 from counterrank.engine import Local
 from counterrank.results.result import Result
 from making import shown, world

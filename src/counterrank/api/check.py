@@ -9,7 +9,7 @@ from typing import Any
 
 from counterrank.assumptions.check_log import check_log
 from counterrank.data.runs import named_tables
-from counterrank.diagnostics.tables import (
+from counterrank.diagnostics.table_reports import (
     Findings,
     check_runs,
     refuse_several,

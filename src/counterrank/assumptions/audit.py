@@ -13,7 +13,7 @@ import numpy as np
 from counterrank.assumptions import support as data
 from counterrank.assumptions.audit_rows import MOST, Shown, shown
 from counterrank.assumptions.carry_over import carry_over
-from counterrank.assumptions.examination import examination, position_fit
+from counterrank.assumptions.examination_audit import examination, position_fit
 from counterrank.assumptions.interaction import interaction
 from counterrank.assumptions.trust_bias import trust
 from counterrank.diagnostics.diagnosis import Diagnosis

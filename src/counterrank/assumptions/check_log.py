@@ -9,7 +9,7 @@ from counterrank import logs
 from counterrank.data.runs import RunTables
 from counterrank.diagnostics.advice import to_log
 from counterrank.diagnostics.diagnosis import Diagnosis
-from counterrank.diagnostics.tables import Findings
+from counterrank.diagnostics.table_reports import Findings
 from counterrank.engine import Buckets, Engine, bucketed
 from counterrank.errors import CounterrankError
 from counterrank.exposure import ByContext, Exposure

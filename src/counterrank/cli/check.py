@@ -15,7 +15,7 @@ from counterrank.cli.options import Columns, Duplicates, Format, Measures, Stric
 from counterrank.wording import wrapped
 
 if TYPE_CHECKING:
-    from counterrank.diagnostics.tables import TableReport
+    from counterrank.diagnostics.table_reports import TableReport
     from counterrank.engine import Engine
 
 Tables = Annotated[

@@ -17,7 +17,7 @@ from counterrank.wording import decimals, interval, number, printable, wrapped
 
 if TYPE_CHECKING:
     from counterrank.engine import Engine
-    from counterrank.exposure.learn.fit import Parameter
+    from counterrank.exposure.learn.curve_fit import Parameter
     from counterrank.exposure.learn.learned import Learned, RankRow
 
 Log = Annotated[str, typer.Argument(metavar="LOG", help="Session, item, rank and what came back.")]

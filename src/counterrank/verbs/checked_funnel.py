@@ -24,7 +24,7 @@ from counterrank.conversions import (
 )
 from counterrank.diagnostics.advice import funnel_to_log
 from counterrank.diagnostics.diagnosis import Diagnosis
-from counterrank.diagnostics.tables import Findings
+from counterrank.diagnostics.table_reports import Findings
 from counterrank.engine import Buckets, Engine, bucketed
 from counterrank.errors import CounterrankError, InputError
 from counterrank.funnels import prediction

@@ -10,7 +10,7 @@ import numpy as np
 from counterrank.errors import InputError
 from counterrank.exposure.by_context import ByContext
 from counterrank.exposure.learn.curve import Curve
-from counterrank.exposure.learn.fit import Parameter
+from counterrank.exposure.learn.curve_fit import Parameter
 from counterrank.exposure.learn.misfit import Misfit
 from counterrank.exposure.learn.request import LearnRequest
 from counterrank.exposure.models import Exposure

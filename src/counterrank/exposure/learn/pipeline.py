@@ -20,6 +20,7 @@ from counterrank.errors import InputError
 from counterrank.exposure.learn import catalogue, identify
 from counterrank.exposure.learn.catalogue import Catalogue
 from counterrank.exposure.learn.curve import Spread
+from counterrank.exposure.learn.curve_fit import fit
 from counterrank.exposure.learn.depth import (
     Depth,
     count_depths,
@@ -29,7 +30,6 @@ from counterrank.exposure.learn.depth import (
     skipping,
 )
 from counterrank.exposure.learn.em import Em
-from counterrank.exposure.learn.fit import fit
 from counterrank.exposure.learn.harvest import Harvest
 from counterrank.exposure.learn.impressions import Impressions, by_group
 from counterrank.exposure.learn.learned import Basis, Learned, LearnedCurve

@@ -10,7 +10,7 @@ import polars as pl
 from counterrank import logs
 from counterrank.engine.partitions import Tables
 from counterrank.errors import InputError, UsageError, one_of
-from counterrank.exposure.learn.fit import FAMILIES
+from counterrank.exposure.learn.curve_fit import FAMILIES
 
 LOG = "log"
 METHODS = ("auto", "views", "depth", "harvest", "swap", "em")
