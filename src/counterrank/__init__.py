@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from counterrank.version import __version__
 
 if TYPE_CHECKING:
+    from counterrank.api.check import check
     from counterrank.api.estimate import estimate
+    from counterrank.api.learn_exposure import learn_exposure
     from counterrank.assess_result import Assessment
     from counterrank.engine.engines import Local, Spark
     from counterrank.errors import CounterrankError, InputError, UsageError
@@ -27,10 +29,8 @@ if TYPE_CHECKING:
     from counterrank.verbs.assess_online import assess_online
     from counterrank.verbs.assess_power import assess_power
     from counterrank.verbs.assess_robustness import assess_robustness
-    from counterrank.verbs.check import check
     from counterrank.verbs.evaluate import evaluate
     from counterrank.verbs.funnel import funnel
-    from counterrank.verbs.learn_exposure import LearntExposure, learn_exposure
     from counterrank.verbs.strata import strata
 
 _HOME = {
@@ -40,7 +40,6 @@ _HOME = {
     "Evaluation": "evaluation",
     "FunnelEstimation": "funnel_result",
     "InputError": "errors",
-    "LearntExposure": "verbs.learn_exposure",
     "Local": "engine.engines",
     "Result": "results.result",
     "Spark": "engine.engines",
@@ -51,11 +50,11 @@ _HOME = {
     "assess_online": "verbs.assess_online",
     "assess_power": "verbs.assess_power",
     "assess_robustness": "verbs.assess_robustness",
-    "check": "verbs.check",
+    "check": "api.check",
     "estimate": "api.estimate",
     "evaluate": "verbs.evaluate",
     "funnel": "verbs.funnel",
-    "learn_exposure": "verbs.learn_exposure",
+    "learn_exposure": "api.learn_exposure",
     "measure": "ranking",
     "position_bias": "exposure",
     "strata": "verbs.strata",
@@ -63,7 +62,7 @@ _HOME = {
 
 __all__ = [
     "Assessment", "CounterrankError", "Estimate", "Evaluation", "FunnelEstimation",
-    "InputError", "LearntExposure", "Local", "Result", "Spark", "Stratification", "UsageError",
+    "InputError", "Local", "Result", "Spark", "Stratification", "UsageError",
     "__version__",
     "assess_accuracy", "assess_agreement", "assess_online", "assess_power", "assess_robustness",
     "check", "estimate", "evaluate", "funnel", "learn_exposure", "measure", "position_bias",

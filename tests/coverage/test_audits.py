@@ -7,12 +7,18 @@ import pytest
 
 import counterrank as cr
 from counterrank import logs
+from counterrank.assumptions import (
+    carry_over,
+    examination_audit,
+    interaction,
+    score_test,
+    trust_bias,
+)
+from counterrank.assumptions.audit import log_audits
 from counterrank.exposure import position_bias
 from counterrank.ope.basis import Basis
 from counterrank.ope.log import LogTotals, Sessions
 from counterrank.simulate import World, platform
-from counterrank.trust import audit_fit, audit_neighbours, audit_ranks, audit_sessions, audit_views
-from counterrank.trust.audits import log_audits
 
 AUDITS = ("carry over", "examination", "interaction", "trust", "position model")
 VIEWS = {"observed": "observed", "latent": "latent", "rows": "viewed_only"}
@@ -59,9 +65,9 @@ def test_clean_logs_raise_no_alarm(clean):
 
 def test_noise_is_measured_right(clean, monkeypatch):
     """With 1.96 standard errors, 1 in 20 audits is loud (1 in 40 where one side counts)."""
-    monkeypatch.setattr(audit_fit, "SURE", 1.96)
-    monkeypatch.setattr(audit_neighbours, "SURE", 1.96)
-    for module in (audit_sessions, audit_views, audit_neighbours, audit_ranks):
+    monkeypatch.setattr(score_test, "SURE", 1.96)
+    monkeypatch.setattr(interaction, "SURE", 1.96)
+    for module in (carry_over, examination_audit, interaction, trust_bias):
         monkeypatch.setattr(module, "CAUTION", 0.0)
     names = [name for one in clean for name in loud(log_audits(*one, "click"))]
     counts = {name: names.count(name) for name in AUDITS[:4]}

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from counterrank.assumptions.audit import log_audits
 from counterrank.data.runs import Runs, tables_of
 from counterrank.engine import Engine
 from counterrank.engine import engine as choose_engine
@@ -22,7 +23,6 @@ from counterrank.progress import Progress, quiet
 from counterrank.results.result import Result
 from counterrank.schema import Named
 from counterrank.stats.compare import Plan
-from counterrank.trust.audits import log_audits
 
 
 def estimate(

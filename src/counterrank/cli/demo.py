@@ -35,13 +35,13 @@ def demo(
 ) -> None:
     """Simulate a short-video feed, choose a ranker from its log, then look at the truth."""
     from counterrank import progress
+    from counterrank.api.learn_exposure import learn_exposure
     from counterrank.cli import demo as demo_table
     from counterrank.cli import simulate as simulated
     from counterrank.cli import writing
     from counterrank.cli.output import say
     from counterrank.simulate import Plan
     from counterrank.verbs import demo as verb
-    from counterrank.verbs.learn_exposure import learn_exposure
 
     shown = progress.quiet if quiet else progress.bar
     plan = Plan(world=verb.feed(), sessions=sessions, seed=seed, runs=verb.CANDIDATES)
@@ -49,10 +49,10 @@ def demo(
     simulated.write(plan, str(data), shown)
     log = str(data / "log.parquet")
     runs = {name: str(data / "runs" / f"{name}.parquet") for name in verb.CANDIDATES}
-    learnt = learn_exposure(log, reward="click")
-    text = learnt.to_json()
+    learned = learn_exposure(log, reward="click")
+    text = learned.to_json()
     writing.whole(bias, lambda path: path.write_text(text, encoding="utf-8"))
-    found = verb.estimated(log, runs, learnt.model, progress=shown)
+    found = verb.estimated(log, runs, learned.model, progress=shown)
     wide = shutil.get_terminal_size().columns
     say([*_opening(sessions, found.estimates[0].clusters, wide), ""])
     say([*demo_table.told(found, wide), ""])

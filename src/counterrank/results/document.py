@@ -24,10 +24,11 @@ def document(
 ) -> dict[str, Any]:
     """A result as plain values; ``further`` holds what only this verb has."""
     rows = {"estimates": estimates, "comparisons": comparisons, "diagnoses": diagnoses}
+    parts = {key: [_record(row) for row in found] for key, found in rows.items()}
+    parts |= further or {}
     return {
         "kind": kind,
-        **{key: [_record(row) for row in found] for key, found in rows.items()},
-        **(further or {}),
+        **{key: parts[key] for key in ORDER.get(kind, parts)},
         "protocol": dict(protocol),
         "provenance": {
             "version": __version__,
@@ -83,6 +84,14 @@ ABSENT = {
     ("strata", "estimates"): ("clusters", "verdict"),
     ("strata", "comparisons"): ("lift_low", "lift_high", "draws"),
 }
+
+
+# Where what only one verb has does not come last.
+ORDER = {
+    "exposure": (
+        "model", "label", "estimates", "comparisons", "parameters", "basis", "refused", "diagnoses",
+    ),
+}  # fmt: skip
 
 
 def as_json(value: Mapping[str, Any]) -> str:

@@ -53,7 +53,8 @@ class Result(Notebook):
     ``tables`` are what only this verb has: further keys of the document, lists of rows or plain
     values. ``units`` and ``functions`` are what the values were made of, where there are any:
     `estimate` and `difference` read them. ``parse`` makes the text of a label from what a caller
-    writes for it; ``default`` is the estimator that is meant where none is named.
+    writes for it; ``default`` is the estimator that is meant where none is named. ``learned`` is
+    what a verb learned beside its rows, for further questions: no document holds it.
     """
 
     kind: str
@@ -69,6 +70,7 @@ class Result(Notebook):
     per_unit: PerUnit | None = None
     parse: Callable[[object], str] = str
     default: str = ""
+    learned: Any = None
 
     @classmethod
     def of(
@@ -130,6 +132,11 @@ class Result(Notebook):
     def verdict(self) -> str:
         """The gravest verdict of all diagnoses."""
         return worst(self.diagnoses)
+
+    @property
+    def model(self) -> Any:
+        """The position model that was learned, ready for ``position_bias``."""
+        return self.learned.model
 
     @property
     def systems(self) -> tuple[str, ...]:

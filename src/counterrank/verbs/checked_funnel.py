@@ -22,14 +22,14 @@ from counterrank.conversions import (
     recorded,
     refuse_both,
 )
+from counterrank.diagnostics.advice import funnel_to_log
 from counterrank.diagnostics.diagnosis import Diagnosis
+from counterrank.diagnostics.table_reports import Findings
 from counterrank.engine import Buckets, Engine, bucketed
 from counterrank.errors import CounterrankError, InputError
 from counterrank.funnels import prediction
 from counterrank.trust import funnels as about
-from counterrank.trust.advice import funnel_to_log
 from counterrank.trust.sales import forecasts
-from counterrank.verbs.audited import Audited
 from counterrank.verbs.funnel import funnel
 
 FITTED = "rates"  # stands in for predictions that nobody gave
@@ -44,7 +44,7 @@ def checked_funnel(
     duplicates: str,
     columns: Mapping[str, str] | None,
     engine: Engine,
-) -> Audited:
+) -> Findings:
     """Diagnose a funnel, and how the runs at their places in ``runs`` fit it.
 
     Where a ctr or cvr is not given, one is fitted, as an estimate would have to.
@@ -78,9 +78,9 @@ def checked_funnel(
             else:
                 told += _alone(buckets, census, ctr, cvr, engine)
     except CounterrankError as error:
-        return Audited(fault=str(error))
+        return Findings(fault=str(error))
     logged = opened[FUNNEL].source.columns()
-    return Audited(told, funnel_to_log(logged, census, told, ctr=ctr), "", faults)
+    return Findings(told, funnel_to_log(logged, census, told, ctr=ctr), "", faults)
 
 
 def _with_runs(

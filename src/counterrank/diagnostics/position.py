@@ -1,41 +1,54 @@
-"""Diagnoses of a learnt position model."""
+"""Diagnoses of a learned position model."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from counterrank.diagnostics.diagnosis import Diagnosis, graded
-from counterrank.exposure.learn import Learnt
+from counterrank.exposure.learn.learned import Learned, LearnedCurve
 
 
-def position(learnt: Learnt) -> list[Diagnosis]:
-    """All diagnoses of one result, or of each of its contexts."""
-    if not learnt.parts:
-        return _one(learnt, "position model")
-    out = [d for value, part in learnt.parts.items() for d in _one(part, f"{learnt.by} {value}")]
-    return [*out, _thin(learnt)]
+def position(learned: Learned) -> list[Diagnosis]:
+    """All diagnoses of one curve, or of each value's."""
+    if not learned.parts:
+        return _of_curve(learned, learned.whole, "position model")
+    return [
+        *(
+            diagnosis
+            for value, part in learned.parts.items()
+            for diagnosis in _of_curve(learned, part, f"{learned.request.by} {value}")
+        ),
+        _thin(learned),
+    ]
 
 
-def _one(learnt: Learnt, subject: str) -> list[Diagnosis]:
-    found = [_clicks(learnt, subject), _rises(learnt, subject), _shape(learnt, subject)]
-    found += [_fit(learnt, subject), _cascade(learnt, subject), _thin_items(learnt, subject)]
-    found += [_randomised(learnt, subject), _gaps(learnt, subject)]
-    return [d for d in found if d is not None]
+def _of_curve(learned: Learned, part: LearnedCurve, subject: str) -> list[Diagnosis]:
+    several = [
+        _clicks(part, subject),
+        _rises(part, subject),
+        _shape(part, subject, learned.request.model),
+        _fit(part, subject),
+        _cascade(part, subject),
+        _thin_items(part, subject) if learned.request.method == "em" else None,
+        _randomised(part, subject),
+        _gaps(part, subject),
+    ]
+    return [diagnosis for diagnosis in several if diagnosis is not None]
 
 
-def _clicks(learnt: Learnt, subject: str) -> Diagnosis:
+def _clicks(part: LearnedCurve, subject: str) -> Diagnosis:
     """With 30 clicks a rank is known to a fifth or so."""
-    fewest = float(learnt.curve.clicks.min())
-    rank = int(learnt.curve.clicks.argmin()) + 1
+    fewest = float(part.curve.clicks.min())
+    rank = int(part.curve.clicks.argmin()) + 1
     text = f"The rank with least to learn from is rank {rank}: {fewest:,.0f} rewards or views."
     if fewest < 30:
         text += " Its value is rough; log more, or fit a curve (--model) that borrows from others."
     return Diagnosis("rank sample", subject, fewest, 30.0, graded(fewest, 30, 5), text)
 
 
-def _rises(learnt: Learnt, subject: str) -> Diagnosis:
+def _rises(part: LearnedCurve, subject: str) -> Diagnosis:
     """The largest rise from one rank to the next that chance does not explain (3 errors)."""
-    c, cov = learnt.curve.value, learnt.curve.covariance
+    c, cov = part.curve.value, part.curve.covariance
     rise = np.diff(c)
     var = np.diag(cov)
     se = np.sqrt(np.maximum(var[1:] + var[:-1] - 2 * np.diag(cov, 1), 0))
@@ -54,29 +67,29 @@ def _rises(learnt: Learnt, subject: str) -> Diagnosis:
     )  # fmt: skip
 
 
-def _shape(learnt: Learnt, subject: str) -> Diagnosis | None:
+def _shape(part: LearnedCurve, subject: str, family: str) -> Diagnosis | None:
     """How far the fitted family is from the table, where the table is sure of it."""
-    if learnt.family == "table":
+    if family == "table":
         return None
-    low, high = learnt.curve.interval(0.999)
-    c = learnt.curve.value
-    model = learnt.own.at(np.arange(1, len(c) + 1))
+    low, high = part.curve.interval(0.999)
+    c = part.curve.value
+    model = part.model.at(np.arange(1, len(c) + 1))
     beyond = (model < low) | (model > high)
     off = np.where(beyond, np.abs(model / np.maximum(c, 1e-12) - 1), 0.0)
     worst, rank = float(off.max()), int(off.argmax()) + 1
-    text = f"The {learnt.family} curve follows the table of ranks."
+    text = f"The {family} curve follows the table of ranks."
     if worst > 0.1:
         text = (
-            f"The {learnt.family} curve is {worst:.0%} off the table at rank {rank}, beyond chance."
+            f"The {family} curve is {worst:.0%} off the table at rank {rank}, beyond chance."
             " Estimates inherit that error: use --model table or another family."
         )
     verdict = "pass" if worst <= 0.1 else "caution" if worst <= 0.3 else "fail"
     return Diagnosis("curve shape", subject, worst, 0.1, verdict, text)
 
 
-def _fit(learnt: Learnt, subject: str) -> Diagnosis | None:
+def _fit(part: LearnedCurve, subject: str) -> Diagnosis | None:
     """Ten per cent is less than most differences of position; thirty is a step or more."""
-    m = learnt.misfit
+    m = part.misfit
     if m is None:
         return None
     name = "position-based model"
@@ -101,13 +114,13 @@ def _fit(learnt: Learnt, subject: str) -> Diagnosis | None:
     return Diagnosis(name, subject, m.excess, 0.1, verdict, text)
 
 
-def _cascade(learnt: Learnt, subject: str) -> Diagnosis | None:
+def _cascade(part: LearnedCurve, subject: str) -> Diagnosis | None:
     """Clicks, or views, below a click against those below none; a cascade drives this to 0."""
-    above = learnt.going_on if learnt.misfit is None else learnt.misfit.above
+    above = part.going_on if part.misfit is None else part.misfit.above
     if above is None or not np.isfinite(above):
         return None
     text = f"Users look further {above:.2f} times as often after a click as after none"
-    if learnt.misfit is not None:
+    if part.misfit is not None:
         text = (
             f"Below a click, items get {above:.2f} times the clicks they get where nothing above"
             " was clicked"
@@ -123,22 +136,20 @@ def _cascade(learnt: Learnt, subject: str) -> Diagnosis | None:
     return Diagnosis("click above", subject, above, 0.8, verdict, text)
 
 
-def _thin_items(learnt: Learnt, subject: str) -> Diagnosis | None:
+def _thin_items(part: LearnedCurve, subject: str) -> Diagnosis:
     """A relevance from 7 rows biased curves by up to 8 % in simulations, from 20 by 2 %."""
-    if learnt.method != "em":
-        return None
-    rows = float(learnt.curve.shown.sum() / max(learnt.basis.moved, 1))
+    rows = float(part.curve.shown.sum() / max(part.basis.moved, 1))
     text = f"Each item's relevance was learnt from {rows:,.0f} rows on average."
     if rows < 20:
         text += " With so few, the curve leans to one side: use --method harvest."
     return Diagnosis("rows per item", subject, rows, 20.0, graded(rows, 20, 0), text)
 
 
-def _randomised(learnt: Learnt, subject: str) -> Diagnosis | None:
+def _randomised(part: LearnedCurve, subject: str) -> Diagnosis | None:
     """Shuffled items are spread over ranks by chance: chi-square per degree is near 1."""
-    if learnt.balance is None:
+    if part.balance is None:
         return None
-    ratio, p = learnt.balance
+    ratio, p = part.balance
     name = "random ranks"
     if not np.isfinite(ratio):
         return Diagnosis(
@@ -156,26 +167,26 @@ def _randomised(learnt: Learnt, subject: str) -> Diagnosis | None:
     return Diagnosis(name, subject, ratio, 1.5, "fail" if broken else "pass", text)
 
 
-def _gaps(learnt: Learnt, subject: str) -> Diagnosis | None:
+def _gaps(part: LearnedCurve, subject: str) -> Diagnosis | None:
     """Depth takes every rank above the deepest view as seen."""
-    if learnt.gaps is None:
+    if part.gaps is None:
         return None
-    text = f"{learnt.gaps:.1%} of the sessions skip a rank above their deepest view."
-    verdict = "pass" if learnt.gaps <= 0.05 else "caution" if learnt.gaps <= 0.25 else "fail"
+    text = f"{part.gaps:.1%} of the sessions skip a rank above their deepest view."
+    verdict = "pass" if part.gaps <= 0.05 else "caution" if part.gaps <= 0.25 else "fail"
     if verdict != "pass":
         text += " Depth counts skipped ranks as seen; with a column viewed, use --method views."
-    return Diagnosis("scrolling", subject, learnt.gaps, 0.05, verdict, text)
+    return Diagnosis("scrolling", subject, part.gaps, 0.05, verdict, text)
 
 
-def _thin(learnt: Learnt) -> Diagnosis:
+def _thin(learned: Learned) -> Diagnosis:
     """Values of the context that have no curve of their own."""
-    share = len(learnt.refused) / (len(learnt.refused) + len(learnt.parts))
-    text = f'Every value of "{learnt.by}" has its own curve.'
-    if learnt.refused:
-        value, why = next(iter(learnt.refused.items()))
+    share = len(learned.refused) / (len(learned.refused) + len(learned.parts))
+    text = f'Every value of "{learned.request.by}" has its own curve.'
+    if learned.refused:
+        value, why = next(iter(learned.refused.items()))
         text = (
-            f"{len(learnt.refused)} of {len(learnt.refused) + len(learnt.parts)} values of"
-            f' "{learnt.by}" take the curve of all rows, "{value}" for one: {why}'
+            f"{len(learned.refused)} of {len(learned.refused) + len(learned.parts)} values of"
+            f' "{learned.request.by}" take the curve of all rows, "{value}" for one: {why}'
         )
-    verdict = "caution" if learnt.refused else "pass"
-    return Diagnosis("thin contexts", str(learnt.by), share, 0.0, verdict, text)
+    verdict = "caution" if learned.refused else "pass"
+    return Diagnosis("thin contexts", str(learned.request.by), share, 0.0, verdict, text)

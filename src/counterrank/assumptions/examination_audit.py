@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from counterrank.arrays import Floats, Ints, summed
+from counterrank.assumptions.audit_rows import DEEPEST, Shown
+from counterrank.assumptions.score_test import SURE, Effect, centred, effect, ratio
 from counterrank.diagnostics.diagnosis import Diagnosis
-from counterrank.trust.audit_fit import SURE, Effect, centred, effect, ratio
-from counterrank.trust.audit_rows import DEEPEST, Shown
 
 CAUTION, FAIL = 0.05, 0.2
 

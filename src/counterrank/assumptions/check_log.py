@@ -2,75 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
+from typing import Any
 
 from counterrank import logs
-from counterrank.api.estimate import estimate
+from counterrank.assumptions.audit import log_audits
+from counterrank.diagnostics.advice import to_log
 from counterrank.diagnostics.diagnosis import Diagnosis
+from counterrank.diagnostics.table_reports import Findings
 from counterrank.engine import Engine, Partition, Partitions, Tables
 from counterrank.errors import CounterrankError
 from counterrank.exposure import ByContext, Exposure
-from counterrank.exposure import position_bias as as_model
 from counterrank.logs import Log
 from counterrank.ope.basis import Basis
 from counterrank.ope.log import LOG, LogTotals, Sessions, log_table, sessions_of
 from counterrank.ope.log_audit import audit_log
 from counterrank.tables import opened
-from counterrank.trust.advice import to_log
-from counterrank.trust.audits import log_audits
 
 
-@dataclass(frozen=True)
-class Audited:
-    """``fault`` stops the log itself, ``faults`` the rankers at these places."""
-
-    diagnoses: list[Diagnosis] = field(default_factory=list)
-    to_log: list[str] = field(default_factory=list)
-    fault: str = ""
-    faults: dict[int, str] = field(default_factory=dict)
-
-
-def audited(
+def check_log(
     table: object,
     targets: Mapping[int, tuple[str, object]],
+    weigh: Callable[..., Any],
     *,
     rewards: Sequence[str],
-    position_bias: str | Path | Exposure | ByContext | None,
+    model: Exposure | ByContext | None,
     contexts: Sequence[str],
     views: str,
     columns: Mapping[str, str] | None,
     users: int,
     engine: Engine,
-) -> Audited:
-    """Audit a log of so many ``users``, and weigh the rankers at their places in ``targets``."""
-    model = None if position_bias is None else as_model(position_bias)
+) -> Findings:
+    """Audit a log of so many ``users``, and weigh the rankers at their places in ``targets``.
+
+    ``weigh`` estimates what rankers would have earned by this log.
+    """
     there = opened(table, trec=(), name="").columns()
     known = list(contexts) or [name for name in ("context",) if name in there]
     by = [] if model is None or model.column is None else [model.column]
     try:
         door = logs.log_door(table, rewards=rewards, contexts=[*known, *by], columns=columns)
         with engine.open(Tables({LOG: door}, "session", ("session", "item"))) as read:
-            log, basis, found = _audits(read, model, views, users)
+            log, basis, diagnoses = _audits(read, model, views, users)
     except CounterrankError as error:
-        return Audited(fault=str(error))
+        return Findings(fault=str(error))
     faults: dict[int, str] = {}
     if model is None and not log.has("propensity"):
-        found.append(_untold())
+        diagnoses.append(_untold())
         targets = {}
     for place, target in targets.items():
         try:
-            result = estimate(
-                table, [target], rewards=log.rewards, position_bias=model, estimators=("IPS",),
-                test="none", views=views, contexts=known, columns=columns,
-                engine=engine,
-            )  # fmt: skip
-            found += [d for d in result.diagnoses if d.subject != "log"]
+            result = weigh(
+                [target], rewards=log.rewards, position_bias=model, views=views, contexts=known
+            )
+            diagnoses += [d for d in result.diagnoses if d.subject != "log"]
         except CounterrankError as error:
             faults[place] = str(error)
-    return Audited(found, to_log(log, basis, found), "", faults)
+    return Findings(diagnoses, to_log(log, basis, diagnoses), "", faults)
 
 
 def _audits(

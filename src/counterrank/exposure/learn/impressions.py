@@ -1,20 +1,22 @@
-"""A log as arrays, and its cells: how often each item was shown and clicked at each rank."""
+"""A log as arrays: one impression is one item shown at one rank, and what came back."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import polars as pl
 
 from counterrank.arrays import Bools, Floats, Ints, keep_freed_memory, renumbered, summed
 from counterrank.data.ids import code_rows
-from counterrank.once import once
+from counterrank.engine.partitions import Partition
+from counterrank.exposure.learn.request import LOG, LearnRequest
 
 
 @dataclass(frozen=True)
-class Rows:
+class Impressions:
     """One entry per row. ``item`` is a code of context and item: what may differ in relevance.
 
     ``cluster`` is the user where one is logged, otherwise the session: what is independent.
@@ -41,7 +43,7 @@ class Rows:
         """Number of clusters; their codes need not all occur after a filter."""
         return len(renumbered(self.cluster)[0])
 
-    def only(self, keep: Bools | Ints) -> Rows:
+    def only(self, keep: Bools | Ints) -> Impressions:
         """The rows that are kept."""
         return replace(
             self, session=self.session[keep], cluster=self.cluster[keep], item=self.item[keep],
@@ -55,9 +57,9 @@ class Rows:
         ones = np.ones(len(self.rank)) if x is None else x
         return summed(self.rank - 1, ones, self.depth)
 
-    @once
+    @cached_property
     def cells(self) -> Cells:
-        """Rows counted by item and rank; several steps look at them."""
+        """Which rows show one item at one rank; several steps look at them."""
         depth = self.depth + 1
         known, of = renumbered(self.item * depth + self.rank)
         return Cells(known // depth, known % depth, of)
@@ -72,14 +74,14 @@ class Cells:
     of: Ints
 
 
-def rows(
+def impressions(
     frame: pl.DataFrame,
     *,
     reward: str | None,
     context: Sequence[str] = (),
     swapped: str | None = None,
-) -> Rows:
-    """The arrays of a log that has passed the door; views and depth need no reward.
+) -> Impressions:
+    """The arrays of a log that its schema has let pass; views and depth need no reward.
 
     Where users are logged, a session is one of its user: the same number elsewhere is another.
     """
@@ -89,7 +91,7 @@ def rows(
     item = code_rows(frame.select(*context, "item"))
     first = np.zeros(int(item.max(initial=-1)) + 1, np.int64)
     first[item[::-1]] = np.arange(frame.height)[::-1]
-    return Rows(
+    return Impressions(
         session=session if by == "session" else _within(session, cluster),
         cluster=cluster,
         item=item,
@@ -121,3 +123,28 @@ def _within(session: Ints, user: Ints) -> Ints:
     if np.array_equal(owner[session], user):
         return session
     return renumbered(session * (int(user.max()) + 1) + user)[1]
+
+
+Groups = dict[str | None, Impressions]
+
+
+def by_group(request: LearnRequest, part: Partition) -> Groups:
+    """All rows of a partition (None), and those of each value that a curve is asked for."""
+    return part.cached("impressions", lambda: _grouped(request, part[LOG].frame))
+
+
+def _grouped(request: LearnRequest, frame: pl.DataFrame) -> Groups:
+    if request.ranks is not None:
+        frame = frame.filter(pl.col("rank") <= request.ranks)
+    data = impressions(
+        frame, reward=request.reward, context=request.context, swapped=request.swapped
+    )
+    if request.by is None or not frame.height:
+        return {None: data}
+    text = frame[request.by].cast(pl.String)  # as models by context compare values
+    code = code_rows(text.to_frame())
+    order = np.argsort(code, kind="stable")
+    starts = np.flatnonzero(np.append(True, np.diff(code[order]) > 0))
+    rows = np.split(order, starts[1:])
+    values = text.gather(order[starts]).to_list()
+    return {None: data} | {v: data.only(at) for v, at in zip(values, rows, strict=True)}

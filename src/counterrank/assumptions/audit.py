@@ -10,16 +10,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from counterrank.assumptions import support as data
+from counterrank.assumptions.audit_rows import Shown, shown
+from counterrank.assumptions.carry_over import carry_over
+from counterrank.assumptions.examination_audit import examination, position_fit
+from counterrank.assumptions.interaction import interaction
+from counterrank.assumptions.trust_bias import trust
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.ope.basis import Basis
 from counterrank.ope.log import Sessions
 from counterrank.ope.log_audit import MOST, Extent
-from counterrank.trust import audit_data as data
-from counterrank.trust.audit_neighbours import interaction
-from counterrank.trust.audit_ranks import trust
-from counterrank.trust.audit_rows import Shown, shown
-from counterrank.trust.audit_sessions import carry_over
-from counterrank.trust.audit_views import examination, position_fit
 
 
 def log_audits(

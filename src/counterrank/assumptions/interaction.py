@@ -12,9 +12,9 @@ import math
 import numpy as np
 
 from counterrank.arrays import Floats, Ints, summed
+from counterrank.assumptions.audit_rows import Shown, numbered
+from counterrank.assumptions.score_test import SURE, centred, fitted, ratio
 from counterrank.diagnostics.diagnosis import Diagnosis
-from counterrank.trust.audit_fit import SURE, centred, fitted, ratio
-from counterrank.trust.audit_rows import Shown, numbered
 
 CAUTION, FAIL = 0.05, 0.2
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from counterrank.arrays import Bools, Floats, Ints, summed
+from counterrank.assumptions.audit_rows import Shown, numbered
+from counterrank.assumptions.score_test import Effect, centred, effect, ratio
 from counterrank.diagnostics.diagnosis import Diagnosis
-from counterrank.trust.audit_fit import Effect, centred, effect, ratio
-from counterrank.trust.audit_rows import Shown, numbered
 
 CAUTION, FAIL = 0.02, 0.1
 

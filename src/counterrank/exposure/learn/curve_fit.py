@@ -1,4 +1,4 @@
-"""A parametric curve through the learnt table, with intervals of its parameters."""
+"""A parametric curve through the learned table, with intervals of its parameters."""
 
 from __future__ import annotations
 

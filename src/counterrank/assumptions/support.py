@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from counterrank.assumptions.audit_rows import Shown, numbered
 from counterrank.diagnostics.diagnosis import Diagnosis, graded
 from counterrank.ope.basis import Basis
-from counterrank.trust.audit_rows import Shown, numbered
 
 
 def variety(rows: Shown) -> Diagnosis:

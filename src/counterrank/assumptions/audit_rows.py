@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Bools, Floats, Ints, codes, summed
+from counterrank.assumptions.score_test import ratio
 from counterrank.data.ids import hash_ids
 from counterrank.ope.basis import Basis
 from counterrank.ope.log import Sessions
 from counterrank.ope.log_audit import MOST
-from counterrank.trust.audit_fit import ratio
 
 DEEPEST = 50  # ranks below are taken together
 PRIOR = 20.0  # views of an average item that a mean is shrunken by

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from counterrank.arrays import Floats, Ints
+from counterrank.assumptions.audit_rows import Shown
+from counterrank.assumptions.score_test import Effect, centred, effect, fitted
 from counterrank.diagnostics.diagnosis import Diagnosis
-from counterrank.trust.audit_fit import Effect, centred, effect, fitted
-from counterrank.trust.audit_rows import Shown
 
 CAUTION, FAIL = 0.05, 0.15
 STEPS = 3
