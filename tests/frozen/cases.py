@@ -316,10 +316,11 @@ CASES = [*EVALUATE, *ESTIMATE, *FUNNEL, *STRATA, *EXPOSURE, *CHECK, *ASSESS]
 BOTH = {"redrawn": (*ENDS, "p", "p_corrected")}
 BANDS = {"redrawn": ENDS}
 REDRAWN = [
+    # not corrected: Holm would multiply the chance in p by the number of comparisons
     *everywhere(case("bootstrap", "evaluate", J, R, measures=FEW, test="bootstrap",
-                     interval="bootstrap", resamples=2000, **BOTH)),
+                     correct="none", interval="bootstrap", resamples=20_000, **BOTH)),
     *everywhere(case("bca", "evaluate", J, R, measures=[*FEW, "AP(mean=geometric)"], test="t",
-                     interval="bca", resamples=2000, **BANDS), "parts"),
+                     interval="bca", resamples=20_000, **BANDS), "parts"),
     *everywhere(case("bootstrap", "estimate", LOG, LP, **PAID, test="bootstrap",
                      interval="bootstrap", resamples=2000, **BOTH)),
     *everywhere(case("bca", "estimate", LOG, LP, **CLICK, interval="bca", resamples=2000,

@@ -10,19 +10,19 @@ from typing import Any
 import polars as pl
 
 from counterrank import trust
+from counterrank.api.evaluate import evaluate
 from counterrank.data.runs import named_tables
 from counterrank.engine import Engine
 from counterrank.engine import engine as engine_of
 from counterrank.errors import InputError, UsageError
-from counterrank.evaluation import Evaluation
 from counterrank.exposure import ByContext, Exposure
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import DEFAULTS, Measure
+from counterrank.results.result import Result
 from counterrank.trust import Diagnosis
 from counterrank.verbs.audited import Audited, audited
 from counterrank.verbs.checked_funnel import checked_funnel
 from counterrank.verbs.checked_table import TableReport, checked_table
-from counterrank.verbs.evaluate import evaluate
 from counterrank.version import __version__
 
 KINDS = {  # of which there can be one
@@ -152,7 +152,7 @@ def _judged(
     """How runs fit the judgments; runs that do not fit get their fault reported."""
     judged = [t for (_, t), r in zip(given, reports, strict=True) if _usable(r, "judgments")]
 
-    def evaluated(runs: list[tuple[str, object]]) -> Evaluation:
+    def evaluated(runs: list[tuple[str, object]]) -> Result:
         return evaluate(
             judged[0], runs, measures=measures, test="none", duplicates=duplicates,
             columns=columns, engine=engine,

@@ -1,0 +1,1 @@
+"""The verbs as a caller sees them: signatures and what they mean."""
