@@ -15,7 +15,7 @@ estimation strata_result funnel_result assess_result simulate api verbs cli
 """.split()
 
 
-TOGETHER = {"inference": "stats", "moments": "stats", "report": "results"}  # until they are one package each
+TOGETHER = {"inference": "stats", "moments": "stats", "report": "results"}
 
 
 def part(path: Path) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from counterrank.cli.bars import beside
 from counterrank.cli.lift_table import believed, block, tested
+from counterrank.cli.output import beside
 from counterrank.logged import estimator
 from counterrank.wording import decimals, interval, number, shortened, wrapped
 

@@ -61,8 +61,7 @@ def exposure(
 ) -> None:
     """Learn from a log how likely each rank is to be seen, and save it for estimates."""
     from counterrank.cli import writing
-    from counterrank.cli.grounds import grounds
-    from counterrank.cli.output import say
+    from counterrank.cli.output import grounds, say
     from counterrank.verbs import learn_exposure as verb
 
     options.formatted(format)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from counterrank.cli.bars import beside
+from counterrank.cli.output import beside
 from counterrank.wording import decimals, interval, number, p_value, shortened, wrapped
 
 if TYPE_CHECKING:
