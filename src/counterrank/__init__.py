@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from counterrank.version import __version__
 
 if TYPE_CHECKING:
+    from counterrank.api.strata import strata
     from counterrank.assess_result import Assessment
     from counterrank.engine.engines import Local, Spark
     from counterrank.errors import CounterrankError, InputError, UsageError
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from counterrank.exposure import position_bias
     from counterrank.funnel_result import FunnelEstimation
     from counterrank.ranking import measure
-    from counterrank.strata_result import Stratification
+    from counterrank.results.result import Result
     from counterrank.verbs.assess_accuracy import assess_accuracy
     from counterrank.verbs.assess_agreement import assess_agreement
     from counterrank.verbs.assess_online import assess_online
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from counterrank.verbs.evaluate import evaluate
     from counterrank.verbs.funnel import funnel
     from counterrank.verbs.learn_exposure import LearntExposure, learn_exposure
-    from counterrank.verbs.strata import strata
 
 _HOME = {
     "Assessment": "assess_result",
@@ -43,8 +43,8 @@ _HOME = {
     "InputError": "errors",
     "LearntExposure": "verbs.learn_exposure",
     "Local": "engine.engines",
+    "Result": "results.result",
     "Spark": "engine.engines",
-    "Stratification": "strata_result",
     "UsageError": "errors",
     "assess_accuracy": "verbs.assess_accuracy",
     "assess_agreement": "verbs.assess_agreement",
@@ -58,12 +58,12 @@ _HOME = {
     "learn_exposure": "verbs.learn_exposure",
     "measure": "ranking",
     "position_bias": "exposure",
-    "strata": "verbs.strata",
+    "strata": "api.strata",
 }
 
 __all__ = [
     "Assessment", "CounterrankError", "Estimate", "Estimation", "Evaluation", "FunnelEstimation",
-    "InputError", "LearntExposure", "Local", "Spark", "Stratification", "UsageError",
+    "InputError", "LearntExposure", "Local", "Result", "Spark", "UsageError",
     "__version__",
     "assess_accuracy", "assess_agreement", "assess_online", "assess_power", "assess_robustness",
     "check", "estimate", "evaluate", "funnel", "learn_exposure", "measure", "position_bias",

@@ -80,11 +80,12 @@ def say(lines: list[str]) -> None:
 def _csv(result: Result) -> None:
     """One row per estimate and per comparison; the value of a comparison is the difference."""
     some = ("exposure", "reward", "method")  # what only some verbs tell apart
-    has = {name for name in some if any(hasattr(row, name) for row in result.estimates)}
+    document = result.to_dict()
+    has = {name for name in some if any(name in row for row in document["estimates"])}
     names = [name for name in CSV if name in has or name not in some]
     writer = csv.DictWriter(sys.stdout, names, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
-    for row in result.estimates:
-        writer.writerow({"kind": "estimate", **vars(row)})
-    for row in result.comparisons:
-        writer.writerow({"kind": "comparison", **vars(row), "value": row.difference})
+    for row in document["estimates"]:
+        writer.writerow({"kind": "estimate", **row})
+    for row in document["comparisons"]:
+        writer.writerow({"kind": "comparison", **row, "value": row["difference"]})

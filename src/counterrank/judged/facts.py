@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from counterrank.arrays import Bools, Floats
+from counterrank.core.merge import first
 from counterrank.coverage import Coverage
 from counterrank.hits import Hits, Pool
 from counterrank.ranking import Binary, Measure
@@ -25,9 +27,9 @@ class Ratings:
     users: int
     judged: int
     relevant: int
-    rel: float | None
-    low: float
-    top: float
+    rel: Annotated[float | None, first]
+    low: Annotated[float, min]
+    top: Annotated[float, max]
     blank: tuple[int, ...]
 
     @classmethod

@@ -1,0 +1,1 @@
+"""One file for each verb: its signature, what it does, and a call of its pipeline."""
