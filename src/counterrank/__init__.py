@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from counterrank.api.estimate import estimate
     from counterrank.api.evaluate import evaluate
     from counterrank.api.learn_exposure import learn_exposure
+    from counterrank.api.strata import strata
     from counterrank.assess_result import Assessment
     from counterrank.engine.engines import Local, Spark
     from counterrank.errors import CounterrankError, InputError, UsageError
@@ -23,14 +24,12 @@ if TYPE_CHECKING:
     from counterrank.funnel_result import FunnelEstimation
     from counterrank.ranking import measure
     from counterrank.results.result import Result
-    from counterrank.strata_result import Stratification
     from counterrank.verbs.assess_accuracy import assess_accuracy
     from counterrank.verbs.assess_agreement import assess_agreement
     from counterrank.verbs.assess_online import assess_online
     from counterrank.verbs.assess_power import assess_power
     from counterrank.verbs.assess_robustness import assess_robustness
     from counterrank.verbs.funnel import funnel
-    from counterrank.verbs.strata import strata
 
 _HOME = {
     "Assessment": "assess_result",
@@ -41,7 +40,6 @@ _HOME = {
     "Local": "engine.engines",
     "Result": "results.result",
     "Spark": "engine.engines",
-    "Stratification": "strata_result",
     "UsageError": "errors",
     "assess_accuracy": "verbs.assess_accuracy",
     "assess_agreement": "verbs.assess_agreement",
@@ -55,12 +53,12 @@ _HOME = {
     "learn_exposure": "api.learn_exposure",
     "measure": "ranking",
     "position_bias": "exposure",
-    "strata": "verbs.strata",
+    "strata": "api.strata",
 }
 
 __all__ = [
     "Assessment", "CounterrankError", "Estimate", "FunnelEstimation",
-    "InputError", "Local", "Result", "Spark", "Stratification", "UsageError",
+    "InputError", "Local", "Result", "Spark", "UsageError",
     "__version__",
     "assess_accuracy", "assess_agreement", "assess_online", "assess_power", "assess_robustness",
     "check", "estimate", "evaluate", "funnel", "learn_exposure", "measure", "position_bias",

@@ -64,7 +64,7 @@ def learn_exposure(
         protocol=protocol,
         inputs=tuple(log.inputs.values()),
         tables=_tables(learned),
-        learned=learned,
+        notes={"learned": learned, "model": learned.model},
     )
 
 

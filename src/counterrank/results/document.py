@@ -47,6 +47,8 @@ def columns_of(kind: str, rows: str) -> Mapping[str, str] | None:
 
     None: the rows' own names.
     """
+    if (kind, rows) in FURTHER:
+        return FURTHER[kind, rows]
     names = NAMES.get(kind)
     if names is None or rows not in COLUMNS:
         return None
@@ -84,6 +86,12 @@ ABSENT = {
     ("strata", "estimates"): ("clusters", "verdict"),
     ("strata", "comparisons"): ("lift_low", "lift_high", "draws"),
 }
+FURTHER = {  # tables of one verb whose columns Python cannot name
+    ("strata", "strata"): {
+        "name": "name", "from": "low", "to": "high", "share": "share", "users": "users",
+        "items": "items", "ratings": "ratings",
+    },
+}  # fmt: skip
 
 
 # Where what only one verb has does not come last.

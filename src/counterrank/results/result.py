@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from counterrank.arrays import Floats
-from counterrank.diagnostics.diagnosis import Diagnosis, worst
+from counterrank.diagnostics.diagnosis import Diagnosis, gravest, worst
 from counterrank.errors import UsageError, nearest, one_of
 from counterrank.progress import Progress, quiet
 from counterrank.results.document import as_json, columns_of, document
@@ -19,7 +19,7 @@ from counterrank.stats.compare import Plan, compare
 from counterrank.stats.moments import Pair, Table
 from counterrank.stats.units import Estimate, Functions, Key, Units
 
-PerUnit = Callable[[Units, Key], Floats]  # one number for each unit of a key's table
+PerUnit = Callable[[Units, Key], Floats | None]  # a number for each unit of a key's table
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class Result(Notebook):
     ``tables`` are what only this verb has: further keys of the document, lists of rows or plain
     values. ``units`` and ``functions`` are what the values were made of, where there are any:
     `estimate` and `difference` read them. ``parse`` makes the text of a label from what a caller
-    writes for it; ``default`` is the estimator that is meant where none is named. ``learned`` is
-    what a verb learned beside its rows, for further questions: no document holds it.
+    writes for it; ``default`` is the estimator that is meant where none is named. ``notes`` is what
+    else a verb has to say, which its document leaves out. Tables and notes are attributes, too.
     """
 
     kind: str
@@ -64,13 +64,13 @@ class Result(Notebook):
     protocol: dict[str, Any]
     inputs: tuple[Input, ...]
     tables: Mapping[str, Any] = field(default_factory=dict)
+    notes: Mapping[str, Any] = field(default_factory=dict)
     plan: Plan = field(default_factory=Plan)
     units: Table | None = None
     functions: Functions = field(default_factory=dict)
     per_unit: PerUnit | None = None
     parse: Callable[[object], str] = str
     default: str = ""
-    learned: Any = None
 
     @classmethod
     def of(
@@ -85,6 +85,8 @@ class Result(Notebook):
         protocol: dict[str, Any],
         inputs: Mapping[str, Input],
         tables: Mapping[str, Any] | None = None,
+        notes: Mapping[str, Any] | None = None,
+        counts: Mapping[Key, int] | None = None,
         spans: Mapping[Key, float] | None = None,
         subjects: Callable[[Key], set[str]] | None = None,
         family: Callable[[int, int], str] | None = None,
@@ -96,18 +98,22 @@ class Result(Notebook):
         """Every estimate and comparison of a table of units.
 
         ``functions`` say what each key is, in the order of the rows; ``groups`` of pairs what is
-        compared; ``subjects`` what diagnoses of which subjects concern a key.
+        compared; ``subjects`` what diagnoses of which subjects concern a key; ``counts`` how many
+        units a row tells of, where that is not all that the value is over.
         """
-        about = subjects or concerning
+        about, own = subjects or concerning, counts or {}
+        graded: dict[str, str] = {}
+        for d in diagnoses:
+            graded[d.subject] = gravest((d.verdict, graded.get(d.subject, "pass")))
         rows = []
         for key, function in functions.items():
             e = units.estimate(key, function)
             low, high = plan.ends(e, (spans or {}).get(key))
-            verdict = worst(d for d in diagnoses if d.subject in about(key))
+            verdict = gravest(graded[name] for name in about(key) if name in graded)
             rows.append(
                 Row(
                     key.system, key.measure, key.reward, key.estimator, key.segment, e.value, e.se,
-                    low, high, plan.level, e.n, e.clusters, verdict,
+                    low, high, plan.level, own.get(key, e.n), e.clusters, verdict,
                 )
             )  # fmt: skip
         return cls(
@@ -120,6 +126,7 @@ class Result(Notebook):
             protocol=protocol,
             inputs=tuple(inputs.values()),
             tables=tables or {},
+            notes=notes or {},
             plan=plan,
             units=units,
             functions=functions,
@@ -128,15 +135,17 @@ class Result(Notebook):
             default=default,
         )
 
+    def __getattr__(self, name: str) -> Any:
+        """A table or note of the verb by its name."""
+        for several in ("tables", "notes"):
+            if name in (found := self.__dict__.get(several, {})):
+                return found[name]
+        raise AttributeError(f"a result of {self.__dict__.get('kind')} has no {name}")
+
     @property
     def verdict(self) -> str:
         """The gravest verdict of all diagnoses."""
         return worst(self.diagnoses)
-
-    @property
-    def model(self) -> Any:
-        """The position model that was learned, ready for ``position_bias``."""
-        return self.learned.model
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -200,7 +209,7 @@ class Result(Notebook):
     table = to_frame
 
     def by_unit(self) -> pl.DataFrame:
-        """One number for each unit of every key, whose mean is its value (or makes it)."""
+        """A number for each unit of every key that has such; their mean makes its value."""
         if not isinstance(self.units, Units):
             raise UsageError(
                 "There are no values per unit, as only their moments were kept.",
@@ -219,6 +228,8 @@ class Result(Notebook):
                 name: pl.lit(str(getattr(key, part)), kinds[name]) for name, part in names.items()
             }
             value = self._values(table, key)
+            if value is None:
+                continue
             frames.append(
                 pl.DataFrame({"unit": table.ids, "value": value})
                 .with_columns(**labels)
@@ -226,7 +237,7 @@ class Result(Notebook):
             )
         return pl.concat(frames)
 
-    def _values(self, table: Units, key: Key) -> Floats:
+    def _values(self, table: Units, key: Key) -> Floats | None:
         if self.per_unit is not None:
             return self.per_unit(table, key)
         function = self.functions[key]

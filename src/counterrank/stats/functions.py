@@ -111,6 +111,6 @@ class Stratified:
         places = range(0, 2 * self.strata, 2)
         value = np.stack([self.within(pairs[..., q : q + 2]) for q in places], axis=-1)
         there = pairs[..., 1::2] != 0
-        total: Floats = np.where(there, value * n, 0).sum(axis=-1)
-        total /= np.where(there, n, 0).sum(axis=-1)
+        share = n / np.where(there, n, 0).sum(axis=-1, keepdims=True)
+        total: Floats = np.where(there, share * value, 0).sum(axis=-1)
         return total

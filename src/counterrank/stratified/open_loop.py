@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.arrays import Floats, Ints
+from counterrank.arrays import Floats
 from counterrank.errors import UsageError
 from counterrank.inference import dependent_correlations
 from counterrank.inference.intervals import normal_quantile
-from counterrank.progress import Progress, quiet
 from counterrank.stats.correlation import kendall_tau
-from counterrank.stratified.face import Blend, Face
-from counterrank.stratified.summed import AnyFace, SummedBlend, SummedFace, Way
+from counterrank.stats.units import Estimate
 
 RESAMPLES = 1000
 LEAST = 4  # systems whose order says something
-CELLS = 1 << 22  # weights held at a time
 
 
 @dataclass(frozen=True)
@@ -54,21 +51,18 @@ class Agreement:
 
 def agreements(
     measure: str,
-    truth: AnyFace,
-    methods: Sequence[Way],
+    truth: Sequence[Estimate],
+    methods: Mapping[str, Sequence[Estimate]],
     *,
-    place: Ints | None = None,
     baseline: str = "holdout",
     level: float = 0.95,
     draws: int = RESAMPLES,
-    seed: int = 0,
-    progress: Progress = quiet,
 ) -> list[Agreement]:
     r"""Agreement of each method with the open loop's ``truth``, and compared with ``baseline``.
 
-    ``place`` says where each user of the truth stands among the users of the methods, -1 for
-    nowhere; without it the two sides have no user in common. A user's weight in a resample is a
-    Poisson number of mean 1, one and the same wherever the user stands.
+    Truth and methods have an estimate for each system, with at least ``draws`` resamples. A user's
+    weight in a resample depends on the user's id alone, so that it is the same under every method
+    and in the truth, wherever the user stands.
 
     Noise pulls tau towards 0, and a resample, which adds as much noise again, pulls it further. So
     intervals have the width of the resampled taus but the observed tau as their centre:
@@ -80,17 +74,20 @@ def agreements(
     about equally frequent, the pull grows as the standard deviation of the noise, so
     ``settled`` is :math:`\hat\tau + (\hat\tau - \bar\tau^*) / (\sqrt 2 - 1)`.
     """
-    names = [method.method for method in methods]
+    names = list(methods)
     if baseline not in names:
         raise UsageError(
             f'There is no method "{baseline}" to compare with.', todo=f"Take: {', '.join(names)}."
         )
-    systems = len(truth.top)
+    systems = len(truth)
     if systems < LEAST:
         raise UsageError("Agreement needs four systems.", found=f"There are {systems}.")
-    values = np.array([method.value for method in methods])
-    observed = kendall_tau(truth.value, values)
-    again = _again(truth, methods, place, draws, seed, progress)
+    values = np.array([[e.value for e in own] for own in methods.values()])
+    right = np.array([e.value for e in truth])
+    observed = kendall_tau(np.tile(right, (len(names), 1)), values)
+    again = np.array(
+        [kendall_tau(_drawn(truth, draws), _drawn(x, draws)) for x in methods.values()]
+    )
     base = names.index(baseline)
     between = kendall_tau(values[base], values)
     z = normal_quantile(0.5 + level / 2)
@@ -98,14 +95,14 @@ def agreements(
     settled = np.clip(observed + pull / (np.sqrt(2) - 1), -1, 1)
     apart, apart_se = observed - observed[base], _spread(again - again[base])
     rows = []
-    for m, method in enumerate(methods):
+    for m, method in enumerate(names):
         tested = dependent_correlations(
             float(observed[m]), float(observed[base]), float(between[m]), systems
         )
         rows.append(
             Agreement(
                 measure=measure,
-                method=method.method,
+                method=method,
                 tau=float(observed[m]),
                 low=float(max(observed[m] - z * se[m], -1)),
                 high=float(min(observed[m] + z * se[m], 1)),
@@ -126,49 +123,14 @@ def agreements(
     return rows
 
 
-def _again(
-    truth: AnyFace,
-    methods: Sequence[Way],
-    place: Ints | None,
-    draws: int,
-    seed: int,
-    progress: Progress,
-) -> Floats:
-    """The tau of each method in each resample; sums were resampled where users were at hand."""
-    if isinstance(truth, SummedFace):
-        right = truth.resampled(draws)
-        own = [m for m in methods if isinstance(m, (SummedFace, SummedBlend))]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.array([kendall_tau(right, method.resampled(draws)) for method in own])
-    kept = [m for m in methods if isinstance(m, (Face, Blend))]
-    steps = list(_steps(draws, truth.n + kept[0].n))
-    rng = np.random.default_rng(seed)
-    drawn = [_resampled(rng, rows, truth, kept, place) for rows in progress(steps, "resampling")]
-    return np.concatenate(drawn, axis=1)
+def _drawn(estimates: Sequence[Estimate], draws: int) -> Floats:
+    """The values of all systems in each resample."""
+    return np.stack([_resamples(e)[:draws] for e in estimates], axis=1)
 
 
-def _resampled(
-    rng: np.random.Generator,
-    rows: int,
-    truth: Face,
-    methods: Sequence[Face | Blend],
-    place: Ints | None,
-) -> Floats:
-    """The tau of each method in ``rows`` resamples: methods x rows."""
-    weights = rng.poisson(1, (rows, methods[0].n)).astype(float)
-    own = rng.poisson(1, (rows, len(truth.base))).astype(float)
-    if place is not None:
-        known = place >= 0
-        own[:, known] = weights[:, place[known]]
-    with np.errstate(divide="ignore", invalid="ignore"):  # a resample may have nobody in a stratum
-        right = truth.under(own)
-        return np.array([kendall_tau(right, method.under(weights)) for method in methods])
-
-
-def _steps(draws: int, users: int) -> Iterator[int]:
-    """Numbers of draws whose weights fit in memory together."""
-    chunk = max(1, CELLS // max(users, 1))
-    return (min(chunk, draws - start) for start in range(0, draws, chunk))
+def _resamples(e: Estimate) -> Floats:
+    assert e.resamples is not None
+    return e.resamples
 
 
 def _mean(again: Floats) -> Floats:

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from counterrank.compare import Plan
 from counterrank.data.runs import Runs, tables_of
 from counterrank.engine import Engine
 from counterrank.engine import engine as as_engine
-from counterrank.errors import UsageError, one_of
+from counterrank.errors import UsageError
 from counterrank.inference import RESAMPLES
 from counterrank.judged.request import parse_measures
 from counterrank.policies import Policies
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import DEFAULTS, Measure
+from counterrank.results.result import Result
 from counterrank.schema import Named
-from counterrank.strata_result import Stratification
-from counterrank.stratified.versus import CORRECTIONS, TESTS
+from counterrank.stats.compare import Plan
+from counterrank.stratified import pipeline
+from counterrank.stratified.request import Choices, StrataTables, validate_row_order
 from counterrank.systems import refuse_ties
-from counterrank.verbs.strata_asked import Asked, columns_of
-from counterrank.verbs.strata_gather import Given, gathered
-from counterrank.verbs.strata_made import stratification
 
 INTERVALS = ("normal", "t", "bootstrap")
+TESTS = ("t", "none")
+CORRECTIONS = ("holm", "bh", "none")
 
 
 def strata(
@@ -52,7 +52,7 @@ def strata(
     engine: str | Engine = "auto",
     columns: Mapping[str, str] | None = None,
     progress: Progress = quiet,
-) -> Stratification:
+) -> Result:
     """Evaluate ranked lists by holdout, IPS, SNIPS, within strata of the feedback, and stratified.
 
     Tables are given as for ``evaluate``.
@@ -76,7 +76,8 @@ def strata(
     Where: ``engine`` is local, spark, or a `Local` or `Spark` that says more (memory, partitions);
     auto is Spark for Spark frames. The numbers do not depend on it.
 
-    The comparisons and the audit are computed when they are first asked for.
+    The result's tables are ``strata``, ``paradoxes`` and ``agreement``; ``audit`` counts what was
+    looked for.
 
     >>> import counterrank as cr
     >>> from counterrank.simulate import judged_world
@@ -86,22 +87,18 @@ def strata(
     ['Q1', 'Q2']
     """
     wanted = list(parse_measures(measures))
-    one_of("interval", interval, INTERVALS)
-    one_of("test", test, TESTS)
-    one_of("correct", correct, CORRECTIONS)
     plan = Plan(baseline, test, correct, family, level, interval, 1, resamples, seed)
+    plan = plan.only(tests=TESTS, corrections=CORRECTIONS, intervals=INTERVALS)
     policies = Policies(missing, no_relevant, unjudged, duplicates, ties)
     refuse_ties(wanted, ties)
     if open_runs is not None and open_loop is None:
         raise UsageError("open_runs need open_loop: the judgments they are held against.")
     named = Named(columns)
-    asked = Asked(strata, cut, propensity, feedback, open_loop, named, columns_of(judgments))
-    given = Given(judgments, runs, open_runs, asked, tuple(wanted), policies, plan, progress)
-    tables = [judgments, feedback, propensity, open_loop, *_tables(runs), *_tables(open_runs)]
-    found = gathered(given, as_engine(engine, tables))
-    named.refuse_unmet()
-    return stratification(found, given)
-
-
-def _tables(runs: Runs | None) -> list[object]:
-    return tables_of(runs)
+    choices = Choices.of(strata, cut, propensity, feedback, named, judgments)
+    own = open_runs is not None
+    request = choices.request(tuple(wanted), policies, plan, more=open_loop, own=own)
+    tables = StrataTables.of(choices.schemas(judgments, open_loop), runs, open_runs, named)
+    given = [judgments, feedback, propensity, open_loop, *tables_of(runs), *tables_of(open_runs)]
+    chosen = as_engine(engine, given)
+    validate_row_order(policies, chosen)
+    return pipeline.strata(request, tables, chosen, progress)
