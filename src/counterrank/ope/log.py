@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import AnyInts, Bools, Ints
+from counterrank.arrays import AnyInts, Bools, Ints, ranges
 from counterrank.core.faults import DataError, Fault
 from counterrank.core.merge import padded
 from counterrank.data.blocks import BLOCK_ROWS, Blocks, run_starts
@@ -139,7 +139,7 @@ class Sessions:
         chosen = self.sampled(share, by=by)
         frame = self.blocks.frame.drop("row", strict=False)
         if not chosen.all():
-            frame = frame.filter(pl.Series(np.repeat(chosen, self.blocks.length)))
+            frame = frame[ranges(self.blocks.start[chosen], self.blocks.length[chosen])]
         return frame.with_columns(as_plain(frame["item"]))
 
 
