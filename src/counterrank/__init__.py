@@ -12,23 +12,23 @@ from counterrank.version import __version__
 
 if TYPE_CHECKING:
     from counterrank.api.check import check
+    from counterrank.api.estimate import estimate
     from counterrank.api.learn_exposure import learn_exposure
     from counterrank.assess_result import Assessment
     from counterrank.engine.engines import Local, Spark
     from counterrank.errors import CounterrankError, InputError, UsageError
     from counterrank.estimates import Estimate
-    from counterrank.estimation import Estimation
     from counterrank.evaluation import Evaluation
     from counterrank.exposure import position_bias
     from counterrank.funnel_result import FunnelEstimation
     from counterrank.ranking import measure
+    from counterrank.results.result import Result
     from counterrank.strata_result import Stratification
     from counterrank.verbs.assess_accuracy import assess_accuracy
     from counterrank.verbs.assess_agreement import assess_agreement
     from counterrank.verbs.assess_online import assess_online
     from counterrank.verbs.assess_power import assess_power
     from counterrank.verbs.assess_robustness import assess_robustness
-    from counterrank.verbs.estimate import estimate
     from counterrank.verbs.evaluate import evaluate
     from counterrank.verbs.funnel import funnel
     from counterrank.verbs.strata import strata
@@ -37,11 +37,11 @@ _HOME = {
     "Assessment": "assess_result",
     "CounterrankError": "errors",
     "Estimate": "estimates",
-    "Estimation": "estimation",
     "Evaluation": "evaluation",
     "FunnelEstimation": "funnel_result",
     "InputError": "errors",
     "Local": "engine.engines",
+    "Result": "results.result",
     "Spark": "engine.engines",
     "Stratification": "strata_result",
     "UsageError": "errors",
@@ -51,7 +51,7 @@ _HOME = {
     "assess_power": "verbs.assess_power",
     "assess_robustness": "verbs.assess_robustness",
     "check": "api.check",
-    "estimate": "verbs.estimate",
+    "estimate": "api.estimate",
     "evaluate": "verbs.evaluate",
     "funnel": "verbs.funnel",
     "learn_exposure": "api.learn_exposure",
@@ -61,8 +61,8 @@ _HOME = {
 }
 
 __all__ = [
-    "Assessment", "CounterrankError", "Estimate", "Estimation", "Evaluation", "FunnelEstimation",
-    "InputError", "Local", "Spark", "Stratification", "UsageError",
+    "Assessment", "CounterrankError", "Estimate", "Evaluation", "FunnelEstimation",
+    "InputError", "Local", "Result", "Spark", "Stratification", "UsageError",
     "__version__",
     "assess_accuracy", "assess_agreement", "assess_online", "assess_power", "assess_robustness",
     "check", "estimate", "evaluate", "funnel", "learn_exposure", "measure", "position_bias",

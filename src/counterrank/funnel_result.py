@@ -11,11 +11,11 @@ import polars as pl
 from counterrank.compare import Plan
 from counterrank.conversions import Key, Weighting, conversion_estimator, weighting
 from counterrank.diagnostics.diagnosis import Diagnosis, worst
+from counterrank.diagnostics.weights import WeightRow
 from counterrank.errors import UsageError
 from counterrank.estimates import Uncertain
 from counterrank.inference import intervals
 from counterrank.lifts import Lift, lifts
-from counterrank.logged import WeightRow
 from counterrank.results.document import as_json, document
 from counterrank.results.notebook import Notebook as Result
 from counterrank.schema import Input

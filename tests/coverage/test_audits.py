@@ -16,7 +16,8 @@ from counterrank.assumptions import (
 )
 from counterrank.assumptions.audit import log_audits
 from counterrank.exposure import position_bias
-from counterrank.logged import Basis, Sessions, Shared, settled
+from counterrank.ope.basis import Basis
+from counterrank.ope.log import LogTotals, Sessions
 from counterrank.simulate import World, platform
 
 AUDITS = ("carry over", "examination", "interaction", "trust", "position model")
@@ -32,9 +33,9 @@ def opened(options, sessions, seed, views="observed", contexts=("context",)):
     log = platform(world, sessions=sessions, seed=seed, runs=[], views=VIEWS[views]).log
     bias = position_bias("log2") if "examination" not in options else None
     read = logs.log(log, rewards=["click"], contexts=contexts)
-    found = Sessions.of(read, gaps="allow")
-    basis = Basis("rank", views, bias)
-    return found, settled(basis, Shared.of(found, scope="whole"))
+    alone = Sessions.of(read, gaps="allow")
+    totals = LogTotals.of(alone).sorted()
+    return totals.number_sessions(alone), Basis("rank", views, bias).with_totals(totals)
 
 
 def loud(diagnoses):

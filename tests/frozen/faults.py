@@ -340,5 +340,11 @@ def _message(call: Refusal, engine: dict[str, Any]) -> list[str]:
         done = call(**engine)
         done.to_dict()  # type: ignore[attr-defined]
     except cr.CounterrankError as error:
-        return [type(error).__name__, str(error).replace(str(Path.cwd()), "FOLDER")]
+        return [_class(error), str(error).replace(str(Path.cwd()), "FOLDER")]
     return ["accepted", ""]
+
+
+def _class(error: cr.CounterrankError) -> str:
+    """The public class of a message, which may have kinds of its own inside."""
+    public = (cr.InputError, cr.UsageError)
+    return next((kind.__name__ for kind in public if isinstance(error, kind)), type(error).__name__)

@@ -15,9 +15,9 @@ import scipy.stats
 
 import counterrank as cr
 from counterrank.errors import UsageError
-from counterrank.inference import inversion_rate
 from counterrank.meta import values_of
 from counterrank.meta.agreement import directions, inverted
+from counterrank.stats.correlation import inversion_rate
 from making import judgments, run, world
 
 

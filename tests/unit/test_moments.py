@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from counterrank.aggregate import GeometricMean, Mean, RatioOfMeans
 from counterrank.compare import Contest, Plan, compare
+from counterrank.conversions.estimated import Smooth
 from counterrank.engine.wire import packed, unpacked
 from counterrank.errors import UsageError
 from counterrank.estimates import Estimate
 from counterrank.inference import flipped_test, interval, intervals, permutation_test, resampled
 from counterrank.lifts import lifts
-from counterrank.logged.functions import First, PerView, Ratio, SelfNormalised, SumOfRatios
 from counterrank.moments import (
     Draws,
     Merged,
@@ -31,11 +31,15 @@ from counterrank.moments import (
     signs,
     summed,
 )
+from counterrank.stats.functions import PerView, mean, ratio, self_normalised, sum_of_ratios
 
 N = 500
 CLOSE = 1e-12
+FIRST, RATIO = Smooth(mean), Smooth(ratio)
+SELF_NORMALISED = Smooth(self_normalised)
 FUNCTIONS = (
-    First(), Ratio(), SelfNormalised(), PerView(Ratio()), PerView(SelfNormalised()), SumOfRatios(),
+    FIRST, RATIO, SELF_NORMALISED, Smooth(PerView(ratio)), Smooth(PerView(self_normalised)),
+    Smooth(sum_of_ratios),
     Mean(), RatioOfMeans(np.ones(0)), GeometricMean(),
 )  # fmt: skip
 WIDTH = (1, 2, 4, 3, 5, 6, 1, 2, 1)
@@ -170,12 +174,12 @@ def test_a_column_without_a_number_spoils_no_other():
     columns, ids, _ = world()
     columns[3, 0] = np.nan
     sums = cut(columns, ids, None, 7)
-    assert np.isnan(Merged.of(sums, PLACES[0], First()).value)
-    assert np.isnan(Merged.of(sums, PLACES[0], First()).se)
+    assert np.isnan(Merged.of(sums, PLACES[0], FIRST).value)
+    assert np.isnan(Merged.of(sums, PLACES[0], FIRST).se)
     units = pl.Series(np.arange(N))
     same(
-        Estimate.of_columns(columns[:, PLACES[1]], units, Ratio()),
-        Merged.of(sums, PLACES[1], Ratio()),
+        Estimate.of_columns(columns[:, PLACES[1]], units, RATIO),
+        Merged.of(sums, PLACES[1], RATIO),
     )
 
 
@@ -186,7 +190,7 @@ def test_empty_parts_change_nothing_and_one_unit_has_no_error():
     none = summed(columns[:0], ids[:0], draws, scores=scores[:0])
     one = summed(columns, ids, draws, scores=scores)
     for sums in (none + one + none, one):
-        e = Merged.of(sums, PLACES[0], First())
+        e = Merged.of(sums, PLACES[0], FIRST)
         assert (e.value, e.n) == (columns[0, 0], 1)
         assert np.isnan(e.se)
     assert (none + one).flips.sums == pytest.approx(one.flips.sums)
@@ -205,13 +209,13 @@ def test_resamples_do_not_depend_on_the_parts(clustered):
     for found in sums:
         assert found.resamples.n == pytest.approx(each.sum(axis=1), rel=CLOSE)
         assert found.resamples.sums == pytest.approx(each @ columns, rel=CLOSE)
-    e = Merged.of(sums[1], PLACES[2], SelfNormalised())
+    e = Merged.of(sums[1], PLACES[2], SELF_NORMALISED)
     means = (each @ columns)[:, PLACES[2]] / each.sum(axis=1)[:, None]
-    expected = SelfNormalised().finish(means)
+    expected = SELF_NORMALISED.finish(means)
     assert resampled([e], draws=50, seed=7)[:, 0] == pytest.approx(expected, rel=1e-11)
-    d = e - Merged.of(sums[1], PLACES[1], Ratio())
+    d = e - Merged.of(sums[1], PLACES[1], RATIO)
     assert resampled([d], draws=50, seed=7)[:, 0] == pytest.approx(
-        expected - Ratio().finish(each @ columns[:, PLACES[1]]), rel=1e-11
+        expected - RATIO.finish(each @ columns[:, PLACES[1]]), rel=1e-11
     )
 
 

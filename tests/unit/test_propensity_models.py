@@ -10,6 +10,7 @@ import pytest
 
 from clicked_world import World, sigmoid, world
 from counterrank.errors import InputError, UsageError
+from counterrank.nuisance.shrinkage import shrink_means
 from counterrank.propensity import Nuisance, Pairs, fitted, model, training
 from counterrank.propensity.additive import effects, penalties
 from counterrank.propensity.examples import examples
@@ -17,7 +18,6 @@ from counterrank.propensity.factors import _Loss
 from counterrank.propensity.folds import dealt
 from counterrank.propensity.margins import Rows, grid
 from counterrank.propensity.model import Features, Task
-from counterrank.propensity.shrinkage import shrunken
 
 LABELS = (
     "rates", "rates(by=item)", "rates(by=user)", "rates(weight=ctr)", "logistic",
@@ -67,9 +67,9 @@ def test_item_rates_are_the_shrunken_rates_of_the_other_folds():
 
 
 def test_groups_without_trials_have_the_mean_and_equal_groups_are_not_told_apart():
-    out = shrunken(np.array([3.0, 9.0, 0.0]), np.array([10.0, 10.0, 0.0]), 0.24)
+    out = shrink_means(np.array([3.0, 9.0, 0.0]), np.array([10.0, 10.0, 0.0]), 0.24)
     assert out[2] == pytest.approx(0.6)
-    assert np.all(shrunken(np.array([5.0, 5.0]), np.array([10.0, 10.0]), 0.25) == 0.5)
+    assert np.all(shrink_means(np.array([5.0, 5.0]), np.array([10.0, 10.0]), 0.25) == 0.5)
 
 
 @pytest.mark.parametrize("link", ["logit", "identity"])

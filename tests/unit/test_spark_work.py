@@ -103,6 +103,9 @@ def test_a_refusal_is_an_answer():
 def test_a_partition_without_the_table_that_is_needed_is_left_out():
     assert worked(lambda part: 1, departed(TRUTH, 0), needs="run") == []
     assert answers(worked(lambda part: 1, departed(TRUTH, 0), needs="truth")) == 1
+    bad = departed(TRUTH.with_columns(rating=pl.lit(float("nan"))), 0)
+    found = answers(worked(lambda part: 1, bad, needs="run"))
+    assert isinstance(found, Refusals), "what is wrong with the rows is told all the same"
 
 
 def test_pieces_of_a_key_meet(monkeypatch: pytest.MonkeyPatch):

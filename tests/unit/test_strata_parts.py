@@ -194,7 +194,7 @@ def test_resamples_of_moments() -> None:
 def test_the_switch_to_moments_is_stated(monkeypatch) -> None:
     table, runs = uneven()
     for limit, word in ((1 << 20, "units"), (1000, "moments")):
-        monkeypatch.setattr(strata_gather, "room", lambda engine, limit=limit: limit)
+        monkeypatch.setattr(Local, "memory_budget", limit)
         result = cr.strata(table, runs, measures=LABELS, engine=Local(partitions=3))
         told = result.protocol["inference"]
         assert (told["inference"], told["threshold"]) == (word, limit)

@@ -11,7 +11,7 @@ import pytest
 
 import counterrank as cr
 from counterrank.cli import estimate_table, output, table
-from counterrank.cli.bars import bars, beside, plain
+from counterrank.cli.output import bars, beside, plain
 from counterrank.simulate import World, judged_world, platform
 
 LONG = "a ranker whose name goes on and on, longer than any line of a table has room for it: "

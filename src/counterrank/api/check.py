@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from counterrank.api.estimate import estimate
 from counterrank.assumptions.check_log import check_log
 from counterrank.data.runs import named_tables
 from counterrank.diagnostics.table_reports import (
@@ -24,7 +25,6 @@ from counterrank.progress import Progress, quiet
 from counterrank.ranking import DEFAULTS, Measure
 from counterrank.results.result import Result
 from counterrank.verbs.checked_funnel import checked_funnel
-from counterrank.verbs.estimate import estimate
 from counterrank.verbs.evaluate import evaluate
 
 

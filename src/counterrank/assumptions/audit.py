@@ -6,49 +6,35 @@ only if the effect is beyond chance (3.3 standard errors, between users) and lar
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from counterrank.assumptions import support as data
-from counterrank.assumptions.audit_rows import MOST, Shown, shown
+from counterrank.assumptions.audit_rows import Shown, shown
 from counterrank.assumptions.carry_over import carry_over
 from counterrank.assumptions.examination_audit import examination, position_fit
 from counterrank.assumptions.interaction import interaction
 from counterrank.assumptions.trust_bias import trust
 from counterrank.diagnostics.diagnosis import Diagnosis
-from counterrank.logged import Basis, Sessions
-
-
-@dataclass(frozen=True)
-class Extent:
-    """How much a log holds: sessions, rows with a reward, users if they were logged."""
-
-    sessions: int
-    events: int
-    users: int | None
-
-    @classmethod
-    def of(cls, sessions: Sessions, reward: str) -> Extent:
-        """That of a log in memory."""
-        events = np.count_nonzero(sessions.column(reward, 0, sessions.n))
-        users = None if sessions.cluster is None else int(sessions.cluster.max()) + 1
-        return cls(sessions.n, int(events), users)
+from counterrank.ope.basis import Basis
+from counterrank.ope.log import Sessions
+from counterrank.ope.log_audit import MOST, Extent
 
 
 def log_audits(
     sessions: Sessions,
     basis: Basis,
     reward: str,
+    extent: Extent | None = None,
     *,
     most: float = MOST,
-    extent: Extent | None = None,
 ) -> list[Diagnosis]:
     """All audits of one reward; logs of more than ``most`` rows by a fixed sample of users.
 
     Sessions that are such a sample already come with the ``extent`` of their log.
     """
-    whole = Extent.of(sessions, reward) if extent is None else extent
+    whole = _extent(sessions, reward) if extent is None else extent
     known = [
         data.events(whole.events, whole.sessions, reward),
         data.users(whole.users, whole.sessions),
@@ -69,6 +55,13 @@ def log_audits(
         note = f" (By {rows.n:,} of {whole.sessions:,} sessions.)"
         audits = [replace(d, meaning=d.meaning + note) for d in audits]
     return [*audits, *_silent([text for text in found if isinstance(text, str)]), *known]
+
+
+def _extent(sessions: Sessions, reward: str) -> Extent:
+    """That of a log in memory."""
+    events = np.count_nonzero(sessions.column(reward, 0, sessions.n))
+    users = None if sessions.cluster is None else int(sessions.cluster.max()) + 1
+    return Extent(sessions.n, int(events), users)
 
 
 def _assumptions(rows: Shown) -> list[Diagnosis | str]:

@@ -11,9 +11,10 @@ import polars as pl
 from counterrank.arrays import Bools, Floats, Ints, codes, summed
 from counterrank.assumptions.score_test import ratio
 from counterrank.data.ids import hash_ids
-from counterrank.logged import Basis, Sessions, audited
+from counterrank.ope.basis import Basis
+from counterrank.ope.log import Sessions
+from counterrank.ope.log_audit import MOST
 
-MOST = 400_000  # rows; more would not change a verdict
 DEEPEST = 50  # ranks below are taken together
 PRIOR = 20.0  # views of an average item that a mean is shrunken by
 
@@ -107,9 +108,9 @@ def shown(sessions: Sessions, basis: Basis, reward: str, *, most: float = MOST) 
     cluster = np.arange(n) if sessions.cluster is None else sessions.cluster
     ids = sessions.units if sessions.user is None else sessions.user
     share = most / sessions.blocks.frame.height
-    keep = audited(sessions, share)
+    keep = sessions.sampled(share)
     if not keep.any():  # a few users have all the rows
-        keep = audited(sessions, share, by="session")
+        keep = sessions.sampled(share, by="session")
     rows = slice(None) if keep.all() else np.repeat(keep, sessions.blocks.length)
     length = sessions.blocks.length[keep]
     session = np.repeat(np.arange(len(length)), length)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from counterrank import logs
-from counterrank.data.runs import RunTables
+from counterrank.assumptions.audit import log_audits
 from counterrank.diagnostics.advice import to_log
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.diagnostics.table_reports import Findings
-from counterrank.engine import Buckets, Engine, bucketed
+from counterrank.engine import Engine, Partition, Partitions, Tables
 from counterrank.errors import CounterrankError
 from counterrank.exposure import ByContext, Exposure
-from counterrank.logged import Asked, Basis, Given, Known, settled
 from counterrank.logs import Log
+from counterrank.ope.basis import Basis
+from counterrank.ope.log import LOG, LogTotals, Sessions, log_table, sessions_of
+from counterrank.ope.log_audit import audit_log
 from counterrank.tables import opened
-from counterrank.verbs.log_passes import audits_of, looked_at
 
 
 def check_log(
@@ -41,8 +43,8 @@ def check_log(
     by = [] if model is None or model.column is None else [model.column]
     try:
         door = logs.log_door(table, rewards=rewards, contexts=[*known, *by], columns=columns)
-        with bucketed(engine, {"log": door}, by="session", ids=("session", "item")) as held:
-            log, basis, diagnoses = _audits(held, model, views, users)
+        with engine.open(Tables({LOG: door}, "session", ("session", "item"))) as read:
+            log, basis, diagnoses = _audits(read, model, views, users)
     except CounterrankError as error:
         return Findings(fault=str(error))
     faults: dict[int, str] = {}
@@ -61,17 +63,24 @@ def check_log(
 
 
 def _audits(
-    held: Buckets, model: Exposure | ByContext | None, views: str, users: int | None
+    log: Partitions, model: Exposure | ByContext | None, views: str, users: int | None
 ) -> tuple[Log, Basis, list[Diagnosis]]:
-    """The log, what its rows say of views, and the audits by its first reward."""
-    given, gaps = Given(RunTables({}), RunTables({})), "allow" if views == "rows" else "error"
-    asked = Asked(given, gaps, "order", "whole" if held.whole else "part")
-    log = given.log(held.heads)
-    shared = looked_at(held, asked, log)
-    basis = settled(Basis("rank", views, model), shared)
-    known = Known(asked, shared, basis, {})
-    count = users if log.has("user") else None
-    return log, basis, audits_of(held, known, basis, log.rewards[0], users=count)
+    """The log's head, what its rows say of views, and the audits by its first reward."""
+    gaps, head = "allow" if views == "rows" else "error", log_table(log.heads[LOG])
+    totals = LogTotals.read(log, gaps)
+    basis = Basis("rank", views, model).with_totals(totals)
+    count = users if head.has("user") else None
+    read = partial(_numbered, totals, gaps)
+    return (
+        head,
+        basis,
+        audit_log(log, totals, basis, head.rewards[0], log_audits, users=count, read=read),
+    )
+
+
+def _numbered(totals: LogTotals, gaps: str, part: Partition) -> Sessions | None:
+    sessions = sessions_of(part, gaps)
+    return None if sessions is None else totals.number_sessions(sessions)
 
 
 def _untold() -> Diagnosis:

@@ -6,7 +6,7 @@ import numpy as np
 
 from counterrank.assumptions.audit_rows import Shown, numbered
 from counterrank.diagnostics.diagnosis import Diagnosis, graded
-from counterrank.logged import Basis
+from counterrank.ope.basis import Basis
 
 
 def variety(rows: Shown) -> Diagnosis:

@@ -66,7 +66,7 @@ def online(
     """Do offline figures foretell what experiments found? Correlation, errors, sensitivity."""
     from counterrank import progress
     from counterrank.cli import writing
-    from counterrank.logged import DEFAULTS
+    from counterrank.ope.estimators.registry import DEFAULTS
     from counterrank.verbs import assess_online as verb
 
     options.formatted(format)

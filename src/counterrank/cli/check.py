@@ -10,8 +10,8 @@ import typer
 from counterrank.cli import options
 from counterrank.cli.engine import with_engine
 from counterrank.cli.estimate import Bias, Contexts, Reward, Views
-from counterrank.cli.grounds import grounds
 from counterrank.cli.options import Columns, Duplicates, Format, Measures, Strict
+from counterrank.cli.output import grounds
 from counterrank.wording import wrapped
 
 if TYPE_CHECKING:

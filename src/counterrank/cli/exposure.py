@@ -62,8 +62,7 @@ def exposure(
     """Learn from a log how likely each rank is to be seen, and save it for estimates."""
     from counterrank.api import learn_exposure as verb
     from counterrank.cli import writing
-    from counterrank.cli.grounds import grounds
-    from counterrank.cli.output import say
+    from counterrank.cli.output import grounds, say
 
     options.formatted(format)
     if out is not None and not out.lower().endswith(".json"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from counterrank.cli.lift_table import believed, block, tested
+from counterrank.cli.estimate_table import believed, block, tested
 from counterrank.wording import shortened, wrapped
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ def _block(result: FunnelEstimation, reward: str, worth: Weighting, wide: int) -
     heading += "" if worth.better == "higher" else " (lower is better)"
     if versus:
         heading += f"; lift over {shortened(result.plan.baseline or '', 20)}"
-    return block(heading, rows, versus, level=result.plan.level, wide=wide, better=worth.better)
+    level, better = result.plan.level, worth.better
+    return block(heading, rows, versus, level=level, wide=wide, better=better, label="measure")
 
 
 def _reading(result: FunnelEstimation, wide: int) -> list[str]:

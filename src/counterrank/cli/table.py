@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from counterrank.cli.bars import beside
+from counterrank.cli.output import beside
 from counterrank.wording import decimals, interval, listed, number, p_value, shortened, wrapped
 
 if TYPE_CHECKING:

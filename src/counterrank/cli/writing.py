@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -11,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from counterrank.cli.exchange import replaced
 from counterrank.errors import UsageError
 
 if TYPE_CHECKING:
@@ -177,3 +178,29 @@ def _unwritable(path: Path, error: OSError) -> UsageError:
         found=f"The system says: {error.strerror or error}.",
         todo="Check that the folder exists and has room.",
     )
+
+
+HERE = -100  # AT_FDCWD: paths count from the working folder
+SWAP = 2  # RENAME_EXCHANGE on Linux and RENAME_SWAP on macOS are the same bit
+
+
+def replaced(new: Path, old: Path) -> bool:
+    """Put ``new`` where ``old`` is and remove what was there; False if that cannot be one step."""
+    if not old.exists() or not any(old.iterdir()):
+        os.replace(new, old)
+        return True
+    if not _swapped(os.fsencode(new), os.fsencode(old)):
+        return False
+    shutil.rmtree(new, ignore_errors=True)
+    return True
+
+
+def _swapped(a: bytes, b: bytes) -> bool:
+    """Exchange two folders by the system's own call, where it has one."""
+    library = ctypes.CDLL(None, use_errno=True)
+    try:
+        if sys.platform == "darwin":
+            return int(library.renamex_np(a, b, SWAP)) == 0
+        return int(library.renameat2(HERE, a, HERE, b, SWAP)) == 0
+    except AttributeError:
+        return False

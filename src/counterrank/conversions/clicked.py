@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from counterrank.arrays import Floats, Ints, summed
-from counterrank.logged.rows import Weighted
+from counterrank.ope.weighted import Weighted
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from counterrank.aggregate import Function
+from counterrank.arrays import Floats
 from counterrank.conversions.gather import nothing
 from counterrank.conversions.listing import Asked
 from counterrank.conversions.sold import Sold
 from counterrank.conversions.totals import group
 from counterrank.conversions.valued import Key
 from counterrank.estimates import Estimate, Uncertain
-from counterrank.logged import MeanWeight
-from counterrank.logged.functions import First
 from counterrank.moments import Merged, laid
+from counterrank.ope.estimators.ips import MeanWeight
+from counterrank.stats import functions
+
+
+@dataclass(frozen=True)
+class Smooth(Function):
+    """A plain function of means, with its gradient."""
+
+    of: functions.Function
+
+    def finish(self, means: Floats) -> Floats:
+        return self.of(means)
+
+    def gradient(self, means: Floats) -> Floats:
+        return functions.gradient(self.of, means)
 
 
 def estimated(done: Sold, asked: Asked) -> dict[Key, Uncertain]:
@@ -40,9 +55,11 @@ def width(asked: Asked, predicted: Collection[str]) -> int:
 def _functions(asked: Asked) -> dict[tuple[str, str], Function]:
     """What makes a value of the means of the columns of a measure and estimator."""
     return {
-        (str(m), str(e)): First()
-        if m.form == "share" and not isinstance(e, MeanWeight)
-        else e.combined("session")
+        (str(m), str(e)): Smooth(
+            functions.mean
+            if m.form == "share" and not isinstance(e, MeanWeight)
+            else e.combined("session")
+        )
         for m in asked.measures
         for e in asked.estimators
     }

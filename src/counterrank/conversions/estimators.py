@@ -1,7 +1,7 @@
 r"""Estimators of conversions (Saito 2020). Those of logs serve again: a click is a view.
 
 For a listed pair: click :math:`z`, conversion :math:`y`, ctr :math:`p`, predicted cvr :math:`h`,
-weight of the rank :math:`c`. IPS, SNIPS, DM, DR and SNDR are those of `counterrank.logged`.
+weight of the rank :math:`c`. IPS, SNIPS, DM, DR and SNDR are those of `counterrank.ope`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,11 @@ from typing import ClassVar
 from counterrank.arrays import Floats
 from counterrank.conversions.variance import VarianceRatio
 from counterrank.errors import UsageError
-from counterrank.logged import DM, DR, IPS, SNDR, SNIPS, Estimator, MeanWeight, estimator
-from counterrank.logged.rows import Weighted
+from counterrank.ope.estimators.base import Estimator
+from counterrank.ope.estimators.doubly_robust import DM, DR, SNDR
+from counterrank.ope.estimators.ips import IPS, SNIPS, MeanWeight
+from counterrank.ope.estimators.registry import estimator
+from counterrank.ope.weighted import Weighted
 
 CTR = (IPS, SNIPS, DR, SNDR, MeanWeight)  # what divides by ctr
 

@@ -11,8 +11,9 @@ from counterrank.arrays import Floats, Ints
 from counterrank.conversions.clicked import Clicked
 from counterrank.conversions.estimators import OfClicks
 from counterrank.conversions.listing import Asked, Listing, Work
+from counterrank.diagnostics.weights import WeightStatistics
 from counterrank.engine import Part
-from counterrank.logged import MeanWeight, Weights
+from counterrank.ope.estimators.ips import MeanWeight
 
 Name = tuple[str, str, str]  # measure, estimator, reward
 
@@ -30,7 +31,7 @@ class Sums:
     unit: Ints
     length: Ints
     columns: dict[Name, Floats]
-    weights: Weights
+    weights: WeightStatistics
     ctr: Floats
     earned: dict[str, int]
     blank: dict[str, tuple[int, int, int]]
@@ -44,7 +45,7 @@ def summed_up(part: Part, work: Work) -> Sums:
     unknown = {"ctr": at.row[np.isnan(p)]}
     unknown |= {r: np.flatnonzero(np.isnan(x)) for r, x in h.items() if np.isnan(x.sum())}
     columns: dict[Name, Floats] = {}
-    firsts: list[Weights] = []
+    firsts: list[WeightStatistics] = []
     for m in work.measures:
         c = at.worth(m)
         for reward in ledger.reward:
@@ -54,7 +55,7 @@ def summed_up(part: Part, work: Work) -> Sums:
             for e, found in _found(work, rows, every, reward in work.predict):
                 columns[str(m), str(e), reward] = found
             if not firsts:
-                firsts.append(Weights.of(rows, *_unsupported(at, c, work), (np.inf,)))
+                firsts.append(_weights(rows, *_unsupported(at, c, work)))
     return Sums(
         unit=part.unit,
         length=part.met.bucket.length,
@@ -81,10 +82,21 @@ def nothing(work: Asked, predicted: Collection[str]) -> Sums:
                 work, rows, rows if m.form == "share" else None, reward in predicted
             )
         },
-        weights=Weights.of(rows, none, none, (np.inf,)),
+        weights=_weights(rows, none, none),
         ctr=none,
         earned=dict.fromkeys(work.rewards, 0),
         blank={},
+    )
+
+
+def _weights(rows: Clicked, unlogged: Floats, unknown: Floats) -> WeightStatistics:
+    return WeightStatistics.of(
+        rows.weight,
+        rows.seen,
+        views=rows.views,
+        places=rows.place,
+        unlogged=unlogged,
+        unknown=unknown,
     )
 
 

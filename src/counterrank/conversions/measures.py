@@ -3,27 +3,18 @@ r"""What a place in a list is worth: the weight :math:`c(\text{rank})` of a conv
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from counterrank.arrays import Floats, Ints
 from counterrank.errors import UsageError
-from counterrank.exposure import MODELS, Exposure, Flat, Geometric, Jarvelin, Log2, exposure
+from counterrank.exposure import MODELS, Exposure, Flat, Geometric, Jarvelin, exposure
+from counterrank.ranking import ARP, CG, DCG, MEASURES, RBP, P, Recall
 from counterrank.text import Call, known_name, parse
 
-NAMES = ("DCG", "CG", "Recall", "P", "RBP", "ARP", "PublishedDCG", "PublishedRecall")
+PUBLISHED = {"PublishedDCG": Jarvelin, "PublishedRecall": Flat}  # shares of a user's conversions
+NAMES = (*(kind.name for kind in (DCG, CG, Recall, P, RBP, ARP)), *PUBLISHED)
 DEFAULTS = ("DCG@10",)
-
-
-@dataclass(frozen=True)
-class OwnRank(Exposure):
-    r""":math:`c(r) = r`: not a chance to be seen, but the place itself."""
-
-    name: ClassVar[str] = "rank"
-
-    def weight(self, rank: Ints) -> Floats:
-        return np.asarray(rank, float)
 
 
 @dataclass(frozen=True)
@@ -77,18 +68,13 @@ def weighting(label: str | Weighting | Exposure) -> Weighting:
         raise UsageError(f"{name} takes no options here.", todo=f"Write {name}@10, or log2@10.")
     if call.k is None and name not in ("DCG", "ARP"):
         raise UsageError(f"{name} needs a cut-off.", todo=f"Write {name}@10.")
-    cut = "" if call.k is None else f"@{call.k}"
-    k = call.k
-    if name == "ARP":
-        if k is not None:
-            raise UsageError("ARP looks at whole rankings and has no cut-off.", todo="Write ARP.")
-        return Weighting("ARP", OwnRank(), lists="all", better="lower")
-    if name == "P":
-        return Weighting(f"P{cut}", Flat(k=k), scale=1 / (k or 1))
-    model = {"DCG": Log2(k=k), "PublishedDCG": Jarvelin(k=k)}.get(name, Flat(k=k))
-    if name.startswith("Published"):
-        return Weighting(name + cut, model, form="share", lists="all")
-    return Weighting(name + cut, model)
+    if name == "ARP" and call.k is not None:
+        raise UsageError("ARP looks at whole rankings and has no cut-off.", todo="Write ARP.")
+    if name in PUBLISHED:
+        return Weighting(f"{name}@{call.k}", PUBLISHED[name](k=call.k), form="share", lists="all")
+    own = MEASURES[name](k=call.k)
+    lists = "all" if name == "ARP" else "some"
+    return Weighting(str(own), *own.rank_weights(), lists=lists, better=own.better)
 
 
 def _rank_biased(call: Call) -> Weighting:
@@ -96,4 +82,4 @@ def _rank_biased(call: Call) -> Weighting:
     model = exposure(Call("geometric", call.named, call.placed, call.k))
     assert isinstance(model, Geometric)
     label = str(model).replace("geometric", "RBP", 1)
-    return Weighting(label, model, scale=1 - model.p)
+    return Weighting(label, model, RBP(p=model.p).rank_weights()[1])

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
-from operator import add
 
 import numpy as np
 import polars as pl
@@ -19,6 +17,7 @@ from counterrank.conversions.reading import Tables
 from counterrank.conversions.totals import Group, added, totals
 from counterrank.conversions.valued import Key, Valued, valued
 from counterrank.core.faults import Faults
+from counterrank.core.merge import merge
 from counterrank.coverage import Coverage
 from counterrank.data.ids import argsort_ids
 from counterrank.engine import Bucket
@@ -171,7 +170,7 @@ def _merged(parts: Sequence[Valued], by: Ints) -> Valued:
 
     return Valued(
         columns={name: rows([p.columns[name] for p in parts]) for name in parts[0].columns},
-        weights=reduce(add, [part.weights for part in parts]),
+        weights=merge([part.weights for part in parts]),
         ctr=Chances.merged([part.ctr for part in parts]),
         earned={name: sum(part.earned[name] for part in parts) for name in parts[0].earned},
         heaviest=max(part.heaviest for part in parts),

@@ -10,7 +10,9 @@ from counterrank.conversions.record import COLUMN
 from counterrank.conversions.variance import VarianceRatio
 from counterrank.errors import UsageError
 from counterrank.funnels import prediction
-from counterrank.logged import DR, Clipped, MeanWeight
+from counterrank.ope.estimators.base import Clipped
+from counterrank.ope.estimators.doubly_robust import DR
+from counterrank.ope.estimators.ips import MeanWeight
 from counterrank.schema import Table
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial, reduce
-from operator import add
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,11 @@ from counterrank.conversions.chances import Chances
 from counterrank.conversions.gather import Name, Sums, nothing, summed_up
 from counterrank.conversions.listing import Work
 from counterrank.core.faults import Fault, Faults
+from counterrank.core.merge import merge
 from counterrank.coverage import Coverage
+from counterrank.diagnostics.weights import WeightStatistics
 from counterrank.engine import walked
-from counterrank.logged import MeanWeight, Weights
+from counterrank.ope.estimators.ips import MeanWeight
 from counterrank.schema import Table
 
 Key = tuple[str, str, str, str]  # system, measure, estimator, reward
@@ -33,7 +34,7 @@ class Valued:
     """
 
     columns: dict[Name, Floats]
-    weights: Weights
+    weights: WeightStatistics
     ctr: Chances
     earned: dict[str, int]
     heaviest: float
@@ -67,7 +68,7 @@ def valued(run: Table, work: Work, *, ties: str, duplicates: str, keep: str) -> 
     weight = columns.get((str(work.measures[0]), str(MeanWeight()), work.rewards[0]))
     return Valued(
         columns=columns,
-        weights=reduce(add, [part.weights for part in parts]),
+        weights=merge([part.weights for part in parts]),
         ctr=Chances.of(np.concatenate([part.ctr for part in parts]), keep),
         earned={name: sum(part.earned[name] for part in parts) for name in work.rewards},
         heaviest=0.0 if weight is None else float(weight[:, 0].max(initial=0)),

@@ -12,10 +12,10 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from counterrank.aggregate import Function
-from counterrank.arrays import Floats, over
-from counterrank.logged import Estimator
-from counterrank.logged.rows import Weighted
+from counterrank.arrays import Floats
+from counterrank.ope.estimators.base import Estimator
+from counterrank.ope.weighted import Weighted
+from counterrank.stats.functions import Function, divide
 
 
 def ips_variance(
@@ -88,19 +88,11 @@ class VarianceRatio(Estimator):
         return [x, x**2, rows.total(gain)]
 
     def function(self) -> Function:
-        return LeftOver()
+        return left_over
 
 
-@dataclass(frozen=True)
-class LeftOver(Function):
+def left_over(m: Floats) -> Floats:
     r""":math:`1 - \bar g / (\overline{x^2} - \bar x^2)`."""
-
-    def finish(self, means: Floats) -> Floats:
-        x, square, gain = np.moveaxis(means, -1, 0)
-        return np.asarray(1 - over(gain, square - x**2))
-
-    def gradient(self, means: Floats) -> Floats:
-        x, square, gain = means
-        spread = square - x**2
-        slope = over(gain, spread**2)
-        return np.array([-2 * x * slope, slope, over(-np.ones(()), spread)])
+    x, square, gain = np.moveaxis(m, -1, 0)
+    value: Floats = 1 - divide(gain, square - x**2)
+    return value

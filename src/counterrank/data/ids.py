@@ -15,6 +15,9 @@ import polars as pl
 
 from counterrank.arrays import AnyInts, Ints, codes, renumbered
 
+Hashes = npt.NDArray[np.uint64]
+
+GOLDEN = 0x9E3779B97F4A7C15  # the step of splitmix64: odd, with well-mixed bits
 NEAR = 1 << 25  # ids that span less than this, and not far more than their count, have a table
 
 
@@ -42,7 +45,7 @@ def sort_ids(ids: pl.Series) -> pl.Series:
 # hashes
 
 
-def hash_ids(ids: pl.Series) -> npt.NDArray[np.uint64]:
+def hash_ids(ids: pl.Series) -> Hashes:
     """A fixed, evenly spread number for each id: what folds, samples and draws depend on.
 
     Neither the other ids nor the engine matter. Whole numbers are mixed by splitmix64, other text
@@ -52,16 +55,21 @@ def hash_ids(ids: pl.Series) -> npt.NDArray[np.uint64]:
         whole = ids.cast(pl.Int64, strict=False)
         is_whole = (whole.cast(pl.String) == ids).fill_null(False).to_numpy()
         number = np.where(is_whole, whole.fill_null(0).to_numpy(), 0)
-        return np.where(is_whole, splitmix64(number.astype(np.uint64)), ids.hash(0).to_numpy())
-    return splitmix64(ids.to_physical().to_numpy().astype(np.int64).astype(np.uint64))
+        mixed = mix64(number.astype(np.uint64) + np.uint64(GOLDEN))
+        return np.where(is_whole, mixed, ids.hash(0).to_numpy())
+    return mix64(
+        ids.to_physical().to_numpy().astype(np.int64).astype(np.uint64) + np.uint64(GOLDEN)
+    )
 
 
-def splitmix64(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """A step of the generator splitmix64 from each state: 64 well-mixed bits."""
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+def mix64(x: Hashes) -> Hashes:
+    """SplitMix64's finaliser, in place: 64 well-mixed bits of each number."""
+    x ^= x >> np.uint64(30)
+    x *= np.uint64(0xBF58476D1CE4E5B9)
+    x ^= x >> np.uint64(27)
+    x *= np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(31)
+    return x
 
 
 def partition_ids(ids: pl.Series, count: int) -> npt.NDArray[np.unsignedinteger]:
@@ -74,7 +82,7 @@ def partition_ids(ids: pl.Series, count: int) -> npt.NDArray[np.unsignedinteger]
         mixed = ids.hash(0).to_numpy()
     else:
         mixed = ids.to_physical().to_numpy().astype(np.uint64)
-        mixed *= np.uint64(0x9E3779B97F4A7C15)
+        mixed *= np.uint64(GOLDEN)
     mixed = mixed >> np.uint64(32)
     mixed *= np.uint64(count)
     mixed >>= np.uint64(32)

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from counterrank.conversions import Census
 from counterrank.diagnostics.diagnosis import Diagnosis
-from counterrank.logged import Basis
 from counterrank.logs import Log
+from counterrank.ope.basis import Basis
 
 
 def to_log(log: Log, basis: Basis, diagnoses: Iterable[Diagnosis]) -> list[str]:

@@ -1,6 +1,5 @@
 """Is the difference real? Intervals, paired tests, corrections, rank correlation."""
 
-from counterrank.inference.correlation import inversion_rate, kendall, kendalls
 from counterrank.inference.dependent import (
     DependentCorrelations,
     dependent_correlations,
@@ -24,7 +23,7 @@ from counterrank.inference.tests import TESTS, bootstrap_test, t_test, wilcoxon
 __all__ = [
     "CORRECTIONS", "DRAWS", "INTERVALS", "RESAMPLES", "TESTS", "DependentCorrelations", "Keep",
     "Permuted", "at_once", "benjamini_hochberg", "bootstrap_test", "dependent_correlations",
-    "detectable", "flipped_test", "holm", "interval", "intervals", "inversion_rate", "kendall",
-    "kendalls", "permutation_test", "relative_rmse", "resampled", "t_test", "tukey_hsd", "weights",
+    "detectable", "flipped_test", "holm", "interval", "intervals",
+    "permutation_test", "relative_rmse", "resampled", "t_test", "tukey_hsd", "weights",
     "wilcoxon", "williams",
 ]  # fmt: skip

@@ -21,7 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterrank.arrays import Floats
-from counterrank.inference import kendall, relative_rmse
+from counterrank.inference import relative_rmse
+from counterrank.stats.correlation import kendall_tau
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +100,7 @@ def _each(trials: Trials) -> list[tuple[Floats, Floats]]:
 
 
 def _mean_tau(trials: Trials) -> float:
-    found = np.array([kendall(e, v) for e, v in _each(trials)])
+    found = kendall_tau(trials.estimate.T, trials.truth.T)
     return float(np.nanmean(found)) if np.isfinite(found).any() else float("nan")
 
 

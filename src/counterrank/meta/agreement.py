@@ -14,12 +14,11 @@ from itertools import combinations
 import numpy as np
 
 from counterrank.arrays import Bools, Floats, Ints
-from counterrank.inference import Keep, at_once, kendall, permutation_test
+from counterrank.inference import Keep, at_once, permutation_test
 from counterrank.meta.resampling import all_pairs, under_resampling
 from counterrank.meta.values import Values
 from counterrank.progress import Progress, quiet
-
-ROUNDING = 1e-12  # values closer than this share of the largest are equal but for rounding
+from counterrank.stats.correlation import ROUNDING, kendall_tau
 
 
 def directions(totals: Floats, systems: int) -> Ints:
@@ -99,20 +98,13 @@ def orders(
             a,
             b,
             _pearson(totals[a], totals[b]),
-            kendall(rounded(total[a]), rounded(total[b])),
+            float(kendall_tau(total[a], total[b])),
             float(inverted(ahead[a], ahead[b])),
             float(again[:, j].std(ddof=1)),
         )
         for j, (a, b) in enumerate(combinations(range(count), 2))
     ]
     return Orders(totals, found, ahead, _tested(scores, ahead, draws, seed, progress, keep))
-
-
-def rounded(x: Floats) -> Floats:
-    """Without the last digits, so that values equal but for rounding tie."""
-    step = ROUNDING * np.abs(x).max()
-    rounded: Floats = np.round(x / step) * step if step > 0 else x
-    return rounded
 
 
 def _pearson(x: Floats, y: Floats) -> float:

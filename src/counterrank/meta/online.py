@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterrank.arrays import Bools, Floats
-from counterrank.inference import kendall
 from counterrank.inference.intervals import normal_quantile
+from counterrank.stats.correlation import kendall_tau
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ def figures(cases: Cases, *, level: float, truth: str) -> Figures:
         low=low,
         high=high,
         p=student(r, n),
-        kendall=kendall(cases.offline, cases.online) if np.isfinite(r) else float("nan"),
+        kendall=float(kendall_tau(cases.offline, cases.online)) if np.isfinite(r) else float("nan"),
         cases=n,
         sign_agreement=_share(same, true),
         sensitivity=_share(right, true) if tested else float("nan"),

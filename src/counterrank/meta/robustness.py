@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterrank.arrays import Floats, mapped
-from counterrank.meta.orders import taus
 from counterrank.meta.reduced import Evidence
 from counterrank.meta.reductions import OF_USERS, Reductions
 from counterrank.meta.told import Told
 from counterrank.progress import Progress, quiet
+from counterrank.stats.correlation import kendall_tau
 
 Kept = Callable[[str, Callable[[], Floats]], Floats]
 """Returns what is stored under a name, or computes and stores it."""
@@ -65,10 +65,15 @@ def tracks(
             kind,
             tuple(sizes),
             tuple(found[kind, size] for size in sizes),
-            tuple(taus(full[:, None], found[kind, size]) for size in sizes),
+            tuple(_taus(full, found[kind, size]) for size in sizes),
         )
         for kind in kinds
     ]
+
+
+def _taus(full: Floats, reduced: Floats) -> Floats:
+    """Tau of each sample's order with the full one; 0 where a side sees no difference."""
+    return np.nan_to_num(kendall_tau(full[:, None], reduced, missing="skip"), nan=0.0)
 
 
 def _values(

@@ -13,7 +13,8 @@ from itertools import product
 import numpy as np
 
 from counterrank.arrays import Floats, Ints, over, summed
-from counterrank.stats.draws import Hashes, poisson_weights
+from counterrank.data.ids import Hashes
+from counterrank.stats.draws import poisson_weights
 
 UNITS, DRAWS = 2048, 1024  # weights or signs held at a time
 

@@ -8,8 +8,9 @@ r"""User and item effects that add up, shrunken: a logistic model with two cross
 :math:`1 / (1 + e^{-\eta})`; outcomes other than 0 and 1 have mean :math:`\eta` and
 :math:`\ell = -(y - \eta)^2 / 2`. The penalties are those of normal effects whose variance is found
 by moments: with :math:`\tau^2` between the rates of items and :math:`\kappa = \sigma^2 / \tau^2` as
-in `shrinkage.py`, :math:`\lambda_b = \kappa` for values and :math:`\bar y (1 - \bar y) \kappa` on
-the logit, so that a small effect is shrunken as a rate would be, by :math:`n / (n + \kappa)`.
+in `nuisance/shrinkage.py`, :math:`\lambda_b = \kappa` for values and
+:math:`\bar y (1 - \bar y) \kappa` on the logit, so that a small effect is shrunken as a rate would
+be, by :math:`n / (n + \kappa)`.
 
 The solution has :math:`\sum_i \omega (y - \hat y) = \lambda_a a_u` for every user and the same for
 items. As :math:`\mu` is free, effects of each side sum to 0 and there is no error on average.
@@ -21,9 +22,9 @@ from __future__ import annotations
 import numpy as np
 
 from counterrank.arrays import Floats, dot
+from counterrank.nuisance.shrinkage import shrink_means, variance_of_means
 from counterrank.propensity.fit import logit
 from counterrank.propensity.margins import Margins
-from counterrank.propensity.shrinkage import between, shrunken
 
 TURNS, CLOSE, LONGEST = 100, 1e-6, 2.0
 RIGID = 1e12  # the penalty of effects that chance explains
@@ -58,7 +59,7 @@ def penalties(margins: Margins, noise: float, link: str) -> list[float]:
     scale = average * (1 - average) if link == "logit" else 1.0
     found = []
     for side in zip(margins.observed, margins.trials, margins.many, strict=True):
-        tau2 = between(side[0], side[1], noise, side[2])
+        tau2 = variance_of_means(side[0], side[1], noise, many=side[2])
         found.append(float(np.clip(scale * noise / tau2, 1e-9, RIGID)) if tau2 > 0 else RIGID)
     return found
 
@@ -73,5 +74,7 @@ def _average(margins: Margins, link: str) -> float:
 
 def _start(margins: Margins, side: int, noise: float, link: str) -> Floats:
     """Shrunken rates of one side alone, near enough for Newton's steps."""
-    rate = shrunken(margins.observed[side], margins.trials[side], noise, margins.many[side])
+    rate = shrink_means(
+        margins.observed[side], margins.trials[side], noise, many=margins.many[side]
+    )
     return logit(np.clip(rate, 1e-6, 1 - 1e-6)) if link == "logit" else rate

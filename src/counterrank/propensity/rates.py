@@ -1,6 +1,6 @@
 r"""Rates of items and users, shrunken.
 
-``rates(by=item)`` and ``rates(by=user)`` are shrunken means (`shrinkage.py`):
+``rates(by=item)`` and ``rates(by=user)`` are shrunken means (`nuisance/shrinkage.py`):
 :math:`(c_i + \kappa \bar y) / (n_i + \kappa)`. ``rates``, by both, adds the effects of users and
 items on the logit (`additive.py`).
 """
@@ -14,11 +14,11 @@ import numpy as np
 
 from counterrank.arrays import Floats, dot
 from counterrank.errors import one_of
+from counterrank.nuisance.shrinkage import shrink_means
 from counterrank.propensity.additive import effects
 from counterrank.propensity.fit import Effects
 from counterrank.propensity.margins import Margins, Rows, grid
 from counterrank.propensity.model import WEIGHT, Model, Task
-from counterrank.propensity.shrinkage import shrunken
 
 BY = ("both", "item", "user")
 
@@ -57,7 +57,7 @@ class Rates(Model):
         c, n, many = margins.observed[side], margins.trials[side], margins.many[side]
         total = dot(many, n)
         average = dot(many, c) / total if total > 0 else 0.0
-        rate = np.append(shrunken(c, n, task.noise, many)[(user, item)[side]], average)
+        rate = np.append(shrink_means(c, n, task.noise, many=many)[(user, item)[side]], average)
         if task.link == "logit":  # where all outcomes were alike: half a pair of the other
             rate = np.clip(rate, 0.5 / (total + 1), (total + 0.5) / (total + 1))
         return Effects(*_one(rate, task, self.by))

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterrank.arrays import Bools, Floats, products_before
+from counterrank.arrays import Bools, Floats, Ints, products_before
 from counterrank.errors import UsageError
-from counterrank.exposure import Geometric
+from counterrank.exposure import Exposure, Geometric
 from counterrank.hits import Hits, Pool
 from counterrank.ranking.gain import LARGEST, gain, refuse_overflow
 from counterrank.ranking.measure import Binary, Definition, Measure, exposed, ratio, spread
@@ -144,12 +144,25 @@ class RBP(Binary):
         super().__post_init__()
         Geometric(self.p)
 
+    def rank_weights(self) -> tuple[Exposure, float]:
+        return Geometric(self.p, k=self.k), 1 - self.p
+
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
         return hits.sum(self.worth(hits, pool))
 
     def worth(self, hits: Hits, pool: Pool) -> Floats:
         relevant = hits.rating >= self.rel
         return (1 - self.p) * relevant * exposed(hits, Geometric(self.p), self.k)
+
+
+@dataclass(frozen=True)
+class OwnRank(Exposure):
+    r""":math:`c(r) = r`: not a chance to be seen, but the place itself."""
+
+    name: ClassVar[str] = "rank"
+
+    def weight(self, rank: Ints) -> Floats:
+        return np.asarray(rank, float)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,6 +196,9 @@ class ARP(Binary):
                 "ARP needs a cut-off: an item that is not listed takes the rank below it.",
                 todo="Ask for ARP@100, or for the length of your lists.",
             )
+
+    def rank_weights(self) -> tuple[Exposure, float]:
+        return OwnRank(), 1.0
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
         R = pool.relevant(self.rel)

@@ -82,6 +82,9 @@ class CG(Graded):
         source="Jarvelin & Kekalainen 2002",
     )
 
+    def rank_weights(self) -> tuple[Exposure, float]:
+        return Flat(k=self.k), 1.0
+
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
         return self.total(hits, Flat())
 
@@ -115,6 +118,9 @@ class DCG(Graded):
         " gain=exp; LensKit's default is discount=jarvelin.",
         source="Jarvelin & Kekalainen 2002; as an off-policy estimate Jeunen et al. 2024",
     )
+
+    def rank_weights(self) -> tuple[Exposure, float]:
+        return self.discount if self.k is None else self.discount @ self.k, 1.0
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
         return self.total(hits, self.discount)

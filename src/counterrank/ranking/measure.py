@@ -90,6 +90,13 @@ class Measure(Value, ABC):
         """What each judgment adds wherever its item is listed, or not at all; None: nothing."""
         return None
 
+    def rank_weights(self) -> tuple[Exposure, float]:
+        r"""Of a linear measure :math:`c(r)` and a factor: what a gain at rank :math:`r` counts.
+
+        What a user's own judgments divide the sum by, as in nDCG and Recall, is left out.
+        """
+        raise UsageError(f"{self} does not weigh ranks: it is no sum of gains times weights.")
+
     @abstractmethod
     def gains(self, pool: Pool) -> Floats:
         """How much there is to find in each judgment: 0 where there is nothing."""

@@ -8,6 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from counterrank.arrays import Bools, Floats
+from counterrank.errors import UsageError
+from counterrank.exposure import Exposure, Flat
 from counterrank.hits import Hits, Pool
 from counterrank.ranking.measure import Binary, Definition, Measure, rated, rated_hits, ratio
 from counterrank.ranking.relevant import first_relevant
@@ -47,6 +49,11 @@ class P(Binary):
         source="Valcarce et al. 2020, Eq. 1",
     )
 
+    def rank_weights(self) -> tuple[Exposure, float]:
+        if self.k is None or self.over == "listed":
+            raise UsageError(f"{self} needs a cut-off to weigh ranks.", todo="Write P@10.")
+        return Flat(k=self.k), 1 / self.k
+
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
         return ratio(self.found(hits), self.divisor(hits, pool))
 
@@ -80,6 +87,9 @@ class Recall(Binary):
         " divide by min(k, R).",
         source="Valcarce et al. 2020, Eq. 2",
     )
+
+    def rank_weights(self) -> tuple[Exposure, float]:
+        return Flat(k=self.k), 1.0
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
         return ratio(self.found(hits), pool.relevant(self.rel))

@@ -20,13 +20,12 @@ import numpy.typing as npt
 
 from counterrank.arrays import Floats, Ints
 from counterrank.core.merge import first
+from counterrank.data.ids import GOLDEN, Hashes, mix64
 
 A = TypeVar("A", bound=np.unsignedinteger)
 
-Hashes = npt.NDArray[np.uint64]
 Small = npt.NDArray[np.uint8]
 
-GOLDEN = 0x9E3779B97F4A7C15
 WEIGHTS, SIGNS = 1, 2  # streams of one seed that have nothing to do with each other
 # How many of the 65,536 numbers of 16 bits give weight 0, 1, 2, ...: within 1.5 of Poisson's
 # probabilities, and such that mean and variance are exactly 1.
@@ -49,22 +48,12 @@ def signs(ids: Hashes, draws: range, seed: int) -> Small:
     return _asked(bits, draws, 64).T
 
 
-def mixed(x: Hashes) -> Hashes:
-    """SplitMix64's finaliser, in place."""
-    x ^= x >> np.uint64(30)
-    x *= np.uint64(0xBF58476D1CE4E5B9)
-    x ^= x >> np.uint64(27)
-    x *= np.uint64(0x94D049BB133111EB)
-    x ^= x >> np.uint64(31)
-    return x
-
-
 def _numbers(ids: Hashes, draws: range, seed: int, stream: int, each: int) -> Hashes:
     """One number per id for every ``each`` draws: ids x numbers."""
-    key = mixed(np.array([(seed * GOLDEN + stream) % 2**64], np.uint64))
-    start = mixed(ids.astype(np.uint64) ^ key)  # a copy; ids need not look random
+    key = mix64(np.array([(seed * GOLDEN + stream) % 2**64], np.uint64))
+    start = mix64(ids.astype(np.uint64) ^ key)  # a copy; ids need not look random
     place = np.arange(draws.start // each, -(-draws.stop // each), dtype=np.uint64)
-    found = mixed(start[:, None] + (place + np.uint64(1)) * np.uint64(GOLDEN))
+    found = mix64(start[:, None] + (place + np.uint64(1)) * np.uint64(GOLDEN))
     return found.astype("<u8", copy=False)
 
 

@@ -18,9 +18,9 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Bools, Floats, Ints, summed
-from counterrank.data.ids import argsort_ids, hash_ids, number_rows
+from counterrank.data.ids import Hashes, argsort_ids, hash_ids, number_rows
 from counterrank.errors import UsageError
-from counterrank.stats.draws import Draws, Hashes, resample
+from counterrank.stats.draws import Draws, resample
 from counterrank.stats.functions import Function, divide, gradient
 
 NO_DRAWS = Draws()

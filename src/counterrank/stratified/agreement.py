@@ -9,9 +9,10 @@ import numpy as np
 
 from counterrank.arrays import Floats, Ints
 from counterrank.errors import UsageError
-from counterrank.inference import dependent_correlations, kendalls
+from counterrank.inference import dependent_correlations
 from counterrank.inference.intervals import normal_quantile
 from counterrank.progress import Progress, quiet
+from counterrank.stats.correlation import kendall_tau
 from counterrank.stratified.face import Blend, Face
 from counterrank.stratified.summed import AnyFace, SummedBlend, SummedFace, Way
 
@@ -88,10 +89,10 @@ def agreements(
     if systems < LEAST:
         raise UsageError("Agreement needs four systems.", found=f"There are {systems}.")
     values = np.array([method.value for method in methods])
-    observed = kendalls(np.tile(truth.value, (len(methods), 1)), values)
+    observed = kendall_tau(truth.value, values)
     again = _again(truth, methods, place, draws, seed, progress)
     base = names.index(baseline)
-    between = kendalls(np.tile(values[base], (len(methods), 1)), values)
+    between = kendall_tau(values[base], values)
     z = normal_quantile(0.5 + level / 2)
     se, pull = _spread(again), observed - _mean(again)
     settled = np.clip(observed + pull / (np.sqrt(2) - 1), -1, 1)
@@ -138,7 +139,7 @@ def _again(
         right = truth.resampled(draws)
         own = [m for m in methods if isinstance(m, (SummedFace, SummedBlend))]
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.array([kendalls(right, method.resampled(draws)) for method in own])
+            return np.array([kendall_tau(right, method.resampled(draws)) for method in own])
     kept = [m for m in methods if isinstance(m, (Face, Blend))]
     steps = list(_steps(draws, truth.n + kept[0].n))
     rng = np.random.default_rng(seed)
@@ -161,7 +162,7 @@ def _resampled(
         own[:, known] = weights[:, place[known]]
     with np.errstate(divide="ignore", invalid="ignore"):  # a resample may have nobody in a stratum
         right = truth.under(own)
-        return np.array([kendalls(right, method.under(weights)) for method in methods])
+        return np.array([kendall_tau(right, method.under(weights)) for method in methods])
 
 
 def _steps(draws: int, users: int) -> Iterator[int]:

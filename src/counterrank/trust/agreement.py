@@ -12,7 +12,7 @@ import numpy as np
 from counterrank.arrays import Floats
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.estimates import Uncertain
-from counterrank.inference import inversion_rate
+from counterrank.stats.correlation import inversion_rate
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,12 @@ import math
 from counterrank.arrays import Ints
 from counterrank.conversions import Census, Chances, Valued
 from counterrank.coverage import Coverage
-from counterrank.diagnostics.diagnosis import VERDICTS, Diagnosis, graded
+from counterrank.diagnostics import weights as of_weights
+from counterrank.diagnostics.diagnosis import Diagnosis, graded
+from counterrank.diagnostics.weights import FUNNEL_WORDS, WeightStatistics
 from counterrank.estimates import Uncertain
-from counterrank.logged import Weights
-from counterrank.trust.weights import pareto_shape
 
-NO_CLICK = "Nobody clicked what it lists: there is nothing to weigh. Compare other lists."
-FAR = 20  # times the mean; a tail of index 0.5 goes as far as the root of the number of clicks
+NO_CLICK = FUNNEL_WORDS.nothing
 
 
 def lists(system: str, seen: Coverage) -> Diagnosis:
@@ -25,19 +24,12 @@ def lists(system: str, seen: Coverage) -> Diagnosis:
     return Diagnosis("coverage", system, share, 0.99, graded(share, 0.99, 0.5), text + ".")
 
 
-def support(system: str, weights: Weights, pairs: str) -> Diagnosis:
+def support(system: str, weights: WeightStatistics, pairs: str) -> Diagnosis:
     """Share of the lists' weight on pairs that could not be, or on items never, clicked."""
-    missing = weights.unlogged if pairs == "rows" else weights.unknown
-    share = missing / weights.views if weights.views > 0 else 1.0
-    verdict = graded(-share, -0.01, -0.1)
-    where = "pairs that the funnel does not hold" if pairs == "rows" else "items nobody clicked"
-    text = f"{share:.1%} of the weight of its lists is on {where}."
-    if verdict != "pass":
-        text += (
-            " No conversion can speak for them: IPS counts them 0, DR believes the model. Show"
-            " such items to some users first."
-        )
-    return Diagnosis("support", system, share, 0.01, verdict, text)
+    missing, where = weights.unknown, "items nobody clicked"
+    if pairs == "rows":
+        missing, where = weights.unlogged, "pairs that the funnel does not hold"
+    return of_weights.support(system, weights, FUNNEL_WORDS, missing=missing, where=where)
 
 
 def overlap(system: str, ctr: Chances, *, of: str = "Listed pairs that were clicked") -> Diagnosis:
@@ -53,50 +45,6 @@ def overlap(system: str, ctr: Chances, *, of: str = "Listed pairs that were clic
             " how the value moves."
         )
     return Diagnosis("smallest ctr", system, low, usual / 100, verdict, text)
-
-
-def effective_size(system: str, weights: Weights) -> Diagnosis:
-    """Clicks that would say as much if all weighed the same (Kish)."""
-    size = weights.effective()
-    share = size / weights.count if weights.count else 0.0
-    verdict = max(graded(size, 1000, 100), graded(share, 0.05, 0.005), key=VERDICTS.index)
-    text = f"The weighted clicks say as much as {size:,.0f} equal ones ({share:.1%} of them)."
-    if weights.count == 0:
-        text = NO_CLICK
-    elif verdict != "pass":
-        text += " Gather more clicks, or compare lists nearer to what was clicked."
-    return Diagnosis("effective sample size", system, size, 1000.0, verdict, text)
-
-
-def heaviest(system: str, weights: Weights, user: float) -> Diagnosis:
-    """Share of all weight that one user has, or one click."""
-    share = user / weights.seen if weights.seen > 0 else 1.0
-    one = weights.heaviest / weights.seen if weights.seen > 0 else 1.0
-    verdict = graded(-share, -0.02, -0.1)
-    text = f"One user carries {share:.2%} of the weight, one click {one:.2%}."
-    if weights.count == 0:
-        text = NO_CLICK
-    elif verdict != "pass":
-        text += " Clip the weights (IPS(clip=...)) or look at that user before believing the value."
-    return Diagnosis("largest weight", system, share, 0.02, verdict, text)
-
-
-def tail(system: str, weights: Weights) -> Diagnosis:
-    """Shape of the largest weights: above 0.7 a mean of them cannot be trusted (PSIS).
-
-    Weights of which none is far above their mean have no tail, whatever a fit to the few values
-    they take may say.
-    """
-    k = pareto_shape(weights.largest, weights.count)
-    if weights.heaviest * weights.count < FAR * weights.seen:
-        k = -math.inf
-    verdict = graded(-k, -0.5, -0.7)
-    text = f"The tail of the weights has index {k:.2f}; up to 0.5 their mean is well behaved."
-    if math.isinf(k):
-        text = "No weight is far above the others: they have no tail."
-    if verdict != "pass":
-        text += " A few clicks can still change the answer: clip, or set a --floor."
-    return Diagnosis("weight tail", system, k, 0.5, verdict, text)
 
 
 def mean_weight(system: str, ratio: Uncertain) -> Diagnosis:

@@ -18,9 +18,11 @@ from counterrank.conversions import (
     VarianceRatio,
     chosen,
 )
+from counterrank.diagnostics import weights
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.estimates import Uncertain
-from counterrank.logged import Clipped, MeanWeight
+from counterrank.ope.estimators.base import Clipped
+from counterrank.ope.estimators.ips import MeanWeight
 from counterrank.propensity import Nuisance, calibrated, clicks_calibrated, overlap
 from counterrank.trust import funnels as about
 from counterrank.trust.propensities import click_model, click_overlap, conversion_model
@@ -42,9 +44,9 @@ def sales(
             out += [
                 about.overlap(system, part.ctr),
                 about.mean_weight(system, weight),
-                about.effective_size(system, part.weights),
-                about.heaviest(system, part.weights, part.heaviest),
-                about.tail(system, part.weights),
+                weights.effective_size(system, part.weights, weights.FUNNEL_WORDS),
+                weights.largest_weight(system, part.weights, weights.FUNNEL_WORDS, part.heaviest),
+                weights.tail(system, part.weights, weights.FUNNEL_WORDS),
             ]
         for e in asked.estimators:
             if isinstance(e, Clipped) and not isinstance(e, MeanWeight) and e.clip < float("inf"):

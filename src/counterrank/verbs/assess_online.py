@@ -19,15 +19,15 @@ from counterrank.engine import engine as engine_of
 from counterrank.errors import CounterrankError, UsageError, one_of
 from counterrank.exposure import ByContext, Exposure
 from counterrank.exposure import position_bias as as_model
-from counterrank.logged import DEFAULTS, Estimator, estimator
-from counterrank.logged.reading import doors
 from counterrank.meta import Checkpoint, fingerprint
 from counterrank.meta.grounds import enough
 from counterrank.meta.online import Cases, Figures, figures
 from counterrank.meta.past import KINDS, past
+from counterrank.ope.estimators.base import Estimator
+from counterrank.ope.estimators.registry import DEFAULTS, estimator
+from counterrank.ope.request import log_schemas
 from counterrank.progress import Progress, quiet
 from counterrank.schema import Input
-from counterrank.verbs.log_passes import where
 from counterrank.verbs.past_buckets import from_buckets
 from counterrank.verbs.past_logs import CONTROL, Experiment, Terms, dated, from_log, swept
 from counterrank.verbs.recommended_online import foretold
@@ -205,7 +205,9 @@ def _logged(
     by = [] if terms.model is None or terms.model.column is None else [terms.model.column]
     contexts = [*terms.contexts, *by]
     chosen = engine_of(chosen, [source, *tables_of(runs)])
-    entries, given = doors(source, runs, None, rewards=rewards, contexts=contexts, columns=columns)
+    entries, given = log_schemas(
+        source, runs, None, rewards=rewards, contexts=contexts, columns=columns
+    )
     with bucketed(
         chosen, entries, by="session", ids=("session", "item"), progress=progress
     ) as held:
@@ -221,7 +223,7 @@ def _logged(
             )
         else:
             cases = from_buckets(held, given, terms)
-        return cases, tuple(held.inputs.values()), where(chosen, held)
+        return cases, tuple(held.inputs.values()), held.partitions.protocol()
 
 
 def _key(experiment: Experiment) -> str:

@@ -49,8 +49,10 @@ from counterrank.features import features
 from counterrank.funnel_result import FunnelEstimation
 from counterrank.inference import RESAMPLES
 from counterrank.lifts import refuse_plan
-from counterrank.logged import SNDR, SNIPS, Estimator
 from counterrank.moments import kept
+from counterrank.ope.estimators.base import Estimator
+from counterrank.ope.estimators.doubly_robust import SNDR
+from counterrank.ope.estimators.ips import SNIPS
 from counterrank.order import TIES
 from counterrank.progress import Progress, quiet
 from counterrank.propensity import Encoded, Logistic, Nuisance, model

@@ -13,9 +13,9 @@ import polars as pl
 
 from counterrank.arrays import Floats
 from counterrank.engine import Bucket, Buckets
-from counterrank.logged.reading import Given, named, rankers
 from counterrank.logs import certainty
 from counterrank.meta.online import Cases
+from counterrank.ope.request import LogTables, lists_of
 from counterrank.schema import Table
 from counterrank.verbs.past_logs import Terms, day_by_day, one_day, refuse_arms, refuse_empty
 
@@ -36,7 +36,7 @@ class Layout:
     schema: dict[str, pl.DataType]
 
     @classmethod
-    def of(cls, heads: Mapping[str, Table], given: Given) -> Layout:
+    def of(cls, heads: Mapping[str, Table], given: LogTables) -> Layout:
         """The layout for these tables; a table of several rankers is one for each."""
         log = heads["log"].frame.with_columns(pl.col("arm").cast(pl.String)).drop("day")
         frames = [log]
@@ -56,9 +56,9 @@ class Layout:
         return rows.filter(pl.col(TABLE) == number).select(*own)
 
 
-def from_buckets(held: Buckets, given: Given, terms: Terms) -> list[Cases]:
+def from_buckets(held: Buckets, given: LogTables, terms: Terms) -> list[Cases]:
     """The cases of every estimator and reward, as `past_logs.from_log` has them."""
-    given = named(given, held)
+    given = given.with_systems(held.partitions)
     arms = given.targets.lists(held.heads)
     terms = terms.of(given.targets.labels, [held.heads["log"], *arms])
     days = _days(held, terms)
@@ -98,7 +98,7 @@ def _counted(bucket: Bucket) -> pl.DataFrame:
 
 
 def _rows(
-    given: Given, terms: Terms, layout: Layout, days: pl.Series, bucket: Bucket
+    given: LogTables, terms: Terms, layout: Layout, days: pl.Series, bucket: Bucket
 ) -> pl.DataFrame:
     """The log's rows of the arms, and of each run those of the control's sessions."""
     arms = [terms.control, *terms.arms]
@@ -109,7 +109,7 @@ def _rows(
     control = log.filter(pl.col("arm") == terms.control).select("session", DAY).unique()
     runs = (
         table.frame.join(control, on="session", maintain_order="left")
-        for table in rankers(given.targets, bucket.tables)
+        for table in lists_of(given.targets, bucket.tables)
     )
     sent = [layout.sent(number, rows) for number, rows in enumerate((log, *runs))]
     return pl.concat(sent, how="diagonal").select(layout.schema.keys())

@@ -14,19 +14,20 @@ import numpy as np
 import polars as pl
 
 from counterrank.aggregate import Mean
+from counterrank.api.estimate import estimate
 from counterrank.arrays import Floats
 from counterrank.errors import InputError, UsageError
 from counterrank.estimates import Estimate
 from counterrank.exposure import ByContext, Exposure
 from counterrank.inference import Keep
-from counterrank.logged import CLIPS, Estimator, estimator
-from counterrank.logged.estimator import Clipped
-from counterrank.logged.reading import Given
 from counterrank.logs import Log
 from counterrank.meta.online import Cases
+from counterrank.ope.clip_sweep import CLIPS
+from counterrank.ope.estimators.base import Clipped, Estimator
+from counterrank.ope.estimators.registry import estimator
+from counterrank.ope.request import LogTables
 from counterrank.progress import Progress
 from counterrank.schema import Table
-from counterrank.verbs.estimate import estimate
 
 SHOWN = "shown"  # the control's own lists, as a run
 CONTROL = "control"
@@ -61,7 +62,7 @@ class Experiment:
     terms: Terms
 
     @classmethod
-    def of(cls, tables: Mapping[str, Table], given: Given, terms: Terms) -> Experiment:
+    def of(cls, tables: Mapping[str, Table], given: LogTables, terms: Terms) -> Experiment:
         """All rows of the tables; every run must be an arm."""
         log = dated(tables)
         frame = log.frame.with_columns(pl.col("arm").cast(pl.String))

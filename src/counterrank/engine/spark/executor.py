@@ -123,7 +123,7 @@ def on_partition(
     work: Callable[[Partition], Any],
     key: Callable[[int], int] | None,
 ) -> Callable[[Batches], Batches]:
-    """``work`` on a partition, as Spark calls it; nothing where the table it needs has no rows.
+    """``work`` on a partition, as Spark calls it; only refusals where the table ``needs`` is empty.
 
     The result stands under the ``key`` of the partition's number; without one it is pieces by key.
     """
@@ -131,11 +131,14 @@ def on_partition(
     def run(batches: Batches) -> Batches:
         with one_thread():
             parts = _by_table(lanes, batches)
-            if not any(parts[name] for name in ([needs] if needs else lanes)):
+            if not any(parts.values()):
                 return
-            number, result = _number(), _result(lanes, parts, work)
+            wanted = not needs or len(parts[needs]) > 0
+            number, result = _number(), _result(lanes, parts, work if wanted else None)
             if isinstance(result, Refusals):
                 pieces = {FAULTS: result}
+            elif not wanted:
+                return
             else:
                 pieces = result if key is None else {key(number): result}
             for place, piece in pieces.items():
@@ -184,7 +187,7 @@ def _by_table(lanes: Mapping[str, Lane], batches: Batches) -> dict[str, list[pl.
 def _result(
     lanes: Mapping[str, Lane],
     parts: dict[str, list[pl.DataFrame]],
-    work: Callable[[Partition], Any],
+    work: Callable[[Partition], Any] | None,
 ) -> Any:
     """What comes of the work on a partition; or which schema refused its rows, and why."""
     tables = {}
@@ -193,7 +196,7 @@ def _result(
             tables[name] = lane.table(parts.pop(name))  # let go of as it is read
         except CounterrankError as error:
             return Refusals([Refusal.of(error, name)])
-    return _tried(lambda: work(Partition(tables)))
+    return None if work is None else _tried(lambda: work(Partition(tables)))
 
 
 def _tried(work: Callable[[], Any]) -> Any:

@@ -7,15 +7,10 @@ from typing import Any
 
 from counterrank.report.figure import Figure
 from counterrank.report.figures.assess import accuracy, online, power, robustness, taus
-from counterrank.report.figures.estimates import estimates
-from counterrank.report.figures.exposure import curve
-from counterrank.report.figures.lifts import lifts
-from counterrank.report.figures.pairs import matrix
-from counterrank.report.figures.scatter import dcg_and_ndcg
+from counterrank.report.figures.lifts import estimates, lifts, truth
+from counterrank.report.figures.pairs import dcg_and_ndcg, matrix
 from counterrank.report.figures.strata import agreement, flips, strata
-from counterrank.report.figures.sweep import sweeps
-from counterrank.report.figures.truth import truth
-from counterrank.report.figures.weights import weights
+from counterrank.report.figures.sweep import curve, sweeps, weights
 
 Draw = Callable[[Mapping[str, Any]], list[Figure]]
 

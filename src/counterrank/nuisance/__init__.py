@@ -1,0 +1,1 @@
+"""Models of clicks and conversions that estimators need and nobody asks for."""
