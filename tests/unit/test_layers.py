@@ -10,7 +10,7 @@ ORDER = """
 version command errors core wording once digest progress text arrays tables checks schema logs
 funnels features data matching hits pool coverage order align engine policies exposure aggregate
 estimates stats nuisance moments ranking systems judged inference propensity compare lifts
-stratified diagnostics saved decision gate report results ope assumptions conversions trust meta
+stratified diagnostics assumptions saved decision gate report results ope conversions trust meta
 evaluation strata_result funnel_result assess_result simulate verbs api cli
 """.split()
 
