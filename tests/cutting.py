@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
-from counterrank import schema
 from counterrank.data.ids import hash_ids, unify_id_columns
-from counterrank.engine import Bucket, Buckets
+from counterrank.engine import Bucket, Buckets, Engine, Partitions
 from counterrank.engine.wire import packed, unpacked
-from counterrank.evaluation import Evaluation
-from counterrank.judged import in_buckets, refuse_empty
+from counterrank.judged.pipeline import evaluate, measure_systems
+from counterrank.judged.request import EvaluateRequest, JudgedTables, parse_measures
+from counterrank.policies import Policies
 from counterrank.progress import quiet
 from counterrank.ranking import measure
 from counterrank.schema import Door
+from counterrank.stats.compare import Plan
 from making import world
 
 LABELS = (
@@ -74,18 +76,39 @@ class Cut(Buckets):
         raise NotImplementedError
 
 
-def cut(truth, runs, count, labels, plan, policies, keep="values", inference="units", room=None):
-    """The same as ``evaluate``, by buckets."""
-    named = list(runs.items())
-    doors = {"judgments": schema.judgments_door(truth)}
-    doors |= {f"run {i}": schema.run_door(t, name=n) for i, (n, t) in enumerate(named)}
-    measures = tuple(measure(label) for label in labels)
-    found = in_buckets(
-        Cut(doors, count), {f"run {i}": name for i, (name, _) in enumerate(named)}, measures,
-        policies, keep=keep, drawn=plan.drawn, inference=inference, room=room,
-    )  # fmt: skip
-    refuse_empty(found.measured, measures, policies)
-    return Evaluation(found, plan, quiet)
+@dataclass(frozen=True)
+class Split(Engine):
+    """Tables in ``count`` partitions in memory; results go over the wire, last partition first."""
+
+    name = "local"
+    count: int
+    inference: str = "units"
+    memory_budget: int | None = None
+
+    @contextmanager
+    def open(self, tables, progress=quiet):
+        yield _Partitions(Cut(tables.schemas, self.count, tables.unit, tables.ids))
+
+
+class _Partitions(Partitions):
+    def __init__(self, cut: Cut) -> None:
+        self.cut, self.heads, self.inputs, self.count = cut, cut.heads, cut.inputs, cut.count
+
+    def map(self, work, label):
+        return self.cut.mapped(work, label)
+
+
+def cut(truth, runs, count, labels, plan, policies, inference="units", budget=None, **more):
+    """The same as ``evaluate``, by partitions."""
+    request = EvaluateRequest(parse_measures(labels), plan, policies, **more)
+    engine = Split(count, inference, budget)
+    return evaluate(request, JudgedTables.of(truth, runs), engine)
+
+
+def matches(truth, runs, labels, engine, **policies):
+    """Judgments and hits."""
+    request = EvaluateRequest(parse_measures(labels), Plan(), Policies(**policies), hits=True)
+    return measure_systems(request, JudgedTables.of(truth, runs), engine).measured.matches
 
 
 def uneven(seed=0, *, text=True):

@@ -33,6 +33,16 @@ def values(truth, table, label, /, **policies) -> dict[object, float]:
     return dict(zip(frame["unit"], frame["value"], strict=True))
 
 
+def grid(result):
+    """Values per user of an evaluation: systems x measures x users, NaN where one is left out."""
+    systems, measures = list(result.systems), list(result.protocol["measures"])
+    x = np.full((len(systems), len(measures), len(result.units.ids)), np.nan)
+    for key in result.functions:
+        own = x[systems.index(key.system), measures.index(key.measure)]
+        own[result.units.mask(key)] = result.per_unit(result.units.over(key), key)
+    return x
+
+
 def value(truth, table, label, /, **policies) -> float:
     """The aggregate of one measure of one run."""
     result = cr.evaluate(truth, {"run": table}, measures=[label], test="none", **policies)

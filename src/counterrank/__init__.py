@@ -13,12 +13,12 @@ from counterrank.version import __version__
 if TYPE_CHECKING:
     from counterrank.api.check import check
     from counterrank.api.estimate import estimate
+    from counterrank.api.evaluate import evaluate
     from counterrank.api.learn_exposure import learn_exposure
     from counterrank.assess_result import Assessment
     from counterrank.engine.engines import Local, Spark
     from counterrank.errors import CounterrankError, InputError, UsageError
     from counterrank.estimates import Estimate
-    from counterrank.evaluation import Evaluation
     from counterrank.exposure import position_bias
     from counterrank.funnel_result import FunnelEstimation
     from counterrank.ranking import measure
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from counterrank.verbs.assess_online import assess_online
     from counterrank.verbs.assess_power import assess_power
     from counterrank.verbs.assess_robustness import assess_robustness
-    from counterrank.verbs.evaluate import evaluate
     from counterrank.verbs.funnel import funnel
     from counterrank.verbs.strata import strata
 
@@ -37,7 +36,6 @@ _HOME = {
     "Assessment": "assess_result",
     "CounterrankError": "errors",
     "Estimate": "estimates",
-    "Evaluation": "evaluation",
     "FunnelEstimation": "funnel_result",
     "InputError": "errors",
     "Local": "engine.engines",
@@ -52,7 +50,7 @@ _HOME = {
     "assess_robustness": "verbs.assess_robustness",
     "check": "api.check",
     "estimate": "api.estimate",
-    "evaluate": "verbs.evaluate",
+    "evaluate": "api.evaluate",
     "funnel": "verbs.funnel",
     "learn_exposure": "api.learn_exposure",
     "measure": "ranking",
@@ -61,7 +59,7 @@ _HOME = {
 }
 
 __all__ = [
-    "Assessment", "CounterrankError", "Estimate", "Evaluation", "FunnelEstimation",
+    "Assessment", "CounterrankError", "Estimate", "FunnelEstimation",
     "InputError", "Local", "Result", "Spark", "Stratification", "UsageError",
     "__version__",
     "assess_accuracy", "assess_agreement", "assess_online", "assess_power", "assess_robustness",

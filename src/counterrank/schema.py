@@ -72,6 +72,11 @@ class Door:
         self.refuse(table)
         return table
 
+    def head(self) -> Table:
+        """The table without rows, before any were read: its columns, of no type yet."""
+        there = self.roles.choose(self.source.columns())
+        return self.made(self.roles.renamed(pl.DataFrame(schema=dict.fromkeys(there, pl.Null()))))
+
     def part(self, frame: pl.DataFrame) -> Table:
         """Some rows, whose columns already have the names of their roles."""
         return self.made(self.check(frame))

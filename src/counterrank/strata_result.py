@@ -9,11 +9,10 @@ import numpy as np
 import polars as pl
 
 from counterrank import trust
-from counterrank.arrays import Ints
+from counterrank.arrays import Floats, Ints
 from counterrank.compare import Plan
 from counterrank.errors import UsageError, nearest
 from counterrank.estimates import Estimate, not_kept
-from counterrank.judged.ties import bracket
 from counterrank.moments import Kept, Merged
 from counterrank.once import once
 from counterrank.policies import Policies
@@ -212,7 +211,7 @@ class Stratification(Result):
     def _listed(self, place: int) -> list[Diagnosis | None]:
         """What one system's lists say; ties are held against the interval of the holdout value."""
         system, lists = self.systems[place], self.grounds.lists[place]
-        cut, sums = deepest(self.measures), lists.brackets
+        cut, sums = deepest(self.measures), lists.ties
         se = [standard_errors(self.ways[str(m)][HOLDOUT])[place] for m in self.measures]
         return [
             trust.coverage(system, lists.coverage, self.policies.missing),
@@ -224,8 +223,7 @@ class Stratification(Result):
                 system,
                 lists,
                 self.measures,
-                lambda m: (0.0, 0.0) if sums is None else bracket(self.measures[m], sums[m]),
-                [2 * 1.96 * float(x) for x in se],
+                lambda m: (*_bracket(self.measures[m], sums, m), 2 * 1.96 * float(se[m])),
             ),
         ]
 
@@ -323,3 +321,11 @@ def _renamed(row: dict[str, Any]) -> dict[str, Any]:
     """``from`` and ``to``, which Python cannot name a field."""
     names = {"low": "from", "high": "to"}
     return {names.get(key, key): value for key, value in row.items()}
+
+
+def _bracket(measure: Measure, sums: Floats | None, place: int) -> tuple[float, float]:
+    """Least and greatest value that ties allow, from sums of the measure's columns."""
+    assert sums is not None
+    wide = len(measure.columns(np.zeros(1), np.zeros(1)))
+    ends = [float(measure.function(row[:wide] / row[-1])) for row in sums[place]]
+    return min(ends), max(ends)

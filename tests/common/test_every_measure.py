@@ -21,7 +21,7 @@ from counterrank import schema
 from counterrank.engine import aligned
 from counterrank.pool import pooled
 from counterrank.ranking import MEASURES
-from making import judgments, run, scored, values, world
+from making import grid, judgments, run, scored, values, world
 
 TOP = 4  # largest rating the strategies draw; one user always has it
 
@@ -97,7 +97,7 @@ def prepared(drawn):
 
 def all_values(truth, table, labels=LABELS, **policies):
     result = cr.evaluate(truth, {"run": table}, measures=labels, test="none", **policies)
-    return result.values[0], result
+    return grid(result)[0], result
 
 
 def test_the_list_is_complete():
@@ -109,7 +109,7 @@ def test_the_list_is_complete():
 def test_equal_to_the_plain_formula(drawn):
     truth, lists = prepared(drawn)
     got, result = all_values(judgments(truth), run(lists), list(EVERY))
-    for u, user in enumerate(result.units):
+    for u, user in enumerate(result.units.ids):
         for m, (label, formula) in enumerate(EVERY.items()):
             expected = formula(lists.get(user, []), truth[user])
             assert got[m, u] == pytest.approx(expected, abs=1e-12), (user, label)
@@ -149,14 +149,14 @@ def test_geometric_means_and_ratio_of_means(drawn):
               for label in EVERY]  # fmt: skip
     result = cr.evaluate(judgments(truth), {"run": run(lists)}, measures=labels, test="none")
     for m, row in enumerate(result.estimates):
-        x = list(result.values[0, m])
+        x = list(grid(result)[0, m])
         geometric = cr.measure(row.measure).mean == "geometric"
         assert row.value == pytest.approx(plain.geometric(x) if geometric else np.mean(x))
     ratio = cr.evaluate(judgments(truth), {"run": run(lists)}, measures=["pnDCG@3"], test="none")
     top = sum(plain.dcg(lists.get(u, []), truth[u], 3) for u in truth)
     bottom = sum(plain.idcg(truth[u], 3) for u in truth)
     assert ratio.estimates[0].value == pytest.approx(top / bottom, abs=1e-12)
-    assert ratio.values[0, 0].mean() == pytest.approx(top / bottom, abs=1e-12)
+    assert grid(ratio)[0, 0].mean() == pytest.approx(top / bottom, abs=1e-12)
 
 
 @pytest.mark.parametrize("label", LABELS)
@@ -199,7 +199,7 @@ def test_bucket_size_changes_nothing(rows):
 def test_bounded_measures_stay_between_0_and_1(drawn):
     truth, lists = prepared(drawn)
     got, result = all_values(judgments(truth), run(lists))
-    for m, measure in enumerate(result.measures):
+    for m, measure in enumerate(map(cr.measure, result.protocol["measures"])):
         if measure.name == "pnDCG":
             assert -1e-12 <= got[m].mean() <= 1 + 1e-12  # a unit's share may exceed 1
         elif measure.bounded:

@@ -10,7 +10,7 @@ import pytest
 import counterrank as cr
 from counterrank.inference import permutation_test
 from counterrank.stats.correlation import inversion_rate, kendall_tau
-from making import judgments, run, value
+from making import grid, judgments, run, value
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_jeunen_table_1(worked):
     runs = {"R": run({"x1": ["a1"], "x2": ["a1"]}), "R_prime": run({"x1": ["a2"], "x2": ["a2"]})}
     result = cr.evaluate(truth, runs, measures=["DCG@1", "nDCG@1", "pnDCG@1"])
     for name in runs:
-        got = {str(m): result.estimate(name, m).value for m in result.measures}
+        got = {str(m): result.estimate(name, m).value for m in result.protocol["measures"]}
         assert got["DCG@1"] == pytest.approx(expected[name]["dcg_mean"]["value"], abs=1e-12)
         assert got["nDCG@1"] == pytest.approx(expected[name]["ndcg_mean"]["value"], abs=1e-12)
         post = case["post_normalised"][name]["value"]
@@ -85,8 +85,8 @@ def test_err_normaliser(worked):
     truth = judgments({"u": {"a": 4}, "v": {"b": 5}})
     table = run({"u": ["a"], "v": ["c"]})
     result = cr.evaluate(truth, {"run": table}, measures=["ERR", "ERR(top=user)"], test="none")
-    assert result.values[0, 0, 0] == pytest.approx(case["paper"]["value"], abs=1e-12)
-    assert result.values[0, 1, 0] == pytest.approx(case["evaluator"]["value"], abs=1e-12)
+    assert grid(result)[0, 0, 0] == pytest.approx(case["paper"]["value"], abs=1e-12)
+    assert grid(result)[0, 1, 0] == pytest.approx(case["evaluator"]["value"], abs=1e-12)
 
 
 def test_geometric_mean(worked):

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import counterrank as cr
-from making import judgments, run, scored
+from making import grid, judgments, run, scored
 
 TRUTH = judgments({"u": {"a": 1, "b": 0}, "v": {"c": 2}})
 RUN = run({"u": ["a", "b"], "v": ["c"]})
@@ -254,12 +254,12 @@ def test_draws_are_refused_with_a_reason():
 def test_rank_wins_over_score():
     table = RUN.with_columns(score=pl.col("rank"))  # scores say the opposite
     result = cr.evaluate(TRUTH, {"r": table}, measures=["RR"], test="none")
-    assert result.values[0, 0].tolist() == [1.0, 1.0]
+    assert grid(result)[0, 0].tolist() == [1.0, 1.0]
     assert result.protocol["ranked_by"] == {"r": "rank"}
 
 
 def test_engines_and_lazy_frames_give_the_same():
-    expected = cr.evaluate(TRUTH, {"r": RUN}, test="none").values
+    expected = grid(cr.evaluate(TRUTH, {"r": RUN}, test="none"))
     connection = duckdb.connect()
     connection.register("t", TRUTH.to_arrow())
     connection.register("r", RUN.to_arrow())
@@ -270,7 +270,7 @@ def test_engines_and_lazy_frames_give_the_same():
         (connection.table("t"), connection.sql("select * from r")),
     ]
     for truth, table in pairs:
-        assert np.array_equal(cr.evaluate(truth, {"r": table}, test="none").values, expected)
+        assert np.array_equal(grid(cr.evaluate(truth, {"r": table}, test="none")), expected)
 
 
 def test_only_known_policies():

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import counterrank as cr
-from counterrank.compare import Plan
 from counterrank.engine import Local
 from counterrank.policies import Policies
+from counterrank.stats.compare import Plan
 from cutting import COUNTS, LABELS, cut, tied, uneven
 
 FEW = ["nDCG@5", "pnDCG@3", "AP(mean=geometric)@5", "RR(rel=4)", "ARP@3", "DCG"]
@@ -46,7 +46,7 @@ def test_every_measure(missing, no_relevant, count):
     near(sums.estimates, whole.estimates, tolerance=1e-10)
     near(sums.comparisons, whole.comparisons, tolerance=1e-8)
     near(sums.diagnoses, whole.diagnoses)
-    assert sums.coverage == whole.coverage
+    assert sums.tables == whole.tables
     assert sums.protocol["inference"]["inference"] == "moments"
 
 
@@ -90,9 +90,8 @@ def test_what_needs_values_is_refused():
     sums = cut(truth, runs, 3, FEW, Plan(test="t"), Policies(), inference="moments")
     assert np.isfinite(sums.estimate("a", "DCG").se)
     assert "nDCG@5" in repr(sums)
-    for ask in (sums.by_unit, lambda: sums.values, lambda: sums.units):
-        with pytest.raises(cr.UsageError, match="not kept"):
-            ask()
+    with pytest.raises(cr.UsageError, match="only their moments were kept"):
+        sums.by_unit()
     with pytest.raises(cr.UsageError, match="wilcoxon"):
         cut(truth, runs, 3, FEW, Plan(test="wilcoxon"), Policies(), inference="moments")
 
@@ -120,7 +119,7 @@ def test_the_switch_and_its_threshold_are_told():
     columns = 3 * (2 + 2)
     for room, kind in ((8 * 58 * columns, "units"), (8 * 58 * columns - 1, "moments")):
         found = cut(truth, runs, 4, ["nDCG@5", "RR@5"], Plan(test="t"), Policies(),
-                    inference="auto", room=room)  # fmt: skip
+                    inference="auto", budget=room)  # fmt: skip
         told = found.protocol["inference"]
         assert (told["inference"], told["threshold"]) == (kind, room)
         assert told["why"].startswith("58 units x 12 columns need 5.6 kB")

@@ -7,11 +7,11 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank.compare import Plan
 from counterrank.policies import Policies
 from counterrank.ranking import MEASURES, measure
-from cutting import COUNTS, LABELS, LINEAR, cut, tied, uneven
-from making import judgments, run, scored
+from counterrank.stats.compare import Plan
+from cutting import COUNTS, LABELS, LINEAR, Split, cut, matches, tied, uneven
+from making import grid, judgments, run, scored
 
 
 def same(truth, runs, labels, *, counts=COUNTS, plan=None, **policies):
@@ -24,10 +24,10 @@ def same(truth, runs, labels, *, counts=COUNTS, plan=None, **policies):
     for count in counts:
         parts = cut(truth, runs, count, labels, plan, Policies(**policies))
         assert parts.systems == whole.systems
-        assert parts.units.equals(whole.units)
-        assert np.array_equal(parts.values, whole.values, equal_nan=True)
+        assert parts.units.ids.equals(whole.units.ids)
+        assert np.array_equal(grid(parts), grid(whole), equal_nan=True)
         assert parts.by_unit().equals(whole.by_unit())
-        assert parts.coverage == whole.coverage
+        assert parts.tables == whole.tables
         equal(parts.estimates, whole.estimates)
         equal(parts.comparisons, whole.comparisons)
         equal(parts.diagnoses, whole.diagnoses)
@@ -71,7 +71,7 @@ def test_repeated_items():
     truth, runs = uneven(3)
     runs["a"] = pl.concat([runs["a"], runs["a"].with_columns(rank=pl.col("rank") + 12)])
     whole = same(truth, runs, ["nDCG@5", "AP", "pnDCG@3"], duplicates="first")
-    assert whole.coverage[0].duplicates > 100
+    assert whole.tables["coverage"][0]["duplicates"] > 100
 
 
 @pytest.mark.parametrize(("test", "interval"), [("t", "bootstrap"), ("bootstrap", "bca"),
@@ -102,8 +102,8 @@ def test_ids_that_are_numbers_in_one_table_only():
     runs["b"] = runs["b"].with_columns(pl.col("user", "item").cast(pl.String))
     whole = cr.evaluate(truth, runs, measures=LABELS)
     parts = cut(truth, runs, 3, LABELS, Plan(), Policies())
-    assert np.array_equal(parts.values, whole.values)
-    assert parts.units.equals(whole.units.cast(pl.String))
+    assert np.array_equal(grid(parts), grid(whole))
+    assert parts.units.ids.equals(whole.units.ids.cast(pl.String))
 
 
 def test_ids_in_the_order_of_all_of_them():
@@ -153,9 +153,9 @@ def test_great_ratings_of_one_bucket_are_refused():
 def test_judgments_and_hits_as_in_memory():
     truth, runs = uneven(10)
     for tables in (runs, tied(runs)):
-        whole = cr.evaluate(truth, tables, measures=["AP"], test="none").found
+        whole = matches(truth, tables, ["AP"], cr.Local())
         for count in COUNTS:
-            parts = cut(truth, tables, count, ["AP"], Plan(), Policies(), keep="hits").found
+            parts = matches(truth, tables, ["AP"], Split(count))
             assert parts.pool.units.equals(whole.pool.units)
             assert parts.pool.items.equals(whole.pool.items)
             for name in ("size", "rating", "top"):

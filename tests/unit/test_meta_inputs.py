@@ -11,7 +11,7 @@ from counterrank.errors import InputError, UsageError
 from counterrank.inference import permutation_test
 from counterrank.meta import Checkpoint, Mean, fingerprint, values_of
 from counterrank.policies import Policies
-from making import world
+from making import grid, world
 
 LABELS = ["nDCG@5", "P@5", "ARP@12"]
 
@@ -43,8 +43,8 @@ def test_every_way_in_gives_the_same_values(result, way, tmp_path):
     found = values_of(*given, measures=LABELS)
     assert found.systems == ("a", "b", "c")
     assert found.measures == ("nDCG@5", "P@5", "ARP@12")
-    assert found.units.equals(evaluation.units)
-    np.testing.assert_array_equal(found.x, evaluation.values)
+    assert found.units.equals(evaluation.units.ids)
+    np.testing.assert_array_equal(found.x, grid(evaluation))
 
 
 def test_missing_cells_are_nan_and_left_out_of_what_is_shared(result):

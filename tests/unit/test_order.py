@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import counterrank as cr
 from counterrank import arrays
 from counterrank.arrays import products_before, ranges, sort_order
-from making import judgments, run, scored, value, values
+from making import grid, judgments, run, scored, value, values
 
 
 def order_of(pairs, **policies):
@@ -124,7 +124,7 @@ def test_users_split_over_files(tmp_path):
         part.write_parquet(tmp_path / f"{n}.parquet")
     truth = judgments({"u": {"c": 1}, "v": {"a": 2}})
     result = cr.evaluate(truth, {"r": str(tmp_path)}, measures=["RR"], test="none")
-    assert result.values[0, 0].tolist() == [1 / 3, 1 / 2]
+    assert grid(result)[0, 0].tolist() == [1 / 3, 1 / 2]
 
 
 @settings(max_examples=100, deadline=None)

@@ -92,15 +92,6 @@ def test_plot_is_an_altair_chart_of_what_was_asked_for(results):
         results["exposure"].plot("DR")
 
 
-def test_showing_an_evaluation_tests_nothing(results, monkeypatch):
-    """Comparisons are computed when first asked for, and a notebook shows results unasked."""
-    monkeypatch.setattr(bundle, "there", lambda: False)
-    monkeypatch.setattr("counterrank.evaluation.compare", pytest.fail)
-    world = judged_world(users=30, items=80)
-    fresh = cr.evaluate(world.judgments, world.runs, measures=["DCG@10"])
-    assert "popular" in fresh._repr_html_()
-
-
 @pytest.mark.parametrize("kind", ["evaluation", "estimation"])
 def test_to_pandas_is_to_frame(results, kind, monkeypatch):
     pd = pytest.importorskip("pandas")

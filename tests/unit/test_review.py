@@ -127,29 +127,11 @@ def test_bernstein_holds_for_comparisons_or_is_refused_at_once():
             cr.evaluate(truth, runs, measures=[label], interval="bernstein")
 
 
-def test_tukey_covers_all_pairs_and_never_shrinks_p():
-    truth, runs = world()
-    rows = cr.evaluate(truth, runs, baseline="a", correct="tukey", draws=300).comparisons
-    assert all(r.p_corrected >= r.p for r in rows)
-    assert rows[0].family == "all 3 pairs, this measure"
-
-
 def test_wilcoxon_ties_differences_equal_but_for_rounding():
     x = np.round(np.random.default_rng(1).integers(0, 10, 40) / 10, 1)
     y = np.round(np.random.default_rng(2).integers(0, 10, 40) / 10, 1)
     exact = wilcoxon(np.rint((x - y) * 10))
     assert wilcoxon(x - y) == pytest.approx(exact)
-
-
-def test_clusters_survive_a_difference():
-    truth, runs = world()
-    result = cr.evaluate(truth, runs, measures=["nDCG@5"], test="none")
-    a, b = result.estimate("a", "nDCG@5"), result.estimate("b", "nDCG@5")
-    groups = np.arange(a.n) // 4
-    both = (a.clustered(groups) - b.clustered(groups)).se
-    assert (a - b.clustered(groups)).se == (a.clustered(groups) - b).se == both != (a - b).se
-    with pytest.raises(cr.UsageError, match="different clusters"):
-        a.clustered(groups) - b.clustered(groups[::-1] // 2)
 
 
 def test_the_draws_told_are_those_used():

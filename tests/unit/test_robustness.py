@@ -17,9 +17,11 @@ from counterrank.meta.reduced import Evidence
 from counterrank.meta.reductions import AT_RANDOM, OF_USERS, REDUCTIONS, SIZES, Reductions
 from counterrank.meta.robust_advice import advice, apart
 from counterrank.meta.robustness import Track
+from counterrank.policies import Policies
 from counterrank.simulate import judged_world
 from counterrank.stats.correlation import kendall_tau
 from counterrank.verbs.assess_robustness import assess_robustness
+from cutting import matches
 from making import judgments as table
 from making import world
 
@@ -34,11 +36,9 @@ def parts(missing: str = "zero", no_relevant: str = "zero"):
     """A small world in which some users have no list, and its evaluation."""
     truth, runs = world(users=60, seed=3)
     runs = {n: r.filter(pl.col("user") != f"u{k}") for k, (n, r) in enumerate(runs.items())}
-    result = cr.evaluate(
-        truth, runs, measures=LABELS, test="none", missing=missing, no_relevant=no_relevant
-    )
-    evidence = Evidence.of(result.found.pool, result.found.hits, result.measures, result.policies)
-    return evidence, runs
+    policies = Policies(missing, no_relevant)
+    found = matches(truth, runs, LABELS, cr.Local(), missing=missing, no_relevant=no_relevant)
+    return Evidence.of(found.pool, found.hits, [cr.measure(m) for m in LABELS], policies), runs
 
 
 @pytest.mark.parametrize("no_relevant", ["zero", "skip"])
@@ -70,12 +70,13 @@ def test_a_reduction_is_an_evaluation_of_the_smaller_table(kind, missing, no_rel
 def test_stacked_systems_are_as_each_by_itself_in_every_measure():
     """Every label there is, on all judgments and on a few of them, equal to the last bit."""
     truth, runs = world(users=60, seed=3)
-    whole = cr.evaluate(truth, runs, measures=EVERY, test="none")
-    evidence = Evidence.of(whole.found.pool, whole.found.hits, whole.measures, whole.policies)
-    kept = Reductions(whole.found.pool).kept("ratings", 0.3, 0)
-    pool = whole.found.pool.only(kept)
+    whole = matches(truth, runs, EVERY, cr.Local())
+    measures = [cr.measure(label) for label in EVERY]
+    evidence = Evidence.of(whole.pool, whole.hits, measures, Policies())
+    kept = Reductions(whole.pool).kept("ratings", 0.3, 0)
+    pool = whole.pool.only(kept)
     for form, x in evidence.only(kept)._per_unit.items():
-        each = [form.per_unit(hits.only(kept), pool) for hits in whole.found.hits]
+        each = [form.per_unit(hits.only(kept), pool) for hits in whole.hits]
         assert np.array_equal(x.reshape(len(runs), -1), each), form
 
 
@@ -112,7 +113,7 @@ def test_the_most_judged_go_first_and_of_equals_the_smaller_id():
         "8": {"c": 1, "9": 1},
     }
     lists = pl.DataFrame({"user": ["2"], "item": ["a"], "rank": [1]})
-    pool = cr.evaluate(table(rated), {"r": lists}, measures=["P@1"], test="none").found.pool
+    pool = matches(table(rated), {"r": lists}, ["P@1"], cr.Local()).pool
     reductions = Reductions(pool)
     gone = [
         set(pool.units.filter(~pl.Series(reductions.kept("large_users", s, 0))))

@@ -1,1 +1,1 @@
-"""One function per verb, each in a module of its name."""
+"""The verbs: one file each, with its signature, what it is asked, and a call of its pipeline."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from counterrank.api.estimate import estimate
+from counterrank.api.evaluate import evaluate
 from counterrank.data.runs import named_tables
 from counterrank.diagnostics.table_reports import (
     Findings,
@@ -25,7 +26,6 @@ from counterrank.progress import Progress, quiet
 from counterrank.ranking import DEFAULTS, Measure
 from counterrank.results.result import Result
 from counterrank.verbs.checked_funnel import checked_funnel
-from counterrank.verbs.evaluate import evaluate
 
 
 def check(

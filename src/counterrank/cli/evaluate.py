@@ -40,7 +40,7 @@ Baseline = Annotated[str | None, typer.Option(help="Compare every system with th
 Interval = Annotated[str, typer.Option(help="normal, t, bootstrap, bca or bernstein.")]
 Test = Annotated[str, typer.Option(help="permutation, t, bootstrap, wilcoxon or none.")]
 Correct = Annotated[
-    str | None, typer.Option(help="none, holm, bh, maxt or tukey. [default: maxt, or holm]")
+    str | None, typer.Option(help="none, holm, bh or maxt. [default: maxt, or holm]")
 ]
 Family = Annotated[
     str, typer.Option(help="What a correction spans: all, or measure (each by itself).")
@@ -83,9 +83,9 @@ def evaluate(
     named = options.named_runs(runs)
     digest.begin([judgments, *(path for _, path in named)])  # the imports below take their time
     from counterrank import progress
+    from counterrank.api import evaluate as verb
     from counterrank.cli import output, table, writing
     from counterrank.ranking import DEFAULTS
-    from counterrank.verbs import evaluate as verb
 
     options.formatted(format)
     writing.refuse_early(by_unit, out, [judgments, *(path for _, path in named)])

@@ -9,16 +9,15 @@ from counterrank.cli.output import beside
 from counterrank.wording import decimals, interval, listed, number, p_value, shortened, wrapped
 
 if TYPE_CHECKING:
-    from counterrank.compare import Comparison
-    from counterrank.evaluation import Evaluation, Row
-    from counterrank.ranking import Measure
+    from counterrank.results.result import Result, Row
+    from counterrank.stats.compare import Comparison
 
 SHORTEST_NAME = 10
 
 
-def table(result: Evaluation, wide: int) -> list[str]:
+def table(result: Result, wide: int) -> list[str]:
     """All blocks, then how to read them."""
-    blocks = [_Block.of(result, place, m) for place, m in enumerate(result.measures)]
+    blocks = [_Block.of(result, measure) for measure in result.protocol["measures"]]
     lines: list[str] = []
     for block in blocks:
         lines += [*block.lines(wide), ""]
@@ -27,31 +26,36 @@ def table(result: Evaluation, wide: int) -> list[str]:
 
 @dataclass(frozen=True)
 class _Block:
-    """One measure. Systems are compared with the baseline or, without one, with the best."""
+    """One measure. Systems are compared with the baseline or, without one, with the best.
 
-    measure: Measure
+    ``higher`` says whether higher values are better.
+    """
+
+    measure: str
+    higher: bool
     rows: list[Row]
     against: str | None
     versus: dict[str, Comparison]
     level: float
 
     @classmethod
-    def of(cls, result: Evaluation, place: int, measure: Measure) -> _Block:
-        rows = [r for r in result.estimates if r.measure == str(measure)]
-        mine = [c for c in result.comparisons if c.measure == str(measure)]
+    def of(cls, result: Result, measure: str) -> _Block:
+        rows = [r for r in result.estimates if r.measure == measure]
+        mine = [c for c in result.comparisons if c.measure == measure]
+        higher = measure not in result.protocol["lower_is_better"]
         against = result.plan.baseline
         if against is None and mine:
-            turn = 1 if measure.better == "higher" else -1
+            turn = 1 if higher else -1
             against = max(rows, key=lambda r: turn * r.value).system
             mine = [_from(c, against) for c in mine if against in (c.system, c.baseline)]
-        return cls(measure, rows, against, {c.system: c for c in mine}, result.plan.level)
+        return cls(measure, higher, rows, against, {c.system: c for c in mine}, result.plan.level)
 
     def mark(self, system: str) -> str:
         """``+`` better than what it is compared with, ``-`` worse, neither if not separated."""
         c = self.versus.get(system)
         if c is None or not c.p_corrected <= 1 - self.level:
             return " "
-        return "+" if (c.difference > 0) == (self.measure.better == "higher") else "-"
+        return "+" if (c.difference > 0) == self.higher else "-"
 
     def lines(self, wide: int) -> list[str]:
         """A heading and one line per system; the lift is left out where names need the room."""
@@ -60,7 +64,7 @@ class _Block:
         units = {r.units for r in self.rows}
         users = f"{min(units):,}" + (f" to {max(units):,}" if len(units) > 1 else "")
         heading = f"{self.measure}, {users} users"
-        heading += "" if self.measure.better == "higher" else " (lower is better)"
+        heading += "" if self.higher else " (lower is better)"
         if self.versus:
             heading += f"; difference from {shortened(self.against or '', 30)}, p corrected"
         for lift in (True, False):
@@ -108,7 +112,7 @@ def _from(c: Comparison, best: str) -> Comparison:
     )
 
 
-def _reading(result: Evaluation, blocks: list[_Block], wide: int) -> list[str]:
+def _reading(result: Result, blocks: list[_Block], wide: int) -> list[str]:
     """What the columns mean, what the sample could have missed, and who is ahead."""
     level = f"{result.plan.level:.0%}"
     method = {"normal": "", "bca": "BCa "}.get(result.plan.interval, f"{result.plan.interval} ")
@@ -120,7 +124,7 @@ def _reading(result: Evaluation, blocks: list[_Block], wide: int) -> list[str]:
     if c.test == "permutation":
         few = c.draws < result.plan.draws
         draws = f" (all {c.draws:,} sign patterns)" if few else f" ({c.draws:,} draws)"
-    how = {"maxt": "max-T", "holm": "Holm", "bh": "Benjamini-Hochberg", "tukey": "Tukey's HSD"}
+    how = {"maxt": "max-T", "holm": "Holm", "bh": "Benjamini-Hochberg"}
     fix = how.get(c.correction, "")
     text += f" p: two-sided {c.test} test{draws}, "
     text += f"corrected by {fix} over {c.family}." if fix else "not corrected."

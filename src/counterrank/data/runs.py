@@ -105,15 +105,16 @@ class RunTables:
 
         Where systems were not looked for, those that the partition has.
         """
-        found: list[Table] = []
-        for key, name in self.names.items():
-            own = split_systems(tables[key], name)
-            if self.systems.get(key):
-                there = {table.system: table for table in own}
-                none = replace(tables[key], frame=tables[key].frame.clear())
-                own = [there.get(x, replace(none, system=x)) for x in self._labels(key)]
-            found += own
-        return found
+        return [own for key in self.names for own in self.lists_of(key, tables[key])]
+
+    def lists_of(self, key: str, table: Table) -> list[Table]:
+        """The same of one table."""
+        own = split_systems(table, self.names[key])
+        if not self.systems.get(key):
+            return own
+        there = {lists.system: lists for lists in own}
+        none = replace(table, frame=table.frame.clear())
+        return [there.get(label, replace(none, system=label)) for label in self._labels(key)]
 
 
 def split_systems(run: Table, name: str) -> list[Table]:

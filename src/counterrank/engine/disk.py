@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import count as numbers_from
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,7 +21,7 @@ from counterrank.data.ids import partition_ids
 from counterrank.engine import memory
 from counterrank.engine.engines import Local, size
 from counterrank.engine.heads import Head, read_heads
-from counterrank.engine.partitions import Partition, Partitions, Tables, merge_in_turn
+from counterrank.engine.partitions import Lazy, Partition, Partitions, Tables, merge_in_turn
 from counterrank.engine.scratch import refuse_small, scratch
 from counterrank.engine.wire import packed, unpacked
 from counterrank.errors import CounterrankError
@@ -104,7 +105,12 @@ class OnDisk(Partitions):
         return self._run(lambda number: work(self._partition(number)), self.present, label)
 
     def _partition(self, number: int) -> Partition:
-        return Partition(_Files(self.folder, self.heads, number))
+        return Partition(Lazy({name: partial(self._table, name, number) for name in self.heads}))
+
+    def _table(self, name: str, number: int) -> Table:
+        files = sorted((self.folder / name / str(number)).glob("*.arrow"))
+        head = self.heads[name]
+        return replace(head, frame=_read(files)) if files else head
 
     def _run(self, work: Callable[[int], A], numbers: Sequence[int], label: str) -> Iterator[A]:
         """``work`` on each number, in threads; results in order, the same fault told once."""
@@ -131,27 +137,6 @@ class OnDisk(Partitions):
             team.shutdown(cancel_futures=True)
         if faults:
             raise merged(faults)
-
-
-class _Files(Mapping[str, Table]):
-    """The tables of one partition, each read when it is first asked for."""
-
-    def __init__(self, folder: Path, heads: Mapping[str, Table], number: int) -> None:
-        self.folder, self.heads, self.number = folder, heads, number
-        self.tables: dict[str, Table] = {}
-
-    def __getitem__(self, name: str) -> Table:
-        if name not in self.tables:
-            files = sorted((self.folder / name / str(self.number)).glob("*.arrow"))
-            head = self.heads[name]
-            self.tables[name] = replace(head, frame=_read(files)) if files else head
-        return self.tables[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.heads)
-
-    def __len__(self) -> int:
-        return len(self.heads)
 
 
 def _read(files: Iterable[Path]) -> pl.DataFrame:

@@ -6,14 +6,16 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
+from threading import Lock
 from typing import TypeVar
 
 from counterrank.arrays import workers
 from counterrank.data.ids import unify_id_columns
 from counterrank.engine.engines import Local
-from counterrank.engine.partitions import Partition, Partitions, Tables
+from counterrank.engine.partitions import Lazy, Partition, Partitions, Tables
 from counterrank.progress import Progress
-from counterrank.schema import Input, Table
+from counterrank.schema import Door, Input, Table
 
 A = TypeVar("A")
 
@@ -39,9 +41,51 @@ class InMemory(Partitions):
         return [work(self.partition)]
 
 
+class LazyInMemory(InMemory):
+    """The same, but a table is read when it is first asked for, and freed when it is released."""
+
+    def __init__(self, schemas: Mapping[str, Door], progress: Progress) -> None:
+        self.tables = _Reported({name: partial(self._read, name) for name in schemas})
+        self.schemas, self.progress = schemas, progress
+        self.partition = Partition(self.tables)
+        self.heads = {name: schema.head() for name, schema in schemas.items()}
+        self.inputs = self.read = Lazy({name: partial(self._input, name) for name in schemas})
+
+    def _read(self, name: str) -> Table:
+        table = self.schemas[name].whole()
+        self.read.held[name] = table.input()  # hashed while others read
+        return table
+
+    def _input(self, name: str) -> Input:
+        return self.tables[name].input()
+
+    def map(self, work: Callable[[Partition], A], label: str) -> list[A]:
+        """``work`` on all there is; the bar moves when a table is released."""
+        self.tables.ticks = iter(self.progress(range(len(self.schemas)), label))
+        result = work(self.partition)
+        for _ in self.tables.ticks:
+            pass
+        return [result]
+
+
+class _Reported(Lazy[Table]):
+    """Tables whose release moves a bar; threads release them."""
+
+    ticks: Iterator[int] = iter(())
+    lock = Lock()
+
+    def release(self, name: str) -> None:
+        super().release(name)
+        with self.lock:
+            next(self.ticks, None)
+
+
 @contextmanager
 def cut(engine: Local, tables: Tables, progress: Progress) -> Iterator[Partitions]:
-    """The tables, read in threads, each while checksums of others are made."""
+    """The tables, read in threads, each while checksums of others are made; or read later."""
+    if tables.lazy:
+        yield LazyInMemory(tables.schemas, progress)
+        return
     with ThreadPoolExecutor(workers()) as team:
         whole = list(team.map(lambda schema: schema.whole(), tables.schemas.values()))
         inputs = [team.submit(table.input) for table in whole]

@@ -7,7 +7,7 @@ Spark cluster. Nothing else knows where they are.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, TypeVar, cast
@@ -28,19 +28,44 @@ class Tables:
     """What a verb reads: tables by their schemas, cut by the column ``unit`` that all have.
 
     The columns ``ids`` have one type in all tables. Partitions without rows of the table ``needs``
-    are left out.
+    are left out. ``lazy`` tables are for passes that look at one table at a time: in memory each
+    is read when it is first asked for, with ids of its own type, and may be released.
     """
 
     schemas: Mapping[str, Door]
     unit: str
     ids: tuple[str, ...]
     needs: str = ""
+    lazy: bool = False
 
     def validate_names(self) -> None:
         """Refuse a column named by the caller that no table has had, once they are open."""
         for schema in self.schemas.values():
             if isinstance(schema.roles.given, Named):
                 schema.roles.given.refuse_unmet()
+
+
+class Lazy(Mapping[str, A]):
+    """Values by name, each made when it is first asked for and held until it is released."""
+
+    def __init__(self, makers: Mapping[str, Callable[[], A]]) -> None:
+        self.makers = makers
+        self.held: dict[str, A] = {}
+
+    def __getitem__(self, name: str) -> A:
+        if name not in self.held:
+            self.held.setdefault(name, self.makers[name]())
+        return self.held[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.makers)
+
+    def __len__(self) -> int:
+        return len(self.makers)
+
+    def release(self, name: str) -> None:
+        """Hold it no longer; asked for again, it is made again."""
+        self.held.pop(name, None)
 
 
 @dataclass(frozen=True)
@@ -61,6 +86,11 @@ class Partition:
         if name not in self.cache:
             self.cache[name] = compute()
         return cast(A, self.cache[name])
+
+    def release(self, name: str) -> None:
+        """Free the memory of a table that no pass needs again, where it can be freed."""
+        if isinstance(self.tables, Lazy):
+            self.tables.release(name)
 
 
 class Partitions(ABC):

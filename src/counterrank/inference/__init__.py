@@ -6,7 +6,7 @@ from counterrank.inference.dependent import (
     williams,
 )
 from counterrank.inference.intervals import INTERVALS, RESAMPLES, interval, intervals
-from counterrank.inference.multiplicity import CORRECTIONS, benjamini_hochberg, holm, tukey_hsd
+from counterrank.inference.multiplicity import CORRECTIONS, benjamini_hochberg, holm
 from counterrank.inference.permutation import (
     DRAWS,
     Keep,
@@ -24,6 +24,6 @@ __all__ = [
     "CORRECTIONS", "DRAWS", "INTERVALS", "RESAMPLES", "TESTS", "DependentCorrelations", "Keep",
     "Permuted", "at_once", "benjamini_hochberg", "bootstrap_test", "dependent_correlations",
     "detectable", "flipped_test", "holm", "interval", "intervals",
-    "permutation_test", "relative_rmse", "resampled", "t_test", "tukey_hsd", "weights",
+    "permutation_test", "relative_rmse", "resampled", "t_test", "weights",
     "wilcoxon", "williams",
 ]  # fmt: skip

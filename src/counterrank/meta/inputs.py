@@ -15,13 +15,15 @@ from counterrank.data.runs import Runs, has_runs, tables_of
 from counterrank.engine import Engine
 from counterrank.engine import engine as as_engine
 from counterrank.errors import InputError, UsageError, brief
-from counterrank.judged import gathered, refuse_empty
+from counterrank.judged.pipeline import measure_systems, value_array
+from counterrank.judged.request import EvaluateRequest, JudgedTables, parse_measures
 from counterrank.meta.values import Values
 from counterrank.policies import Policies
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import DEFAULTS, Measure, measure
 from counterrank.schema import Roles, Table, label
-from counterrank.systems import refuse_ties
+from counterrank.stats.compare import Plan
+from counterrank.stats.units import Units
 from counterrank.tables import Source, opened
 
 
@@ -80,15 +82,13 @@ def _judged(
     engine: str | Engine,
     progress: Progress,
 ) -> Values:
-    measures = list(dict.fromkeys(measures))
-    refuse_ties(measures, policies.ties)
+    request = EvaluateRequest(parse_measures(measures), Plan(), policies, per_unit=True)
     chosen = as_engine(engine, [judgments, *tables_of(runs)])
-    found = gathered(
-        judgments, runs, measures, policies, engine=chosen, columns=columns, progress=progress
-    )
-    refuse_empty(found.measured, measures, policies)
-    labels, values = tuple(str(m) for m in measures), found.measured.per_unit
-    return Values(found.measured.systems, labels, values.units, values.x, found.inputs)
+    found = measure_systems(request, JudgedTables.of(judgments, runs, columns), chosen, progress)
+    units = found.measured.units
+    assert isinstance(units, Units)
+    labels, inputs = tuple(map(str, request.measures)), tuple(found.inputs.values())
+    return Values(found.systems, labels, units.ids, value_array(request, found.measured), inputs)
 
 
 def _table(source: object, columns: Mapping[str, str] | None) -> Values:

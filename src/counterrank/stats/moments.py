@@ -183,11 +183,23 @@ class Block:
         """Itself: the units were settled when it was made."""
         return self
 
-    def estimate(self, key: Key, function: Function) -> Estimate:
-        """As `Units.estimate`, from the root."""
+    @property
+    def n(self) -> int:
+        """How many units there are."""
+        return self.root.n
+
+    def means(self, key: Key) -> Floats:
+        """The mean of each of a key's columns."""
+        return self.root.mean[self._place(key)]
+
+    def _place(self, key: Key) -> slice:
         keys = list(self.widths)
         start = sum(self.widths[k] for k in keys[: keys.index(key)])
-        place = slice(start, start + self.widths[key])
+        return slice(start, start + self.widths[key])
+
+    def estimate(self, key: Key, function: Function) -> Estimate:
+        """As `Units.estimate`, from the root."""
+        place = self._place(key)
         root, means = self.root, self.root.mean[place]
         terms = root.centred[:, place] * gradient(function, means)
         psi = terms.sum(axis=1)

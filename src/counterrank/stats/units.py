@@ -159,6 +159,11 @@ class Units:
             parts[0].draws,
         )
 
+    @property
+    def n(self) -> int:
+        """How many units there are."""
+        return len(self.ids)
+
     def mask(self, key: Key) -> Bools:
         """Which units count for a key."""
         return self.masks.get(key, self._everyone)

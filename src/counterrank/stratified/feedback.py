@@ -9,9 +9,10 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Bools, Floats, Ints, summed
+from counterrank.core.merge import merge
+from counterrank.diagnostics.judged_lists import RatingStatistics
 from counterrank.hits import Pool
-from counterrank.judged.facts import Ratings
-from counterrank.judged.values import placed, spread
+from counterrank.judged.matches import place_units, spread
 from counterrank.ranking import Measure
 from counterrank.stratified.layout import Layout, mean_weight
 
@@ -27,7 +28,7 @@ class Users:
     units: pl.Series
     defined: Bools
     below: dict[int, Floats]
-    ratings: Ratings
+    ratings: RatingStatistics
 
     @classmethod
     def of(cls, pools: Sequence[Pool], measures: Sequence[Measure]) -> Users:
@@ -35,7 +36,7 @@ class Users:
         defined = np.array([[m.defined(pool) for pool in pools] for m in measures])
         bases = {m: [kind.base(pool) for pool in pools] for m, kind in enumerate(measures)}
         below = {m: np.array(own) for m, own in bases.items() if own[0] is not None}
-        ratings = Ratings.counted(pools[0], measures, list(~defined[:, 0]))
+        ratings = RatingStatistics.of(pools[0], measures, list(~defined[:, 0]))
         return cls(pools[0].units, defined, below, ratings)
 
     @classmethod
@@ -43,12 +44,12 @@ class Users:
         """Those of all buckets in the order of their ids, and where each bucket's are there."""
         if len(parts) == 1:
             return parts[0], [np.arange(len(parts[0].units))]
-        units, place = placed([part.units for part in parts])
+        units, place = place_units([part.units for part in parts])
         return cls(
             units,
             spread([part.defined for part in parts], place),
             {m: spread([part.below[m] for part in parts], place) for m in parts[0].below},
-            Ratings.merged([part.ratings for part in parts]),
+            merge([part.ratings for part in parts]),
         ), place
 
     def only(self, kept: Ints) -> Users:

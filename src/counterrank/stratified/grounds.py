@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterrank.arrays import Floats
-from counterrank.judged.facts import Lists, Ratings
+from counterrank.diagnostics.judged_lists import ListStatistics, RatingStatistics
 from counterrank.once import once
 from counterrank.stratified.cut import Strata
 from counterrank.stratified.feedback import Counts
@@ -37,10 +37,10 @@ class Grounds:
 
     cut: Strata
     propensities: Propensities
-    ratings: Ratings
+    ratings: RatingStatistics
     counts: Counts
     weights: Floats | None
-    lists: tuple[Lists, ...]
+    lists: tuple[ListStatistics, ...]
     judged: tuple[float, ...]
 
     @once

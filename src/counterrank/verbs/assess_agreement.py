@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from counterrank.assess_result import Assessment
-from counterrank.compare import Plan
 from counterrank.data.runs import Runs, has_runs
 from counterrank.engine import Engine
 from counterrank.errors import CounterrankError, UsageError, one_of
@@ -28,6 +27,7 @@ from counterrank.meta.resampling import all_pairs
 from counterrank.policies import Policies
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import DCG, DEFAULTS, Measure, dcg_forms, measure
+from counterrank.stats.compare import Plan
 from counterrank.verbs.assess_power import RESAMPLES
 from counterrank.verbs.recommended import agreed
 

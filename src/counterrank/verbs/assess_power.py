@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from counterrank.assess_result import Assessment
-from counterrank.compare import Plan
 from counterrank.data.runs import Runs, has_runs
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.engine import Engine
@@ -20,6 +19,7 @@ from counterrank.meta.power import Power, discriminative_power
 from counterrank.policies import Policies
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import Measure
+from counterrank.stats.compare import Plan
 from counterrank.verbs.recommended import counted, listed, most
 
 RESAMPLES = 1000

@@ -10,14 +10,15 @@ from typing import Any
 import polars as pl
 
 from counterrank.assess_result import Assessment
-from counterrank.compare import Plan
-from counterrank.data.runs import Runs, has_runs
+from counterrank.data.runs import Runs, has_runs, tables_of
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.engine import Engine
+from counterrank.engine import engine as choose_engine
 from counterrank.errors import UsageError, one_of
-from counterrank.evaluation import Evaluation
 from counterrank.hits import Pool
-from counterrank.judged import Found
+from counterrank.judged.matches import Matches
+from counterrank.judged.pipeline import compare_systems, measure_systems
+from counterrank.judged.request import EvaluateRequest, JudgedTables
 from counterrank.meta import Checkpoint, fingerprint
 from counterrank.meta.grounds import enough
 from counterrank.meta.inputs import values_of
@@ -32,7 +33,7 @@ from counterrank.policies import Policies
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import Measure
 from counterrank.schema import Input
-from counterrank.verbs.evaluate import evaluated
+from counterrank.stats.compare import Plan
 from counterrank.verbs.robustness_options import (
     both_means,
     measures_of,
@@ -111,26 +112,19 @@ def assess_robustness(
         measures_of(measures, rel, mean),
         reductions_of(REDUCTIONS if reductions is None else reductions),
     )
-    whole = evaluated(
-        source,
-        runs,
-        list(dict.fromkeys(wanted)),
-        plan,
-        Policies(missing, no_relevant, unjudged, duplicates, ties),
-        engine=engine,
-        keep="hits",
-        columns=columns,
-        progress=progress,
-    )
-    found = whole.found
-    assert found is not None
+    policies = Policies(missing, no_relevant, unjudged, duplicates, ties)
+    request = EvaluateRequest(tuple(dict.fromkeys(wanted)), plan, policies, hits=True)
+    chosen = choose_engine(engine, [source, *tables_of(runs)])
+    found = measure_systems(request, JudgedTables.of(source, runs, columns), chosen, progress)
+    whole, matches = compare_systems(request, found), found.measured.matches
+    assert matches is not None
     return _assessed(
-        Evidence.of(found.pool, found.hits, wanted, whole.policies),
+        Evidence.of(matches.pool, matches.hits, wanted, policies),
         asked,
         kinds,
         [str(m) for m in wanted],
         whole.systems,
-        _key(found, whole, number, seed),
+        _key(matches, request, number, seed),
         diagnoses=whole.diagnoses,
         protocol={key: whole.protocol[key] for key in KEPT},
         inputs=whole.inputs,
@@ -240,11 +234,11 @@ def _protocol(pool: Pool, kinds: list[str], asked: Asked) -> dict[str, Any]:
     }
 
 
-def _key(found: Found, whole: Evaluation, samples: int, seed: int) -> str:
+def _key(matches: Matches, request: EvaluateRequest, samples: int, seed: int) -> str:
     """What the values on reduced judgments depend on, besides kind and size."""
-    pool = found.pool
-    hits = [x for h in found.hits for x in (h.unit, h.rank, h.judgment, h.first, h.last, h.depth)]
+    pool = matches.pool
+    hits = [x for h in matches.hits for x in (h.unit, h.rank, h.judgment, h.first, h.last, h.depth)]
     names = [pool.units.to_list(), pool.items.to_list()]
-    labels = [str(m) for m in whole.measures]
-    choices = [asdict(whole.policies), samples, seed]
+    labels = [str(m) for m in request.measures]
+    choices = [asdict(request.policies), samples, seed]
     return fingerprint("robustness", *choices, labels, *names, pool.size, pool.rating, *hits)

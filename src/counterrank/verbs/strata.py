@@ -10,6 +10,7 @@ from counterrank.engine import Engine
 from counterrank.engine import engine as as_engine
 from counterrank.errors import UsageError, one_of
 from counterrank.inference import RESAMPLES
+from counterrank.judged.request import parse_measures
 from counterrank.policies import Policies
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import DEFAULTS, Measure
@@ -17,7 +18,6 @@ from counterrank.schema import Named
 from counterrank.strata_result import Stratification
 from counterrank.stratified.versus import CORRECTIONS, TESTS
 from counterrank.systems import refuse_ties
-from counterrank.verbs.evaluate import as_measures
 from counterrank.verbs.strata_asked import Asked, columns_of
 from counterrank.verbs.strata_gather import Given, gathered
 from counterrank.verbs.strata_made import stratification
@@ -85,7 +85,7 @@ def strata(
     >>> [row.name for row in result.strata]
     ['Q1', 'Q2']
     """
-    wanted = as_measures(measures)
+    wanted = list(parse_measures(measures))
     one_of("interval", interval, INTERVALS)
     one_of("test", test, TESTS)
     one_of("correct", correct, CORRECTIONS)

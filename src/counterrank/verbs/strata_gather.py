@@ -159,7 +159,7 @@ def at_once(given: Given) -> Gathered:
 
     def closed(run: Table, known: tuple[object, Ground, Truth], threads: int) -> Scored:
         too = given.open_runs is None
-        return scored(run, known[2], measures, policies, threads, open_too=too, alone=True)
+        return scored(run, known[2], measures, policies, threads, open_too=too)
 
     def opened(run: Table, known: Truth, threads: int) -> Opened:
         assert known.open is not None

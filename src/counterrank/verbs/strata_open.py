@@ -13,7 +13,7 @@ from counterrank.coverage import Coverage
 from counterrank.engine import aligned
 from counterrank.errors import UsageError
 from counterrank.hits import Hits, Pool
-from counterrank.judged.values import spread
+from counterrank.judged.matches import spread
 from counterrank.policies import Policies
 from counterrank.ranking import Measure, deepest, unscaled
 from counterrank.schema import Table

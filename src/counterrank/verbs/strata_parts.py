@@ -142,7 +142,7 @@ def piece(
     """Everything of one bucket; without ``open_runs`` the same lists face the open loop."""
     known, measures = ground.truth(bucket.tables), ground.measures
     systems = [
-        scored(run, known, measures, policies, open_too=not open_runs.names, alone=False)
+        scored(run, known, measures, policies, open_too=not open_runs.names)
         for run in runs.lists(bucket.tables)
     ]
     opened = [

@@ -11,19 +11,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from counterrank.arrays import Bools, Floats, Ints, workers
+from counterrank.core.merge import merge
+from counterrank.diagnostics.judged_lists import ListStatistics
 from counterrank.hits import Hits, Pool
-from counterrank.judged.facts import Lists
-from counterrank.judged.measured import Asked, System
-from counterrank.judged.measured import Truth as Judgments
-from counterrank.judged.ties import bracketed
-from counterrank.judged.values import spread
+from counterrank.judged.brackets import tie_shifts
+from counterrank.judged.matches import spread
 from counterrank.policies import Policies
 from counterrank.ranking import Judged, Measure, deepest, unscaled
 from counterrank.schema import Table
 from counterrank.verbs.strata_open import Apart, Opened, found_of, nobody, opened_run, together
 from counterrank.verbs.strata_truth import Truth
-
-TIED = 0.01  # share of tied hits above which it is worth knowing what ties decide
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +37,7 @@ class Scored:
     scores: Floats
     present: Bools
     judged: Floats
-    lists: Lists
+    lists: ListStatistics
     apart: Apart
     opened: Opened | None
 
@@ -61,7 +58,7 @@ class Scored:
             spread([part.scores for part in parts], place),
             spread([part.present for part in parts], place),
             spread([part.judged for part in parts], place),
-            Lists.merged([part.lists for part in parts]),
+            merge([part.lists for part in parts]),
             together([part.apart for part in parts]),
             None,
         )
@@ -75,20 +72,18 @@ def scored(
     threads: int = 0,
     *,
     open_too: bool,
-    alone: bool,
 ) -> Scored:
     """One run: aligned once, masked for each stratum, and its hits let go.
 
-    ``open_too``: the same lists are held against the open-loop judgments as well. ``alone``: there
-    is no other bucket, so that few ties here are few ties.
+    ``open_too``: the same lists are held against the open-loop judgments as well.
     """
     layout, cut = known.layout, deepest(measures)
     hits, seen = found_of(run, layout.pool, measures, policies, threads)
     scores = layout.scores(measures, hits, threads=threads or workers())
     judged = unscaled([Judged(k=cut)], hits, layout.pool)[0]
-    lists = Lists.of(hits, seen, cut)
-    if not alone or lists.tied_share > TIED:
-        lists = _bracketed(run, lists, hits, layout.pool, measures, scores[0], policies)
+    ties = _ties(hits, layout.pool, measures, scores[0], policies)
+    users = run.frame["user"]
+    lists = ListStatistics.of(run.name, run.order, users, layout.pool, hits, seen, cut, ties)
     again = None
     if open_too and known.open is not None:
         again = opened_run(run, known.open, measures, policies, threads)
@@ -98,19 +93,17 @@ def scored(
     )
 
 
-def _bracketed(
-    run: Table,
-    lists: Lists,
-    hits: Hits,
-    pool: Pool,
-    measures: Sequence[Measure],
-    x: Floats,
-    policies: Policies,
-) -> Lists:
-    """The same with what ties can decide of the holdout values, over users who count."""
-    counted = x.copy()
-    if policies.no_relevant == "skip":
-        for row, m in enumerate(measures):
-            counted[row, ~m.defined(pool)] = np.nan
-    system = System(run.system, run.name, run.order, counted, counted[:0], lists, hits, None)
-    return bracketed(system, Judgments(pool, Asked(tuple(measures), (), policies))).lists
+def _ties(
+    hits: Hits, pool: Pool, measures: Sequence[Measure], x: Floats, policies: Policies
+) -> Floats:
+    """Sums of the holdout columns, ties broken for the worst and the best, and who counts."""
+    skip = policies.no_relevant == "skip"
+    counted = [m.defined(pool) if skip else np.ones(pool.n, bool) for m in measures]
+    shifts = tie_shifts(measures, hits, pool, x, counted)
+    sums = np.zeros((len(measures), 2, 3))
+    sums[:, :, :2] += 0 if shifts is None else shifts
+    for row, (m, who) in enumerate(zip(measures, counted, strict=True)):
+        columns = m.columns(x[row], m.base(pool))
+        sums[row, :, : len(columns)] += [column[who].sum() for column in columns]
+        sums[row, :, 2] = np.count_nonzero(who)
+    return sums

@@ -2,49 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
 
-from counterrank.arrays import Floats
 from counterrank.diagnostics.diagnosis import Diagnosis
-from counterrank.estimates import Uncertain
 from counterrank.stats.correlation import inversion_rate
-
-
-@dataclass(frozen=True)
-class Ordered:
-    """Systems by one measure: their means, and the difference of two in standard errors."""
-
-    means: Floats
-    z: Callable[[int, int], float]
-
-    @classmethod
-    def of(cls, x: Floats) -> Ordered:
-        """From values, units x systems."""
-        return cls(x.mean(axis=0), partial(_z, x))
-
-    @classmethod
-    def summed(cls, estimates: Sequence[Uncertain]) -> Ordered:
-        """From sums over the same units."""
-        return cls(np.array([e.value for e in estimates]), partial(_z_summed, estimates))
+from counterrank.stats.units import Estimate
 
 
 def agreement(
-    systems: list[str], dcg: Ordered, ndcg: Ordered, labels: tuple[str, str]
+    systems: Sequence[str],
+    dcg: Sequence[Estimate],
+    ndcg: Sequence[Estimate],
+    labels: tuple[str, str],
 ) -> Diagnosis:
-    """Compare the two orders.
+    """Compare the orders of all systems by their DCG and by their nDCG, over the same units.
 
     An inversion is named by the pair whose two differences are furthest from zero, in standard
     errors of the smaller.
     """
-    total, share = dcg.means, ndcg.means
+    total, share = (np.array([e.value for e in each]) for each in (dcg, ndcg))
     rate = inversion_rate(total, share)
     flips = [
-        (min(abs(dcg.z(a, b)), abs(ndcg.z(a, b))), a, b)
+        (min(abs(_z(dcg[a], dcg[b])), abs(_z(ndcg[a], ndcg[b]))), a, b)
         for a, b in combinations(range(len(systems)), 2)
         if (total[a] - total[b]) * (share[a] - share[b]) < 0
     ]
@@ -65,15 +47,8 @@ def agreement(
     return Diagnosis("agreement", ", ".join(labels), rate, 0.0, "caution", text)
 
 
-def _z(x: Floats, a: int, b: int) -> float:
-    """Difference of two columns' means in standard errors."""
-    d = x[:, a] - x[:, b]
-    spread = d.std() / np.sqrt(len(d))
-    return float(d.mean() / spread) if spread else 0.0
-
-
-def _z_summed(estimates: Sequence[Uncertain], a: int, b: int) -> float:
-    """The same where values are not kept; the spread is that of all units, not of a sample."""
-    d = estimates[a] - estimates[b]
+def _z(a: Estimate, b: Estimate) -> float:
+    """The difference in standard errors; the spread is that of all units, not of a sample."""
+    d = a - b
     spread = d.se * np.sqrt((d.n - 1) / d.n)
-    return float(d.value / spread) if spread else 0.0
+    return float(d.value / spread) if spread > 0 else 0.0

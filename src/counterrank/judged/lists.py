@@ -1,0 +1,206 @@
+"""One partition of users: every system's lists meet the judgments, every measure of every user."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import numpy as np
+import polars as pl
+
+from counterrank.arrays import Bools, Floats, mapped, workers
+from counterrank.core.faults import Fault, Faults
+from counterrank.core.merge import by_key, union
+from counterrank.data.runs import RunTables
+from counterrank.diagnostics.judged_lists import ListStatistics, RatingStatistics
+from counterrank.engine import Partition, aligned
+from counterrank.hits import Hits, Pool
+from counterrank.judged.brackets import tie_shifts
+from counterrank.judged.matches import Matches
+from counterrank.judged.request import JUDGMENTS, EvaluateRequest, pairs_of
+from counterrank.pool import greatest, pooled
+from counterrank.ranking import Measure, unscaled
+from counterrank.schema import Table
+from counterrank.stats.moments import Moments
+from counterrank.stats.units import Columns, Key, Units
+
+
+@dataclass(frozen=True)
+class JudgedTotals:
+    """What must be known of all partitions before any value.
+
+    ``top`` is the greatest rating, ``users`` the number of judged users, ``systems`` the names in
+    the columns ``system`` of those runs that have one.
+    """
+
+    top: Annotated[float, max]
+    users: int
+    systems: Annotated[dict[str, pl.Series], by_key(union)]
+
+    @classmethod
+    def of(cls, runs: RunTables, part: Partition) -> JudgedTotals:
+        """Those of one partition."""
+        judged = part[JUDGMENTS]
+        return cls(greatest(judged), judged.frame["user"].n_unique(), runs.systems_in(part.tables))
+
+
+@dataclass(frozen=True)
+class MeasuredLists:
+    """What one partition yields, and what all of them merge to.
+
+    ``units`` have the measures asked for, ``extra`` those that only diagnoses look at; ``lists``
+    are counts by system. ``matches`` are there where hits are asked for.
+    """
+
+    units: Units | Moments
+    extra: Units | Moments
+    ratings: RatingStatistics
+    lists: dict[str, ListStatistics]
+    faults: Faults
+    matches: Matches | None
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """The judgments of a partition, and what is measured against them.
+
+    ``metrics`` are the measures asked for, then those for diagnoses; ``defined`` says for each who
+    has something to find.
+    """
+
+    request: EvaluateRequest
+    pool: Pool
+    metrics: tuple[Measure, ...]
+    defined: Sequence[Bools]
+
+    def masks(self, present: Bools) -> list[Bools | None]:
+        """For each metric the users who count, as the policies have it; None: all."""
+        masks: list[Bools | None] = [None] * len(self.metrics)
+        if self.request.policies.missing == "skip":
+            masks = [present] * len(self.metrics)
+        if self.request.policies.no_relevant == "skip":
+            masks = [d if m is None else m & d for m, d in zip(masks, self.defined, strict=True)]
+        return masks
+
+
+@dataclass(frozen=True)
+class _System:
+    """One system: its values (metrics x users), the users who count for each, and its lists.
+
+    ``present`` says who has a list; hits are let go of unless they are asked for.
+    """
+
+    name: str
+    x: Floats
+    masks: list[Bools | None]
+    lists: ListStatistics
+    present: Bools
+    hits: Hits | None
+
+
+def measure_lists(
+    request: EvaluateRequest, runs: RunTables, top: float, inference: str, part: Partition
+) -> MeasuredLists:
+    """Every measure of every list in a partition; ``top`` is the greatest rating of all of them.
+
+    Tables are read and measured side by side. No policy is an error here: only all partitions
+    together tell.
+    """
+    pool = pooled(part[JUDGMENTS])
+    part.release(JUDGMENTS)
+    pool = replace(pool, top=max(top, pool.top))
+    for m in request.measures:
+        m.refuse(pool)
+    metrics = (*request.measures, *request.metrics_for_diagnoses(runs.labels))
+    judged = _Judged(request, pool, metrics, [m.defined(pool) for m in metrics])
+    team = min(workers(), len(runs.names))
+
+    def measure_table(key: str) -> list[_System]:
+        lists = runs.lists_of(key, part[key])
+        systems = [_measure(run, judged, threads=1 if team > 1 else workers()) for run in lists]
+        part.release(key)
+        return systems
+
+    tables = mapped(measure_table, runs.names, team)
+    systems = [system for table in tables for system in table]
+    blank = [~d for d in judged.defined[: len(request.measures)]]
+    units, extra = _tables(judged, systems, inference)
+    return MeasuredLists(
+        units=units,
+        extra=extra,
+        ratings=RatingStatistics.of(pool, request.measures, blank),
+        lists={system.name: system.lists for system in systems},
+        faults=Faults(tuple(map(_nothing_to_find, request.measures, blank, [pool] * len(blank)))),
+        matches=Matches.of(pool, [system.hits for system in systems]),
+    )
+
+
+def _measure(run: Table, judged: _Judged, threads: int) -> _System:
+    """Every metric of one run: its lists are aligned once, and its hits serve all."""
+    pool, request = judged.pool, judged.request
+    hits, seen = aligned(
+        run,
+        pool,
+        ties=request.policies.ties,
+        duplicates=request.policies.duplicates,
+        limit=request.cut,
+        threads=threads,
+    )
+    x = unscaled(judged.metrics, hits, pool, threads=threads)
+    masks = judged.masks(hits.present)
+    ties = tie_shifts(request.measures, hits, pool, x, masks)
+    lists = ListStatistics.of(
+        run.name, run.order, run.frame["user"], pool, hits, seen, request.cut, ties
+    )
+    return _System(run.system, x, masks, lists, hits.present, hits if request.hits else None)
+
+
+def _tables(
+    judged: _Judged, systems: Sequence[_System], inference: str
+) -> tuple[Units | Moments, Units | Moments]:
+    """Values of the measures asked for and of those for diagnoses, per user or as moments."""
+    request, names, held = judged.request, [s.name for s in systems], inference == "units"
+    units = Units(judged.pool.units, {}, draws=request.plan.drawn(inference))
+    extra = Units(judged.pool.units, {})
+    bases = [m.base(judged.pool) for m in judged.metrics]
+    for system in systems:
+        rows = zip(judged.metrics, bases, system.x, system.masks, strict=True)
+        for place, (m, base, x, mask) in enumerate(rows):
+            if place < len(request.measures):
+                raw = (x,) if held and m.mean == "geometric" else ()  # `unit_values` shows these
+                _add(units, Key(system.name, str(m)), (*m.columns(x, base), *raw), mask)
+            elif m != request.judged:
+                _add(extra, Key(system.name, str(m)), (x,), mask)
+            if m == request.judged:
+                _add(extra, judged_share_key(system.name), (x,), system.present)
+    if held:
+        return units, extra
+    only = [m for m in judged.metrics[len(request.measures) :] if m != request.judged]
+    orders = pairs_of(only, request.plan.pairs(names))
+    return (
+        Moments.of(units, units.columns, request.groups(names)),
+        Moments.of(extra, extra.columns, orders),
+    )
+
+
+def _add(table: Units, key: Key, columns: Columns, mask: Bools | None) -> None:
+    table.columns[key] = columns
+    if mask is not None:
+        table.masks[key] = mask
+
+
+def judged_share_key(system: str) -> Key:
+    """How much of a user's list is judged, over the users who have one."""
+    return Key(system, "judged share")
+
+
+def _nothing_to_find(m: Measure, blank: Bools, pool: Pool) -> Fault:
+    return Fault.at(
+        "nothing to find",
+        "",
+        np.flatnonzero(blank),
+        lambda place: {"id": pool.units[place]},
+        of=pool.n,
+        column=str(m),
+    )
