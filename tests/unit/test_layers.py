@@ -10,7 +10,7 @@ ORDER = """
 version command errors core wording once digest progress text arrays tables checks schema logs
 funnels features data matching hits pool coverage order align engine policies exposure aggregate
 estimates stats nuisance moments ranking systems inference propensity compare lifts
-diagnostics saved decision gate report results judged stratified ope assumptions conversions trust
+diagnostics assumptions saved decision gate report results judged stratified ope conversions trust
 meta funnel_result assess_result simulate api verbs cli
 """.split()
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from counterrank.api.estimate import estimate
 from counterrank.api.evaluate import evaluate
-from counterrank.assumptions.check_log import check_log
 from counterrank.data.runs import named_tables
 from counterrank.diagnostics.table_reports import (
     Findings,
@@ -22,6 +21,7 @@ from counterrank.engine import Engine
 from counterrank.engine import engine as engine_of
 from counterrank.exposure import ByContext, Exposure
 from counterrank.exposure import position_bias as as_model
+from counterrank.ope.check_log import check_log
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import DEFAULTS, Measure
 from counterrank.results.result import Result

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from counterrank.assumptions.audit import log_audits
 from counterrank.data.runs import Runs, tables_of
 from counterrank.engine import Engine
 from counterrank.engine import engine as choose_engine
@@ -105,7 +104,6 @@ def estimate(
         Tables(schemas, "session", ("session", "item")),
         chosen,
         model=model,
-        audit=log_audits,
         progress=progress,
     )
 

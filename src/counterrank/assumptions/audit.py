@@ -6,65 +6,48 @@ only if the effect is beyond chance (3.3 standard errors, between users) and lar
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-import numpy as np
-
-from counterrank.assumptions import support as data
-from counterrank.assumptions.audit_rows import Shown, shown
+from counterrank.assumptions import support
+from counterrank.assumptions.audit_rows import AuditRows
 from counterrank.assumptions.carry_over import carry_over
 from counterrank.assumptions.examination_audit import examination, position_fit
 from counterrank.assumptions.interaction import interaction
 from counterrank.assumptions.trust_bias import trust
 from counterrank.diagnostics.diagnosis import Diagnosis
-from counterrank.ope.basis import Basis
-from counterrank.ope.log import Sessions
-from counterrank.ope.log_audit import MOST, Extent
 
 
-def log_audits(
-    sessions: Sessions,
-    basis: Basis,
-    reward: str,
-    extent: Extent | None = None,
-    *,
-    most: float = MOST,
-) -> list[Diagnosis]:
-    """All audits of one reward; logs of more than ``most`` rows by a fixed sample of users.
+@dataclass(frozen=True)
+class Extent:
+    """How much a log holds: sessions, rows with a reward, users if they were logged."""
 
-    Sessions that are such a sample already come with the ``extent`` of their log.
-    """
-    whole = _extent(sessions, reward) if extent is None else extent
-    known = [
-        data.events(whole.events, whole.sessions, reward),
-        data.users(whole.users, whole.sessions),
-        data.views(basis),
+    sessions: int
+    events: int
+    users: int | None
+
+
+def audit_extent(whole: Extent, reward: str, views: str) -> list[Diagnosis]:
+    """Whether there are events (first), users and views to learn from."""
+    return [
+        support.events(whole.events, whole.sessions, reward),
+        support.users(whole.users, whole.sessions),
+        support.views(views),
     ]
-    if known[0].verdict == "fail":
-        return known
-    rows = shown(sessions, basis, reward, most=most if extent is None else np.inf)
-    found = [*_assumptions(rows), data.variety(rows)]
-    if basis.model is not None and basis.views != "latent":
-        curves = basis.curves
-        contexts = int(rows.context.max()) + 1
-        if len(curves) == 1:
-            curves = np.broadcast_to(curves, (contexts, curves.shape[1]))
-        found.append(position_fit(rows, curves))
+
+
+def audit_assumptions(rows: AuditRows, whole: Extent) -> list[Diagnosis]:
+    """All audits by the rows of a log, or of some of its users, which is then said."""
+    found = [*_assumptions(rows), support.variety(rows)]
+    if rows.curves is not None and rows.views != "latent":
+        found.append(position_fit(rows, rows.curves))
     audits = [d for d in found if isinstance(d, Diagnosis)]
     if rows.n < whole.sessions:
         note = f" (By {rows.n:,} of {whole.sessions:,} sessions.)"
         audits = [replace(d, meaning=d.meaning + note) for d in audits]
-    return [*audits, *_silent([text for text in found if isinstance(text, str)]), *known]
+    return [*audits, *_silent([text for text in found if isinstance(text, str)])]
 
 
-def _extent(sessions: Sessions, reward: str) -> Extent:
-    """That of a log in memory."""
-    events = np.count_nonzero(sessions.column(reward, 0, sessions.n))
-    users = None if sessions.cluster is None else int(sessions.cluster.max()) + 1
-    return Extent(sessions.n, int(events), users)
-
-
-def _assumptions(rows: Shown) -> list[Diagnosis | str]:
+def _assumptions(rows: AuditRows) -> list[Diagnosis | str]:
     """Assumptions 1 to 4."""
     neighbours = interaction(rows)
     loud = isinstance(neighbours, Diagnosis) and neighbours.verdict != "pass"

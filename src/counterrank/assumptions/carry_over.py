@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from counterrank.arrays import Bools, Floats, Ints, summed
-from counterrank.assumptions.audit_rows import Shown, numbered
+from counterrank.assumptions.audit_rows import AuditRows, numbered
 from counterrank.assumptions.score_test import Effect, centred, effect, ratio
 from counterrank.diagnostics.diagnosis import Diagnosis
 
@@ -35,7 +35,7 @@ def carried(reward: Floats, expected: Floats, before: Floats, now: Floats, user:
     return Effect(found.size * spread, found.se * spread)
 
 
-def carry_over(rows: Shown) -> Diagnosis | str:
+def carry_over(rows: AuditRows) -> Diagnosis | str:
     """The diagnosis, or what is missing for it."""
     if not rows.users:
         return "carry over between sessions needs a column user"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from counterrank.arrays import Floats, Ints, summed
-from counterrank.assumptions.audit_rows import DEEPEST, Shown
+from counterrank.assumptions.audit_rows import DEEPEST, AuditRows
 from counterrank.assumptions.score_test import SURE, Effect, centred, effect, ratio
 from counterrank.diagnostics.diagnosis import Diagnosis
 
@@ -62,7 +62,7 @@ def avoided(first: Floats, rest: Floats, one: Floats, more: Floats, user: Ints) 
     return Effect(value, float(np.sqrt(influence @ influence)))
 
 
-def examination(rows: Shown) -> Diagnosis | str:
+def examination(rows: AuditRows) -> Diagnosis | str:
     """The diagnosis, or what is missing for it."""
     found = _by_rewards(rows) if rows.views == "latent" else _by_views(rows)
     if isinstance(found, str):
@@ -89,7 +89,7 @@ def examination(rows: Shown) -> Diagnosis | str:
     return Diagnosis("examination", "log", abs(found.size), CAUTION, verdict, text)
 
 
-def _by_views(rows: Shown) -> Effect | str:
+def _by_views(rows: AuditRows) -> Effect | str:
     last = np.append(rows.session[1:] != rows.session[:-1], True)
     following = np.append(rows.rank[1:], 0) == rows.rank + 1
     seen = np.append(rows.seen[1:], 0.0) * (following & ~last)
@@ -106,7 +106,7 @@ def _by_views(rows: Shown) -> Effect | str:
     return left_after(seen[use], here[use], above[use], rows.depth[use], rows.of_row[use])
 
 
-def _by_rewards(rows: Shown) -> Effect:
+def _by_rewards(rows: AuditRows) -> Effect:
     y = (rows.reward != 0).astype(float)
     due = rows.seen * rows.worth
     ranks = int(rows.depth.max()) + 1
@@ -120,7 +120,7 @@ def _by_rewards(rows: Shown) -> Effect:
     return avoided(parts[0], parts[2], parts[1], parts[3], rows.cluster)
 
 
-def position_fit(rows: Shown, model: Floats) -> Diagnosis:
+def position_fit(rows: AuditRows, model: Floats) -> Diagnosis:
     r"""Whether ranks are seen as often as the position model says, up to one common factor.
 
     ``model`` is :math:`c(r)`, sessions' contexts x ranks. The value is the largest relative misfit

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from counterrank.arrays import Floats, Ints, summed
-from counterrank.assumptions.audit_rows import Shown, numbered
+from counterrank.assumptions.audit_rows import AuditRows, numbered
 from counterrank.assumptions.score_test import SURE, centred, fitted, ratio
 from counterrank.diagnostics.diagnosis import Diagnosis
 
@@ -49,7 +49,7 @@ def repeated(
     return top / bottom, se / bottom, top / se
 
 
-def interaction(rows: Shown) -> Diagnosis | str:
+def interaction(rows: AuditRows) -> Diagnosis | str:
     """The diagnosis, or what is missing for it."""
     if rows.alike is None:
         return "whether neighbours matter needs contexts or users"

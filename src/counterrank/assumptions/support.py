@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterrank.assumptions.audit_rows import Shown, numbered
+from counterrank.assumptions.audit_rows import AuditRows, numbered
 from counterrank.diagnostics.diagnosis import Diagnosis, graded
-from counterrank.ope.basis import Basis
 
 
-def variety(rows: Shown) -> Diagnosis:
+def variety(rows: AuditRows) -> Diagnosis:
     """Assumption 5 by the log alone: the share of rows whose item came at more than one rank.
 
     Compared are rows of one context. A logger that always shows the same says nothing about what
@@ -68,9 +67,9 @@ def users(count: int | None, sessions: int) -> Diagnosis:
     return Diagnosis("users", "log", float(count), 30.0, graded(count, 30, 10), text)
 
 
-def views(basis: Basis) -> Diagnosis:
+def views(known: str) -> Diagnosis:
     """Whether it is known which rows were seen."""
-    if basis.views == "latent":
+    if known == "latent":
         text = (
             "Which rows were seen was not logged: whether readers left or did not like it cannot be"
             " told apart, and nothing checks the position model's views. Log a view event per row."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from counterrank.arrays import Floats, Ints
-from counterrank.assumptions.audit_rows import Shown
+from counterrank.assumptions.audit_rows import AuditRows
 from counterrank.assumptions.score_test import Effect, centred, effect, fitted
 from counterrank.diagnostics.diagnosis import Diagnosis
 
@@ -34,7 +34,7 @@ def by_doubling(y: Floats, w: Floats, rank: Ints, group: Ints, user: Ints) -> Ef
     return Effect(float(np.expm1(np.clip(slope, -2, 2))), start.se)
 
 
-def trust(rows: Shown, *, top: int = 1) -> Diagnosis | str:
+def trust(rows: AuditRows, *, top: int = 1) -> Diagnosis | str:
     """The diagnosis, or what is missing for it. Ranks above ``top`` are left out."""
     if rows.alike is None:
         return "whether the rank itself sells needs contexts or users"

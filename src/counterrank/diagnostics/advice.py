@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from counterrank.conversions import Census
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.logs import Log
-from counterrank.ope.basis import Basis
 
 
-def to_log(log: Log, basis: Basis, diagnoses: Iterable[Diagnosis]) -> list[str]:
-    """Most useful first."""
+def to_log(log: Log, views: str, diagnoses: Iterable[Diagnosis]) -> list[str]:
+    """Most useful first; ``views`` is what is known of them."""
     loud = {d.name for d in diagnoses if d.verdict != "pass"}
     chance = log.has("propensity") or log.has("exposure")
     # fmt: off
     wanted = [
         (not chance, "propensity: the probability of each shown item at its rank, written at"
          " decision time; or exposure, its probability of being seen"),
-        (basis.views == "latent", "viewed: a view event for each row, 0 or 1"),
+        (views == "latent", "viewed: a view event for each row, 0 or 1"),
         (not log.has("user"), "user: an id that stays the same from session to session"),
         (not log.contexts, "context: what the ranker knew (query, page, segment), a column each;"
          " if it is there, name it with --context"),
@@ -41,9 +39,12 @@ def to_log(log: Log, basis: Basis, diagnoses: Iterable[Diagnosis]) -> list[str]:
 
 
 def funnel_to_log(
-    there: Iterable[str], census: Census, diagnoses: Iterable[Diagnosis], *, ctr: bool
+    there: Iterable[str], diagnoses: Iterable[Diagnosis], *, clicks_only: bool, ctr: bool
 ) -> list[str]:
-    """The same for clicks and conversions; ``there`` are the columns, ``ctr``: it is given."""
+    """The same for clicks and conversions; ``there`` are the columns, ``ctr``: it is given.
+
+    ``clicks_only``: all rows were clicked.
+    """
     found = list(diagnoses)
     loud = {d.name for d in found if d.verdict != "pass"}
     predicted = max((d.value for d in found if d.name == "predictions"), default=0)  # ctr, cvr
@@ -57,7 +58,7 @@ def funnel_to_log(
          " recommender may list; a table of user, item, cvr will do"),
         ("users without a click" in loud, "users without a click: their lists, or rows with click"
          " 0; without them all values are too high"),
-        (census.clicks == census.rows, "impressions: a row with click 0 for what was shown and not"
+        (clicks_only, "impressions: a row with click 0 for what was shown and not"
          " clicked, which tells what could be clicked (--pairs rows) and whether the ctr is right"),
         (off, "features: what is known of users and items (segment, category, price), for models"
          " that tell them apart: --ctr logistic"),

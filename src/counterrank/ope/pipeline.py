@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.engine import Engine
 from counterrank.engine.partitions import Partitions, Tables
 from counterrank.ope.clip_sweep import choose_clip, sweep_clips
@@ -14,7 +15,7 @@ from counterrank.ope.estimators.ips import OnPolicy
 from counterrank.ope.estimators.registry import estimator_label
 from counterrank.ope.fitting import fit_models
 from counterrank.ope.log import LOG
-from counterrank.ope.log_audit import Audit, audit_log, sampled_share
+from counterrank.ope.log_audit import audit_log, sampled_share
 from counterrank.ope.request import LOGGED, EstimateRequest
 from counterrank.ope.reward_model import Regressor
 from counterrank.ope.setting import Setting
@@ -30,12 +31,11 @@ def estimate(
     engine: Engine,
     *,
     model: str | Regressor,
-    audit: Audit,
     progress: Progress = quiet,
 ) -> Result:
     """Totals of the log, models if they are asked for, every session's contributions.
 
-    ``model`` is the kind of reward model, ``audit`` what looks at the log itself.
+    ``model`` is the kind of reward model.
     """
     with engine.open(tables, progress) as log:
         tables.validate_names()
@@ -48,7 +48,7 @@ def estimate(
         found = gather_contributions(log, setting, models, storage, share)
         found.refuse(setting)
         diagnoses = diagnose_targets(setting, found, setting.orders(log.heads))
-        diagnoses += _audits(log, setting, found, audit)
+        diagnoses += _audits(log, setting, found)
         ran = {**log.protocol(), "inference": storage.protocol()}
     return Result.of(
         "estimate",
@@ -67,7 +67,7 @@ def estimate(
     )
 
 
-def _audits(log: Partitions, setting: Setting, found: Contributions, audit: Audit) -> list[Any]:
+def _audits(log: Partitions, setting: Setting, found: Contributions) -> list[Diagnosis]:
     """The audits of the log by its first reward."""
     reward, users = setting.request.rewards[0], None
     if "user" in log.heads[LOG].frame.columns:
@@ -77,7 +77,6 @@ def _audits(log: Partitions, setting: Setting, found: Contributions, audit: Audi
         setting.totals,
         setting.basis,
         reward,
-        audit,
         users=users,
         read=setting.sessions,
         sample=found.sample,

@@ -79,8 +79,8 @@ def checked_funnel(
                 told += _alone(buckets, census, ctr, cvr, engine)
     except CounterrankError as error:
         return Findings(fault=str(error))
-    logged = opened[FUNNEL].source.columns()
-    return Findings(told, funnel_to_log(logged, census, told, ctr=ctr), "", faults)
+    logged, clicks_only = opened[FUNNEL].source.columns(), census.clicks == census.rows
+    return Findings(told, funnel_to_log(logged, told, clicks_only=clicks_only, ctr=ctr), "", faults)
 
 
 def _with_runs(

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 from counterrank import logs
-from counterrank.assumptions.audit import log_audits
 from counterrank.diagnostics.advice import to_log
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.diagnostics.table_reports import Findings
@@ -59,7 +58,7 @@ def check_log(
             diagnoses += [d for d in result.diagnoses if d.subject != "log"]
         except CounterrankError as error:
             faults[place] = str(error)
-    return Findings(diagnoses, to_log(log, basis, diagnoses), "", faults)
+    return Findings(diagnoses, to_log(log, basis.views, diagnoses), "", faults)
 
 
 def _audits(
@@ -74,7 +73,7 @@ def _audits(
     return (
         head,
         basis,
-        audit_log(log, totals, basis, head.rewards[0], log_audits, users=count, read=read),
+        audit_log(log, totals, basis, head.rewards[0], users=count, read=read),
     )
 
 
