@@ -12,6 +12,7 @@ from counterrank.exposure import Exposure, Flat, Log2
 from counterrank.hits import Hits, Pool
 from counterrank.ranking.gain import GAINS, gain, refuse_overflow
 from counterrank.ranking.measure import Definition, Measure, exposed, ratio
+from counterrank.stats.functions import Function, ratio_or_zero
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,3 +226,11 @@ class pnDCG(nDCG):  # noqa: N801 - the paper's name
     def averaged(self, base: Floats | None) -> Aggregate:
         assert base is not None
         return RatioOfMeans(base / (base.mean() or 1.0))
+
+    def columns(self, x: Floats, base: Floats | None) -> tuple[Floats, ...]:
+        assert base is not None
+        return x, base
+
+    @property
+    def function(self) -> Function:
+        return ratio_or_zero

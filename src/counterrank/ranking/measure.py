@@ -17,6 +17,7 @@ from counterrank.errors import UsageError, one_of
 from counterrank.exposure import Exposure, Flat
 from counterrank.hits import Hits, Pool
 from counterrank.ranking.relevant import relevant
+from counterrank.stats.functions import Function, geometric, mean
 from counterrank.text import Value
 
 
@@ -124,6 +125,15 @@ class Measure(Value, ABC):
     def averaged(self, base: Floats | None) -> Aggregate:
         """The same from the bases of all units."""
         return GeometricMean(self.floor) if self.mean == "geometric" else Mean()
+
+    def columns(self, x: Floats, base: Floats | None) -> tuple[Floats, ...]:
+        """What is averaged over units: their values ``x``, or logarithms of them, floored."""
+        return (np.log(np.maximum(x, self.floor)),) if self.mean == "geometric" else (x,)
+
+    @property
+    def function(self) -> Function:
+        """The measure of all units, from the means of ``columns``."""
+        return geometric if self.mean == "geometric" else mean
 
 
 @dataclass(frozen=True, kw_only=True)
