@@ -14,9 +14,10 @@ import pytest
 import scipy.stats
 
 import counterrank as cr
+from counterrank.assess.inputs import read_values
+from counterrank.assess.metric_agreement import directions, inverted
+from counterrank.assess.request import ValueRequest
 from counterrank.errors import UsageError
-from counterrank.meta import values_of
-from counterrank.meta.agreement import directions, inverted
 from counterrank.stats.correlation import inversion_rate
 from making import judgments, run, world
 
@@ -197,7 +198,7 @@ def test_options_matter_and_too_little_is_refused():
     )
     assert len(both.tables["taus"]) > len(given.tables["taus"])
     assert len(both.recommendation) == len(given.recommendation) == 3
-    frame = values_of(truth, runs, measures=["P@5"]).frame()
+    frame = read_values(ValueRequest(truth, runs, ["P@5"])).frame()
     with pytest.raises(UsageError, match="at least two measures"):
         cr.assess_agreement(frame, means="given")
     with pytest.raises(UsageError, match="means cannot be"):

@@ -10,12 +10,16 @@ ORDER = """
 version command errors core wording once digest progress text arrays tables checks schema logs
 funnels features data matching hits pool coverage order align engine policies exposure aggregate
 estimates stats nuisance moments ranking systems judged inference propensity compare lifts
-stratified logged conversions diagnostics trust meta saved decision gate report results evaluation
-estimation strata_result funnel_result assess_result simulate verbs cli
+stratified logged conversions diagnostics trust saved decision gate report results evaluation
+estimation strata_result funnel_result simulate verbs assess api cli
 """.split()
 
 
-TOGETHER = {"inference": "stats", "moments": "stats", "report": "results"}  # until they are one package each
+TOGETHER = {
+    "inference": "stats",
+    "moments": "stats",
+    "report": "results",
+}  # until they are one package each
 
 
 def part(path: Path) -> str:

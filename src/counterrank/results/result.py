@@ -53,8 +53,8 @@ class Result(Notebook):
     ``tables`` are what only this verb has: further keys of the document, lists of rows or plain
     values. ``units`` and ``functions`` are what the values were made of, where there are any:
     `estimate` and `difference` read them. ``unit_frame`` is what `by_unit` gives where values were
-    not made of ``units``: unit, system, measure, value. ``parse`` makes the text of a label from what a caller
-    writes for it; ``default`` is the estimator that is meant where none is named.
+    not made of ``units``: unit, system, measure, value. ``parse`` makes the text of a label from
+    what a caller writes for it; ``default`` is the estimator that is meant where none is named.
     """
 
     kind: str
@@ -238,8 +238,7 @@ class Result(Notebook):
     def to_dict(self) -> dict[str, Any]:
         """The whole result as plain values, in the shape every verb shares."""
         listed = {
-            name: self.rows(name) if _rows(found) else found
-            for name, found in self.tables.items()
+            name: self.rows(name) if _rows(found) else found for name, found in self.tables.items()
         }
         return document(
             self.kind,
