@@ -100,9 +100,9 @@ def test_resampled_sums_give_every_pairs_difference_and_square():
 def test_resamples_depend_on_ids_alone_and_count_as_many_users():
     rng = np.random.default_rng(3)
     units, x = pl.Series([f"u{u}" for u in range(400)]), rng.random((400, 2))
-    plan, keep = Plan(resamples=130), lambda sums: np.hstack(sums)
+    plan, keep = Plan(resamples=330), lambda sums: np.hstack(sums)
     sums = resample_users(units, [np.ones((400, 1)), x], keep, plan)
-    assert sums.shape == (130, 3)
+    assert sums.shape == (330, 3)
     np.testing.assert_allclose(sums[:, 0], 400, rtol=1e-12)
     by = rng.permutation(400)
     mixed = resample_users(units.gather(by), [np.ones((400, 1)), x[by]], keep, plan)
@@ -110,7 +110,7 @@ def test_resamples_depend_on_ids_alone_and_count_as_many_users():
     few = resample_users(units, [np.ones((400, 1)), x], keep, Plan(resamples=30))
     np.testing.assert_array_equal(few, sums[:30])
     spread = sums[:, 1].std(ddof=1) / (20 * x[:, 0].std(ddof=1))
-    assert abs(spread - 1) < 4 / np.sqrt(2 * 130)
+    assert abs(spread - 1) < 4 / np.sqrt(2 * 330)
 
 
 def test_the_normal_dp_of_resamples_is_near_that_of_permutations_of_resamples():

@@ -17,10 +17,10 @@ from counterrank.assess.reductions import AT_RANDOM, OF_USERS, REDUCTIONS, SIZES
 from counterrank.assess.robustness import (
     Track,
     area,
+    areas_differ,
     recommend_by_robustness,
-    separated,
     single,
-    taus,
+    taus_on_reduced,
     trapezoid,
 )
 from counterrank.errors import UsageError
@@ -165,8 +165,8 @@ def test_tau_is_that_of_scipy_with_ties_and_without():
         )
     for nothing in (np.zeros(4), np.full(4, np.nan)):  # no difference says nothing of the order
         assert np.isnan(kendall_tau(np.arange(4.0), nothing, missing="skip"))
-        assert taus(np.arange(4.0)[None], nothing[None, None]) == 0
-        assert taus(nothing[None], np.arange(4.0)[None, None]) == 0
+        assert taus_on_reduced(np.arange(4.0)[None], nothing[None, None]) == 0
+        assert taus_on_reduced(nothing[None], np.arange(4.0)[None, None]) == 0
     for gone in range(3):  # neither the best nor the worst: the pairs with it say nothing
         left = np.where(np.arange(3) == gone, np.nan, [1.0, 2, 3])
         skipped = kendall_tau([1.0, 2, 3], left, missing="skip")
@@ -264,9 +264,11 @@ def test_the_sentences_follow_from_the_areas():
     z = abs(gap.value) / gap.se
     inside, beyond = (2 * NormalDist().cdf(z * k) - 1 for k in (0.99, 1.01))
     two = Track("items", (0.5,), (), (tau[:2],))
-    assert separated([two], 0, 1, 2, inside)
-    assert not separated([two], 0, 1, 2, beyond)
-    assert not separated([track], 0, 1, 3, inside), "of three, each comparison has half the error"
+    assert areas_differ([two], 0, 1, 2, inside)
+    assert not areas_differ([two], 0, 1, 2, beyond)
+    assert not areas_differ([track], 0, 1, 3, inside), (
+        "of three, each comparison has half the error"
+    )
 
 
 @pytest.mark.parametrize(

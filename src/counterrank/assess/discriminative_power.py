@@ -61,7 +61,7 @@ class PairRow:
 
 
 @dataclass(frozen=True)
-class Curve:
+class PCurve:
     """The p-values of one measure in falling order."""
 
     measure: str
@@ -69,7 +69,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Power:
+class DiscriminativePower:
     """p-values (measures x pairs), and log DP of each resample (draws x measures).
 
     ``approximate`` is DP by the normal distribution on the sample itself.
@@ -108,7 +108,7 @@ class Power:
 
 def discriminative_power(
     values: Values, plan: Plan, *, progress: Progress = quiet, keep: Keep = at_once
-) -> Power:
+) -> DiscriminativePower:
     """p-values of all pairs in all measures, and DP under resampled users."""
     scores = [values.scores(m) for m in range(len(values.measures))]
     systems = len(values.systems)
@@ -125,7 +125,7 @@ def discriminative_power(
     columns = [products(x) for x in scores]
     again = resample_users(values.units, columns, dps, plan, progress=progress, keep=keep)
     approximate = dps([c.sum(axis=0, keepdims=True) for c in columns])[0]
-    return Power(tested.p, pairs, tested.draws, approximate, np.log(again))
+    return DiscriminativePower(tested.p, pairs, tested.draws, approximate, np.log(again))
 
 
 def normal_p(difference: Floats, square: Floats, draws: int) -> Floats:
@@ -138,7 +138,7 @@ def normal_p(difference: Floats, square: Floats, draws: int) -> Floats:
     return p
 
 
-def power_rows(values: Values, power: Power, level: float) -> list[PowerRow]:
+def power_rows(values: Values, power: DiscriminativePower, level: float) -> list[PowerRow]:
     """DP of each measure and what else its p-values say."""
     ends = power.interval(level)
     return [
@@ -158,7 +158,7 @@ def power_rows(values: Values, power: Power, level: float) -> list[PowerRow]:
     ]
 
 
-def pair_rows(values: Values, power: Power) -> list[PairRow]:
+def pair_rows(values: Values, power: DiscriminativePower) -> list[PairRow]:
     """Every pair in every measure."""
     totals = values.totals()
     units = [int(values.shared(m).sum()) for m in range(len(values.measures))]
@@ -176,13 +176,13 @@ def pair_rows(values: Values, power: Power) -> list[PairRow]:
     ]
 
 
-def curves(values: Values, power: Power) -> list[Curve]:
+def curves(values: Values, power: DiscriminativePower) -> list[PCurve]:
     """The p-values of every measure, the largest first."""
     both = zip(values.measures, power.p, strict=True)
-    return [Curve(label, np.sort(p)[::-1].tolist()) for label, p in both]
+    return [PCurve(label, np.sort(p)[::-1].tolist()) for label, p in both]
 
 
-def normal_approximation(values: Values, power: Power) -> Diagnosis:
+def normal_approximation(values: Values, power: DiscriminativePower) -> Diagnosis:
     """Resampled p-values are normal ones; on the sample itself DP is known both ways."""
     off = np.abs(power.approximate / power.dp - 1)
     m = int(np.argmax(off))
@@ -197,7 +197,7 @@ def normal_approximation(values: Values, power: Power) -> Diagnosis:
     return Diagnosis("normal approximation", measure, worst, 0.1, verdict, text)
 
 
-def recommend_by_power(rows: list[PowerRow], power: Power, level: float) -> list[str]:
+def recommend_by_power(rows: list[PowerRow], power: DiscriminativePower, level: float) -> list[str]:
     """The lowest DP, who is not told apart from it, and what that means for a comparison."""
     order = sorted(range(len(rows)), key=lambda m: rows[m].value)
     best, last = rows[order[0]], rows[order[-1]]

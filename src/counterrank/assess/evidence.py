@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -22,7 +23,6 @@ from counterrank.assess.values import Average, Values
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.errors import UsageError
 from counterrank.hits import BLOCK, Hits, Pool
-from counterrank.once import once
 from counterrank.policies import Policies
 from counterrank.ranking import Measure
 from counterrank.schema import Input
@@ -83,7 +83,7 @@ class Evidence:
             out[place] = m.function(np.divide(total, base, out=none, where=base > 0))
         return out
 
-    @once
+    @cached_property
     def _per_unit(self) -> dict[Measure, Floats]:
         """Each formula once, whatever the mean; some systems at a time, so that they fit a cache.
 

@@ -82,7 +82,7 @@ class Opposed:
     other_p: float
 
 
-def directions(totals: Floats, systems: int) -> Ints:
+def pair_directions(totals: Floats, systems: int) -> Ints:
     """1, 0 or -1 for each pair of systems (last axis): which is ahead."""
     left, right = np.array(all_pairs(systems)).T
     gap = totals[..., left] - totals[..., right]
@@ -91,7 +91,7 @@ def directions(totals: Floats, systems: int) -> Ints:
 
 
 def inverted(first: Ints, second: Ints) -> Floats:
-    """Share of pairs ordered differently, of ``directions`` (last axis: pairs).
+    """Share of pairs ordered differently, of ``pair_directions`` (last axis: pairs).
 
     As ``inversion_rate``: equal in both is left out, equal in the first only is a disagreement,
     equal in the second only is an agreement.
@@ -104,7 +104,7 @@ def inverted(first: Ints, second: Ints) -> Floats:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class OrderAgreement:
     """Of two measures: correlations over the systems and the inversion rate with its spread."""
 
     first: int
@@ -120,7 +120,7 @@ class Orders:
     """``totals`` is measures x systems; ``p`` of each pair (measures x pairs), NaN if not asked."""
 
     totals: Floats
-    agreements: list[Agreement]
+    agreements: list[OrderAgreement]
     direction: Ints
     p: Floats
 
@@ -138,16 +138,16 @@ def compare_orders(
     systems, count = len(values.systems), len(values.measures)
     scores = [values.scores(m) for m in range(count)]
     means = np.array([x.mean(axis=0) for x in scores])  # 0 for units left out: same order
-    ahead = directions(means, systems)
+    ahead = pair_directions(means, systems)
 
     def rates(sums: list[Floats]) -> Floats:
-        each = [directions(s, systems) for s in sums]
+        each = [pair_directions(s, systems) for s in sums]
         return np.stack([inverted(a, b) for a, b in combinations(each, 2)], axis=1)
 
     again = resample_users(values.units, scores, rates, plan, progress=progress, keep=keep)
     totals = values.totals()
     agreements = [
-        Agreement(
+        OrderAgreement(
             a,
             b,
             pearson(totals[a], totals[b]),

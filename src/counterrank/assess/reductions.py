@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from counterrank.arrays import Bools, Ints
 from counterrank.data.ids import number_rows
 from counterrank.hits import Pool
-from counterrank.once import once
 
 AT_RANDOM = ("ratings", "items", "users")
 REDUCTIONS = (*AT_RANDOM, "popular_items", "large_users")
@@ -37,7 +37,7 @@ class Reductions:
     pool: Pool
     seed: int = 0
 
-    @once
+    @cached_property
     def item(self) -> Ints:
         """The item of each judgment, numbered by id."""
         return number_rows(self.pool.items.to_frame())[0]

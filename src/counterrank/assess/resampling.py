@@ -21,7 +21,7 @@ from counterrank.progress import Progress, quiet
 from counterrank.stats.compare import Plan
 from counterrank.stats.draws import POISSON, Draws, resample
 
-BLOCK = 100  # resamples in a piece of work
+BLOCK = 250  # resamples in a piece of work
 
 
 def all_pairs(systems: int) -> list[tuple[int, int]]:
@@ -46,7 +46,7 @@ def resample_users(
     """
     largest = len(POISSON) - 1  # weight
     exact = [summable(c, largest * float(np.abs(c).sum(axis=0).max())) for c in columns]
-    matrix = list(np.ascontiguousarray(np.hstack([np.ones((len(units), 1)), *exact]).T))
+    matrix = np.hstack([np.ones((len(units), 1)), *exact])
     cuts = np.cumsum([c.shape[1] for c in columns])[:-1]
     ids, draws = hash_ids(units), Draws(plan.resamples, 0, plan.seed)
 

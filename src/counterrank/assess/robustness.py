@@ -103,13 +103,13 @@ def reduce_judgments(
             kind,
             tuple(sizes),
             tuple(values[kind, size] for size in sizes),
-            tuple(taus(full, values[kind, size]) for size in sizes),
+            tuple(taus_on_reduced(full, values[kind, size]) for size in sizes),
         )
         for kind in kinds
     ]
 
 
-def taus(full: Floats, reduced: Floats) -> Floats:
+def taus_on_reduced(full: Floats, reduced: Floats) -> Floats:
     """Tau of each sample's order (measures x samples x systems) with the full one.
 
     0 where a side sees no difference: reduced judgments that tell no two systems apart say nothing
@@ -257,7 +257,7 @@ def recommend_by_robustness(
     size = _areas(tracks, len(labels))
     best, worst = int(np.argmax(size)), int(np.argmin(size))
     others = [m for m in range(len(labels)) if m != best]
-    near = [m for m in others if not separated(tracks, best, m, len(labels), level)]
+    near = [m for m in others if not areas_differ(tracks, best, m, len(labels), level)]
     weak = _weakness(tracks, labels, best, level)
     if not others:
         return [
@@ -285,7 +285,7 @@ def recommend_by_robustness(
     return [f"{first}.", second, weak]
 
 
-def separated(tracks: Sequence[Track], m: int, other: int, measures: int, level: float) -> bool:
+def areas_differ(tracks: Sequence[Track], m: int, other: int, measures: int, level: float) -> bool:
     """Whether two areas differ by more than the Monte Carlo explains; samples are paired.
 
     One measure is compared with all others, so the level is divided among them.
@@ -302,7 +302,7 @@ def _weakness(tracks: Sequence[Track], labels: Sequence[str], best: int, level: 
     size, track = each[place], tracks[place]
     text = f"{labels[best]} is weakest where {SAYS[track.kind]} ({size[best]:.3f})"
     rival = int(np.argmax(size))
-    if rival != best and separated([track], rival, best, len(labels), level):
+    if rival != best and areas_differ([track], rival, best, len(labels), level):
         text += f"; if that is your worry, take {labels[rival]} ({size[rival]:.3f})"
     return f"{text}; a robust order need not be significant, which assess power tells."
 

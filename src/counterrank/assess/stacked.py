@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ import numpy.typing as npt
 
 from counterrank.arrays import Floats, Ints
 from counterrank.hits import Hits, Pool
-from counterrank.once import once
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class RepeatedPool(Pool):
         """Number of units of all systems."""
         return self.times * self.one.n
 
-    @once
+    @cached_property
     def best(self) -> Floats:
         """The greatest rating of each unit."""
         return np.tile(self.one.best, self.times)

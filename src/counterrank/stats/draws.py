@@ -73,17 +73,19 @@ class Draws:
 
 
 def resample(
-    columns: Sequence[Floats], ids: Hashes, draws: Draws, wanted: range | None = None
+    columns: Sequence[Floats] | Floats, ids: Hashes, draws: Draws, wanted: range | None = None
 ) -> Floats:
     """Sums of each column in each resample, draws x columns; ``ids`` are of its rows.
 
-    ``wanted`` are some of the resamples, where they are not made all at once.
+    Columns may come as one matrix with a row for each id. ``wanted`` are some of the resamples,
+    where they are not made all at once.
     """
     wanted = range(draws.resamples) if wanted is None else wanted
-    sums = np.zeros((len(wanted), len(columns)))
+    whole = columns if isinstance(columns, np.ndarray) else None
+    sums = np.zeros((len(wanted), len(columns) if whole is None else whole.shape[1]))
     for begin in range(0, len(ids), UNITS):
         some = slice(begin, begin + UNITS)
-        rows = np.stack([x[some] for x in columns], axis=1)
+        rows = np.stack([x[some] for x in columns], axis=1) if whole is None else whole[some]
         for patterns in _blocks(wanted):
             weights = poisson_weights(ids[some], patterns, draws.seed).astype(float)
             sums[patterns.start - wanted.start : patterns.stop - wanted.start] += weights @ rows
