@@ -52,9 +52,11 @@ class Result(Notebook):
 
     ``tables`` are what only this verb has: further keys of the document, lists of rows or plain
     values. ``units`` and ``functions`` are what the values were made of, where there are any:
-    `estimate` and `difference` read them. ``parse`` makes the text of a label from what a caller
-    writes for it; ``default`` is the estimator that is meant where none is named. ``notes`` is what
-    else a verb has to say, which its document leaves out. Tables and notes are attributes, too.
+    `estimate` and `difference` read them. ``unit_frame`` is what `by_unit` gives where values were
+    not made of ``units``: unit, system, measure, value. ``parse`` makes the text of a label from
+    what a caller writes for it; ``default`` is the estimator that is meant where none is named.
+    ``notes`` is what else a verb has to say, which its document leaves out. Tables and notes are
+    attributes, too.
     """
 
     kind: str
@@ -67,6 +69,7 @@ class Result(Notebook):
     notes: Mapping[str, Any] = field(default_factory=dict)
     plan: Plan = field(default_factory=Plan)
     units: Table | None = None
+    unit_frame: pl.DataFrame | None = None
     functions: Functions = field(default_factory=dict)
     per_unit: PerUnit | None = None
     parse: Callable[[object], str] = str
@@ -153,6 +156,11 @@ class Result(Notebook):
         return tuple(dict.fromkeys(row.system for row in self.estimates if hasattr(row, "system")))
 
     @property
+    def recommendation(self) -> list[str]:
+        """What the numbers recommend, in sentences, where a verb does so."""
+        return list(self.tables.get("recommendation", ()))
+
+    @property
     def not_passing(self) -> list[Diagnosis]:
         """Diagnoses that do not pass."""
         return [d for d in self.diagnoses if d.verdict != "pass"]
@@ -198,7 +206,8 @@ class Result(Notebook):
     def rows(self, name: str) -> list[dict[str, Any]]:
         """Estimates, comparisons, diagnoses or one of ``tables``, as in the document."""
         several = {"estimates": self.estimates, "comparisons": self.comparisons}
-        several |= {"diagnoses": self.diagnoses, **self.tables}
+        several |= {"diagnoses": self.diagnoses}
+        several |= {name: rows for name, rows in self.tables.items() if _rows(rows)}
         columns = columns_of(self.kind, name)
         return [_plain(row, columns) for row in several[one_of("table", name, several)]]
 
@@ -210,6 +219,8 @@ class Result(Notebook):
 
     def by_unit(self) -> pl.DataFrame:
         """A number for each unit of every key that has such; their mean makes its value."""
+        if self.unit_frame is not None:
+            return self.unit_frame
         if not isinstance(self.units, Units):
             raise UsageError(
                 "There are no values per unit, as only their moments were kept.",
@@ -246,8 +257,7 @@ class Result(Notebook):
     def to_dict(self) -> dict[str, Any]:
         """The whole result as plain values, in the shape every verb shares."""
         listed = {
-            name: self.rows(name) if isinstance(found, (list, tuple)) and _rows(found) else found
-            for name, found in self.tables.items()
+            name: self.rows(name) if _rows(found) else found for name, found in self.tables.items()
         }
         return document(
             self.kind,
@@ -268,6 +278,7 @@ class Result(Notebook):
         lines = [_line(row) for row in self.rows("estimates")]
         lines += [f"{d.verdict}: {d.name}, {d.subject}: {d.meaning}" for d in self.not_passing]
         lines += [] if self.not_passing else ["every diagnosis passes"]
+        lines += self.recommendation
         return "\n".join(lines)
 
 
@@ -276,8 +287,9 @@ def concerning(key: Key) -> set[str]:
     return {key.system, f"{key.system}, {key.estimator}", "log", "funnel", "judgments"}
 
 
-def _rows(found: Sequence[Any]) -> bool:
-    return all(is_dataclass(row) or isinstance(row, dict) for row in found)
+def _rows(found: Any) -> bool:
+    listed = isinstance(found, (list, tuple))
+    return listed and all(is_dataclass(row) or isinstance(row, dict) for row in found)
 
 
 def _plain(row: Any, columns: Mapping[str, str] | None) -> dict[str, Any]:
