@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from counterrank.version import __version__
 
 if TYPE_CHECKING:
+    from counterrank.api.funnel import funnel
     from counterrank.assess_result import Assessment
     from counterrank.engine.engines import Local, Spark
     from counterrank.errors import CounterrankError, InputError, UsageError
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from counterrank.estimation import Estimation
     from counterrank.evaluation import Evaluation
     from counterrank.exposure import position_bias
-    from counterrank.funnel_result import FunnelEstimation
     from counterrank.ranking import measure
+    from counterrank.results.result import Result
     from counterrank.strata_result import Stratification
     from counterrank.verbs.assess_accuracy import assess_accuracy
     from counterrank.verbs.assess_agreement import assess_agreement
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from counterrank.verbs.check import check
     from counterrank.verbs.estimate import estimate
     from counterrank.verbs.evaluate import evaluate
-    from counterrank.verbs.funnel import funnel
     from counterrank.verbs.learn_exposure import LearntExposure, learn_exposure
     from counterrank.verbs.strata import strata
 
@@ -39,10 +39,10 @@ _HOME = {
     "Estimate": "estimates",
     "Estimation": "estimation",
     "Evaluation": "evaluation",
-    "FunnelEstimation": "funnel_result",
     "InputError": "errors",
     "LearntExposure": "verbs.learn_exposure",
     "Local": "engine.engines",
+    "Result": "results.result",
     "Spark": "engine.engines",
     "Stratification": "strata_result",
     "UsageError": "errors",
@@ -54,7 +54,7 @@ _HOME = {
     "check": "verbs.check",
     "estimate": "verbs.estimate",
     "evaluate": "verbs.evaluate",
-    "funnel": "verbs.funnel",
+    "funnel": "api.funnel",
     "learn_exposure": "verbs.learn_exposure",
     "measure": "ranking",
     "position_bias": "exposure",
@@ -62,8 +62,8 @@ _HOME = {
 }
 
 __all__ = [
-    "Assessment", "CounterrankError", "Estimate", "Estimation", "Evaluation", "FunnelEstimation",
-    "InputError", "LearntExposure", "Local", "Spark", "Stratification", "UsageError",
+    "Assessment", "CounterrankError", "Estimate", "Estimation", "Evaluation", "InputError",
+    "LearntExposure", "Local", "Result", "Spark", "Stratification", "UsageError",
     "__version__",
     "assess_accuracy", "assess_agreement", "assess_online", "assess_power", "assess_robustness",
     "check", "estimate", "evaluate", "funnel", "learn_exposure", "measure", "position_bias",

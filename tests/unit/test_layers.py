@@ -10,9 +10,8 @@ ORDER = """
 version command errors core wording once digest progress text arrays tables checks schema logs
 funnels features data matching nuisance hits pool coverage order align engine policies exposure
 aggregate estimates stats moments ranking systems judged inference propensity compare lifts
-stratified logged conversions trust diagnostics meta saved decision gate report results evaluation
-estimation
-strata_result funnel_result assess_result simulate verbs cli
+stratified logged trust diagnostics meta saved decision gate report results evaluation estimation
+strata_result assess_result conversions simulate api verbs cli
 """.split()
 
 

@@ -12,8 +12,9 @@ from counterrank.wording import decimals, interval, number, p_value, shortened, 
 if TYPE_CHECKING:
     from counterrank.diagnostics.diagnosis import Diagnosis
     from counterrank.estimation import EstimateRow, LiftRow
-    from counterrank.funnel_result import SaleLift, SaleRow
     from counterrank.lifts import Lift
+    from counterrank.results.result import Row
+    from counterrank.stats.compare import Comparison
 
 SHORTEST_NAME = 8
 P, INTERVAL = 4, 1  # columns left out where a line would be too long
@@ -21,8 +22,8 @@ P, INTERVAL = 4, 1  # columns left out where a line would be too long
 
 def block(
     heading: str,
-    rows: Sequence[EstimateRow | SaleRow],
-    versus: Mapping[tuple[str, str], Lift],
+    rows: Sequence[EstimateRow | Row],
+    versus: Mapping[tuple[str, str], Lift | Comparison],
     *,
     level: float,
     wide: int,
@@ -34,12 +35,12 @@ def block(
     has its own decimals, then the p-values are left out, then the intervals of the values. Where
     there is room, the difference is drawn as a bar.
     """
-    changes = [versus.get((r.system, r.measure)) for r in rows]
+    changes = [versus.get((r.system, estimator(r))) for r in rows]
     spreads = [[r.se] if c is None else [r.se, c.se] for r, c in zip(rows, changes, strict=True)]
     common = [decimals([s for own in spreads for s in own])] * len(rows)
     each = [decimals(own) for own in spreads]
     longest = max(len(shortened(r.system, 10**6)) for r in rows)
-    kinds = max(len(r.measure) for r in rows)
+    kinds = max(len(estimator(r)) for r in rows)
     for places, spared in ((common, ()), (each, ()), (each, (P,)), (each, (P, INTERVAL))):
         cells = [_cells(*row) for row in zip(rows, changes, places, strict=True)]
         kept = [[x for n, x in enumerate(row) if n not in spared] for row in cells]
@@ -51,7 +52,7 @@ def block(
     out = wrapped(heading, wide)
     for r, c, row in zip(rows, changes, kept, strict=True):
         shown = [x.rjust(w) for x, w in zip(row, widths, strict=True) if w]
-        label = f"{shortened(r.system, name):<{name}}  {r.measure:<{kinds}}"
+        label = f"{shortened(r.system, name):<{name}}  {estimator(r):<{kinds}}"
         out.append(f"{_mark(c, level, better)} {label}  {'  '.join(shown)}".rstrip())
     if versus:
         ends = [(c.low, c.difference, c.high) if c else None for c in changes]
@@ -59,19 +60,24 @@ def block(
     return beside(out, [(r.low, r.value, r.high) for r in rows], wide, zero="no")
 
 
-def _mark(c: Lift | None, level: float, better: str) -> str:
+def estimator(row: EstimateRow | Row) -> str:
+    """The estimator of a row."""
+    return str(getattr(row, "estimator", row.measure))
+
+
+def _mark(c: Lift | Comparison | None, level: float, better: str) -> str:
     if c is None or not c.p_corrected <= 1 - level:
         return " "
     return "+" if (c.difference > 0) == (better == "higher") else "-"
 
 
-def _cells(r: EstimateRow | SaleRow, c: Lift | None, places: int) -> list[str]:
+def _cells(r: EstimateRow | Row, c: Lift | Comparison | None, places: int) -> list[str]:
     """Value and lift with their intervals, and p; the difference where a lift makes no sense."""
     own = [number(r.value, places), interval(r.low, r.high, places)]
     if c is None:
         return [*own, "", "", ""]
     known = math.isfinite(c.lift_low) and math.isfinite(c.lift_high)
-    if known and abs(c.lift) < 100 and c.difference * c.lift >= 0:
+    if known and c.lift is not None and abs(c.lift) < 100 and c.difference * c.lift >= 0:
         change = [f"{c.lift:+.1%}", f"[{c.lift_low:+.1%}, {c.lift_high:+.1%}]"]
     else:
         change = [
@@ -80,7 +86,7 @@ def _cells(r: EstimateRow | SaleRow, c: Lift | None, places: int) -> list[str]:
     return [*own, *change, p_value(c.p_corrected)]
 
 
-def tested(comparisons: Sequence[LiftRow | SaleLift], level: float) -> str:
+def tested(comparisons: Sequence[LiftRow | Comparison], level: float) -> str:
     """How p was made, in a sentence; nothing if nothing was compared."""
     if not comparisons:
         return ""

@@ -80,11 +80,20 @@ def say(lines: list[str]) -> None:
 def _csv(result: Result) -> None:
     """One row per estimate and per comparison; the value of a comparison is the difference."""
     some = ("exposure", "reward", "method")  # what only some verbs tell apart
-    has = {name for name in some if any(hasattr(row, name) for row in result.estimates)}
+    estimates, comparisons = (_rows(result, name) for name in ("estimates", "comparisons"))
+    has = {name for name in some if any(name in row for row in estimates)}
     names = [name for name in CSV if name in has or name not in some]
     writer = csv.DictWriter(sys.stdout, names, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
-    for row in result.estimates:
-        writer.writerow({"kind": "estimate", **vars(row)})
-    for row in result.comparisons:
-        writer.writerow({"kind": "comparison", **vars(row), "value": row.difference})
+    for row in estimates:
+        writer.writerow({"kind": "estimate", **row})
+    for row in comparisons:
+        writer.writerow({"kind": "comparison", **row, "value": row["difference"]})
+
+
+def _rows(result: Any, name: str) -> list[dict[str, Any]]:
+    """Rows by the names that documents have for them."""
+    if hasattr(result, "rows"):
+        rows: list[dict[str, Any]] = result.rows(name)
+        return rows
+    return [dict(vars(row)) for row in getattr(result, name)]

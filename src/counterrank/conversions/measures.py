@@ -1,4 +1,7 @@
-r"""What a place in a list is worth: the weight :math:`c(\text{rank})` of a conversion there."""
+r"""Measures of conversions: the weight :math:`c(\text{rank})` of a conversion at each rank.
+
+Those that judged measures know (DCG, CG, P, RBP) are read from there.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,17 @@ import numpy as np
 
 from counterrank.arrays import Floats, Ints
 from counterrank.errors import UsageError
-from counterrank.exposure import MODELS, Exposure, Flat, Geometric, Jarvelin, Log2, exposure
-from counterrank.text import Call, known_name, parse
+from counterrank.exposure import MODELS, Exposure, Jarvelin, exposure
+from counterrank.ranking import CG, DCG, RBP, Measure, P
+from counterrank.text import Call, known_name, options, parse
 
 NAMES = ("DCG", "CG", "Recall", "P", "RBP", "ARP", "PublishedDCG", "PublishedRecall")
-DEFAULTS = ("DCG@10",)
+MEASURES = ("DCG@10",)
 
 
 @dataclass(frozen=True)
-class OwnRank(Exposure):
-    r""":math:`c(r) = r`: not a chance to be seen, but the place itself."""
+class RankItself(Exposure):
+    r""":math:`c(r) = r`: not a chance to be seen, but the rank itself."""
 
     name: ClassVar[str] = "rank"
 
@@ -27,7 +31,7 @@ class OwnRank(Exposure):
 
 
 @dataclass(frozen=True)
-class Weighting:
+class ConversionMeasure:
     r"""A measure of conversions: :math:`\frac1{|U|} \sum_u \sum_i cvr_{ui}\, c(rank_{ui})`.
 
     ``model`` is :math:`c`, times ``scale``. ``form`` is ``total``, or ``share``: each user's sum is
@@ -54,46 +58,48 @@ class Weighting:
         """The weight of each rank."""
         return self.scale * self.model.at(rank)
 
-    def curve(self, deepest: int) -> Floats:
-        """The weight of ranks 0 (which has none) to ``deepest``."""
-        return np.append(0.0, self.at(np.arange(1, deepest + 1)))
+    def of_rows(self, rank: Ints) -> Floats:
+        """The weight of every row: looked up, as there are far fewer ranks than rows."""
+        deepest = int(rank.max(initial=0))
+        if deepest > len(rank) + 1024:
+            return self.at(rank)
+        weight: Floats = np.append(0.0, self.at(np.arange(1, deepest + 1)))[rank]
+        return weight
 
 
-def weighting(label: str | Weighting | Exposure) -> Weighting:
+def conversion_measure(label: str | ConversionMeasure | Exposure) -> ConversionMeasure:
     """The measure a label stands for: ``DCG@10``, ``CG@5``, ``ARP``, ``power(eta=1)``, ..."""
-    if isinstance(label, Weighting):
+    if isinstance(label, ConversionMeasure):
         return label
     if isinstance(label, Exposure):
-        return Weighting(str(label), label)
+        return ConversionMeasure(str(label), label)
     call = parse(str(label))
     wrong = f'"{call.name}" is not a measure of conversions.'
     name = known_name(call.name, [*NAMES, *MODELS], wrong)
     if name in MODELS:
         model = exposure(call)
-        return Weighting(str(model), model)
-    if name == "RBP":
-        return _rank_biased(call)
-    if call.named or call.placed:
+        return ConversionMeasure(str(model), model)
+    if call.placed or set(call.named) - ({"p"} if name == "RBP" else set()):
         raise UsageError(f"{name} takes no options here.", todo=f"Write {name}@10, or log2@10.")
-    if call.k is None and name not in ("DCG", "ARP"):
+    if call.k is None and name not in ("DCG", "RBP", "ARP"):
         raise UsageError(f"{name} needs a cut-off.", todo=f"Write {name}@10.")
-    cut = "" if call.k is None else f"@{call.k}"
-    k = call.k
     if name == "ARP":
-        if k is not None:
+        if call.k is not None:
             raise UsageError("ARP looks at whole rankings and has no cut-off.", todo="Write ARP.")
-        return Weighting("ARP", OwnRank(), lists="all", better="lower")
-    if name == "P":
-        return Weighting(f"P{cut}", Flat(k=k), scale=1 / (k or 1))
-    model = {"DCG": Log2(k=k), "PublishedDCG": Jarvelin(k=k)}.get(name, Flat(k=k))
+        return ConversionMeasure("ARP", RankItself(), lists="all", better="lower")
+    judged = _judged(name, call)
+    weight = judged.rank_weight()
+    assert weight is not None
     if name.startswith("Published"):
-        return Weighting(name + cut, model, form="share", lists="all")
-    return Weighting(name + cut, model)
+        return ConversionMeasure(f"{name}@{call.k}", *weight, form="share", lists="all")
+    return ConversionMeasure(f"{name}@{call.k}" if name == "Recall" else str(judged), *weight)
 
 
-def _rank_biased(call: Call) -> Weighting:
-    """RBP(p=...): the geometric model, scaled so that a list of sure conversions is worth 1."""
-    model = exposure(Call("geometric", call.named, call.placed, call.k))
-    assert isinstance(model, Geometric)
-    label = str(model).replace("geometric", "RBP", 1)
-    return Weighting(label, model, scale=1 - model.p)
+def _judged(name: str, call: Call) -> Measure:
+    """The judged measure that weighs ranks alike; recall is not divided by anything here."""
+    if name == "RBP":
+        return RBP(k=call.k, **options(call, RBP))
+    if name == "PublishedDCG":
+        return DCG(k=call.k, discount=Jarvelin())
+    kinds: dict[str, type[Measure]] = {"DCG": DCG, "P": P}
+    return kinds.get(name, CG)(k=call.k)

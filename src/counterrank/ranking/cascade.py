@@ -9,7 +9,7 @@ import numpy as np
 
 from counterrank.arrays import Bools, Floats, products_before
 from counterrank.errors import UsageError
-from counterrank.exposure import Geometric
+from counterrank.exposure import Exposure, Geometric
 from counterrank.hits import Hits, Pool
 from counterrank.ranking.gain import LARGEST, gain, refuse_overflow
 from counterrank.ranking.measure import Binary, Definition, Measure, exposed, ratio, spread
@@ -150,6 +150,9 @@ class RBP(Binary):
     def worth(self, hits: Hits, pool: Pool) -> Floats:
         relevant = hits.rating >= self.rel
         return (1 - self.p) * relevant * exposed(hits, Geometric(self.p), self.k)
+
+    def rank_weight(self) -> tuple[Exposure, float] | None:
+        return Geometric(self.p, k=self.k), 1 - self.p
 
 
 @dataclass(frozen=True, kw_only=True)

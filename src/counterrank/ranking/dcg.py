@@ -88,6 +88,9 @@ class CG(Graded):
     def worth(self, hits: Hits, pool: Pool) -> Floats:
         return self.terms(hits, Flat())
 
+    def rank_weight(self) -> tuple[Exposure, float] | None:
+        return Flat(k=self.k), 1.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class DCG(Graded):
@@ -121,6 +124,9 @@ class DCG(Graded):
 
     def worth(self, hits: Hits, pool: Pool) -> Floats:
         return self.terms(hits, self.discount)
+
+    def rank_weight(self) -> tuple[Exposure, float] | None:
+        return (self.discount if self.k is None else self.discount @ self.k), 1.0
 
     def ideal_total(self, pool: Pool, depth: int | None) -> Floats:
         r"""The same sum for the best possible list of ``depth`` items."""
@@ -166,6 +172,9 @@ class nDCG(DCG):  # noqa: N801 - the literature's name
 
     def worth(self, hits: Hits, pool: Pool) -> Floats:
         return ratio(self.terms(hits, self.discount), self.best(pool)[hits.unit])
+
+    def rank_weight(self) -> None:
+        """None: each user's own ideal divides."""
 
     def best(self, pool: Pool) -> Floats:
         """The DCG of each unit's ideal list."""

@@ -86,6 +86,10 @@ class Measure(Value, ABC):
     def worth(self, hits: Hits, pool: Pool) -> Floats:
         """What each hit adds to its unit's value, so that hits can be weighted one by one."""
 
+    def rank_weight(self) -> tuple[Exposure, float] | None:
+        """Where gains are added up by rank alone: the weight of a rank, and a factor."""
+        return None
+
     def standing(self, pool: Pool) -> Floats | None:
         """What each judgment adds wherever its item is listed, or not at all; None: nothing."""
         return None

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from counterrank.arrays import Bools, Floats
+from counterrank.exposure import Exposure, Flat
 from counterrank.hits import Hits, Pool
 from counterrank.ranking.measure import Binary, Definition, Measure, rated, rated_hits, ratio
 from counterrank.ranking.relevant import first_relevant
@@ -52,6 +53,9 @@ class P(Binary):
 
     def worth(self, hits: Hits, pool: Pool) -> Floats:
         return ratio(self.near(hits), self.divisor(hits, pool)[hits.unit])
+
+    def rank_weight(self) -> tuple[Exposure, float] | None:
+        return None if self.k is None or self.over == "listed" else (Flat(k=self.k), 1 / self.k)
 
     def divisor(self, hits: Hits, pool: Pool) -> Floats:
         """What the count of relevant items is divided by."""
@@ -109,6 +113,9 @@ class F1(P):
         peers="trec_eval and rec_eval set_F with -M k is over=listed.",
         source="Valcarce et al. 2020, Eq. 3",
     )
+
+    def rank_weight(self) -> None:
+        """None: what there is to find divides, too."""
 
     def divisor(self, hits: Hits, pool: Pool) -> Floats:
         return (super().divisor(hits, pool) + pool.relevant(self.rel)) / 2

@@ -202,7 +202,7 @@ class Result(Notebook):
         names = columns_of(self.kind, "by_unit") or {}
         keys = list(self.functions)
         kinds = {
-            name: pl.Enum(dict.fromkeys(str(getattr(key, part)) for key in keys))
+            name: pl.Enum(list(dict.fromkeys(str(getattr(key, part)) for key in keys)))
             for name, part in names.items()
         }
         frames = []

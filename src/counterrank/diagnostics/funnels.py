@@ -1,16 +1,16 @@
-"""Diagnoses of clicks and conversions: how much of the funnel really speaks for a run."""
+"""Diagnoses of clicks and conversions: how much of the funnel really speaks for lists."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from counterrank.arrays import Ints
-from counterrank.conversions import Census, Chances, Valued
 from counterrank.coverage import Coverage
-from counterrank.diagnostics.diagnosis import VERDICTS, Diagnosis, graded
-from counterrank.estimates import Uncertain
+from counterrank.diagnostics.diagnosis import Diagnosis, graded
 from counterrank.logged import Weights
-from counterrank.trust.weights import pareto_shape
+from counterrank.stats.units import Estimate
+from counterrank.trust import weights as of_weights
 
 NO_CLICK = "Nobody clicked what it lists: there is nothing to weigh. Compare other lists."
 FAR = 20  # times the mean; a tail of index 0.5 goes as far as the root of the number of clicks
@@ -27,25 +27,25 @@ def lists(system: str, seen: Coverage) -> Diagnosis:
 
 def support(system: str, weights: Weights, pairs: str) -> Diagnosis:
     """Share of the lists' weight on pairs that could not be, or on items never, clicked."""
-    missing = weights.unlogged if pairs == "rows" else weights.unknown
-    share = missing / weights.views if weights.views > 0 else 1.0
-    verdict = graded(-share, -0.01, -0.1)
+    found = of_weights.support(system, weights, chance="none" if pairs == "rows" else "some")
     where = "pairs that the funnel does not hold" if pairs == "rows" else "items nobody clicked"
-    text = f"{share:.1%} of the weight of its lists is on {where}."
-    if verdict != "pass":
+    text = f"{found.value:.1%} of the weight of its lists is on {where}."
+    if found.verdict != "pass":
         text += (
             " No conversion can speak for them: IPS counts them 0, DR believes the model. Show"
             " such items to some users first."
         )
-    return Diagnosis("support", system, share, 0.01, verdict, text)
+    return replace(found, meaning=text)
 
 
-def overlap(system: str, ctr: Chances, *, of: str = "Listed pairs that were clicked") -> Diagnosis:
+def smallest_ctr(
+    system: str, count: int, low: float, usual: float, *, of: str = "Listed pairs that were clicked"
+) -> Diagnosis:
     """The least ctr of a click that counts, against what is usual."""
-    low, usual = (ctr.smallest, ctr.usual) if ctr.count else (0.0, 1.0)
+    low, usual = (low, usual) if count else (0.0, 1.0)
     verdict = graded(low, usual / 100, usual / 10_000)
     text = f"{of} had a ctr of {low:.2g} or more, usually {usual:.2g}."
-    if ctr.count == 0:
+    if count == 0:
         text = NO_CLICK
     elif verdict != "pass":
         text += (
@@ -57,18 +57,19 @@ def overlap(system: str, ctr: Chances, *, of: str = "Listed pairs that were clic
 
 def effective_size(system: str, weights: Weights) -> Diagnosis:
     """Clicks that would say as much if all weighed the same (Kish)."""
-    size = weights.effective()
-    share = size / weights.count if weights.count else 0.0
-    verdict = max(graded(size, 1000, 100), graded(share, 0.05, 0.005), key=VERDICTS.index)
-    text = f"The weighted clicks say as much as {size:,.0f} equal ones ({share:.1%} of them)."
+    found = of_weights.effective_size(system, weights)
+    share = found.value / weights.count if weights.count else 0.0
+    text = (
+        f"The weighted clicks say as much as {found.value:,.0f} equal ones ({share:.1%} of them)."
+    )
     if weights.count == 0:
         text = NO_CLICK
-    elif verdict != "pass":
+    elif found.verdict != "pass":
         text += " Gather more clicks, or compare lists nearer to what was clicked."
-    return Diagnosis("effective sample size", system, size, 1000.0, verdict, text)
+    return replace(found, meaning=text)
 
 
-def heaviest(system: str, weights: Weights, user: float) -> Diagnosis:
+def largest_weight(system: str, weights: Weights, user: float) -> Diagnosis:
     """Share of all weight that one user has, or one click."""
     share = user / weights.seen if weights.seen > 0 else 1.0
     one = weights.heaviest / weights.seen if weights.seen > 0 else 1.0
@@ -87,7 +88,7 @@ def tail(system: str, weights: Weights) -> Diagnosis:
     Weights of which none is far above their mean have no tail, whatever a fit to the few values
     they take may say.
     """
-    k = pareto_shape(weights.largest, weights.count)
+    k = of_weights.pareto_shape(weights.largest, weights.count)
     if weights.heaviest * weights.count < FAR * weights.seen:
         k = -math.inf
     verdict = graded(-k, -0.5, -0.7)
@@ -99,7 +100,7 @@ def tail(system: str, weights: Weights) -> Diagnosis:
     return Diagnosis("weight tail", system, k, 0.5, verdict, text)
 
 
-def mean_weight(system: str, ratio: Uncertain) -> Diagnosis:
+def mean_weight(system: str, ratio: Estimate) -> Diagnosis:
     """Weighted clicks over listed weight: 1 if the ctr is right."""
     off = abs(ratio.value - 1)
     verdict = "pass"
@@ -115,32 +116,46 @@ def mean_weight(system: str, ratio: Uncertain) -> Diagnosis:
     return Diagnosis("mean weight", system, ratio.value, 1.0, verdict, text)
 
 
-def conversions(system: str, reward: str, done: Valued) -> Diagnosis:
-    """Few conversions: the relative error of a sum of n is about 1 / sqrt(n)."""
-    count = done.earned[reward]
-    text = f"{count:,} click{'s' * (count != 1)} on what it lists brought a {reward}."
+def clipping(system: str, label: str, left: Estimate) -> Diagnosis:
+    """What clipping leaves out: the share of listed weight that clipped weights do not reach."""
+    lost = max(1 - left.value, 0.0)
+    verdict = graded(-lost, -0.05, -0.25)
+    text = f"It leaves {lost:.1%} of the listed weight out"
+    if label.startswith("IPS"):
+        text += ", so for rewards of 0 or more it errs on the low side."
+    else:
+        text += "; compare it with the estimate without clipping."
+    return Diagnosis("clipping", f"{system}, {label}", lost, 0.05, verdict, text)
+
+
+def conversions(subject: str, count: int, text: str, none: str = "") -> Diagnosis:
+    """Few conversions: the relative error of a sum of n is about 1 / sqrt(n).
+
+    ``text`` says what they are of, ``none`` what it means that there are none.
+    """
     verdict = graded(count, 100, 10)
-    if count == 0:
-        text += " So Naive and IPS are 0 for any such lists, and their intervals say nothing."
+    if count == 0 and none:
+        text += none
     elif verdict != "pass":
         text += " That is few: expect wide intervals, and prefer intervals by bootstrap."
-    return Diagnosis("conversions", system, float(count), 100.0, verdict, text)
+    return Diagnosis("conversions", subject, float(count), 100.0, verdict, text)
 
 
-def all_conversions(census: Census) -> Diagnosis:
-    """As above, whatever was clicked."""
-    (reward, count), clicks = next(iter(census.earned.items())), census.clicks
-    text = f"{count:,} of {clicks:,} clicks brought a {reward}."
-    verdict = graded(count, 100, 10)
-    if verdict != "pass":
-        text += " That is few: expect wide intervals, and prefer intervals by bootstrap."
-    return Diagnosis("conversions", "funnel", float(count), 100.0, verdict, text)
+def listed_conversions(system: str, reward: str, count: int) -> Diagnosis:
+    """Conversions of clicks on what a system lists."""
+    text = f"{count:,} click{'s' * (count != 1)} on what it lists brought a {reward}."
+    none = " So Naive and IPS are 0 for any such lists, and their intervals say nothing."
+    return conversions(system, count, text, none)
+
+
+def all_conversions(reward: str, count: int, clicks: int) -> Diagnosis:
+    """Conversions of all clicks."""
+    return conversions("funnel", count, f"{count:,} of {clicks:,} clicks brought a {reward}.")
 
 
 def predictions(ctr: bool, cvr: bool, fitted: str) -> Diagnosis:
     """What IPS and DR divide by and believe: given, or to be fitted."""
-    there = {"ctr": ctr, "cvr": cvr}
-    lacking = [name for name, given in there.items() if not given]
+    lacking = [name for name, given in {"ctr": ctr, "cvr": cvr}.items() if not given]
     text = "ctr and cvr are given."
     if lacking:
         text = (
@@ -148,10 +163,8 @@ def predictions(ctr: bool, cvr: bool, fitted: str) -> Diagnosis:
             " better than that model: give your own predictions (--columns, --predictions), or"
             " features (--user-features, --item-features)."
         )
-    count = 2 - len(lacking)
-    return Diagnosis(
-        "predictions", "funnel", float(count), 2.0, "caution" if lacking else "pass", text
-    )
+    verdict = "caution" if lacking else "pass"
+    return Diagnosis("predictions", "funnel", float(2 - len(lacking)), 2.0, verdict, text)
 
 
 def uncovered(ctr: bool, reason: str) -> Diagnosis:
@@ -160,7 +173,7 @@ def uncovered(ctr: bool, reason: str) -> Diagnosis:
     return Diagnosis("predictions", "lists", float(ctr), 2.0, "caution", text)
 
 
-def doubly_robust(system: str, measure: str, ratio: Uncertain, level: float) -> Diagnosis:
+def doubly_robust(system: str, measure: str, ratio: Estimate, level: float) -> Diagnosis:
     """Whether DR is the steadier of the two: never to be taken for granted."""
     low, high = ratio.interval(level)
     text = (
@@ -184,7 +197,7 @@ def doubly_robust(system: str, measure: str, ratio: Uncertain, level: float) -> 
     return Diagnosis("doubly robust", system, ratio.value, 1.0, verdict, text)
 
 
-def direct(system: str, value: Uncertain, missed: Uncertain) -> Diagnosis:
+def direct(system: str, value: Estimate, missed: Estimate) -> Diagnosis:
     """Whether the interval of the direct method is as narrow as its model deserves.
 
     ``missed`` is DR minus DM: the model's error, as far as weighted clicks can tell. The interval
@@ -200,18 +213,6 @@ def direct(system: str, value: Uncertain, missed: Uncertain) -> Diagnosis:
     elif verdict != "pass":
         text += " each way and leaves out how wrong the model is: read DR"
     return Diagnosis("direct method", f"{system}, DM", share, 0.5, verdict, text + ".")
-
-
-def clipping(system: str, label: str, kept: Uncertain) -> Diagnosis:
-    """What clipping leaves out: the share of listed weight that clipped weights do not reach."""
-    lost = max(1 - kept.value, 0.0)
-    verdict = graded(-lost, -0.05, -0.25)
-    text = f"It leaves {lost:.1%} of the listed weight out"
-    if label.startswith("IPS"):
-        text += ", so for rewards of 0 or more it errs on the low side."
-    else:
-        text += "; compare it with the estimate without clipping."
-    return Diagnosis("clipping", f"{system}, {label}", lost, 0.05, verdict, text)
 
 
 def idle_users(users: int, clicks: Ints) -> Diagnosis:
