@@ -15,7 +15,8 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Floats
-from counterrank.conversions.clicks import FunnelArrays, FunnelPairs, FunnelTotals
+from counterrank.conversions.clicks import FunnelTotals
+from counterrank.conversions.funnel_arrays import FunnelArrays, FunnelPairs
 from counterrank.conversions.request import COLUMN, FunnelRequest, predicted_columns
 from counterrank.data.ids import positions, unify_id_columns
 from counterrank.engine import Partition, Partitions

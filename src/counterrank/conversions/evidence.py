@@ -10,8 +10,9 @@ import numpy as np
 
 from counterrank.arrays import Floats
 from counterrank.conversions.click_models import ClickModels
-from counterrank.conversions.clicks import FunnelPairs, FunnelTotals
+from counterrank.conversions.clicks import FunnelTotals
 from counterrank.conversions.estimators import Clipped, MeanWeight, VarianceRatio
+from counterrank.conversions.funnel_arrays import FunnelPairs
 from counterrank.conversions.funnel_pass import Contributions
 from counterrank.conversions.request import COLUMN, FunnelRequest
 from counterrank.diagnostics import funnels as about

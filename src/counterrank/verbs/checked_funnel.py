@@ -7,8 +7,9 @@ from functools import partial
 
 from counterrank.api.funnel import funnel
 from counterrank.conversions.click_models import ClickModels, gather_pairs
-from counterrank.conversions.clicks import FunnelTotals, few_clicks
+from counterrank.conversions.clicks import FunnelTotals
 from counterrank.conversions.evidence import ctr_of, diagnose_predictions
+from counterrank.conversions.funnel_arrays import few_clicks
 from counterrank.conversions.funnel_pass import ClickChances
 from counterrank.conversions.pipeline import count
 from counterrank.conversions.request import (
