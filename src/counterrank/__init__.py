@@ -19,21 +19,19 @@ if TYPE_CHECKING:
     from counterrank.api.check import check
     from counterrank.api.estimate import estimate
     from counterrank.api.evaluate import evaluate
+    from counterrank.api.funnel import funnel
     from counterrank.api.learn_exposure import learn_exposure
     from counterrank.api.strata import strata
     from counterrank.engine.engines import Local, Spark
     from counterrank.errors import CounterrankError, InputError, UsageError
     from counterrank.estimates import Estimate
     from counterrank.exposure import position_bias
-    from counterrank.funnel_result import FunnelEstimation
     from counterrank.ranking import measure
     from counterrank.results.result import Result
-    from counterrank.verbs.funnel import funnel
 
 _HOME = {
     "CounterrankError": "errors",
     "Estimate": "estimates",
-    "FunnelEstimation": "funnel_result",
     "InputError": "errors",
     "Local": "engine.engines",
     "Result": "results.result",
@@ -47,7 +45,7 @@ _HOME = {
     "check": "api.check",
     "estimate": "api.estimate",
     "evaluate": "api.evaluate",
-    "funnel": "verbs.funnel",
+    "funnel": "api.funnel",
     "learn_exposure": "api.learn_exposure",
     "measure": "ranking",
     "position_bias": "exposure",
@@ -55,8 +53,7 @@ _HOME = {
 }
 
 __all__ = [
-    "CounterrankError", "Estimate", "FunnelEstimation", "InputError", "Local", "Result", "Spark",
-    "UsageError",
+    "CounterrankError", "Estimate", "InputError", "Local", "Result", "Spark", "UsageError",
     "__version__",
     "assess_accuracy", "assess_agreement", "assess_online", "assess_power", "assess_robustness",
     "check", "estimate", "evaluate", "funnel", "learn_exposure", "measure", "position_bias",

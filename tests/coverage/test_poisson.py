@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from counterrank.conversions.estimated import Smooth
 
 from counterrank.aggregate import GeometricMean, Mean, RatioOfMeans
-from counterrank.conversions.estimated import Smooth
 from counterrank.inference import (
     bootstrap_test,
     flipped_test,

@@ -11,7 +11,7 @@ version command errors core wording once digest progress text arrays tables chec
 funnels features data matching hits pool coverage order align engine policies exposure aggregate
 estimates stats nuisance moments ranking systems inference propensity compare lifts
 diagnostics assumptions saved decision gate report results judged stratified ope conversions trust
-assess funnel_result simulate api verbs cli
+assess simulate api verbs cli
 """.split()
 
 

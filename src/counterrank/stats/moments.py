@@ -35,6 +35,7 @@ from counterrank.stats.functions import Function, divide, gradient
 from counterrank.stats.units import ROUNDING, Estimate, Key, Units
 
 Pair = tuple[Key, Key]
+Resampled = tuple[Floats, dict[int, Floats]]  # units of each draw, and sums by a column's id()
 ROWS = 4096  # clusters decomposed at a time
 
 
@@ -177,14 +178,17 @@ class Block:
     resampled: Floats | None = None
 
     @classmethod
-    def of(cls, units: Units, keys: Sequence[Key]) -> Block:
-        """Of one part of the units, in which clusters are whole."""
+    def of(cls, units: Units, keys: Sequence[Key], drawn: Resampled | None = None) -> Block:
+        """Of one part of the units, in which clusters are whole; ``drawn`` if it was already."""
         view = units.over(*keys)
         code, _ = view.coded_clusters
         columns, places = view.distinct(keys)
         n = sums = None
         if units.draws.resamples:
-            n, sums = view.resample(columns)
+            if drawn is None:
+                n, sums = view.resample(columns)
+            else:
+                n, sums = drawn[0], np.stack([drawn[1][id(x)] for x in columns], axis=1)
         return cls(places, Root.of(np.stack(columns, axis=1), code), n, sums)
 
     def over(self, *keys: Key) -> Block:
@@ -233,7 +237,12 @@ class Moments:
         together = list(dict.fromkeys(keys_of(group) for group in groups if group))
         covered = {key for own in together for key in own} if not units.masks else set()
         alone = [(key,) for key in keys if key not in covered]
-        blocks = {own: Block.of(units, own) for own in (*alone, *together)}
+        drawn = None
+        if units.draws.resamples and not units.masks:  # weights cost more than sums: drawn once
+            columns, _ = units.distinct(key for own in (*alone, *together) for key in own)
+            n, sums = units.resample(columns)
+            drawn = n, {id(x): sums[:, j] for j, x in enumerate(columns)}
+        blocks = {own: Block.of(units, own, drawn) for own in (*alone, *together)}
         flips = None
         if units.draws.flips and together:
             scores = np.stack([tested_values(units, own) for own in together], axis=1)
