@@ -13,6 +13,7 @@ from counterrank.version import __version__
 if TYPE_CHECKING:
     from counterrank.api.check import check
     from counterrank.api.estimate import estimate
+    from counterrank.api.funnel import funnel
     from counterrank.api.learn_exposure import learn_exposure
     from counterrank.assess_result import Assessment
     from counterrank.engine.engines import Local, Spark
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from counterrank.estimates import Estimate
     from counterrank.evaluation import Evaluation
     from counterrank.exposure import position_bias
-    from counterrank.funnel_result import FunnelEstimation
     from counterrank.ranking import measure
     from counterrank.results.result import Result
     from counterrank.strata_result import Stratification
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from counterrank.verbs.assess_power import assess_power
     from counterrank.verbs.assess_robustness import assess_robustness
     from counterrank.verbs.evaluate import evaluate
-    from counterrank.verbs.funnel import funnel
     from counterrank.verbs.strata import strata
 
 _HOME = {
@@ -38,7 +37,6 @@ _HOME = {
     "CounterrankError": "errors",
     "Estimate": "estimates",
     "Evaluation": "evaluation",
-    "FunnelEstimation": "funnel_result",
     "InputError": "errors",
     "Local": "engine.engines",
     "Result": "results.result",
@@ -53,7 +51,7 @@ _HOME = {
     "check": "api.check",
     "estimate": "api.estimate",
     "evaluate": "verbs.evaluate",
-    "funnel": "verbs.funnel",
+    "funnel": "api.funnel",
     "learn_exposure": "api.learn_exposure",
     "measure": "ranking",
     "position_bias": "exposure",
@@ -61,8 +59,8 @@ _HOME = {
 }
 
 __all__ = [
-    "Assessment", "CounterrankError", "Estimate", "Evaluation", "FunnelEstimation",
-    "InputError", "Local", "Result", "Spark", "Stratification", "UsageError",
+    "Assessment", "CounterrankError", "Estimate", "Evaluation", "InputError", "Local", "Result",
+    "Spark", "Stratification", "UsageError",
     "__version__",
     "assess_accuracy", "assess_agreement", "assess_online", "assess_power", "assess_robustness",
     "check", "estimate", "evaluate", "funnel", "learn_exposure", "measure", "position_bias",

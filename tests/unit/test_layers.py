@@ -9,9 +9,9 @@ SOURCE = Path(__file__).resolve().parents[2] / "src" / "counterrank"
 ORDER = """
 version command errors core wording once digest progress text arrays tables checks schema logs
 funnels features data matching hits pool coverage order align engine policies exposure aggregate
-estimates stats nuisance moments ranking systems judged inference propensity compare lifts
-stratified diagnostics saved decision gate report results ope conversions trust meta evaluation
-strata_result funnel_result assess_result simulate api verbs cli
+estimates stats nuisance moments ranking systems judged inference propensity compare
+stratified diagnostics saved decision gate report results ope assumptions trust conversions meta
+evaluation strata_result assess_result simulate api verbs cli
 """.split()
 
 

@@ -13,12 +13,10 @@ from hypothesis import strategies as st
 
 from counterrank.aggregate import GeometricMean, Mean, RatioOfMeans
 from counterrank.compare import Contest, Plan, compare
-from counterrank.conversions.estimated import Smooth
 from counterrank.engine.wire import packed, unpacked
 from counterrank.errors import UsageError
 from counterrank.estimates import Estimate
 from counterrank.inference import flipped_test, interval, intervals, permutation_test, resampled
-from counterrank.lifts import lifts
 from counterrank.moments import (
     Draws,
     Merged,
@@ -32,6 +30,7 @@ from counterrank.moments import (
     summed,
 )
 from counterrank.stats.functions import PerView, mean, ratio, self_normalised, sum_of_ratios
+from smooth_functions import Smooth
 
 N = 500
 CLOSE = 1e-12
@@ -332,28 +331,6 @@ def test_p_values_of_flips_are_those_of_the_permutation_test():
     )
     for p, q in ((other.p, found.p), (other.maxt, found.maxt)):
         assert np.all(np.abs(p - q) <= 4 * np.sqrt(2 * (p * (1 - p) + 1e-4) / 20_000))
-
-
-@pytest.mark.parametrize("test", ["t", "bootstrap"])
-@pytest.mark.parametrize("clustered", [False, True])
-def test_lifts_are_the_same(test, clustered):
-    plan = Plan(test=test, interval="bootstrap" if test == "bootstrap" else "t", resamples=1000)
-    whole, merged = both(7, clustered, draws=plan.drawn())
-    pairs = [(1, 7), (2, 3)]
-    full = lifts([(whole[i], whole[j]) for i, j in pairs], plan)
-    light = lifts([(merged[i], merged[j]) for i, j in pairs], plan)
-    drawn = {"low": 0, "high": 0, "lift_low": 1, "lift_high": 1, "p": 2, "p_corrected": 2}
-    for a, b in zip(full, light, strict=True):
-        # the 2.5 % quantile of 1,000 draws has a standard error of a 45th of the interval, twice
-        # that in a long tail: four of them, for two bootstraps
-        room = (0.25 * (a.high - a.low), 0.25 * (a.lift_high - a.lift_low), 0.1)
-        for name, x in vars(a).items():
-            if isinstance(x, str | int):
-                assert getattr(b, name) == x
-            elif test == "bootstrap" and name in drawn:
-                assert getattr(b, name) == pytest.approx(x, abs=room[drawn[name]]), name
-            else:
-                assert getattr(b, name) == pytest.approx(x, rel=1e-9), name
 
 
 def test_intervals_take_both_kinds():

@@ -16,8 +16,6 @@ from counterrank.wording import decimals, interval, number, p_value, shortened, 
 
 if TYPE_CHECKING:
     from counterrank.diagnostics.diagnosis import Diagnosis
-    from counterrank.funnel_result import SaleLift, SaleRow
-    from counterrank.lifts import Lift
     from counterrank.results.result import Result, Row
     from counterrank.stats.compare import Comparison
 
@@ -114,28 +112,25 @@ def _reading(result: Result, wide: int) -> list[str]:
 
 def block(
     heading: str,
-    rows: Sequence[Row | SaleRow],
-    versus: Mapping[tuple[str, str], Comparison | Lift],
+    rows: Sequence[Row],
+    versus: Mapping[tuple[str, str], Comparison],
     *,
     level: float,
     wide: int,
     better: str = "higher",
-    label: str = "estimator",
 ) -> list[str]:
-    """A heading and the lines under it; ``versus`` holds lifts by system and estimator,
-    which is the ``label`` of a row.
+    """A heading and the lines under it; ``versus`` holds lifts by system and estimator.
 
     All lines have the same decimals and names are shortened. If lines would still be too long, each
     has its own decimals, then the p-values are left out, then the intervals of the values. Where
     there is room, the difference is drawn as a bar.
     """
-    labels = [str(getattr(r, label)) for r in rows]
-    changes = [versus.get((r.system, e)) for r, e in zip(rows, labels, strict=True)]
+    changes = [versus.get((r.system, r.estimator)) for r in rows]
     spreads = [[r.se] if c is None else [r.se, c.se] for r, c in zip(rows, changes, strict=True)]
     common = [decimals([s for own in spreads for s in own])] * len(rows)
     each = [decimals(own) for own in spreads]
     longest = max(len(shortened(r.system, 10**6)) for r in rows)
-    kinds = max(map(len, labels))
+    kinds = max(len(r.estimator) for r in rows)
     for places, spared in ((common, ()), (each, ()), (each, (P,)), (each, (P, INTERVAL))):
         cells = [_cells(*row) for row in zip(rows, changes, places, strict=True)]
         kept = [[x for n, x in enumerate(row) if n not in spared] for row in cells]
@@ -145,9 +140,9 @@ def block(
             break
     name = max(min(max(longest, SHORTEST_NAME), room), min(longest, SHORTEST_NAME))
     out = wrapped(heading, wide)
-    for r, e, c, row in zip(rows, labels, changes, kept, strict=True):
+    for r, c, row in zip(rows, changes, kept, strict=True):
         shown = [x.rjust(w) for x, w in zip(row, widths, strict=True) if w]
-        text = f"{shortened(r.system, name):<{name}}  {e:<{kinds}}"
+        text = f"{shortened(r.system, name):<{name}}  {r.estimator:<{kinds}}"
         out.append(f"{_mark(c, level, better)} {text}  {'  '.join(shown)}".rstrip())
     if versus:
         ends = [(c.low, c.difference, c.high) if c else None for c in changes]
@@ -155,13 +150,13 @@ def block(
     return beside(out, [(r.low, r.value, r.high) for r in rows], wide, zero="no")
 
 
-def _mark(c: Comparison | Lift | None, level: float, better: str) -> str:
+def _mark(c: Comparison | None, level: float, better: str) -> str:
     if c is None or not c.p_corrected <= 1 - level:
         return " "
     return "+" if (c.difference > 0) == (better == "higher") else "-"
 
 
-def _cells(r: Row | SaleRow, c: Comparison | Lift | None, places: int) -> list[str]:
+def _cells(r: Row, c: Comparison | None, places: int) -> list[str]:
     """Value and lift with their intervals, and p; the difference where a lift makes no sense."""
     value = [number(r.value, places), interval(r.low, r.high, places)]
     if c is None:
@@ -176,7 +171,7 @@ def _cells(r: Row | SaleRow, c: Comparison | Lift | None, places: int) -> list[s
     return [*value, *change, p_value(c.p_corrected)]
 
 
-def tested(comparisons: Sequence[Comparison | SaleLift], level: float) -> str:
+def tested(comparisons: Sequence[Comparison], level: float) -> str:
     """How p was made, in a sentence; nothing if nothing was compared."""
     if not comparisons:
         return ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from counterrank.conversions import Census
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.logs import Log
 from counterrank.ope.basis import Basis
@@ -41,9 +40,12 @@ def to_log(log: Log, basis: Basis, diagnoses: Iterable[Diagnosis]) -> list[str]:
 
 
 def funnel_to_log(
-    there: Iterable[str], census: Census, diagnoses: Iterable[Diagnosis], *, ctr: bool
+    there: Iterable[str], diagnoses: Iterable[Diagnosis], *, clicks_only: bool, ctr: bool
 ) -> list[str]:
-    """The same for clicks and conversions; ``there`` are the columns, ``ctr``: it is given."""
+    """The same for clicks and conversions; ``there`` are the columns, ``ctr``: it is given.
+
+    ``clicks_only``: all rows were clicked.
+    """
     found = list(diagnoses)
     loud = {d.name for d in found if d.verdict != "pass"}
     predicted = max((d.value for d in found if d.name == "predictions"), default=0)  # ctr, cvr
@@ -57,7 +59,7 @@ def funnel_to_log(
          " recommender may list; a table of user, item, cvr will do"),
         ("users without a click" in loud, "users without a click: their lists, or rows with click"
          " 0; without them all values are too high"),
-        (census.clicks == census.rows, "impressions: a row with click 0 for what was shown and not"
+        (clicks_only, "impressions: a row with click 0 for what was shown and not"
          " clicked, which tells what could be clicked (--pairs rows) and whether the ctr is right"),
         (off, "features: what is known of users and items (segment, category, price), for models"
          " that tell them apart: --ctr logistic"),

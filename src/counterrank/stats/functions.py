@@ -21,7 +21,9 @@ STEP = 1e-200
 
 
 def gradient(function: Function, means: Floats) -> Floats:
-    """The derivative of the value by each mean."""
+    """The derivative of the value by each mean; there is none where there is no value."""
+    if not np.isfinite(function(means)):
+        return np.full(len(means), np.nan)
     with np.errstate(invalid="ignore", over="ignore"):
         steps: Any = means + 1j * STEP * np.eye(len(means))
         slope: Floats = np.imag(function(steps)) / STEP

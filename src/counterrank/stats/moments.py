@@ -34,6 +34,7 @@ from counterrank.stats.functions import Function, divide, gradient
 from counterrank.stats.units import ROUNDING, Estimate, Key, Units
 
 Pair = tuple[Key, Key]
+Resampled = tuple[Floats, dict[Key, Floats]]  # units of each draw, and sums of columns by key
 ROWS = 4096  # clusters decomposed at a time
 
 
@@ -160,14 +161,14 @@ class Block:
     resampled: Floats | None = None
 
     @classmethod
-    def of(cls, units: Units, keys: Sequence[Key]) -> Block:
-        """Of one part of the units, in which clusters are whole."""
+    def of(cls, units: Units, keys: Sequence[Key], drawn: Resampled | None = None) -> Block:
+        """Of one part of the units, in which clusters are whole; ``drawn`` if it was already."""
         view = units.over(*keys)
         code, _ = view.coded_clusters
         columns = np.stack([x for key in keys for x in view.columns[key]], axis=1)
         n = sums = None
         if units.draws.resamples:
-            n, by_key = view.resample(keys)
+            n, by_key = drawn or view.resample(keys)
             sums = np.hstack([by_key[key] for key in keys])
         return cls({key: len(view.columns[key]) for key in keys}, Root.of(columns, code), n, sums)
 
@@ -218,7 +219,10 @@ class Moments:
         together = list(dict.fromkeys(keys_of(group) for group in groups if group))
         covered = {key for own in together for key in own} if not units.masks else set()
         alone = [(key,) for key in keys if key not in covered]
-        blocks = {own: Block.of(units, own) for own in (*alone, *together)}
+        drawn = None
+        if units.draws.resamples and not units.masks:  # weights cost more than sums: drawn once
+            drawn = units.resample(dict.fromkeys(k for own in (*alone, *together) for k in own))
+        blocks = {own: Block.of(units, own, drawn) for own in (*alone, *together)}
         flips = None
         if units.draws.flips and together:
             scores = np.stack([tested_values(units, own) for own in together], axis=1)

@@ -1,16 +1,15 @@
-"""Diagnoses of clicks and conversions: how much of the funnel really speaks for a run."""
+"""Diagnoses of clicks and conversions: how much of the funnel really speaks for lists."""
 
 from __future__ import annotations
 
 import math
 
 from counterrank.arrays import Ints
-from counterrank.conversions import Census, Chances, Valued
 from counterrank.coverage import Coverage
 from counterrank.diagnostics import weights as of_weights
 from counterrank.diagnostics.diagnosis import Diagnosis, graded
 from counterrank.diagnostics.weights import FUNNEL_WORDS, WeightStatistics
-from counterrank.estimates import Uncertain
+from counterrank.stats.units import Estimate
 
 NO_CLICK = FUNNEL_WORDS.nothing
 
@@ -32,12 +31,14 @@ def support(system: str, weights: WeightStatistics, pairs: str) -> Diagnosis:
     return of_weights.support(system, weights, FUNNEL_WORDS, missing=missing, where=where)
 
 
-def overlap(system: str, ctr: Chances, *, of: str = "Listed pairs that were clicked") -> Diagnosis:
+def smallest_ctr(
+    system: str, count: int, low: float, usual: float, *, of: str = "Listed pairs that were clicked"
+) -> Diagnosis:
     """The least ctr of a click that counts, against what is usual."""
-    low, usual = (ctr.smallest, ctr.usual) if ctr.count else (0.0, 1.0)
+    low, usual = (low, usual) if count else (0.0, 1.0)
     verdict = graded(low, usual / 100, usual / 10_000)
     text = f"{of} had a ctr of {low:.2g} or more, usually {usual:.2g}."
-    if ctr.count == 0:
+    if count == 0:
         text = NO_CLICK
     elif verdict != "pass":
         text += (
@@ -47,48 +48,34 @@ def overlap(system: str, ctr: Chances, *, of: str = "Listed pairs that were clic
     return Diagnosis("smallest ctr", system, low, usual / 100, verdict, text)
 
 
-def mean_weight(system: str, ratio: Uncertain) -> Diagnosis:
-    """Weighted clicks over listed weight: 1 if the ctr is right."""
-    off = abs(ratio.value - 1)
-    verdict = "pass"
-    if not math.isfinite(ratio.value):
-        verdict = "fail"
-    elif off > 0.02 and off > 3 * ratio.se:
-        verdict = "fail" if off > 0.1 else "caution"
-    text = f"Weights average {ratio.value:.3f} (se {ratio.se:.3f}) where 1 is due."
-    if verdict != "pass":
-        low = "the ctr of listed pairs is too high, or some of them cannot be clicked"
-        text += f" So {low if ratio.value < 1 else 'the ctr of listed pairs is too low'}: "
-        text += "calibrate it; IPS is off by as much, DR only where its model is wrong too."
-    return Diagnosis("mean weight", system, ratio.value, 1.0, verdict, text)
+def conversions(subject: str, count: int, text: str, none: str = "") -> Diagnosis:
+    """Few conversions: the relative error of a sum of n is about 1 / sqrt(n).
 
-
-def conversions(system: str, reward: str, done: Valued) -> Diagnosis:
-    """Few conversions: the relative error of a sum of n is about 1 / sqrt(n)."""
-    count = done.earned[reward]
-    text = f"{count:,} click{'s' * (count != 1)} on what it lists brought a {reward}."
+    ``text`` says what they are of, ``none`` what it means that there are none.
+    """
     verdict = graded(count, 100, 10)
-    if count == 0:
-        text += " So Naive and IPS are 0 for any such lists, and their intervals say nothing."
+    if count == 0 and none:
+        text += none
     elif verdict != "pass":
         text += " That is few: expect wide intervals, and prefer intervals by bootstrap."
-    return Diagnosis("conversions", system, float(count), 100.0, verdict, text)
+    return Diagnosis("conversions", subject, float(count), 100.0, verdict, text)
 
 
-def all_conversions(census: Census) -> Diagnosis:
-    """As above, whatever was clicked."""
-    (reward, count), clicks = next(iter(census.earned.items())), census.clicks
-    text = f"{count:,} of {clicks:,} clicks brought a {reward}."
-    verdict = graded(count, 100, 10)
-    if verdict != "pass":
-        text += " That is few: expect wide intervals, and prefer intervals by bootstrap."
-    return Diagnosis("conversions", "funnel", float(count), 100.0, verdict, text)
+def listed_conversions(system: str, reward: str, count: int) -> Diagnosis:
+    """Conversions of clicks on what a system lists."""
+    text = f"{count:,} click{'s' * (count != 1)} on what it lists brought a {reward}."
+    none = " So Naive and IPS are 0 for any such lists, and their intervals say nothing."
+    return conversions(system, count, text, none)
+
+
+def all_conversions(reward: str, count: int, clicks: int) -> Diagnosis:
+    """Conversions of all clicks."""
+    return conversions("funnel", count, f"{count:,} of {clicks:,} clicks brought a {reward}.")
 
 
 def predictions(ctr: bool, cvr: bool, fitted: str) -> Diagnosis:
     """What IPS and DR divide by and believe: given, or to be fitted."""
-    there = {"ctr": ctr, "cvr": cvr}
-    lacking = [name for name, given in there.items() if not given]
+    lacking = [name for name, given in {"ctr": ctr, "cvr": cvr}.items() if not given]
     text = "ctr and cvr are given."
     if lacking:
         text = (
@@ -96,10 +83,8 @@ def predictions(ctr: bool, cvr: bool, fitted: str) -> Diagnosis:
             " better than that model: give your own predictions (--columns, --predictions), or"
             " features (--user-features, --item-features)."
         )
-    count = 2 - len(lacking)
-    return Diagnosis(
-        "predictions", "funnel", float(count), 2.0, "caution" if lacking else "pass", text
-    )
+    verdict = "caution" if lacking else "pass"
+    return Diagnosis("predictions", "funnel", float(2 - len(lacking)), 2.0, verdict, text)
 
 
 def uncovered(ctr: bool, reason: str) -> Diagnosis:
@@ -108,7 +93,7 @@ def uncovered(ctr: bool, reason: str) -> Diagnosis:
     return Diagnosis("predictions", "lists", float(ctr), 2.0, "caution", text)
 
 
-def doubly_robust(system: str, measure: str, ratio: Uncertain, level: float) -> Diagnosis:
+def doubly_robust(system: str, measure: str, ratio: Estimate, level: float) -> Diagnosis:
     """Whether DR is the steadier of the two: never to be taken for granted."""
     low, high = ratio.interval(level)
     text = (
@@ -132,7 +117,7 @@ def doubly_robust(system: str, measure: str, ratio: Uncertain, level: float) -> 
     return Diagnosis("doubly robust", system, ratio.value, 1.0, verdict, text)
 
 
-def direct(system: str, value: Uncertain, missed: Uncertain) -> Diagnosis:
+def direct(system: str, value: Estimate, missed: Estimate) -> Diagnosis:
     """Whether the interval of the direct method is as narrow as its model deserves.
 
     ``missed`` is DR minus DM: the model's error, as far as weighted clicks can tell. The interval
@@ -148,18 +133,6 @@ def direct(system: str, value: Uncertain, missed: Uncertain) -> Diagnosis:
     elif verdict != "pass":
         text += " each way and leaves out how wrong the model is: read DR"
     return Diagnosis("direct method", f"{system}, DM", share, 0.5, verdict, text + ".")
-
-
-def clipping(system: str, label: str, kept: Uncertain) -> Diagnosis:
-    """What clipping leaves out: the share of listed weight that clipped weights do not reach."""
-    lost = max(1 - kept.value, 0.0)
-    verdict = graded(-lost, -0.05, -0.25)
-    text = f"It leaves {lost:.1%} of the listed weight out"
-    if label.startswith("IPS"):
-        text += ", so for rewards of 0 or more it errs on the low side."
-    else:
-        text += "; compare it with the estimate without clipping."
-    return Diagnosis("clipping", f"{system}, {label}", lost, 0.05, verdict, text)
 
 
 def idle_users(users: int, clicks: Ints) -> Diagnosis:
