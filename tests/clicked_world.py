@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.propensity import Pairs, training
+from counterrank.propensity.pairs import Pairs, training
 
 
 def sigmoid(x):

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from counterrank.errors import UsageError, nearest, one_of
-from counterrank.inference import CORRECTIONS, DRAWS, RESAMPLES, TESTS
+from counterrank.inference.intervals import RESAMPLES
+from counterrank.inference.multiplicity import CORRECTIONS
+from counterrank.inference.permutation import DRAWS
+from counterrank.inference.tests import TESTS
 from counterrank.moments import FLIPS, Draws
 
 FAMILIES = ("all", "measure")

@@ -10,13 +10,10 @@ import pytest
 from counterrank.conversions.estimated import Smooth
 
 from counterrank.aggregate import GeometricMean, Mean, RatioOfMeans
-from counterrank.inference import (
-    bootstrap_test,
-    flipped_test,
-    intervals,
-    permutation_test,
-    resampled,
-)
+from counterrank.inference.intervals import intervals
+from counterrank.inference.permutation import flipped_test, permutation_test
+from counterrank.inference.resample import resampled
+from counterrank.inference.tests import bootstrap_test
 from counterrank.moments import Draws, Merged, poisson_weights, signs, summed
 from counterrank.stats.draws import POISSON
 from counterrank.stats.functions import ratio

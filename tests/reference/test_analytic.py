@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import counterrank as cr
-from counterrank.inference import permutation_test
+from counterrank.inference.permutation import permutation_test
 from counterrank.stats.correlation import inversion_rate, kendall_tau
 from making import grid, judgments, run, value
 

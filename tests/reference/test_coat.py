@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank.propensity import popularity
+from counterrank.propensity.popularity import popularity
 from counterrank.stratified.cut import Spread, cut
 
 NDCG = "nDCG(gain=binary,rel=4)"

@@ -11,7 +11,8 @@ import pytest
 from scipy.special import zeta
 
 from counterrank.errors import CounterrankError, InputError
-from counterrank.propensity import per_row, popularity, power_law
+from counterrank.propensity.popularity import per_row, popularity
+from counterrank.propensity.powerlaw import power_law
 
 
 def plain_fit(counts):

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import kendalltau
 
 from counterrank.errors import CounterrankError
-from counterrank.inference import dependent_correlations
+from counterrank.inference.dependent import dependent_correlations
 from counterrank.stats.correlation import kendall_tau
 from counterrank.stratified.open_loop import agreements
 from making import ratios, stratified

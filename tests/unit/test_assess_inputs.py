@@ -12,7 +12,7 @@ from counterrank.assess.inputs import read_values
 from counterrank.assess.request import ValueRequest
 from counterrank.assess.values import Average, Values
 from counterrank.errors import InputError, UsageError
-from counterrank.inference import permutation_test
+from counterrank.inference.permutation import permutation_test
 from counterrank.policies import Policies
 from making import grid, world
 

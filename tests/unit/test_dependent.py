@@ -10,7 +10,8 @@ import pytest
 from scipy.stats import binom, t
 
 from counterrank.errors import CounterrankError
-from counterrank.inference import dependent_correlations, relative_rmse, williams
+from counterrank.inference.dependent import dependent_correlations, williams
+from counterrank.inference.relative import relative_rmse
 
 
 def test_analytic(golden):

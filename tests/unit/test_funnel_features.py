@@ -13,7 +13,9 @@ import pytest
 
 import counterrank as cr
 from counterrank import features
-from counterrank.propensity import encoded, fitted, training
+from counterrank.propensity.encoding import encoded
+from counterrank.propensity.nuisance import fitted
+from counterrank.propensity.pairs import training
 
 USERS, ITEMS, TOP = 1200, 30, 10
 BOTH = {"ctr": "logistic", "cvr": "logistic"}

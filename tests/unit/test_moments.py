@@ -16,7 +16,9 @@ from counterrank.compare import Contest, Plan, compare
 from counterrank.engine.wire import packed, unpacked
 from counterrank.errors import UsageError
 from counterrank.estimates import Estimate
-from counterrank.inference import flipped_test, interval, intervals, permutation_test, resampled
+from counterrank.inference.intervals import interval, intervals
+from counterrank.inference.permutation import flipped_test, permutation_test
+from counterrank.inference.resample import resampled
 from counterrank.moments import (
     Draws,
     Merged,

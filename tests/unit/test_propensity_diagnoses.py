@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import t as student
 
 from clicked_world import world
-from counterrank.propensity import calibrated, clicks_calibrated, fitted, overlap
-from counterrank.propensity.calibration import laid_out
+from counterrank.propensity.calibration import calibrated, clicks_calibrated, laid_out, overlap
+from counterrank.propensity.nuisance import fitted
 from counterrank.trust.propensities import (
     click_model,
     click_overlap,

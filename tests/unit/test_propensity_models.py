@@ -11,13 +11,15 @@ import pytest
 from clicked_world import World, sigmoid, world
 from counterrank.errors import InputError, UsageError
 from counterrank.nuisance.shrinkage import shrink_means
-from counterrank.propensity import Nuisance, Pairs, fitted, model, training
 from counterrank.propensity.additive import effects, penalties
 from counterrank.propensity.examples import examples
 from counterrank.propensity.factors import _Loss
 from counterrank.propensity.folds import dealt
+from counterrank.propensity.grammar import model
 from counterrank.propensity.margins import Rows, grid
 from counterrank.propensity.model import Features, Task
+from counterrank.propensity.nuisance import Nuisance, fitted
+from counterrank.propensity.pairs import Pairs, training
 
 LABELS = (
     "rates", "rates(by=item)", "rates(by=user)", "rates(weight=ctr)", "logistic",

@@ -13,7 +13,8 @@ import counterrank as cr
 from counterrank import schema
 from counterrank.engine import aligned
 from counterrank.inference import permutation as module
-from counterrank.inference import permutation_test, wilcoxon
+from counterrank.inference.permutation import permutation_test
+from counterrank.inference.tests import wilcoxon
 from counterrank.moments import Flips
 from counterrank.pool import pooled
 from making import judgments, run, value, world

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import counterrank as cr
 import plain
-from counterrank.inference import interval
+from counterrank.inference.intervals import interval
 from counterrank.simulate import judged_world, paradox_world
 from counterrank.stratified.cut import Spread, by_values
 from counterrank.stratified.cut import cut as cut_into

@@ -9,7 +9,7 @@ from counterrank.assess import pipeline
 from counterrank.assess.request import RESAMPLES, ResamplingRequest, ValueRequest
 from counterrank.data.runs import Runs
 from counterrank.engine import Engine
-from counterrank.inference import DRAWS
+from counterrank.inference.permutation import DRAWS
 from counterrank.policies import Policies
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import Measure

@@ -12,7 +12,7 @@ from counterrank.engine import engine as choose_engine
 from counterrank.engine.partitions import Tables
 from counterrank.exposure import ByContext, Exposure
 from counterrank.exposure import position_bias as position_model
-from counterrank.inference import RESAMPLES
+from counterrank.inference.intervals import RESAMPLES
 from counterrank.ope import pipeline
 from counterrank.ope.estimators.base import Estimator
 from counterrank.ope.estimators.registry import DEFAULTS, estimator

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from counterrank.data.runs import Runs, tables_of
 from counterrank.engine import Engine
 from counterrank.engine import engine as choose_engine
-from counterrank.inference import DRAWS, RESAMPLES
+from counterrank.inference.intervals import RESAMPLES
+from counterrank.inference.permutation import DRAWS
 from counterrank.judged import pipeline
 from counterrank.judged.request import EvaluateRequest, JudgedTables, parse_measures
 from counterrank.policies import Policies

@@ -8,7 +8,7 @@ from counterrank.data.runs import Runs, tables_of
 from counterrank.engine import Engine
 from counterrank.engine import engine as as_engine
 from counterrank.errors import UsageError
-from counterrank.inference import RESAMPLES
+from counterrank.inference.intervals import RESAMPLES
 from counterrank.judged.request import parse_measures
 from counterrank.policies import Policies
 from counterrank.progress import Progress, quiet

@@ -26,8 +26,8 @@ from counterrank.arrays import Floats
 from counterrank.checks import finite, identifiers, numbers, some_rows
 from counterrank.data.ids import positions
 from counterrank.errors import InputError
-from counterrank.inference import relative_rmse
 from counterrank.inference.intervals import normal_quantile
+from counterrank.inference.relative import relative_rmse
 from counterrank.schema import Roles, Table, label
 from counterrank.stats.correlation import kendall_tau
 from counterrank.tables import opened

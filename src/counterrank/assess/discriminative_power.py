@@ -25,8 +25,8 @@ from counterrank.arrays import Floats
 from counterrank.assess.resampling import all_pairs, differences, products, resample_users
 from counterrank.assess.values import Values
 from counterrank.diagnostics.diagnosis import Diagnosis
-from counterrank.inference import Keep, at_once, permutation_test
 from counterrank.inference.intervals import normal_quantile
+from counterrank.inference.permutation import Keep, at_once, permutation_test
 from counterrank.progress import Progress, quiet
 from counterrank.stats.compare import Plan
 from counterrank.wording import in_a_sentence

@@ -20,8 +20,8 @@ from counterrank.assess.request import ResamplingRequest
 from counterrank.assess.resampling import all_pairs, resample_users
 from counterrank.assess.values import Values, geometric_twin
 from counterrank.errors import CounterrankError, UsageError
-from counterrank.inference import Keep, at_once, permutation_test
 from counterrank.inference.intervals import normal_quantile
+from counterrank.inference.permutation import Keep, at_once, permutation_test
 from counterrank.progress import Progress, quiet
 from counterrank.ranking import DCG, DEFAULTS, Measure, dcg_forms, measure
 from counterrank.stats.compare import Plan

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from counterrank.assess.online import Cases, OnlineRow, correlation
-from counterrank.inference import dependent_correlations
+from counterrank.inference.dependent import dependent_correlations
 from counterrank.stats.correlation import pearson
 from counterrank.wording import in_a_sentence
 

@@ -16,7 +16,7 @@ import polars as pl
 
 from counterrank.arrays import Floats, summable
 from counterrank.data.ids import hash_ids
-from counterrank.inference import Keep, at_once
+from counterrank.inference.permutation import Keep, at_once
 from counterrank.progress import Progress, quiet
 from counterrank.stats.compare import Plan
 from counterrank.stats.draws import POISSON, Draws, resample

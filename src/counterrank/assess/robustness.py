@@ -18,8 +18,8 @@ from counterrank.assess.evidence import Evidence, ValueEvidence
 from counterrank.assess.reductions import OF_USERS, SAYS, Reductions
 from counterrank.assess.request import RobustnessRequest
 from counterrank.hits import Pool
-from counterrank.inference import Keep, at_once
 from counterrank.inference.intervals import normal_quantile
+from counterrank.inference.permutation import Keep, at_once
 from counterrank.stats.correlation import kendall_tau
 
 

@@ -22,16 +22,11 @@ from counterrank.data.ids import positions, unify_id_columns
 from counterrank.engine import Partition, Partitions
 from counterrank.errors import UsageError
 from counterrank.funnels import prediction
-from counterrank.propensity import (
-    Encoded,
-    Fitted,
-    Nuisance,
-    encoded,
-    fitted,
-    model,
-    refuse_unclicked,
-    training,
-)
+from counterrank.propensity.encoding import Encoded, encoded
+from counterrank.propensity.fit import Fitted
+from counterrank.propensity.grammar import model
+from counterrank.propensity.nuisance import Nuisance, fitted
+from counterrank.propensity.pairs import refuse_unclicked, training
 from counterrank.schema import Table
 
 FOLDS = 5  # of models; fewer where there are fewer users

@@ -21,7 +21,7 @@ from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.diagnostics.weights import FUNNEL_WORDS as WORDS
 from counterrank.ope.estimators.base import Clipped
 from counterrank.ope.estimators.ips import MeanWeight
-from counterrank.propensity import calibrated, clicks_calibrated, overlap
+from counterrank.propensity.calibration import calibrated, clicks_calibrated, overlap
 from counterrank.stats.units import Estimate, Key
 from counterrank.trust.propensities import click_model, click_overlap, conversion_model
 

@@ -28,7 +28,8 @@ from counterrank.ope.estimators.base import Estimator
 from counterrank.ope.estimators.doubly_robust import SNDR
 from counterrank.ope.estimators.ips import SNIPS
 from counterrank.order import TIES
-from counterrank.propensity import Logistic, model
+from counterrank.propensity.grammar import model
+from counterrank.propensity.logistic import Logistic
 from counterrank.schema import Input, Named, Table
 from counterrank.stats.compare import Plan
 from counterrank.stats.moments import Pair

@@ -9,7 +9,7 @@ import numpy as np
 
 from counterrank.arrays import Floats
 from counterrank.errors import UsageError
-from counterrank.inference import dependent_correlations
+from counterrank.inference.dependent import dependent_correlations
 from counterrank.inference.intervals import normal_quantile
 from counterrank.stats.correlation import kendall_tau
 from counterrank.stats.units import Estimate

@@ -12,7 +12,7 @@ from counterrank.arrays import Floats, Ints
 from counterrank.checks import shares
 from counterrank.data.ids import positions, unify_ids
 from counterrank.errors import InputError
-from counterrank.propensity import popularity
+from counterrank.propensity.popularity import popularity
 from counterrank.ranking import Measure
 from counterrank.schema import Table
 from counterrank.stratified.cut import Spread

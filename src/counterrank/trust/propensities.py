@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from counterrank.diagnostics.diagnosis import VERDICTS, Diagnosis, graded
-from counterrank.propensity import Calibration, Encoded, Overlap
+from counterrank.propensity.calibration import Calibration, Overlap
+from counterrank.propensity.encoding import Encoded
 
 SURE = 0.001  # p of an error that is no chance
 MATTERS, GRAVE = 0.1, 0.3  # relative errors of a bin; estimates inherit about as much
