@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from counterrank.arrays import Floats, Ints
+from counterrank.core.arrays import Floats, Ints
 
 Model = Callable[[Floats], Floats]
 

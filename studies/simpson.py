@@ -19,7 +19,7 @@ import polars as pl
 from rating_models import SETS
 
 import counterrank as cr
-from counterrank.arrays import Bools
+from counterrank.core.arrays import Bools
 
 MEASURES = ("nDCG@10", "nDCG@100", "nDCG")
 

@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from counterrank.core.progress import quiet
 from counterrank.data.ids import hash_ids, unify_id_columns
+from counterrank.data.policies import Policies
+from counterrank.data.schema import Door
 from counterrank.engine import Bucket, Buckets, Engine, Partitions
 from counterrank.engine.wire import packed, unpacked
 from counterrank.judged.pipeline import evaluate, measure_systems
 from counterrank.judged.request import EvaluateRequest, JudgedTables, parse_measures
-from counterrank.policies import Policies
-from counterrank.progress import quiet
-from counterrank.ranking import measure
-from counterrank.schema import Door
+from counterrank.metrics import measure
 from counterrank.stats.compare import Plan
 from making import world
 

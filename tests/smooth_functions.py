@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from counterrank.aggregate import Function
-from counterrank.arrays import Floats
+from counterrank.core.arrays import Floats
 from counterrank.stats import functions
 
 

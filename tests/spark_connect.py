@@ -10,9 +10,9 @@ import sys
 
 import polars as pl
 
+from counterrank.core.errors import InputError
+from counterrank.data.schema import judgments_door, run_door
 from counterrank.engine import Bucket, Spark, bucketed
-from counterrank.errors import InputError
-from counterrank.schema import judgments_door, run_door
 
 SHAPE: dict[str, pl.DataType] = {"item": pl.Int64(), "rating": pl.Float64()}
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from counterrank.core.errors import CounterrankError
 from counterrank.core.faults import merged
+from counterrank.core.progress import quiet
 from counterrank.data.ids import hash_ids
 from counterrank.engine import Local, memory
 from counterrank.engine.partitions import Partition, Partitions
 from counterrank.engine.wire import packed, unpacked
-from counterrank.errors import CounterrankError
-from counterrank.progress import quiet
 
 
 class Parts(Partitions):

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from counterrank.inference.permutation import permutation_test
+from counterrank.stats.permutation import permutation_test
 
 
 def main() -> None:

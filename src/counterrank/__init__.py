@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from counterrank.api.funnel import funnel
     from counterrank.api.learn_exposure import learn_exposure
     from counterrank.api.strata import strata
+    from counterrank.core.errors import CounterrankError, InputError, UsageError
     from counterrank.engine.engines import Local, Spark
-    from counterrank.errors import CounterrankError, InputError, UsageError
     from counterrank.estimates import Estimate
-    from counterrank.exposure import position_bias
-    from counterrank.ranking import measure
+    from counterrank.metrics import measure
+    from counterrank.position import position_bias
     from counterrank.results.result import Result
 
 _HOME = {
-    "CounterrankError": "errors",
+    "CounterrankError": "core.errors",
     "Estimate": "estimates",
-    "InputError": "errors",
+    "InputError": "core.errors",
     "Local": "engine.engines",
     "Result": "results.result",
     "Spark": "engine.engines",
-    "UsageError": "errors",
+    "UsageError": "core.errors",
     "assess_accuracy": "api.assess_accuracy",
     "assess_agreement": "api.assess_agreement",
     "assess_online": "api.assess_online",
@@ -47,8 +47,8 @@ _HOME = {
     "evaluate": "api.evaluate",
     "funnel": "api.funnel",
     "learn_exposure": "api.learn_exposure",
-    "measure": "ranking",
-    "position_bias": "exposure",
+    "measure": "metrics",
+    "position_bias": "position",
     "strata": "api.strata",
 }
 

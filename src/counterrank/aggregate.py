@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.arrays import Bools, Floats
+from counterrank.core.arrays import Bools, Floats
 
 
 class Function(ABC):

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from counterrank.errors import UsageError, nearest, one_of
-from counterrank.inference.intervals import RESAMPLES
-from counterrank.inference.multiplicity import CORRECTIONS
-from counterrank.inference.permutation import DRAWS
-from counterrank.inference.tests import TESTS
+from counterrank.core.errors import UsageError, nearest, one_of
 from counterrank.moments import FLIPS, Draws
+from counterrank.stats.corrections import CORRECTIONS
+from counterrank.stats.intervals import RESAMPLES
+from counterrank.stats.permutation import DRAWS
+from counterrank.stats.tests import TESTS
 
 FAMILIES = ("all", "measure")
 

@@ -17,9 +17,9 @@ import numpy.typing as npt
 import polars as pl
 
 from counterrank.aggregate import Aggregate, Function
-from counterrank.arrays import Floats, over, summed
-from counterrank.errors import UsageError
-from counterrank.once import once
+from counterrank.core.arrays import Floats, over, summed
+from counterrank.core.cached import once
+from counterrank.core.errors import UsageError
 
 
 def not_kept(what: str) -> UsageError:
@@ -77,7 +77,7 @@ class Uncertain(ABC):
         raise not_kept("columns")
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Normal interval; `counterrank.inference.intervals` has the other kinds."""
+        """Normal interval; `counterrank.stats.intervals` has the other kinds."""
         half = NormalDist().inv_cdf(0.5 + level / 2) * self.se
         return self.value - half, self.value + half
 

@@ -9,18 +9,18 @@ from typing import Protocol, TypeVar
 import numpy as np
 import polars as pl
 
-from counterrank import schema
-from counterrank.arrays import workers
+from counterrank.core.arrays import workers
+from counterrank.core.errors import UsageError
 from counterrank.core.faults import DataError, Fault
-from counterrank.coverage import Coverage
+from counterrank.core.progress import Progress
+from counterrank.data import schema
+from counterrank.data.policies import Policies
 from counterrank.data.runs import Runs, named_tables, split_systems, validate_names
+from counterrank.data.schema import Input, Table
 from counterrank.engine import aligned
-from counterrank.errors import UsageError
-from counterrank.hits import Hits, Pool
-from counterrank.policies import Policies
-from counterrank.progress import Progress
-from counterrank.ranking import Measure
-from counterrank.schema import Input, Table
+from counterrank.matching.coverage import Coverage
+from counterrank.matching.hits import Hits, Pool
+from counterrank.metrics import Measure
 
 
 class Named(Protocol):

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 import counterrank as cr
+from counterrank.api import demo
 from counterrank.report import page
 from counterrank.simulate import World, funnel_world, judged_world, paradox_world, platform
-from counterrank.verbs import demo
 
 HOSTILE = [
     "<script>alert(1)</script>",

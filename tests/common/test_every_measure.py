@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 import counterrank as cr
 import plain
-from counterrank import schema
+from counterrank.data import schema
 from counterrank.engine import aligned
-from counterrank.pool import pooled
-from counterrank.ranking import MEASURES
+from counterrank.matching.pool import pooled
+from counterrank.metrics import MEASURES
 from making import grid, judgments, run, scored, values, world
 
 TOP = 4  # largest rating the strategies draw; one user always has it

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import counterrank as cr
-from counterrank import logs
 from counterrank.assumptions import (
     carry_over,
     examination_audit,
@@ -15,11 +14,12 @@ from counterrank.assumptions import (
     trust_bias,
 )
 from counterrank.assumptions.audit import Extent
-from counterrank.exposure import position_bias
+from counterrank.data import logs
 from counterrank.ope import log_audit
 from counterrank.ope.basis import Basis
 from counterrank.ope.log import LogTotals, Sessions
 from counterrank.ope.log_audit import audit_sessions
+from counterrank.position import position_bias
 from counterrank.simulate import World, platform
 
 AUDITS = ("carry over", "examination", "interaction", "trust", "position model")

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank.exposure import BetaGeometric, Geometric, Power
-from counterrank.exposure.learn.curve_fit import fit
+from counterrank.position import BetaGeometric, Geometric, Power
+from counterrank.position.learn.curve_fit import fit
 from making import scrolled, shown
 
 LEVEL, DEPTH = 0.95, 6

@@ -8,8 +8,8 @@ import pytest
 
 from counterrank.assess.metric_agreement import compare_orders
 from counterrank.assess.values import Values
-from counterrank.inference.intervals import normal_quantile
 from counterrank.stats.compare import Plan
+from counterrank.stats.intervals import normal_quantile
 
 
 @pytest.mark.parametrize("apart", [0.05, 0.2])

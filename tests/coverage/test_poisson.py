@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from counterrank.conversions.estimated import Smooth
 
 from counterrank.aggregate import GeometricMean, Mean, RatioOfMeans
-from counterrank.inference.intervals import intervals
-from counterrank.inference.permutation import flipped_test, permutation_test
-from counterrank.inference.resample import resampled
-from counterrank.inference.tests import bootstrap_test
 from counterrank.moments import Draws, Merged, poisson_weights, signs, summed
 from counterrank.stats.draws import POISSON
 from counterrank.stats.functions import ratio
+from counterrank.stats.intervals import intervals
+from counterrank.stats.old_resample import resampled
+from counterrank.stats.permutation import flipped_test, permutation_test
+from counterrank.stats.tests import bootstrap_test
 from smooth_functions import Smooth
 
 N, LEVEL = 200, 0.95

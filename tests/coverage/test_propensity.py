@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from clicked_world import world
-from counterrank.propensity.nuisance import fitted
+from counterrank.nuisance.cross_fit import fitted
 
 
 @pytest.mark.parametrize(

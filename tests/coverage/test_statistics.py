@@ -11,10 +11,10 @@ import pytest
 
 from counterrank.aggregate import GeometricMean, Mean, RatioOfMeans
 from counterrank.estimates import Estimate
-from counterrank.inference.intervals import intervals
-from counterrank.inference.permutation import permutation_test
-from counterrank.inference.resample import resampled
-from counterrank.inference.tests import bootstrap_test, t_test
+from counterrank.stats.intervals import intervals
+from counterrank.stats.old_resample import resampled
+from counterrank.stats.permutation import permutation_test
+from counterrank.stats.tests import bootstrap_test, t_test
 
 N, REPEATS, LEVEL = 400, 1500, 0.95
 UNITS = pl.Series(range(N))
@@ -122,7 +122,7 @@ def test_differences_lifts_and_clusters_cover():
 
 def test_power_of_the_detectable_difference():
     """A true difference of the stated size is found four times in five."""
-    from counterrank.inference.power import detectable
+    from counterrank.stats.power import detectable
 
     rng = np.random.default_rng(16)
     size = detectable(0.3 / np.sqrt(N))

@@ -17,10 +17,10 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from counterrank.core.errors import CounterrankError, InputError, UsageError
+from counterrank.data.logs import log_door
+from counterrank.data.schema import Door, judgments_door, run_door
 from counterrank.engine import Bucket, Spark, bucketed, engine
-from counterrank.errors import CounterrankError, InputError, UsageError
-from counterrank.logs import log_door
-from counterrank.schema import Door, judgments_door, run_door
 
 pytestmark = pytest.mark.spark
 
@@ -359,11 +359,11 @@ def test_spark_connect_gives_the_same(cluster: Any):
 OWN_SESSION = """
 import polars as pl
 from counterrank.engine import Spark, bucketed
-from counterrank.errors import UsageError
-from counterrank.schema import judgments_door
+from counterrank.core.errors import UsageError
+from counterrank.data.schema import judgments_door
 
 def height(bucket):
-    from counterrank.arrays import workers
+    from counterrank.core.arrays import workers
     return [bucket.tables["truth"].frame.height, workers()]
 
 frame = pl.DataFrame({"user": [1, 2, 3], "item": [1, 1, 1], "rating": [1, 0, 1]})

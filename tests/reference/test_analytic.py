@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import counterrank as cr
-from counterrank.inference.permutation import permutation_test
 from counterrank.stats.correlation import inversion_rate, kendall_tau
+from counterrank.stats.permutation import permutation_test
 from making import grid, judgments, run, value
 
 

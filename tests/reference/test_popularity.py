@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 from scipy.special import zeta
 
-from counterrank.errors import CounterrankError, InputError
+from counterrank.core.errors import CounterrankError, InputError
 from counterrank.propensity.popularity import per_row, popularity
-from counterrank.propensity.powerlaw import power_law
+from counterrank.propensity.power_law import power_law
 
 
 def plain_fit(counts):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import counterrank as cr
-from counterrank.exposure import exposure
+from counterrank.position import exposure
 from counterrank.simulate import World, platform
 
 RANKS = np.arange(1, 11)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
-from counterrank.errors import CounterrankError
-from counterrank.inference.dependent import dependent_correlations
+from counterrank.core.errors import CounterrankError
 from counterrank.stats.correlation import kendall_tau
+from counterrank.stats.dependent import dependent_correlations
 from counterrank.stratified.open_loop import agreements
 from making import ratios, stratified
 

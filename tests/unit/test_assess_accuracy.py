@@ -15,7 +15,7 @@ import pytest
 import scipy.stats
 
 import counterrank as cr
-from counterrank.errors import InputError
+from counterrank.core.errors import InputError
 from counterrank.simulate import World, platform
 
 

@@ -17,7 +17,7 @@ import counterrank as cr
 from counterrank.assess.inputs import read_values
 from counterrank.assess.metric_agreement import inverted, pair_directions
 from counterrank.assess.request import ValueRequest
-from counterrank.errors import UsageError
+from counterrank.core.errors import UsageError
 from counterrank.stats.correlation import inversion_rate
 from making import judgments, run, world
 

@@ -11,9 +11,9 @@ from counterrank.assess.checkpoint import Checkpoint, fingerprint
 from counterrank.assess.inputs import read_values
 from counterrank.assess.request import ValueRequest
 from counterrank.assess.values import Average, Values
-from counterrank.errors import InputError, UsageError
-from counterrank.inference.permutation import permutation_test
-from counterrank.policies import Policies
+from counterrank.core.errors import InputError, UsageError
+from counterrank.data.policies import Policies
+from counterrank.stats.permutation import permutation_test
 from making import grid, world
 
 LABELS = ["nDCG@5", "P@5", "ARP@12"]
@@ -138,7 +138,7 @@ def test_pieces_are_kept_whole_and_only_for_the_same_work(tmp_path):
 
 
 def test_a_permutation_test_goes_on_where_it_stopped(tmp_path, monkeypatch):
-    monkeypatch.setattr("counterrank.inference.permutation.CELLS", 1 << 12)
+    monkeypatch.setattr("counterrank.stats.permutation.CELLS", 1 << 12)
     x = [np.random.default_rng(3).random((80, 4))]
     pairs = [(0, 1), (1, 2), (0, 3)]
     whole = permutation_test(x, pairs, draws=1000)

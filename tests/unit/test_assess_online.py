@@ -15,7 +15,7 @@ import scipy.stats
 
 import counterrank as cr
 from counterrank.assess.online import fisher, two_sided
-from counterrank.errors import InputError, UsageError
+from counterrank.core.errors import InputError, UsageError
 from counterrank.simulate import World, platform
 
 

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 import counterrank as cr
+from counterrank.core.errors import InputError, UsageError
 from counterrank.engine import Local
-from counterrank.errors import InputError, UsageError
 from counterrank.simulate import World, platform
 
 ARMS = ("near", "ideal")

@@ -19,7 +19,7 @@ from counterrank.assess.discriminative_power import discriminative_power, normal
 from counterrank.assess.inputs import read_values
 from counterrank.assess.request import ValueRequest
 from counterrank.assess.resampling import differences, products, resample_users
-from counterrank.errors import UsageError
+from counterrank.core.errors import UsageError
 from counterrank.stats.compare import Plan
 from making import world
 

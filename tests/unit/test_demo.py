@@ -11,10 +11,10 @@ import sys
 import polars as pl
 import pytest
 
+from counterrank.api import demo
+from counterrank.documents.saved import saved
 from counterrank.report import bundle, page
-from counterrank.saved import saved
 from counterrank.simulate import platform
-from counterrank.verbs import demo
 
 SESSIONS = 3000
 

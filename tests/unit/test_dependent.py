@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom, t
 
-from counterrank.errors import CounterrankError
-from counterrank.inference.dependent import dependent_correlations, williams
-from counterrank.inference.relative import relative_rmse
+from counterrank.core.errors import CounterrankError
+from counterrank.stats.dependent import dependent_correlations, williams
+from counterrank.stats.relative import relative_rmse
 
 
 def test_analytic(golden):

@@ -6,11 +6,11 @@ import polars as pl
 import pytest
 
 import counterrank as cr
+from counterrank.data.policies import Policies
 from counterrank.diagnostics.diagnosis import worst
 from counterrank.judged.brackets import tie_bracket
 from counterrank.judged.pipeline import measure_systems
 from counterrank.judged.request import EvaluateRequest, JudgedTables
-from counterrank.policies import Policies
 from counterrank.stats.compare import Plan
 from counterrank.stats.units import Key
 from making import judgments, run, scored, value, world

@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from counterrank import digest
+from counterrank.data import digest
 
 
 @pytest.mark.parametrize("size", [0, 1, 4096, 100_000])

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank import exposure as ex
-from counterrank.diagnostics.position import position
-from counterrank.exposure import saved
+from counterrank import position as ex
+from counterrank.diagnostics.position_models import position
+from counterrank.position import saved
 from making import scrolled, shown
 
 RANKS = np.arange(1, 9)

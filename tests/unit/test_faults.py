@@ -7,6 +7,7 @@ from string import Formatter
 import numpy as np
 import pytest
 
+from counterrank.core.errors import InputError, UsageError
 from counterrank.core.faults import (
     DataError,
     Fault,
@@ -19,7 +20,6 @@ from counterrank.core.faults import (
 from counterrank.core.merge import merge
 from counterrank.core.sentences import SENTENCES
 from counterrank.engine.wire import packed, unpacked
-from counterrank.errors import InputError, UsageError
 
 
 def missing(count: int, of: int, **first: object) -> Fault:

@@ -12,10 +12,10 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank import features
-from counterrank.propensity.encoding import encoded
-from counterrank.propensity.nuisance import fitted
-from counterrank.propensity.pairs import training
+from counterrank.data import features
+from counterrank.nuisance.cross_fit import fitted
+from counterrank.nuisance.encoding import encoded
+from counterrank.nuisance.training_pairs import training
 
 USERS, ITEMS, TOP = 1200, 30, 10
 BOTH = {"ctr": "logistic", "cvr": "logistic"}

@@ -13,10 +13,10 @@ import polars as pl
 import pytest
 
 import counterrank as cr
+from counterrank.conversions.check_funnel import checked_funnel
 from counterrank.data.ids import unify_id_columns
 from counterrank.engine import Local, Partition, Partitions
 from counterrank.engine.wire import packed, unpacked
-from counterrank.verbs.checked_funnel import checked_funnel
 
 ALL = ("Naive", "IPS", "SNIPS", "DM", "DR", "SNDR", "IPS(clip=4)", "DR(clip=4)")
 MEASURES = ("DCG@10", "CG@10", "P@10", "RBP")

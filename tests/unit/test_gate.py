@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import counterrank as cr
-from counterrank.decision import decided
-from counterrank.errors import UsageError
-from counterrank.gate import gated
-from counterrank.saved import saved
+from counterrank.core.errors import UsageError
+from counterrank.documents.decision import decided
+from counterrank.documents.gate import gated
+from counterrank.documents.saved import saved
 from counterrank.simulate import judged_world
 
 
@@ -150,7 +150,7 @@ def test_mlflow_takes_the_result(folder: Path, tmp_path: Path, monkeypatch: Any)
     document = json.loads((folder / "result.json").read_text())
     rows = {f"{r['system']}/{r['measure'].replace('@', '_')}": r for r in document["estimates"]}
     assert run.data.metrics == pytest.approx({name: r["value"] for name, r in rows.items()})
-    assert run.data.tags["counterrank.gate"] == "open"
+    assert run.data.tags["counterrank.documents.gate"] == "open"
 
 
 def test_the_decision_says_who_is_close_and_what_would_have_shown() -> None:

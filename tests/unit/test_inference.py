@@ -12,12 +12,12 @@ import scipy.stats
 import counterrank as cr
 from counterrank.aggregate import GeometricMean, Mean, RatioOfMeans
 from counterrank.estimates import Estimate
-from counterrank.inference import permutation as module
-from counterrank.inference.intervals import intervals
-from counterrank.inference.permutation import permutation_test
-from counterrank.inference.power import detectable
-from counterrank.inference.resample import resampled
-from counterrank.inference.tests import t_test, wilcoxon
+from counterrank.stats import permutation as module
+from counterrank.stats.intervals import intervals
+from counterrank.stats.old_resample import resampled
+from counterrank.stats.permutation import permutation_test
+from counterrank.stats.power import detectable
+from counterrank.stats.tests import t_test, wilcoxon
 from making import world
 
 

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank.policies import Policies
-from counterrank.ranking import MEASURES, measure
+from counterrank.data.policies import Policies
+from counterrank.metrics import MEASURES, measure
 from counterrank.stats.compare import Plan
 from cutting import COUNTS, LABELS, LINEAR, Split, cut, matches, tied, uneven
 from making import grid, judgments, run, scored

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import counterrank as cr
-from counterrank.exposure import Geometric, Table
-from counterrank.ranking import AP, DCG, RBP, nDCG
+from counterrank.metrics import AP, DCG, RBP, nDCG
+from counterrank.position import Geometric, Table
 
 
 def test_python_and_text_are_the_same_value():

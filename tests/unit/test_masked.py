@@ -4,11 +4,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from counterrank import schema
+from counterrank.data import schema
 from counterrank.engine import aligned
-from counterrank.hits import Hits, Pool
-from counterrank.pool import pooled
-from counterrank.ranking import measure, values
+from counterrank.matching.hits import Hits, Pool
+from counterrank.matching.pool import pooled
+from counterrank.metrics import measure, values
 from counterrank.simulate import judged_world
 
 LABELS = ("nDCG@10", "AP@10", "Bpref@10", "RR@10", "Recall@10", "ERR@10", "InfAP@10", "P@10")

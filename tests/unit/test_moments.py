@@ -13,12 +13,9 @@ from hypothesis import strategies as st
 
 from counterrank.aggregate import GeometricMean, Mean, RatioOfMeans
 from counterrank.compare import Contest, Plan, compare
+from counterrank.core.errors import UsageError
 from counterrank.engine.wire import packed, unpacked
-from counterrank.errors import UsageError
 from counterrank.estimates import Estimate
-from counterrank.inference.intervals import interval, intervals
-from counterrank.inference.permutation import flipped_test, permutation_test
-from counterrank.inference.resample import resampled
 from counterrank.moments import (
     Draws,
     Merged,
@@ -32,6 +29,9 @@ from counterrank.moments import (
     summed,
 )
 from counterrank.stats.functions import PerView, mean, ratio, self_normalised, sum_of_ratios
+from counterrank.stats.intervals import interval, intervals
+from counterrank.stats.old_resample import resampled
+from counterrank.stats.permutation import flipped_test, permutation_test
 from smooth_functions import Smooth
 
 N = 500

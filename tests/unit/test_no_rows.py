@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from counterrank import schema
+from counterrank.data import schema
 from counterrank.engine import aligned, walked
-from counterrank.pool import pooled, repeated_pairs
-from counterrank.ranking import measure, values
+from counterrank.matching.pool import pooled, repeated_pairs
+from counterrank.metrics import measure, values
 from making import judgments, run, scored
 
 LABELS = ("nDCG@3", "AP", "ERR", "P(over=listed)@3", "ARP@3", "Judged", "Bpref", "InfAP", "F1@3")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from counterrank.once import once
+from counterrank.core.cached import once
 
 
 class Thing:

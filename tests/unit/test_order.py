@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import counterrank as cr
-from counterrank import arrays
-from counterrank.arrays import products_before, ranges, sort_order
+from counterrank.core import arrays
+from counterrank.core.arrays import products_before, ranges, sort_order
 from making import grid, judgments, run, scored, value, values
 
 

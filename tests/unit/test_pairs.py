@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from counterrank.errors import InputError
+from counterrank.core.errors import InputError
 from counterrank.matching import hashjoin
 from counterrank.matching.hashjoin import pair_keys, repeated_rows, sparse_join
 from making import judgments, run, value

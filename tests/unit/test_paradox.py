@@ -11,7 +11,7 @@ import pytest
 from scipy.special import stdtrit
 from scipy.stats import ttest_1samp, ttest_rel
 
-from counterrank.errors import CounterrankError
+from counterrank.core.errors import CounterrankError
 from counterrank.stats.pairs import Differences, differences
 from counterrank.stratified.paradox import Candidates, audit_pairs, paradoxes
 from making import ratios, stratified

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank.errors import CounterrankError
+from counterrank.core.errors import CounterrankError
 from counterrank.simulate import paradox_world
 
 MEASURES = ["nDCG@10", "Recall@10", "RR"]

@@ -11,13 +11,13 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank import arrays
-from counterrank.arrays import workers
+from counterrank.core import arrays
+from counterrank.core.arrays import workers
+from counterrank.core.errors import InputError
+from counterrank.data.schema import judgments_door, run_door
 from counterrank.engine import Partition, Tables, disk, split, wire
 from counterrank.engine.partitions import merge_in_turn
 from counterrank.engine.wire import packed, unpacked
-from counterrank.errors import InputError
-from counterrank.schema import judgments_door, run_door
 
 TRUTH = pl.DataFrame(
     {

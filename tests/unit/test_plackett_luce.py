@@ -8,8 +8,8 @@ from math import exp, factorial
 import numpy as np
 import pytest
 
-from counterrank.errors import InputError
-from counterrank.exposure import Log2, Power, Table, plackett_luce_exposure, rank_probabilities
+from counterrank.core.errors import InputError
+from counterrank.position import Log2, Power, Table, plackett_luce_exposure, rank_probabilities
 
 
 def by_enumeration(scores):
@@ -53,7 +53,7 @@ def test_long_lists(k, ranks):
 
 
 def test_blocks_of_lists_change_nothing(monkeypatch):
-    from counterrank.exposure import plackett_luce
+    from counterrank.position import plackett_luce
 
     scores = np.random.default_rng(1).normal(size=(20, 6))
     whole = rank_probabilities(scores, 4)

@@ -10,13 +10,13 @@ import pytest
 from scipy.stats import t as student
 
 from clicked_world import world
-from counterrank.propensity.calibration import calibrated, clicks_calibrated, laid_out, overlap
-from counterrank.propensity.nuisance import fitted
-from counterrank.trust.propensities import (
+from counterrank.diagnostics.nuisance_models import (
     click_model,
     click_overlap,
     conversion_model,
 )
+from counterrank.nuisance.calibration import calibrated, clicks_calibrated, laid_out, overlap
+from counterrank.nuisance.cross_fit import fitted
 
 
 def diagnosed(models):
@@ -169,7 +169,7 @@ def test_overlap_tells_small_probabilities():
 def test_many_pairs_are_judged_by_some_users(monkeypatch):
     n = fitted(world(400, 50).drawn(0))
     whole = clicks_calibrated(n)
-    monkeypatch.setattr("counterrank.propensity.calibration.ROOM", 5000)
+    monkeypatch.setattr("counterrank.nuisance.calibration.ROOM", 5000)
     part = clicks_calibrated(n)
     assert (whole.users, part.users) == (400, 100)
     assert part.ratio == pytest.approx(whole.ratio, abs=4 * part.se)

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 from clicked_world import World, sigmoid, world
-from counterrank.errors import InputError, UsageError
+from counterrank.core.errors import InputError, UsageError
+from counterrank.nuisance.additive import effects, penalties
+from counterrank.nuisance.base import Features, Task
+from counterrank.nuisance.cross_fit import Nuisance, fitted
+from counterrank.nuisance.examples import examples
+from counterrank.nuisance.factors import _Loss
+from counterrank.nuisance.folds import dealt
+from counterrank.nuisance.margins import Rows, grid
+from counterrank.nuisance.registry import model
 from counterrank.nuisance.shrinkage import shrink_means
-from counterrank.propensity.additive import effects, penalties
-from counterrank.propensity.examples import examples
-from counterrank.propensity.factors import _Loss
-from counterrank.propensity.folds import dealt
-from counterrank.propensity.grammar import model
-from counterrank.propensity.margins import Rows, grid
-from counterrank.propensity.model import Features, Task
-from counterrank.propensity.nuisance import Nuisance, fitted
-from counterrank.propensity.pairs import Pairs, training
+from counterrank.nuisance.training_pairs import Pairs, training
 
 LABELS = (
     "rates", "rates(by=item)", "rates(by=user)", "rates(weight=ctr)", "logistic",
@@ -114,7 +114,7 @@ def test_classes_of_the_grid_say_the_same_as_all_pairs_laid_out(by, monkeypatch)
     seen = np.isin(np.arange(50), user)  # users of the fold have no pair to learn from
     assert found[1][user_class][seen] == pytest.approx(laid[1][seen], abs=1e-5)
     assert found[2][item_class] == pytest.approx(laid[2], abs=1e-5)
-    monkeypatch.setattr("counterrank.propensity.margins.CELLS", 1)  # counts below 65 stay exact
+    monkeypatch.setattr("counterrank.nuisance.margins.CELLS", 1)  # counts below 65 stay exact
     again, _, _ = grid(pairs.user[train], pairs.item[train], folds, 1)
     assert all(np.array_equal(x, z) for x, z in zip(again.observed, classes.observed, strict=True))
 
@@ -122,8 +122,8 @@ def test_classes_of_the_grid_say_the_same_as_all_pairs_laid_out(by, monkeypatch)
 def test_rounded_counts_change_little(monkeypatch):
     pairs = world(600, 80).drawn(1)
     exact = fitted(pairs).ctr(*everywhere(pairs))
-    monkeypatch.setattr("counterrank.propensity.margins.CELLS", 1)
-    monkeypatch.setattr("counterrank.propensity.margins.EXACT", 20)
+    monkeypatch.setattr("counterrank.nuisance.margins.CELLS", 1)
+    monkeypatch.setattr("counterrank.nuisance.margins.EXACT", 20)
     rough = fitted(pairs).ctr(*everywhere(pairs))
     off = np.abs(rough / exact - 1)
     assert 0 < off.max() < 0.03

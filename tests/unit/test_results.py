@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank.errors import UsageError
+from counterrank.core.errors import UsageError
 from counterrank.report import bundle
 from counterrank.simulate import World, judged_world, platform
 

@@ -10,13 +10,13 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank import schema
+from counterrank.data import schema
 from counterrank.engine import aligned
-from counterrank.inference import permutation as module
-from counterrank.inference.permutation import permutation_test
-from counterrank.inference.tests import wilcoxon
+from counterrank.matching.pool import pooled
 from counterrank.moments import Flips
-from counterrank.pool import pooled
+from counterrank.stats import permutation as module
+from counterrank.stats.permutation import permutation_test
+from counterrank.stats.tests import wilcoxon
 from making import judgments, run, value, world
 
 
@@ -223,8 +223,8 @@ def test_labels_that_were_accepted_or_crashed(label):
 
 
 def test_numpy_cut_offs_and_tables_of_weights():
-    from counterrank.exposure import Table
-    from counterrank.ranking import AP, DCG
+    from counterrank.metrics import AP, DCG
+    from counterrank.position import Table
 
     assert AP() @ np.int64(5) == AP(k=5)
     assert hash(DCG(discount=Table([1.0, 0.5]))) == hash(DCG(discount=Table((1.0, 0.5))))

@@ -23,8 +23,8 @@ from counterrank.assess.robustness import (
     taus_on_reduced,
     trapezoid,
 )
-from counterrank.errors import UsageError
-from counterrank.policies import Policies
+from counterrank.core.errors import UsageError
+from counterrank.data.policies import Policies
 from counterrank.simulate import judged_world
 from counterrank.stats.correlation import kendall_tau
 from cutting import matches

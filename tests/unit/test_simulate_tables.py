@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from counterrank.errors import UsageError
+from counterrank.core.errors import UsageError
 from counterrank.simulate import (
     RANKERS,
     REWARDS,
@@ -313,7 +313,7 @@ def test_blocks_hold_the_same_sessions_in_memory_and_in_a_stream(monkeypatch):
             yield part
 
     monkeypatch.setattr("counterrank.simulate.sample.JUDGES", 16)
-    monkeypatch.setattr("counterrank.simulate.judgments.JUDGES", 16)
+    monkeypatch.setattr("counterrank.simulate.grades.JUDGES", 16)
     plan = Plan(world=world, sessions=300)
     assert_frame_equal(streaming.judgments(plan, counted).collect(), sample.judgments)
     assert len(steps) > 3

@@ -8,7 +8,7 @@ from math import exp, sqrt
 import numpy as np
 import pytest
 
-from counterrank.errors import UsageError
+from counterrank.core.errors import UsageError
 from counterrank.simulate import RANKERS, World
 from counterrank.simulate.behaviour import FACTOR_CHANCE
 

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import counterrank as cr
+from counterrank.data.logs import log as read_log
+from counterrank.data.logs import target as read_target
 from counterrank.data.runs import RunTables
 from counterrank.engine.memory import InMemory
-from counterrank.logs import log as read_log
-from counterrank.logs import target as read_target
 from counterrank.ope import log as sessions
 from counterrank.ope.estimators.registry import estimator
 from counterrank.ope.fitting import fit_models, returns

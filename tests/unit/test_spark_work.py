@@ -7,8 +7,11 @@ import pyarrow as pa
 import pytest
 from polars.testing import assert_frame_equal
 
-from counterrank.arrays import workers
+from counterrank.core.arrays import workers
+from counterrank.core.errors import InputError
 from counterrank.core.faults import DataError, Fault
+from counterrank.data.schema import judgments_door, run_door
+from counterrank.data.sources.spark_errors import _advice, _line
 from counterrank.engine import Partition
 from counterrank.engine.spark import executor
 from counterrank.engine.spark.executor import (
@@ -20,9 +23,6 @@ from counterrank.engine.spark.executor import (
     on_partition,
 )
 from counterrank.engine.wire import unpacked
-from counterrank.errors import InputError
-from counterrank.schema import judgments_door, run_door
-from counterrank.tables.spark_errors import _advice, _line
 
 TRUTH = pl.DataFrame({"user": [1, 1, 2], "item": [7, 8, 7], "rating": [1, 0, 2]})
 RUN = pl.DataFrame({"user": [2, 3], "item": [7, 7], "rank": [1, 1]})

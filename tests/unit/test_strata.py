@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import counterrank as cr
 import plain
-from counterrank.inference.intervals import interval
 from counterrank.simulate import judged_world, paradox_world
+from counterrank.stats.intervals import interval
 from counterrank.stratified.cut import Spread, by_values
 from counterrank.stratified.cut import cut as cut_into
 from making import judgments, run, weighed, world

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import counterrank as cr
+from counterrank.core.errors import CounterrankError, UsageError
 from counterrank.engine import Local
-from counterrank.errors import CounterrankError, UsageError
 from counterrank.simulate import paradox_world
 from making import scored, weighed, world
 from split import Split

@@ -10,7 +10,8 @@ import sys
 import pytest
 
 import counterrank as cr
-from counterrank.cli import estimate_table, output, table
+from counterrank.cli import estimate_table, output
+from counterrank.cli import evaluate_table as table
 from counterrank.cli.output import bars, beside, plain
 from counterrank.simulate import World, judged_world, platform
 

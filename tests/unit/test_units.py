@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from counterrank.core.errors import UsageError
 from counterrank.core.merge import merge
-from counterrank.errors import UsageError
 from counterrank.stats import functions as f
 from counterrank.stats.compare import Plan, compare
 from counterrank.stats.draws import Draws

@@ -10,13 +10,13 @@ from counterrank.api.estimate import estimate
 from counterrank.assess import pipeline
 from counterrank.assess.past_log import CONTROL, DayRequest, with_clips
 from counterrank.assess.request import OnlineRequest, as_list
+from counterrank.core.progress import Progress, quiet
 from counterrank.data.runs import Runs
 from counterrank.engine import Engine
-from counterrank.exposure import ByContext, Exposure
-from counterrank.exposure import position_bias as as_model
 from counterrank.ope.estimators.base import Estimator
 from counterrank.ope.estimators.registry import DEFAULTS
-from counterrank.progress import Progress, quiet
+from counterrank.position import ByContext, Exposure
+from counterrank.position import position_bias as as_model
 from counterrank.results.result import Result
 from counterrank.stats.compare import Plan
 

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 
 from counterrank.assess import pipeline
 from counterrank.assess.request import RESAMPLES, ResamplingRequest, ValueRequest
+from counterrank.core.progress import Progress, quiet
+from counterrank.data.policies import Policies
 from counterrank.data.runs import Runs
 from counterrank.engine import Engine
-from counterrank.inference.permutation import DRAWS
-from counterrank.policies import Policies
-from counterrank.progress import Progress, quiet
-from counterrank.ranking import Measure
+from counterrank.metrics import Measure
 from counterrank.results.result import Result
 from counterrank.stats.compare import Plan
+from counterrank.stats.permutation import DRAWS
 
 
 def assess_power(

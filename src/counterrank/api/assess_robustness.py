@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from counterrank.assess import pipeline
 from counterrank.assess.reductions import SIZES
 from counterrank.assess.request import SAMPLES, RobustnessRequest, ValueRequest
+from counterrank.core.progress import Progress, quiet
+from counterrank.data.policies import Policies
 from counterrank.data.runs import Runs
 from counterrank.engine import Engine
-from counterrank.policies import Policies
-from counterrank.progress import Progress, quiet
-from counterrank.ranking import Measure
+from counterrank.metrics import Measure
 from counterrank.results.result import Result
 from counterrank.stats.compare import Plan
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from counterrank.api.estimate import estimate
 from counterrank.api.evaluate import evaluate
+from counterrank.conversions.check_funnel import checked_funnel
+from counterrank.core.progress import Progress, quiet
 from counterrank.data.runs import named_tables
 from counterrank.diagnostics.table_reports import (
     Findings,
@@ -19,13 +21,11 @@ from counterrank.diagnostics.table_reports import (
 )
 from counterrank.engine import Engine
 from counterrank.engine import engine as engine_of
-from counterrank.exposure import ByContext, Exposure
-from counterrank.exposure import position_bias as as_model
+from counterrank.metrics import DEFAULTS, Measure
 from counterrank.ope.check_log import check_log
-from counterrank.progress import Progress, quiet
-from counterrank.ranking import DEFAULTS, Measure
+from counterrank.position import ByContext, Exposure
+from counterrank.position import position_bias as as_model
 from counterrank.results.result import Result
-from counterrank.verbs.checked_funnel import checked_funnel
 
 
 def check(

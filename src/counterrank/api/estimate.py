@@ -6,22 +6,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from counterrank.core.progress import Progress, quiet
 from counterrank.data.runs import Runs, tables_of
+from counterrank.data.schema import Named
 from counterrank.engine import Engine
 from counterrank.engine import engine as choose_engine
 from counterrank.engine.partitions import Tables
-from counterrank.exposure import ByContext, Exposure
-from counterrank.exposure import position_bias as position_model
-from counterrank.inference.intervals import RESAMPLES
 from counterrank.ope import pipeline
 from counterrank.ope.estimators.base import Estimator
 from counterrank.ope.estimators.registry import DEFAULTS, estimator
 from counterrank.ope.request import LOGGED, EstimateRequest, log_schemas
 from counterrank.ope.reward_model import Regressor
-from counterrank.progress import Progress, quiet
+from counterrank.position import ByContext, Exposure
+from counterrank.position import position_bias as position_model
 from counterrank.results.result import Result
-from counterrank.schema import Named
 from counterrank.stats.compare import Plan
+from counterrank.stats.intervals import RESAMPLES
 
 
 def estimate(

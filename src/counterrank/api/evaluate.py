@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from counterrank.core.progress import Progress, quiet
+from counterrank.data.policies import Policies
 from counterrank.data.runs import Runs, tables_of
 from counterrank.engine import Engine
 from counterrank.engine import engine as choose_engine
-from counterrank.inference.intervals import RESAMPLES
-from counterrank.inference.permutation import DRAWS
 from counterrank.judged import pipeline
 from counterrank.judged.request import EvaluateRequest, JudgedTables, parse_measures
-from counterrank.policies import Policies
-from counterrank.progress import Progress, quiet
-from counterrank.ranking import DEFAULTS, Measure
+from counterrank.metrics import DEFAULTS, Measure
 from counterrank.results.result import Result
 from counterrank.stats.compare import Plan
+from counterrank.stats.intervals import RESAMPLES
+from counterrank.stats.permutation import DRAWS
 
 
 def evaluate(

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from counterrank.conversions.estimators import ESTIMATORS
-from counterrank.conversions.measures import DEFAULTS, ConversionMeasure
+from counterrank.conversions.conversion_estimators import ESTIMATORS
+from counterrank.conversions.conversion_measures import DEFAULTS, ConversionMeasure
 from counterrank.conversions.pipeline import estimate_conversions
 from counterrank.conversions.request import COLUMN, FunnelInputs, funnel_request
+from counterrank.core.errors import UsageError
+from counterrank.core.progress import Progress, quiet
 from counterrank.data.runs import Runs, tables_of
 from counterrank.engine import Engine
 from counterrank.engine import engine as engine_of
-from counterrank.errors import UsageError
-from counterrank.exposure import Exposure
-from counterrank.inference.intervals import RESAMPLES
 from counterrank.ope.estimators.base import Estimator
-from counterrank.progress import Progress, quiet
+from counterrank.position import Exposure
 from counterrank.results.result import Result
+from counterrank.stats.intervals import RESAMPLES
 
 
 def funnel(

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from counterrank.diagnostics.position import position
+from counterrank.core.progress import Progress, quiet
+from counterrank.data.schema import Named
+from counterrank.diagnostics.position_models import position
 from counterrank.engine import Engine
 from counterrank.engine import engine as chosen
-from counterrank.exposure.learn.learned import Learned
-from counterrank.exposure.learn.pipeline import learn
-from counterrank.exposure.learn.request import LearnRequest
-from counterrank.exposure.saved import KIND, to_json
-from counterrank.progress import Progress, quiet
+from counterrank.position.learn.learned import Learned
+from counterrank.position.learn.pipeline import learn
+from counterrank.position.learn.request import LearnRequest
+from counterrank.position.model_file import KIND, to_json
 from counterrank.results.result import Result
-from counterrank.schema import Named
 
 
 def learn_exposure(

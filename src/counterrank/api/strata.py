@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from counterrank.core.errors import UsageError
+from counterrank.core.progress import Progress, quiet
+from counterrank.data.policies import Policies
 from counterrank.data.runs import Runs, tables_of
+from counterrank.data.schema import Named
 from counterrank.engine import Engine
 from counterrank.engine import engine as as_engine
-from counterrank.errors import UsageError
-from counterrank.inference.intervals import RESAMPLES
 from counterrank.judged.request import parse_measures
-from counterrank.policies import Policies
-from counterrank.progress import Progress, quiet
-from counterrank.ranking import DEFAULTS, Measure
+from counterrank.metrics import DEFAULTS, Measure
 from counterrank.results.result import Result
-from counterrank.schema import Named
 from counterrank.stats.compare import Plan
+from counterrank.stats.intervals import RESAMPLES
 from counterrank.stratified import pipeline
 from counterrank.stratified.request import Choices, StrataTables, validate_row_order
 from counterrank.systems import refuse_ties

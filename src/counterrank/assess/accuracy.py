@@ -22,16 +22,16 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Floats
-from counterrank.checks import finite, identifiers, numbers, some_rows
+from counterrank.core.arrays import Floats
+from counterrank.core.errors import InputError
+from counterrank.core.format import in_a_sentence
+from counterrank.data.checks import finite, identifiers, numbers, some_rows
 from counterrank.data.ids import positions
-from counterrank.errors import InputError
-from counterrank.inference.intervals import normal_quantile
-from counterrank.inference.relative import relative_rmse
-from counterrank.schema import Roles, Table, label
+from counterrank.data.schema import Roles, Table, label
+from counterrank.data.sources import opened
 from counterrank.stats.correlation import kendall_tau
-from counterrank.tables import opened
-from counterrank.wording import in_a_sentence
+from counterrank.stats.intervals import normal_quantile
+from counterrank.stats.relative import relative_rmse
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from urllib.parse import quote
 
 import numpy as np
 
-from counterrank.arrays import Floats
-from counterrank.errors import UsageError
+from counterrank.core.arrays import Floats
+from counterrank.core.errors import UsageError
 from counterrank.version import __version__
 
 ENDING = ".npy"

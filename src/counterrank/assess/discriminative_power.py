@@ -21,15 +21,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.arrays import Floats
 from counterrank.assess.resampling import all_pairs, differences, products, resample_users
 from counterrank.assess.values import Values
+from counterrank.core.arrays import Floats
+from counterrank.core.format import in_a_sentence
+from counterrank.core.progress import Progress, quiet
 from counterrank.diagnostics.diagnosis import Diagnosis
-from counterrank.inference.intervals import normal_quantile
-from counterrank.inference.permutation import Keep, at_once, permutation_test
-from counterrank.progress import Progress, quiet
 from counterrank.stats.compare import Plan
-from counterrank.wording import in_a_sentence
+from counterrank.stats.intervals import normal_quantile
+from counterrank.stats.permutation import Keep, at_once, permutation_test
 
 
 @dataclass(frozen=True)

@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Bools, Floats
 from counterrank.assess.checkpoint import fingerprint
 from counterrank.assess.inputs import judged_hits, read_values
 from counterrank.assess.request import RobustnessRequest
 from counterrank.assess.stacked import RepeatedPool, stack
 from counterrank.assess.values import Average, Values
+from counterrank.core.arrays import Bools, Floats
+from counterrank.core.errors import UsageError
+from counterrank.data.policies import Policies
+from counterrank.data.schema import Input
 from counterrank.diagnostics.diagnosis import Diagnosis
-from counterrank.errors import UsageError
-from counterrank.hits import BLOCK, Hits, Pool
-from counterrank.policies import Policies
-from counterrank.ranking import Measure
-from counterrank.schema import Input
+from counterrank.matching.hits import BLOCK, Hits, Pool
+from counterrank.metrics import Measure
 
 FROM_EVALUATION = ("unit", "measures", "policies", "ranked_by", "largest_rating", "level", "engine")
 

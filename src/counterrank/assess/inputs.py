@@ -16,20 +16,20 @@ import polars as pl
 
 from counterrank.assess.request import ValueRequest
 from counterrank.assess.values import Values
-from counterrank.checks import finite, identifiers, numbers, some_rows
+from counterrank.core.errors import InputError, UsageError, brief
+from counterrank.data.checks import finite, identifiers, numbers, some_rows
 from counterrank.data.ids import positions, sort_ids
 from counterrank.data.runs import tables_of
+from counterrank.data.schema import Input, Roles, Table, label
+from counterrank.data.sources import Source, opened
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.engine import engine as as_engine
-from counterrank.errors import InputError, UsageError, brief
-from counterrank.hits import Hits, Pool
 from counterrank.judged.pipeline import JudgedSystems, compare_systems, measure_systems, value_array
 from counterrank.judged.request import EvaluateRequest, JudgedTables, parse_measures
-from counterrank.ranking import DEFAULTS, Measure
-from counterrank.schema import Input, Roles, Table, label
+from counterrank.matching.hits import Hits, Pool
+from counterrank.metrics import DEFAULTS, Measure
 from counterrank.stats.compare import Plan
 from counterrank.stats.units import Units
-from counterrank.tables import Source, opened
 
 
 def read_values(request: ValueRequest) -> Values:

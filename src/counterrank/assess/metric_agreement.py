@@ -14,19 +14,19 @@ from itertools import combinations
 
 import numpy as np
 
-from counterrank.arrays import Bools, Floats, Ints
 from counterrank.assess.inputs import at_least, read_values
 from counterrank.assess.request import ResamplingRequest
 from counterrank.assess.resampling import all_pairs, resample_users
 from counterrank.assess.values import Values, geometric_twin
-from counterrank.errors import CounterrankError, UsageError
-from counterrank.inference.intervals import normal_quantile
-from counterrank.inference.permutation import Keep, at_once, permutation_test
-from counterrank.progress import Progress, quiet
-from counterrank.ranking import DCG, DEFAULTS, Measure, dcg_forms, measure
+from counterrank.core.arrays import Bools, Floats, Ints
+from counterrank.core.errors import CounterrankError, UsageError
+from counterrank.core.format import in_a_sentence
+from counterrank.core.progress import Progress, quiet
+from counterrank.metrics import DCG, DEFAULTS, Measure, dcg_forms, measure
 from counterrank.stats.compare import Plan
 from counterrank.stats.correlation import ROUNDING, kendall_tau, pearson
-from counterrank.wording import in_a_sentence
+from counterrank.stats.intervals import normal_quantile
+from counterrank.stats.permutation import Keep, at_once, permutation_test
 
 PROTOCOL = {
     "inversion": "ties in both left out, in the first a disagreement, in the second none",

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Bools, Floats
-from counterrank.errors import CounterrankError, UsageError
-from counterrank.inference.intervals import normal_quantile
+from counterrank.core.arrays import Bools, Floats
+from counterrank.core.errors import CounterrankError, UsageError
 from counterrank.ope.estimators.registry import estimator
 from counterrank.stats.correlation import kendall_tau, pearson
+from counterrank.stats.intervals import normal_quantile
 
 ALL = "all"  # rewards together
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from counterrank.assess.online import Cases, OnlineRow, correlation
-from counterrank.inference.dependent import dependent_correlations
+from counterrank.core.format import in_a_sentence
 from counterrank.stats.correlation import pearson
-from counterrank.wording import in_a_sentence
+from counterrank.stats.dependent import dependent_correlations
 
 
 def recommend_online(

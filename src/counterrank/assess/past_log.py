@@ -15,20 +15,20 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Floats
 from counterrank.assess.checkpoint import Checkpoint, fingerprint
 from counterrank.assess.online import Cases
+from counterrank.core.arrays import Floats
+from counterrank.core.errors import InputError, UsageError
 from counterrank.core.merge import by_key, first, union
+from counterrank.data.logs import Log, certainty, log_door, target_door
 from counterrank.data.runs import Runs, RunTables, run_schemas, validate_names
+from counterrank.data.schema import Door
 from counterrank.engine.partitions import Partition, Partitions
-from counterrank.errors import InputError, UsageError
-from counterrank.exposure import ByContext, Exposure
-from counterrank.logs import Log, certainty, log_door, target_door
 from counterrank.ope.clip_sweep import CLIPS
 from counterrank.ope.estimators.base import Clipped, Estimator
 from counterrank.ope.estimators.registry import estimator
+from counterrank.position import ByContext, Exposure
 from counterrank.results.result import Result
-from counterrank.schema import Door
 from counterrank.stats.functions import mean
 from counterrank.stats.units import Estimate, Key, Units
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from counterrank.arrays import Floats
 from counterrank.assess.online import Cases
-from counterrank.checks import finite, identifiers, numbers, some_rows
-from counterrank.errors import InputError, UsageError, nearest
-from counterrank.schema import Input, Roles, Table, label
-from counterrank.tables import opened
+from counterrank.core.arrays import Floats
+from counterrank.core.errors import InputError, UsageError, nearest
+from counterrank.data.checks import finite, identifiers, numbers, some_rows
+from counterrank.data.schema import Input, Roles, Table, label
+from counterrank.data.sources import opened
 
 KINDS = ("values", "effects")
 NAMES = ("experiment", "system", "reward")

@@ -35,13 +35,13 @@ from counterrank.assess.past_table import cases_of_table
 from counterrank.assess.request import OnlineRequest, ResamplingRequest, RobustnessRequest
 from counterrank.assess.resampling import all_pairs
 from counterrank.assess.values import Values
+from counterrank.core.errors import UsageError
 from counterrank.data.runs import tables_of
+from counterrank.data.schema import Input
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.engine import engine as as_engine
 from counterrank.engine.partitions import Tables
-from counterrank.errors import UsageError
 from counterrank.results.result import Result
-from counterrank.schema import Input
 from counterrank.stats.compare import Plan
 
 

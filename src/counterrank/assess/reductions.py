@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from counterrank.arrays import Bools, Ints
+from counterrank.core.arrays import Bools, Ints
 from counterrank.data.ids import number_rows
-from counterrank.hits import Pool
+from counterrank.matching.hits import Pool
 
 AT_RANDOM = ("ratings", "items", "users")
 REDUCTIONS = (*AT_RANDOM, "popular_items", "large_users")

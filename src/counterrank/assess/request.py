@@ -7,17 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from counterrank.arrays import workers
 from counterrank.assess.past_log import DayRequest
 from counterrank.assess.past_table import KINDS
 from counterrank.assess.reductions import REDUCTIONS
 from counterrank.assess.values import geometric_twin
+from counterrank.core.arrays import workers
+from counterrank.core.errors import UsageError, one_of
+from counterrank.core.progress import Progress, quiet
+from counterrank.data.policies import Policies
 from counterrank.data.runs import Runs, has_runs
 from counterrank.engine import Engine
-from counterrank.errors import UsageError, one_of
-from counterrank.policies import Policies
-from counterrank.progress import Progress, quiet
-from counterrank.ranking import Binary, Measure, measure
+from counterrank.metrics import Binary, Measure, measure
 from counterrank.stats.compare import Plan
 
 RESAMPLES, SAMPLES = 1000, 50

@@ -14,12 +14,12 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Floats, summable
+from counterrank.core.arrays import Floats, summable
+from counterrank.core.progress import Progress, quiet
 from counterrank.data.ids import hash_ids
-from counterrank.inference.permutation import Keep, at_once
-from counterrank.progress import Progress, quiet
 from counterrank.stats.compare import Plan
 from counterrank.stats.draws import POISSON, Draws, resample
+from counterrank.stats.permutation import Keep, at_once
 
 BLOCK = 250  # resamples in a piece of work
 

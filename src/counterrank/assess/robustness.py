@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from counterrank.arrays import Floats, mapped
 from counterrank.assess.evidence import Evidence, ValueEvidence
 from counterrank.assess.reductions import OF_USERS, SAYS, Reductions
 from counterrank.assess.request import RobustnessRequest
-from counterrank.hits import Pool
-from counterrank.inference.intervals import normal_quantile
-from counterrank.inference.permutation import Keep, at_once
+from counterrank.core.arrays import Floats, mapped
+from counterrank.matching.hits import Pool
 from counterrank.stats.correlation import kendall_tau
+from counterrank.stats.intervals import normal_quantile
+from counterrank.stats.permutation import Keep, at_once
 
 
 @dataclass(frozen=True)

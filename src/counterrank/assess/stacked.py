@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from counterrank.arrays import Floats, Ints
-from counterrank.hits import Hits, Pool
+from counterrank.core.arrays import Floats, Ints
+from counterrank.matching.hits import Hits, Pool
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Bools, Floats
-from counterrank.errors import CounterrankError, UsageError
-from counterrank.ranking import measure
-from counterrank.schema import Input
+from counterrank.core.arrays import Bools, Floats
+from counterrank.core.errors import CounterrankError, UsageError
+from counterrank.data.schema import Input
+from counterrank.metrics import measure
 
 
 @dataclass(frozen=True)

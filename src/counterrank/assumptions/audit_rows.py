@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from counterrank.arrays import Floats, Ints, codes, summed
 from counterrank.assumptions.score_test import ratio
+from counterrank.core.arrays import Floats, Ints, codes, summed
 
 DEEPEST = 50  # ranks below are taken together
 PRIOR = 20.0  # views of an average item that a mean is shrunken by

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterrank.arrays import Bools, Floats, Ints, summed
 from counterrank.assumptions.audit_rows import AuditRows, numbered
 from counterrank.assumptions.score_test import Effect, centred, effect, ratio
+from counterrank.core.arrays import Bools, Floats, Ints, summed
 from counterrank.diagnostics.diagnosis import Diagnosis
 
 CAUTION, FAIL = 0.02, 0.1

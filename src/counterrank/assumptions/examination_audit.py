@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterrank.arrays import Floats, Ints, summed
 from counterrank.assumptions.audit_rows import DEEPEST, AuditRows
 from counterrank.assumptions.score_test import SURE, Effect, centred, effect, ratio
+from counterrank.core.arrays import Floats, Ints, summed
 from counterrank.diagnostics.diagnosis import Diagnosis
 
 CAUTION, FAIL = 0.05, 0.2

@@ -11,9 +11,9 @@ import math
 
 import numpy as np
 
-from counterrank.arrays import Floats, Ints, summed
 from counterrank.assumptions.audit_rows import AuditRows, numbered
 from counterrank.assumptions.score_test import SURE, centred, fitted, ratio
+from counterrank.core.arrays import Floats, Ints, summed
 from counterrank.diagnostics.diagnosis import Diagnosis
 
 CAUTION, FAIL = 0.05, 0.2

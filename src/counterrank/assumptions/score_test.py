@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterrank.arrays import Floats, Ints, summed
+from counterrank.core.arrays import Floats, Ints, summed
 
 SURE = 3.3  # standard errors; chance alone goes further about once in 1,000 audits
 ROUNDS = 6

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterrank.arrays import Floats, Ints
 from counterrank.assumptions.audit_rows import AuditRows
 from counterrank.assumptions.score_test import Effect, centred, effect, fitted
+from counterrank.core.arrays import Floats, Ints
 from counterrank.diagnostics.diagnosis import Diagnosis
 
 CAUTION, FAIL = 0.05, 0.15

@@ -29,7 +29,7 @@ from counterrank.cli.options import (
     Unjudged,
 )
 from counterrank.cli.plain import Command, Group
-from counterrank.wording import wrapped
+from counterrank.core.format import wrapped
 
 if TYPE_CHECKING:
     from counterrank.engine import Engine
@@ -300,13 +300,13 @@ def _answer(
     question: str, tables: list[str], columns: list[str] | None, shown: Shown, **asked: Any
 ) -> None:
     """Ask the question of these tables, then print and write the answer."""
-    from counterrank import digest
+    from counterrank.data import digest
 
     source, *runs = options.named_runs(tables)
     paths = [path for _, path in (source, *runs)]
     digest.begin(paths)
-    from counterrank import progress
     from counterrank.cli import writing
+    from counterrank.core import progress
 
     options.formatted(shown.format)
     writing.refuse_early(shown.by_unit, shown.out, paths)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from counterrank.wording import number, p_value, shortened, wrapped
+from counterrank.core.format import number, p_value, shortened, wrapped
 
 if TYPE_CHECKING:
     from counterrank.results.result import Result

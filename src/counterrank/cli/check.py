@@ -12,7 +12,7 @@ from counterrank.cli.engine import with_engine
 from counterrank.cli.estimate import Bias, Contexts, Reward, Views
 from counterrank.cli.options import Columns, Duplicates, Format, Measures, Strict
 from counterrank.cli.output import grounds
-from counterrank.wording import wrapped
+from counterrank.core.format import wrapped
 
 if TYPE_CHECKING:
     from counterrank.diagnostics.table_reports import TableReport

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from counterrank.api.demo import LEADING, USUAL, picked
 from counterrank.cli.options import Quiet
 from counterrank.cli.output import TRUTH, bars, verdict
-from counterrank.decision import grounds as rests_on
-from counterrank.verbs.demo import LEADING, USUAL, picked
-from counterrank.wording import decimals, interval, number, wrapped
+from counterrank.core.format import decimals, interval, number, wrapped
+from counterrank.documents.decision import grounds as rests_on
 
 if TYPE_CHECKING:
+    from counterrank.api.demo import Revealed
     from counterrank.results.result import Result, Row
-    from counterrank.verbs.demo import Revealed
 
 
 Out = Annotated[str, typer.Option(metavar="DIR", help="Where data, result and page go.")]
@@ -34,14 +34,14 @@ def demo(
     quiet: Quiet = False,
 ) -> None:
     """Simulate a short-video feed, choose a ranker from its log, then look at the truth."""
-    from counterrank import progress
+    from counterrank.api import demo as verb
     from counterrank.api.learn_exposure import learn_exposure
     from counterrank.cli import demo as demo_table
     from counterrank.cli import simulate as simulated
     from counterrank.cli import writing
     from counterrank.cli.output import say
+    from counterrank.core import progress
     from counterrank.simulate import Plan
-    from counterrank.verbs import demo as verb
 
     shown = progress.quiet if quiet else progress.bar
     plan = Plan(world=verb.feed(), sessions=sessions, seed=seed, runs=verb.CANDIDATES)
@@ -65,7 +65,7 @@ def demo(
 
 
 def _opening(sessions: int, users: int, wide: int) -> list[str]:
-    from counterrank.wording import wrapped
+    from counterrank.core.format import wrapped
 
     return wrapped(
         f"A short-video feed is simulated: {sessions:,} sessions of {users:,} users, all served by"
@@ -75,7 +75,7 @@ def _opening(sessions: int, users: int, wide: int) -> list[str]:
 
 
 def _by_hand(log: str, data: Path, bias: Path) -> list[str]:
-    from counterrank.verbs.demo import ESTIMATORS, REWARD
+    from counterrank.api.demo import ESTIMATORS, REWARD
 
     model = shlex.quote(str(bias))
     return [

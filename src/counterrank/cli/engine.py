@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from counterrank.errors import UsageError, one_of
+from counterrank.core.errors import UsageError, one_of
 
 if TYPE_CHECKING:
     from counterrank.engine import Engine

@@ -99,9 +99,9 @@ def estimate(
     engine: Engine,
 ) -> None:
     """Estimate what rankers would have earned, from a log of what another one showed."""
-    from counterrank import progress
     from counterrank.api import estimate as verb
     from counterrank.cli import estimate_table, output, writing
+    from counterrank.core import progress
     from counterrank.ope.estimators.registry import DEFAULTS
 
     options.formatted(format)

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from counterrank.cli.output import beside
+from counterrank.core.format import decimals, interval, number, p_value, shortened, wrapped
 from counterrank.diagnostics.diagnosis import worst
 from counterrank.ope.estimators.registry import estimator
-from counterrank.wording import decimals, interval, number, p_value, shortened, wrapped
 
 if TYPE_CHECKING:
     from counterrank.diagnostics.diagnosis import Diagnosis

@@ -78,14 +78,15 @@ def evaluate(
     engine: Engine,
 ) -> None:
     """Measure ranked lists against judgments, with intervals, comparisons and grounds."""
-    from counterrank import digest
+    from counterrank.data import digest
 
     named = options.named_runs(runs)
     digest.begin([judgments, *(path for _, path in named)])  # the imports below take their time
-    from counterrank import progress
     from counterrank.api import evaluate as verb
-    from counterrank.cli import output, table, writing
-    from counterrank.ranking import DEFAULTS
+    from counterrank.cli import evaluate_table as table
+    from counterrank.cli import output, writing
+    from counterrank.core import progress
+    from counterrank.metrics import DEFAULTS
 
     options.formatted(format)
     writing.refuse_early(by_unit, out, [judgments, *(path for _, path in named)])

@@ -12,13 +12,13 @@ import typer
 from counterrank.cli import options
 from counterrank.cli.engine import with_engine
 from counterrank.cli.options import Columns, Format, Strict
-from counterrank.errors import UsageError
-from counterrank.wording import decimals, interval, number, printable, wrapped
+from counterrank.core.errors import UsageError
+from counterrank.core.format import decimals, interval, number, printable, wrapped
 
 if TYPE_CHECKING:
     from counterrank.engine import Engine
-    from counterrank.exposure.learn.curve_fit import Parameter
-    from counterrank.exposure.learn.learned import Learned, RankRow
+    from counterrank.position.learn.curve_fit import Parameter
+    from counterrank.position.learn.learned import Learned, RankRow
 
 Log = Annotated[str, typer.Argument(metavar="LOG", help="Session, item, rank and what came back.")]
 Method = Annotated[str, typer.Option(help="auto, views, depth, harvest, swap or em.")]

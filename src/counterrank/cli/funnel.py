@@ -20,8 +20,8 @@ from counterrank.cli.options import (
     Seed,
     Strict,
 )
+from counterrank.core.format import shortened, wrapped
 from counterrank.diagnostics.diagnosis import worst
-from counterrank.wording import shortened, wrapped
 
 if TYPE_CHECKING:
     from counterrank.engine import Engine
@@ -129,11 +129,11 @@ def funnel(
     engine: Engine,
 ) -> None:
     """Estimate what recommenders would have sold, from clicks and conversions after clicks."""
-    from counterrank import progress
     from counterrank.api import funnel as verb
     from counterrank.cli import output, writing
-    from counterrank.conversions.estimators import ESTIMATORS
-    from counterrank.conversions.measures import DEFAULTS
+    from counterrank.conversions.conversion_estimators import ESTIMATORS
+    from counterrank.conversions.conversion_measures import DEFAULTS
+    from counterrank.core import progress
 
     options.formatted(format)
     named = options.named_runs(runs)

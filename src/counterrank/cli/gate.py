@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from counterrank.errors import UsageError
-from counterrank.results.document import as_json
+from counterrank.core.errors import UsageError
+from counterrank.documents.document import as_json
 
 if TYPE_CHECKING:
-    from counterrank.gate import Gate
+    from counterrank.documents.gate import Gate
 
 
 Result = Annotated[str, typer.Argument(help="A folder that --out wrote, or a JSON document.")]
@@ -47,8 +47,8 @@ def gate(
     """Stop a worse ranker: exit code 3 unless the lift's lower end reaches --min-lift."""
     from counterrank.cli import gate as tracking
     from counterrank.cli import writing
-    from counterrank.gate import gated
-    from counterrank.saved import saved
+    from counterrank.documents.gate import gated
+    from counterrank.documents.saved import saved
 
     document = saved(result)
     found = gated(
@@ -82,7 +82,7 @@ def logged(document: Mapping[str, Any], gate: Gate, uri: str, experiment: str) -
         with mlflow.start_run() as run:
             mlflow.log_metrics(_metrics(document))
             mlflow.log_params({k: str(v)[:MOST] for k, v in document["protocol"].items()})
-            mlflow.set_tag("counterrank.gate", "open" if gate.passed else "closed")
+            mlflow.set_tag("counterrank.documents.gate", "open" if gate.passed else "closed")
             mlflow.log_text(as_json(document), "result.json")
             mlflow.log_text(gate.markdown(), "gate.md")
     except mlflow.exceptions.MlflowException as error:

@@ -25,7 +25,7 @@ EXPECTED = "; exact mean over all orders (expected)"
 
 def measures(name: Name = None, format: Format = "table") -> None:
     """List the measures, or print one's exact definition."""
-    from counterrank.ranking import MEASURES, measure
+    from counterrank.metrics import MEASURES, measure
 
     options.formatted(format)
     found = [kind() for kind in MEASURES.values()] if name is None else [measure(name)]
@@ -42,7 +42,7 @@ def measures(name: Name = None, format: Format = "table") -> None:
 
 
 def _list(found: list[Any]) -> None:
-    from counterrank.ranking import ALIASES
+    from counterrank.metrics import ALIASES
 
     for m in found:
         _wrapped(m.name, m.about.says)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from counterrank.errors import UsageError, one_of
+from counterrank.core.errors import UsageError, one_of
 
 Columns = Annotated[
     list[str] | None,

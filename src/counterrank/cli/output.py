@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from counterrank.decision import decided
-from counterrank.wording import wrapped
+from counterrank.core.format import wrapped
+from counterrank.documents.decision import decided
 
 if TYPE_CHECKING:
     from counterrank.diagnostics.diagnosis import Diagnosis

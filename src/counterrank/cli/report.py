@@ -18,8 +18,8 @@ Title = Annotated[str, typer.Option(help="What the page is called. [default: wha
 def report(results: Results, output: Output = "report.html", title: Title = "") -> None:
     """Turn results into one page that shows them: self-contained, nothing is loaded."""
     from counterrank.cli import writing
+    from counterrank.documents.saved import saved
     from counterrank.report import bundle, page
-    from counterrank.saved import saved
 
     documents = [saved(path) for path in results]
     html = page(documents, title=title)

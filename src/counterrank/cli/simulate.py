@@ -11,8 +11,8 @@ import typer
 
 from counterrank.cli import writing
 from counterrank.cli.options import Quiet
-from counterrank.errors import UsageError, first_line, one_of
-from counterrank.progress import Progress
+from counterrank.core.errors import UsageError, first_line, one_of
+from counterrank.core.progress import Progress
 
 if TYPE_CHECKING:
     import polars as pl
@@ -111,8 +111,8 @@ def simulate(
     quiet: Quiet = False,
 ) -> None:
     """Simulate a platform: write its log, runs, judgments and the true value of every ranker."""
-    from counterrank import progress
     from counterrank.cli.simulate import show, write
+    from counterrank.core import progress
     from counterrank.simulate import Plan, World
 
     one_of("--format", format, ("table", "json"))
@@ -171,7 +171,8 @@ def shares(option: str, given: list[str] | None) -> dict[str, float]:
 
 def write(plan: Plan, out: str, progress: Progress) -> list[str]:
     """Log, runs, judgments and truth; says what was written."""
-    from counterrank.simulate import document, streaming
+    from counterrank.simulate import streaming
+    from counterrank.simulate import truth_file as document
 
     writing.refuse_early(None, out, [])
     _refuse_leftovers(Path(out) / "runs", plan.targets)
@@ -192,7 +193,8 @@ def write(plan: Plan, out: str, progress: Progress) -> list[str]:
 
 def show(plan: Plan, written: list[str], format: str) -> None:
     """What was written, and the true value of every reward under every ranker."""
-    from counterrank.simulate import REWARDS, document
+    from counterrank.simulate import REWARDS
+    from counterrank.simulate import truth_file as document
 
     if format == "json":
         typer.echo(json.dumps(document.document(plan), indent=1))

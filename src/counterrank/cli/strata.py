@@ -97,14 +97,14 @@ def strata(
     engine: Engine,
 ) -> None:
     """Measure lists overall, weighted and within strata of the feedback; audit for paradoxes."""
-    from counterrank import digest
+    from counterrank.data import digest
 
     named = options.named_runs(runs)
     digest.begin([judgments, *(path for _, path in named)])  # the imports below take their time
-    from counterrank import progress
     from counterrank.api import strata as verb
     from counterrank.cli import output, strata_table, writing
-    from counterrank.ranking import DEFAULTS
+    from counterrank.core import progress
+    from counterrank.metrics import DEFAULTS
 
     options.formatted(format)
     again = options.named_runs(open_run or [])

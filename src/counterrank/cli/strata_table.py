@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from counterrank.wording import decimals, interval, number, p_value, shortened, wrapped
+from counterrank.core.format import decimals, interval, number, p_value, shortened, wrapped
 
 if TYPE_CHECKING:
     from counterrank.results.result import Result, Row

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from counterrank.errors import UsageError
+from counterrank.core.errors import UsageError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -88,8 +88,8 @@ def folder(result: Written, path: str | None) -> list[str]:
     """
     if path is None:
         return []
+    from counterrank.documents.document import as_json
     from counterrank.report import page
-    from counterrank.results.document import as_json
 
     where, document = made(path).resolve(), result.to_dict()
     fresh = _beside(where)

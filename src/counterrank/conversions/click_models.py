@@ -14,20 +14,20 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Floats
 from counterrank.conversions.clicks import FunnelTotals
 from counterrank.conversions.funnel_arrays import FunnelArrays, FunnelPairs
 from counterrank.conversions.request import COLUMN, FunnelRequest, predicted_columns
+from counterrank.core.arrays import Floats
+from counterrank.core.errors import UsageError
+from counterrank.data.funnels import prediction
 from counterrank.data.ids import positions, unify_id_columns
+from counterrank.data.schema import Table
 from counterrank.engine import Partition, Partitions
-from counterrank.errors import UsageError
-from counterrank.funnels import prediction
-from counterrank.propensity.encoding import Encoded, encoded
-from counterrank.propensity.fit import Fitted
-from counterrank.propensity.grammar import model
-from counterrank.propensity.nuisance import Nuisance, fitted
-from counterrank.propensity.pairs import refuse_unclicked, training
-from counterrank.schema import Table
+from counterrank.nuisance.cross_fit import Nuisance, fitted
+from counterrank.nuisance.encoding import Encoded, encoded
+from counterrank.nuisance.fitted_model import Fitted
+from counterrank.nuisance.registry import model
+from counterrank.nuisance.training_pairs import refuse_unclicked, training
 
 FOLDS = 5  # of models; fewer where there are fewer users
 

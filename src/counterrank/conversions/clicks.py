@@ -8,11 +8,13 @@ from typing import Annotated
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Bools
 from counterrank.conversions.request import FUNNEL, PREDICTIONS, FunnelRequest
+from counterrank.core.arrays import Bools
+from counterrank.core.cached import once
 from counterrank.core.faults import DataError, Fault, Faults
 from counterrank.core.merge import by_key, union
 from counterrank.data.blocks import run_starts
+from counterrank.data.funnels import Funnel, is_certain, refuse_certain
 from counterrank.data.ids import (
     IdCodes,
     as_categories,
@@ -21,11 +23,9 @@ from counterrank.data.ids import (
     sort_ids,
 )
 from counterrank.data.runs import validate_names
+from counterrank.data.schema import Table
 from counterrank.engine import Partition
-from counterrank.funnels import Funnel, is_certain, refuse_certain
-from counterrank.once import once
-from counterrank.pool import repeated_pairs
-from counterrank.schema import Table
+from counterrank.matching.pool import repeated_pairs
 
 LARGEST_GRID = 1 << 22  # pairs whose given ctr is compared with their clicks
 MOST_CLICKS = 1 << 21  # clicked pairs that are looked at; of more, those of some users

@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Bools, Floats, Ints, ranges
 from counterrank.conversions.clicks import FunnelTables, FunnelTotals
 from counterrank.conversions.request import FunnelRequest
+from counterrank.core.arrays import Bools, Floats, Ints, ranges
 from counterrank.data.blocks import Blocks
+from counterrank.data.funnels import prediction
 from counterrank.data.ids import IdCodes, argsort_ids, hash_ids, positions, sort_ids
+from counterrank.data.schema import Table
 from counterrank.engine import Partition
-from counterrank.funnels import prediction
-from counterrank.hits import Pool
-from counterrank.schema import Table
+from counterrank.matching.hits import Pool
 
 
 @dataclass(frozen=True)

@@ -9,19 +9,19 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from counterrank.arrays import Floats, Ints
 from counterrank.conversions.click_models import Predictors
 from counterrank.conversions.clicks import FunnelTables, FunnelTotals
-from counterrank.conversions.estimators import ClickedRows, columns_of
+from counterrank.conversions.conversion_estimators import ClickedRows, columns_of
 from counterrank.conversions.listed_rows import ListedRows, PartitionClicks
 from counterrank.conversions.request import FunnelRequest
+from counterrank.core.arrays import Floats, Ints
 from counterrank.core.faults import Fault, Faults
 from counterrank.core.merge import merge
-from counterrank.coverage import Coverage
+from counterrank.data.schema import Table
 from counterrank.diagnostics.weights import WeightStatistics
 from counterrank.engine import Part, Partition, walked
+from counterrank.matching.coverage import Coverage
 from counterrank.ope.estimators.ips import MeanWeight
-from counterrank.schema import Table
 from counterrank.stats.draws import Draws
 from counterrank.stats.moments import Moments
 from counterrank.stats.moments import Table as UnitTable

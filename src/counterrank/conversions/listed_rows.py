@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from counterrank.arrays import AnyInts, Bools, Floats, Ints
 from counterrank.conversions.click_models import Predictors
 from counterrank.conversions.clicks import FunnelTotals
-from counterrank.conversions.estimators import ClickedRows
+from counterrank.conversions.conversion_estimators import ClickedRows
 from counterrank.conversions.funnel_arrays import FunnelArrays
 from counterrank.conversions.request import COLUMN, FunnelRequest
+from counterrank.core.arrays import AnyInts, Bools, Floats, Ints
+from counterrank.core.cached import once
+from counterrank.data.funnels import prediction
 from counterrank.engine import Part, Partition
-from counterrank.funnels import prediction
-from counterrank.once import once
 
 
 @dataclass(frozen=True)

@@ -9,19 +9,19 @@ from typing import Any
 
 from counterrank.conversions.click_models import ClickModels, gather_pairs
 from counterrank.conversions.clicks import FunnelTotals
-from counterrank.conversions.estimators import FORMULAS, conversion_estimator
-from counterrank.conversions.evidence import diagnose_lists, diagnose_predictions
+from counterrank.conversions.conversion_estimators import FORMULAS, conversion_estimator
+from counterrank.conversions.conversion_measures import conversion_measure
+from counterrank.conversions.funnel_diagnoses import diagnose_lists, diagnose_predictions
 from counterrank.conversions.funnel_pass import Contributions, contributions
-from counterrank.conversions.measures import conversion_measure
 from counterrank.conversions.request import FunnelInputs, FunnelRequest, validate_apart
+from counterrank.core.errors import UsageError
+from counterrank.core.progress import Progress, quiet
+from counterrank.data.schema import Input
 from counterrank.diagnostics.diagnosis import Diagnosis
+from counterrank.diagnostics.nuisance_models import constant_features
 from counterrank.engine import Engine, Partitions
-from counterrank.errors import UsageError
-from counterrank.progress import Progress, quiet
 from counterrank.results.result import Result
-from counterrank.schema import Input
 from counterrank.stats.storage import Storage
-from counterrank.trust.propensities import constant_features
 
 
 def estimate_conversions(

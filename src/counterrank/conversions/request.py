@@ -6,8 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from counterrank import funnels, schema
-from counterrank.conversions.estimators import (
+from counterrank.conversions.conversion_estimators import (
     ClickedRows,
     columns_of,
     computed,
@@ -15,26 +14,27 @@ from counterrank.conversions.estimators import (
     divides_by_ctr,
     function_of,
 )
-from counterrank.conversions.measures import ConversionMeasure, conversion_measure
+from counterrank.conversions.conversion_measures import ConversionMeasure, conversion_measure
+from counterrank.core.errors import UsageError, one_of
 from counterrank.core.faults import Faults
+from counterrank.data import funnels, schema
+from counterrank.data.features import features
+from counterrank.data.funnels import prediction
 from counterrank.data.runs import Runs, RunTables, run_schemas
+from counterrank.data.schema import Input, Named, Table
+from counterrank.data.sources.dataframes import is_spark
 from counterrank.engine import Partitions, Tables
-from counterrank.errors import UsageError, one_of
-from counterrank.exposure import Exposure
-from counterrank.features import features
-from counterrank.funnels import prediction
-from counterrank.inference.intervals import INTERVALS
+from counterrank.matching.order import TIES
+from counterrank.nuisance.logistic import Logistic
+from counterrank.nuisance.registry import model
 from counterrank.ope.estimators.base import Estimator
 from counterrank.ope.estimators.doubly_robust import SNDR
 from counterrank.ope.estimators.ips import SNIPS
-from counterrank.order import TIES
-from counterrank.propensity.grammar import model
-from counterrank.propensity.logistic import Logistic
-from counterrank.schema import Input, Named, Table
+from counterrank.position import Exposure
 from counterrank.stats.compare import Plan
+from counterrank.stats.intervals import INTERVALS
 from counterrank.stats.moments import Pair
 from counterrank.stats.units import Functions, Key
-from counterrank.tables.memory import is_spark
 
 FUNNEL, PREDICTIONS, RUN = "funnel", "predictions", "run"
 COLUMN = "column"  # predictions that were given, not fitted

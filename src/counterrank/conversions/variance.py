@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from counterrank.arrays import Floats
+from counterrank.core.arrays import Floats
 from counterrank.stats.functions import divide
 
 

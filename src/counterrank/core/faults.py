@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from counterrank.core.errors import CounterrankError, InputError, brief
 from counterrank.core.sentences import SENTENCES
-from counterrank.errors import CounterrankError, InputError, brief
 
 ORDER = {what: place for place, what in enumerate(SENTENCES)}
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Ints, joined, keep_freed_memory, ranges
+from counterrank.core.arrays import Ints, joined, keep_freed_memory, ranges
 from counterrank.core.faults import Fault
 from counterrank.data.ids import as_integers, sort_key
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from counterrank.arrays import AnyInts, Ints, codes, renumbered
+from counterrank.core.arrays import AnyInts, Ints, codes, renumbered
 
 Hashes = npt.NDArray[np.uint64]
 

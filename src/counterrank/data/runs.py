@@ -14,9 +14,9 @@ from pathlib import Path
 
 import polars as pl
 
-from counterrank.errors import UsageError
-from counterrank.schema import Door, Table
-from counterrank.tables.files import ENDINGS
+from counterrank.core.errors import UsageError
+from counterrank.data.schema import Door, Table
+from counterrank.data.sources.files import ENDINGS
 
 Runs = Mapping[str, object] | Sequence[object] | object
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from counterrank.data.logs import Log
 from counterrank.diagnostics.diagnosis import Diagnosis
-from counterrank.logs import Log
 
 
 def to_log(log: Log, views: str, diagnoses: Iterable[Diagnosis]) -> list[str]:

@@ -9,14 +9,14 @@ from typing import Annotated
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Bools, Floats
+from counterrank.core.arrays import Bools, Floats
 from counterrank.core.faults import Fault
 from counterrank.core.merge import first
-from counterrank.coverage import Coverage
 from counterrank.data.ids import sort_ids
 from counterrank.diagnostics.diagnosis import Diagnosis, graded
-from counterrank.hits import Hits, Pool
-from counterrank.ranking import Binary, Measure
+from counterrank.matching.coverage import Coverage
+from counterrank.matching.hits import Hits, Pool
+from counterrank.metrics import Binary, Measure
 
 TIED = 0.01  # share of tied hits above which it is worth knowing what ties decide
 

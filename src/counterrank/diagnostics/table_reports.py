@@ -9,14 +9,14 @@ from typing import Any
 
 import polars as pl
 
-from counterrank import funnels, logs, schema
+from counterrank.core.errors import CounterrankError, InputError, UsageError
+from counterrank.core.progress import Progress, quiet
+from counterrank.data import funnels, logs, schema
 from counterrank.data.runs import split_systems
+from counterrank.data.schema import Door, Table
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.engine import Engine, Partition, Partitions, Tables, aligned, split
-from counterrank.errors import CounterrankError, InputError, UsageError
-from counterrank.pool import pooled
-from counterrank.progress import Progress, quiet
-from counterrank.schema import Door, Table
+from counterrank.matching.pool import pooled
 
 TABLE = "table"
 COUNTED = ("user", "item", "session")

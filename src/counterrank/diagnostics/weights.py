@@ -13,7 +13,7 @@ from typing import Annotated
 
 import numpy as np
 
-from counterrank.arrays import Floats, Ints, dot, summed
+from counterrank.core.arrays import Floats, Ints, dot, summed
 from counterrank.core.merge import largest, same
 from counterrank.diagnostics.diagnosis import VERDICTS, Diagnosis, graded
 from counterrank.stats.units import Estimate

@@ -2,8 +2,8 @@
 
 from counterrank.engine.bucket import Bucket, Buckets, bucketed
 from counterrank.engine.engines import Engine, Local, Spark, engine
-from counterrank.engine.lists import Part, aligned, walked
 from counterrank.engine.partitions import Partition, Partitions, Tables, split
+from counterrank.matching.walk import Part, aligned, walked
 
 __all__ = [
     "Bucket", "Buckets", "Engine", "Local", "Part", "Partition", "Partitions", "Spark", "Tables",

@@ -12,11 +12,11 @@ from typing import Any, TypeVar, cast
 
 import polars as pl
 
+from counterrank.core.progress import Progress, quiet
+from counterrank.data.schema import Door, Input, Table
 from counterrank.engine.engines import Engine
 from counterrank.engine.memory import InMemory
 from counterrank.engine.partitions import Partition, Partitions, Tables, split
-from counterrank.progress import Progress, quiet
-from counterrank.schema import Door, Input, Table
 
 A = TypeVar("A")
 B = TypeVar("B")

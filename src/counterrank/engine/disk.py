@@ -15,19 +15,19 @@ from typing import Any, TypeVar
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import one_thread, workers
+from counterrank.core.arrays import one_thread, workers
+from counterrank.core.errors import CounterrankError
 from counterrank.core.faults import merged, moved
+from counterrank.core.progress import Progress
 from counterrank.data.ids import partition_ids
+from counterrank.data.schema import Door, Input, Table
+from counterrank.data.sources.pieces import pieces, rows_of
 from counterrank.engine import memory
 from counterrank.engine.engines import Local, size
 from counterrank.engine.heads import Head, read_heads
 from counterrank.engine.partitions import Lazy, Partition, Partitions, Tables, merge_in_turn
 from counterrank.engine.scratch import refuse_small, scratch
 from counterrank.engine.wire import packed, unpacked
-from counterrank.errors import CounterrankError
-from counterrank.progress import Progress
-from counterrank.schema import Door, Input, Table
-from counterrank.tables.pieces import pieces, rows_of
 
 A = TypeVar("A")
 B = TypeVar("B")

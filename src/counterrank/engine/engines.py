@@ -9,11 +9,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from counterrank.core.errors import UsageError, one_of
+from counterrank.core.progress import Progress, quiet
+from counterrank.data.sources.dataframes import is_spark
+from counterrank.data.sources.lake import is_address
 from counterrank.engine.partitions import Partitions, Tables
-from counterrank.errors import UsageError, one_of
-from counterrank.progress import Progress, quiet
-from counterrank.tables.lake import is_address
-from counterrank.tables.memory import is_spark
 
 WORDS = ("auto", "local", "spark")
 LEAST = 100 * 10**6  # bytes, which the libraries alone take

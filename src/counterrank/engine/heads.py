@@ -8,12 +8,12 @@ from pathlib import Path
 
 import polars as pl
 
-from counterrank.checks import some_rows
+from counterrank.core.errors import CounterrankError, InputError, first_line
 from counterrank.core.faults import merged, moved
+from counterrank.data.checks import some_rows
+from counterrank.data.schema import Door, Table
+from counterrank.data.sources.pieces import pieces
 from counterrank.engine.partitions import Tables
-from counterrank.errors import CounterrankError, InputError, first_line
-from counterrank.schema import Door, Table
-from counterrank.tables.pieces import pieces
 
 GLANCE = 1000  # rows that show the types
 

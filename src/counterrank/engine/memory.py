@@ -10,12 +10,12 @@ from functools import partial
 from threading import Lock
 from typing import TypeVar
 
-from counterrank.arrays import workers
+from counterrank.core.arrays import workers
+from counterrank.core.progress import Progress, quiet
 from counterrank.data.ids import unify_id_columns
+from counterrank.data.schema import Door, Input, Table
 from counterrank.engine.engines import Local
 from counterrank.engine.partitions import Lazy, Partition, Partitions, Tables, merge_in_turn
-from counterrank.progress import Progress, quiet
-from counterrank.schema import Door, Input, Table
 
 A = TypeVar("A")
 B = TypeVar("B")

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from counterrank.core.merge import merge
-from counterrank.schema import Door, Input, Named, Table
+from counterrank.data.schema import Door, Input, Named, Table
 
 A = TypeVar("A")
 B = TypeVar("B")

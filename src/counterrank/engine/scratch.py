@@ -13,7 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
-from counterrank.errors import UsageError
+from counterrank.core.errors import UsageError
 
 PREFIX = "counterrank-"
 SPARE = 1.1  # of the room that files are expected to take

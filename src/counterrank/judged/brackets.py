@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from counterrank.arrays import Bools, Floats, sort_order
-from counterrank.hits import Hits, Pool
-from counterrank.ranking import Measure, unscaled
+from counterrank.core.arrays import Bools, Floats, sort_order
+from counterrank.matching.hits import Hits, Pool
+from counterrank.metrics import Measure, unscaled
 
 
 def tie_shifts(

@@ -9,19 +9,19 @@ from typing import Annotated
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Bools, Floats, mapped, workers
+from counterrank.core.arrays import Bools, Floats, mapped, workers
 from counterrank.core.faults import Fault, Faults
 from counterrank.core.merge import by_key, union
 from counterrank.data.runs import RunTables
+from counterrank.data.schema import Table
 from counterrank.diagnostics.judged_lists import ListStatistics, RatingStatistics
 from counterrank.engine import Partition, aligned
-from counterrank.hits import Hits, Pool
 from counterrank.judged.brackets import tie_shifts
 from counterrank.judged.matches import Matches
 from counterrank.judged.request import JUDGMENTS, EvaluateRequest, pairs_of
-from counterrank.pool import greatest, pooled
-from counterrank.ranking import Measure, unscaled
-from counterrank.schema import Table
+from counterrank.matching.hits import Hits, Pool
+from counterrank.matching.pool import greatest, pooled
+from counterrank.metrics import Measure, unscaled
 from counterrank.stats.moments import Moments
 from counterrank.stats.units import Columns, Key, Units
 

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from counterrank.arrays import Ints, joined, ranges, sort_order
+from counterrank.core.arrays import Ints, joined, ranges, sort_order
 from counterrank.data.ids import argsort_ids
-from counterrank.hits import Hits, Pool
+from counterrank.matching.hits import Hits, Pool
 
 D = TypeVar("D", bound=np.generic)
 

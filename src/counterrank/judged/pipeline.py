@@ -9,22 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from counterrank.arrays import Floats
+from counterrank.core.arrays import Floats
+from counterrank.core.errors import InputError, UsageError
 from counterrank.core.faults import Faults
-from counterrank.coverage import Coverage
+from counterrank.core.progress import Progress, quiet
 from counterrank.data.runs import RunTables, validate_names
+from counterrank.data.schema import Input
 from counterrank.diagnostics import judged_lists as about
 from counterrank.diagnostics.dcg_agreement import agreement
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.engine import Engine
-from counterrank.errors import InputError, UsageError
 from counterrank.judged.brackets import tie_bracket
 from counterrank.judged.lists import JudgedTotals, MeasuredLists, judged_share_key, measure_lists
 from counterrank.judged.request import JUDGMENTS, EvaluateRequest, JudgedTables
-from counterrank.progress import Progress, quiet
-from counterrank.ranking import Measure, measure
+from counterrank.matching.coverage import Coverage
+from counterrank.metrics import Measure, measure
 from counterrank.results.result import Result
-from counterrank.schema import Input
 from counterrank.stats.functions import mean, ratio_or_zero
 from counterrank.stats.moments import keys_of
 from counterrank.stats.storage import Storage

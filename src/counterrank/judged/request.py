@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from counterrank import schema
+from counterrank.core.errors import UsageError
+from counterrank.data import schema
+from counterrank.data.policies import Policies
 from counterrank.data.runs import Runs, run_schemas
+from counterrank.data.schema import Named
 from counterrank.engine import Engine, Tables
-from counterrank.errors import UsageError
-from counterrank.policies import Policies
-from counterrank.ranking import DCG, DEFAULTS, Judged, Measure, dcg_forms, deepest, measure, nDCG
-from counterrank.schema import Named
+from counterrank.metrics import DCG, DEFAULTS, Judged, Measure, dcg_forms, deepest, measure, nDCG
 from counterrank.stats.compare import Plan
 from counterrank.stats.moments import Pair
 from counterrank.stats.units import Functions, Key

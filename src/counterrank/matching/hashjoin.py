@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from counterrank.arrays import AnyInts, Ints, alike
+from counterrank.core.arrays import AnyInts, Ints, alike
 
 Keys = npt.NDArray[np.unsignedinteger]
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from counterrank.aggregate import Function
-from counterrank.arrays import Floats, Ints, over
-from counterrank.errors import UsageError
+from counterrank.core.arrays import Floats, Ints, over
+from counterrank.core.cached import once
+from counterrank.core.errors import UsageError
 from counterrank.estimates import Uncertain, not_kept
 from counterrank.moments.sums import Sums
-from counterrank.once import once
 
 PER_UNIT = ("influence", "units", "parts", "cluster", "only", "clustered")
 

@@ -12,7 +12,7 @@ from itertools import product
 
 import numpy as np
 
-from counterrank.arrays import Floats, Ints, over, summed
+from counterrank.core.arrays import Floats, Ints, over, summed
 from counterrank.data.ids import Hashes
 from counterrank.stats.draws import poisson_weights
 

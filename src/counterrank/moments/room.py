@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from counterrank.core.errors import one_of
 from counterrank.engine.engines import INFERENCE
-from counterrank.errors import one_of
 
 ROOM = 10**9  # bytes of values per unit that are kept unless told otherwise
 

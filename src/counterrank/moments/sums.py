@@ -9,9 +9,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from counterrank.arrays import Floats, Ints
+from counterrank.core.arrays import Floats, Ints
+from counterrank.core.errors import UsageError
 from counterrank.data.ids import Hashes
-from counterrank.errors import UsageError
 from counterrank.moments.resamples import Resamples
 from counterrank.stats.draws import Flips
 from counterrank.stats.moments import Root as Moments

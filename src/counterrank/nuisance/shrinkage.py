@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterrank.arrays import Floats, dot
+from counterrank.core.arrays import Floats, dot
 
 
 def variance_of_means(

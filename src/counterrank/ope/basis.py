@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Floats, Ints
-from counterrank.errors import InputError, UsageError, one_of
-from counterrank.exposure import ByContext, Exposure
-from counterrank.logs import Log
+from counterrank.core.arrays import Floats, Ints
+from counterrank.core.errors import InputError, UsageError, one_of
+from counterrank.data.logs import Log
+from counterrank.data.schema import Table
 from counterrank.ope.log import LogTotals
-from counterrank.schema import Table
+from counterrank.position import ByContext, Exposure
 
 KNOWN = ("auto", "rank", "exposure", "propensity")
 DEEPEST = 10_000  # ranks below are as likely to be seen as this one

@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from counterrank import logs
+from counterrank.core.errors import CounterrankError
+from counterrank.data import logs
+from counterrank.data.logs import Log
+from counterrank.data.sources import opened
 from counterrank.diagnostics.advice import to_log
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.diagnostics.table_reports import Findings
 from counterrank.engine import Engine, Partition, Partitions, Tables
-from counterrank.errors import CounterrankError
-from counterrank.exposure import ByContext, Exposure
-from counterrank.logs import Log
 from counterrank.ope.basis import Basis
 from counterrank.ope.log import LOG, LogTotals, Sessions, log_table, sessions_of
 from counterrank.ope.log_audit import audit_log
-from counterrank.tables import opened
+from counterrank.position import ByContext, Exposure
 
 
 def check_log(

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from counterrank.arrays import Floats
+from counterrank.core.arrays import Floats
 from counterrank.diagnostics.weights import WeightStatistics
 from counterrank.ope.estimators.base import Clipped, Estimator
 from counterrank.ope.estimators.doubly_robust import DR, MODEL

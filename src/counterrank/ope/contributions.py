@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Bools, Floats, Ints, mapped, workers
+from counterrank.core.arrays import Bools, Floats, Ints, mapped, workers
 from counterrank.core.faults import Faults
 from counterrank.core.merge import merge
 from counterrank.diagnostics.weights import WeightStatistics

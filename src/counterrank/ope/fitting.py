@@ -16,10 +16,10 @@ from functools import partial
 
 import numpy as np
 
-from counterrank.arrays import Floats, mapped, workers
+from counterrank.core.arrays import Floats, mapped, workers
+from counterrank.core.errors import InputError
 from counterrank.core.merge import merge
 from counterrank.engine.partitions import Partition, Partitions
-from counterrank.errors import InputError
 from counterrank.ope.log import FOLDS, Sessions
 from counterrank.ope.match import LoggedRows, Meeting
 from counterrank.ope.reward_model import Model, Regressor, RewardSums, fit_model, sum_rewards

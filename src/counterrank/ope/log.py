@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import AnyInts, Bools, Ints, ranges
+from counterrank.core.arrays import AnyInts, Bools, Ints, ranges
 from counterrank.core.faults import DataError, Fault
 from counterrank.core.merge import padded
 from counterrank.data.blocks import BLOCK_ROWS, Blocks, run_starts
@@ -29,10 +29,10 @@ from counterrank.data.ids import (
     row_positions,
     sort_ids,
 )
+from counterrank.data.logs import Log, certainty
+from counterrank.data.schema import Table
 from counterrank.engine.partitions import Partition, Partitions
-from counterrank.logs import Log, certainty
-from counterrank.order import natural_rank
-from counterrank.schema import Table
+from counterrank.matching.order import natural_rank
 
 LOG = "log"  # the log among a verb's tables
 FOLDS = 5

@@ -9,9 +9,9 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Ints
 from counterrank.assumptions.audit import Extent, audit_assumptions, audit_extent
 from counterrank.assumptions.audit_rows import AuditRows, numbered
+from counterrank.core.arrays import Ints
 from counterrank.data.ids import as_categories, hash_ids
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.engine.partitions import Partition, Partitions

@@ -17,10 +17,10 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Bools, Floats, mapped, workers
+from counterrank.core.arrays import Bools, Floats, mapped, workers
+from counterrank.core.errors import UsageError
 from counterrank.core.faults import DataError
-from counterrank.errors import UsageError
-from counterrank.logs import Log
+from counterrank.data.logs import Log
 from counterrank.ope.basis import Basis
 from counterrank.ope.log import LogTotals, Sessions
 from counterrank.ope.match import LoggedRows, Meeting

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from counterrank.arrays import Floats, Ints, summed
+from counterrank.core.arrays import Floats, Ints, summed
 from counterrank.matching.hashjoin import dense_join
+from counterrank.matching.order import natural_rank
 from counterrank.ope.basis import Basis
 from counterrank.ope.log import Sessions
 from counterrank.ope.reward_model import Model
 from counterrank.ope.targets import Cells, Target
 from counterrank.ope.weighted import Rows
-from counterrank.order import natural_rank
 
 
 @dataclass(frozen=True)

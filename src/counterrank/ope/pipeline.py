@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from counterrank.core.progress import Progress, quiet
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.engine import Engine
 from counterrank.engine.partitions import Partitions, Tables
@@ -19,7 +20,6 @@ from counterrank.ope.log_audit import audit_log, sampled_share
 from counterrank.ope.request import LOGGED, EstimateRequest
 from counterrank.ope.reward_model import Regressor
 from counterrank.ope.setting import Setting
-from counterrank.progress import Progress, quiet
 from counterrank.results.result import Result
 from counterrank.stats.storage import Storage
 from counterrank.stats.units import Key

@@ -9,22 +9,22 @@ from typing import Any
 
 import polars as pl
 
-from counterrank import logs
+from counterrank.core.errors import UsageError, one_of
 from counterrank.core.merge import by_key, union
+from counterrank.data import logs
 from counterrank.data.ids import as_categories
 from counterrank.data.runs import Runs, RunTables, run_schemas
+from counterrank.data.schema import Door, Table
 from counterrank.engine.partitions import Partition, Partitions
-from counterrank.errors import UsageError, one_of
-from counterrank.inference.intervals import INTERVALS as ALL_INTERVALS
 from counterrank.ope.basis import PositionModel
 from counterrank.ope.clip_sweep import CLIPS, SWEEP
 from counterrank.ope.estimators.base import PER, Clipped, Estimator
 from counterrank.ope.estimators.ips import MeanWeight, OnPolicy
 from counterrank.ope.estimators.slate import SlateWeight
 from counterrank.ope.log import LOG, log_table
-from counterrank.schema import Door, Table
 from counterrank.stats.compare import Plan
 from counterrank.stats.functions import Function
+from counterrank.stats.intervals import INTERVALS as ALL_INTERVALS
 from counterrank.stats.moments import Pair
 from counterrank.stats.units import Key
 

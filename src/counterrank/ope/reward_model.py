@@ -23,8 +23,8 @@ from typing import Annotated, Any, Protocol
 
 import numpy as np
 
-from counterrank.arrays import Floats, Ints, halves, summed
-from counterrank.errors import one_of
+from counterrank.core.arrays import Floats, Ints, halves, summed
+from counterrank.core.errors import one_of
 from counterrank.nuisance.shrinkage import shrink_means
 
 

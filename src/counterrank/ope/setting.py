@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from counterrank.data.schema import Table
 from counterrank.engine.partitions import Partition, Partitions
 from counterrank.ope.basis import Basis, choose_basis
 from counterrank.ope.log import LOG, LogTotals, Sessions, log_table, sessions_of
@@ -17,7 +18,6 @@ from counterrank.ope.validate import (
     validate_slates,
     validate_views,
 )
-from counterrank.schema import Table
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Floats, Ints, ranges
+from counterrank.core.arrays import Floats, Ints, ranges
 from counterrank.core.faults import DataError, Fault
 from counterrank.data.blocks import Blocks
 from counterrank.data.ids import positions
-from counterrank.exposure import mean_weight, rank_probabilities
+from counterrank.data.schema import Table
+from counterrank.matching.order import by_rank, by_score
 from counterrank.ope.basis import Basis
 from counterrank.ope.log import Sessions
-from counterrank.order import by_rank, by_score
-from counterrank.schema import Table
+from counterrank.position import mean_weight, rank_probabilities
 
 CHUNK = 1 << 12  # lists whose probabilities are held at a time
 

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from counterrank.core.errors import UsageError
 from counterrank.core.faults import DataError
-from counterrank.errors import UsageError
+from counterrank.data.schema import Table
+from counterrank.matching.order import natural_rank
 from counterrank.ope.basis import Basis
 from counterrank.ope.estimators.base import Estimator
 from counterrank.ope.log import Sessions
 from counterrank.ope.targets import Target, is_stochastic
-from counterrank.order import natural_rank
-from counterrank.schema import Table
 
 
 def validate_views(wanted: Sequence[Estimator], basis: Basis) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from counterrank.arrays import Floats, Ints, products_before
+from counterrank.core.arrays import Floats, Ints, products_before
 
 
 class Weighted(ABC):

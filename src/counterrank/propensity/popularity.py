@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from counterrank.arrays import Floats, Ints
-from counterrank.errors import InputError, one_of
-from counterrank.propensity.powerlaw import positive, power_law
+from counterrank.core.arrays import Floats, Ints
+from counterrank.core.errors import InputError, one_of
+from counterrank.propensity.power_law import positive, power_law
 
 RULES = ("paper", "published")
 UNSEEN = ("one", "missing")

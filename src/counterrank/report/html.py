@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from counterrank.results.document import plain
-from counterrank.wording import p_value, printable, shortened
+from counterrank.core.format import p_value, printable, shortened
+from counterrank.documents.document import plain
 
 PROSE = ("sentence", "meaning", "reason")  # columns of sentences, which are shown whole
 LONGEST = 80  # characters of a name that a table shows; its title has more of it

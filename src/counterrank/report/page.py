@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from counterrank.decision import Decision, decided
+from counterrank.documents.decision import Decision, decided
 from counterrank.report import bundle, glossary, tables
 from counterrank.report.figure import DATA, Figure
 from counterrank.report.figures import figures

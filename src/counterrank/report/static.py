@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from counterrank.documents.document import plain
 from counterrank.report import html, tables
 from counterrank.report.figure import DATA, Figure
 from counterrank.report.html import name, text, visible
-from counterrank.results.document import plain
 
 Document = Mapping[str, Any]
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
-from counterrank.errors import UsageError, nearest
-from counterrank.wording import printable
+from counterrank.core.errors import UsageError, nearest
+from counterrank.core.format import printable
 
 WIDTH = 520  # pixels of a figure within a notebook's output
 SHOWN = 100  # rows of a table there

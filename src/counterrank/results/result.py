@@ -8,13 +8,13 @@ from typing import Any
 
 import polars as pl
 
-from counterrank.arrays import Floats
+from counterrank.core.arrays import Floats
+from counterrank.core.errors import UsageError, nearest, one_of
+from counterrank.core.progress import Progress, quiet
+from counterrank.data.schema import Input
 from counterrank.diagnostics.diagnosis import Diagnosis, gravest, worst
-from counterrank.errors import UsageError, nearest, one_of
-from counterrank.progress import Progress, quiet
-from counterrank.results.document import as_json, columns_of, document
+from counterrank.documents.document import as_json, columns_of, document
 from counterrank.results.notebook import Notebook
-from counterrank.schema import Input
 from counterrank.stats.compare import Plan, compare
 from counterrank.stats.moments import Pair, Table
 from counterrank.stats.units import Estimate, Functions, Key, Units

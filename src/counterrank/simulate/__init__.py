@@ -1,12 +1,12 @@
 """Worlds whose truth is known."""
 
 from counterrank.simulate.examination import Cascade, DependentClicks
-from counterrank.simulate.funnel import FunnelSample, FunnelWorld, funnel_world
-from counterrank.simulate.judged import JudgedWorld, judged_world
+from counterrank.simulate.judged_world import JudgedWorld, judged_world
 from counterrank.simulate.latent import REWARDS
-from counterrank.simulate.paradox import ParadoxWorld, paradox_world
+from counterrank.simulate.paradox_world import ParadoxWorld, paradox_world
 from counterrank.simulate.rankers import RANKERS, SPECIALISTS
 from counterrank.simulate.sample import Plan, Sample, platform
+from counterrank.simulate.shop import FunnelSample, FunnelWorld, funnel_world
 from counterrank.simulate.truth import Known
 from counterrank.simulate.world import World
 

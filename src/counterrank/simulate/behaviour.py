@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from counterrank.arrays import Floats, Ints
+from counterrank.core.arrays import Floats, Ints
 from counterrank.simulate.latent import REWARDS, Latent
 from counterrank.simulate.rankers import Ranker
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterrank.arrays import Floats, Ints
+from counterrank.core.arrays import Floats, Ints
 
 # fmt: off
 PURPOSES = (

@@ -25,10 +25,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterrank.arrays import Floats
-from counterrank.errors import UsageError, nearest
-from counterrank.exposure import MODELS, Exposure, Flat, exposure
-from counterrank.text import Value, parse
+from counterrank.core.arrays import Floats
+from counterrank.core.errors import UsageError, nearest
+from counterrank.core.labels import Value, parse
+from counterrank.position import MODELS, Exposure, Flat, exposure
 
 
 @dataclass(frozen=True)

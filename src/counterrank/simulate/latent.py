@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.arrays import Bools, Floats, Ints
+from counterrank.core.arrays import Bools, Floats, Ints
 
 REWARDS = ("click", "like", "dwell", "conversion", "revenue")
 CATEGORIES = 4

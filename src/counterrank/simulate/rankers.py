@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from counterrank.arrays import AnyInts, Bools, Floats, Ints
-from counterrank.exposure import rank_probabilities
+from counterrank.core.arrays import AnyInts, Bools, Floats, Ints
+from counterrank.position import rank_probabilities
 from counterrank.simulate.latent import Latent
 
 RANKERS = {

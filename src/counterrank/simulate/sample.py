@@ -8,12 +8,12 @@ from functools import cached_property
 
 import polars as pl
 
-from counterrank.errors import UsageError, one_of
-from counterrank.simulate.exposures import GIVEN
-from counterrank.simulate.judgments import JUDGES, judged_cells, judges, judgments
-from counterrank.simulate.log import VIEWS, logged
-from counterrank.simulate.runs import STOCHASTIC, cells, drawn_run, run
+from counterrank.core.errors import UsageError, one_of
+from counterrank.simulate.grades import JUDGES, judged_cells, judges, judgments
+from counterrank.simulate.log_blocks import VIEWS, logged
+from counterrank.simulate.logged_chances import GIVEN
 from counterrank.simulate.sessions import Sessions, sessions
+from counterrank.simulate.target_lists import STOCHASTIC, cells, drawn_run, run
 from counterrank.simulate.truth import Known
 from counterrank.simulate.world import World
 

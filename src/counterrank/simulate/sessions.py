@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.arrays import AnyInts, Floats, Ints
+from counterrank.core.arrays import AnyInts, Floats, Ints
 from counterrank.simulate.behaviour import FACTOR_CHANCE
 from counterrank.simulate.choices import chosen, stream
 from counterrank.simulate.world import World

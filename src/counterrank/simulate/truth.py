@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from counterrank.arrays import Floats, Ints
+from counterrank.core.arrays import Floats, Ints
 from counterrank.simulate.choices import chosen
 from counterrank.simulate.latent import REWARDS
 from counterrank.simulate.rankers import Ranker

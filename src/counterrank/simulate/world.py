@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from counterrank.arrays import AnyInts, Floats, Ints
-from counterrank.errors import UsageError, nearest, one_of
+from counterrank.core.arrays import AnyInts, Floats, Ints
+from counterrank.core.errors import UsageError, nearest, one_of
 from counterrank.simulate.behaviour import Behaviour
 from counterrank.simulate.examination import Examination, Reading, reading
-from counterrank.simulate.exposures import Exposures
 from counterrank.simulate.latent import Latent, drawn
+from counterrank.simulate.logged_chances import Exposures
 from counterrank.simulate.rankers import RANKERS, SPECIALISTS, Ranker, cast
 from counterrank.simulate.truth import Known, Worth, known, position_bias, worth
 

@@ -9,20 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterrank.arrays import Floats
-from counterrank.errors import UsageError, nearest, one_of
-from counterrank.inference.intervals import INTERVALS, RESAMPLES, interval
-from counterrank.inference.multiplicity import CORRECTIONS, benjamini_hochberg, holm
-from counterrank.inference.permutation import (
-    DRAWS,
-    Permuted,
-    flipped_test,
-    permutation_test,
-)
-from counterrank.inference.power import detectable
-from counterrank.inference.tests import TESTS, bootstrap_test, t_test, wilcoxon
-from counterrank.progress import Progress, quiet
+from counterrank.core.arrays import Floats
+from counterrank.core.errors import UsageError, nearest, one_of
+from counterrank.core.progress import Progress, quiet
+from counterrank.stats.corrections import CORRECTIONS, benjamini_hochberg, holm
 from counterrank.stats.draws import FLIPS, Draws
+from counterrank.stats.intervals import INTERVALS, RESAMPLES, interval
 from counterrank.stats.moments import (
     Block,
     Moments,
@@ -33,6 +25,14 @@ from counterrank.stats.moments import (
     tested_values,
 )
 from counterrank.stats.pairs import differences, ratios
+from counterrank.stats.permutation import (
+    DRAWS,
+    Permuted,
+    flipped_test,
+    permutation_test,
+)
+from counterrank.stats.power import detectable
+from counterrank.stats.tests import TESTS, bootstrap_test, t_test, wilcoxon
 from counterrank.stats.units import Estimate, Functions, Key, Units
 
 FAMILIES = ("all", "measure")

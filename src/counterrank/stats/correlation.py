@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from counterrank.arrays import Floats
+from counterrank.core.arrays import Floats
 
 ROUNDING = 1e-12  # values this close, against the largest, are ties
 

@@ -18,7 +18,7 @@ from typing import Annotated, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from counterrank.arrays import Floats, Ints
+from counterrank.core.arrays import Floats, Ints
 from counterrank.core.merge import first
 from counterrank.data.ids import GOLDEN, Hashes, mix64
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from counterrank.arrays import Floats
+from counterrank.core.arrays import Floats
 
 Function = Callable[[Floats], Floats]  # means (..., columns) -> value (...)
 STEP = 1e-200

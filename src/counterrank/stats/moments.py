@@ -27,9 +27,9 @@ from typing import Annotated
 
 import numpy as np
 
-from counterrank.arrays import Floats, Ints, summed
+from counterrank.core.arrays import Floats, Ints, summed
+from counterrank.core.cached import once
 from counterrank.core.merge import first
-from counterrank.once import once
 from counterrank.stats.draws import Flips
 from counterrank.stats.functions import Function, divide, gradient
 from counterrank.stats.units import ROUNDING, Estimate, Key, Units

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.arrays import Floats, Ints, over
-from counterrank.inference.intervals import normal_quantile
-from counterrank.inference.tests import t_tests
+from counterrank.core.arrays import Floats, Ints, over
+from counterrank.stats.intervals import normal_quantile
+from counterrank.stats.tests import t_tests
 from counterrank.stats.units import Estimate
 
 ROUNDING = 1e-12  # differences this small against the values are none

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Bools, Floats, Ints, summed
+from counterrank.core.arrays import Bools, Floats, Ints, summed
+from counterrank.core.errors import UsageError
 from counterrank.data.ids import Hashes, argsort_ids, hash_ids, number_rows
-from counterrank.errors import UsageError
 from counterrank.stats.draws import Draws, resample
 from counterrank.stats.functions import Function, divide, gradient
 
@@ -83,7 +83,7 @@ class Estimate:
         return self.influence
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Normal interval; `counterrank.inference.intervals` has the other kinds."""
+        """Normal interval; `counterrank.stats.intervals` has the other kinds."""
         half = NormalDist().inv_cdf(0.5 + level / 2) * self.se
         return self.value - half, self.value + half
 

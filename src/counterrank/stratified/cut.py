@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Floats, Ints, summed
-from counterrank.errors import InputError, UsageError
+from counterrank.core.arrays import Floats, Ints, summed
+from counterrank.core.errors import InputError, UsageError
 
 CUTS = ("width", "quantile", "items")
 MOST = 20  # strata; more say more about noise than about groups

@@ -15,15 +15,15 @@ from typing import Annotated
 import numpy as np
 import polars as pl
 
+from counterrank.core.errors import InputError
 from counterrank.core.merge import by_key, union
 from counterrank.data.ids import positions
 from counterrank.data.runs import RunTables
+from counterrank.data.schema import Table
 from counterrank.engine.partitions import Partition
-from counterrank.errors import InputError
-from counterrank.hits import Pool
-from counterrank.pool import as_written, greatest, pooled
-from counterrank.ranking import Measure
-from counterrank.schema import Table
+from counterrank.matching.hits import Pool
+from counterrank.matching.pool import as_written, greatest, pooled
+from counterrank.metrics import Measure
 from counterrank.stratified.cut import CUTS, Spread, Strata, by_values, cut
 from counterrank.stratified.layout import Layout
 from counterrank.stratified.methods import Methods

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Bools, Floats, Ints, mapped, summed
-from counterrank.hits import Hits, Pool
-from counterrank.ranking import Measure, nDCG, pnDCG, unscaled, values
-from counterrank.ranking.measure import ratio
+from counterrank.core.arrays import Bools, Floats, Ints, mapped, summed
+from counterrank.matching.hits import Hits, Pool
+from counterrank.metrics import Measure, nDCG, pnDCG, unscaled, values
+from counterrank.metrics.measure import ratio
 from counterrank.stratified.cut import Strata
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from counterrank.ranking import Measure
+from counterrank.metrics import Measure
 from counterrank.stats.functions import Function, Stratified, geometric_ratio, ratio
 from counterrank.stats.units import Key
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.arrays import Floats
-from counterrank.errors import UsageError
-from counterrank.inference.dependent import dependent_correlations
-from counterrank.inference.intervals import normal_quantile
+from counterrank.core.arrays import Floats
+from counterrank.core.errors import UsageError
 from counterrank.stats.correlation import kendall_tau
+from counterrank.stats.dependent import dependent_correlations
+from counterrank.stats.intervals import normal_quantile
 from counterrank.stats.units import Estimate
 
 RESAMPLES = 1000

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.arrays import Bools, Floats, Ints
-from counterrank.errors import UsageError, one_of
-from counterrank.inference.multiplicity import benjamini_hochberg, holm
+from counterrank.core.arrays import Bools, Floats, Ints
+from counterrank.core.errors import UsageError, one_of
+from counterrank.stats.corrections import benjamini_hochberg, holm
 from counterrank.stats.pairs import Differences, differences
 from counterrank.stats.units import Estimate
 

@@ -8,13 +8,13 @@ from functools import partial
 
 import polars as pl
 
+from counterrank.core.errors import UsageError
+from counterrank.core.progress import Progress
 from counterrank.data.runs import RunTables, validate_names
+from counterrank.data.schema import Door, Input, Table
 from counterrank.engine.engines import Engine
 from counterrank.engine.partitions import Partition, Tables
-from counterrank.errors import UsageError
-from counterrank.progress import Progress
 from counterrank.results.result import Result
-from counterrank.schema import Door, Input, Table
 from counterrank.stats.storage import Storage
 from counterrank.stratified.feedback import FeedbackTotals, Scheme, count_items
 from counterrank.stratified.request import FEEDBACK, StrataRequest, StrataTables

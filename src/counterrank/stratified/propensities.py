@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Floats, Ints
-from counterrank.checks import shares
+from counterrank.core.arrays import Floats, Ints
+from counterrank.core.errors import InputError
+from counterrank.data.checks import shares
 from counterrank.data.ids import positions, unify_ids
-from counterrank.errors import InputError
+from counterrank.data.schema import Table
+from counterrank.metrics import Measure
 from counterrank.propensity.popularity import popularity
-from counterrank.ranking import Measure
-from counterrank.schema import Table
 from counterrank.stratified.cut import Spread
 from counterrank.stratified.layout import has_labels
 

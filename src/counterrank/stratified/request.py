@@ -13,21 +13,21 @@ from functools import partial
 
 import polars as pl
 
-from counterrank import schema
-from counterrank.checks import identifiers, no_missing, shares
+from counterrank.core.errors import CounterrankError, UsageError, nearest
+from counterrank.data import schema
+from counterrank.data.checks import identifiers, no_missing, shares
+from counterrank.data.policies import Policies
 from counterrank.data.runs import Runs, run_schemas
+from counterrank.data.schema import QRELS, Door, Named, Roles, Table, label
+from counterrank.data.sources import opened
 from counterrank.engine.engines import Engine
 from counterrank.engine.partitions import Tables
-from counterrank.errors import CounterrankError, UsageError, nearest
-from counterrank.policies import Policies
-from counterrank.ranking import Measure, measure
-from counterrank.schema import QRELS, Door, Named, Roles, Table, label
+from counterrank.metrics import Measure, measure
 from counterrank.stats.compare import Plan
 from counterrank.stats.draws import Draws
 from counterrank.stratified.cut import CUTS
 from counterrank.stratified.open_loop import LEAST, RESAMPLES
 from counterrank.stratified.propensities import RULES
-from counterrank.tables import opened
 
 JUDGMENTS, FEEDBACK, PROPENSITIES, OPEN = "judgments", "feedback", "propensities", "open"
 

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from counterrank.arrays import Bools, Floats
+from counterrank.core.arrays import Bools, Floats
+from counterrank.core.errors import InputError
 from counterrank.core.faults import Faults
+from counterrank.core.progress import Progress
+from counterrank.data.schema import Input
 from counterrank.diagnostics import judged_lists
-from counterrank.diagnostics import strata as diagnosed
+from counterrank.diagnostics import strata_diagnoses as diagnosed
 from counterrank.diagnostics.diagnosis import Diagnosis
-from counterrank.errors import InputError
-from counterrank.progress import Progress
-from counterrank.ranking import Measure, deepest
+from counterrank.metrics import Measure, deepest
 from counterrank.results.result import Result
-from counterrank.schema import Input
 from counterrank.stats.functions import mean
 from counterrank.stats.moments import Moments, Pair
 from counterrank.stats.units import Estimate, Functions, Key, Units

@@ -14,18 +14,18 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from counterrank.arrays import Bools, Floats, Ints, mapped, summed, workers
+from counterrank.core.arrays import Bools, Floats, Ints, mapped, summed, workers
 from counterrank.core.faults import Fault, Faults
 from counterrank.data.ids import positions, sort_ids
+from counterrank.data.policies import Policies
 from counterrank.data.runs import RunTables
+from counterrank.data.schema import Table
 from counterrank.diagnostics.judged_lists import ListStatistics, RatingStatistics
 from counterrank.engine import aligned
 from counterrank.engine.partitions import Partition
-from counterrank.hits import Hits, Pool
 from counterrank.judged.brackets import break_ties
-from counterrank.policies import Policies
-from counterrank.ranking import Judged, Measure, deepest, unscaled
-from counterrank.schema import Table
+from counterrank.matching.hits import Hits, Pool
+from counterrank.metrics import Judged, Measure, deepest, unscaled
 from counterrank.stats.draws import Draws
 from counterrank.stats.moments import Block, Moments
 from counterrank.stats.units import Columns, Key, Units, once_each

@@ -7,9 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar, cast
 
-from counterrank import errors
-from counterrank.checks import some_rows
+from counterrank.core import errors
+from counterrank.core.errors import CounterrankError
 from counterrank.core.faults import DataError, merged
+from counterrank.core.progress import Progress
+from counterrank.data.checks import some_rows
+from counterrank.data.schema import Input
+from counterrank.data.sources.spark_errors import spoken
 from counterrank.engine.engines import Spark
 from counterrank.engine.partitions import Partition, Partitions, Tables, merge_in_turn
 from counterrank.engine.spark.executor import (
@@ -24,10 +28,6 @@ from counterrank.engine.spark.executor import (
 from counterrank.engine.spark.frames import shuffle
 from counterrank.engine.spark.session import session_of
 from counterrank.engine.wire import unpacked
-from counterrank.errors import CounterrankError
-from counterrank.progress import Progress
-from counterrank.schema import Input
-from counterrank.tables.spark_errors import spoken
 
 A = TypeVar("A")
 B = TypeVar("B")

@@ -16,12 +16,12 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from counterrank.arrays import one_thread
 from counterrank.core import faults
+from counterrank.core.arrays import one_thread
+from counterrank.core.errors import CounterrankError
+from counterrank.data.schema import Table
 from counterrank.engine.partitions import Partition, merge_in_turn
 from counterrank.engine.wire import packed, unpacked
-from counterrank.errors import CounterrankError
-from counterrank.schema import Table
 
 Batches = Iterator[pa.RecordBatch]
 TAG, PLACE = "tag", "place of the unit"

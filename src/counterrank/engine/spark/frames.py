@@ -10,15 +10,15 @@ from typing import Any
 
 import polars as pl
 
-from counterrank.checks import some_rows
+from counterrank.core.errors import InputError
+from counterrank.data.checks import some_rows
+from counterrank.data.schema import Door
+from counterrank.data.sources import Source
+from counterrank.data.sources.dataframes import is_spark
+from counterrank.data.sources.files import BLANKS, PARQUET, SEPARATORS, column_names, ending
+from counterrank.data.sources.lake import frame_of
 from counterrank.engine.partitions import Tables
 from counterrank.engine.spark.executor import CUT, PLACE, Lane, on_departure
-from counterrank.errors import InputError
-from counterrank.schema import Door
-from counterrank.tables import Source
-from counterrank.tables.files import BLANKS, PARQUET, SEPARATORS, column_names, ending
-from counterrank.tables.lake import frame_of
-from counterrank.tables.memory import is_spark
 
 KINDS: dict[type[pl.DataType], str] = {pl.Int64: "bigint", pl.String: "string"}
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
+from counterrank.core.errors import UsageError
+from counterrank.data.sources.spark_errors import spoken
 from counterrank.engine.engines import Spark
-from counterrank.errors import UsageError
-from counterrank.tables.spark_errors import spoken
 
 CONF = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",

@@ -6,11 +6,11 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from counterrank.arrays import Floats
-from counterrank.errors import UsageError
+from counterrank.core.arrays import Floats
+from counterrank.core.errors import UsageError
+from counterrank.core.labels import Value
 from counterrank.ope.weighted import Rows
 from counterrank.stats.functions import Function, PerView, mean
-from counterrank.text import Value
 
 PER = ("session", "impression")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from counterrank.arrays import Floats
+from counterrank.core.arrays import Floats
 from counterrank.ope.estimators.base import Clipped, Estimator
 from counterrank.ope.weighted import Weighted
 from counterrank.stats.functions import Function, self_normalised

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterrank.arrays import Floats
+from counterrank.core.arrays import Floats
 from counterrank.ope.estimators.base import Clipped, Estimator
 from counterrank.ope.weighted import Rows, Weighted
 from counterrank.stats.functions import Function, ratio, self_normalised

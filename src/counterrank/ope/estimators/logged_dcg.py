@@ -12,11 +12,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterrank.arrays import Floats, Ints
-from counterrank.errors import one_of
+from counterrank.core.arrays import Floats, Ints
+from counterrank.core.errors import one_of
+from counterrank.metrics.dcg import DCG, nDCG, pnDCG
 from counterrank.ope.estimators.base import Clipped
 from counterrank.ope.weighted import Rows
-from counterrank.ranking.dcg import DCG, nDCG, pnDCG
 from counterrank.stats.functions import Function, ratio
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from counterrank.errors import CounterrankError, UsageError
+from counterrank.core.errors import CounterrankError, UsageError
+from counterrank.core.labels import known_name, options, parse
 from counterrank.ope.estimators.base import Estimator
 from counterrank.ope.estimators.doubly_robust import DM, DR, SNDR
 from counterrank.ope.estimators.ips import IPS, SNIPS, OnPolicy
@@ -20,7 +21,6 @@ from counterrank.ope.estimators.slate import (
     SNSIPS,
     CascadeDR,
 )
-from counterrank.text import known_name, options, parse
 
 KINDS: tuple[type[Estimator], ...] = (
     OnPolicy, IPS, SNIPS, DM, DR, SNDR, LoggedDCG, LoggedNDCG, LoggedPNDCG,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from counterrank.arrays import Floats
+from counterrank.core.arrays import Floats
 from counterrank.ope.estimators.base import Clipped
 from counterrank.ope.estimators.ips import IPS
 from counterrank.ope.weighted import Rows

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from counterrank.report.figure import Figure
-from counterrank.report.figures.assess import accuracy, online, power, robustness, taus
-from counterrank.report.figures.lifts import estimates, lifts, truth
-from counterrank.report.figures.pairs import dcg_and_ndcg, matrix
-from counterrank.report.figures.strata import agreement, flips, strata
-from counterrank.report.figures.sweep import curve, sweeps, weights
+from counterrank.report.figures.assess_charts import accuracy, online, power, robustness, taus
+from counterrank.report.figures.curve_charts import curve, sweeps, weights
+from counterrank.report.figures.pair_charts import dcg_and_ndcg, matrix
+from counterrank.report.figures.strata_charts import agreement, flips, strata
+from counterrank.report.figures.value_charts import estimates, lifts, truth
 
 Draw = Callable[[Mapping[str, Any]], list[Figure]]
 

@@ -1,0 +1,169 @@
+"""The door for funnels: who clicked what, and what came of the click."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import polars as pl
+
+from counterrank.core.errors import InputError, UsageError
+from counterrank.core.faults import DataError, Fault
+from counterrank.data.checks import identifiers, not_negative, real, zero_or_one
+from counterrank.data.schema import Door, Roles, Table, label
+from counterrank.data.sources import Source, opened
+
+CONVERSION = "conversion"
+SHAPE = (
+    "user", "item", "click", CONVERSION, "ctr", "cvr", "session", "rating", "rank", "score",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Funnel(Table):
+    """Clicks and conversions that have passed the door; ``rewards`` are what a click may bring."""
+
+    rewards: tuple[str, ...] = ()
+
+
+def prediction(reward: str, rewards: Sequence[str]) -> str:
+    """The column that predicts a reward: ``cvr`` for the first, ``cvr_NAME`` for another."""
+    return "cvr" if reward == rewards[0] else f"cvr_{reward}"
+
+
+def funnel_door(
+    table: object, *, rewards: Sequence[str] = (), columns: Mapping[str, str] | None = None
+) -> Door:
+    """The schema of funnels: user, item, click, conversion; optionally predicted ctr and cvr.
+
+    ``rewards`` are columns that take the place of conversion, such as spend. They say something
+    only where there was a click; without one they may be missing and must not be above 0.
+    """
+    source = opened(table, trec=(), name=label(table, "the funnel"))
+    rewards = tuple(dict.fromkeys(rewards)) or (CONVERSION,)
+    played = {"user", "item", "click", "ctr"} & set(rewards)
+    if played:
+        raise UsageError(f'Column "{min(played)}" cannot be a reward of a click.')
+    roles = ("user", "item", "click", *(r for r in rewards if r == CONVERSION))
+    own = tuple(r for r in rewards if r != CONVERSION)
+    own += tuple(c for r in rewards[1:] if (c := prediction(r, rewards)) in source.columns())
+    asked = Roles(source.name, roles, ("ctr", "cvr"), columns, own)
+    return Door(
+        source,
+        asked,
+        partial(_clicked, source.name, rewards),
+        partial(_funnel, source, rewards),
+        _refuse_certain,
+    )
+
+
+def _funnel(source: Source, rewards: tuple[str, ...], frame: pl.DataFrame) -> Funnel:
+    return Funnel(source, frame, rewards=rewards)
+
+
+def _clicked(name: str, rewards: Sequence[str], frame: pl.DataFrame) -> pl.DataFrame:
+    frame = identifiers(frame, ("user", "item"), name)
+    frame = zero_or_one(frame, "click", name)
+    for reward in rewards:
+        frame = real(_nothing_without_click(frame, reward), reward, name)
+        _refuse_unclicked(frame, reward, name)
+    return _predicted(frame, rewards, name)
+
+
+def predictions_door(
+    table: object, *, rewards: Sequence[str], columns: Mapping[str, str] | None = None
+) -> Door:
+    """The schema of predicted ctr, cvr or both, for pairs of user and item."""
+    source = opened(table, trec=(), name=label(table, "the predictions"))
+    there = source.columns()
+    own = tuple(c for r in rewards[1:] if (c := prediction(r, rewards)) in there)
+    asked = Roles(source.name, ("user", "item"), ("ctr", "cvr"), columns, own)
+    return Door(
+        source,
+        asked,
+        partial(_foretold, source.name, tuple(rewards), tuple(there), own),
+        partial(Table, source),
+        _refuse_certain,
+    )
+
+
+def _foretold(
+    name: str, rewards: Sequence[str], there: Sequence[str], own: Sequence[str], frame: pl.DataFrame
+) -> pl.DataFrame:
+    if not {"ctr", "cvr", *own} & set(frame.columns):
+        raise InputError(
+            f'"{name}" predicts nothing.',
+            found=f"Its columns are: {', '.join(there[:12])}.",
+            todo="Give a column ctr, cvr, or both (--columns ctr=NAME).",
+        )
+    return _predicted(identifiers(frame, ("user", "item"), name), rewards, name)
+
+
+def kind_of(
+    table: object, *, rewards: Sequence[str] = (), columns: Mapping[str, str] | None = None
+) -> str:
+    """``funnel`` if clicks and what came of them are there, ``predictions``, or neither: empty."""
+    there = opened(table, trec=(), name=label(table, "")).columns()
+    names = columns or {}
+    has = {role for role in SHAPE if names.get(role, role) in there}
+    if not {"user", "item"} <= has or has & {"session", "rating"}:
+        return ""
+    if "click" in has and (CONVERSION in has or any(r in there for r in rewards if r != "click")):
+        return "funnel"
+    return "predictions" if has & {"ctr", "cvr"} and not has & {"rank", "score", "click"} else ""
+
+
+def _nothing_without_click(frame: pl.DataFrame, reward: str) -> pl.DataFrame:
+    """A conversion that is missing where there was no click is none."""
+    kind = frame.schema[reward]
+    lost = pl.col(reward).is_null()
+    if kind.is_float():
+        lost |= pl.col(reward).is_nan()
+    none = pl.lit("0" if kind == pl.String else 0).cast(kind if kind != pl.Null else pl.Float64)
+    return frame.with_columns(
+        pl.when((pl.col("click") == 0) & lost).then(none).otherwise(pl.col(reward)).alias(reward)
+    )
+
+
+def _refuse_unclicked(frame: pl.DataFrame, reward: str, table: str) -> None:
+    odd = frame.with_row_index("row", offset=1).filter(
+        (pl.col("click") == 0) & (pl.col(reward) != 0)
+    )
+    if odd.height:
+        first = {name: odd[name][0] for name in ("row", "user", "item")}
+        first["value"] = odd[reward][0]
+        what = "reward without click"
+        raise DataError(Fault(what, table, reward, odd.height, frame.height, first))
+
+
+def _predicted(frame: pl.DataFrame, rewards: Sequence[str], table: str) -> pl.DataFrame:
+    """Predictions are numbers; a click had some chance."""
+    for column in [c for r in rewards if (c := prediction(r, rewards)) in frame.columns]:
+        frame = real(frame, column, table)
+    if "ctr" not in frame.columns:
+        return frame
+    frame = not_negative(frame, "ctr", table)
+    if "click" in frame.columns:
+        odd = frame.with_row_index("row", offset=1).filter(
+            (pl.col("click") == 1) & (pl.col("ctr") == 0)
+        )
+        if odd.height:
+            what, first = "click without chance", {"row": odd["row"][0]}
+            raise DataError(Fault(what, table, "ctr", odd.height, frame.height, first))
+    return frame
+
+
+def is_certain(frame: pl.DataFrame) -> bool:
+    """Whether every ctr is 1; so it is of no rows."""
+    return "ctr" in frame.columns and bool((frame["ctr"] == 1).all())
+
+
+def refuse_certain(table: str, rows: int) -> None:
+    """Clicks that are said to be certain, all of them."""
+    raise DataError(Fault("every ctr 1", table, "ctr", rows, rows))
+
+
+def _refuse_certain(table: Table) -> None:
+    if is_certain(table.frame):
+        refuse_certain(table.name, table.frame.height)

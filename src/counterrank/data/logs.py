@@ -1,0 +1,205 @@
+"""The door for logs: what was shown and what came back, and the rankers to be judged by it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import polars as pl
+
+from counterrank.core.errors import InputError, UsageError
+from counterrank.core.faults import DataError, Fault
+from counterrank.data import schema
+from counterrank.data.checks import (
+    finite,
+    identifiers,
+    no_missing,
+    not_negative,
+    numbers,
+    real,
+    shares,
+    whole_ranks,
+    zero_or_one,
+)
+from counterrank.data.schema import TREC_RUN, Door, Roles, Table, label, ordered_by
+from counterrank.data.sources import Source, opened
+
+OPTIONAL = ("user", "viewed", "exposure", "propensity", "policy", "day", "arm", "timestamp")
+USUAL = ("reward", "click", "like", "conversion", "dwell", "revenue")
+
+
+@dataclass(frozen=True)
+class Log(Table):
+    """A log that has passed the door. Rewards and contexts keep the names of their columns."""
+
+    rewards: tuple[str, ...] = ()
+    contexts: tuple[str, ...] = ()
+
+    def has(self, column: str) -> bool:
+        """Whether the log has this column."""
+        return column in self.frame.columns
+
+
+def log(
+    table: object,
+    *,
+    rewards: Sequence[str] | None = (),
+    contexts: Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
+) -> Log:
+    """A log: session, item, rank, rewards; optionally user, viewed, exposure, propensity, ...
+
+    Without ``rewards``, the columns of usual names are taken: reward, click, like and so on;
+    with ``None`` it is no fault if there are none.
+    """
+    read = log_door(table, rewards=rewards, contexts=contexts, columns=columns).whole()
+    assert isinstance(read, Log)
+    return read
+
+
+def log_door(
+    table: object,
+    *,
+    rewards: Sequence[str] | None = (),
+    contexts: Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
+) -> Door:
+    """The door for logs."""
+    source = opened(table, trec=(), name=label(table, "the log"))
+    rewards = (
+        tuple(name for name in USUAL if name in source.columns())
+        if rewards is None
+        else tuple(dict.fromkeys(rewards)) or _usual(source.columns(), source.name)
+    )
+    contexts = tuple(dict.fromkeys(contexts))
+    both = set(rewards) & set(contexts)
+    if both:
+        raise UsageError(f'Column "{min(both)}" cannot be a reward and a context.')
+    roles = Roles(source.name, ("session", "item", "rank"), OPTIONAL, columns, rewards + contexts)
+    return Door(
+        source,
+        roles,
+        partial(_logged, source.name, rewards, contexts),
+        partial(_log, source, rewards, contexts),
+        refuse_certainty,
+    )
+
+
+def _log(
+    source: Source, rewards: tuple[str, ...], contexts: tuple[str, ...], frame: pl.DataFrame
+) -> Log:
+    return Log(source, frame, rewards=rewards, contexts=contexts)
+
+
+def _logged(
+    name: str, rewards: Sequence[str], contexts: Sequence[str], frame: pl.DataFrame
+) -> pl.DataFrame:
+    frame = identifiers(frame, ("session", "item"), name)
+    frame = identifiers(frame, [c for c in ("user", "policy") if c in frame.columns], name)
+    frame = whole_ranks(frame, name)
+    for reward in rewards:
+        frame = real(frame, reward, name)
+    for column in {"viewed"} & set(frame.columns):
+        frame = zero_or_one(frame, column, name)
+    for column in [c for c in ("exposure", "propensity") if c in frame.columns]:
+        frame = shares(frame, column, name)
+    for column in [c for c in ("day", "arm", "timestamp", *contexts) if c in frame.columns]:
+        no_missing(frame, column, name)
+    _refuse_unseen_rewards(frame, rewards, name)
+    return frame
+
+
+def target(table: object, *, name: str = "", columns: Mapping[str, str] | None = None) -> Table:
+    """A target ranker's lists: session, item, and rank or score, or the exposure they would get.
+
+    ``draw`` marks samples of a stochastic ranker; ``propensity`` is its chance of this item at this
+    rank; ``predicted`` is a forecast of the reward of a view.
+    """
+    return target_door(table, name=name, columns=columns).whole()
+
+
+def target_door(table: object, *, name: str = "", columns: Mapping[str, str] | None = None) -> Door:
+    """The door for a target ranker's lists."""
+    source = opened(table, trec=TREC_RUN, name=label(table, name or "the run"))
+    optional = ("rank", "score", "exposure", "propensity", "draw", "predicted", "system")
+    roles = Roles(source.name, ("session", "item"), optional, columns)
+    given = dict(columns or {})
+    return Door(
+        source, roles, partial(_aimed, source.name, given), partial(_target, source, given, name)
+    )
+
+
+def _order(there: list[str], given: Mapping[str, str]) -> str:
+    return "exposure" if "exposure" in there else ordered_by(there, given)
+
+
+def _target(source: Source, given: Mapping[str, str], name: str, frame: pl.DataFrame) -> Table:
+    return Table(source, frame, _order(frame.columns, given), name)
+
+
+def _aimed(name: str, given: Mapping[str, str], frame: pl.DataFrame) -> pl.DataFrame:
+    order = _order(frame.columns, given)
+    frame = identifiers(frame, ("session", "item"), name)
+    if "rank" in frame.columns and order != "score":
+        frame = whole_ranks(frame, name)
+    if order == "score":
+        frame = numbers(frame, "score", name)
+        finite(frame, "score", name)
+    for column in [c for c in ("exposure", "propensity") if c in frame.columns]:
+        frame = not_negative(frame, column, name)
+    if "predicted" in frame.columns:
+        frame = real(frame, "predicted", name)
+    marks = [c for c in ("draw", "system") if c in frame.columns]
+    return identifiers(frame, marks, name)
+
+
+def kind_of(
+    table: object, *, rewards: Sequence[str] = (), columns: Mapping[str, str] | None = None
+) -> str:
+    """``log`` or ``target`` if the table is about sessions, else ``judgments`` or ``run``."""
+    there = opened(table, trec=(), name=label(table, "")).columns()
+    names = columns or {}
+    has = {role: names.get(role, role) in there for role in ("session", "item", "rank", "rating")}
+    if not (has["session"] and has["item"]) or has["rating"]:
+        return schema.kind_of(table, columns=columns)
+    paid = any(name in there for name in rewards or USUAL)
+    if has["rank"] and paid:
+        return "log"
+    return "run" if names.get("user", "user") in there else "target"
+
+
+def _usual(there: list[str], table: str) -> tuple[str, ...]:
+    """Reward columns by their usual names, if none was named."""
+    found = tuple(name for name in USUAL if name in there)
+    if not found:
+        raise InputError(
+            f'"{table}": no reward was named.',
+            found=f"Its columns are: {', '.join(there[:12])}.",
+            todo='Name the column that holds what came back: --reward click (rewards=["click"]).',
+        )
+    return found
+
+
+def refuse_certainty(table: Table) -> None:
+    """A propensity of 1 in every row carries nothing, and often means that it was lost."""
+    frame = table.frame
+    if "propensity" in frame.columns and (frame["propensity"] == 1).all():
+        raise certainty(table.name, frame.height)
+
+
+def certainty(name: str, rows: int) -> InputError:
+    """The message for a log whose propensities are all 1."""
+    return DataError(Fault("every propensity 1", name, "propensity", rows, rows))
+
+
+def _refuse_unseen_rewards(frame: pl.DataFrame, rewards: Sequence[str], table: str) -> None:
+    """What was not viewed cannot have been rewarded: otherwise views were logged wrongly."""
+    for reward in rewards if "viewed" in frame.columns else ():
+        odd = frame.with_row_index("row", offset=1).filter(
+            (pl.col("viewed") == 0) & (pl.col(reward) != 0)
+        )
+        if odd.height:
+            first = {"row": odd["row"][0], "value": odd[reward][0]}
+            what = "reward not viewed"
+            raise DataError(Fault(what, table, reward, odd.height, frame.height, first))

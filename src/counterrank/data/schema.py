@@ -1,0 +1,326 @@
+"""The door: user tables become trusted ones here, or are refused with reasons.
+
+A table's columns are named by role (user, item, rating, ...). ``judgments`` and ``run`` read a
+table, find its roles, settle its types and check its values; nothing behind the door checks again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import polars as pl
+
+from counterrank.core.errors import InputError, UsageError, nearest
+from counterrank.data.checks import finite, identifiers, numbers, real, some_rows, whole_ranks
+from counterrank.data.sources import Source, opened
+
+QRELS = ("user", "iteration", "item", "rating")
+TREC_RUN = ("user", "q0", "item", "position", "score", "tag")
+
+
+@dataclass(frozen=True)
+class Input:
+    """Where numbers came from: a table's name, its rows, the checksum of its file."""
+
+    name: str
+    rows: int
+    sha256: str | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that has passed the door. ``order`` names what ranks a run: rank or score."""
+
+    source: Source
+    frame: pl.DataFrame
+    order: str = ""
+    system: str = ""
+
+    @property
+    def name(self) -> str:
+        """What messages call the table."""
+        return self.source.name
+
+    def input(self) -> Input:
+        """What the result remembers of this table."""
+        return Input(self.source.name, self.frame.height, self.source.sha256())
+
+
+@dataclass(frozen=True)
+class Door:
+    """How a table is let in: where it comes from, what its columns play, and the checks.
+
+    ``check`` looks at rows one by one and settles types, so any part of a table can pass by itself;
+    ``made`` is what comes of a part that did. What only the whole shows is checked by ``whole``:
+    here that there are rows, in ``refuse`` what else a kind of table asks for.
+    """
+
+    source: Source
+    roles: Roles
+    check: Callable[[pl.DataFrame], pl.DataFrame]
+    made: Callable[[pl.DataFrame], Table]
+    refuse: Callable[[Table], None] = lambda table: None
+
+    def whole(self) -> Table:
+        """The whole table, read into memory."""
+        frame = self.roles.renamed(self.source.read(self.roles.choose))
+        some_rows(frame, self.source.name)
+        table = self.part(frame)
+        self.refuse(table)
+        return table
+
+    def head(self) -> Table:
+        """The table without rows, before any were read: its columns, of no type yet."""
+        there = self.roles.choose(self.source.columns())
+        return self.made(self.roles.renamed(pl.DataFrame(schema=dict.fromkeys(there, pl.Null()))))
+
+    def part(self, frame: pl.DataFrame) -> Table:
+        """Some rows, whose columns already have the names of their roles."""
+        return self.made(self.check(frame))
+
+
+def judgments(
+    table: object, *, columns: Mapping[str, str] | None = None, own: Sequence[str] = ()
+) -> Table:
+    """Judgments: user, item, rating. A negative rating means pooled but not judged.
+
+    ``own`` are further columns, which keep their names.
+    """
+    return judgments_door(table, columns=columns, own=own).whole()
+
+
+def judgments_door(
+    table: object, *, columns: Mapping[str, str] | None = None, own: Sequence[str] = ()
+) -> Door:
+    """The door for judgments."""
+    source = opened(table, trec=QRELS, name=label(table, "the judgments"))
+    roles = Roles(source.name, ("user", "item", "rating"), (), columns, tuple(own))
+    return Door(source, roles, partial(_judged, source.name), partial(Table, source))
+
+
+def _judged(name: str, frame: pl.DataFrame) -> pl.DataFrame:
+    frame = identifiers(frame, ("user", "item"), name)
+    frame = numbers(frame, "rating", name)
+    finite(frame, "rating", name)
+    return frame
+
+
+def run(
+    table: object,
+    *,
+    name: str = "",
+    columns: Mapping[str, str] | None = None,
+    also: tuple[str, ...] = (),
+) -> Table:
+    """A system's lists: user, item, and rank or score (rank wins); optionally system.
+
+    ``also`` are columns of numbers that are read where they are there.
+    """
+    return run_door(table, name=name, columns=columns, also=also).whole()
+
+
+def run_door(
+    table: object,
+    *,
+    name: str = "",
+    columns: Mapping[str, str] | None = None,
+    also: tuple[str, ...] = (),
+) -> Door:
+    """The door for a system's lists."""
+    source = opened(table, trec=TREC_RUN, name=label(table, name or "the run"))
+    optional = ("rank", "score", "system", "draw", *(c for c in also if c in ROLES))
+    own = tuple(c for c in also if c not in ROLES and c in source.columns())
+    roles = Roles(source.name, ("user", "item"), optional, columns, own)
+    given = dict(columns or {})
+    return Door(
+        source,
+        roles,
+        partial(_listed, source.name, given, also),
+        partial(_run, source, given, name),
+    )
+
+
+def _run(source: Source, given: Mapping[str, str], name: str, frame: pl.DataFrame) -> Table:
+    return Table(source, frame, ordered_by(frame.columns, given), name)
+
+
+def _listed(
+    name: str, given: Mapping[str, str], also: Sequence[str], frame: pl.DataFrame
+) -> pl.DataFrame:
+    if "draw" in frame.columns:
+        raise InputError(
+            f'"{name}" has a column "draw".',
+            found="Judged measures look at one list per user, not at samples of a ranker.",
+            todo="Keep one draw, or make each draw a system of its own.",
+        )
+    order = ordered_by(frame.columns, given)
+    frame = frame.drop({"rank", "score"} - {order}, strict=False)
+    frame = identifiers(frame, ("user", "item"), name)
+    if order == "rank":
+        frame = whole_ranks(frame, name)
+    else:
+        frame = numbers(frame, "score", name)
+        finite(frame, "score", name)
+    if "system" in frame.columns:
+        frame = identifiers(frame, ("system",), name)
+        frame = frame.with_columns(pl.col("system").cast(pl.String))
+    for column in [c for c in also if c in frame.columns]:
+        frame = real(frame, column, name)
+    return frame
+
+
+def ordered_by(there: list[str], given: Mapping[str, str]) -> str:
+    """What ranks a list: the one named in ``columns``, else rank, else score."""
+    named = [role for role in ("rank", "score") if role in given and role in there]
+    return named[0] if len(named) == 1 else "rank" if "rank" in there else "score"
+
+
+class Named(dict[str, str]):
+    """Columns by role, as the caller names them; ``met`` are the roles that some table has so.
+
+    One naming serves all tables of a verb, and each may need only a part of it. What none of them
+    has is a slip, and going on without it would read another column.
+    """
+
+    def __init__(self, given: Mapping[str, str] | None) -> None:
+        super().__init__(given or {})
+        self.met: set[str] = set()
+
+    def refuse_unmet(self) -> None:
+        """Refuse a name that no table had."""
+        for role, name in self.items():
+            if role not in self.met:
+                raise InputError(
+                    f'No table has a column "{name}".',
+                    found=f'It was named for the role "{role}".',
+                    todo=f"Check its spelling, or leave it out: --columns {role}=NAME.",
+                )
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which columns of one table play which role. ``own`` are columns that keep their names."""
+
+    table: str
+    required: tuple[str, ...]
+    optional: tuple[str, ...]
+    given: Mapping[str, str] | None
+    own: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if "row" in self.own:
+            raise UsageError(
+                f'Column "row" of "{self.table}" cannot be used under this name.',
+                found="It stands for the number of a row.",
+                todo="Rename it where the table is made.",
+            )
+        for role in self.given or {}:
+            if role not in ROLES:
+                raise UsageError(
+                    f'"{role}" is not a role a column can have.',
+                    found=nearest(role, ROLES),
+                    todo=f"Roles are: {', '.join(ROLES)}.",
+                )
+
+    def column(self, role: str, there: list[str]) -> str:
+        """The column that plays a role: the one named for it, else one of the role's own name."""
+        named = (self.given or {}).get(role, role)
+        if named in there and isinstance(self.given, Named):
+            self.given.met.add(role)
+        return role if named not in there and role in there else named
+
+    def choose(self, there: list[str]) -> list[str]:
+        """The columns to read, or a message about the one that is missing."""
+        for role in self.required:
+            self._demand(role, there)
+        for name in self.own:
+            if name not in there:
+                raise InputError(
+                    f'"{self.table}" has no column "{name}".',
+                    found=f"Its columns are: {_shown(there)}.",
+                    todo=nearest(name, there) or "Name one of these.",
+                )
+        if "score" in self.optional and not self._ranked(there):
+            self._demand("rank", there)
+        found = self._found(there)
+        for role, column in found.items():
+            if list(found.values()).count(column) > 1:
+                raise UsageError(f'Column "{column}" plays two roles, one of them "{role}".')
+        return list(dict.fromkeys([*found.values(), *self.own]))
+
+    def played(self, there: list[str]) -> dict[str, str]:
+        """Which column plays each role; own columns play themselves."""
+        found = self._found(there)
+        return found | {name: name for name in self.own if name not in found}
+
+    def renamed(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The same columns under the names of their roles."""
+        played = self.played(frame.columns)
+        return frame.select(pl.col(column).alias(role) for role, column in played.items())
+
+    def _found(self, there: list[str]) -> dict[str, str]:
+        roles = {role: self.column(role, there) for role in (*self.required, *self.optional)}
+        return {role: column for role, column in roles.items() if column in there}
+
+    def _ranked(self, there: list[str]) -> bool:
+        """Whether something besides a rank says how a list is ordered or seen."""
+        ways = ("score", "exposure") if "exposure" in self.optional else ("score",)
+        return any(self.column(way, there) in there for way in ways)
+
+    def _demand(self, role: str, there: list[str]) -> None:
+        column = self.column(role, there)
+        if column in there:
+            return
+        either = role == "rank" and "score" in self.optional
+        wanted = '"rank" or "score"' if either else f'"{column}"'
+        ranks = {"rank", "score"}
+        swapped = {"rating": ranks, "click": ranks, "rank": {"rating"}}.get(role, set())
+        swapped &= set(there)
+        if swapped and "session" not in self.required:
+            looks = "judgments" if role == "rank" else "a run"
+            first = "The funnel comes" if role == "click" else "Judgments come"
+            raise InputError(
+                f'"{self.table}" has no column {wanted}.',
+                found=f'It has "{min(swapped)}", so it looks like {looks}.',
+                todo=f"{first} first, then runs: {first.split()[-2].upper()} RUN...",
+            )
+        hint = nearest(column, there) or (nearest("score", there) if either else "")
+        name = hint.split('"')[1] if hint else "NAME"
+        role = "score" if hint and either and not nearest("rank", there) else role
+        raise InputError(
+            f'"{self.table}" has no column {wanted}.',
+            found=f"Its columns are: {_shown(there)}. {hint}".strip(),
+            todo=f"If a column plays this role under another name, say so: --columns {role}={name}"
+            f' (columns={{"{role}": "{name}"}}).',
+        )
+
+
+def _shown(names: list[str]) -> str:
+    """Column names for a message: readable, and not too many."""
+    short = [n if n.isprintable() and len(n) <= 40 else f"{ascii(n[:37])[1:-1]}..." for n in names]
+    return ", ".join(short[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
+
+
+# fmt: off
+ROLES = (
+    "user", "item", "rating", "rank", "score", "system", "draw", "timestamp", "session", "viewed",
+    "arm", "click", "conversion", "ctr", "cvr", "day", "estimate", "estimator", "experiment",
+    "exposure", "high", "low", "measure", "offline", "offline_se", "online", "online_se", "policy",
+    "predicted", "propensity", "repetition", "reward", "truth", "unit", "value",
+)
+# fmt: on
+
+
+def label(table: object, name: str) -> str:
+    """What messages call a table: its path, or the name it was given."""
+    return os.fspath(table) if isinstance(table, (str, os.PathLike)) else name or "the table"
+
+
+def kind_of(table: object, *, columns: Mapping[str, str] | None = None) -> str:
+    """``judgments`` if the table has a rating (TREC text: four fields), otherwise ``run``."""
+    there = opened(table, trec=(), name=label(table, "")).columns()
+    rated = (columns or {}).get("rating", "rating") in there
+    return "judgments" if rated or there == ["1", "2", "3", "4"] else "run"

@@ -1,0 +1,196 @@
+"""Parquet, CSV, TSV and TREC text, each as a Polars frame; what cannot be read says why."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import polars as pl
+
+from counterrank.core.errors import InputError, first_line
+
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
+PARQUET = (".parquet", ".pq")
+ENDINGS = (*PARQUET, ".csv", ".csv.gz", ".tsv", ".tsv.gz")
+BLANKS = r"[ \t\x0B\x0C\r]+"  # C's isspace: other Unicode spaces belong to the id
+
+
+def column_names(path: Path, trec: Sequence[str]) -> list[str]:
+    """Names of the columns, without reading the rows."""
+    with readable(path):
+        _refuse_disguise(path)
+        if ending(path) in PARQUET:
+            return pl.scan_parquet(path, glob=False).collect_schema().names()
+        if ending(path) in SEPARATORS:
+            mark = SEPARATORS[ending(path)]
+            names = pl.read_csv(
+                _content(path), separator=mark, infer_schema=False, n_rows=0, glob=False
+            ).columns
+            _refuse_separator(path, names, mark)
+            _refuse_namesakes(path, names)
+            return names
+    return list(trec) or [str(place + 1) for place in range(_first_fields(path))]
+
+
+def read_columns(path: Path, wanted: list[str], trec: Sequence[str]) -> pl.DataFrame:
+    """Some columns of a file. Text files give text: types are settled at the door."""
+    with readable(path):
+        if ending(path) in PARQUET:
+            return pl.read_parquet(path, columns=wanted, glob=False)
+        if ending(path) in SEPARATORS:
+            return pl.read_csv(
+                _content(path),
+                columns=wanted,
+                separator=SEPARATORS[ending(path)],
+                infer_schema=False,
+                glob=False,
+            ).select(wanted)
+    return _trec_text(path, trec).select(wanted)
+
+
+def _refuse_disguise(path: Path) -> None:
+    """A file whose first or last bytes are not those of its kind, told before a reader trips."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        head = file.read(1024)
+        file.seek(max(size - 4, 0))
+        tail = file.read(4)
+    parquet = head[:4] == b"PAR1"
+    if ending(path) in PARQUET and size and not (parquet and tail == b"PAR1"):
+        end = "begin" if not parquet else "end"
+        raise InputError(
+            f'"{path}" cannot be read as Parquet.',
+            found=f"It does not {end} as a Parquet file does; it has {size:,} bytes.",
+            todo="It may be cut off, damaged or of another format: write it again, or rename it.",
+        )
+    if ending(path) not in PARQUET and not path.name.endswith(".gz") and b"\0" in head:
+        raise InputError(
+            f'"{path}" cannot be read as text.',
+            found="It is a Parquet file." if parquet else "It holds zero bytes.",
+            todo="Let its name end in .parquet." if parquet else "Write it as UTF-8 text.",
+        )
+
+
+def _refuse_namesakes(path: Path, names: list[str]) -> None:
+    """The reader renames the second of two columns of one name; which was meant is not known."""
+    for name in names:
+        base = re.sub(r"_duplicated_\d+$", "", name)
+        if base != name and base in names:
+            raise InputError(
+                f'"{path}" has two columns named "{base}".', todo="Give each a name of its own."
+            )
+
+
+def _refuse_separator(path: Path, names: list[str], mark: str) -> None:
+    """One column whose name holds another separator is several columns."""
+    for other, word in ((",", "a comma"), (";", "a semicolon"), ("\t", "a tab"), ("|", "a bar")):
+        if len(names) == 1 and other != mark and other in names[0]:
+            raise InputError(
+                f'"{path}" seems to be separated by {word}.',
+                found=f"Its only column is called {names[0]!r}.",
+                todo="Write .csv files with commas and .tsv files with tabs.",
+            )
+
+
+def ending(path: Path) -> str:
+    """What a file's name says it is; packing aside."""
+    name = path.name.lower().removesuffix(".gz")
+    return Path(name).suffix
+
+
+def _content(path: Path) -> io.BytesIO | Path:
+    """The file, unpacked if need be (a cut-off archive must not pass for a shorter table)."""
+    if path.name.lower().endswith(".gz"):
+        return io.BytesIO(gzip.decompress(path.read_bytes()))
+    return path
+
+
+def _fields(path: Path) -> pl.DataFrame:
+    """All lines of a file as lists of fields."""
+    with readable(path):
+        content = _content(path)
+        raw = content.read_bytes() if isinstance(content, Path) else content.getvalue()
+        return fields_of(raw)
+
+
+def fields_of(raw: bytes, *, first: int = 1) -> pl.DataFrame:
+    """Lines as lists of fields between blanks; # before a blank begins a comment line.
+
+    ``first`` is the number of the first line.
+    """
+    lines = pl.Series("line", raw.decode("utf-8-sig").split("\n"), dtype=pl.String)
+    return (
+        lines.to_frame()
+        .with_row_index("number", offset=first)
+        .with_columns(pl.col("line").str.replace_all(BLANKS, " ").str.strip_chars(" "))
+        .filter((pl.col("line") != "") & ~pl.col("line").str.contains("^#( |$)"))
+        .with_columns(pl.col("line").str.split(" "))
+    )
+
+
+def _first_fields(path: Path) -> int:
+    fields = _fields(path)
+    return len(fields["line"][0]) if fields.height else 0
+
+
+def _trec_text(path: Path, names: Sequence[str]) -> pl.DataFrame:
+    return trec_columns(path, _fields(path), names)
+
+
+def trec_columns(path: Path, fields: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Qrels or run lines; what follows the tag of a run line is reserved, as for trec_eval."""
+    count = pl.col("line").list.len()
+    wrong = fields.filter(count < len(names) if names[-1] == "tag" else count != len(names))
+    if wrong.height:
+        number, words = wrong.row(0)
+        raise InputError(
+            f'"{path}" is not TREC text of {len(names)} fields ({" ".join(names)}).',
+            found=f"Line {number} has {len(words)} fields; {wrong.height} such lines.",
+            todo="Tables with a header must end in .csv, .tsv or .parquet.",
+        )
+    return fields.select(
+        pl.col("line").list.get(place).alias(name) for place, name in enumerate(names)
+    )
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turn whatever a reader throws into a message about the file."""
+    try:
+        yield
+    except pl.exceptions.NoDataError as error:
+        raise InputError(
+            f'"{path}" is empty.', todo="Write the table with its header and rows, then try again."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f'"{path}" is not UTF-8 text.',
+            found=f"Byte {error.start} is 0x{error.object[error.start]:02x}.",
+            todo="Save it as UTF-8.",
+        ) from error
+    except (OSError, EOFError, zlib.error, pl.exceptions.PolarsError) as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            raise  # not the file's fault
+        raise unreadable(path, error) from error
+    except pl.exceptions.PanicException as error:  # a BaseException, on some damaged files
+        raise unreadable(path, error) from error
+
+
+def unreadable(path: Path, error: BaseException) -> InputError:
+    """The message for a file that a reader gave up on."""
+    kind = "Parquet" if ending(path) in PARQUET else "text"
+    reason = first_line(error)
+    broken = isinstance(error, pl.exceptions.PanicException) or "Panic" in reason
+    if "utf-8" in reason.lower() or "utf8" in reason.lower():
+        return InputError(f'"{path}" is not UTF-8 text.', found=reason, todo="Save it as UTF-8.")
+    return InputError(
+        f'"{path}" cannot be read as {kind}.',
+        found="Its contents are damaged." if broken else f"The reader says: {reason}.",
+        todo="It may be cut off, damaged or of another format: write it again, or rename it.",
+    )

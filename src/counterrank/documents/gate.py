@@ -1,0 +1,147 @@
+"""The gate of a pipeline: may this candidate go on, by the numbers of a saved result?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from counterrank.core.errors import UsageError, nearest
+from counterrank.core.format import printable
+from counterrank.documents.decision import leading, rows_of, sign
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """One candidate: its lift over the baseline, with both ends, against what was asked."""
+
+    system: str
+    lift: float
+    low: float
+    high: float
+    passed: bool
+
+
+@dataclass(frozen=True)
+class Gate:
+    """``failed`` are the diagnoses that fail; the gate opens if there are none and all pass."""
+
+    measure: str
+    baseline: str
+    least: float
+    level: float
+    checked: tuple[Checked, ...]
+    failed: tuple[Row, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every candidate may go on."""
+        return not self.failed and all(one.passed for one in self.checked)
+
+    def markdown(self) -> str:
+        """A summary for a pull request."""
+        word = "open" if self.passed else "closed"
+        lines = [
+            f"### Counterrank: the gate is {word}",
+            "",
+            f"{_md(self.measure)} against {_md(self.baseline)}: the lower end of the"
+            f" {self.level:.0%} interval of the lift must reach {self.least:+.2%}.",
+            "",
+            "| candidate | lift | interval | |",
+            "|---|---|---|---|",
+        ]
+        lines += [
+            f"| {_md(c.system)} | {c.lift:+.2%} | {c.low:+.2%} to {c.high:+.2%} |"
+            f" {'passes' if c.passed else '**stops**'} |"
+            for c in self.checked
+        ]
+        if self.failed:
+            lines += ["", f"{len(self.failed)} diagnoses fail, so the numbers do not count:", ""]
+            lines += [
+                f"- **{_md(d['name'])}** ({_md(d['subject'])}): {_md(d['meaning'])}"
+                for d in self.failed
+            ]
+        return "\n".join(lines) + "\n"
+
+
+def gated(
+    document: Row,
+    *,
+    measure: str = "",
+    baseline: str = "",
+    systems: Sequence[str] = (),
+    least: float = 0.0,
+) -> Gate:
+    """Hold every candidate's lift against ``least``: its lower end must reach it."""
+    label, base = measure or leading(document), baseline or _baseline(document)
+    rows = [r for r in rows_of(document.get("comparisons", []), label) if _pair(r, base)]
+    if not rows:
+        there = sorted({str(r["measure"]) for r in document.get("comparisons", [])})
+        bases = sorted({str(r["baseline"]) for r in document.get("comparisons", [])})
+        raise UsageError(
+            f'The result compares nothing with "{printable(base)}" by {printable(label)}.',
+            found=f"Measures: {', '.join(there) or 'none'}."
+            f" Baselines: {', '.join(bases) or 'none'}.",
+            todo="Name both as the result has them: --measure, --baseline.",
+        )
+    names = [_other(r, base) for r in rows]
+    for name in systems:
+        if name not in names:
+            raise UsageError(
+                f'The result has no candidate "{printable(name)}".', found=nearest(name, names)
+            )
+    wanted = [r for r in rows if not systems or _other(r, base) in systems]
+    value = _value(document, label, base)
+    checked = tuple(_checked(document, r, base, value, least, label) for r in wanted)
+    failed = tuple(d for d in document.get("diagnoses", []) if d["verdict"] == "fail")
+    level = float(document.get("protocol", {}).get("level", 0.95))
+    return Gate(label, base, least, level, checked, failed)
+
+
+def _checked(
+    document: Row, row: Row, base: str, value: float | None, least: float, label: str
+) -> Checked:
+    """The lift the result has; where it has none, the difference over the baseline's value."""
+    if row["baseline"] == base and row.get("lift_low") is not None:
+        lift, low, high = row["lift"], row["lift_low"], row["lift_high"]
+    else:
+        if not value:
+            raise UsageError(
+                f'The baseline "{printable(base)}" has no value to measure a lift by.',
+                todo="Use a result in which the baseline has a value other than 0.",
+            )
+        turn = 1 if row["baseline"] == base else -1
+        ends = sorted(turn * row[key] / abs(value) for key in ("low", "high"))
+        lift, low, high = turn * row["difference"] / abs(value), ends[0], ends[1]
+    reached = low >= least if sign(document, label) > 0 else high <= -least
+    return Checked(_other(row, base), float(lift), float(low), float(high), bool(reached))
+
+
+def _baseline(document: Row) -> str:
+    base = document.get("protocol", {}).get("baseline")
+    if not base:
+        raise UsageError(
+            "The result names no baseline.", todo="Say which system to hold: --baseline NAME."
+        )
+    return str(base)
+
+
+def _pair(row: Row, base: str) -> bool:
+    return base in (row["baseline"], row["system"])
+
+
+def _other(row: Row, base: str) -> str:
+    return str(row["system"] if row["baseline"] == base else row["baseline"])
+
+
+def _value(document: Row, label: str, base: str) -> float | None:
+    rows = [r for r in document.get("estimates", []) if r["system"] == base]
+    own = rows_of(rows, label) or rows
+    return float(own[0]["value"]) if own else None
+
+
+def _md(value: object) -> str:
+    """Text from data inside Markdown: no mark-up takes effect, no line ends."""
+    return "".join(f"\\{c}" if c in "\\`*_{}[]<>()#+!|~&" else c for c in printable(str(value)))

@@ -1,1 +1,0 @@
-"""Is the difference real? Intervals, paired tests, corrections, rank correlation."""

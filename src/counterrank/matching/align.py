@@ -1,0 +1,166 @@
+"""One bucket of lists and judgments in, hits out: the only join, written once.
+
+``align`` is a pure function of its bucket. It knows nothing of files, engines or other buckets, so
+the same code serves data in memory, out of core and on a cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from counterrank.core.arrays import AnyFloats, AnyInts, Ints, sort_order
+from counterrank.matching.hashjoin import pair_keys, repeated_rows, sparse_join
+from counterrank.matching.order import Order, by_rank, by_score
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """Lists one after the other, and the judgments of their users.
+
+    ``length`` is the number of rows of each list. ``rank`` or ``score`` orders a list. ``text``
+    gives the ids of chosen rows as text, for ties. ``judged`` is the number of judgments of each
+    list's user; their items follow list by list.
+    """
+
+    length: Ints
+    item: AnyInts
+    rank: AnyInts | None
+    score: AnyFloats | None
+    text: Callable[[Ints], pl.Series]
+    judged: Ints
+    judged_item: AnyInts
+
+    def order(self, ties: str) -> Order:
+        """Rank of every row."""
+        if self.rank is not None:
+            return by_rank(self.rank, self.length)
+        assert self.score is not None
+        return by_score(self.score, self.length, ties=ties, text=self.text)
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """What one bucket yields: hits sorted by list and rank, list depths, faulty rows.
+
+    ``judgment`` is the place of each hit among the judgments of the bucket. ``duplicates`` are
+    rows whose item stood in the list already, ``repeated`` rows whose rank did.
+    """
+
+    list: Ints
+    rank: Ints
+    judgment: Ints
+    first: Ints
+    last: Ints
+    depth: Ints
+    duplicates: Ints
+    repeated: Ints
+
+
+@dataclass(frozen=True)
+class Met:
+    """Every row of a bucket with its rank, and the rows whose item is judged.
+
+    ``lists`` is the list of each row, ``row`` and ``judgment`` are the judged rows and their places
+    among the judgments of the bucket. Of an item that stands twice in a list only the better
+    place is here; ``kept`` are then the rows of the given bucket that are (None: all of them).
+    """
+
+    bucket: Bucket
+    lists: Ints
+    order: Order
+    row: Ints
+    judgment: Ints
+    kept: Ints | None
+    duplicates: Ints
+    repeated: Ints
+
+    @property
+    def depth(self) -> Ints:
+        """The largest rank of each list."""
+        return self.order.depth(self.bucket.length)
+
+
+def by_place(found: Met) -> Met:
+    """The same with the rows of every list best first, so that sums do not depend on their order.
+
+    What is left without meaning by that, the tied and the repeated ranks, stays as it was.
+    """
+    if found.order.natural:
+        return found
+    by = sort_order(found.lists, found.order.rank)
+    place = np.empty_like(by)
+    place[by] = np.arange(len(by))
+    turn = np.argsort(place[found.row])
+    return replace(
+        found,
+        bucket=_only(found.bucket, found.lists, by),
+        order=replace(found.order, rank=found.order.rank[by]),
+        row=place[found.row][turn],
+        judgment=found.judgment[turn],
+        kept=by if found.kept is None else found.kept[by],
+    )
+
+
+def met(bucket: Bucket, *, ties: str) -> Met:
+    """Rank all rows and look up their judgments."""
+    lists = np.repeat(np.arange(len(bucket.length)), bucket.length)
+    order = bucket.order(ties)
+    key, judged = pair_keys((bucket.length, bucket.item), (bucket.judged, bucket.judged_item))
+    duplicates = repeated_rows(key, bucket.length)
+    if len(duplicates):
+        keep = _best_copies(bucket, lists, order.rank)
+        left = met(_only(bucket, lists, keep), ties=ties)
+        return replace(left, kept=keep, duplicates=duplicates, repeated=keep[left.repeated])
+    row, judgment = sparse_join(key, judged)
+    return Met(bucket, lists, order, row, judgment, None, duplicates, order.repeated)
+
+
+def align(bucket: Bucket, *, ties: str, limit: int | None) -> Aligned:
+    """Find the judged items in their lists.
+
+    ``limit`` is the largest rank any measure looks at. An item that stands twice in a list keeps
+    its better rank; the other rows are reported and the list is ranked without them.
+    """
+    all_ = met(bucket, ties=ties)
+    order, row, judgment, depth = all_.order, all_.row, all_.judgment, all_.depth
+    if limit is not None and depth.max() > limit:
+        near = order.first[row] <= limit
+        row, judgment = row[near], judgment[near]
+    if not order.natural:
+        by = sort_order(all_.lists[row], order.rank[row])
+        row, judgment = row[by], judgment[by]
+    rank = order.rank[row]
+    tied = order.first is not order.rank
+    return Aligned(
+        list=all_.lists[row],
+        rank=rank,
+        judgment=judgment,
+        first=order.first[row] if tied else rank,
+        last=order.last[row] if tied else rank,
+        depth=depth,
+        duplicates=all_.duplicates,
+        repeated=all_.repeated,
+    )
+
+
+def _best_copies(bucket: Bucket, lists: Ints, rank: Ints) -> Ints:
+    """Rows that hold the best rank of their item in their list, in order."""
+    by = np.lexsort((rank, bucket.item, lists))
+    again = (np.diff(bucket.item[by]) == 0) & (np.diff(lists[by]) == 0)
+    return np.sort(by[np.concatenate([[True], ~again])])
+
+
+def _only(bucket: Bucket, lists: Ints, keep: Ints) -> Bucket:
+    """The bucket with some of its rows."""
+    return replace(
+        bucket,
+        length=np.bincount(lists[keep], minlength=len(bucket.length)),
+        item=bucket.item[keep],
+        rank=None if bucket.rank is None else bucket.rank[keep],
+        score=None if bucket.score is None else bucket.score[keep],
+        text=lambda rows: bucket.text(keep[rows]),
+    )

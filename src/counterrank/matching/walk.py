@@ -1,0 +1,213 @@
+"""The local engine: cut a run into buckets of whole lists, align them in threads, merge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from counterrank.core.arrays import AnyInts, Ints, joined, mapped, ranges, sort_order, workers
+from counterrank.core.faults import Faults
+from counterrank.data.blocks import BLOCK_ROWS, Blocks
+from counterrank.data.ids import as_categories, as_integers, positions, unify_ids
+from counterrank.data.schema import Table
+from counterrank.matching.align import Aligned, Bucket, Met, align, by_place, met
+from counterrank.matching.coverage import Coverage
+from counterrank.matching.hits import Hits, Pool
+
+A = TypeVar("A")
+
+
+def aligned(
+    run: Table,
+    pool: Pool,
+    *,
+    ties: str = "id",
+    duplicates: str = "error",
+    limit: int | None = None,
+    threads: int = 0,
+    rows: int = BLOCK_ROWS,
+) -> tuple[Hits, Coverage]:
+    """The hits of one run, and who was covered. ``rows`` is the size of a bucket."""
+    lists = _Lists.of(run, pool)
+    cuts = lists.cuts(rows)
+    parts = mapped(
+        lambda cut: align(lists.bucket(*cut), ties=ties, limit=limit), cuts, threads or workers()
+    )
+    _refuse_faults(lists, cuts, [(p.duplicates, p.repeated) for p in parts], duplicates)
+    return _merged(lists, cuts, parts, ties)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One bucket of whole lists: its rows with their ranks, and what the pool knows of them.
+
+    ``unit`` is that of each list (-1: not in the pool), ``judgment`` the row of the whole pool for
+    each of ``met.row``; ``frame`` holds the columns of the run.
+    """
+
+    met: Met
+    unit: Ints
+    judgment: Ints
+    frame: pl.DataFrame
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        """A column of the run for the rows of ``met``."""
+        values = self.frame[name].to_numpy()
+        return values if self.met.kept is None else values[self.met.kept]
+
+
+def walked(
+    run: Table,
+    pool: Pool,
+    work: Callable[[Part], A],
+    *,
+    ties: str = "id",
+    duplicates: str = "error",
+    threads: int = 0,
+    rows: int = BLOCK_ROWS,
+) -> tuple[list[A], Coverage]:
+    """``work`` on every bucket of a run's lists, for what needs all rows and not only the hits."""
+    lists = _Lists.of(run, pool)
+    cuts = lists.cuts(rows)
+
+    def one(cut: tuple[int, int]) -> tuple[A, tuple[Ints, Ints]]:
+        part = lists.part(*cut, ties)
+        return work(part), (part.met.duplicates, part.met.repeated)
+
+    done = mapped(one, cuts, threads or workers())
+    _refuse_faults(lists, cuts, [faults for _, faults in done], duplicates)
+    return [found for found, _ in done], lists.coverage(sum(len(f[0]) for _, f in done))
+
+
+@dataclass(frozen=True)
+class _Lists:
+    """A run's lists beside the judgments. ``unit`` is -1 for users without judgments."""
+
+    table: Table
+    blocks: Blocks
+    pool: Pool
+    judged: AnyInts
+    unit: Ints
+
+    @classmethod
+    def of(cls, run: Table, pool: Pool) -> _Lists:
+        listed, users = unify_ids([run.frame["user"], pool.units])
+        item, items = unify_ids([run.frame["item"], pool.items])
+        frame = as_categories(run.frame.with_columns(listed, item))
+        blocks = Blocks.of(frame, ascending=False)
+        return cls(run, blocks, pool, as_integers(items), positions(blocks.names, users))
+
+    def cuts(self, rows: int) -> list[tuple[int, int]]:
+        """First and last list of each bucket; judgments count as rows."""
+        return list(self.blocks.cuts(rows, self.judged_of(self.unit)))
+
+    def part(self, begin: int, end: int, ties: str) -> Part:
+        """Lists ``begin`` to ``end``, best first, and looked up."""
+        found = by_place(met(self.bucket(begin, end), ties=ties))
+        judgment = _of(self.judgments(begin, end), found.judgment)
+        return Part(found, self.unit[begin:end], judgment, self.blocks.rows(begin, end))
+
+    def coverage(self, duplicates: int) -> Coverage:
+        """Who has judgments, lists, or both."""
+        known = int((self.unit >= 0).sum())
+        return Coverage(
+            judged_users=self.pool.n,
+            covered_users=known,
+            unjudged_users=len(self.unit) - known,
+            rows=self.table.frame.height,
+            duplicates=duplicates,
+        )
+
+    def bucket(self, begin: int, end: int) -> Bucket:
+        """Lists ``begin`` to ``end`` with the judgments of their users."""
+        rows = self.blocks.rows(begin, end)
+        unit = self.unit[begin:end]
+        column = rows[self.table.order].to_numpy()
+        return Bucket(
+            length=self.blocks.length[begin:end],
+            item=as_integers(rows["item"]),
+            rank=column if self.table.order == "rank" else None,
+            score=column if self.table.order == "score" else None,
+            text=lambda chosen: rows["item"].gather(chosen).cast(pl.String),
+            judged=self.judged_of(unit),
+            judged_item=self.judged[self.judgments(begin, end)],
+        )
+
+    def judged_of(self, unit: Ints) -> Ints:
+        """Number of judgments of the users of some lists."""
+        known = unit >= 0
+        judged = np.zeros(len(unit), np.int64)
+        judged[known] = self.pool.size[unit[known]]
+        return judged
+
+    def judgments(self, begin: int, end: int) -> Ints | slice:
+        """The judgments of the users of lists ``begin`` to ``end``, as rows of the pool."""
+        unit = self.unit[begin:end]
+        known = unit[unit >= 0]
+        return _rows(self.pool.start[known], self.pool.size[known])
+
+
+def _rows(start: Ints, size: Ints) -> Ints | slice:
+    """The rows of some units; where they stand one after the other, without a copy."""
+    if len(start) and np.array_equal(start[1:], start[:-1] + size[:-1]):
+        return slice(int(start[0]), int(start[-1] + size[-1]))
+    return ranges(start, size)
+
+
+def _of(rows: Ints | slice, place: Ints) -> Ints:
+    """Some of the rows."""
+    return place + rows.start if isinstance(rows, slice) else rows[place]
+
+
+def _refuse_faults(
+    lists: _Lists,
+    cuts: list[tuple[int, int]],
+    faults: list[tuple[Ints, Ints]],
+    duplicates: str,
+) -> None:
+    """The checks that need a list's rows together: repeated items, repeated ranks."""
+    first = [int(lists.blocks.start[begin]) for begin, _ in cuts]
+    again, ranks = (
+        joined([found[kind] + at for found, at in zip(faults, first, strict=True)])
+        for kind in (0, 1)
+    )
+    name, files = lists.table.name, len(lists.table.source.files)
+    found = (
+        lists.blocks.fault("item twice in list", name, again, files=files),
+        lists.blocks.fault("rank twice in list", name, ranks, column="rank"),
+    )
+    Faults(found).refuse(allowed=() if duplicates == "error" else ("item twice in list",))
+
+
+def _merged(
+    lists: _Lists, cuts: list[tuple[int, int]], parts: list[Aligned], ties: str
+) -> tuple[Hits, Coverage]:
+    """One set of hits from all buckets; units in the order of the pool."""
+    known = lists.unit >= 0
+    depth = np.zeros(lists.pool.n, np.int64)
+    depth[lists.unit[known]] = joined([part.depth for part in parts])[known]
+    both = list(zip(cuts, parts, strict=True))
+    unit = joined([lists.unit[begin + part.list] for (begin, _), part in both])
+    judgment = joined([_of(lists.judgments(*cut), part.judgment) for cut, part in both])
+    rank = joined([part.rank for part in parts])
+    tied = any(part.first is not part.rank for part in parts)
+    hits = Hits(
+        n=lists.pool.n,
+        unit=unit,
+        rank=rank,
+        judgment=judgment,
+        rating=lists.pool.rating[judgment],
+        first=joined([part.first for part in parts]) if tied else rank,
+        last=joined([part.last for part in parts]) if tied else rank,
+        depth=depth,
+        present=depth > 0,
+        expected=ties == "expected",
+    )
+    if np.any(unit[1:] < unit[:-1]):
+        hits = hits.take(sort_order(unit, hits.rank))
+    return hits, lists.coverage(sum(len(part.duplicates) for part in parts))

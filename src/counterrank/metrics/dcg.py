@@ -1,0 +1,236 @@
+"""Cumulative gain and its relatives: CG, DCG, nDCG and post-normalised DCG."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from counterrank.aggregate import Aggregate, RatioOfMeans
+from counterrank.core.arrays import Bools, Floats
+from counterrank.core.errors import UsageError
+from counterrank.matching.hits import Hits, Pool
+from counterrank.metrics.gain import GAINS, gain, refuse_overflow
+from counterrank.metrics.measure import Definition, Measure, exposed, ratio
+from counterrank.position import Exposure, Flat, Log2
+from counterrank.stats.functions import Function, ratio_or_zero
+
+
+@dataclass(frozen=True, kw_only=True)
+class Graded(Measure):
+    """A measure that adds up gains. ``rel`` matters only to ``gain="binary"``."""
+
+    gain: str = "linear"
+    rel: float = 1
+
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"gain": GAINS}
+    linear: ClassVar[bool] = True
+    bounded: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.rel != 1 and self.gain != "binary":
+            raise UsageError(
+                f"{self.name}(rel=...) has no effect: its gain is the rating itself.",
+                todo=f"Write {self.name}(gain=binary,rel={self.rel:g}), or leave rel out.",
+            )
+
+    def defined(self, pool: Pool) -> Bools:
+        return gain(pool.best, self.gain, self.rel) > 0
+
+    def gains(self, pool: Pool) -> Floats:
+        return gain(pool.rating, self.gain, self.rel)
+
+    @property
+    def asks_top(self) -> bool:
+        return self.gain == "exp"
+
+    def refuse(self, pool: Pool) -> None:
+        if self.gain == "exp":
+            refuse_overflow(self, pool)
+
+    def total(self, hits: Hits, discount: Exposure) -> Floats:
+        r""":math:`\sum_i g_i\, c(r_i)` over the hits within the cut-off."""
+        form = (self.gain, self.rel, discount, self.k)
+        return hits.kept(form, lambda: hits.sum(self.terms(hits, discount)))
+
+    def terms(self, hits: Hits, discount: Exposure) -> Floats:
+        r""":math:`g_i\, c(r_i)` of each hit, 0 beyond the cut-off."""
+        form = ("terms", self.gain, self.rel, discount, self.k)
+        return hits.kept(
+            form,
+            lambda: gain(hits.rating, self.gain, self.rel) * exposed(hits, discount, self.k),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CG(Graded):
+    r"""Cumulative gain.
+
+    .. math:: \mathrm{CG}@k = \sum_{i:\, r_i \le k} g_i
+
+    :math:`g_i` is the gain of item :math:`i`, :math:`r_i` its rank.
+    """
+
+    name: ClassVar[str] = "CG"
+    about: ClassVar[Definition] = Definition(
+        says="The gains of the first k items added up; their order does not matter.",
+        formula="CG@k = sum of g(i) over items with rank(i) <= k",
+        gain="the rating (gain=linear), 2^rating - 1 (gain=exp) or 1 from rel on (gain=binary)",
+        discount="none",
+        ideal="none",
+        empty="0 for a user with nothing to gain; policy no_relevant can skip them",
+        peers="trec_eval: not offered. ranx 'hits' equals CG(gain=binary).",
+        source="Jarvelin & Kekalainen 2002",
+    )
+
+    def rank_weights(self) -> tuple[Exposure, float]:
+        return Flat(k=self.k), 1.0
+
+    def per_unit(self, hits: Hits, pool: Pool) -> Floats:
+        return self.total(hits, Flat())
+
+    def worth(self, hits: Hits, pool: Pool) -> Floats:
+        return self.terms(hits, Flat())
+
+
+@dataclass(frozen=True, kw_only=True)
+class DCG(Graded):
+    r"""Discounted cumulative gain.
+
+    .. math:: \mathrm{DCG}@k = \sum_{i:\, r_i \le k} g_i\, c(r_i), \qquad c(r) = 1/\log_2(r+1)
+
+    :math:`g_i` is the gain, :math:`r_i` the rank, :math:`c` the exposure model ``discount``. With
+    :math:`c` the chance that a rank is seen, the mean over users estimates a total: what the list
+    earns (Jeunen et al. 2024).
+    """
+
+    discount: Exposure = field(default=Log2())
+
+    name: ClassVar[str] = "DCG"
+    about: ClassVar[Definition] = Definition(
+        says="Gains weighted by how likely their rank is seen. Its mean estimates a total.",
+        formula="DCG@k = sum of g(i) * c(rank(i)) over items with rank(i) <= k",
+        gain="the rating (gain=linear), 2^rating - 1 (gain=exp) or 1 from rel on (gain=binary)",
+        discount="1 / log2(rank + 1); any exposure model: discount=power(eta=1), geometric(p=0.9),"
+        " jarvelin(base=2), table(1,0.5), flat",
+        ideal="none",
+        empty="0 for a user with nothing to gain; policy no_relevant can skip them",
+        peers="ranx 'dcg' and scikit-learn dcg_score agree (ties aside); ranx 'dcg_burges' is"
+        " gain=exp; LensKit's default is discount=jarvelin.",
+        source="Jarvelin & Kekalainen 2002; as an off-policy estimate Jeunen et al. 2024",
+    )
+
+    def rank_weights(self) -> tuple[Exposure, float]:
+        return self.discount if self.k is None else self.discount @ self.k, 1.0
+
+    def per_unit(self, hits: Hits, pool: Pool) -> Floats:
+        return self.total(hits, self.discount)
+
+    def worth(self, hits: Hits, pool: Pool) -> Floats:
+        return self.terms(hits, self.discount)
+
+    def ideal_total(self, pool: Pool, depth: int | None) -> Floats:
+        r"""The same sum for the best possible list of ``depth`` items."""
+        form = (self.gain, self.rel, self.discount, depth)
+        return pool.kept(form, lambda: self._ideal(pool, depth))
+
+    def _ideal(self, pool: Pool, depth: int | None) -> Floats:
+        weight = self.discount.best(int(pool.size.max(initial=1)), depth)
+        return pool.sum(lambda rating, rank: gain(rating, self.gain, self.rel) * weight[rank - 1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class nDCG(DCG):  # noqa: N801 - the literature's name
+    r"""Normalised discounted cumulative gain.
+
+    .. math:: \mathrm{nDCG}@k = \mathrm{DCG}@k \,/\, \mathrm{IDCG}@k
+
+    :math:`\mathrm{IDCG}@k` is the DCG of the user's judged items, best first, cut at :math:`k`
+    (``ideal="k"``) or not cut at all (``ideal="all"``).
+    """
+
+    ideal: str = "k"
+
+    name: ClassVar[str] = "nDCG"
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"gain": GAINS, "ideal": ("k", "all")}
+    bounded: ClassVar[bool] = True
+    about: ClassVar[Definition] = Definition(
+        says="DCG as a share of the best this user allows. Its mean is not the mean DCG rescaled:"
+        " it can reverse the order of systems (see the agreement diagnosis).",
+        formula="nDCG@k = DCG@k / IDCG@k",
+        gain="the rating (gain=linear), 2^rating - 1 (gain=exp) or 1 from rel on (gain=binary)",
+        discount="1 / log2(rank + 1), or any exposure model as for DCG",
+        ideal="the user's judged items, best first, cut at k (ideal=k) or uncut (ideal=all)",
+        empty="0 for a user with nothing to gain (trec_eval's rule); policy no_relevant can skip",
+        peers="trec_eval ndcg_cut agrees; ndcg with -M k is ideal=all; scikit-learn agrees but"
+        " averages ties; ranx 'ndcg' agrees; LensKit: discount=jarvelin, such users skipped;"
+        " XGBoost and allRank: gain=exp, such users count 1; RecTools: ideal always has k hits.",
+        source="Jarvelin & Kekalainen 2002",
+    )
+
+    def per_unit(self, hits: Hits, pool: Pool) -> Floats:
+        return ratio(self.total(hits, self.discount), self.best(pool))
+
+    def worth(self, hits: Hits, pool: Pool) -> Floats:
+        return ratio(self.terms(hits, self.discount), self.best(pool)[hits.unit])
+
+    def best(self, pool: Pool) -> Floats:
+        """The DCG of each unit's ideal list."""
+        return self.ideal_total(pool, self.k if self.ideal == "k" else None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class pnDCG(nDCG):  # noqa: N801 - the paper's name
+    r"""Post-normalised DCG: the ratio of means instead of the mean of ratios.
+
+    .. math:: \mathrm{pnDCG}@k = \sum_u \mathrm{DCG}_u@k \,/\, \sum_u \mathrm{IDCG}_u@k
+
+    It orders systems exactly as DCG does and is at most 1. A unit's value is its DCG divided by
+    the mean ideal of all judged users; where every user counts, the values average to the measure.
+    """
+
+    name: ClassVar[str] = "pnDCG"
+    about: ClassVar[Definition] = Definition(
+        says="Mean DCG as a share of the best mean DCG: between 0 and 1, in the order of DCG.",
+        formula="pnDCG@k = mean over users of DCG@k / mean over users of IDCG@k",
+        gain="the rating (gain=linear), 2^rating - 1 (gain=exp) or 1 from rel on (gain=binary)",
+        discount="1 / log2(rank + 1), or any exposure model as for DCG",
+        ideal="as for nDCG, but averaged over users before dividing",
+        empty="a user with nothing to gain adds 0 above and below",
+        peers="No other tool seen offers it.",
+        source="Jeunen et al. 2024, section 5",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.mean != "arithmetic":
+            raise UsageError("pnDCG is a ratio of means; it has no geometric form.")
+
+    @property
+    def plain_mean(self) -> bool:
+        return False
+
+    def per_unit(self, hits: Hits, pool: Pool) -> Floats:
+        return self.total(hits, self.discount)
+
+    def worth(self, hits: Hits, pool: Pool) -> Floats:
+        return self.terms(hits, self.discount)
+
+    def base(self, pool: Pool) -> Floats:
+        return self.best(pool)
+
+    def factor(self, base: Floats | None) -> float:
+        mean = base.mean() if base is not None and len(base) else 0.0
+        return float(1 / mean) if mean else 0.0
+
+    def averaged(self, base: Floats | None) -> Aggregate:
+        assert base is not None
+        return RatioOfMeans(base / (base.mean() or 1.0))
+
+    def columns(self, x: Floats, base: Floats | None) -> tuple[Floats, ...]:
+        assert base is not None
+        return x, base
+
+    @property
+    def function(self) -> Function:
+        return ratio_or_zero

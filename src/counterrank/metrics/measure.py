@@ -1,0 +1,235 @@
+"""What every judged measure is: a value with a label, a definition and a per-unit formula."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from operator import index
+from typing import ClassVar, Self
+
+import numpy as np
+
+from counterrank.aggregate import Aggregate, GeometricMean, Mean
+from counterrank.core.arrays import Bools, Floats, Ints, mapped
+from counterrank.core.errors import UsageError, one_of
+from counterrank.core.labels import Value
+from counterrank.matching.hits import Hits, Pool
+from counterrank.metrics.relevant import relevant
+from counterrank.position import Exposure, Flat
+from counterrank.stats.functions import Function, geometric, mean
+
+
+@dataclass(frozen=True)
+class Definition:
+    """What ``counterrank measures NAME`` prints. ``peers`` says who agrees and who differs."""
+
+    says: str
+    formula: str
+    gain: str
+    discount: str
+    ideal: str
+    empty: str
+    peers: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure(Value, ABC):
+    """A judged measure at cut-off ``k``, averaged by ``mean`` (geometric: floored at ``floor``)."""
+
+    k: int | None = None
+    mean: str = "arithmetic"
+    floor: float = 1e-5
+
+    about: ClassVar[Definition]
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {}
+    better: ClassVar[str] = "higher"
+    linear: ClassVar[bool] = False  # a sum of gain * exposure: has an exact mean over tie orders
+    bounded: ClassVar[bool] = True  # lies between 0 and 1
+
+    def __post_init__(self) -> None:
+        if self.k is not None and not (isinstance(self.k, Integral) and 1 <= self.k < 1 << 31):
+            raise UsageError(f"A cut-off must be a whole number from 1, not {self.k}.")
+        one_of(f"{self.name}(mean=...)", self.mean, ("arithmetic", "geometric"))
+        if not 0 < self.floor < 1:
+            raise UsageError(f"{self.name}(floor=...) must lie between 0 and 1, not {self.floor}.")
+        if self.floor != Measure.floor and self.mean != "geometric":
+            raise UsageError(f"{self.name}(floor=...) needs mean=geometric.")
+        if not 0 <= getattr(self, "rel", 0) < np.inf:
+            raise UsageError(f"{self.name}(rel=...) must be 0 or more: below is not judged.")
+        for option, words in self.choices.items():
+            one_of(f"{self.name}({option}=...)", getattr(self, option), words)
+
+    def __matmul__(self, k: int) -> Self:
+        """``nDCG() @ 10``: the same measure at another cut-off."""
+        return replace(self, k=index(k))
+
+    def refuse(self, pool: Pool) -> None:
+        """Raise if the ratings of this data set make no sense for the measure."""
+
+    @property
+    def asks_top(self) -> bool:
+        """Whether the greatest rating of the data set must be known before the values."""
+        return False
+
+    @property
+    def plain_mean(self) -> bool:
+        """Whether the value is the mean of per-unit values between 0 and 1."""
+        return self.bounded and self.mean == "arithmetic"
+
+    @abstractmethod
+    def per_unit(self, hits: Hits, pool: Pool) -> Floats:
+        """The formula: the measure of each unit's list, from that unit's hits and judgments."""
+
+    @abstractmethod
+    def worth(self, hits: Hits, pool: Pool) -> Floats:
+        """What each hit adds to its unit's value, so that hits can be weighted one by one."""
+
+    def standing(self, pool: Pool) -> Floats | None:
+        """What each judgment adds wherever its item is listed, or not at all; None: nothing."""
+        return None
+
+    def rank_weights(self) -> tuple[Exposure, float]:
+        r"""Of a linear measure :math:`c(r)` and a factor: what a gain at rank :math:`r` counts.
+
+        What a user's own judgments divide the sum by, as in nDCG and Recall, is left out.
+        """
+        raise UsageError(f"{self} does not weigh ranks: it is no sum of gains times weights.")
+
+    @abstractmethod
+    def gains(self, pool: Pool) -> Floats:
+        """How much there is to find in each judgment: 0 where there is nothing."""
+
+    def base(self, pool: Pool) -> Floats | None:
+        """What each unit adds below the line of a ratio of means; None: units count alike."""
+        return None
+
+    def factor(self, base: Floats | None) -> float:
+        """A factor common to all units of the data set, from the bases of all of them."""
+        return 1.0
+
+    def scale(self, pool: Pool) -> float:
+        """The factor where the pool is the whole data set."""
+        return self.factor(self.base(pool))
+
+    @abstractmethod
+    def defined(self, pool: Pool) -> Bools:
+        """Units for which the measure is defined: those with something to find."""
+
+    def aggregate(self, pool: Pool) -> Aggregate:
+        """How per-unit values become one number."""
+        return self.averaged(self.base(pool))
+
+    def averaged(self, base: Floats | None) -> Aggregate:
+        """The same from the bases of all units."""
+        return GeometricMean(self.floor) if self.mean == "geometric" else Mean()
+
+    def columns(self, x: Floats, base: Floats | None) -> tuple[Floats, ...]:
+        """What is averaged over units: their values ``x``, or logarithms of them, floored."""
+        return (np.log(np.maximum(x, self.floor)),) if self.mean == "geometric" else (x,)
+
+    @property
+    def function(self) -> Function:
+        """The measure of all units, from the means of ``columns``."""
+        return geometric if self.mean == "geometric" else mean
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binary(Measure):
+    """A measure that asks only whether an item is relevant: rated ``rel`` or better."""
+
+    rel: float = 1
+
+    def defined(self, pool: Pool) -> Bools:
+        return pool.best >= self.rel
+
+    def gains(self, pool: Pool) -> Floats:
+        return (pool.rating >= self.rel).astype(float)
+
+    def found(self, hits: Hits) -> Floats:
+        """Number of relevant items among the first ``k``."""
+        return rated(hits, self.rel, self.k)
+
+    def near(self, hits: Hits) -> Floats:
+        """1 for each relevant item among the first ``k``, else 0."""
+        return rated_hits(hits, self.rel, self.k)
+
+
+def rated(hits: Hits, rel: float, k: int | None) -> Floats:
+    """Number of items rated ``rel`` or better among the first ``k``, or its mean over ties."""
+    if not hits.expected:
+        return relevant(hits.within(k), rel).size.astype(float)
+    return hits.sum(rated_hits(hits, rel, k))
+
+
+def rated_hits(hits: Hits, rel: float, k: int | None) -> Floats:
+    """1 for each hit rated ``rel`` or better among the first ``k``, or its mean over ties."""
+    if hits.expected:
+        return (hits.rating >= rel) * exposed(hits, Flat(), k)
+    good = hits.rating >= rel
+    return (good if k is None else good & (hits.rank <= k)).astype(float)
+
+
+def spread(x: Floats, places: Ints, hits: Hits) -> Floats:
+    """Values of some of the hits as values of all: 0 elsewhere."""
+    out = np.zeros(len(hits.rank))
+    out[places] = x
+    return out
+
+
+def exposed(hits: Hits, model: Exposure, k: int | None) -> Floats:
+    r"""Exposure of each hit: :math:`c(r)\,1[r \le k]`, or its mean over orders of tied items."""
+    if not hits.expected:
+        return _weights(hits, model, k)
+    cut = hits.last.max(initial=1) if k is None else k
+    inside = np.minimum(hits.last, cut)
+    some = inside >= hits.first
+    inside = np.maximum(inside, hits.first)
+    share = (inside - hits.first + 1) / (hits.last - hits.first + 1)
+    return model.between(hits.first, inside) * share * some
+
+
+def _weights(hits: Hits, model: Exposure, k: int | None) -> Floats:
+    """:math:`c(r)`, looked up: there are far fewer ranks than hits."""
+    cut = hits.deepest if k is None else k
+    if hits.deepest > len(hits.rank):
+        return model.at(hits.rank) * (hits.rank <= cut)
+    weight = np.zeros(hits.deepest + 1)
+    weight[1 : cut + 1] = model.at(np.arange(1, min(cut, hits.deepest) + 1))
+    worth: Floats = weight[hits.rank]
+    return worth
+
+
+def ratio(top: Floats, bottom: Floats) -> Floats:
+    """``top / bottom``, and 0 where there is nothing to divide by."""
+    return np.divide(top, bottom, out=np.zeros(len(top)), where=bottom != 0)
+
+
+def deepest(measures: Iterable[Measure]) -> int | None:
+    """The deepest rank any of the measures looks at; None: the whole list."""
+    cuts = [m.k for m in measures]
+    return None if None in cuts else max(k for k in cuts if k is not None)
+
+
+def values(measures: Sequence[Measure], hits: Hits, pool: Pool, *, threads: int = 1) -> Floats:
+    """Every measure of every unit (measures x units)."""
+    out = unscaled(measures, hits, pool, threads=threads)
+    for row, m in enumerate(measures):
+        out[row] *= m.scale(pool)
+    return out
+
+
+def unscaled(measures: Sequence[Measure], hits: Hits, pool: Pool, *, threads: int = 1) -> Floats:
+    """The same before what concerns all units of the data set, part by part."""
+    out = np.empty((len(measures), pool.n))
+
+    def fill(part: tuple[int, int, Pool]) -> None:
+        begin, end, own = part
+        found = hits.part(begin, end)
+        for row, m in enumerate(measures):
+            out[row, begin:end] = m.per_unit(found, own)
+
+    mapped(fill, pool.parts, threads)
+    return out

@@ -1,0 +1,204 @@
+"""Measures that count relevant items near the top: P, Recall, F1, Success, Rprec, Judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from counterrank.core.arrays import Bools, Floats
+from counterrank.core.errors import UsageError
+from counterrank.matching.hits import Hits, Pool
+from counterrank.metrics.measure import Binary, Definition, Measure, rated, rated_hits, ratio
+from counterrank.metrics.relevant import first_relevant
+from counterrank.position import Exposure, Flat
+
+RELEVANT = "1 if the rating is rel or better (rel=1 by default), else 0"
+NOTHING = "0 for a user with no relevant item (trec_eval's rule); policy no_relevant can skip them"
+
+
+def listed(hits: Hits, k: int | None) -> Floats:
+    """Number of listed items among the first ``k``."""
+    return np.minimum(hits.depth, hits.depth.max(initial=0) if k is None else k).astype(float)
+
+
+@dataclass(frozen=True, kw_only=True)
+class P(Binary):
+    r"""Precision.
+
+    .. math:: \mathrm{P}@k = \frac1k \sum_{i:\, r_i \le k} rel_i
+
+    With ``over="listed"``, or without a cut-off, the divisor is the number of items listed.
+    """
+
+    over: str = "k"
+
+    name: ClassVar[str] = "P"
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"over": ("k", "listed")}
+    linear: ClassVar[bool] = True
+    about: ClassVar[Definition] = Definition(
+        says="Share of the first k items that are relevant.",
+        formula="P@k = relevant items among the first k / k",
+        gain=RELEVANT,
+        discount="none",
+        ideal="none: fewer than k relevant items keep P@k below 1",
+        empty=NOTHING,
+        peers="trec_eval P_k agrees (divides by k even for short lists); set_P is over=listed;"
+        " implicit's 'precision' divides by min(k, relevant) and is not precision.",
+        source="Valcarce et al. 2020, Eq. 1",
+    )
+
+    def rank_weights(self) -> tuple[Exposure, float]:
+        if self.k is None or self.over == "listed":
+            raise UsageError(f"{self} needs a cut-off to weigh ranks.", todo="Write P@10.")
+        return Flat(k=self.k), 1 / self.k
+
+    def per_unit(self, hits: Hits, pool: Pool) -> Floats:
+        return ratio(self.found(hits), self.divisor(hits, pool))
+
+    def worth(self, hits: Hits, pool: Pool) -> Floats:
+        return ratio(self.near(hits), self.divisor(hits, pool)[hits.unit])
+
+    def divisor(self, hits: Hits, pool: Pool) -> Floats:
+        """What the count of relevant items is divided by."""
+        if self.k is None or self.over == "listed":
+            return listed(hits, self.k)
+        return np.full(hits.n, float(self.k))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recall(Binary):
+    r"""Recall: :math:`\mathrm{Recall}@k = \frac1R \sum_{i:\, r_i \le k} rel_i`.
+
+    :math:`R` is the number of relevant items of the user.
+    """
+
+    name: ClassVar[str] = "Recall"
+    linear: ClassVar[bool] = True
+    about: ClassVar[Definition] = Definition(
+        says="Share of the user's relevant items found among the first k.",
+        formula="Recall@k = relevant items among the first k / R",
+        gain=RELEVANT,
+        discount="none",
+        ideal="none: more than k relevant items keep Recall@k below 1",
+        empty=NOTHING,
+        peers="trec_eval recall_k and set_recall, ranx, LensKit agree; some recommender papers"
+        " divide by min(k, R).",
+        source="Valcarce et al. 2020, Eq. 2",
+    )
+
+    def rank_weights(self) -> tuple[Exposure, float]:
+        return Flat(k=self.k), 1.0
+
+    def per_unit(self, hits: Hits, pool: Pool) -> Floats:
+        return ratio(self.found(hits), pool.relevant(self.rel))
+
+    def worth(self, hits: Hits, pool: Pool) -> Floats:
+        return ratio(self.near(hits), pool.relevant(self.rel)[hits.unit])
+
+
+@dataclass(frozen=True, kw_only=True)
+class F1(P):
+    r"""Harmonic mean of precision and recall.
+
+    .. math:: \mathrm{F1}@k = \frac{2\, P\, Recall}{P + Recall} = \frac{2\,h}{k + R}
+
+    :math:`h` is the number of relevant items among the first :math:`k`.
+    """
+
+    name: ClassVar[str] = "F1"
+    linear: ClassVar[bool] = True
+    about: ClassVar[Definition] = Definition(
+        says="One number between precision and recall, near the smaller of the two.",
+        formula="F1@k = 2 * P@k * Recall@k / (P@k + Recall@k)",
+        gain=RELEVANT,
+        discount="none",
+        ideal="none",
+        empty=NOTHING,
+        peers="trec_eval and rec_eval set_F with -M k is over=listed.",
+        source="Valcarce et al. 2020, Eq. 3",
+    )
+
+    def divisor(self, hits: Hits, pool: Pool) -> Floats:
+        return (super().divisor(hits, pool) + pool.relevant(self.rel)) / 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Success(Binary):
+    r"""Success: :math:`1[\exists\, i:\, r_i \le k,\ rel_i = 1]`, also called hit rate."""
+
+    name: ClassVar[str] = "Success"
+    about: ClassVar[Definition] = Definition(
+        says="1 if any of the first k items is relevant, else 0.",
+        formula="Success@k = 1 if some relevant item has rank <= k, else 0",
+        gain=RELEVANT,
+        discount="none",
+        ideal="none",
+        empty=NOTHING,
+        peers="trec_eval success_k, ranx hit_rate, LensKit Hit agree.",
+        source="trec_eval",
+    )
+
+    def per_unit(self, hits: Hits, pool: Pool) -> Floats:
+        return (self.found(hits) > 0).astype(float)
+
+    def worth(self, hits: Hits, pool: Pool) -> Floats:
+        return first_relevant(hits, self.rel) * self.near(hits)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rprec(Binary):
+    r"""R-precision: :math:`\frac1R \sum_{i:\, r_i \le \min(R, k)} rel_i`."""
+
+    name: ClassVar[str] = "Rprec"
+    about: ClassVar[Definition] = Definition(
+        says="Precision at the number of relevant items the user has; there it equals recall.",
+        formula="Rprec = relevant items among the first R / R",
+        gain=RELEVANT,
+        discount="none",
+        ideal="none: always reachable",
+        empty=NOTHING,
+        peers="trec_eval Rprec agrees (with -M k: Rprec@k); ranx r_precision agrees.",
+        source="trec_eval",
+    )
+
+    def per_unit(self, hits: Hits, pool: Pool) -> Floats:
+        return hits.sum(self.worth(hits, pool))
+
+    def worth(self, hits: Hits, pool: Pool) -> Floats:
+        R = pool.relevant(self.rel)
+        cut = R if self.k is None else np.minimum(R, self.k)
+        near = (hits.rating >= self.rel) & (hits.rank <= cut[hits.unit])
+        return ratio(near.astype(float), R[hits.unit])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged(Measure):
+    r"""Share of the listed items that the user has judged: how much of the list is evidence."""
+
+    name: ClassVar[str] = "Judged"
+    linear: ClassVar[bool] = True
+    about: ClassVar[Definition] = Definition(
+        says="How much of the list rests on judgments; the rest is assumed worthless.",
+        formula="Judged@k = judged items among the first k / listed items among the first k",
+        gain="1 if the item has a judgment of 0 or more",
+        discount="none",
+        ideal="none",
+        empty="0 for a user without a list; every judged user counts",
+        peers="ir_measures Judged@k agrees where lists are full; trec_eval 10 unj_k is the"
+        " unjudged share of k.",
+        source="Valcarce et al. 2020, section 6.3.1",
+    )
+
+    def defined(self, pool: Pool) -> Bools:
+        return np.ones(pool.n, bool)
+
+    def per_unit(self, hits: Hits, pool: Pool) -> Floats:
+        return ratio(rated(hits, 0, self.k), listed(hits, self.k))
+
+    def worth(self, hits: Hits, pool: Pool) -> Floats:
+        return ratio(rated_hits(hits, 0, self.k), listed(hits, self.k)[hits.unit])
+
+    def gains(self, pool: Pool) -> Floats:
+        return (pool.rating >= 0).astype(float)

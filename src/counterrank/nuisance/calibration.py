@@ -1,0 +1,176 @@
+r"""Do predictions come true, on average and at every height?
+
+Pairs are binned by their prediction :math:`\hat y`. Bin :math:`d` has residual
+:math:`R_d = \sum \omega (y - \hat y)`, ratio of observed to predicted
+:math:`1 + R_d / T_d` with :math:`T_d = \sum \omega |\hat y|`, and the bins are tested together by
+:math:`\chi^2 = R^\top V^{-1} R` (Hosmer and Lemeshow's idea). A user's pairs go together, and so do
+an item's, whose rate is predicted too high or too low for all of them; hence
+:math:`V = V_{user} + (V_{item} - V_{pair})_+`, each a sum of squares of residuals summed within;
+by item and pair, of residuals less what the ratio explains, :math:`\omega |\hat y| R_d / T_d`:
+otherwise a common error would count as scatter between items, and few items could never show it.
+:math:`G` items (or users, if fewer) leave :math:`G - 1` degrees of freedom (Hotelling).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from counterrank.core.arrays import Floats, Ints, over, summed
+from counterrank.nuisance.cross_fit import Nuisance
+from counterrank.nuisance.training_pairs import Pairs
+
+BINS = 10
+LEAST = 5.0  # outcomes a bin must lead one to expect
+ROOM = 1 << 21  # pairs that are looked at; of more, those of some users
+LEVELS = (0.01, 0.1, 0.5)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """``ratio`` of observed to predicted with its ``se``: overall, and by bin from low to high.
+
+    ``p_ratio`` is that of the overall ratio. ``excess``: root mean square of the bins' relative
+    errors beyond chance; ``p`` of the test of all bins.
+    """
+
+    ratio: float
+    se: float
+    p_ratio: float
+    predicted: Floats
+    by_bin: Floats
+    by_bin_se: Floats
+    excess: float
+    chi2: float
+    degrees: int
+    p: float
+    users: int
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Of all pairs: the ``smallest`` ctr, its quantiles, the share ``below`` a floor.
+
+    ``effective``: clicks that would say as much if all pairs were clicked equally often.
+    """
+
+    smallest: float
+    quantiles: dict[float, float]
+    floor: float
+    below: float
+    effective: float
+
+
+def calibrated(
+    user: Ints, item: Ints, y: Floats, predicted: Floats, weight: Floats | None = None
+) -> Calibration:
+    """Of predictions for pairs whose outcomes are known."""
+    w = np.ones(len(y)) if weight is None else weight
+    groups = [x for x in (len(np.unique(user)), len(np.unique(item))) if x > 1]
+    freedom = min(groups, default=1) - 1
+    bin_ = _bins(predicted, binary=bool(np.all((y == 0) | (y == 1))), most=max(freedom // 4, 1))
+    bins = int(bin_.max(initial=0)) + 1
+    residual, size = w * (y - predicted), w * np.abs(predicted)
+    one = np.zeros_like(bin_)
+    (R, total, V), (r, t, v) = (
+        _scattered(user, item, code, residual, size, count)
+        for code, count in ((bin_, bins), (one, 1))
+    )
+    se, off = over(np.sqrt(np.diag(V)), total), over(R, total)
+    overall, error = float(over(r, t)[0]), float(over(np.sqrt(v[0]), t)[0])
+    chi2, degrees = _quadratic(R, V)
+    excess = float(np.mean(off**2 - se**2))
+    return Calibration(
+        1 + overall, error, _tail(float(over(r**2, v[0])[0]), 1, freedom),
+        over(summed(bin_, w * predicted, bins), summed(bin_, w, bins)), 1 + off, se,
+        float(np.sqrt(np.maximum(excess, 0.0))), chi2, degrees, _tail(chi2, degrees, freedom),
+        len(np.unique(user)),
+    )  # fmt: skip
+
+
+def clicks_calibrated(nuisance: Nuisance) -> Calibration:
+    """Predicted against observed clicks, over all pairs."""
+    user, item, click = laid_out(nuisance.pairs, nuisance.seed)
+    return calibrated(user, item, click, nuisance.ctr(user, item))
+
+
+def overlap(nuisance: Nuisance, *, floor: float = 0.001) -> Overlap:
+    """How small predicted ctrs are."""
+    user, item, _ = laid_out(nuisance.pairs, nuisance.seed)
+    p = nuisance.ctr(user, item)
+    levels = np.quantile(p, LEVELS)
+    effective = nuisance.pairs.count / float(np.mean(1 / p))
+    quantiles = {level: float(x) for level, x in zip(LEVELS, levels, strict=True)}
+    return Overlap(float(p.min()), quantiles, floor, float(np.mean(p < floor)), effective)
+
+
+def laid_out(pairs: Pairs, seed: int) -> tuple[Ints, Ints, Floats]:
+    """User, item and click of every pair; of too many, all pairs of a draw of users."""
+    if pairs.kind == "rows":
+        return pairs.user, pairs.item, pairs.click.astype(np.float64)
+    chosen = np.arange(pairs.users)
+    if pairs.count > ROOM:
+        random = np.random.default_rng([seed, 31])
+        chosen = np.sort(random.permutation(pairs.users)[: max(ROOM // pairs.items, 2)])
+    place = np.full(pairs.users, -1)
+    place[chosen] = np.arange(len(chosen))
+    click = np.zeros((len(chosen), pairs.items))
+    here = pairs.click & (place[pairs.user] >= 0)
+    click[place[pairs.user[here]], pairs.item[here]] = 1
+    user = np.repeat(chosen, pairs.items)
+    return user, np.tile(np.arange(pairs.items), len(chosen)), click.ravel()
+
+
+def _bins(predicted: Floats, *, binary: bool, most: int) -> Ints:
+    """Tenths (or ``most``) of the pairs from low to high, joined until each has enough to tell."""
+    parts = min(BINS, most)
+    edges = np.unique(np.quantile(predicted, np.arange(1, parts) / parts))
+    bin_ = np.searchsorted(edges, predicted, side="left")
+    size = len(edges) + 1
+    worth = summed(bin_, predicted if binary else np.full(len(predicted), LEAST / 30), size)
+    new, held = np.zeros(size, np.int64), 0.0
+    for d in range(size):  # from low to high, so that the last may be thin
+        new[d] = new[d - 1] + (held >= LEAST) if d else 0
+        held = worth[d] + (0.0 if held >= LEAST else held)
+    if held < LEAST and new[-1] > 0:
+        new[new == new[-1]] -= 1
+    return new[bin_]
+
+
+def _scattered(
+    user: Ints, item: Ints, bin_: Ints, residual: Floats, size: Floats, bins: int
+) -> tuple[Floats, Floats, Floats]:
+    """Residual and size of each bin, and the covariance of the residuals: by user and by item."""
+    R, total = summed(bin_, residual, bins), summed(bin_, size, bins)
+    left = residual - np.nan_to_num(over(R, total))[bin_] * size
+
+    def clustered(code: Ints, x: Floats) -> Floats:
+        known, place = np.unique(code, return_inverse=True)
+        sums = summed(place * bins + bin_, x, len(known) * bins).reshape(-1, bins)
+        found: Floats = sums.T @ sums * len(known) / max(len(known) - 1, 1)
+        return found
+
+    more = clustered(item, left) - np.diag(summed(bin_, left**2, bins))
+    values, vectors = np.linalg.eigh(more)
+    V: Floats = clustered(user, residual) + (vectors * np.maximum(values, 0)) @ vectors.T
+    return R, total, V
+
+
+def _quadratic(r: Floats, v: Floats) -> tuple[float, int]:
+    """The statistic, over the directions in which residuals vary at all."""
+    scale = np.sqrt(np.maximum(np.diag(v), 1e-300))
+    values, vectors = np.linalg.eigh(v / np.outer(scale, scale))
+    kept = values > 1e-3
+    along = (r / scale) @ vectors[:, kept]
+    return float(np.sum(along**2 / values[kept])), int(kept.sum())
+
+
+def _tail(chi2: float, degrees: int, freedom: int) -> float:
+    r"""P of Hotelling's statistic, :math:`\chi^2 (f - d + 1) / (f d) \sim F(d, f - d + 1)`."""
+    from scipy.special import fdtrc
+
+    rest = freedom - degrees + 1
+    if not degrees or rest < 1 or not np.isfinite(chi2):
+        return 1.0
+    return float(fdtrc(degrees, rest, chi2 * rest / (freedom * degrees)))

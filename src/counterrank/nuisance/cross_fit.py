@@ -1,0 +1,120 @@
+"""Clicks and conversions of every pair, predicted by models that have not seen the pair."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from counterrank.core.arrays import Floats, Ints
+from counterrank.core.errors import InputError, UsageError
+from counterrank.nuisance.base import Features, Model, Task
+from counterrank.nuisance.fitted_model import Fitted
+from counterrank.nuisance.folds import Folds, dealt
+from counterrank.nuisance.registry import model
+from counterrank.nuisance.training_pairs import Pairs
+
+HOW = {
+    "user": "by user: a user's own clicks never enter a prediction for that user",
+    "pair": "by pair: the clicks of a user on a group of items never enter predictions for them",
+}
+
+
+@dataclass(frozen=True)
+class Nuisance:
+    """The two fitted models: ``clicks`` and ``conversions``, and what they were fitted on."""
+
+    clicks: Fitted
+    conversions: Fitted
+    pairs: Pairs
+    seed: int
+
+    def ctr(self, user: Ints, item: Ints) -> Floats:
+        """Probability of a click, out of fold; -1 stands for an unknown user or item."""
+        return self.clicks.at(user, item)
+
+    def cvr(self, user: Ints, item: Ints) -> Floats:
+        """Mean conversion given a click, out of fold."""
+        return self.conversions.at(user, item)
+
+    @property
+    def description(self) -> dict[str, str | int]:
+        """For the protocol."""
+        folds = self.clicks.folds
+        return {
+            "ctr": self.clicks.label,
+            "cvr": self.conversions.label,
+            "pairs": self.pairs.kind,
+            "folds": folds.count,
+            "cross-fitting": HOW[folds.by],
+            "grouping": "a shuffle of the places among sorted ids",
+            "seed": self.seed,
+        }
+
+
+def fitted(
+    pairs: Pairs,
+    *,
+    ctr: str | Model = "rates",
+    cvr: str | Model = "rates",
+    folds: int = 5,
+    seed: int = 0,
+    user_features: Floats | None = None,
+    item_features: Floats | None = None,
+) -> Nuisance:
+    """Both models, cross-fitted with the same folds.
+
+    Folds are by user if neither model knows users, otherwise by pair. The model of conversions
+    learns from clicked pairs alone; with ``weight=ctr`` each weighs 1/ctr, as given or by the model
+    of clicks of the same fold, and weights average 1.
+    """
+    click, convert = model(ctr), model(cvr)
+    if click.weight != "none":
+        raise UsageError(
+            f'"{click}" cannot be the model of clicks: weight=ctr is for conversions.',
+            todo="Leave the option out.",
+        )
+    by = "pair" if click.knows_users or convert.knows_users else "user"
+    dealing = dealt(pairs.users, pairs.items, by=by, folds=folds, seed=seed)
+    features = Features(user_features, item_features)
+    clicks = _clicks(click, pairs, dealing, features, seed)
+    return Nuisance(clicks, _conversions(convert, pairs, clicks, features, seed), pairs, seed)
+
+
+def _clicks(kind: Model, pairs: Pairs, folds: Folds, features: Features, seed: int) -> Fitted:
+    grid = pairs.kind == "all"
+    user, item, y = pairs.user, pairs.item, pairs.click.astype(np.float64)
+    if grid:
+        user, item, y = user[pairs.click], item[pairs.click], y[pairs.click]
+    fold, w = folds.of(user, item), np.ones(len(user))
+    found = []
+    for k in range(folds.count):
+        t = fold != k
+        task = Task(user[t], item[t], y[t], w[t], folds, k, grid, "logit", features, seed)
+        found.append(kind.fit(task))
+    return Fitted(str(kind), kind.link("logit"), folds, tuple(found))
+
+
+def _conversions(
+    kind: Model, pairs: Pairs, clicks: Fitted, features: Features, seed: int
+) -> Fitted:
+    user, item, y = pairs.clicked
+    given = None if pairs.ctr is None else pairs.ctr[pairs.click]
+    if kind.weight == "ctr" and given is not None and np.isnan(given).any():
+        raise InputError(
+            f'"{kind}" weighs clicked pairs by 1/ctr.',
+            found=f"{np.isnan(given).sum():,} of them have no ctr.",
+            todo="Predict it for all of them, or leave weight=ctr out.",
+        )
+    folds = clicks.folds
+    link = "logit" if np.all((y == 0) | (y == 1)) else "identity"
+    fold, found = folds.of(user, item), []
+    for k in range(folds.count):
+        t = fold != k
+        w = np.ones(int(t.sum()))
+        if kind.weight == "ctr":
+            w = 1 / (clicks.within(k, user[t], item[t]) if given is None else given[t])
+            w /= w.mean() if len(w) else 1.0
+        task = Task(user[t], item[t], y[t], w, folds, k, False, link, features, seed)
+        found.append(kind.fit(task))
+    return Fitted(str(kind), kind.link(link), folds, tuple(found))

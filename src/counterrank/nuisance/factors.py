@@ -1,0 +1,121 @@
+r"""Logistic matrix factorisation with biases.
+
+.. math:: \eta_{ui} = \mu + a_u + b_i + \langle p_u, q_i \rangle, \qquad
+          \min \sum_{(u, i)} \omega_{ui} \log\!\left(1 + e^{-(2 y_{ui} - 1) \eta_{ui}}\right)
+          + \frac{\lambda_a}{2} |a|^2 + \frac{\lambda_b}{2} |b|^2
+          + \frac{\lambda}{2} \left(|p|^2 + |q|^2\right)
+
+with :math:`d` factors, by L-BFGS over all rows from the solution without factors, whose penalties
+:math:`\lambda_a, \lambda_b` it keeps (`additive.py`). Libraries of logistic factorisation are made
+for rankings: they draw unclicked items without weighing them back, so their scores are no
+probabilities. Here every pair counts once (`examples.py`) and :math:`\mu` is free.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from counterrank.core.arrays import Floats, summed
+from counterrank.core.errors import UsageError, one_of
+from counterrank.nuisance.additive import RIGID, effects, penalties
+from counterrank.nuisance.base import WEIGHT, Model, Task, binary, spread
+from counterrank.nuisance.examples import examples
+from counterrank.nuisance.fitted_model import Effects, mean
+from counterrank.nuisance.margins import Rows
+
+STEPS = 100  # of L-BFGS
+
+
+@dataclass(frozen=True)
+class Factors(Model):
+    r"""``d`` factors; ``l2``: :math:`\lambda`; ``sample``: pairs drawn where there are more."""
+
+    name: ClassVar[str] = "factors"
+    d: int = 10
+    l2: float = 5.0
+    sample: int = 300_000
+    weight: str = "none"
+
+    def __post_init__(self) -> None:
+        one_of("factors(weight=...)", self.weight, WEIGHT)
+        if self.d < 0 or self.l2 <= 0:
+            raise UsageError(
+                f"{self} is no model.", todo="d must be 0 or more and l2 must be above 0."
+            )
+
+    @property
+    def knows_users(self) -> bool:
+        """A user's factors are learnt from the user's other items."""
+        return True
+
+    def fit(self, task: Task) -> Effects:
+        """From small random factors, the same for the same seed."""
+        from scipy.optimize import minimize
+
+        binary(self, task)
+        user, item, y, weight = examples(task, self.sample)
+        sizes = (task.users, task.items, self.d)
+        rows = Rows(user, item, y, weight, task.users, task.items)
+        noise = spread(y, weight)
+        mu, a, b = effects(rows, noise, "logit")
+        random = np.random.default_rng([task.seed, 29, task.fold])
+        factors = random.normal(0, 0.1, (task.users + task.items) * self.d)
+        ridge = _ridge(penalties(rows, noise, "logit"), self.l2, sizes)
+        found = minimize(
+            _Loss(rows, ridge, sizes), np.concatenate([[mu], a, b, factors]),
+            jac=True, method="L-BFGS-B", options={"maxiter": STEPS},
+        )  # fmt: skip
+        mu, a, b, p, q = _parts(found.x, sizes)
+        none = np.zeros((1, self.d))
+        return Effects(
+            np.append(a, 0.0), np.append(mu + b, mu), np.vstack([p, none]), np.vstack([q, none])
+        )
+
+
+class _Loss:
+    """The penalised loss and its gradient."""
+
+    def __init__(self, rows: Rows, ridge: Floats, sizes: tuple[int, int, int]) -> None:
+        from scipy.sparse import csr_array
+
+        self.rows, self.sizes = rows, sizes
+        self.free = ridge < RIGID  # the others stay at 0, where the solution without factors is
+        self.ridge = np.where(self.free, ridge, 0.0)
+        number = np.arange(1.0, len(rows.user) + 1)
+        self.order = np.lexsort((rows.item, rows.user))
+        begin = np.append(0, np.cumsum(np.bincount(rows.user, minlength=sizes[0])))
+        self.table = csr_array((number, rows.item[self.order], begin), shape=sizes[:2])
+
+    def __call__(self, x: Floats) -> tuple[float, Floats]:
+        mu, a, b, p, q = _parts(x, self.sizes)
+        user, item, y, weight = self.rows.user, self.rows.item, self.rows.y, self.rows.weight
+        score = mu + a[user] + b[item] + np.einsum("nd,nd->n", p[user], q[item])
+        loss = float(weight @ (np.logaddexp(0, score) - y * score))
+        residual = weight * (mean(score, "logit") - y)
+        self.table.data = residual[self.order]
+        gradient = np.concatenate(
+            [
+                [residual.sum()],
+                summed(user, residual, self.sizes[0]),
+                summed(item, residual, self.sizes[1]),
+                (self.table @ q).ravel(),
+                (self.table.T @ p).ravel(),
+            ]
+        )
+        return loss + float(self.ridge @ x**2) / 2, self.free * (gradient + self.ridge * x)
+
+
+def _ridge(biases: list[float], l2: float, sizes: tuple[int, int, int]) -> Floats:
+    """The penalty of every number, in the order of `_parts`; the intercept has none."""
+    users, items, d = sizes
+    return np.repeat([0.0, *biases, l2], [1, users, items, (users + items) * d])
+
+
+def _parts(x: Floats, sizes: tuple[int, int, int]) -> tuple[float, Floats, Floats, Floats, Floats]:
+    """Intercept, biases and factors in one long array."""
+    users, items, d = sizes
+    a, b, p, q = np.split(x[1:], np.cumsum([users, items, users * d]))
+    return float(x[0]), a, b, p.reshape(users, d), q.reshape(items, d)

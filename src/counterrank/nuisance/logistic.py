@@ -1,0 +1,118 @@
+r"""Logistic regression on features of users and items.
+
+.. math:: \eta_{ui} = \mu + x_u^\top \beta + x_i^\top \gamma \; (+ \, x_u^\top \Gamma x_i)
+
+with :math:`\lambda / 2` times the squared coefficients as penalty; features are standardised. It
+knows a user by features alone, so it is cross-fitted by user.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from counterrank.core.arrays import Floats, Ints
+from counterrank.core.errors import UsageError, one_of
+from counterrank.nuisance.base import WEIGHT, Model, Task, binary
+from counterrank.nuisance.examples import centre, examples
+from counterrank.nuisance.fitted_model import Effects, logit
+
+TERMS = ("main", "crossed")
+LARGEST = 1 << 28  # numbers laid out for a fit: 2 GB
+
+
+@dataclass(frozen=True)
+class Logistic(Model):
+    r"""``terms``: main, or crossed with :math:`\Gamma`; ``l2``: :math:`\lambda`; ``sample``.
+
+    ``sample``: pairs drawn where there are more.
+    """
+
+    name: ClassVar[str] = "logistic"
+    terms: str = "main"
+    l2: float = 1.0
+    sample: int = 300_000
+    weight: str = "none"
+
+    def __post_init__(self) -> None:
+        one_of("logistic(terms=...)", self.terms, TERMS)
+        one_of("logistic(weight=...)", self.weight, WEIGHT)
+
+    @property
+    def knows_users(self) -> bool:
+        """Users with the same features are alike."""
+        return False
+
+    def fit(self, task: Task) -> Effects:
+        """By scikit-learn, on all pairs or a weighted sample of them."""
+        binary(self, task)
+        x = _standardised(task.features.user, task.users)
+        v = _standardised(task.features.item, task.items)
+        if x.shape[1] + v.shape[1] == 0:
+            raise UsageError(
+                f'"{self}" needs features.',
+                todo="Give some of users or of items (--user-features PATH, --item-features PATH;"
+                " user_features=..., item_features=...), or use rates.",
+            )
+        user, item, y, weight = examples(task, self.sample)
+        mu, coefficients = self._solved(self._design(x, v, user, item), y, weight)
+        main = x.shape[1] + v.shape[1]
+        a = np.append(x @ coefficients[: x.shape[1]], 0.0)
+        b = mu + np.append(v @ coefficients[x.shape[1] : main], 0.0)
+        if self.terms == "main":
+            return Effects(a, b)
+        w = coefficients[main:].reshape(x.shape[1], v.shape[1])
+        none = np.zeros((1, v.shape[1]))
+        return Effects(a, b, np.vstack([x @ w, none]), np.vstack([v, none]))
+
+    def _design(self, x: Floats, v: Floats, user: Ints, item: Ints) -> Floats:
+        """A row of numbers for each pair."""
+        wide = x.shape[1] + v.shape[1]
+        wide += x.shape[1] * v.shape[1] if self.terms == "crossed" else 0
+        if len(user) * wide > LARGEST:
+            raise UsageError(
+                f'"{self}" would have to lay out {len(user):,} pairs with {wide:,} numbers each.',
+                found=f"That is {len(user) * wide * 8 / 1e9:.1f} GB.",
+                todo="Give fewer features, or draw fewer pairs: logistic(sample=100000).",
+            )
+        columns = [x[user], v[item]]
+        if self.terms == "crossed":
+            columns.append((x[user][:, :, None] * v[item][:, None, :]).reshape(len(user), -1))
+        return np.hstack(columns)
+
+    def _solved(self, design: Floats, y: Floats, weight: Floats) -> tuple[float, Floats]:
+        """Intercept and coefficients; outcomes that are all alike have no coefficients."""
+        if len(np.unique(y)) < 2:
+            return float(logit(centre(y, weight))), np.zeros(design.shape[1])
+        fitted = _scikit()(C=1 / self.l2, max_iter=2000)
+        fitted.fit(design, y, sample_weight=weight)
+        return float(fitted.intercept_[0]), np.asarray(fitted.coef_[0], np.float64)
+
+
+def _scikit() -> Any:
+    """The regression of scikit-learn, or a message how to get it."""
+    try:
+        from sklearn.linear_model import LogisticRegression
+    except ImportError:
+        raise UsageError(
+            "The model logistic needs scikit-learn, which is not installed.",
+            todo="Run pip install 'counterrank[models]', or use rates or factors.",
+        ) from None
+    return LogisticRegression
+
+
+def _standardised(x: Floats | None, size: int) -> Floats:
+    """Columns of mean 0 and variance 1; those that do not vary are left out."""
+    if x is None:
+        return np.zeros((size, 0))
+    if x.ndim != 2 or len(x) != size or not np.isfinite(x).all():
+        raise UsageError(
+            "Features must be a table of finite numbers with a row per user or item.",
+            found=f"Expected {size:,} rows, got an array of shape {x.shape}.",
+        )
+    spread = x.std(axis=0)
+    kept = spread > 0
+    out: Floats = (x[:, kept] - x[:, kept].mean(axis=0)) / spread[kept]
+    return out

@@ -1,0 +1,209 @@
+r"""Position models: :math:`c(r)`, the weight of rank :math:`r`, counted from 1."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from counterrank.core.arrays import Floats, Ints
+from counterrank.core.errors import UsageError
+from counterrank.core.labels import Value
+
+Contexts = pl.Series | npt.NDArray[Any] | Sequence[Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exposure(Value, ABC):
+    """A position model. It is a value: it prints as its label and parses back from it.
+
+    Below the cut-off ``k`` nothing is seen: ``power(eta=1)@10``.
+    """
+
+    k: int | None = None
+    column: ClassVar[None] = None  # no context column is needed; see ByContext
+
+    def __post_init__(self) -> None:
+        if self.k is not None and self.k < 1:
+            raise UsageError(f"{self.name}@{self.k}: a cut-off counts from 1.")
+
+    def __matmul__(self, k: int) -> Self:
+        """The same model with cut-off ``k``: ``Power(eta=1) @ 10``."""
+        return replace(self, k=k)
+
+    def at(self, rank: Ints, context: Contexts | None = None) -> Floats:
+        """Weight of each rank; the same in every context."""
+        weight = self.weight(rank)
+        return weight if self.k is None else weight * (np.asarray(rank) <= self.k)
+
+    @abstractmethod
+    def weight(self, rank: Ints) -> Floats:
+        """Weight of each rank, were there no cut-off."""
+
+    def best(self, count: int, depth: int | None) -> Floats:
+        """The ``count`` largest weights among ranks 1 to ``depth``, largest first, then zeros."""
+        rank = np.arange(1, count + 1)
+        return self.at(rank) * (rank <= (count if depth is None else depth))
+
+    def between(self, first: Ints, last: Ints) -> Floats:
+        """Mean weight over the ranks ``first`` to ``last``, both included."""
+        mean = self.at(first)
+        tied = last > first
+        low, high = first[tied], last[tied]
+        upto = np.cumsum(np.append(0.0, self.at(np.arange(1, high.max(initial=0) + 1))))
+        mean[tied] = (upto[high] - upto[low - 1]) / (high - low + 1)
+        return mean
+
+
+@dataclass(frozen=True)
+class Flat(Exposure):
+    r""":math:`c(r) = 1`: every rank counts the same."""
+
+    name: ClassVar[str] = "flat"
+
+    def weight(self, rank: Ints) -> Floats:
+        return np.ones(len(rank))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scaled(Exposure):
+    """A model times ``scale``: where even rank 1 is not always seen."""
+
+    scale: float = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.scale < np.inf:
+            raise UsageError(
+                f"{self.name}(scale=...) needs a number above 0.", found=f"Got {self.scale}."
+            )
+
+
+@dataclass(frozen=True)
+class Log2(Scaled):
+    r""":math:`c(r) = s / \log_2(r + 1)`."""
+
+    name: ClassVar[str] = "log2"
+
+    def weight(self, rank: Ints) -> Floats:
+        return self.scale / np.log2(np.asarray(rank) + 1)
+
+
+@dataclass(frozen=True)
+class Jarvelin(Exposure):
+    r""":math:`c(r) = 1 / \max(1, \log_b r)`: no discount up to rank :math:`b`.
+
+    The first published DCG (Jarvelin and Kekalainen, 2002); LensKit's default.
+    """
+
+    base: float = 2
+    name: ClassVar[str] = "jarvelin"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 1 < self.base < np.inf:
+            raise UsageError("jarvelin(base=...) needs a base above 1.", found=f"Got {self.base}.")
+
+    def weight(self, rank: Ints) -> Floats:
+        logs: Floats = np.log(rank) / np.log(self.base)
+        return 1 / np.maximum(1, logs)
+
+
+@dataclass(frozen=True)
+class Power(Scaled):
+    r""":math:`c(r) = s\, r^{-\eta}`."""
+
+    eta: float = 1
+    name: ClassVar[str] = "power"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.eta < np.inf:
+            raise UsageError("power(eta=...) needs eta of 0 or more.", found=f"Got {self.eta}.")
+
+    def weight(self, rank: Ints) -> Floats:
+        return self.scale * np.asarray(rank, float) ** -self.eta
+
+
+@dataclass(frozen=True)
+class Geometric(Scaled):
+    r""":math:`c(r) = s\, p^{r - 1}`: at each rank the user goes on with probability :math:`p`."""
+
+    p: float = 0.8
+    name: ClassVar[str] = "geometric"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.p < 1:
+            raise UsageError("geometric(p=...) needs p between 0 and 1.", found=f"Got {self.p}.")
+
+    def weight(self, rank: Ints) -> Floats:
+        return self.scale * self.p ** (np.asarray(rank, float) - 1)
+
+
+@dataclass(frozen=True)
+class BetaGeometric(Scaled):
+    r""":math:`c(r) = s\, B(a + r - 1, b) / B(a, b)`: geometric, with users who differ.
+
+    A user goes on at each rank with probability :math:`p`, drawn from Beta(:math:`a, b`) for each
+    user, so :math:`c(r) = E[p^{r-1}] = \prod_{s=1}^{r-1} \frac{a + s - 1}{a + b + s - 1}`.
+    The tail is longer than that of the mean user (Weinberg and Gladen 1986).
+    """
+
+    a: float = 4
+    b: float = 1
+    name: ClassVar[str] = "beta_geometric"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (0 < self.a < np.inf and 0 < self.b < np.inf):
+            raise UsageError(
+                "beta_geometric(a=...,b=...) needs numbers above 0.",
+                found=f"Got {self.a} and {self.b}.",
+            )
+
+    def weight(self, rank: Ints) -> Floats:
+        from scipy.special import betaln
+
+        went_on = betaln(self.a + np.asarray(rank, float) - 1, self.b) - betaln(self.a, self.b)
+        seen: Floats = self.scale * np.exp(went_on)
+        return seen
+
+
+@dataclass(frozen=True)
+class Table(Exposure):
+    r""":math:`c(r)` from a list, zero below it: ``table(1,0.6,0.4)``."""
+
+    weights: tuple[float, ...] = (1.0,)
+    name: ClassVar[str] = "table"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "weights", tuple(self.weights))
+        if not self.weights or not all(0 <= w < np.inf for w in self.weights):
+            raise UsageError(
+                "table(...) needs weights of 0 or more, for ranks 1, 2, 3, ...",
+                found=f"Got {self.weights}.",
+            )
+
+    def weight(self, rank: Ints) -> Floats:
+        weight: Floats = np.append(np.asarray(self.weights, float), 0.0)
+        seen: Floats = weight[np.minimum(rank, len(weight)) - 1]
+        return seen
+
+    def best(self, count: int, depth: int | None) -> Floats:
+        cuts = [cut for cut in (depth, self.k) if cut is not None]
+        falling = np.sort(np.asarray(self.weights[: min(cuts, default=None)], float))[::-1]
+        out = np.zeros(count)
+        out[: len(falling)] = falling[:count]
+        return out
+
+
+MODELS: dict[str, type[Exposure]] = {
+    model.name: model for model in (Flat, Log2, Jarvelin, Power, Geometric, BetaGeometric, Table)
+}

@@ -1,0 +1,104 @@
+"""Strata side by side, the pairs that flip, and who agrees with the open loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from counterrank.documents.decision import leading
+from counterrank.report import charts
+from counterrank.report.figure import Figure
+
+MOST = 8  # systems that colours tell apart
+Row = Mapping[str, Any]
+
+
+def strata(document: Row) -> list[Figure]:
+    """Every method's value of each system under the leading measure."""
+    if document.get("kind") != "strata":
+        return []
+    label = leading(document)
+    own = [r for r in document["estimates"] if r["measure"] == label and r["method"] != "IPS"]
+    shown = _chosen(document, own)
+    share = {s["name"]: s["share"] for s in document["strata"]}
+    order = list(dict.fromkeys(_part(r["method"], share) for r in own))
+    rows = [{**r, "part": _part(r["method"], share)} for r in own if r["system"] in shown]
+    return [
+        Figure(
+            "strata",
+            f"{label}: overall, weighted, stratified, and in each stratum",
+            "Follow one colour down: a system that leads overall but not in the strata owes its"
+            " lead to how the feedback was collected. IPS, which has a scale of its own, is in the"
+            " table.",
+            rows,
+            charts.dots("value", "part", order=order, by="system", title=label),
+        )
+    ]
+
+
+def flips(document: Row) -> list[Figure]:
+    """The worst proven paradoxes: the difference overall, stratified, and in each stratum."""
+    made = []
+    for place, found in enumerate(document.get("paradoxes", [])[:5]):
+        rows = list(_parts(found))
+        made.append(
+            Figure(
+                f"flip-{place + 1}",
+                f"{found['measure']}: {found['ahead']} against {found['behind']}",
+                str(found["sentence"]),
+                rows,
+                charts.intervals(
+                    "difference",
+                    "part",
+                    order=[r["part"] for r in rows],
+                    title=f"{found['ahead']} less {found['behind']}"[:60],
+                    zero="yes",
+                ),
+            )
+        )
+    return made
+
+
+def agreement(document: Row) -> list[Figure]:
+    """How each method's order of the systems agrees with the open loop's."""
+    rows = document.get("agreement", [])
+    if document.get("kind") != "strata" or not rows:
+        return []
+    label = rows[0]["measure"]
+    own = [{**r, "value": r["tau"]} for r in rows if r["measure"] == label]
+    return [
+        Figure(
+            "agreement",
+            f"{label}: agreement with the open loop",
+            "Kendall's tau between a method's order of the systems and that of feedback on items"
+            " shown at random: 1 is the same order, 0 no relation.",
+            own,
+            charts.intervals(
+                "value", "method", order=[r["method"] for r in own], title="Kendall's tau"
+            ),
+        )
+    ]
+
+
+def _chosen(document: Row, rows: list[Row]) -> set[str]:
+    """The systems drawn: those that flip, then the best by the stratified value."""
+    flipped = [p[key] for p in document.get("paradoxes", []) for key in ("ahead", "behind")]
+    best = sorted(
+        (r for r in rows if r["method"] == "stratified"), key=lambda r: -(r["value"] or 0)
+    )
+    return set(list(dict.fromkeys([*flipped, *(r["system"] for r in best)]))[:MOST])
+
+
+def _part(method: str, share: Mapping[str, float]) -> str:
+    return f"{method} ({share[method]:.0%} of feedback)" if method in share else method
+
+
+def _parts(found: Row) -> Iterator[dict[str, Any]]:
+    keys = ("difference", "low", "high")
+    yield {"part": "overall", **{key: found[key] for key in keys}}
+    for s in found["strata"]:
+        spread = 1.96 * (s["se"] or 0)
+        middle = s["difference"]
+        part = f"{s['name']} ({s['share']:.0%} of feedback)"
+        yield {"part": part, "difference": middle, "low": middle - spread, "high": middle + spread}
+    yield {"part": "stratified", **{key: found[f"stratified_{key}"] for key in keys}}

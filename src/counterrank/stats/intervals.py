@@ -1,0 +1,114 @@
+"""Intervals of an estimate: normal, Student's t, bootstrap (percentile, BCa), Bernstein."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import NormalDist
+
+import numpy as np
+
+from counterrank.core.arrays import Floats
+from counterrank.core.errors import UsageError, one_of
+from counterrank.estimates import Uncertain
+from counterrank.stats.old_resample import resampled
+from counterrank.stats.units import Estimate
+
+INTERVALS = ("normal", "t", "bootstrap", "bca", "bernstein")
+RESAMPLES = 10_000
+
+
+def intervals(
+    estimates: Sequence[Uncertain],
+    *,
+    level: float = 0.95,
+    method: str = "normal",
+    seed: int = 0,
+    draws: int = RESAMPLES,
+    span: float | None = None,
+) -> Floats:
+    """Low and high end for each estimate, one row each; bootstraps share their resamples.
+
+    ``span`` is the width of the range a unit's value can take, which ``bernstein`` needs.
+    """
+    one_of("interval", method, INTERVALS)
+    again: Sequence[Floats | None] = [None] * len(estimates)
+    if method in ("bootstrap", "bca") and estimates:
+        again = list(resampled(estimates, draws=draws, seed=seed).T)
+    ends = [
+        interval(e, level=level, method=method, resamples=values, span=span)
+        for e, values in zip(estimates, again, strict=True)
+    ]
+    return np.array(ends).reshape(-1, 2)
+
+
+def interval(
+    estimate: Uncertain | Estimate,
+    *,
+    level: float,
+    method: str,
+    resamples: Floats | None = None,
+    span: float | None = None,
+) -> tuple[float, float]:
+    """Low and high end for one estimate; the bootstraps need its resampled values."""
+    if method == "normal":
+        return estimate.interval(level)
+    if resamples is not None and method in ("bootstrap", "bca"):
+        return _percentiles(estimate, resamples, level, adjust=method == "bca")
+    half = _t(estimate, level) if method == "t" else _bernstein(estimate, level, span)
+    return estimate.value - half, estimate.value + half
+
+
+def _t(estimate: Uncertain | Estimate, level: float) -> float:
+    """Half width by Student's distribution over the clusters."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(estimate.clusters - 1, 0.5 + level / 2)) * estimate.se
+
+
+def _bernstein(estimate: Uncertain | Estimate, level: float, span: float | None) -> float:
+    r"""Empirical Bernstein bound (Maurer and Pontil 2009), valid for any sample size.
+
+    .. math:: \sqrt{2 V \ln(4/\delta) / n} + 7\, b \ln(4/\delta) / (3 (n - 1))
+
+    :math:`V` is the sample variance of values in a range of width :math:`b`,
+    :math:`\delta` one minus the level.
+    """
+    if span is None or estimate.dependent:
+        raise UsageError(
+            "A Bernstein interval needs the plain mean of independent, bounded values.",
+            todo="Use it for measures between 0 and 1, or take another interval.",
+        )
+    n = estimate.n
+    if n < 2:
+        return float("nan")
+    log = np.log(4 / (1 - level))
+    return float(estimate.se * np.sqrt(2 * log) + 7 * span * log / (3 * (n - 1)))
+
+
+def _percentiles(
+    estimate: Uncertain | Estimate, values: Floats, level: float, *, adjust: bool
+) -> tuple[float, float]:
+    r"""Percentiles of the resampled values.
+
+    BCa (Efron 1987) moves them by the median bias :math:`z_0` and the acceleration :math:`a`,
+    which the influence values give: :math:`a = \sum \psi^3 / (6 (\sum \psi^2)^{3/2})`.
+    """
+    values = values[np.isfinite(values)]  # a resample may have nothing to divide by
+    if estimate.clusters < 2 or len(values) == 0:
+        return float("nan"), float("nan")
+    ends = np.array([0.5 - level / 2, 0.5 + level / 2])
+    if adjust and np.ptp(values) > 0:
+        below = np.mean(values < estimate.value) + np.mean(values == estimate.value) / 2
+        z0 = normal_quantile(float(np.clip(below, 1e-9, 1 - 1e-9)))
+        psi = estimate.grouped
+        a = np.sum(psi**3) / (6 * np.sum(psi**2) ** 1.5)
+        z = np.array([normal_quantile(end) for end in ends])
+        moved = z0 + (z0 + z) / (1 - a * (z0 + z))
+        ends = np.array([NormalDist().cdf(m) for m in moved])
+    low, high = np.quantile(values, ends)
+    return float(low), float(high)
+
+
+def normal_quantile(p: float) -> float:
+    """Quantile of the standard normal distribution."""
+    return NormalDist().inv_cdf(p)

@@ -1,5 +1,0 @@
-"""Any table a user has, as a Polars frame of the columns asked for."""
-
-from counterrank.tables.source import Source, opened
-
-__all__ = ["Source", "opened"]

@@ -1,1 +1,0 @@
-"""Diagnoses of funnels and their models."""

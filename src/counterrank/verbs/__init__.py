@@ -1,1 +1,0 @@
-"""One function per verb of the command line, each in a module of its name."""
