@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from counterrank.arrays import Floats
@@ -101,7 +102,8 @@ class Result(Notebook):
         for key, function in functions.items():
             e = units.estimate(key, function)
             low, high = plan.ends(e, (spans or {}).get(key))
-            verdict = worst(d for d in diagnoses if d.subject in about(key))
+            concerned = about(key)
+            verdict = worst(d for d in diagnoses if d.subject in concerned)
             rows.append(
                 Row(
                     key.system, key.measure, key.reward, key.estimator, key.segment, e.value, e.se,
@@ -205,19 +207,14 @@ class Result(Notebook):
             name: pl.Enum(list(dict.fromkeys(str(getattr(key, part)) for key in keys)))
             for name, part in names.items()
         }
-        frames = []
-        for key in keys:
-            table = self.units.over(key)
-            labels = {
-                name: pl.lit(str(getattr(key, part)), kinds[name]) for name, part in names.items()
-            }
-            value = self._values(table, key)
-            frames.append(
-                pl.DataFrame({"unit": table.ids, "value": value})
-                .with_columns(**labels)
-                .select("unit", *names, "value")
-            )
-        return pl.concat(frames)
+        tables = [self.units.over(key) for key in keys]
+        columns = {"unit": pl.concat([table.ids for table in tables], rechunk=True)}
+        for name, part in names.items():
+            labels = pl.Series([str(getattr(key, part)) for key in keys], dtype=kinds[name])
+            rows = np.repeat(np.arange(len(keys)), [table.n for table in tables])
+            columns[name] = labels.gather(rows)
+        values = [self._values(table, key) for table, key in zip(tables, keys, strict=True)]
+        return pl.DataFrame({**columns, "value": np.concatenate(values)})
 
     def _values(self, table: Units, key: Key) -> Floats:
         if self.per_unit is not None:
