@@ -18,7 +18,7 @@ import numpy as np
 from movielens import write
 
 import counterrank as cr
-from counterrank.meta.reductions import REDUCTIONS
+from counterrank.assess.reductions import REDUCTIONS
 from counterrank.progress import bar
 
 NINE = ("P", "Recall", "F1", "AP", "nDCG", "RR", "ERR", "Bpref", "InfAP")
@@ -53,7 +53,7 @@ def inputs(fold: Path) -> tuple[str, list[str]]:
     return str(fold / "judgments.parquet"), sorted(map(str, (fold / "runs").glob("*.parquet")))
 
 
-def robustness(fold: Path, samples: int) -> cr.Assessment:
+def robustness(fold: Path, samples: int) -> cr.Result:
     """The nine measures under both means and all five kinds of loss."""
     return cr.assess_robustness(
         *inputs(fold), rel=4, samples=samples, resume=fold / "robustness", progress=bar
@@ -69,7 +69,7 @@ def powers(fold: Path) -> list[float]:
     return [value[label] for label in LABELS]
 
 
-def over_folds(results: list[cr.Assessment]) -> Areas:
+def over_folds(results: list[cr.Result]) -> Areas:
     """The areas of every fold, by kind of loss and measure."""
     found: dict[tuple[str, str], list[float]] = {}
     for result in results:
@@ -93,7 +93,7 @@ def table(areas: Areas, dp: np.ndarray) -> str:
     return "\n".join([*lines, "", f"Largest standard deviation over folds: {spread:.3f}."])
 
 
-def findings(areas: Areas, dp: np.ndarray, results: list[cr.Assessment]) -> list[str]:
+def findings(areas: Areas, dp: np.ndarray, results: list[cr.Result]) -> list[str]:
     """The paper's findings one by one: on the mean of the folds, and in how many folds."""
     out = [_ranked("nDCG is among the most discriminative", -dp, lambda o: "nDCG" in o[:TOP])]
     for kind in REDUCTIONS:
@@ -131,7 +131,7 @@ def difference(areas: Areas, name: str) -> np.ndarray:
     return areas["large_users", GEOMETRIC[place]] - areas["large_users", LABELS[place]]
 
 
-def at_half(result: cr.Assessment) -> list[float]:
+def at_half(result: cr.Result) -> list[float]:
     """Tau of each of the nine with half of the ratings."""
     found = {
         row.measure: row.tau

@@ -125,7 +125,7 @@ def valued(
         seen, runs, measures=MEASURES, estimators=labels, users="all", test="none",
         ctr=ctr, cvr=cvr, seed=seed,
     )  # fmt: skip
-    return {(x.exposure, x.measure, x.system): (x.value, x.se) for x in result.estimates}
+    return {(x.measure, x.estimator, x.system): (x.value, x.se) for x in result.estimates}
 
 
 def errors(

@@ -25,7 +25,7 @@ def drawn() -> str:
     result = cr.funnel(
         week.funnel, {name: week.runs[name] for name in RUNS}, estimators=LABELS, test="none"
     )
-    rows = {(row.measure, row.system): row for row in result.estimates}
+    rows = {(row.estimator, row.system): row for row in result.estimates}
 
     def x(value: float) -> float:
         return LEFT + value / 1.25 * (WIDE - LEFT - 30)

@@ -6,6 +6,9 @@ import numpy as np
 import polars as pl
 
 import counterrank as cr
+from counterrank.stats import functions as f
+from counterrank.stats.draws import Draws
+from counterrank.stats.units import Estimate, Key, Units
 
 
 def judgments(rated: dict[object, dict[object, float]]) -> pl.DataFrame:
@@ -126,3 +129,29 @@ def weighed(seed: int = 0) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
     rng = np.random.default_rng(seed)
     group = pl.Series("country", np.array(["NL", "UK", "US"])[rng.integers(0, 3, table.height)])
     return table.with_columns(group, propensity=pl.Series(rng.uniform(0.05, 1, table.height))), runs
+
+
+def ratios(x, base=None, *, draws: int = 0, seed: int = 0, ids=None) -> list[Estimate]:
+    """One estimate for each row of ``x``: sum over sum of ``base``, over users where that is."""
+    base = np.ones(x.shape[1]) if base is None else np.asarray(base, float)
+    keys = [Key(f"s{s}", "m") for s in range(len(x))]
+    columns = {key: (row * (base > 0), base) for key, row in zip(keys, x, strict=True)}
+    return _estimates(columns, base > 0, f.ratio, draws, seed, ids)
+
+
+def stratified(x, bases, feedback, *, draws: int = 0, seed: int = 0, ids=None) -> list[Estimate]:
+    """Stratified estimates of values (strata x systems x users) over ``bases``."""
+    bases, feedback = np.asarray(bases, float), np.asarray(feedback, float)
+    keys = [Key(f"s{s}", "m", "stratified") for s in range(x.shape[1])]
+    columns = {
+        key: (*(c for q in range(len(x)) for c in (x[q, s] * (bases[q] > 0), bases[q])), *feedback)
+        for s, key in enumerate(keys)
+    }
+    there = feedback[bases.any(axis=1)].any(axis=0)
+    return _estimates(columns, there, f.Stratified(len(x)), draws, seed, ids)
+
+
+def _estimates(columns, mask, function, draws, seed, ids) -> list[Estimate]:
+    ids = pl.Series(np.arange(len(mask)) if ids is None else ids)
+    table = Units(ids, columns, dict.fromkeys(columns, mask), draws=Draws(draws, 0, seed))
+    return [table.estimate(key, function) for key in columns]

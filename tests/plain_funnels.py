@@ -1,8 +1,10 @@
-"""The estimators of conversions in plain Python: a loop over users and listed items."""
+"""The estimators of conversions in plain Python, and estimates over some of a result's users."""
 
 from __future__ import annotations
 
 from math import inf, log2
+
+from counterrank.stats.units import Units
 
 CURVES = {
     "DCG@3": lambda r: 1 / log2(r + 1) if r <= 3 else 0.0,
@@ -36,3 +38,11 @@ def value(users, lists, pairs, label, curve, clip=inf, floor=0.0) -> float:
         "DR": (direct + missed) / n,
         "SNDR": direct / n + missed / weight * listed / n,
     }[label]
+
+
+def some_users(result, begin, end, *keys):
+    """Estimates of these keys over the users from ``begin`` to before ``end``."""
+    whole = result.units
+    columns = {key: tuple(x[begin:end] for x in whole.columns[key]) for key in keys}
+    units = Units(whole.ids[begin:end], columns)
+    return [units.estimate(key, result.functions[key]) for key in keys]

@@ -11,59 +11,49 @@ from typing import TYPE_CHECKING, Any
 from counterrank.version import __version__
 
 if TYPE_CHECKING:
+    from counterrank.api.assess_accuracy import assess_accuracy
+    from counterrank.api.assess_agreement import assess_agreement
+    from counterrank.api.assess_online import assess_online
+    from counterrank.api.assess_power import assess_power
+    from counterrank.api.assess_robustness import assess_robustness
+    from counterrank.api.check import check
+    from counterrank.api.estimate import estimate
     from counterrank.api.evaluate import evaluate
-    from counterrank.assess_result import Assessment
+    from counterrank.api.funnel import funnel
+    from counterrank.api.learn_exposure import learn_exposure
+    from counterrank.api.strata import strata
     from counterrank.engine.engines import Local, Spark
     from counterrank.errors import CounterrankError, InputError, UsageError
     from counterrank.estimates import Estimate
-    from counterrank.estimation import Estimation
     from counterrank.exposure import position_bias
-    from counterrank.funnel_result import FunnelEstimation
     from counterrank.ranking import measure
     from counterrank.results.result import Result
-    from counterrank.strata_result import Stratification
-    from counterrank.verbs.assess_accuracy import assess_accuracy
-    from counterrank.verbs.assess_agreement import assess_agreement
-    from counterrank.verbs.assess_online import assess_online
-    from counterrank.verbs.assess_power import assess_power
-    from counterrank.verbs.assess_robustness import assess_robustness
-    from counterrank.verbs.check import check
-    from counterrank.verbs.estimate import estimate
-    from counterrank.verbs.funnel import funnel
-    from counterrank.verbs.learn_exposure import LearntExposure, learn_exposure
-    from counterrank.verbs.strata import strata
 
 _HOME = {
-    "Assessment": "assess_result",
     "CounterrankError": "errors",
     "Estimate": "estimates",
-    "Estimation": "estimation",
-    "FunnelEstimation": "funnel_result",
     "InputError": "errors",
-    "LearntExposure": "verbs.learn_exposure",
     "Local": "engine.engines",
     "Result": "results.result",
     "Spark": "engine.engines",
-    "Stratification": "strata_result",
     "UsageError": "errors",
-    "assess_accuracy": "verbs.assess_accuracy",
-    "assess_agreement": "verbs.assess_agreement",
-    "assess_online": "verbs.assess_online",
-    "assess_power": "verbs.assess_power",
-    "assess_robustness": "verbs.assess_robustness",
-    "check": "verbs.check",
-    "estimate": "verbs.estimate",
+    "assess_accuracy": "api.assess_accuracy",
+    "assess_agreement": "api.assess_agreement",
+    "assess_online": "api.assess_online",
+    "assess_power": "api.assess_power",
+    "assess_robustness": "api.assess_robustness",
+    "check": "api.check",
+    "estimate": "api.estimate",
     "evaluate": "api.evaluate",
-    "funnel": "verbs.funnel",
-    "learn_exposure": "verbs.learn_exposure",
+    "funnel": "api.funnel",
+    "learn_exposure": "api.learn_exposure",
     "measure": "ranking",
     "position_bias": "exposure",
-    "strata": "verbs.strata",
+    "strata": "api.strata",
 }
 
 __all__ = [
-    "Assessment", "CounterrankError", "Estimate", "Estimation", "FunnelEstimation",
-    "InputError", "LearntExposure", "Local", "Result", "Spark", "Stratification", "UsageError",
+    "CounterrankError", "Estimate", "InputError", "Local", "Result", "Spark", "UsageError",
     "__version__",
     "assess_accuracy", "assess_agreement", "assess_online", "assess_power", "assess_robustness",
     "check", "estimate", "evaluate", "funnel", "learn_exposure", "measure", "position_bias",

@@ -32,23 +32,14 @@ def prediction(reward: str, rewards: Sequence[str]) -> str:
     return "cvr" if reward == rewards[0] else f"cvr_{reward}"
 
 
-def funnel(
+def funnel_door(
     table: object, *, rewards: Sequence[str] = (), columns: Mapping[str, str] | None = None
-) -> Funnel:
-    """A funnel: user, item, click, conversion; optionally predicted ctr and cvr.
+) -> Door:
+    """The schema of funnels: user, item, click, conversion; optionally predicted ctr and cvr.
 
     ``rewards`` are columns that take the place of conversion, such as spend. They say something
     only where there was a click; without one they may be missing and must not be above 0.
     """
-    read = funnel_door(table, rewards=rewards, columns=columns).whole()
-    assert isinstance(read, Funnel)
-    return read
-
-
-def funnel_door(
-    table: object, *, rewards: Sequence[str] = (), columns: Mapping[str, str] | None = None
-) -> Door:
-    """The door for funnels."""
     source = opened(table, trec=(), name=label(table, "the funnel"))
     rewards = tuple(dict.fromkeys(rewards)) or (CONVERSION,)
     played = {"user", "item", "click", "ctr"} & set(rewards)
@@ -80,17 +71,10 @@ def _clicked(name: str, rewards: Sequence[str], frame: pl.DataFrame) -> pl.DataF
     return _predicted(frame, rewards, name)
 
 
-def predictions(
-    table: object, *, rewards: Sequence[str], columns: Mapping[str, str] | None = None
-) -> Table:
-    """Predicted ctr, cvr or both, for pairs of user and item."""
-    return predictions_door(table, rewards=rewards, columns=columns).whole()
-
-
 def predictions_door(
     table: object, *, rewards: Sequence[str], columns: Mapping[str, str] | None = None
 ) -> Door:
-    """The door for predictions."""
+    """The schema of predicted ctr, cvr or both, for pairs of user and item."""
     source = opened(table, trec=(), name=label(table, "the predictions"))
     there = source.columns()
     own = tuple(c for r in rewards[1:] if (c := prediction(r, rewards)) in there)

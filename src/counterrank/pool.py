@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Floats, Ints, joined, mapped, order_within, workers
-from counterrank.core.faults import DataError
+from counterrank.core.faults import DataError, Fault
 from counterrank.data.blocks import Blocks
 from counterrank.data.ids import as_integers
 from counterrank.hits import Pool
@@ -55,8 +55,8 @@ def greatest(table: Table) -> float:
     return float(rating[0]) if len(rating) else -np.inf
 
 
-def refuse_repeats(table: Table, what: str) -> None:
-    """Refuse a table in which a pair of user and item stands more than once."""
+def repeated_pairs(table: Table, what: str) -> Fault:
+    """The rows of a table in which a pair of user and item stands again."""
     blocks = Blocks.of(table.frame, ascending=False)
 
     def again(cut: tuple[int, int]) -> Ints:
@@ -64,9 +64,7 @@ def refuse_repeats(table: Table, what: str) -> None:
         (key,) = pair_keys((length, as_integers(blocks.rows(*cut)["item"])))
         return repeated_rows(key, length) + int(blocks.start[cut[0]])
 
-    rows = joined(mapped(again, blocks.cuts(), workers()))
-    if len(rows):
-        raise DataError(blocks.fault(what, table.name, rows))
+    return blocks.fault(what, table.name, joined(mapped(again, blocks.cuts(), workers())))
 
 
 def _falling(rating: Floats) -> Ints:

@@ -54,6 +54,13 @@ def listed(names: list[str], most: int = 6) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
+def in_a_sentence(names: list[str], most: int = 5) -> str:
+    """Names with "and" before the last; many are counted."""
+    if len(names) > most:
+        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
 def wrapped(text: str, wide: int, indent: str = "") -> list[str]:
     """Lines that fit, the later ones indented."""
     return textwrap.wrap(printable(text), max(wide, 40), subsequent_indent=indent)

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from counterrank.stratified import Face, agreements
+from counterrank.stratified.open_loop import agreements
+from making import ratios
 
 SETS, SYSTEMS, USERS, DRAWS = 300, 20, 150, 150
 
 
-def drawn(rng, centres):
+def drawn(rng, centres, ids, seed):
     """One data set: open loop, holdout, other. Systems of one kind err on the same users."""
     kind = 0.7 * rng.normal(size=(SYSTEMS, 4))
 
@@ -20,10 +21,10 @@ def drawn(rng, centres):
 
     closed = noise()
     noises = (noise(), closed, 0.6 * closed + 0.8 * noise())
-    return [
-        Face(name, centre[:, None] + x, np.ones(USERS))
-        for name, centre, x in zip(("open loop", "holdout", "other"), centres, noises, strict=True)
-    ]
+    made = {"draws": DRAWS, "seed": seed}
+    opened, holdout, other = (c[:, None] + x for c, x in zip(centres, noises, strict=True))
+    methods = {"holdout": ratios(holdout, **made), "other": ratios(other, **made)}
+    return ratios(opened, ids=ids, **made), methods
 
 
 @pytest.mark.parametrize(("spread", "follows"), [(0.1, 0.9), (0.3, 0.9), (0.3, 0.5)])
@@ -35,9 +36,9 @@ def test_intervals_cover_the_expected_tau(spread, follows):
     centres = spread * np.array([truth, follows * truth + rest * own, 0.5 * truth + 0.8 * third])
     rows = []
     for number in range(SETS):
-        open_loop, *methods = drawn(rng, centres)
-        place = np.arange(USERS) if number % 2 else None
-        rows.append(agreements("m", open_loop, methods, place=place, draws=DRAWS, seed=number)[1])
+        ids = np.arange(USERS) if number % 2 else np.arange(USERS, 2 * USERS)
+        open_loop, methods = drawn(rng, centres, ids, number)
+        rows.append(agreements("m", open_loop, methods, draws=DRAWS)[1])
     expected = np.mean([(r.tau, r.difference) for r in rows], axis=0)
     inside = [
         (r.low <= expected[0] <= r.high, r.difference_low <= expected[1] <= r.difference_high)

@@ -7,11 +7,20 @@ import pytest
 
 import counterrank as cr
 from counterrank import logs
+from counterrank.assumptions import (
+    carry_over,
+    examination_audit,
+    interaction,
+    score_test,
+    trust_bias,
+)
+from counterrank.assumptions.audit import Extent
 from counterrank.exposure import position_bias
-from counterrank.logged import Basis, Sessions, Shared, settled
+from counterrank.ope import log_audit
+from counterrank.ope.basis import Basis
+from counterrank.ope.log import LogTotals, Sessions
+from counterrank.ope.log_audit import audit_sessions
 from counterrank.simulate import World, platform
-from counterrank.trust import audit_fit, audit_neighbours, audit_ranks, audit_sessions, audit_views
-from counterrank.trust.audits import log_audits
 
 AUDITS = ("carry over", "examination", "interaction", "trust", "position model")
 VIEWS = {"observed": "observed", "latent": "latent", "rows": "viewed_only"}
@@ -26,9 +35,11 @@ def opened(options, sessions, seed, views="observed", contexts=("context",)):
     log = platform(world, sessions=sessions, seed=seed, runs=[], views=VIEWS[views]).log
     bias = position_bias("log2") if "examination" not in options else None
     read = logs.log(log, rewards=["click"], contexts=contexts)
-    found = Sessions.of(read, gaps="allow")
-    basis = Basis("rank", views, bias)
-    return found, settled(basis, Shared.of(found, scope="whole"))
+    alone = Sessions.of(read, gaps="allow")
+    totals = LogTotals.of(alone).sorted()
+    whole = Extent(totals.sessions, totals.events["click"], log["user"].n_unique())
+    basis = Basis("rank", views, bias).with_totals(totals)
+    return totals.number_sessions(alone), basis, "click", whole
 
 
 def loud(diagnoses):
@@ -52,17 +63,17 @@ def test_clean_logs_raise_no_alarm(clean):
 
     Four or more would happen to a true Poisson count of 0.3 once in 4,000 times.
     """
-    alarms = [name for one in clean for name in loud(log_audits(*one, "click"))]
+    alarms = [name for one in clean for name in loud(audit_sessions(*one))]
     assert len(alarms) <= 3, alarms
 
 
 def test_noise_is_measured_right(clean, monkeypatch):
     """With 1.96 standard errors, 1 in 20 audits is loud (1 in 40 where one side counts)."""
-    monkeypatch.setattr(audit_fit, "SURE", 1.96)
-    monkeypatch.setattr(audit_neighbours, "SURE", 1.96)
-    for module in (audit_sessions, audit_views, audit_neighbours, audit_ranks):
+    monkeypatch.setattr(score_test, "SURE", 1.96)
+    monkeypatch.setattr(interaction, "SURE", 1.96)
+    for module in (carry_over, examination_audit, interaction, trust_bias):
         monkeypatch.setattr(module, "CAUTION", 0.0)
-    names = [name for one in clean for name in loud(log_audits(*one, "click"))]
+    names = [name for one in clean for name in loud(audit_sessions(*one))]
     counts = {name: names.count(name) for name in AUDITS[:4]}
     # 60 fair coins of 1/20 give more than 10 once in 4,000 times
     assert all(count <= 10 for count in counts.values()), counts
@@ -94,13 +105,13 @@ def test_a_broken_assumption_is_found_and_no_other(broken, views):
     """
     for seed in (1, 2):
         size = 60_000 if (broken, views) == ("carry over", "rows") else 20_000
-        found = loud(log_audits(*opened(BROKEN[broken], size, seed, views), "click"))
+        found = loud(audit_sessions(*opened(BROKEN[broken], size, seed, views)))
         assert found == {broken} | ALSO.get((broken, views), set())
 
 
 @pytest.mark.parametrize("broken", BROKEN)
 def test_users_stand_in_for_contexts_that_were_not_named(broken):
-    found = loud(log_audits(*opened(BROKEN[broken], 30_000, 1, contexts=()), "click"))
+    found = loud(audit_sessions(*opened(BROKEN[broken], 30_000, 1, contexts=())))
     assert broken in found
     assert found <= {broken, "position model"}
 
@@ -117,11 +128,16 @@ def test_missing_support_shows_in_the_targets_and_not_in_the_log():
     assert "fail" in [d.verdict for d in result.diagnoses if d.name == "support"]
 
 
-def test_a_large_log_is_audited_by_a_sample_and_says_so():
-    sessions, basis = opened({"trust": 1}, 20_000, 1)
-    found = {d.name: d for d in log_audits(sessions, basis, "click", most=100_000)}
+def test_a_large_log_is_audited_by_a_sample_and_says_so(monkeypatch):
+    monkeypatch.setattr(log_audit, "MOST", 100_000)
+    log = platform(World(trust=1), sessions=20_000, seed=1, runs=[]).log
+
+    def audits():
+        found = cr.check(log, rewards="click", position_bias="log2", contexts="context")
+        return {d.name: d for d in found.diagnoses}
+
+    found = audits()
     assert found["trust"].verdict == "fail"
     assert "of 20,000 sessions.)" in found["trust"].meaning
-    again = {d.name: d for d in log_audits(sessions, basis, "click", most=100_000)}
-    assert found == again
+    assert found == audits()
     assert np.isfinite([d.value for d in found.values()]).all()

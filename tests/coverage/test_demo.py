@@ -11,9 +11,9 @@ from math import sqrt
 import numpy as np
 import pytest
 
+from counterrank.api.learn_exposure import learn_exposure
 from counterrank.simulate import platform
 from counterrank.verbs import demo
-from counterrank.verbs.learn_exposure import learn_exposure
 
 LOGS, SESSIONS = 100, 4000
 LABELS = ("DR", "SNIPS", "IPS")

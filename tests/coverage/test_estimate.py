@@ -51,7 +51,7 @@ def replications(place: str) -> dict[tuple[str, str], np.ndarray]:
             test="none",
         )
         for row in result.estimates:
-            found.setdefault((row.system, row.measure), []).append((row.value, row.low, row.high))
+            found.setdefault((row.system, row.estimator), []).append((row.value, row.low, row.high))
     truth = world.truth()
     return {
         key: np.column_stack([np.array(rows), np.full(len(rows), truth[key[0]]["click"].value)])

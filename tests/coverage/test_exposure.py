@@ -1,4 +1,4 @@
-"""Learnt position models hold the truth as often as their intervals say.
+"""Learned position models hold the truth as often as their intervals say.
 
 Counts are binomial: the band is four standard errors.
 """
@@ -9,13 +9,22 @@ import numpy as np
 import polars as pl
 import pytest
 
+import counterrank as cr
 from counterrank.exposure import BetaGeometric, Geometric, Power
-from counterrank.exposure.learn import em, fit, harvest, learn, misfit, rows, swap, views
-from counterrank.exposure.learn.depth import depth
+from counterrank.exposure.learn.curve_fit import fit
 from making import scrolled, shown
 
 LEVEL, DEPTH = 0.95, 6
 POWER = Power(0.8).at(np.arange(1, DEPTH + 1))
+
+
+def learned(log, method, **options):
+    """The curve of all rows, by a method."""
+    return cr.learn_exposure(log, method=method, **options).learned.whole
+
+
+def by_query(log, method):
+    return learned(log, method, reward="click", context=["query"]).curve
 
 
 def band(repeats: int) -> float:
@@ -45,8 +54,8 @@ def test_views_cover_where_users_differ():
         keep = looks[table["user"].to_numpy()] & (
             rng.random(table.height) < share[table["rank"].to_numpy() - 1]
         )
-        data = rows(table.with_columns(viewed=pl.Series(keep.astype(float))), reward=None)
-        curve = views(data)
+        seen_rows = table.with_columns(viewed=pl.Series(keep.astype(float))).drop("click")
+        curve = learned(seen_rows, "views").curve
         curves.append(curve)
         half = 1.96 * np.sqrt(curve.value * (1 - curve.value) / curve.shown)
         naive += np.mean(np.abs(curve.value - share / 2) <= half) / 200
@@ -54,29 +63,29 @@ def test_views_cover_where_users_differ():
     assert naive < LEVEL - band(200)
 
 
-@pytest.mark.parametrize("learner", [harvest, em])
-def test_harvest_and_em_cover(learner):
+@pytest.mark.parametrize("method", ["harvest", "em"])
+def test_harvest_and_em_cover(method):
     logs = (shown(seen=POWER, sessions=1200, seed=s) for s in range(200))
-    curves = [learner(rows(log.drop("user"), reward="click", context=["query"])) for log in logs]
+    curves = [by_query(log.drop("user"), method) for log in logs]
     covered(curves, POWER, 200)
     error = np.mean([np.log(c.value) for c in curves], axis=0) - np.log(POWER)
     spread = np.std([np.log(c.value) for c in curves], axis=0) / np.sqrt(200)
     assert np.all(np.abs(error) <= 4 * spread + 0.01)  # a log of a ratio is off by its variance
 
 
-@pytest.mark.parametrize("learner", [harvest, em])
-def test_harvest_and_em_cover_with_repeated_users_and_rare_clicks(learner):
+@pytest.mark.parametrize("method", ["harvest", "em"])
+def test_harvest_and_em_cover_with_repeated_users_and_rare_clicks(method):
     logs = (
         shown(seen=POWER, sessions=3000, seed=s, per_user=10, relevance=(0.01, 0.1), jitter=0.05)
         for s in range(120)
     )
-    curves = [learner(rows(log, reward="click", context=["query"])) for log in logs]
+    curves = [by_query(log, method) for log in logs]
     covered(curves, POWER, 120)
 
 
 def test_swap_covers_under_a_shuffle():
     logs = (shown(seen=POWER, sessions=600, seed=s, jitter=1e6) for s in range(300))
-    curves = [swap(rows(log.drop("user"), reward="click")) for log in logs]
+    curves = [learned(log.drop("user"), "swap", reward="click").curve for log in logs]
     covered(curves, POWER, 300)
 
 
@@ -97,8 +106,9 @@ def test_swap_covers_with_pairs_swapped_by_a_coin():
         frame = pl.DataFrame({
             "session": np.repeat(np.arange(n), DEPTH), "item": np.tile(np.arange(DEPTH), n),
             "rank": np.tile(np.arange(1, DEPTH + 1), n), "click": click.ravel().astype(int),
+            "coin": np.repeat(k, DEPTH),
         })  # fmt: skip
-        curves.append(swap(rows(frame, reward="click"), swapped=np.repeat(k, DEPTH)))
+        curves.append(learned(frame, "swap", reward="click", swapped="coin").curve)
     covered(curves, POWER, 200)
 
 
@@ -107,8 +117,8 @@ def test_depth_and_its_families_cover():
     truth = BetaGeometric(a, b).at(np.arange(1, length + 1))
     curves, hits, wrong = [], [], 0.0
     for s in range(repeats):
-        data = rows(scrolled(length=length, sessions=800, seed=s, a=a, b=b), reward=None)
-        curve = depth(data, length=length)
+        log = scrolled(length=length, sessions=800, seed=s, a=a, b=b)
+        curve = learned(log, "depth", length=length).curve
         curves.append(curve)
         _, found = fit(curve, "beta_geometric", level=LEVEL)
         hits.append([p.low <= t <= p.high for p, t in zip(found, (a, b), strict=True)])
@@ -135,27 +145,25 @@ def test_parameters_are_recovered(family, truth, names):
     repeats, hits = 150, {"views": [], "harvest": []}
     for s in range(repeats):
         log = shown(seen=seen, sessions=1000, seed=s).drop("user")
-        data = rows(log, reward="click", context=["query"])
-        for name, curve in (("views", views(data)), ("harvest", harvest(data))):
-            _, found = fit(curve, family, level=LEVEL)
+        for name in hits:
+            _, found = fit(by_query(log, name), family, level=LEVEL)
             hits[name] += [[p.low <= getattr(truth, p.name) <= p.high for p in found]]
-    assert [p.name for p in fit(views(data), family)[1]] == names
+    assert [p.name for p in fit(by_query(log, "views"), family)[1]] == names
     for each in hits.values():
         assert np.mean(each, axis=0) == pytest.approx(LEVEL, abs=band(repeats))
 
 
 def test_standard_errors_agree_with_a_cluster_bootstrap():
     log = shown(seen=POWER, sessions=2000, seed=5, per_user=5)
-    data = rows(log, reward="click", context=["query"])
     parts = {u: f for (u,), f in log.partition_by("user", as_dict=True).items()}
     rng = np.random.default_rng(1)
     draws = 150
-    for learner in (harvest, em):
+    for method in ("harvest", "em"):
         again = []
         for _ in range(draws):
             drawn = pl.concat([parts[u] for u in rng.integers(0, len(parts), len(parts))])
-            again.append(np.log(learner(rows(drawn, reward="click", context=["query"])).value))
-        curve = learner(data)
+            again.append(np.log(by_query(drawn, method).value))
+        curve = by_query(log, method)
         ratio = np.std(again, axis=0)[1:] / (curve.se / curve.value)[1:]
         # a standard deviation from n draws has relative error 1 / sqrt(2 n)
         assert ratio == pytest.approx(1, abs=4 / np.sqrt(2 * draws))
@@ -171,8 +179,8 @@ def test_by_context_recovers_each_curve():
         )
         for n, (device, model) in enumerate(curves.items())
     ]  # fmt: skip
-    found = learn(pl.concat(logs), reward="click", method="harvest", context=["query"],
-                  by="device", level=0.9999)  # fmt: skip
+    found = cr.learn_exposure(pl.concat(logs), reward="click", method="harvest",
+                              context=["query"], by="device", level=0.9999).learned  # fmt: skip
     for device, model in curves.items():
         low, high = found.parts[device].curve.interval(0.9999)
         assert np.all((low <= model.at(ranks)) & (model.at(ranks) <= high))
@@ -183,8 +191,8 @@ def test_by_context_recovers_each_curve():
 def test_the_fit_of_the_position_model_rejects_at_its_level():
     p = []
     for s in range(300):
-        data = rows(shown(seen=POWER, sessions=2000, seed=s), reward="click", context=["query"])
-        p.append(misfit(data, em(data).value).p)
+        log = shown(seen=POWER, sessions=2000, seed=s)
+        p.append(learned(log, "em", reward="click", context=["query"]).misfit.p)
     for alpha in (0.05, 0.2):
         error = 4 * np.sqrt(alpha * (1 - alpha) / 300)
         assert np.mean(np.array(p) <= alpha) == pytest.approx(alpha, abs=error)

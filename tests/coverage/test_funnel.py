@@ -15,6 +15,7 @@ import pytest
 import counterrank as cr
 from counterrank.conversions import dr_variance, ips_variance, variance_gain
 from counterrank.simulate import funnel_world
+from plain_funnels import some_users
 
 REPEATED = 20_000
 USERS, ITEMS = 4, 8
@@ -51,9 +52,9 @@ def repeated():
             test="none",
         )
         return {
-            row.measure: part["value"].to_numpy().reshape(REPEATED, USERS).mean(axis=1)
+            row.estimator: part["value"].to_numpy().reshape(REPEATED, USERS).mean(axis=1)
             for row in result.estimates
-            for part in [result.by_unit().filter(pl.col("measure") == row.measure)]
+            for part in [result.by_unit().filter(pl.col("measure") == row.estimator)]
         }
 
     return values
@@ -105,7 +106,8 @@ def test_intervals_cover_for_users_drawn_anew():
     truth = world.truth("seller")
     for label in ("IPS", "SNIPS", "DR", "SNDR", "Naive", "IPS(clip=8)"):
         whole = result.estimate("seller", label)
-        parts = [whole.only(np.arange(k * users, (k + 1) * users)) for k in range(times)]
+        key = result.key("seller", label)
+        parts = [some_users(result, k * users, (k + 1) * users, key)[0] for k in range(times)]
         value = np.array([e.value for e in parts])
         error = value.std(ddof=1) / sqrt(times)
         aim = truth
@@ -132,10 +134,10 @@ def test_the_difference_of_two_runs_is_covered_and_naive_gets_it_wrong():
         result = cr.funnel(sample.funnel, runs, estimators=["Naive", "DR"], test="none")
         naive = result.estimate("seller", "Naive") - result.estimate("clickbait", "Naive")
         assert naive.value + 10 * naive.se < 0
-        whole = [result.estimate(name, "DR") for name in runs]
+        keys = [result.key(name, "DR") for name in runs]
         for k in range(times):
-            own = np.arange(k * users, (k + 1) * users)
-            low, high = (whole[0].only(own) - whole[1].only(own)).interval(0.95)
+            seller, clickbait = some_users(result, k * users, (k + 1) * users, *keys)
+            low, high = (seller - clickbait).interval(0.95)
             covered += low <= truth <= high
     assert 0.93 <= covered / (4 * times) <= 0.97
 
@@ -170,7 +172,7 @@ def fitted(world, *, times: int = 60, users: int = 1500) -> dict[str, float]:
             test="none",
         )
         for row in result.estimates:
-            found.setdefault(row.measure, []).append(row.value)
+            found.setdefault(row.estimator, []).append(row.value)
     truth = world.truth("seller", "CG@6")
     return {
         label: abs(np.mean(x) - truth) / (np.std(x, ddof=1) / sqrt(times))

@@ -6,9 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from counterrank.assess.metric_agreement import compare_orders
+from counterrank.assess.values import Values
 from counterrank.inference.intervals import normal_quantile
-from counterrank.meta import Values
-from counterrank.meta.agreement import orders
+from counterrank.stats.compare import Plan
 
 
 @pytest.mark.parametrize("apart", [0.05, 0.2])
@@ -24,7 +25,7 @@ def test_inversion_interval_covers(apart):
         noise[1] = 0.8 * noise[0] + 0.6 * noise[1]
         x = np.stack([apart * first + noise[0], apart * second + noise[1]])
         values = Values(names, ("a", "b"), pl.Series(range(users)), x.transpose(2, 0, 1), ())
-        done = orders(values, draws=1, resamples=100, seed=0).agreements[0]
+        done = compare_orders(values, Plan(draws=1, resamples=100)).agreements[0]
         found.append((done.inversion, done.spread))
     rate, spread = np.array(found).T
     covered = np.mean(np.abs(rate - rate.mean()) <= normal_quantile(0.975) * spread)

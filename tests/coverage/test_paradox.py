@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from counterrank.stratified import Blend, Face, audited, paradoxes
+from counterrank.stratified.paradox import audit_pairs, paradoxes
+from making import ratios, stratified
 
 SETS, USERS, LEVEL = 1000, 80, 0.95
 
@@ -27,11 +28,11 @@ def false_findings(means, share, weight, seed, *, noise=0.3):
         day = rng.normal(0, 0.2, (1, 1, USERS))
         x = means[:, :, None] + day + noise * (rng.exponential(size=(strata, systems, USERS)) - 1)
         feedback = rng.poisson(20 * share[:, None], (strata, USERS)).astype(float)
-        each = [Face(f"Q{q + 1}", x[q], np.ones(USERS)) for q in range(strata)]
-        holdout = Face("holdout", np.tensordot(weight, x, 1), np.ones(USERS))
-        audit = paradoxes(
-            [audited(names, "m", holdout, each, Blend("stratified", each, feedback))], level=LEVEL
-        )
+        each = {f"Q{q + 1}": ratios(x[q]) for q in range(strata)}
+        value = stratified(x, np.ones((strata, USERS)), feedback)
+        own = feedback.sum(axis=1) / feedback.sum()
+        holdout = ratios(np.tensordot(weight, x, 1))
+        audit = paradoxes([audit_pairs(names, "m", holdout, each, value, share=own)], level=LEVEL)
         found += bool(audit.paradoxes)
         value += any(row.stratified == "reversed" for row in audit.paradoxes)
     return found, value

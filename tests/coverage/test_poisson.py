@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from counterrank.conversions.estimated import Smooth
 
 from counterrank.aggregate import GeometricMean, Mean, RatioOfMeans
 from counterrank.inference import (
@@ -16,9 +17,9 @@ from counterrank.inference import (
     permutation_test,
     resampled,
 )
-from counterrank.logged.functions import Ratio
 from counterrank.moments import Draws, Merged, poisson_weights, signs, summed
 from counterrank.stats.draws import POISSON
+from counterrank.stats.functions import ratio
 
 N, LEVEL = 200, 0.95
 PLAIN = np.arange(1 << 13, dtype=np.uint64)  # neighbours, not hashes: the worst ids there are
@@ -84,7 +85,7 @@ def draw(kind, rng):
         return -rng.gamma(2.0, 0.5, (N, 1)), GeometricMean(), np.exp(-1.0)
     weight = rng.gamma(2.0, 1.0, N)
     columns = np.stack([weight * rng.beta(2, 2, N), weight], axis=1)
-    return columns, (Ratio() if kind == "ratio" else RatioOfMeans(weight)), 0.5
+    return columns, (Smooth(ratio) if kind == "ratio" else RatioOfMeans(weight)), 0.5
 
 
 @pytest.mark.parametrize("kind", ["mean", "geometric", "ratio"])

@@ -6,8 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from counterrank.meta import Values
-from counterrank.meta.power import discriminative_power
+from counterrank.assess.discriminative_power import discriminative_power
+from counterrank.assess.values import Values
+from counterrank.stats.compare import Plan
 
 
 @pytest.mark.parametrize("apart", [0.05, 0.15])
@@ -20,7 +21,7 @@ def test_dp_interval_covers(apart):
     for _ in range(repeats):
         x = skill + 0.3 * rng.normal(size=(users, 1)) + 0.5 * rng.normal(size=(users, systems))
         values = Values(names, ("m",), pl.Series(range(users)), x.T[:, None], ())
-        found = discriminative_power(values, draws=500, resamples=100, seed=0)
+        found = discriminative_power(values, Plan(draws=500, resamples=100))
         dp.append(found.dp[0])
         ends.append(found.interval(0.95)[0])
     low, high = np.array(ends).T

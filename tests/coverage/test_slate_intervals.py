@@ -49,7 +49,7 @@ def estimates(rng):
         log.with_columns(pl.col("click").cast(pl.Float64)), {"new": run}, estimators=LABELS,
         logged="propensity", test="none",
     )  # fmt: skip
-    return {row.measure: row for row in result.estimates if row.system == "new"}
+    return {row.estimator: row for row in result.estimates if row.system == "new"}
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank.estimates import Estimate
-from counterrank.logged import estimator
-from counterrank.logged.rows import Rows
+from counterrank.ope.estimators.registry import estimator
+from counterrank.ope.weighted import Rows
+from counterrank.stats.units import Key, Units
 
 RUNS, FEWER, ROUNDS, DRAWS = 3_000, 500, 1_000, 200  # resampling is slow: in fewer runs
 
@@ -47,9 +47,9 @@ def ours(w, c):
         start=np.arange(len(w)), reward=c, e=w, e0=ones, seen=ones, q=none, cell=none,
         cell_rank=none, place=none, views=ones, direct=none,
     )  # fmt: skip
-    snips = estimator("SNIPS")
-    table, function = snips.table(rows, "session"), snips.combined("session")
-    return Estimate.of_columns(table, pl.Series(np.arange(len(w))), function).interval(0.95)
+    snips, key = estimator("SNIPS"), Key("new", "reward", "SNIPS")
+    units = Units(pl.Series(np.arange(len(w))), {key: tuple(snips.sums(rows, "session"))})
+    return units.estimate(key, snips.combined("session")).interval(0.95)
 
 
 def fixed_normaliser(rng, w, c):

@@ -7,14 +7,14 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank.compare import Plan
-from counterrank.stratified import Blend, Face, method_rows
+from counterrank.results.result import Result
+from counterrank.stats.compare import Plan
 
 REPEATS, USERS, ITEMS = 1000, 150, 12
 
 
 @pytest.fixture(scope="module")
-def population() -> tuple[cr.Stratification, dict[str, float]]:
+def population() -> tuple[Result, dict[str, float]]:
     """Many users of one platform; each sees head items more often and likes what he likes.
 
     Each user draws eight of twelve items to be shown, by a propensity that depends on both; a
@@ -45,37 +45,29 @@ def population() -> tuple[cr.Stratification, dict[str, float]]:
     return cr.strata(judged, runs, strata=3, no_relevant="skip", **options), truth
 
 
-def sliced(way: Face | Blend, users: slice) -> Face | Blend:
-    if isinstance(way, Blend):
-        faces = [sliced(face, users) for face in way.faces]
-        return Blend(way.method, faces, way.feedback[:, users])
-    return Face(way.method, way.top[:, users], way.base[users], way.mean)
-
-
 def test_intervals_cover(population) -> None:
     result, _ = population
-    names, ids = result.systems, result.units
-    plans = [Plan(None, "t", "holm", "all", 0.95, kind, 1, 1, 0) for kind in ("normal", "t")]
+    plans = [Plan(test="t", interval=kind) for kind in ("normal", "t")]
     # three standard errors of a share of 1,000 repeats; the truth is the value of all users
     near = 3 * np.sqrt(0.95 * 0.05 / REPEATS)
-    for label, ways in result.ways.items():
-        for method, way in ways.items():
-            inside = np.zeros((2, len(names)))
-            for r in range(REPEATS):
-                users = slice(r * len(ids) // REPEATS, (r + 1) * len(ids) // REPEATS)
-                own = sliced(way, users)
-                for k, plan in enumerate(plans):
-                    rows = method_rows(names, label, method, own, plan, ids)
-                    low, high = ([getattr(r, end) for r in rows] for end in ("low", "high"))
-                    inside[k] += (low <= way.value) & (way.value <= high)
-            assert inside / REPEATS == pytest.approx(0.95, abs=near), (label, method)
+    repeat = np.arange(len(result.units.ids)) * REPEATS // len(result.units.ids)
+    inside = {key: np.zeros(2) for key in result.functions}
+    for r in range(REPEATS):
+        part = result.units.select(repeat == r)
+        for key, function in result.functions.items():
+            truth, own = result.units.estimate(key, function).value, part.estimate(key, function)
+            for k, plan in enumerate(plans):
+                low, high = plan.ends(own)
+                inside[key][k] += low <= truth <= high
+    for key, count in inside.items():
+        assert count / REPEATS == pytest.approx(0.95, abs=near), key
 
 
 def test_ips_finds_what_all_feedback_would_say(population) -> None:
     """DCG over all that users like, shown or not: IPS is unbiased for it, holdout is not."""
     result, truth = population
     # users who like nothing that was shown are left out of the mean, though they exist
-    skipped = len(result.units) / sum(result.ways["DCG@5"]["holdout"].base)
+    skipped = len(result.units.ids) / result.estimate("popular", "DCG@5", "holdout").n
     rows = {(r.system, r.method): r for r in result.estimates if r.measure == "DCG@5"}
     for system, value in truth.items():
         ips, holdout = rows[system, "IPS"], rows[system, "holdout"]

@@ -46,7 +46,7 @@ CALLS = {
     "refused": "evaluate judgments.parquet gone.parquet\nestimate log.parquet new.parquet\n"
     "evaluate judgments.parquet good.parquet -m nDGC",
 }
-REDRAWN = ("power", "agreement")  # their intervals come from resamples
+REDRAWN = ("power", "agreement", "strata-open")  # their intervals come from resamples
 
 
 class Ended(BaseException):
@@ -87,6 +87,11 @@ def words(text: str) -> list[str]:
     """The text without its numbers and the sentences after the table, which may name others."""
     table = text.split("What this rests on")[0]
     return re.sub(r"[-+]?\d[\d,.e-]*", "#", table).split()
+
+
+def rounded(text: str) -> list[str]:
+    """The lines with numbers to ten digits: the last ones depend on the order of sums."""
+    return re.sub(r"\d+\.\d{11,}", lambda m: f"{float(m[0]):.10g}", text).splitlines()
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def test_terminal():
     wrong = []
     for name, now in terminal.printed().items():
         text = (STORED / "terminal" / f"{name}.txt").read_text(encoding="utf-8")
-        as_read = terminal.words if name in terminal.REDRAWN else str.splitlines
+        as_read = terminal.words if name in terminal.REDRAWN else terminal.rounded
         lines = list(unified_diff(as_read(text), as_read(now), "frozen", "now", lineterm="", n=0))
         wrong += [f"{name}:", *lines[:SHOWN]] if lines else []
     assert not wrong, "\n".join(wrong)

@@ -10,8 +10,7 @@ import pytest
 
 import counterrank as cr
 from counterrank.propensity import popularity
-from counterrank.stratified import cut
-from counterrank.stratified.cut import Spread
+from counterrank.stratified.cut import Spread, cut
 
 NDCG = "nDCG(gain=binary,rel=4)"
 OPTIONS = {"propensity": "published", "cut": "width", "no_relevant": "skip"}

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank.conversions import dr_variance, ips_variance, variance_gain, weighting
+from counterrank.conversions import conversion_measure, dr_variance, ips_variance, variance_gain
 
 MEASURES = {
     "reciprocal_rank": "power",
@@ -102,7 +102,7 @@ def test_all_outcomes_of_three_users_and_three_items(worked, every_outcome, meas
 def test_closed_forms_of_the_variance(worked, measure):
     at = tables(worked["doubly_robust_3x3"]["setting"])
     expected = worked["doubly_robust_3x3"]["results"][measure]["estimators"]
-    c = weighting(MEASURES[measure]).at(at["rank"].ravel()).reshape(3, 3)
+    c = conversion_measure(MEASURES[measure]).at(at["rank"].ravel()).reshape(3, 3)
     ips = ips_variance(at["ctr"], at["cvr"], c, users=3)
     assert ips == pytest.approx(expected["ips_true_ctr"]["variance"]["value"], abs=1e-12)
     for h, entry in (("fair", "fair"), ("poor", "poor"), ("cvr", "perfect")):
@@ -161,7 +161,7 @@ def test_the_published_form(worked, k):
     )
     intended = worked["saito_code_metrics"]["intended"][f"k={k}"]
     for row in result.estimates:
-        entry = intended[row.measure.lower()]
-        dcg = row.exposure.startswith("PublishedDCG")
+        entry = intended[row.estimator.lower()]
+        dcg = row.measure.startswith("PublishedDCG")
         expected = entry["dcg"] if dcg else entry["recall"]["value"]
         assert row.value == pytest.approx(expected, abs=1e-12)

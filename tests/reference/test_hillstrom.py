@@ -46,13 +46,13 @@ def test_every_e_mail_earns_what_its_customers_brought(mails):
     for row in result.estimates:
         own = mails.filter(pl.col("segment") == row.system)[row.reward]
         error = float(own.std()) / len(own) ** 0.5
-        if row.measure == "SNIPS":
+        if row.estimator == "SNIPS":
             assert row.value == pytest.approx(float(own.mean()), rel=1e-12)
             assert row.se == pytest.approx(error, rel=0.01)
         assert row.low < float(own.mean()) < row.high
     for label in ("IPS", "SNIPS", "DR"):
         best = {
-            reward: max(SEGMENTS, key=lambda s: result.estimate(s, label, "", reward).value)
+            reward: max(SEGMENTS, key=lambda s: result.estimate(s, label, reward).value)
             for reward in REWARDS
         }
         assert best == dict.fromkeys(REWARDS, "Mens E-Mail")

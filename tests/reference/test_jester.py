@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import counterrank as cr
+from plain_funnels import some_users
 
 TIMES, TOP = 200, 10
 
@@ -61,10 +62,9 @@ def test_intervals_cover_what_people_like_and_naive_counting_does_not(jokes):
     for name, best in ranking.items():
         truth = float((like[:, best] @ c).mean())
         for label in labels:
-            whole = result.estimate(name, label)
-            ends = np.array(
-                [whole.only(np.arange(k * n, (k + 1) * n)).interval(0.95) for k in range(TIMES)]
-            )
+            key = result.key(name, label)
+            parts = [some_users(result, k * n, (k + 1) * n, key)[0] for k in range(TIMES)]
+            ends = np.array([e.interval(0.95) for e in parts])
             covered = np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1]))
             if label == "Naive":
                 assert covered == 0

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank.logged import estimator
-from counterrank.logged.rows import Rows
+from counterrank.ope.estimators.registry import estimator
+from counterrank.ope.weighted import Rows
 
 HERE = Path(__file__).parent / "obp"
 SLATE = ("SIPS", "IIPS", "RIPS", "SNSIPS", "SNIIPS", "SNRIPS")
@@ -22,7 +22,7 @@ def stored(name):
 
 
 def values(result, system):
-    return {row.measure: row.value for row in result.estimates if row.system == system}
+    return {row.estimator: row.value for row in result.estimates if row.system == system}
 
 
 @pytest.mark.parametrize("campaign", ["all", "men", "women"])

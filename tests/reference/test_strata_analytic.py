@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank.stratified import Blend, Face
 from counterrank.stratified.cut import equal_width
+from making import ratios, stratified
 
 
 @pytest.fixture(scope="module")
@@ -19,11 +19,11 @@ def analytic(golden: Path) -> dict:
     return json.loads((golden / "analytic.json").read_text())
 
 
-def blended(means: list[list[float]], ratings: list[float]) -> Blend:
+def blended(means: list[list[float]], ratings: list[float]) -> list[float]:
     """Strata (rows) with given means of each system and numbers of ratings, one user each."""
-    users = np.eye(len(means))
-    faces = [Face(f"Q{q + 1}", np.outer(means[q], users[q]), users[q]) for q in range(len(means))]
-    return Blend("stratified", faces, np.diag(np.asarray(ratings, float)))
+    users, shape = np.eye(len(means)), (len(means), len(means[0]), len(means))
+    values = np.broadcast_to(np.array(means)[:, :, None], shape) * users[:, None]
+    return [e.value for e in stratified(values, users, np.diag(np.asarray(ratings, float)))]
 
 
 def test_kidney_stones_by_patient(analytic) -> None:
@@ -38,15 +38,14 @@ def test_kidney_stones_by_patient(analytic) -> None:
             cured += [1] * good + [0] * (all_ - good + more)
             stone += [size] * (all_ + more)
         treated, cured, stone = np.array(treated, float), np.array(cured, float), np.array(stone)
-        own = [Face(size, cured[None] * (stone == size), treated * (stone == size))
-               for size in ("small", "large")]  # fmt: skip
-        blend = Blend("stratified", own, np.stack([stone == size for size in ("small", "large")]))
-        pooled = Face("holdout", cured[None], treated)
-        assert pooled.value[0] == pytest.approx(case["pooled"][treatment]["value"], abs=1e-12)
+        parts = np.stack([stone == size for size in ("small", "large")]).astype(float)
+        (value,) = stratified(cured * parts[:, None], treated * parts, parts)
+        (pooled,) = ratios(cured[None], treated)
+        assert pooled.value == pytest.approx(case["pooled"][treatment]["value"], abs=1e-12)
         expected = case["adjusted_exact"][treatment]["value"]
-        assert blend.value[0] == pytest.approx(expected, abs=1e-12)
+        assert value.value == pytest.approx(expected, abs=1e-12)
         weights = [case["weights"][size]["value"] for size in ("small", "large")]
-        assert blend.share == pytest.approx(weights, abs=1e-15)
+        assert parts.mean(axis=1) == pytest.approx(weights, abs=1e-15)
 
 
 def test_kidney_stones_through_the_verb(analytic) -> None:
@@ -80,7 +79,7 @@ def test_kidney_stones_through_the_verb(analytic) -> None:
 def test_table_1b(analytic) -> None:
     case = analytic["simpson_table_1b"]
     means = [[case[model][q] for model in ("A", "B")] for q in ("Q1", "Q2")]
-    got = blended(means, [case["weights"][q] for q in ("Q1", "Q2")]).value
+    got = blended(means, [case["weights"][q] for q in ("Q1", "Q2")])
     expected = [case["expected"][model]["value"] for model in ("A", "B")]
     assert got == pytest.approx(expected, abs=1e-12)
     assert got == pytest.approx([case["printed"][m] for m in ("A", "B")], abs=5e-4)
@@ -88,14 +87,14 @@ def test_table_1b(analytic) -> None:
 
 def test_tables_2_to_5(analytic) -> None:
     for row in analytic["stratified_tables_2_to_5"]["rows"]:
-        got = blended([row["Q1"], row["Q2"]], row["ratings"]).value
+        got = blended([row["Q1"], row["Q2"]], row["ratings"])
         assert got == pytest.approx(row["expected"], abs=1e-12)
         assert got == pytest.approx(row["printed"], abs=1.001e-3)
 
 
 def test_notebook_rows(analytic) -> None:
     for row in analytic["stratified_notebook_rows"]:
-        got = blended([[x] for x in row["ndcg_full"]], row["ratings"]).value
+        got = blended([[x] for x in row["ndcg_full"]], row["ratings"])
         assert got == pytest.approx([row["expected"]], abs=1e-12)
         assert got == pytest.approx([row["printed"]], abs=1.5e-4)
 

@@ -70,7 +70,7 @@ def test_the_position_model_is_nearly_right_and_the_diagnosis_says_how_far(learn
     """
     name, found, _ = learnt
     for each in found.values():
-        misfit = each.learnt.misfit
+        misfit = each.learned.whole.misfit
         assert misfit.p < 1e-15
         assert misfit.excess == pytest.approx({"train": 0.08, "test": 0.105}[name], abs=0.01)
         assert misfit.above > 1.4
@@ -87,5 +87,5 @@ def test_queries_differ_in_their_curves(data):
         table, method="harvest", reward="click", context=["query", "region"], by="largest",
         columns={"rank": "position"},
     )  # fmt: skip
-    last = {value: part.table()[9] for value, part in found.learnt.parts.items()}
+    last = {row.context: row for row in found.estimates if row.rank == 10}
     assert last["0"].low > last["1"].high

@@ -14,9 +14,10 @@ import pytest
 import scipy.stats
 
 import counterrank as cr
+from counterrank.assess.inputs import read_values
+from counterrank.assess.metric_agreement import inverted, pair_directions
+from counterrank.assess.request import ValueRequest
 from counterrank.errors import UsageError
-from counterrank.meta import values_of
-from counterrank.meta.agreement import directions, inverted
 from counterrank.stats.correlation import inversion_rate
 from making import judgments, run, world
 
@@ -109,13 +110,15 @@ def test_every_figure_is_that_of_its_formula():
 
 def test_directions_and_inversions_follow_the_rule_for_ties():
     x, y = np.array([1, 2, 3, 3, 4, 4.0]), np.array([1, 3, 2, 5, 4, 4.0])
-    assert inverted(directions(x, 6), directions(y, 6)) == pytest.approx(2 / 7)  # analytic.json
+    share = inverted(pair_directions(x, 6), pair_directions(y, 6))
+    assert share == pytest.approx(2 / 7)  # analytic.json
     rng = np.random.default_rng(0)
     for _ in range(20):
         a, b = rng.integers(0, 4, (2, 7)).astype(float)
-        assert inverted(directions(a, 7), directions(b, 7)) == pytest.approx(inversion_rate(a, b))
+        share = inverted(pair_directions(a, 7), pair_directions(b, 7))
+        assert share == pytest.approx(inversion_rate(a, b))
     same = np.array([0.1 + 0.2, 0.3, 1.0])
-    assert list(directions(same, 3)) == [0, 1, 1]  # 0.1 + 0.2 is 0.3 but for rounding
+    assert list(pair_directions(same, 3)) == [0, 1, 1]  # 0.1 + 0.2 is 0.3 but for rounding
 
 
 def test_opposed_pairs_are_found_where_both_measures_are_sure():
@@ -197,7 +200,7 @@ def test_options_matter_and_too_little_is_refused():
     )
     assert len(both.tables["taus"]) > len(given.tables["taus"])
     assert len(both.recommendation) == len(given.recommendation) == 3
-    frame = values_of(truth, runs, measures=["P@5"]).frame()
+    frame = read_values(ValueRequest(truth, runs, ["P@5"])).frame()
     with pytest.raises(UsageError, match="at least two measures"):
         cr.assess_agreement(frame, means="given")
     with pytest.raises(UsageError, match="means cannot be"):

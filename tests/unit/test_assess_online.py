@@ -14,8 +14,8 @@ import pytest
 import scipy.stats
 
 import counterrank as cr
+from counterrank.assess.online import fisher, two_sided
 from counterrank.errors import InputError, UsageError
-from counterrank.meta.online import fisher, two_sided
 from counterrank.simulate import World, platform
 
 

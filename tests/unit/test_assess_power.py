@@ -15,10 +15,12 @@ import polars as pl
 import pytest
 
 import counterrank as cr
+from counterrank.assess.discriminative_power import discriminative_power, normal_p
+from counterrank.assess.inputs import read_values
+from counterrank.assess.request import ValueRequest
+from counterrank.assess.resampling import differences, products, resample_users
 from counterrank.errors import UsageError
-from counterrank.meta import values_of
-from counterrank.meta.power import discriminative_power, normal_p
-from counterrank.meta.resampling import differences, products
+from counterrank.stats.compare import Plan
 from making import world
 
 
@@ -95,6 +97,22 @@ def test_resampled_sums_give_every_pairs_difference_and_square():
     assert same[1] == pytest.approx((1 + 99 * 0.0338948535) / 100)
 
 
+def test_resamples_depend_on_ids_alone_and_count_as_many_users():
+    rng = np.random.default_rng(3)
+    units, x = pl.Series([f"u{u}" for u in range(400)]), rng.random((400, 2))
+    plan, keep = Plan(resamples=330), lambda sums: np.hstack(sums)
+    sums = resample_users(units, [np.ones((400, 1)), x], keep, plan)
+    assert sums.shape == (330, 3)
+    np.testing.assert_allclose(sums[:, 0], 400, rtol=1e-12)
+    by = rng.permutation(400)
+    mixed = resample_users(units.gather(by), [np.ones((400, 1)), x[by]], keep, plan)
+    np.testing.assert_allclose(mixed, sums, rtol=1e-14)
+    few = resample_users(units, [np.ones((400, 1)), x], keep, Plan(resamples=30))
+    np.testing.assert_array_equal(few, sums[:30])
+    spread = sums[:, 1].std(ddof=1) / (20 * x[:, 0].std(ddof=1))
+    assert abs(spread - 1) < 4 / np.sqrt(2 * 330)
+
+
 def test_the_normal_dp_of_resamples_is_near_that_of_permutations_of_resamples():
     """The full way, a permutation test of each resample, is dear; on a small one they agree."""
     rng = np.random.default_rng(4)
@@ -103,7 +121,7 @@ def test_the_normal_dp_of_resamples_is_near_that_of_permutations_of_resamples():
     for seed in range(60):
         drawn = x[np.random.default_rng(seed).integers(0, 150, 150)]
         each = discriminative_power(
-            values_of(table(drawn)), draws=2000, resamples=20, seed=0
+            read_values(ValueRequest(table(drawn))), Plan(draws=2000, resamples=20)
         )  # the permutation's DP of this resample
         logs.append([np.log(each.dp[0]), np.log(each.approximate[0])])
     full, normal = np.array(logs).T

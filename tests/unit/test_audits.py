@@ -14,12 +14,12 @@ import polars as pl
 import pytest
 
 import counterrank as cr
+from counterrank.assumptions.carry_over import carried
+from counterrank.assumptions.examination_audit import avoided, left_after
+from counterrank.assumptions.interaction import repeated
+from counterrank.assumptions.score_test import Effect, centred, effect, fitted
+from counterrank.assumptions.trust_bias import by_doubling
 from counterrank.simulate import World, platform
-from counterrank.trust.audit_fit import Effect, centred, effect, fitted
-from counterrank.trust.audit_neighbours import repeated
-from counterrank.trust.audit_ranks import by_doubling
-from counterrank.trust.audit_sessions import carried
-from counterrank.trust.audit_views import avoided, left_after
 
 
 def call(*words, cwd):
@@ -136,7 +136,7 @@ def test_check_audits_a_log_and_says_what_to_log(folder):
 
 def test_a_bare_log_is_told_all_it_lacks(folder):
     found = cr.check(folder / "bare.parquet")
-    wanted = [line.split(":")[0] for line in found.to_log]
+    wanted = [line.split(":")[0] for line in found.tables["to_log"]]
     assert wanted[:4] == ["propensity", "viewed", "user", "context"]
     assert "timestamp" in wanted
     names = {d.name: d for d in found.diagnoses}
@@ -144,18 +144,18 @@ def test_a_bare_log_is_told_all_it_lacks(folder):
         "caution"
     }
     assert "needs a column user" in names["audited"].meaning
-    assert not found.refused
+    assert not any(t.fault for t in found.tables["tables"])
 
 
 def test_faults_of_a_log_and_of_its_runs_are_reported(folder, tmp_path):
     log = pl.read_parquet(folder / "bare.parquet")
     twice = pl.concat([log, log.head(1)])
     found = cr.check(twice)
-    assert "repeats a rank" in found.tables[0].fault
-    assert found.to_log == []
+    assert "repeats a rank" in found.tables["tables"][0].fault
+    assert found.tables["to_log"] == []
     other = pl.DataFrame({"session": [-1], "item": [1], "rank": [1]})
     found = cr.check({"log": log, "new": other}, position_bias="log2")
-    assert [bool(t.fault) for t in found.tables] == [False, True]
+    assert [bool(t.fault) for t in found.tables["tables"]] == [False, True]
     with pytest.raises(cr.errors.UsageError, match="More than one log"):
         cr.check([log, log])
 
@@ -189,6 +189,6 @@ def test_odd_rewards_are_audited_without_a_fault(folder, change, views):
     log = pl.read_parquet(folder / "log.parquet").drop("viewed").with_columns(change)
     for part in (log, log.filter(pl.col("rank") == 1), log.head(1), log.filter(session=3)):
         found = cr.check(part, position_bias="log2", views=views)
-        assert not found.refused
+        assert not any(t.fault for t in found.tables["tables"])
         assert all(math.isfinite(d.value) for d in found.diagnoses)
         assert found.diagnoses

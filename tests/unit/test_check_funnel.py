@@ -20,7 +20,7 @@ def week():
 
 
 def wanted(found) -> list[str]:
-    return [line.split(":")[0] for line in found.to_log]
+    return [line.split(":")[0] for line in found.tables["to_log"]]
 
 
 def named(found) -> dict:
@@ -29,8 +29,8 @@ def named(found) -> dict:
 
 def test_a_funnel_is_recognised_and_weighed_with_its_runs(week):
     found = cr.check({"clicks": week.funnel, "seller": week.runs["seller"]})
-    assert [t.kind for t in found.tables] == ["funnel", "run"]
-    assert not found.refused
+    assert [t.kind for t in found.tables["tables"]] == ["funnel", "run"]
+    assert not any(t.fault for t in found.tables["tables"])
     told = cr.funnel(week.funnel, {"seller": week.runs["seller"]}, estimators=["IPS", "DR"])
     assert set(told.diagnoses) <= set(found.diagnoses)
     assert {"predictions", "conversions", "users without a click", "mean weight"} <= set(
@@ -59,7 +59,7 @@ def test_predictions_of_their_own_and_those_that_reach_too_little(week):
     runs = {"seller": week.runs["seller"]}
     guess = week.funnel.select("user", "item", "ctr")
     found = cr.check({"clicks": bare, "guess": guess, **runs})
-    assert [t.kind for t in found.tables] == ["funnel", "predictions", "run"]
+    assert [t.kind for t in found.tables["tables"]] == ["funnel", "predictions", "run"]
     assert named(found)["predictions"].verdict == "pass"
     some = week.funnel.with_columns(cvr=pl.lit(0.2))  # only of what was clicked
     found = cr.check({"clicks": some, "seller": runs["seller"].drop("cvr")})
@@ -72,7 +72,7 @@ def test_users_conversions_and_full_tables(week):
     few = week.funnel.with_columns(conversion=pl.col("conversion") * (pl.col("user") < 40))
     found = cr.check(few)
     assert named(found)["conversions"].verdict != "pass"
-    assert "more clicks, or a reward that comes more often" in found.to_log
+    assert "more clicks, or a reward that comes more often" in found.tables["to_log"]
     once = week.funnel.unique("user", keep="first", maintain_order=True)
     assert "users without a click" in wanted(cr.check(once))
     world = funnel_world(items=12, seed=2).sample(users=800, top=5, seed=1, rows="all")
@@ -84,25 +84,25 @@ def test_users_conversions_and_full_tables(week):
 def test_faults_of_a_funnel_and_of_its_runs(week):
     odd = pl.DataFrame({"user": [-5], "item": [1], "rank": [1]})
     found = cr.check({"clicks": week.funnel, "odd": odd, "seller": week.runs["seller"]})
-    assert [bool(t.fault) for t in found.tables] == [False, True, False]
-    assert "no user in common" in found.tables[1].fault
+    assert [bool(t.fault) for t in found.tables["tables"]] == [False, True, False]
+    assert "no user in common" in found.tables["tables"][1].fault
     assert {d.subject for d in found.diagnoses} == {"funnel", "seller"}
     twice = cr.check(pl.concat([week.funnel, week.funnel.head(1)]))
-    assert "user and item more than once" in twice.tables[0].fault
-    assert twice.to_log == []
+    assert "user and item more than once" in twice.tables["tables"][0].fault
+    assert twice.tables["to_log"] == []
     never = cr.check(week.funnel.with_columns(click=0, conversion=0).drop("ctr"))
-    assert "No pair was clicked" in never.tables[0].fault
+    assert "No pair was clicked" in never.tables["tables"][0].fault
     with pytest.raises(cr.UsageError, match="More than one funnel"):
         cr.check([week.funnel, week.funnel])
     spend = week.funnel.drop("conversion")
-    assert cr.check(spend, rewards="spend").tables[0].kind == "funnel"
-    assert cr.check(spend).tables[0].fault  # nothing says what a click brought
+    assert cr.check(spend, rewards="spend").tables["tables"][0].kind == "funnel"
+    assert cr.check(spend).tables["tables"][0].fault  # nothing says what a click brought
 
 
 def test_three_users_are_enough_to_look_at():
     tiny = pl.DataFrame({"user": [1, 2, 3], "item": [1, 2, 1], "click": 1, "conversion": [0, 1, 1]})
     found = cr.check(tiny)
-    assert not found.refused
+    assert not any(t.fault for t in found.tables["tables"])
     assert named(found)["conversions"].verdict == "fail"
 
 

@@ -1,4 +1,4 @@
-"""``check`` reports the same of tables in buckets as of tables in memory, faults included."""
+"""``check`` reports the same of tables in partitions as of tables in memory, faults included."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 import counterrank as cr
+from counterrank.diagnostics.table_reports import report_table
 from counterrank.engine import Local
-from counterrank.verbs import checked_table as own
-from cut import cut_into
+from counterrank.results.result import Result
 from making import shown, world
 
 COUNTS = (1, 3, 20)
@@ -42,27 +42,23 @@ FAULTY = {
 }
 
 
-def said(result: cr.verbs.check.Checked) -> list[object]:
-    """The report; rows of buckets have no numbers, so the first that is named may be another."""
+def said(result: Result) -> list[object]:
+    """The report; which row a fault names first may depend on partitions."""
     return [{**t, "fault": t["fault"].split("(first:")[0]} for t in result.to_dict()["tables"]]
 
 
 @pytest.mark.parametrize("name", [*TABLES, *FAULTY])
-def test_a_table_in_buckets_is_reported_alike(name, monkeypatch):
+def test_a_table_in_partitions_is_reported_alike(name):
     table = (TABLES | FAULTY)[name]
-    kind = {"rewards": (), "columns": None, "duplicates": "error", "engine": Local()}
-    whole = own.checked_table(name, table, **kind)
+    kind = {"rewards": (), "columns": None, "duplicates": "error"}
+    whole = report_table(name, table, **kind, engine=Local())
     assert bool(whole.fault) == (name in FAULTY)
     for count in COUNTS:
-        for cut in (cut_into(count), own.bucketed):
-            asked = kind | {"engine": Local(partitions=count)}
-            with monkeypatch.context() as changed:
-                changed.setattr(own, "bucketed", cut)
-                found = own.checked_table(name, table, **asked)
-            assert found.fault.split("(first:")[0] == whole.fault.split("(first:")[0]
-            assert (found.kind, found.rows, found.users, found.items, found.sessions) == (
-                whole.kind, whole.rows, whole.users, whole.items, whole.sessions,
-            )  # fmt: skip
+        found = report_table(name, table, **kind, engine=Local(partitions=count))
+        assert found.fault.split("(first:")[0] == whole.fault.split("(first:")[0]
+        assert (found.kind, found.rows, found.users, found.items, found.sessions) == (
+            whole.kind, whole.rows, whole.users, whole.items, whole.sessions,
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -75,12 +71,12 @@ def test_a_table_in_buckets_is_reported_alike(name, monkeypatch):
     ],
     ids=["judged", "one refused", "funnel", "log"],
 )
-def test_diagnoses_do_not_depend_on_buckets(tables):
+def test_diagnoses_do_not_depend_on_partitions(tables):
     asked = {"position_bias": "power"} if "log" in tables else {}
     whole = cr.check(tables, **asked)
     found = cr.check(tables, engine=Local(partitions=3), **asked)
     assert said(found) == said(whole)
-    assert found.to_log == whole.to_log
+    assert found.tables["to_log"] == whole.tables["to_log"]
     assert [(d.name, d.subject, d.verdict) for d in found.diagnoses] == [
         (d.name, d.subject, d.verdict) for d in whole.diagnoses
     ]
@@ -97,14 +93,14 @@ def test_a_log_on_disk_is_audited_without_being_read_at_once(monkeypatch):
         found = cr.check(given, **options, engine=Local(partitions=count))
         assert found.tables == whole.tables
         assert [(d.name, d.meaning) for d in found.diagnoses] == told
-        assert found.to_log == whole.to_log
+        assert found.tables["to_log"] == whole.tables["to_log"]
 
 
 def test_chances_that_are_all_1_are_refused_everywhere():
     log = LOG.with_columns(propensity=pl.lit(1.0))
-    whole = cr.check([log]).tables
+    whole = cr.check([log]).tables["tables"]
     assert "is 1 in every row" in whole[0].fault
     for count in COUNTS:
-        assert cr.check([log], engine=Local(partitions=count)).tables == whole
+        assert cr.check([log], engine=Local(partitions=count)).tables["tables"] == whole
         with pytest.raises(cr.InputError, match="All 2,000 rows"):
             cr.learn_exposure(log, engine=Local(partitions=count))

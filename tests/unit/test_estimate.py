@@ -103,7 +103,7 @@ def values(log, run, **more):
         log, {"new": run}, rewards="click", position_bias="log2", estimators=LABELS, **more
     )
     return {
-        (r.system, r.measure, k): v
+        (r.system, r.estimator, k): v
         for r in result.estimates
         for k, v in (("value", r.value), ("se", r.se))
     }
@@ -126,8 +126,8 @@ def test_order_of_rows_and_names_of_items_change_nothing():
         )
 
 
-def test_size_of_buckets_changes_nothing(monkeypatch):
-    from counterrank.logged import sessions
+def test_size_of_blocks_changes_nothing(monkeypatch):
+    from counterrank.ope import log as sessions
 
     log, run = small()
     expected = values(log, run)
@@ -151,14 +151,16 @@ def test_influence_is_the_derivative_of_the_value():
         log, {"new": run}, rewards="click", position_bias="log2", estimators=LABELS
     )
     for label in LABELS:
-        e = result.estimate("new", label)
+        e, key = result.estimate("new", label), result.key("new", label)
+        columns, function = np.stack(result.units.columns[key], axis=1), result.functions[key]
+        influence = result.units.influence(key, function)
         weight = np.full(e.n, 1 / e.n)
         for unit in (0, 7):
             step = 1e-6
             moved = (1 - step) * weight
             moved[unit] += step
-            change = (e.finish(moved @ e.columns) - e.value) / step
-            assert change == pytest.approx(e.influence[unit], rel=1e-3, abs=1e-6), label
+            change = (function(moved @ columns) - e.value) / step
+            assert change == pytest.approx(influence[unit], rel=1e-3, abs=1e-6), label
 
 
 def test_samples_of_a_stochastic_ranker_are_averaged():
@@ -483,13 +485,13 @@ def test_what_is_refused_or_said():
         cr.estimate(bare, {"new": given}, rewards="click", estimators=["IPS", "SNIPS"])
     assert cr.estimate(bare, {"new": given}, rewards="click", estimators=["IPS"]).estimates
     short = cr.estimate(log, {"new": run.filter(pl.col("rank") <= 3)}, disjoint="zero", **options)
-    assert {d.name for d in short.loud} >= {"list length"}
+    assert {d.name for d in short.not_passing} >= {"list length"}
     even = cr.estimate(log, {"new": run.drop("rank").with_columns(score=1.0)}, **options)
     assert [d.verdict for d in even.diagnoses if d.name == "ties"] == ["fail"]
     classic = cr.estimate(log, {"new": run}, estimators=["DR", "DCG", "nDCG"], **options)
-    assert [c.measure for c in classic.comparisons] == ["DR"]
+    assert [c.estimator for c in classic.comparisons] == ["DR"]
     mixed = cr.estimate(log.with_columns(arm=pl.col("session") % 2), {"new": run}, **options)
-    assert "one ranker" in {d.name for d in mixed.loud}
+    assert "one ranker" in {d.name for d in mixed.not_passing}
     text = log.with_columns(pl.col("user").cast(pl.String))
     assert values(text, run) == values(log, run)
 

@@ -11,8 +11,8 @@ import pytest
 
 import counterrank as cr
 from counterrank import exposure as ex
-from counterrank.exposure import learn, saved
-from counterrank.trust.position import position
+from counterrank.diagnostics.position import position
+from counterrank.exposure import saved
 from making import scrolled, shown
 
 RANKS = np.arange(1, 9)
@@ -138,10 +138,10 @@ def log(**change) -> pl.DataFrame:
 def test_views_are_counted_as_one_would_by_hand():
     table = log()
     found = cr.learn_exposure(table, method="auto")
-    assert found.learnt.method == "views"
+    assert found.protocol["method"] == "views"
     by_hand = table.group_by("rank").agg(pl.col("viewed").mean()).sort("rank")["viewed"]
-    assert [row.value for row in found.learnt.table()] == pytest.approx(by_hand.to_list())
-    assert found.model == ex.Table(tuple(row.value for row in found.learnt.table()))
+    assert [row.value for row in found.estimates] == pytest.approx(by_hand.to_list())
+    assert found.model == ex.Table(tuple(row.value for row in found.estimates))
 
 
 def test_depth_is_a_survival_curve():
@@ -153,7 +153,7 @@ def test_depth_is_a_survival_curve():
     )  # fmt: skip
     for table in (whole, whole.filter(pl.col("viewed") == 1).drop("viewed")):
         found = cr.learn_exposure(table, method="depth", length=3)
-        assert [row.value for row in found.learnt.table()] == pytest.approx([1, 0.75, 0.5])
+        assert [row.value for row in found.estimates] == pytest.approx([1, 0.75, 0.5])
 
 
 def test_lists_that_end_are_no_users_who_stop():
@@ -166,14 +166,14 @@ def test_lists_that_end_are_no_users_who_stop():
     )  # fmt: skip
     found = cr.learn_exposure(table, method="depth")
     # 4 of 6 went on from rank 1, 2 of 2 that could from rank 2, 1 of 2 from rank 3
-    assert [row.value for row in found.learnt.table()] == pytest.approx([1, 2 / 3, 2 / 3, 1 / 3])
+    assert [row.value for row in found.estimates] == pytest.approx([1, 2 / 3, 2 / 3, 1 / 3])
 
 
 def test_swap_is_a_ratio_of_click_rates():
     table = log(jitter=1e6).drop("viewed")
     rate = table.group_by("rank").agg(pl.col("click").mean()).sort("rank")["click"].to_list()
     found = cr.learn_exposure(table, method="swap", context=["query"])
-    assert [r.value for r in found.learnt.table()] == pytest.approx([x / rate[0] for x in rate])
+    assert [r.value for r in found.estimates] == pytest.approx([x / rate[0] for x in rate])
     assert verdicts(found)["random ranks"] == "pass"
     unshuffled = cr.learn_exposure(log().drop("viewed"), method="swap", context=["query"])
     assert verdicts(unshuffled)["random ranks"] == "fail"
@@ -197,7 +197,8 @@ def test_em_finds_the_greatest_likelihood():
         table.group_by("query", "item", "rank").agg(pl.len(), pl.col("click").sum()).iter_rows()
     ):
         cells.setdefault((q, i), []).append((r - 1, n, k))
-    found = learn.em(learn.rows(table, reward="click", context=["query"])).value
+    learned = cr.learn_exposure(table, method="em", reward="click", context=["query"]).learned
+    found = learned.whole.curve.value
     best = likelihood(found, cells)
     for k in range(1, 5):
         for factor in (0.95, 1.05):
@@ -219,7 +220,7 @@ def test_harvest_with_two_ranks_is_one_ratio():
             weight = n[0] * n[1] / (n[0] + n[1])
             up, down = up + weight * k[1] / n[1], down + weight * k[0] / n[0]
     found = cr.learn_exposure(table, method="harvest", context=["query"])
-    assert found.learnt.curve.value == pytest.approx([1, up / down], rel=1e-6)
+    assert [row.value for row in found.estimates] == pytest.approx([1, up / down], rel=1e-6)
 
 
 def test_a_factor_of_the_reward_changes_nothing():
@@ -336,7 +337,7 @@ def test_contexts_of_any_type_find_their_curve(kind):
         mean.rename({"viewed": "mean"}), on=["mark", "rank"], how="left", maintain_order="left"
     )
     assert np.allclose(seen, by_hand["mean"])
-    assert len(found.learnt.parts) == 2
+    assert len(found.learned.parts) == 2
 
 
 def test_thin_contexts_take_the_curve_of_all_rows():
@@ -344,10 +345,10 @@ def test_thin_contexts_take_the_curve_of_all_rows():
         device=pl.when(pl.col("session") < 5).then(pl.lit("tv")).otherwise(pl.lit("phone"))
     )
     found = cr.learn_exposure(table, method="harvest", context=["query"], by="device")
-    assert list(found.learnt.parts) == ["phone"]
-    assert found.model.default == found.learnt.own
+    assert list(found.learned.parts) == ["phone"]
+    assert found.model.default == found.learned.whole.model
     assert verdicts(found)["thin contexts"] == "caution"
-    assert position(found.learnt) == found.diagnoses
+    assert position(found.learned) == found.diagnoses
 
 
 def test_the_document_is_read_back_exactly(tmp_path):
@@ -358,9 +359,7 @@ def test_the_document_is_read_back_exactly(tmp_path):
         path.write_text(found.to_json())
         assert cr.position_bias(path) == found.model
         document = json.loads(path.read_text())
-        rows = [{k: v for k, v in row.items() if k not in ("system", "measure")}
-                for row in document["estimates"]]  # fmt: skip
-        assert rows == found.to_frame().to_dicts()
+        assert document["estimates"] == found.to_frame().to_dicts()
         assert {"diagnoses", "protocol", "provenance", "basis", "parameters"} <= set(document)
 
 
@@ -369,6 +368,6 @@ def test_auto_takes_depth_where_only_viewed_rows_were_logged():
 
     log = platform(World(), sessions=2000, views="viewed_only", runs=[]).log
     found = cr.learn_exposure(log)
-    assert found.learnt.method == "depth"
+    assert found.protocol["method"] == "depth"
     latent = platform(World(), sessions=2000, views="latent", runs=[]).log
-    assert cr.learn_exposure(latent, context=["context"]).learnt.method == "harvest"
+    assert cr.learn_exposure(latent, context=["context"]).protocol["method"] == "harvest"

@@ -1,4 +1,4 @@
-"""A position model is the same from one bucket and from many, whatever it is learnt by."""
+"""A position model is the same from one partition and from many, whatever it is learned by."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 
 import counterrank as cr
 from counterrank.engine import Local
-from counterrank.verbs import learn_exposure as verb
-from cut import cut_into
+from counterrank.engine.disk import OnDisk
+from counterrank.engine.wire import packed, unpacked
 from making import scrolled, shown
 
 SEEN = 1 / np.arange(1, 6)
@@ -71,10 +71,10 @@ def everything(result) -> dict[str, object]:
     """All that a result holds; the label has the numbers of the model once more, as text."""
     out = result.to_dict() | {"curves": [], "label": ""}
     out["protocol"] = {n: x for n, x in out["protocol"].items() if n != "partitions"}
-    for learnt in (result.learnt, *result.learnt.parts.values()):
+    for _, one in result.learned.curves():
         out["curves"].append(
-            [learnt.curve.covariance, learnt.curve.clusters, vars(learnt.misfit or object),
-             learnt.balance, learnt.gaps, learnt.going_on]
+            [one.curve.covariance, one.curve.clusters, vars(one.misfit or object), one.balance,
+             one.gaps, one.going_on]
         )  # fmt: skip
     return out
 
@@ -97,13 +97,13 @@ def same(one, other) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_buckets_change_nothing(name, monkeypatch):
+def test_partitions_change_nothing(name):
     log, options = CASES[name]
     whole = everything(cr.learn_exposure(log, **options))
     for count in (1, 3, 20):
-        monkeypatch.setattr(verb, "bucketed", cut_into(count))
         mixed = log.sample(fraction=1.0, shuffle=True, seed=count)
-        same(whole, everything(cr.learn_exposure(mixed, **options)))
+        found = cr.learn_exposure(mixed, engine=Local(partitions=count), **options)
+        same(whole, everything(found))
 
 
 FEW = MIXED.filter(pl.col("session").hash(1) % 40 == 0)
@@ -129,44 +129,36 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_buckets_refuse_as_the_whole_does(name, monkeypatch):
+def test_partitions_refuse_as_the_whole_does(name):
     log, options = REFUSED[name]
     with pytest.raises(cr.InputError) as whole:
         cr.learn_exposure(log, **options)
-    monkeypatch.setattr(verb, "bucketed", cut_into(7))
     with pytest.raises(cr.InputError) as cut:
-        cr.learn_exposure(log, **options)
+        cr.learn_exposure(log, engine=Local(partitions=7), **options)
     assert str(cut.value) == str(whole.value)
 
 
-def test_a_session_is_one_of_its_user(monkeypatch):
-    """Sessions numbered from 1 for each user are told apart, in one bucket as in many."""
+def test_a_session_is_one_of_its_user():
+    """Sessions numbered from 1 for each user are told apart, in one partition as in many."""
     counted = MIXED.with_columns(session=pl.col("session").rank("dense").over("user"))
     whole = cr.learn_exposure(counted, method="depth")
-    assert whole.learnt.basis.sessions == MIXED["session"].n_unique()
-    monkeypatch.setattr(verb, "bucketed", cut_into(5))
-    same(everything(whole), everything(cr.learn_exposure(counted, method="depth")))
+    assert whole.learned.whole.basis.sessions == MIXED["session"].n_unique()
+    found = cr.learn_exposure(counted, method="depth", engine=Local(partitions=5))
+    same(everything(whole), everything(found))
 
 
-def test_the_work_of_a_bucket_can_be_sent(monkeypatch):
+@pytest.mark.parametrize("name", ["auto, views", "depth", "harvest by", "swap", "em", "coins"])
+def test_the_work_of_a_partition_and_its_results_can_be_sent(name, monkeypatch):
     pickled = pytest.importorskip("pyspark.cloudpickle")
     import pickle
 
-    import cut
+    plain = OnDisk._results
 
-    def sent(self, work, word):
-        return plain(self, pickle.loads(pickled.dumps(work)), word)
+    def sent(self, work, label):
+        there = pickle.loads(pickled.dumps(work))
+        return (unpacked(packed(result)) for result in plain(self, there, label))
 
-    plain = cut.Cut.mapped
-    monkeypatch.setattr(cut.Cut, "mapped", sent)
-    monkeypatch.setattr(verb, "bucketed", cut_into(2))
-    for name in ("auto, views", "depth", "harvest by", "swap", "em"):
-        log, options = CASES[name]
-        cr.learn_exposure(log, **options)
-
-
-@pytest.mark.parametrize("name", ["auto, views", "depth", "harvest by", "em", "swap", "coins"])
-def test_by_way_of_the_disk(name):
+    monkeypatch.setattr(OnDisk, "_results", sent)
     log, options = CASES[name]
-    found = cr.learn_exposure(log, engine=Local(partitions=7), **options)
+    found = cr.learn_exposure(log, engine=Local(partitions=2), **options)
     same(everything(cr.learn_exposure(log, **options)), everything(found))

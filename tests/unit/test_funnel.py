@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank.conversions import weighting
+from counterrank.conversions import conversion_measure
 from counterrank.simulate import funnel_world
 from plain_funnels import CURVES, value
 
@@ -50,7 +50,7 @@ def known(pairs, reward="conversion"):
 def values(table, lists, **options) -> dict:
     runs = {"new": lists if isinstance(lists, pl.DataFrame) else run(lists)}
     result = cr.funnel(table, runs, **{"estimators": ALL, "measures": list(CURVES)} | options)
-    return {(r.measure, r.exposure, r.reward): r.value for r in result.estimates}
+    return {(r.estimator, r.measure, r.reward): r.value for r in result.estimates}
 
 
 def test_every_estimator_and_measure_is_its_formula(shop):
@@ -79,13 +79,14 @@ def test_influence_values_are_the_derivative_by_the_users(shop):
     _, table, _, lists = shop
     result = cr.funnel(table, {"new": run(lists)}, estimators=ALL, measures="DCG@3")
     for label in ALL:
-        e = result.estimate("new", label)
+        e, key = result.estimate("new", label), result.key("new", label)
+        columns, function = np.stack(result.units.columns[key], axis=1), result.functions[key]
         step = 1e-6
         for u in (0, 7, 39):
             weight = np.ones(e.n)
             weight[u] += step * e.n
-            means = weight @ e.columns / weight.sum()
-            moved = (float(e.finish(means)) - e.value) / step
+            means = weight @ columns / weight.sum()
+            moved = (float(function(means)) - e.value) / step
             assert moved == pytest.approx(e.influence[u], rel=1e-3, abs=1e-5)
 
 
@@ -265,12 +266,14 @@ def test_labels_of_measures_print_as_they_are_read():
         "DCG@10", "DCG", "CG@5", "Recall@5", "P@3", "RBP(p=0.9)@10", "ARP", "PublishedDCG@5",
         "PublishedRecall@5", "geometric(p=0.9)@10", "power",
     ):  # fmt: skip
-        assert str(weighting(label)) == label
-        assert weighting(str(weighting(label))) == weighting(label)
+        assert str(conversion_measure(label)) == label
+        assert conversion_measure(str(conversion_measure(label))) == conversion_measure(label)
     rank = np.arange(1, 8)
-    assert np.array_equal(weighting("recall@5").at(rank), weighting("CG@5").at(rank))
-    assert weighting("ARP").at(rank).tolist() == rank.tolist()
-    assert weighting("PublishedDCG@9").at(np.array([1, 2, 4])).tolist() == [1, 1, 0.5]
+    assert np.array_equal(
+        conversion_measure("recall@5").at(rank), conversion_measure("CG@5").at(rank)
+    )
+    assert conversion_measure("ARP").at(rank).tolist() == rank.tolist()
+    assert conversion_measure("PublishedDCG@9").at(np.array([1, 2, 4])).tolist() == [1, 1, 0.5]
 
 
 def test_comparisons_are_paired_and_corrected_together(shop):
@@ -281,12 +284,13 @@ def test_comparisons_are_paired_and_corrected_together(shop):
     assert {c.baseline for c in result.comparisons} == {"old"}
     assert [c.family for c in result.comparisons] == ["4 comparisons"] * 4
     for c in result.comparisons:
-        d = result.estimate("new", c.measure, c.exposure) - result.estimate(
-            "old", c.measure, c.exposure
+        d = result.estimate("new", c.estimator, c.measure) - result.estimate(
+            "old", c.estimator, c.measure
         )
+        assert d.value == result.difference("new", "old", c.estimator, c.measure).value
         assert (c.difference, c.se) == (d.value, d.se)
         assert c.lift == pytest.approx(c.difference / (result.estimate(
-            "old", c.measure, c.exposure).value))  # fmt: skip
+            "old", c.estimator, c.measure).value))  # fmt: skip
         assert c.p_corrected >= c.p
     turned = cr.funnel(table, runs, estimators=["IPS"], measures=["DCG@3"], baseline="new")
     assert turned.comparisons[0].difference == -result.comparisons[0].difference
@@ -320,14 +324,14 @@ def test_the_document(shop):
     assert frame.columns == ["unit", "system", "measure", "exposure", "reward", "value"]
     means = frame.group_by("system", "measure").agg(pl.col("value").mean())
     for row in result.estimates:
-        mine = means.filter((pl.col("system") == row.system) & (pl.col("measure") == row.measure))
+        mine = means.filter((pl.col("system") == row.system) & (pl.col("measure") == row.estimator))
         assert mine["value"][0] == pytest.approx(row.value)
     with pytest.raises(cr.UsageError, match="There is no estimate"):
         result.estimate("new", "SNIPS")
 
 
 def loud(result) -> set[str]:
-    return {d.name for d in result.loud}
+    return {d.name for d in result.not_passing}
 
 
 def test_diagnoses_are_silent_on_a_clean_funnel_and_loud_on_broken_ones():
@@ -431,7 +435,7 @@ def test_the_contest_of_dr_and_ips_is_told_for_every_reward():
     )
     told = [d for d in result.diagnoses if d.name == "doubly robust"]
     for d, reward in zip(told, ("conversion", "spend"), strict=True):
-        errors = [result.estimate("r", label, "", reward).se for label in ("DR", "IPS")]
+        errors = [result.estimate("r", label, reward).se for label in ("DR", "IPS")]
         assert d.value == pytest.approx((errors[0] / errors[1]) ** 2, rel=0.05)
         assert f"DCG@10 of {reward}" in d.meaning
     assert [d.verdict for d in told] == ["pass", "caution"]
@@ -481,7 +485,7 @@ def test_the_interval_of_the_direct_method_is_held_against_the_clicks():
         result = cr.funnel(given, {"r": run}, estimators=["DM", "IPS"], test="none")
         (told,) = [d for d in result.diagnoses if d.name == "direct method"]
         assert told.verdict == verdict
-        row = {r.measure: r for r in result.estimates}
+        row = {r.estimator: r for r in result.estimates}
         assert set(row) == {"DM", "IPS"}
         assert row["DM"].verdict == verdict
         dr = cr.funnel(given, {"r": run}, estimators=["DM", "DR"], test="none")
@@ -501,7 +505,7 @@ def test_the_published_form_written_out_also_clipped_and_first():
     each["DR"] = h + z * (y - h) / p
     c = np.array([1, 1, 1 / np.log2(3), 0, 0, 0])
     for row in result.estimates:
-        top, bottom = each[row.measure] @ c, each[row.measure].sum(axis=1)
+        top, bottom = each[row.estimator] @ c, each[row.estimator].sum(axis=1)
         share = np.clip(top / np.where(bottom == 0, np.inf, bottom), 0, 1)
         assert row.value == pytest.approx(share.mean())
         assert row.se == pytest.approx(share.std(ddof=1) / 30**0.5)

@@ -72,7 +72,7 @@ def test_a_logistic_world_comes_out(shop):
         naive = (p * q)[at["user"], at["item"]].sum() / USERS
         assert abs(row.value - truth) < 4 * row.se
         assert abs(naive - truth) > 8 * row.se  # there was something to mend
-    assert {d.name for d in result.loud} <= {"conversions", "effective sample size"}
+    assert {d.name for d in result.not_passing} <= {"conversions", "effective sample size"}
     assert result.protocol["ctr"] == "logistic"
     assert result.protocol["features"] == {
         "user": {
@@ -123,14 +123,14 @@ def test_one_side_alone_serves_and_constant_columns_are_told(shop):
     _, _, of_users, _, _ = shop
     extra = of_users.with_columns(country=pl.lit("at"), zero=pl.lit(0.0))
     result = told(shop, user_features=extra, item_features=None, cvr="rates", estimators="IPS")
-    loud = {d.name: d.meaning for d in result.loud}
+    loud = {d.name: d.meaning for d in result.not_passing}
     assert (
         '2 more say the same of all that count and were left out: "country", "zero".'
         in (loud["constant user features"])
     )
     assert result.protocol["features"]["user"]["left out"] == ["country", "zero"]
     plain = told(shop, item_features=None, cvr="rates", estimators="IPS")
-    assert "constant user features" not in {d.name for d in plain.loud}
+    assert "constant user features" not in {d.name for d in plain.not_passing}
     assert [r.value for r in plain.estimates] == [r.value for r in result.estimates]
 
 

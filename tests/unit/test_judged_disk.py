@@ -80,7 +80,7 @@ def test_assess(kind):
         assert str(parts.estimates) == str(whole.estimates)
         assert str(parts.tables) == str(whole.tables)
         assert str(parts.diagnoses) == str(whole.diagnoses)
-        assert parts.units.equals(whole.units)
+        assert parts.by_unit().equals(whole.by_unit())
 
 
 def test_one_table_of_runs_may_be_a_frame():

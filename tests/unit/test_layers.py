@@ -10,12 +10,12 @@ ORDER = """
 version command errors core wording once digest progress text arrays tables checks schema logs
 funnels features data matching hits pool coverage order align engine policies exposure aggregate
 estimates stats nuisance moments ranking systems inference propensity compare lifts
-diagnostics saved decision gate report results judged stratified logged conversions trust meta
-estimation strata_result funnel_result assess_result simulate api verbs cli
+diagnostics assumptions saved decision gate report results judged stratified ope conversions trust
+assess simulate api verbs cli
 """.split()
 
 
-TOGETHER = {"inference": "stats", "moments": "stats", "report": "results"}
+TOGETHER = {"inference": "stats", "moments": "stats", "report": "results", "verbs": "api"}
 
 
 def part(path: Path) -> str:

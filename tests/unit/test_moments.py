@@ -8,6 +8,7 @@ from operator import add
 import numpy as np
 import polars as pl
 import pytest
+from counterrank.conversions.estimated import Smooth
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,8 +18,6 @@ from counterrank.engine.wire import packed, unpacked
 from counterrank.errors import UsageError
 from counterrank.estimates import Estimate
 from counterrank.inference import flipped_test, interval, intervals, permutation_test, resampled
-from counterrank.lifts import lifts
-from counterrank.logged.functions import First, PerView, Ratio, SelfNormalised, SumOfRatios
 from counterrank.moments import (
     Draws,
     Merged,
@@ -31,11 +30,15 @@ from counterrank.moments import (
     signs,
     summed,
 )
+from counterrank.stats.functions import PerView, mean, ratio, self_normalised, sum_of_ratios
 
 N = 500
 CLOSE = 1e-12
+FIRST, RATIO = Smooth(mean), Smooth(ratio)
+SELF_NORMALISED = Smooth(self_normalised)
 FUNCTIONS = (
-    First(), Ratio(), SelfNormalised(), PerView(Ratio()), PerView(SelfNormalised()), SumOfRatios(),
+    FIRST, RATIO, SELF_NORMALISED, Smooth(PerView(ratio)), Smooth(PerView(self_normalised)),
+    Smooth(sum_of_ratios),
     Mean(), RatioOfMeans(np.ones(0)), GeometricMean(),
 )  # fmt: skip
 WIDTH = (1, 2, 4, 3, 5, 6, 1, 2, 1)
@@ -170,12 +173,12 @@ def test_a_column_without_a_number_spoils_no_other():
     columns, ids, _ = world()
     columns[3, 0] = np.nan
     sums = cut(columns, ids, None, 7)
-    assert np.isnan(Merged.of(sums, PLACES[0], First()).value)
-    assert np.isnan(Merged.of(sums, PLACES[0], First()).se)
+    assert np.isnan(Merged.of(sums, PLACES[0], FIRST).value)
+    assert np.isnan(Merged.of(sums, PLACES[0], FIRST).se)
     units = pl.Series(np.arange(N))
     same(
-        Estimate.of_columns(columns[:, PLACES[1]], units, Ratio()),
-        Merged.of(sums, PLACES[1], Ratio()),
+        Estimate.of_columns(columns[:, PLACES[1]], units, RATIO),
+        Merged.of(sums, PLACES[1], RATIO),
     )
 
 
@@ -186,7 +189,7 @@ def test_empty_parts_change_nothing_and_one_unit_has_no_error():
     none = summed(columns[:0], ids[:0], draws, scores=scores[:0])
     one = summed(columns, ids, draws, scores=scores)
     for sums in (none + one + none, one):
-        e = Merged.of(sums, PLACES[0], First())
+        e = Merged.of(sums, PLACES[0], FIRST)
         assert (e.value, e.n) == (columns[0, 0], 1)
         assert np.isnan(e.se)
     assert (none + one).flips.sums == pytest.approx(one.flips.sums)
@@ -205,13 +208,13 @@ def test_resamples_do_not_depend_on_the_parts(clustered):
     for found in sums:
         assert found.resamples.n == pytest.approx(each.sum(axis=1), rel=CLOSE)
         assert found.resamples.sums == pytest.approx(each @ columns, rel=CLOSE)
-    e = Merged.of(sums[1], PLACES[2], SelfNormalised())
+    e = Merged.of(sums[1], PLACES[2], SELF_NORMALISED)
     means = (each @ columns)[:, PLACES[2]] / each.sum(axis=1)[:, None]
-    expected = SelfNormalised().finish(means)
+    expected = SELF_NORMALISED.finish(means)
     assert resampled([e], draws=50, seed=7)[:, 0] == pytest.approx(expected, rel=1e-11)
-    d = e - Merged.of(sums[1], PLACES[1], Ratio())
+    d = e - Merged.of(sums[1], PLACES[1], RATIO)
     assert resampled([d], draws=50, seed=7)[:, 0] == pytest.approx(
-        expected - Ratio().finish(each @ columns[:, PLACES[1]]), rel=1e-11
+        expected - RATIO.finish(each @ columns[:, PLACES[1]]), rel=1e-11
     )
 
 
@@ -281,28 +284,6 @@ def test_p_values_of_flips_are_those_of_the_permutation_test():
     )
     for p, q in ((other.p, found.p), (other.maxt, found.maxt)):
         assert np.all(np.abs(p - q) <= 4 * np.sqrt(2 * (p * (1 - p) + 1e-4) / 20_000))
-
-
-@pytest.mark.parametrize("test", ["t", "bootstrap"])
-@pytest.mark.parametrize("clustered", [False, True])
-def test_lifts_are_the_same(test, clustered):
-    plan = Plan(test=test, interval="bootstrap" if test == "bootstrap" else "t", resamples=1000)
-    whole, merged = both(7, clustered, draws=plan.drawn())
-    pairs = [(1, 7), (2, 3)]
-    full = lifts([(whole[i], whole[j]) for i, j in pairs], plan)
-    light = lifts([(merged[i], merged[j]) for i, j in pairs], plan)
-    drawn = {"low": 0, "high": 0, "lift_low": 1, "lift_high": 1, "p": 2, "p_corrected": 2}
-    for a, b in zip(full, light, strict=True):
-        # the 2.5 % quantile of 1,000 draws has a standard error of a 45th of the interval, twice
-        # that in a long tail: four of them, for two bootstraps
-        room = (0.25 * (a.high - a.low), 0.25 * (a.lift_high - a.lift_low), 0.1)
-        for name, x in vars(a).items():
-            if isinstance(x, str | int):
-                assert getattr(b, name) == x
-            elif test == "bootstrap" and name in drawn:
-                assert getattr(b, name) == pytest.approx(x, abs=room[drawn[name]]), name
-            else:
-                assert getattr(b, name) == pytest.approx(x, rel=1e-9), name
 
 
 def test_intervals_take_both_kinds():

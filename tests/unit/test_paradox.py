@@ -8,22 +8,17 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy.special import stdtrit
 from scipy.stats import ttest_1samp, ttest_rel
 
 from counterrank.errors import CounterrankError
-from counterrank.stratified import (
-    Blend,
-    Candidates,
-    Face,
-    Paired,
-    audited,
-    paired,
-    paradoxes,
-)
+from counterrank.stats.pairs import Differences, differences
+from counterrank.stratified.paradox import Candidates, audit_pairs, paradoxes
+from making import ratios, stratified
 
 
-def faces(values, feedback, *, weight=None, there=None):
-    """Holdout, strata and blend of per-user values (strata x systems x users).
+def methods(values, feedback, *, weight=None, there=None):
+    """Holdout, strata, stratified and shares of per-user values (strata x systems x users).
 
     ``weight`` says how much of a user's overall value each stratum makes up; ``there`` which users
     count in each stratum (strata x users).
@@ -31,9 +26,15 @@ def faces(values, feedback, *, weight=None, there=None):
     strata, _, users = values.shape
     weight = np.full(strata, 1 / strata) if weight is None else np.asarray(weight)
     there = np.ones((strata, users)) if there is None else there
-    each = [Face(f"Q{q + 1}", values[q] * there[q], there[q].astype(float)) for q in range(strata)]
-    blend = Blend("stratified", each, np.asarray(feedback, float))
-    return Face("holdout", np.tensordot(weight, values, 1), np.ones(users)), each, blend
+    each = {f"Q{q + 1}": ratios(values[q], there[q]) for q in range(strata)}
+    feedback = np.asarray(feedback, float)
+    whole = ratios(np.tensordot(weight, values, 1))
+    share = feedback.sum(axis=1) / feedback.sum()
+    return whole, each, stratified(values, there, feedback), share
+
+
+def audited(names, measure, holdout, strata, value, share, **options):
+    return audit_pairs(names, measure, holdout, strata, value, share=share, **options)
 
 
 def planted(rng, users=400, feedback=(9, 1)):
@@ -46,7 +47,7 @@ def planted(rng, users=400, feedback=(9, 1)):
 
 def test_a_planted_paradox_is_found_and_named():
     names, values, feedback = planted(np.random.default_rng(0))
-    audit = paradoxes([audited(names, "nDCG@10", *faces(values, feedback))])
+    audit = paradoxes([audited(names, "nDCG@10", *methods(values, feedback))])
     (found,) = audit.paradoxes
     assert (found.measure, found.ahead, found.behind) == ("nDCG@10", "head", "tail")
     assert found.p_corrected < 0.001
@@ -63,13 +64,13 @@ def test_a_planted_paradox_is_found_and_named():
 def test_the_stratified_value_decides_what_is_lost():
     rng = np.random.default_rng(1)
     names, values, feedback = planted(rng, feedback=(19, 1))
-    holdout, strata, blend = faces(values, feedback)
-    (found,) = paradoxes([audited(names, "P@5", holdout, strata, blend)]).paradoxes
+    own = methods(values, feedback)
+    (found,) = paradoxes([audited(names, "P@5", *own)]).paradoxes
     assert found.stratified == "reversed"
-    assert found.loss == pytest.approx(1 - blend.value[0] / blend.value[1])
+    assert found.loss == pytest.approx(1 - own[2][0].value / own[2][1].value)
     assert "reversed too" in found.sentence
     names, values, feedback = planted(rng, feedback=(6, 4))
-    (found,) = paradoxes([audited(names, "P@5", *faces(values, feedback))]).paradoxes
+    (found,) = paradoxes([audited(names, "P@5", *methods(values, feedback))]).paradoxes
     assert (found.stratified, found.loss) == ("confirmed", 0)
     assert "keeps the overall order" in found.sentence
 
@@ -79,7 +80,7 @@ def test_worst_decisions_first_and_measures_are_one_family():
     all_of_them = []
     for measure, feedback in (("mild", (8, 2)), ("grave", (99, 1))):
         names, values, weights = planted(rng, feedback=feedback)
-        all_of_them.append(audited(names, measure, *faces(values, weights)))
+        all_of_them.append(audited(names, measure, *methods(values, weights)))
     audit = paradoxes(all_of_them)
     assert [row.measure for row in audit.paradoxes] == ["grave", "mild"]
     assert audit.paradoxes[0].loss > audit.paradoxes[1].loss
@@ -93,22 +94,22 @@ def test_p_values_are_those_of_paired_t_tests():
     systems, users = 5, 40
     values = rng.normal(size=(3, systems, 1)) * 0.2 + rng.normal(size=(3, systems, users))
     there = rng.random((3, users)) < 0.7
-    holdout, strata, blend = faces(values, np.ones((3, users)), there=there)
+    holdout, strata, value, _ = methods(values, np.ones((3, users)), there=there)
     a, b = np.triu_indices(systems, 1)
-    overall, each = paired(holdout, a, b), [paired(face, a, b) for face in strata]
+    overall, each = differences(holdout, a, b), [differences(x, a, b) for x in strata.values()]
+    whole = values.mean(axis=0)
     for j, (x, y) in enumerate(combinations(range(systems), 2)):
-        expected = ttest_rel(holdout.top[x], holdout.top[y])
+        expected = ttest_rel(whole[x], whole[y])
         assert overall.p[j] == pytest.approx(expected.pvalue, rel=1e-9)
         low, high = expected.confidence_interval(0.9)
-        assert overall.difference[j] - overall.half(0.9)[j] == pytest.approx(low, rel=1e-9)
-        assert overall.difference[j] + overall.half(0.9)[j] == pytest.approx(high, rel=1e-9)
+        assert overall.value[j] - overall.half(0.9)[j] == pytest.approx(low, rel=1e-9)
+        assert overall.value[j] + overall.half(0.9)[j] == pytest.approx(high, rel=1e-9)
         for q in range(3):
             d = (values[q, x] - values[q, y])[there[q]]
             assert each[q].p[j] == pytest.approx(ttest_1samp(d, 0).pvalue, rel=1e-9)
-    stratified = paired(blend, a, b)
-    psi = blend.influence[a] - blend.influence[b]
-    se = psi.std(axis=1, ddof=1) / math.sqrt(users)
-    assert stratified.se == pytest.approx(se, rel=1e-9)
+    influence = np.stack([e.influence for e in value])
+    se = (influence[a] - influence[b]).std(axis=1, ddof=1) / math.sqrt(users)
+    assert differences(value, a, b).se == pytest.approx(se, rel=1e-9)
 
 
 def plain_p(overall, each, share):
@@ -135,19 +136,20 @@ def test_the_p_of_a_paradox_by_brute_force(share):
         values = shift + rng.normal(size=(strata, 6, users))
         feedback = np.tile(share[:, None], users)
         weight = rng.normal(0.3, 1, size=strata)  # any, so that all kinds of reversal occur
-        holdout, each, blend = faces(values, feedback, weight=weight)
-        got = audited(list("abcdef"), "m", holdout, each, blend)
+        whole = np.tensordot(weight, values, 1)
+        got = audited(list("abcdef"), "m", *methods(values, feedback, weight=weight))
         for j, (x, y) in enumerate(zip(got.ahead, got.behind, strict=True)):
-            overall = ttest_rel(holdout.top[x], holdout.top[y])
-            expected = plain_p(overall, [ttest_rel(f.top[x], f.top[y]) for f in each], share)
+            overall = ttest_rel(whole[x], whole[y])
+            expected = plain_p(overall, [ttest_rel(own[x], own[y]) for own in values], share)
             assert got.p[j] == pytest.approx(expected, rel=1e-8)
             met += expected < 1
     assert met > 5
 
 
 def test_the_p_of_a_paradox_by_hand():
-    def one(name, difference, p):
-        return Paired(name, np.array([difference]), np.ones(1), np.array([p]), 99)
+    def one(sign, p):
+        """A difference with this p."""
+        return Differences(np.array([-sign * stdtrit(99, p / 2)]), np.ones(1), 100)
 
     got = Candidates(
         measure="m",
@@ -156,10 +158,10 @@ def test_the_p_of_a_paradox_by_hand():
         sign=1,
         ahead=np.array([0]),
         behind=np.array([1]),
-        overall=one("holdout", 0.1, 0.004),
-        strata=[one("Q1", -1, 0.01), one("Q2", -1, 0.2), one("Q3", -1, 0.001)],
-        blend=one("stratified", -1, 0.03),
-        values=(np.zeros(2), [], np.zeros(2)),
+        overall=one(1, 0.004),
+        strata={"Q1": one(-1, 0.01), "Q2": one(-1, 0.2), "Q3": one(-1, 0.001)},
+        stratified=one(-1, 0.03),
+        values=(np.zeros(2), np.zeros(2)),
     )
     assert got.p == pytest.approx(0.02)
     assert got.p_value == pytest.approx(0.03)
@@ -167,8 +169,10 @@ def test_the_p_of_a_paradox_by_hand():
 
 def test_lower_is_better():
     names, values, feedback = planted(np.random.default_rng(0))
-    up = paradoxes([audited(names, "m", *faces(values, feedback))]).paradoxes
-    down = paradoxes([audited(names, "m", *faces(1 - values, feedback), better="lower")]).paradoxes
+    up = paradoxes([audited(names, "m", *methods(values, feedback))]).paradoxes
+    down = paradoxes(
+        [audited(names, "m", *methods(1 - values, feedback), better="lower")]
+    ).paradoxes
     assert [(r.ahead, r.behind) for r in up] == [(r.ahead, r.behind) for r in down]
     assert down[0].p == pytest.approx(up[0].p)
     assert down[0].difference == pytest.approx(-up[0].difference)
@@ -191,20 +195,18 @@ def kidney_stones(worked, times):
              for t in counts]
         )  # fmt: skip
 
-    everyone, parts = np.ones(len(size), bool), [size == q for q in range(2)]
-    strata = [
-        Face(name, weighted(part), part.astype(float))
-        for name, part in zip(("small", "large"), parts, strict=True)
-    ]
-    holdout = Face("holdout", weighted(everyone), everyone.astype(float))
-    return holdout, strata, Blend("stratified", strata, np.array(parts, float))
+    parts = np.array([size == q for q in range(2)])
+    values = np.stack([weighted(part) for part in parts])
+    strata = {name: ratios(values[q], parts[q]) for q, name in enumerate(("small", "large"))}
+    holdout = ratios(weighted(np.ones(len(size), bool)))
+    return holdout, strata, stratified(values, parts, parts), parts.sum(axis=1) / len(size)
 
 
 def test_kidney_stones(golden):
     worked = json.loads((golden / "analytic.json").read_text())
     few = kidney_stones(worked, 1)
-    assert few[0].value == pytest.approx([273 / 350, 289 / 350])
-    assert few[2].value == pytest.approx([0.8325, 0.7789], abs=5e-5)
+    assert [e.value for e in few[0]] == pytest.approx([273 / 350, 289 / 350])
+    assert [e.value for e in few[2]] == pytest.approx([0.8325, 0.7789], abs=5e-5)
     silent = paradoxes([audited(["A", "B"], "cured", *few)])
     assert (silent.paradoxes, silent.unproven, silent.value_flips) == ([], 1, 1)
     (found,) = paradoxes([audited(["A", "B"], "cured", *kidney_stones(worked, 60))]).paradoxes
@@ -217,58 +219,59 @@ def test_equal_systems_rounding_and_empty_strata():
     rng = np.random.default_rng(5)
     names, values, feedback = planted(rng)
     values[:, 3] = values[:, 0] * (1 + 1e-15)  # the same system but for rounding
-    holdout, strata, blend = faces(values, feedback)
-    got = audited(names, "m", holdout, strata, blend)
+    got = audited(names, "m", *methods(values, feedback))
     same = (np.minimum(got.ahead, got.behind) == 0) & (np.maximum(got.ahead, got.behind) == 3)
     assert got.p[same] == 1
     assert not got.flips[same].any()
-    nobody = Face("Q3", np.zeros((4, 400)), np.zeros(400))
-    wider = Blend("stratified", [*strata, nobody], np.vstack([feedback, np.ones(400)]))
-    audit = paradoxes([audited(names, "m", holdout, wider.faces, wider)])
-    assert {(r.ahead, r.behind) for r in audit.paradoxes} == {("head", "tail"), ("dim", "tail")}
-    assert all(r.stratified == "not separated" for r in audit.paradoxes)
+
+
+def test_nobody_in_a_stratum_proves_nothing_there():
+    names, values, feedback = planted(np.random.default_rng(5))
+    holdout, strata, value, _ = methods(values, feedback)
+    wider = strata | {"Q3": ratios(np.zeros((4, 400)), np.zeros(400))}
+    share = np.array([9, 1, 1]) / 11
+    audit = paradoxes([audited(names, "m", holdout, wider, value, share)])
+    assert {(r.ahead, r.behind) for r in audit.paradoxes} == {("head", "tail")}
+    assert math.isnan(audit.paradoxes[0].strata[2].difference)
 
 
 def test_feedback_without_a_value_counts_as_not_reversed():
     names, values, feedback = planted(np.random.default_rng(7))
-    holdout, strata, blend = faces(values, feedback)
+    *own, _ = methods(values, feedback)
     for share, many in (((0.6, 0.1), 1), ((0.45, 0.05), 0)):
-        tables = audited(names, "m", holdout, strata, blend, share=np.array(share))
-        audit = paradoxes([tables])
+        audit = paradoxes([audited(names, "m", *own, np.array(share))])
         assert (len(audit.paradoxes), audit.unproven) == (many, 0)
     with pytest.raises(CounterrankError, match="needs its feedback"):
-        audited(names, "m", holdout, strata, blend, share=np.ones(1))
+        audited(names, "m", *own, np.ones(1))
 
 
 def test_few_users_who_all_differ_alike_prove_little():
     top = np.array([[0.5, 0.25, 0.75], [0.25, 0.0, 0.5]])
-    got = paired(Face("Q1", top, np.ones(3)), np.array([0]), np.array([1]))
-    assert (got.difference, got.se, got.p) == (0.25, 0, 0.25)
+    got = differences(ratios(top), np.array([0]), np.array([1]))
+    assert (got.value, got.se, got.p) == (0.25, 0, 0.25)
 
 
 def test_one_user_proves_nothing():
     names, values, feedback = planted(np.random.default_rng(6), users=1)
-    audit = paradoxes([audited(names, "m", *faces(values, feedback))])
+    audit = paradoxes([audited(names, "m", *methods(values, feedback))])
     assert (audit.paradoxes, audit.unproven) == ([], 1)
 
 
 def test_nothing_to_audit():
     assert paradoxes([]).paradoxes == []
     names, values, feedback = planted(np.random.default_rng(0))
-    holdout, strata, blend = faces(values[:, :1], feedback)
-    assert paradoxes([audited(names[:1], "m", holdout, strata, blend)]).tested == 0
-    with pytest.raises(CounterrankError, match="needs its feedback"):
-        audited(names[:1], "m", holdout, strata[:1], blend)
+    own = methods(values[:, :1], feedback)
+    assert paradoxes([audited(names[:1], "m", *own)]).tested == 0
     with pytest.raises(CounterrankError, match="cannot be"):
         paradoxes([], correction="tukey")
     with pytest.raises(CounterrankError, match="cannot be"):
-        audited(names[:1], "m", holdout, strata, blend, better="more")
+        audited(names[:1], "m", *own, better="more")
 
 
 def test_corrections_differ():
     rng = np.random.default_rng(8)
     names, values, feedback = planted(rng, users=9)
-    tables = [audited(names, str(n), *faces(values, feedback)) for n in range(6)]
+    tables = [audited(names, str(n), *methods(values, feedback)) for n in range(6)]
     p = {
         word: sum(row.p_corrected for row in paradoxes(tables, correction=word, level=0).paradoxes)
         for word in ("none", "bh", "holm")

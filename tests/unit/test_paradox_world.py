@@ -2,47 +2,24 @@
 
 from __future__ import annotations
 
-import numpy as np
 import polars as pl
 import pytest
 
 import counterrank as cr
 from counterrank.errors import CounterrankError
 from counterrank.simulate import paradox_world
-from counterrank.stratified import Blend, Face, agreements, audited, paradoxes
 
 MEASURES = ["nDCG@10", "Recall@10", "RR"]
-
-
-def face(name, judgments, runs, measure, users):
-    """One method as a face over all users; those with nothing to find do not count."""
-    result = cr.evaluate(judgments, runs, measures=[measure], test="none", no_relevant="skip")
-    top, base = np.zeros((len(runs), users)), np.zeros(users)
-    for s, system in enumerate(runs):
-        rows = result.by_unit().filter(pl.col("system") == system).drop_nulls("value")
-        top[s, rows["unit"]] = rows["value"]
-        base[rows["unit"]] = 1
-    return Face(name, top, base)
-
-
-def methods(world, measure, users):
-    judgments = world.judgments
-    parts = {n: judgments.filter(pl.col("stratum") == n) for n in ("head", "tail")}
-    strata = [face(n, part, world.runs, measure, users) for n, part in parts.items()]
-    feedback = np.array([np.bincount(part["user"], minlength=users) for part in parts.values()])
-    whole = face("holdout", judgments, world.runs, measure, users)
-    return whole, strata, Blend("stratified", strata, feedback.astype(float))
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_audit_finds_the_planted_paradox_and_no_other(seed):
     world = paradox_world(users=600, seed=seed)
-    tables = [audited(list(world.runs), m, *methods(world, m, 600)) for m in MEASURES]
-    found = paradoxes(tables).paradoxes
+    found = cr.strata(world.judgments, world.runs, measures=MEASURES, cut="stratum").paradoxes
     assert {(row.ahead, row.behind) for row in found} == {world.planted}
     assert {row.measure for row in found} == set(MEASURES)
     assert all(row.stratified == "reversed" for row in found if row.measure == "nDCG@10")
-    assert "but explorer leads in tail, which holds" in found[0].sentence
+    assert "but explorer leads in stratum=tail, which holds" in found[0].sentence
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -58,10 +35,11 @@ def test_truth(seed):
 
 def test_the_open_loop_orders_as_the_strata_do():
     world = paradox_world(users=600)
-    whole, _, blend = methods(world, "nDCG@10", 600)
-    truth = face("open loop", world.open_loop, world.runs, "nDCG@10", 600)
-    rows = agreements("nDCG@10", truth, [whole, blend], place=np.arange(600), draws=100)
-    assert rows[1].tau > rows[0].tau
+    options = {"measures": ["nDCG@10"], "cut": "stratum", "open_loop": world.open_loop}
+    tau = {
+        row.method: row.tau for row in cr.strata(world.judgments, world.runs, **options).agreement
+    }
+    assert tau["stratified"] > tau["holdout"]
 
 
 def test_head_items_stand_out_and_hold_little_of_the_feedback():

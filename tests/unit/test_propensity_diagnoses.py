@@ -16,22 +16,32 @@ from counterrank.trust.propensities import (
     click_model,
     click_overlap,
     conversion_model,
-    propensities,
-    unknown_pairs,
 )
+
+
+def diagnosed(models):
+    """Of clicks, of conversions (each clicked pair weighed by 1/ctr), and of overlap."""
+    user, item, y = models.pairs.clicked
+    weight = 1 / models.ctr(user, item)
+    conversions = calibrated(user, item, y, models.cvr(user, item), weight)
+    return [
+        click_model(clicks_calibrated(models), models.clicks.label),
+        conversion_model(conversions, models.conversions.label),
+        click_overlap(overlap(models)),
+    ]
 
 
 @pytest.mark.parametrize("kind", ["all", "rows"])
 def test_models_that_are_right_pass(kind):
     for seed in range(5):
         pairs = world(400, 60, seed=seed).drawn(seed, pairs=kind)
-        found = propensities(fitted(pairs))
+        found = diagnosed(fitted(pairs))
         assert [d.verdict for d in found] == ["pass"] * 3, found
 
 
 def test_an_overfitted_model_is_found_out():
     pairs = world(300, 60).drawn(0)
-    found = propensities(fitted(pairs, ctr="factors(d=4,l2=0.3)", cvr="rates"))[0]
+    found = diagnosed(fitted(pairs, ctr="factors(d=4,l2=0.3)", cvr="rates"))[0]
     assert found.verdict == "fail"
     assert found.value > found.threshold
     assert "take another model" in found.meaning
@@ -163,9 +173,3 @@ def test_many_pairs_are_judged_by_some_users(monkeypatch):
     part = clicks_calibrated(n)
     assert (whole.users, part.users) == (400, 100)
     assert part.ratio == pytest.approx(whole.ratio, abs=4 * part.se)
-
-
-def test_unknown_pairs_are_counted():
-    assert unknown_pairs("new", 0, 1000).verdict == "pass"
-    assert unknown_pairs("new", 50, 1000).verdict == "caution"
-    assert unknown_pairs("new", 500, 1000).verdict == "fail"

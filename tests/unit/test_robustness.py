@@ -11,16 +11,22 @@ from scipy.stats import kendalltau
 
 import counterrank as cr
 from common.test_every_measure import EVERY
+from counterrank import assess_robustness
+from counterrank.assess.evidence import Evidence
+from counterrank.assess.reductions import AT_RANDOM, OF_USERS, REDUCTIONS, SIZES, Reductions
+from counterrank.assess.robustness import (
+    Track,
+    area,
+    areas_differ,
+    recommend_by_robustness,
+    single,
+    taus_on_reduced,
+    trapezoid,
+)
 from counterrank.errors import UsageError
-from counterrank.meta.areas import areas, one, trapezoid
-from counterrank.meta.reduced import Evidence
-from counterrank.meta.reductions import AT_RANDOM, OF_USERS, REDUCTIONS, SIZES, Reductions
-from counterrank.meta.robust_advice import advice, apart
-from counterrank.meta.robustness import Track
 from counterrank.policies import Policies
 from counterrank.simulate import judged_world
 from counterrank.stats.correlation import kendall_tau
-from counterrank.verbs.assess_robustness import assess_robustness
 from cutting import matches
 from making import judgments as table
 from making import world
@@ -49,7 +55,7 @@ def test_a_reduction_is_an_evaluation_of_the_smaller_table(kind, missing, no_rel
     evidence, runs = parts(missing, no_relevant)
     pool, reductions = evidence.pool, Reductions(evidence.pool)
     for size in (0.7, 0.2):
-        kept = reductions.kept(kind, size, 1)
+        kept = reductions.left_over(kind, size, 1)
         if kind in OF_USERS:
             mine = evidence.under(kept[None].astype(float))[:, 0]
             kept = kept[pool.unit]
@@ -73,7 +79,7 @@ def test_stacked_systems_are_as_each_by_itself_in_every_measure():
     whole = matches(truth, runs, EVERY, cr.Local())
     measures = [cr.measure(label) for label in EVERY]
     evidence = Evidence.of(whole.pool, whole.hits, measures, Policies())
-    kept = Reductions(whole.pool).kept("ratings", 0.3, 0)
+    kept = Reductions(whole.pool).left_over("ratings", 0.3, 0)
     pool = whole.pool.only(kept)
     for form, x in evidence.only(kept)._per_unit.items():
         each = [form.per_unit(hits.only(kept), pool) for hits in whole.hits]
@@ -82,7 +88,7 @@ def test_stacked_systems_are_as_each_by_itself_in_every_measure():
 
 def test_the_policy_matters_on_reduced_judgments():
     pools = [parts("zero", none)[0] for none in ("zero", "skip")]
-    kept = Reductions(pools[0].pool).kept("ratings", 0.2, 0)
+    kept = Reductions(pools[0].pool).left_over("ratings", 0.2, 0)
     zero, skip = (e.only(kept).value for e in pools)
     assert np.all(skip[0] > zero[0]), "precision without those who have nothing to find is larger"
 
@@ -93,7 +99,7 @@ def test_exactly_the_asked_number_is_left():
     pool = evidence.pool
     for kind in REDUCTIONS:
         for size in SIZES:
-            kept = reductions.kept(kind, size, 0)
+            kept = reductions.left_over(kind, size, 0)
             if kind in ("items", "popular_items"):
                 left = len(np.unique(reductions.item[kept]))
                 assert (
@@ -116,12 +122,12 @@ def test_the_most_judged_go_first_and_of_equals_the_smaller_id():
     pool = matches(table(rated), {"r": lists}, ["P@1"], cr.Local()).pool
     reductions = Reductions(pool)
     gone = [
-        set(pool.units.filter(~pl.Series(reductions.kept("large_users", s, 0))))
+        set(pool.units.filter(~pl.Series(reductions.left_over("large_users", s, 0))))
         for s in (0.75, 0.5, 0.25)
     ]
     assert gone == [{"2"}, {"2", "10"}, {"2", "10", "7"}], "ids that are numbers sort as numbers"
     gone = [
-        set(pool.items.filter(~pl.Series(reductions.kept("popular_items", s, 0))))
+        set(pool.items.filter(~pl.Series(reductions.left_over("popular_items", s, 0))))
         for s in (0.8, 0.6, 0.4, 0.2)
     ]
     assert gone == [{"a"}, {"a", "9"}, {"a", "9", "b"}, {"a", "9", "b", "c"}]
@@ -133,7 +139,7 @@ def test_every_judgment_is_as_likely_to_stay():
     reductions = Reductions(evidence.pool)
     for kind in AT_RANDOM:
         draws = 800
-        kept = np.mean([reductions.kept(kind, 0.3, s) for s in range(draws)], axis=0)
+        kept = np.mean([reductions.left_over(kind, 0.3, s) for s in range(draws)], axis=0)
         share = reductions.left(kind, 0.3) / reductions.total(kind)
         assert np.abs(kept - share).max() < 4.5 * np.sqrt(share * (1 - share) / draws)
 
@@ -160,6 +166,8 @@ def test_tau_is_that_of_scipy_with_ties_and_without():
         )
     for nothing in (np.zeros(4), np.full(4, np.nan)):  # no difference says nothing of the order
         assert np.isnan(kendall_tau(np.arange(4.0), nothing, missing="skip"))
+        assert taus_on_reduced(np.arange(4.0)[None], nothing[None, None]) == 0
+        assert taus_on_reduced(nothing[None], np.arange(4.0)[None, None]) == 0
     for gone in range(3):  # neither the best nor the worst: the pairs with it say nothing
         left = np.where(np.arange(3) == gone, np.nan, [1.0, 2, 3])
         skipped = kendall_tau([1.0, 2, 3], left, missing="skip")
@@ -179,8 +187,8 @@ def test_an_area_is_the_trapezoid_rule_over_sizes():
     track = Track("items", sizes, (), tuple(tau))
     means = [t[0].mean() for t in tau]
     by_hand = sum((sizes[i] - sizes[i + 1]) * (means[i] + means[i + 1]) / 2 for i in range(3)) / 0.9
-    assert areas([track], one(0, 2)).value == pytest.approx(by_hand)
-    assert areas([track, track], one(0, 2)).value == pytest.approx(by_hand)
+    assert area([track], single(0, 2)).value == pytest.approx(by_hand)
+    assert area([track, track], single(0, 2)).value == pytest.approx(by_hand)
     assert trapezoid([0.3]) == 1
 
 
@@ -188,14 +196,14 @@ def test_the_monte_carlo_error_of_an_area_and_of_a_difference():
     """The spread of areas over 400 replications is the stated error, within 4 of its own errors."""
     rng = np.random.default_rng(2)
     sizes, found, stated = (1.0, 0.5, 0.1), [], []
-    for contrast in (one(0, 2), one(0, 2) - one(1, 2)):
+    for contrast in (single(0, 2), single(0, 2) - single(1, 2)):
         found.clear(), stated.clear()
         for _ in range(400):
             common = rng.normal(0, 0.1, (3, 20))
             tau = [np.stack([c, c + rng.normal(0, 0.02, 20)]) for c in common]
-            area = areas([Track("items", sizes, (), tuple(tau))], contrast)
-            found.append(area.value)
-            stated.append(area.se)
+            found_area = area([Track("items", sizes, (), tuple(tau))], contrast)
+            found.append(found_area.value)
+            stated.append(found_area.se)
         spread, mean = np.std(found, ddof=1), np.sqrt(np.mean(np.square(stated)))
         assert abs(spread / mean - 1) < 4 / np.sqrt(2 * 400)
 
@@ -246,20 +254,22 @@ def test_the_sentences_follow_from_the_areas():
     common = rng.normal(0.5, 0.1, 20)
     tau = np.stack([common, common - 0.001 + rng.normal(0, 0.01, 20), common - 0.3])
     track = Track("items", (0.5,), (), (tau,))
-    first, second, third = advice([track], ["a", "b", "c"], 0.95)
+    first, second, third = recommend_by_robustness([track], ["a", "b", "c"], 0.95)
     assert "a keeps the order best" in first
     assert first.endswith("not separated from it: b.")
     assert second.startswith("Least robust is c")
     assert third.startswith("a is weakest where whole items are missing at random")
-    alone = advice([Track("items", (0.5,), (), (tau[:1],))], ["a"], 0.95)
+    alone = recommend_by_robustness([Track("items", (0.5,), (), (tau[:1],))], ["a"], 0.95)
     assert not any("best" in said for said in alone[:1])
-    gap = areas([track], one(0, 3) - one(1, 3))
+    gap = area([track], single(0, 3) - single(1, 3))
     z = abs(gap.value) / gap.se
     inside, beyond = (2 * NormalDist().cdf(z * k) - 1 for k in (0.99, 1.01))
     two = Track("items", (0.5,), (), (tau[:2],))
-    assert apart([two], 0, 1, 2, inside)
-    assert not apart([two], 0, 1, 2, beyond)
-    assert not apart([track], 0, 1, 3, inside), "of three, each comparison has half the error"
+    assert areas_differ([two], 0, 1, 2, inside)
+    assert not areas_differ([two], 0, 1, 2, beyond)
+    assert not areas_differ([track], 0, 1, 3, inside), (
+        "of three, each comparison has half the error"
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import counterrank as cr
-from counterrank.logged import Sessions, Shape, Target, Work, chosen, fitted, sessions
-from counterrank.logged.future import future_sums, returns
-from counterrank.logged.rows import Rows
+from counterrank.data.runs import RunTables
+from counterrank.engine.memory import InMemory
 from counterrank.logs import log as read_log
 from counterrank.logs import target as read_target
+from counterrank.ope import log as sessions
+from counterrank.ope.estimators.registry import estimator
+from counterrank.ope.fitting import fit_models, returns
+from counterrank.ope.request import EstimateRequest, LogTables
+from counterrank.ope.setting import Setting
+from counterrank.ope.weighted import Rows
+from counterrank.stats.compare import Plan
 
 ITEMS = 3
 SUMS = ("IIPS", "SIPS", "RIPS", "PI")
@@ -78,7 +84,7 @@ def estimated(slates, labels, **options):
     result = cr.estimate(
         log, {"new": run}, estimators=labels, logged="propensity", test="none", **options
     )
-    return {row.measure: row for row in result.estimates if row.system == "new"}
+    return {row.estimator: row for row in result.estimates if row.system == "new"}
 
 
 chance = st.lists(st.integers(1, 9), min_size=ITEMS, max_size=ITEMS).map(
@@ -125,18 +131,22 @@ def drawn(n, seed, length=3):
     return out
 
 
-def learnt(slates):
+def learned(slates):
     """The model CascadeDR uses, by session, rank and item."""
     log, run = (read(t) for read, t in zip((read_log, read_target), tables(slates), strict=True))
-    basis = chosen(log, [run], logged="propensity", views="auto", model=None)
-    sessions = Sessions.of(log, gaps="error")
-    work = Work(estimators=(), rewards=("click",), models={})
-    sums = future_sums(sessions, basis, Target.of(run, sessions.units), work)["click"]
-    model = fitted(sums, Shape.of(sessions, basis), "means")
+    held = InMemory({"log": log, "target 0": run})
+    plan = Plan(baseline="logged", test="none")
+    request = EstimateRequest(
+        LogTables(RunTables({"target 0": "new"})), (estimator("CascadeDR"),), None, plan,
+        logged="propensity",
+    )  # fmt: skip
+    setting = Setting.of(request.with_heads(held), held)
+    model = fit_models(held, setting, "means").futures["new"]["click"]
+    fold = setting.sessions(held.partition).fold
     n = len(slates)
 
     def q(s, r, item):
-        one = [np.array([x]) for x in (sessions.fold[s], 0, item, r)]
+        one = [np.array([x]) for x in (fold[s], 0, item, r)]
         return float(model.at(*one)[0])
 
     return [
@@ -146,7 +156,7 @@ def learnt(slates):
 
 def test_cascade_dr_is_its_formula():
     slates = drawn(60, 3)
-    q = learnt(slates)
+    q = learned(slates)
     total = 0.0
     for s, slate in enumerate(slates):
         w = weights(slate)
@@ -194,13 +204,16 @@ def test_influence_of_ratios_is_the_derivative(label):
     slates = drawn(20, 5)
     log, run = tables(slates)
     result = cr.estimate(log, {"new": run}, estimators=[label], logged="propensity", test="none")
-    one = result.found["new", label, "click"]
+    key = result.key("new", label)
+    one, columns = result.estimate("new", label), np.stack(result.units.columns[key], axis=1)
+    function = result.functions[key]
+    influence = result.units.influence(key, function)
     n, h = one.n, 1e-6
     for u in range(3):
         share = np.full(n, (1 - h) / n)
         share[u] += h
-        moved = float(one.finish(share @ one.columns))
-        assert (moved - one.value) / h == pytest.approx(one.influence[u], rel=1e-3, abs=1e-6)
+        moved = float(function(share @ columns))
+        assert (moved - one.value) / h == pytest.approx(influence[u], rel=1e-3, abs=1e-6)
 
 
 def refused(log, run, label, **options):
@@ -292,7 +305,7 @@ def test_a_list_is_a_certain_target():
         log, {"new": run}, estimators=["SIPS", "RIPS", "IIPS", "PI"], logged="propensity",
         test="none",
     )  # fmt: skip
-    values = {row.measure: row.value for row in result.estimates if row.system == "new"}
+    values = {row.estimator: row.value for row in result.estimates if row.system == "new"}
     assert values == pytest.approx(
         {"SIPS": (4 * 2 + 0) / 2, "RIPS": (2 + 4 + 2) / 2, "IIPS": (2 + 2 + 2) / 2,
          "PI": ((1 + 1 + 1) * 2 + (1 + 1 - 1) * 1) / 2}
@@ -309,12 +322,10 @@ def test_kept_logged_lists_earn_what_they_earned(label):
         log, {"new": one}, estimators=[label], logged="propensity", missing="logged", test="none",
         disjoint="zero",
     )  # fmt: skip
-    found = result.found["new", label, "click"]
-    if label != "SNIPS":
-        earned = [sum(row[1] for row in slate) for slate in slates]
-        assert found.columns[1:, 0] == pytest.approx(earned[1:])
-    else:
-        assert found.columns[1:, 2] == pytest.approx([sum(r[1] for r in s) for s in slates[1:]])
+    columns = result.units.columns[result.key("new", label)]
+    earned = [sum(row[1] for row in slate) for slate in slates]
+    paid = columns[2 if label == "SNIPS" else 0]
+    assert paid[1:] == pytest.approx(earned[1:])
 
 
 def diagnosis(slates, labels, kind):
@@ -347,8 +358,8 @@ def test_clipped_products_tell_what_they_lose():
     assert cut.value == pytest.approx(1 - 1 / 16, abs=0.02)
 
 
-def test_buckets_change_nothing(monkeypatch):
-    """Also where one bucket's slates are shorter than another's."""
+def test_blocks_change_nothing(monkeypatch):
+    """Also where one block's slates are shorter than another's."""
     slates = drawn(12, 4, length=2) + drawn(12, 5, length=4)
     labels = [*SUMS, *RATIOS, "CascadeDR"]
     whole = estimated(slates, labels)

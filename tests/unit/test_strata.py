@@ -15,9 +15,8 @@ import counterrank as cr
 import plain
 from counterrank.inference import interval
 from counterrank.simulate import judged_world, paradox_world
-from counterrank.stratified import by_values
-from counterrank.stratified import cut as cut_into
-from counterrank.stratified.cut import Spread
+from counterrank.stratified.cut import Spread, by_values
+from counterrank.stratified.cut import cut as cut_into
 from making import judgments, run, weighed, world
 
 LABELS = ("nDCG@5", "DCG(gain=exp)@5", "P(rel=2)@5", "Recall(rel=2)@5", "AP(rel=2)@10", "RR(rel=3)")
@@ -137,7 +136,7 @@ def test_stratified_is_the_sum_of_share_and_mean() -> None:
     assert sum(share.values()) == pytest.approx(1, abs=1e-15)
     rows = {(r.system, r.measure, r.method): r.value for r in result.estimates}
     for system in result.systems:
-        for m in map(str, result.measures):
+        for m in result.protocol["measures"]:
             total = sum(share[q] * rows[system, m, q] for q in share)
             assert rows[system, m, "stratified"] == pytest.approx(total, abs=1e-12)
 
@@ -179,7 +178,7 @@ def test_equal_propensities_give_holdout_back(policy: str) -> None:
     result = cr.strata(table, runs, measures=labels, propensity="propensity", no_relevant=policy)
     rows = {(r.system, r.measure, r.method): r.value for r in result.estimates}
     for system in runs:
-        for m in map(str, result.measures):
+        for m in result.protocol["measures"]:
             holdout, ips, snips = (rows[system, m, k] for k in ("holdout", "IPS", "SNIPS"))
             assert snips == pytest.approx(holdout, abs=1e-12)
             assert "geometric" in m or ips == pytest.approx(5 * holdout, abs=1e-12)
@@ -188,7 +187,7 @@ def test_equal_propensities_give_holdout_back(policy: str) -> None:
 def test_estimates_subtract_as_the_comparisons_say() -> None:
     table, runs = weighed()
     result = cr.strata(table, runs, measures=["nDCG@5"], cut="country", baseline="a", interval="t")
-    assert len(result.comparisons) == 2 * len(result.methods)
+    assert len(result.comparisons) == 2 * len(result.protocol["methods"])
     for c in result.comparisons:
         d = result.estimate(c.system, c.measure, c.method) - result.estimate(
             "a", "nDCG@5", c.method
@@ -199,7 +198,7 @@ def test_estimates_subtract_as_the_comparisons_say() -> None:
     alone = cr.strata(table, runs, measures=["nDCG@5"], cut="country", baseline="a", correct="none")
     assert all(c.p == c.p_corrected for c in alone.comparisons)
     many = cr.strata(table, runs, measures=["nDCG@5"], cut="country")
-    assert len(many.comparisons) == 3 * len(many.methods)
+    assert len(many.comparisons) == 3 * len(many.protocol["methods"])
 
 
 def test_rows_are_those_of_the_estimates() -> None:
@@ -469,10 +468,10 @@ def test_messages(options, words) -> None:
 def test_open_loop_judgments_tell_which_method_agrees() -> None:
     world = paradox_world(users=400)
     result = cr.strata(world.judgments, world.runs, measures=["nDCG@10"], open_loop=world.open_loop)
-    assert [a.method for a in result.agreement] == list(result.methods)
+    assert [a.method for a in result.agreement] == result.protocol["methods"]
     tau = {a.method: a.tau for a in result.agreement}
     assert tau["holdout"] < tau["stratified"] == 1
-    assert {r.method for r in result.estimates} == {*result.methods, "open loop"}
+    assert {r.method for r in result.estimates} == {*result.protocol["methods"], "open loop"}
     alone = cr.evaluate(world.open_loop, world.runs, measures=["nDCG@10"], test="none",
                         no_relevant="skip")  # fmt: skip
     opened = [r for r in result.estimates if r.method == "open loop"]

@@ -1,1 +1,1 @@
-"""The verbs as a caller sees them: signatures and what they mean."""
+"""The verbs: one file each, with its signature, what it is asked, and a call of its pipeline."""

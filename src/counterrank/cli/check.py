@@ -15,6 +15,7 @@ from counterrank.cli.output import grounds
 from counterrank.wording import wrapped
 
 if TYPE_CHECKING:
+    from counterrank.diagnostics.table_reports import TableReport
     from counterrank.engine import Engine
 
 Tables = Annotated[
@@ -39,9 +40,8 @@ def check(
     engine: Engine,
 ) -> None:
     """Say what is wrong with these tables, and what an evaluation of them would rest on."""
+    from counterrank.api import check as verb
     from counterrank.cli.output import say
-    from counterrank.results.document import as_json
-    from counterrank.verbs import check as verb
 
     options.formatted(format)
     result = verb.check(
@@ -55,19 +55,20 @@ def check(
         engine=engine,
         columns=options.column_names(columns),
     )
+    reports: list[TableReport] = result.tables["tables"]
     if format == "json":
-        typer.echo(as_json(result.to_dict()))
+        typer.echo(result.to_json())
     elif format == "csv":
-        typer.echo(result.to_frame().write_csv(), nl=False)
+        typer.echo(result.to_frame("tables").write_csv(), nl=False)
     else:
         wide = shutil.get_terminal_size().columns
-        lines = [part for line in result.lines() for part in wrapped(line, wide, " " * 9)]
+        lines = [part for report in reports for part in wrapped(report.line(), wide, " " * 9)]
         if result.diagnoses:
             lines += ["", *grounds(result.diagnoses, wide)]
-        if any(table.kind in ("log", "funnel") and not table.fault for table in result.tables):
-            lines += ["", "What to log next time", *_advice(result.to_log, wide)]
+        if any(report.kind in ("log", "funnel") and not report.fault for report in reports):
+            lines += ["", "What to log next time", *_advice(result.tables["to_log"], wide)]
         say(lines)
-    if result.refused:
+    if any(report.fault for report in reports):
         raise typer.Exit(2)
     if strict and result.verdict == "fail":
         raise typer.Exit(3)

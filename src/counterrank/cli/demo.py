@@ -18,7 +18,7 @@ from counterrank.verbs.demo import LEADING, USUAL, picked
 from counterrank.wording import decimals, interval, number, wrapped
 
 if TYPE_CHECKING:
-    from counterrank.estimation import EstimateRow, Estimation
+    from counterrank.results.result import Result, Row
     from counterrank.verbs.demo import Revealed
 
 
@@ -35,13 +35,13 @@ def demo(
 ) -> None:
     """Simulate a short-video feed, choose a ranker from its log, then look at the truth."""
     from counterrank import progress
+    from counterrank.api.learn_exposure import learn_exposure
     from counterrank.cli import demo as demo_table
     from counterrank.cli import simulate as simulated
     from counterrank.cli import writing
     from counterrank.cli.output import say
     from counterrank.simulate import Plan
     from counterrank.verbs import demo as verb
-    from counterrank.verbs.learn_exposure import learn_exposure
 
     shown = progress.quiet if quiet else progress.bar
     plan = Plan(world=verb.feed(), sessions=sessions, seed=seed, runs=verb.CANDIDATES)
@@ -49,10 +49,10 @@ def demo(
     simulated.write(plan, str(data), shown)
     log = str(data / "log.parquet")
     runs = {name: str(data / "runs" / f"{name}.parquet") for name in verb.CANDIDATES}
-    learnt = learn_exposure(log, reward="click")
-    text = learnt.to_json()
+    learned = learn_exposure(log, reward="click")
+    text = learned.to_json()
     writing.whole(bias, lambda path: path.write_text(text, encoding="utf-8"))
-    found = verb.estimated(log, runs, learnt.model, progress=shown)
+    found = verb.estimated(log, runs, learned.model, progress=shown)
     wide = shutil.get_terminal_size().columns
     say([*_opening(sessions, found.estimates[0].clusters, wide), ""])
     say([*demo_table.told(found, wide), ""])
@@ -99,12 +99,12 @@ def _command() -> str:
 BAR = 36
 
 
-def told(found: Estimation, wide: int) -> list[str]:
+def told(found: Result, wide: int) -> list[str]:
     """The estimates: nDCG, watch time by DR and its lift, and what should be done."""
     seconds, places = _leading(found)
-    usual = {r.system: r for r in found.estimates if r.measure == USUAL}
+    usual = {r.system: r for r in found.estimates if r.estimator == USUAL}
     share = decimals(r.se for r in usual.values())
-    lifts = {c.system: c for c in found.comparisons if c.measure == LEADING}
+    lifts = {c.system: c for c in found.comparisons if c.estimator == LEADING}
     first = {label: picked(found, label) for label in (USUAL, LEADING)}
     lines = []
     for name, r in seconds.items():
@@ -165,7 +165,7 @@ def revealed(result: Revealed, wide: int) -> list[str]:
     ]
 
 
-def _leading(found: Estimation) -> tuple[dict[str, EstimateRow], int]:
+def _leading(found: Result) -> tuple[dict[str, Row], int]:
     """The rows a decision reads, by system, and how many decimals they need."""
-    rows = {r.system: r for r in found.estimates if r.measure in (LEADING, "OnPolicy")}
+    rows = {r.system: r for r in found.estimates if r.estimator in (LEADING, "OnPolicy")}
     return rows, decimals(r.se for r in rows.values())

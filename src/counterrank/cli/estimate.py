@@ -100,9 +100,9 @@ def estimate(
 ) -> None:
     """Estimate what rankers would have earned, from a log of what another one showed."""
     from counterrank import progress
+    from counterrank.api import estimate as verb
     from counterrank.cli import estimate_table, output, writing
-    from counterrank.logged import DEFAULTS
-    from counterrank.verbs import estimate as verb
+    from counterrank.ope.estimators.registry import DEFAULTS
 
     options.formatted(format)
     named = options.named_runs(runs)

@@ -17,8 +17,8 @@ from counterrank.wording import decimals, interval, number, printable, wrapped
 
 if TYPE_CHECKING:
     from counterrank.engine import Engine
-    from counterrank.exposure.learn import Parameter, RankRow
-    from counterrank.verbs.learn_exposure import LearntExposure
+    from counterrank.exposure.learn.curve_fit import Parameter
+    from counterrank.exposure.learn.learned import Learned, RankRow
 
 Log = Annotated[str, typer.Argument(metavar="LOG", help="Session, item, rank and what came back.")]
 Method = Annotated[str, typer.Option(help="auto, views, depth, harvest, swap or em.")]
@@ -60,9 +60,9 @@ def exposure(
     engine: Engine,
 ) -> None:
     """Learn from a log how likely each rank is to be seen, and save it for estimates."""
+    from counterrank.api import learn_exposure as verb
     from counterrank.cli import writing
     from counterrank.cli.output import grounds, say
-    from counterrank.verbs import learn_exposure as verb
 
     options.formatted(format)
     if out is not None and not out.lower().endswith(".json"):
@@ -79,10 +79,10 @@ def exposure(
     if format == "json":
         typer.echo(result.to_json())
     elif format == "csv":
-        typer.echo(result.to_frame().write_csv(), nl=False)
+        typer.echo(result.to_frame().drop("system", "measure").write_csv(), nl=False)
     else:
         wide = shutil.get_terminal_size().columns
-        say([*_lines(result, wide), "", *grounds(result.diagnoses, wide)])
+        say([*_lines(result.learned, wide), "", *grounds(result.diagnoses, wide)])
     if out is not None:
         text = result.to_json()
         writing.whole(Path(out), lambda path: path.write_text(text, encoding="utf-8"))
@@ -91,22 +91,21 @@ def exposure(
         raise typer.Exit(3)
 
 
-def _lines(result: LearntExposure, wide: int) -> list[str]:
+def _lines(learned: Learned, wide: int) -> list[str]:
     """A block per context: rank, value, interval, bar; then the model and how to read it."""
-    learnt = result.learnt
+    asked = learned.request
     lines: list[str] = []
-    for value, part in ({"": learnt} if not learnt.parts else learnt.parts).items():
-        head = f"Exposure by rank, {part.method}, {part.basis.sessions:,} sessions"
-        lines.append(f"{head}, {learnt.by} {printable(value)}" if value else head)
-        rows = [row for row in part.table() if not row.context]
-        lines += _block(rows, fitted=part.family != "table")
+    for value, part in list(learned.parts.items()) or learned.curves():
+        head = f"Exposure by rank, {asked.method}, {part.basis.sessions:,} sessions"
+        lines.append(f"{head}, {asked.by} {printable(value)}" if value else head)
+        lines += _block(part.rows(asked), fitted=asked.model != "table")
         shown = ", ".join(map(_parameter, part.parameters))
-        lines += wrapped(f"{part.family}: {shown}", wide, "  ") if shown else []
+        lines += wrapped(f"{asked.model}: {shown}", wide, "  ") if shown else []
         lines.append("")
-    scale = "shares of rank 1" if learnt.curve.relative else "chances of being seen"
+    scale = "shares of rank 1" if learned.whole.curve.relative else "chances of being seen"
     text = (
-        f"Values are {scale}. [..]: {learnt.level:.0%} interval by the delta method, clustered by"
-        f" {learnt.basis.by}, each rank by itself."
+        f"Values are {scale}. [..]: {asked.level:.0%} interval by the delta method, clustered by"
+        f" {learned.whole.basis.by}, each rank by itself."
     )
     return [*lines, *wrapped(text, wide)]
 

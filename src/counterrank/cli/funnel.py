@@ -8,6 +8,7 @@ import typer
 
 from counterrank.cli import options
 from counterrank.cli.engine import with_engine
+from counterrank.cli.estimate_table import believed, block, tested
 from counterrank.cli.options import (
     ByUnit,
     Columns,
@@ -19,9 +20,12 @@ from counterrank.cli.options import (
     Seed,
     Strict,
 )
+from counterrank.diagnostics.diagnosis import worst
+from counterrank.wording import shortened, wrapped
 
 if TYPE_CHECKING:
     from counterrank.engine import Engine
+    from counterrank.results.result import Result
 
 FunnelPath = Annotated[
     str,
@@ -126,9 +130,10 @@ def funnel(
 ) -> None:
     """Estimate what recommenders would have sold, from clicks and conversions after clicks."""
     from counterrank import progress
-    from counterrank.cli import funnel_table, output, writing
-    from counterrank.conversions import DEFAULTS, MEASURES
-    from counterrank.verbs import funnel as verb
+    from counterrank.api import funnel as verb
+    from counterrank.cli import output, writing
+    from counterrank.conversions.estimators import ESTIMATORS
+    from counterrank.conversions.measures import DEFAULTS
 
     options.formatted(format)
     named = options.named_runs(runs)
@@ -138,8 +143,8 @@ def funnel(
         funnel,
         named,
         rewards=reward or (),
-        measures=options.labels(measure) or MEASURES,
-        estimators=options.labels(estimator) or DEFAULTS,
+        measures=options.labels(measure) or DEFAULTS,
+        estimators=options.labels(estimator) or ESTIMATORS,
         predictions=predictions,
         ctr=ctr,
         cvr=cvr,
@@ -162,9 +167,60 @@ def funnel(
         columns=options.column_names(columns),
         progress=progress.quiet if quiet else progress.bar,
     )
-    output.show(result, format, funnel_table.table)
+    output.show(result, format, table)
     written = writing.by_unit(result, by_unit) + writing.folder(result, out)
     if written and not quiet:
         typer.echo(f"Wrote {', '.join(written)}.", err=True)
     if strict and result.verdict == "fail":
         raise typer.Exit(3)
+
+
+def table(result: Result, wide: int) -> list[str]:
+    """All blocks, how to read them, and the verdict on each run."""
+    lines: list[str] = []
+    for reward in dict.fromkeys(row.reward for row in result.estimates):
+        for measure in dict.fromkeys(row.measure for row in result.estimates):
+            lines += [*_block(result, reward, measure, wide), ""]
+    return lines[:-1] + _reading(result, wide)
+
+
+def _block(result: Result, reward: str, measure: str, wide: int) -> list[str]:
+    rows = [row for row in result.estimates if (row.reward, row.measure) == (reward, measure)]
+    versus = {
+        (c.system, c.estimator): c
+        for c in result.comparisons
+        if (c.reward, c.measure) == (reward, measure)
+    }
+    better = "lower" if measure in result.protocol["lower_is_better"] else "higher"
+    heading = f"{reward}, {measure}, {rows[0].units:,} users"
+    heading += "" if better == "higher" else " (lower is better)"
+    if versus:
+        heading += f"; lift over {shortened(result.plan.baseline or '', 20)}"
+    return block(heading, rows, versus, level=result.plan.level, wide=wide, better=better)
+
+
+def _reading(result: Result, wide: int) -> list[str]:
+    level = result.plan.level
+    text = f"[..]: {level:.0%} {result.plan.interval} interval over users."
+    out = ["", *wrapped(text + tested(result.comparisons, level), wide)]
+    out += wrapped(_basis(result), wide)
+    for system in result.systems:
+        about = (system, "funnel")
+        verdict = worst(d for d in result.diagnoses if d.subject in about)
+        out += believed(system, verdict, result.not_passing, about, wide)
+    return out
+
+
+def _basis(result: Result) -> str:
+    """What is measured, who counts, and where the predictions came from."""
+    told = result.protocol
+    text = "Value: conversions of all that is listed, were it clicked, weighted by rank; per user."
+    pairs = {"all": "was not clicked", "rows": "could not be clicked"}[told["pairs"]]
+    text += f" A pair without a row {pairs}."
+    if told["users_with_lists_only"]:
+        more = told["users_with_lists_only"]
+        who = "user has a list" if more == 1 else "users have lists"
+        text += f" {more:,} {who} and no row, and still count{'s' * (more == 1)}."
+    if told["floor"]:
+        text += f" ctr below {told['floor']:g} was raised to it."
+    return f"{text} ctr: {told['ctr']}; cvr: {told['cvr']}."

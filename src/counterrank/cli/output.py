@@ -83,15 +83,14 @@ def say(lines: list[str]) -> None:
 def _csv(result: Result) -> None:
     """One row per estimate and per comparison; the value of a comparison is the difference."""
     document = result.to_dict()
-    estimates, comparisons = document["estimates"], document["comparisons"]
     some = ("exposure", "reward", "method")  # what only some verbs tell apart
-    has = {name for name in some if any(name in row for row in estimates)}
+    has = {name for name in some if any(name in row for row in document["estimates"])}
     names = [name for name in CSV if name in has or name not in some]
     writer = csv.DictWriter(sys.stdout, names, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
-    for row in estimates:
+    for row in document["estimates"]:
         writer.writerow({"kind": "estimate", **row})
-    for row in comparisons:
+    for row in document["comparisons"]:
         writer.writerow({"kind": "comparison", **row, "value": row["difference"]})
 
 

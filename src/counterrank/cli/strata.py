@@ -102,9 +102,9 @@ def strata(
     named = options.named_runs(runs)
     digest.begin([judgments, *(path for _, path in named)])  # the imports below take their time
     from counterrank import progress
+    from counterrank.api import strata as verb
     from counterrank.cli import output, strata_table, writing
     from counterrank.ranking import DEFAULTS
-    from counterrank.verbs import strata as verb
 
     options.formatted(format)
     again = options.named_runs(open_run or [])

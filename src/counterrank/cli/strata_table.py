@@ -8,30 +8,30 @@ from typing import TYPE_CHECKING
 from counterrank.wording import decimals, interval, number, p_value, shortened, wrapped
 
 if TYPE_CHECKING:
-    from counterrank.strata_result import Stratification
-    from counterrank.stratified import MethodRow
+    from counterrank.results.result import Result, Row
 
 SHORTEST_NAME = 8
 MOST_PARADOXES = 5
 
 
-def table(result: Stratification, wide: int) -> list[str]:
+def table(result: Result, wide: int) -> list[str]:
     """The strata, each measure under each method, the paradoxes, how to read it."""
     lines = [*_strata(result, wide), ""]
-    for m in result.measures:
-        lines += [*_block(result, str(m), m.better, wide), ""]
+    for label in result.protocol["measures"]:
+        better = "lower" if label in result.protocol["lower_is_better"] else "higher"
+        lines += [*_block(result, label, better, wide), ""]
     return lines[:-1] + _reading(result, wide) + _paradoxes(result, wide) + _agreement(result, wide)
 
 
-def _strata(result: Stratification, wide: int) -> list[str]:
+def _strata(result: Result, wide: int) -> list[str]:
     """One line each: what feedback a stratum holds."""
-    by = result.protocol["cut"]
+    by, source = result.protocol["cut"], result.protocol["propensity"]
     how = {"width": "equal width of propensity", "quantile": "quantiles of feedback"}
     how |= {"items": "numbers of items by propensity"}
-    heading = f"Strata by {how.get(by, f'column {by}')}; propensity: {result.propensities.source}"
-    alpha = result.propensities.alpha
+    heading = f"Strata by {how.get(by, f'column {by}')}; propensity: {source}"
+    alpha = result.protocol["alpha"]
     if alpha is not None and math.isfinite(alpha):
-        heading += f" (alpha {alpha:.4f}, xmin {result.propensities.xmin})"
+        heading += f" (alpha {alpha:.4f}, xmin {result.protocol['xmin']})"
     elif alpha is not None:
         heading += " (all items equally often)"
     known = not all(math.isnan(s.low) for s in result.strata)
@@ -44,7 +44,7 @@ def _strata(result: Stratification, wide: int) -> list[str]:
     return [*wrapped(heading, wide, "  "), *_aligned(rows, wide)]
 
 
-def _block(result: Stratification, label: str, better: str, wide: int) -> list[str]:
+def _block(result: Result, label: str, better: str, wide: int) -> list[str]:
     """Systems down, methods across; as many methods side by side as fit, then the next ones."""
     heading = label + ("" if better == "higher" else " (lower is better)")
     rows = {(r.system, r.method): r for r in result.estimates if r.measure == label}
@@ -86,7 +86,7 @@ def _block(result: Stratification, label: str, better: str, wide: int) -> list[s
     return lines
 
 
-def _cell(r: MethodRow, places: int) -> str:
+def _cell(r: Row, places: int) -> str:
     """The value and half the width of its interval."""
     half = (r.high - r.low) / 2
     return f"{number(r.value, places)} ±{number(half, places)}"
@@ -99,7 +99,7 @@ def _mark(c: tuple[float, float] | None, level: float) -> str:
     return "+" if c[0] > 0 else "-"
 
 
-def _reading(result: Stratification, wide: int) -> list[str]:
+def _reading(result: Result, wide: int) -> list[str]:
     """What the columns mean."""
     plan = result.plan
     text = f"±: half the {plan.level:.0%} {plan.interval} interval, each by itself."
@@ -111,15 +111,15 @@ def _reading(result: Stratification, wide: int) -> list[str]:
     if result.protocol["policies"]["no_relevant"] == "skip":
         text += " Users with nothing to find are left out (evaluate counts them 0)."
     text += " stratified: strata weighted by their share of feedback."
-    if "IPS" in result.methods:
-        guessed = result.propensities.alpha is not None
+    if "IPS" in result.protocol["methods"]:
+        guessed = result.protocol["alpha"] is not None
         text += " IPS is on the scale of the propensities"
         text += ", which popularity knows only up to a factor" if guessed else ""
         text += ": compare systems by it; SNIPS is on the scale of the measure."
     return ["", *wrapped(text, wide)]
 
 
-def _paradoxes(result: Stratification, wide: int) -> list[str]:
+def _paradoxes(result: Result, wide: int) -> list[str]:
     """The worst ones in a sentence each, then what was not proven."""
     if len(result.systems) < 2:
         return []
@@ -139,11 +139,12 @@ def _paradoxes(result: Stratification, wide: int) -> list[str]:
     return lines
 
 
-def _agreement(result: Stratification, wide: int) -> list[str]:
+def _agreement(result: Result, wide: int) -> list[str]:
     """Each method's tau with the open loop, and how much that differs from holdout's."""
     found = result.agreement
     if not found:
-        return [] if result.open is None else ["", "Agreement with the open loop: needs 4 systems."]
+        opened = any(row.method == "open loop" for row in result.estimates)
+        return ["", "Agreement with the open loop: needs 4 systems."] if opened else []
     text = (
         f"Agreement with the open loop: Kendall's tau of the order of {found[0].systems} systems,"
         f" {result.plan.level:.0%} interval over users; difference from {found[0].baseline}, p."

@@ -1,21 +1,70 @@
 r"""Estimators of conversions (Saito 2020). Those of logs serve again: a click is a view.
 
 For a listed pair: click :math:`z`, conversion :math:`y`, ctr :math:`p`, predicted cvr :math:`h`,
-weight of the rank :math:`c`. IPS, SNIPS, DM, DR and SNDR are those of `counterrank.logged`.
+weight of the rank :math:`c`. IPS, SNIPS, DM, DR and SNDR are those of `counterrank.ope`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
-from counterrank.arrays import Floats
-from counterrank.conversions.variance import VarianceRatio
+import numpy as np
+
+from counterrank.arrays import Floats, Ints, summed
+from counterrank.conversions.measures import ConversionMeasure
+from counterrank.conversions.variance import pair_gain, variance_ratio
 from counterrank.errors import UsageError
-from counterrank.logged import DM, DR, IPS, SNDR, SNIPS, Estimator, MeanWeight, estimator
-from counterrank.logged.rows import Weighted
+from counterrank.ope.estimators.base import Clipped, Estimator
+from counterrank.ope.estimators.doubly_robust import DM, DR, SNDR
+from counterrank.ope.estimators.ips import IPS, SNIPS, MeanWeight
+from counterrank.ope.estimators.registry import estimator
+from counterrank.ope.weighted import Weighted
+from counterrank.stats.functions import Function, divide, mean
+from counterrank.stats.units import Columns
 
-CTR = (IPS, SNIPS, DR, SNDR, MeanWeight)  # what divides by ctr
+
+@dataclass(frozen=True)
+class ClickedRows(Weighted):
+    r"""Listed pairs that were clicked, for one reward and one measure: what estimators read.
+
+    A click is to a listed pair what a view is to a shown row: it happened with probability ``e0``
+    (the ctr :math:`p`), and only then is ``reward`` :math:`y` known. ``e`` is :math:`c(rank)`,
+    ``q`` the predicted cvr :math:`h`. Per list: ``views`` :math:`\sum_i c(rank_i)` and ``direct``
+    :math:`\sum_i h_i\, c(rank_i)` over all that is listed, clicked or not.
+    """
+
+    lists: int
+    unit: Ints
+    reward: Floats
+    e: Floats
+    e0: Floats
+    q: Floats
+    views: Floats
+    direct: Floats
+    place: Floats = field(default_factory=lambda: np.empty(0))
+    memo: dict[tuple[str, float], Floats] = field(default_factory=dict)
+
+    @classmethod
+    def none(cls) -> ClickedRows:
+        """Those of no lists at all."""
+        x = np.empty(0)
+        return cls(0, np.empty(0, np.int64), x, x, x, x, x, x)
+
+    @property
+    def n(self) -> int:
+        """Number of lists."""
+        return self.lists
+
+    @property
+    def seen(self) -> Floats:  # type: ignore[override]
+        """All rows were clicked."""
+        return np.ones(len(self.unit))
+
+    def total(self, x: Floats) -> Floats:
+        """Sum of ``x`` over the clicked pairs of each list."""
+        return summed(self.unit, x, self.lists)
 
 
 @dataclass(frozen=True)
@@ -29,9 +78,30 @@ class Naive(Estimator):
         return [rows.total(rows.reward * rows.e)]
 
 
-OfClicks = Naive | IPS | SNIPS | DM | DR | SNDR | MeanWeight | VarianceRatio
-KINDS = (Naive, IPS, SNIPS, DM, DR, SNDR)
-DEFAULTS = ("Naive", "IPS", "SNIPS", "DR")
+@dataclass(frozen=True)
+class VarianceRatio(Estimator):
+    r"""Variance of DR over that of IPS, estimated from the clicks: below 1, DR is the steadier.
+
+    .. math:: g_u = \sum_i \frac zp\, h (2 y - h) \left(\frac1p - 1\right) c^2
+
+    See `counterrank.conversions.variance`.
+    """
+
+    name: ClassVar[str] = "VarianceRatio"
+    formula: ClassVar[str] = "variance of DR over that of IPS"
+    needs: ClassVar[frozenset[str]] = frozenset({"model"})
+
+    def columns(self, rows: Weighted) -> list[Floats]:
+        w = rows.inverse(float("inf"))
+        x = rows.total(rows.reward * rows.e * w)
+        return [x, x**2, rows.total(w * pair_gain(w, rows.reward, rows.q, rows.e))]
+
+    def function(self) -> Function:
+        return variance_ratio
+
+
+KINDS: tuple[type[Estimator], ...] = (Naive, IPS, SNIPS, DM, DR, SNDR)
+ESTIMATORS = ("Naive", "IPS", "SNIPS", "DR")
 FORMULAS = {
     "Naive": "1/|U| sum z y c",
     "IPS": "1/|U| sum z y c min(clip, 1/ctr)",
@@ -42,10 +112,44 @@ FORMULAS = {
 }
 
 
-def conversion_estimator(label: str | Estimator) -> OfClicks:
+def conversion_estimator(label: str | Estimator) -> Estimator:
     """The estimator a label stands for; case does not matter."""
     known: dict[str, type[Estimator]] = {kind.name: kind for kind in KINDS}
-    found = estimator(label, known)
-    if not isinstance(found, KINDS):
-        raise UsageError(f"{found} is not an estimator of conversions.")
-    return found
+    e = estimator(label, known)
+    if not isinstance(e, KINDS):
+        raise UsageError(f"{e} is not an estimator of conversions.")
+    return e
+
+
+def divides_by_ctr(e: Estimator) -> bool:
+    """Whether it needs the ctr of clicked pairs."""
+    return isinstance(e, Clipped)
+
+
+def computed(wanted: Sequence[Estimator], *, has_ctr: bool) -> tuple[Estimator, ...]:
+    """The estimators asked for, and what diagnoses them where the ctr is known."""
+    out = list(wanted)
+    if has_ctr:
+        out += [MeanWeight(), *(MeanWeight(clip=e.clip) for e in wanted if isinstance(e, Clipped))]
+        out += [VarianceRatio(), DR()] if any("model" in e.needs for e in wanted) else []
+    return tuple(dict.fromkeys(out))
+
+
+def columns_of(e: Estimator, m: ConversionMeasure, rows: Any, every: Any) -> Columns | None:
+    """The sums per list whose means make the value; None where the measure has no such value.
+
+    A share (the published form) is of the user's conversions over all items, which ``every`` has:
+    the same rows, each of weight 1. It is cut to 0 to 1, and 0 if there are none. Both are
+    `ClickedRows`, which the types of estimators of logs do not know.
+    """
+    columns = tuple(e.columns(rows))
+    if m.form == "total" or isinstance(e, MeanWeight):
+        return columns  # weights are diagnosed alike, whatever the form
+    if len(columns) > 1:
+        return None
+    return (np.clip(divide(columns[0], e.columns(every)[0], 0.0), 0, 1),)
+
+
+def function_of(e: Estimator, m: ConversionMeasure) -> Function:
+    """What makes the value of the means of ``columns_of``."""
+    return mean if m.form == "share" and not isinstance(e, MeanWeight) else e.function()

@@ -1,4 +1,7 @@
-r"""What a place in a list is worth: the weight :math:`c(\text{rank})` of a conversion there."""
+r"""Measures of conversions: the weight :math:`c(\text{rank})` of a conversion at each rank.
+
+Those that judged measures know (DCG, CG, P, RBP) are read from there.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ DEFAULTS = ("DCG@10",)
 
 
 @dataclass(frozen=True)
-class Weighting:
+class ConversionMeasure:
     r"""A measure of conversions: :math:`\frac1{|U|} \sum_u \sum_i cvr_{ui}\, c(rank_{ui})`.
 
     ``model`` is :math:`c`, times ``scale``. ``form`` is ``total``, or ``share``: each user's sum is
@@ -45,23 +48,27 @@ class Weighting:
         """The weight of each rank."""
         return self.scale * self.model.at(rank)
 
-    def curve(self, deepest: int) -> Floats:
-        """The weight of ranks 0 (which has none) to ``deepest``."""
-        return np.append(0.0, self.at(np.arange(1, deepest + 1)))
+    def of_rows(self, rank: Ints) -> Floats:
+        """The weight of every row: looked up, as there are far fewer ranks than rows."""
+        deepest = int(rank.max(initial=0))
+        if deepest > len(rank) + 1024:
+            return self.at(rank)
+        weight: Floats = np.append(0.0, self.at(np.arange(1, deepest + 1)))[rank]
+        return weight
 
 
-def weighting(label: str | Weighting | Exposure) -> Weighting:
+def conversion_measure(label: str | ConversionMeasure | Exposure) -> ConversionMeasure:
     """The measure a label stands for: ``DCG@10``, ``CG@5``, ``ARP``, ``power(eta=1)``, ..."""
-    if isinstance(label, Weighting):
+    if isinstance(label, ConversionMeasure):
         return label
     if isinstance(label, Exposure):
-        return Weighting(str(label), label)
+        return ConversionMeasure(str(label), label)
     call = parse(str(label))
     wrong = f'"{call.name}" is not a measure of conversions.'
     name = known_name(call.name, [*NAMES, *MODELS], wrong)
     if name in MODELS:
         model = exposure(call)
-        return Weighting(str(model), model)
+        return ConversionMeasure(str(model), model)
     if name == "RBP":
         return _rank_biased(call)
     if call.named or call.placed:
@@ -71,15 +78,16 @@ def weighting(label: str | Weighting | Exposure) -> Weighting:
     if name == "ARP" and call.k is not None:
         raise UsageError("ARP looks at whole rankings and has no cut-off.", todo="Write ARP.")
     if name in PUBLISHED:
-        return Weighting(f"{name}@{call.k}", PUBLISHED[name](k=call.k), form="share", lists="all")
-    own = MEASURES[name](k=call.k)
+        model = PUBLISHED[name](k=call.k)
+        return ConversionMeasure(f"{name}@{call.k}", model, form="share", lists="all")
+    judged = MEASURES[name](k=call.k)
     lists = "all" if name == "ARP" else "some"
-    return Weighting(str(own), *own.rank_weights(), lists=lists, better=own.better)
+    return ConversionMeasure(str(judged), *judged.rank_weights(), lists=lists, better=judged.better)
 
 
-def _rank_biased(call: Call) -> Weighting:
+def _rank_biased(call: Call) -> ConversionMeasure:
     """RBP(p=...): the geometric model, scaled so that a list of sure conversions is worth 1."""
     model = exposure(Call("geometric", call.named, call.placed, call.k))
     assert isinstance(model, Geometric)
     label = str(model).replace("geometric", "RBP", 1)
-    return Weighting(label, model, RBP(p=model.p).rank_weights()[1])
+    return ConversionMeasure(label, model, RBP(p=model.p).rank_weights()[1])

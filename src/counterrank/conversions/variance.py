@@ -1,21 +1,17 @@
 r"""How much clicks and conversions scatter an estimate: closed forms, and which estimator wins.
 
 Users and lists are given; each pair is clicked with probability :math:`p` (ctr) and, once clicked,
-brings :math:`y` with mean :math:`q` (cvr); pairs are independent. ``c`` is the weight of its rank.
+brings :math:`y` with mean :math:`q` (cvr); pairs are independent. ``c`` is the weight of its rank,
+``h`` the predicted cvr.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 import numpy.typing as npt
 
-from counterrank.aggregate import Function
-from counterrank.arrays import Floats, over
-from counterrank.logged import Estimator
-from counterrank.logged.rows import Weighted
+from counterrank.arrays import Floats
+from counterrank.stats.functions import divide
 
 
 def ips_variance(
@@ -56,51 +52,29 @@ def dr_variance(
 def variance_gain(
     ctr: npt.ArrayLike, cvr: npt.ArrayLike, h: npt.ArrayLike, c: npt.ArrayLike, *, users: int
 ) -> float:
-    r"""What DR takes off the variance of IPS; negative where it adds to it.
+    r"""What DR takes off the variance of IPS, :math:`\frac1{|U|^2} \sum` of `pair_gain`.
 
-    .. math:: \frac1{|U|^2} \sum h (2 q - h) \left(\frac1p - 1\right) c^2
-
-    So a pair gains exactly if :math:`0 < h < 2 q`, whatever values :math:`y` takes.
+    Negative where it adds to it. A pair gains exactly if :math:`0 < h < 2 q`, whatever values
+    :math:`y` takes.
     """
     p, q, h, c = (np.asarray(x, float) for x in (ctr, cvr, h, c))
-    return float(np.sum(h * (2 * q - h) * (1 / p - 1) * c**2)) / users**2
+    return float(np.sum(pair_gain(1 / p, q, h, c))) / users**2
 
 
-@dataclass(frozen=True)
-class VarianceRatio(Estimator):
-    r"""Variance of DR over that of IPS, estimated from the clicks: below 1, DR is the steadier.
+def pair_gain(w: Floats, q: Floats, h: Floats, c: Floats) -> Floats:
+    r""":math:`h (2 q - h) (w - 1) c^2`, :math:`w = 1 / p`: linear in :math:`q`.
 
-    .. math:: 1 - \bar g / (\overline{x^2} - \bar x^2), \quad
-        g_u = \sum_i \frac zp\, h (2 y - h) \left(\frac1p - 1\right) c^2
-
-    :math:`x_u` is what IPS sums for the user. :math:`g` is unbiased for the gain of the user's
-    pairs (`variance_gain`), as that is linear in the cvr.
+    So with :math:`y` in the place of :math:`q` it is unbiased.
     """
-
-    name: ClassVar[str] = "VarianceRatio"
-    formula: ClassVar[str] = "variance of DR over that of IPS"
-    needs: ClassVar[frozenset[str]] = frozenset({"model"})
-
-    def columns(self, rows: Weighted) -> list[Floats]:
-        w = rows.inverse(float("inf"))
-        x = rows.total(rows.reward * rows.e * w)
-        gain = w * rows.q * (2 * rows.reward - rows.q) * (w - 1) * rows.e**2
-        return [x, x**2, rows.total(gain)]
-
-    def function(self) -> Function:
-        return LeftOver()
+    return h * (2 * q - h) * (w - 1) * c**2
 
 
-@dataclass(frozen=True)
-class LeftOver(Function):
-    r""":math:`1 - \bar g / (\overline{x^2} - \bar x^2)`."""
+def variance_ratio(m: Floats) -> Floats:
+    r"""Variance of DR over that of IPS: :math:`1 - \bar g / (\overline{x^2} - \bar x^2)`.
 
-    def finish(self, means: Floats) -> Floats:
-        x, square, gain = np.moveaxis(means, -1, 0)
-        return np.asarray(1 - over(gain, square - x**2))
-
-    def gradient(self, means: Floats) -> Floats:
-        x, square, gain = means
-        spread = square - x**2
-        slope = over(gain, spread**2)
-        return np.array([-2 * x * slope, slope, over(-np.ones(()), spread)])
+    :math:`x` is what IPS sums for a user, :math:`g` the gain of the user's pairs; the columns are
+    :math:`x`, :math:`x^2`, :math:`g`.
+    """
+    x, square, gain = np.moveaxis(m, -1, 0)
+    ratio: Floats = 1 - divide(gain, square - x**2)
+    return ratio

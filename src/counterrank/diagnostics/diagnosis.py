@@ -22,7 +22,12 @@ class Diagnosis:
 
 def worst(diagnoses: Iterable[Diagnosis]) -> str:
     """The gravest verdict of all."""
-    return max((d.verdict for d in diagnoses), key=VERDICTS.index, default="pass")
+    return gravest(d.verdict for d in diagnoses)
+
+
+def gravest(verdicts: Iterable[str]) -> str:
+    """The gravest of some verdicts."""
+    return max(verdicts, key=VERDICTS.index, default="pass")
 
 
 def graded(value: float, caution: float, fail: float) -> str:

@@ -35,6 +35,7 @@ class Buckets(ABC):
 
     heads: dict[str, Table]
     inputs: dict[str, Input]
+    partitions: Partitions
 
     @property
     @abstractmethod

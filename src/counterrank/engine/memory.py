@@ -13,11 +13,13 @@ from typing import TypeVar
 from counterrank.arrays import workers
 from counterrank.data.ids import unify_id_columns
 from counterrank.engine.engines import Local
-from counterrank.engine.partitions import Lazy, Partition, Partitions, Tables
-from counterrank.progress import Progress
+from counterrank.engine.partitions import Lazy, Partition, Partitions, Tables, merge_in_turn
+from counterrank.progress import Progress, quiet
 from counterrank.schema import Door, Input, Table
 
 A = TypeVar("A")
+B = TypeVar("B")
+P = TypeVar("P")
 
 
 class InMemory(Partitions):
@@ -26,8 +28,12 @@ class InMemory(Partitions):
     count = 1
 
     def __init__(
-        self, tables: Mapping[str, Table], inputs: Mapping[str, Input] | None = None
+        self,
+        tables: Mapping[str, Table],
+        inputs: Mapping[str, Input] | None = None,
+        progress: Progress = quiet,
     ) -> None:
+        self.progress = progress
         self.partition = Partition(tables)
         self.heads = {name: replace(t, frame=t.frame.clear()) for name, t in tables.items()}
         self.inputs = inputs or {name: table.input() for name, table in tables.items()}
@@ -39,6 +45,13 @@ class InMemory(Partitions):
     def map(self, work: Callable[[Partition], A], label: str) -> list[A]:
         """``work`` on all there is."""
         return [work(self.partition)]
+
+    def exchange(
+        self, work: Callable[[Partition], Mapping[int, P]], then: Callable[[P], B], label: str
+    ) -> B:
+        """Every key by itself, under a bar."""
+        pieces = work(self.partition)
+        return merge_in_turn(then(pieces[key]) for key in self.progress(sorted(pieces), label))
 
 
 class LazyInMemory(InMemory):
@@ -97,4 +110,5 @@ def cut(engine: Local, tables: Tables, progress: Progress) -> Iterator[Partition
     yield InMemory(
         {n: replace(t, frame=f) for n, t, f in zip(names, whole, frames, strict=True)},
         {name: job.result() for name, job in zip(names, inputs, strict=True)},
+        progress,
     )

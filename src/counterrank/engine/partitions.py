@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from counterrank.core.merge import merge
-from counterrank.schema import Door, Input, Table
+from counterrank.schema import Door, Input, Named, Table
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -37,6 +37,12 @@ class Tables:
     ids: tuple[str, ...]
     needs: str = ""
     lazy: bool = False
+
+    def validate_names(self) -> None:
+        """Refuse a column named by the caller that no table has had, once they are open."""
+        for schema in self.schemas.values():
+            if isinstance(schema.roles.given, Named):
+                schema.roles.given.refuse_unmet()
 
 
 class Lazy(Mapping[str, A]):

@@ -17,26 +17,36 @@ TESTS = ("permutation", "t", "bootstrap", "wilcoxon", "none")
 
 def t_test(difference: Uncertain | Estimate) -> float:
     r"""Two-sided p of :math:`t = \bar d / se` with :math:`G - 1` degrees of freedom."""
-    freedom = difference.clusters - 1
+    value, se = np.array([difference.value]), np.array([difference.se])
+    return float(t_tests(value, se, difference.clusters - 1)[0])
+
+
+def t_tests(difference: Floats, se: Floats, freedom: int) -> Floats:
+    """The same of many differences.
+
+    Where all units differ alike, which a t test takes for certain, p is the chance
+    :math:`2^{1 - n}` that they all agree.
+    """
     if freedom < 1:
-        return 1.0  # one unit shows no difference
-    if difference.se == 0:
-        return 1.0 if difference.value == 0 else SMALLEST
-    t = abs(difference.value / difference.se)
-    return max(2 * _tail(t, freedom), SMALLEST)
+        return np.ones(len(difference))  # one unit shows no difference
+    t = np.divide(np.abs(difference), se, out=np.zeros(len(se)), where=se != 0)
+    alike = 2.0 ** (1 - min(freedom + 1, 1000))
+    p = np.maximum(np.where(se == 0, alike, 2 * _tail(t, freedom)), SMALLEST)
+    return np.where(difference == 0, 1.0, p)
 
 
-def _tail(t: float, freedom: int) -> float:
+def _tail(t: Floats, freedom: int) -> Floats:
     r"""P(T > t). Beyond 10,000 degrees of freedom by the normal distribution, which loads faster.
 
     :math:`z = t\,(1 - 1/(4\nu)) / \sqrt{1 + t^2/(2\nu)}` (Abramowitz and Stegun 26.7.8).
     """
     if freedom > LARGE:
-        z = t * (1 - 1 / (4 * freedom)) / math.sqrt(1 + t * t / (2 * freedom))
-        return math.erfc(z / math.sqrt(2)) / 2
+        z = t * (1 - 1 / (4 * freedom)) / np.sqrt(1 + t * t / (2 * freedom))
+        return np.array([math.erfc(x / math.sqrt(2)) / 2 for x in z.tolist()])
     from scipy.special import stdtr
 
-    return float(stdtr(freedom, -t))
+    tail: Floats = stdtr(freedom, -t)
+    return tail
 
 
 def wilcoxon(d: Floats) -> float:

@@ -5,7 +5,6 @@ from counterrank.propensity.calibration import (
     Overlap,
     calibrated,
     clicks_calibrated,
-    conversions_calibrated,
     overlap,
 )
 from counterrank.propensity.encoding import Encoded, encoded
@@ -24,7 +23,7 @@ from counterrank.propensity.rates import Rates
 __all__ = [
     "MODELS", "PAIRS", "Calibration", "Encoded", "Factors", "Features", "Fitted", "Folds",
     "Logistic", "Model", "Nuisance", "Overlap", "Pairs", "Popularity", "PowerLaw", "Propensity",
-    "Rates", "calibrated", "clicks_calibrated", "conversions_calibrated", "encoded", "fitted",
+    "Rates", "calibrated", "clicks_calibrated", "encoded", "fitted",
     "model", "overlap", "per_row", "popularity", "power_law",
     "refuse_unclicked", "training",
 ]  # fmt: skip

@@ -95,17 +95,6 @@ def clicks_calibrated(nuisance: Nuisance) -> Calibration:
     return calibrated(user, item, click, nuisance.ctr(user, item))
 
 
-def conversions_calibrated(nuisance: Nuisance) -> Calibration:
-    """Predicted against observed conversions of clicked pairs, each weighed by 1/ctr.
-
-    A conversion model serves for all pairs, not for the clicked ones alone; the weights make the
-    clicked ones stand for all.
-    """
-    user, item, y = nuisance.pairs.clicked
-    h = nuisance.cvr(user, item)
-    return calibrated(user, item, y, h, 1 / nuisance.ctr(user, item))
-
-
 def overlap(nuisance: Nuisance, *, floor: float = 0.001) -> Overlap:
     """How small predicted ctrs are."""
     user, item, _ = laid_out(nuisance.pairs, nuisance.seed)

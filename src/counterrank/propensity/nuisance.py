@@ -37,10 +37,6 @@ class Nuisance:
         """Mean conversion given a click, out of fold."""
         return self.conversions.at(user, item)
 
-    def unknown(self, user: Ints, item: Ints) -> int:
-        """Pairs whose user or item the models do not know: there they say the mean."""
-        return int(np.sum((user < 0) | (item < 0)))
-
     @property
     def description(self) -> dict[str, str | int]:
         """For the protocol."""

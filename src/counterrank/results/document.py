@@ -24,10 +24,11 @@ def document(
 ) -> dict[str, Any]:
     """A result as plain values; ``further`` holds what only this verb has."""
     rows = {"estimates": estimates, "comparisons": comparisons, "diagnoses": diagnoses}
+    parts = {key: [_record(row) for row in found] for key, found in rows.items()}
+    parts |= further or {}
     return {
         "kind": kind,
-        **{key: [_record(row) for row in found] for key, found in rows.items()},
-        **(further or {}),
+        **{key: parts[key] for key in ORDER.get(kind, parts)},
         "protocol": dict(protocol),
         "provenance": {
             "version": __version__,
@@ -46,6 +47,8 @@ def columns_of(kind: str, rows: str) -> Mapping[str, str] | None:
 
     None: the rows' own names.
     """
+    if (kind, rows) in FURTHER:
+        return FURTHER[kind, rows]
     names = NAMES.get(kind)
     if names is None or rows not in COLUMNS:
         return None
@@ -83,6 +86,20 @@ ABSENT = {
     ("strata", "estimates"): ("clusters", "verdict"),
     ("strata", "comparisons"): ("lift_low", "lift_high", "draws"),
 }
+FURTHER = {  # tables of one verb whose columns Python cannot name
+    ("strata", "strata"): {
+        "name": "name", "from": "low", "to": "high", "share": "share", "users": "users",
+        "items": "items", "ratings": "ratings",
+    },
+}  # fmt: skip
+
+
+# Where what only one verb has does not come last.
+ORDER = {
+    "exposure": (
+        "model", "label", "estimates", "comparisons", "parameters", "basis", "refused", "diagnoses",
+    ),
+}  # fmt: skip
 
 
 def as_json(value: Mapping[str, Any]) -> str:

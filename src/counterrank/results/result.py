@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Floats
-from counterrank.diagnostics.diagnosis import Diagnosis, worst
+from counterrank.diagnostics.diagnosis import Diagnosis, gravest, worst
 from counterrank.errors import UsageError, nearest, one_of
 from counterrank.progress import Progress, quiet
 from counterrank.results.document import as_json, columns_of, document
@@ -20,7 +20,7 @@ from counterrank.stats.compare import Plan, compare
 from counterrank.stats.moments import Pair, Table
 from counterrank.stats.units import Estimate, Functions, Key, Units
 
-PerUnit = Callable[[Units, Key], Floats]  # one number for each unit of a key's table
+PerUnit = Callable[[Units, Key], Floats | None]  # a number for each unit of a key's table
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,11 @@ class Result(Notebook):
 
     ``tables`` are what only this verb has: further keys of the document, lists of rows or plain
     values. ``units`` and ``functions`` are what the values were made of, where there are any:
-    `estimate` and `difference` read them. ``parse`` makes the text of a label from what a caller
-    writes for it; ``default`` is the estimator that is meant where none is named.
+    `estimate` and `difference` read them. ``unit_frame`` is what `by_unit` gives where values were
+    not made of ``units``: unit, system, measure, value. ``parse`` makes the text of a label from
+    what a caller writes for it; ``default`` is the estimator that is meant where none is named.
+    ``notes`` is what else a verb has to say, which its document leaves out. Tables and notes are
+    attributes, too.
     """
 
     kind: str
@@ -64,8 +67,10 @@ class Result(Notebook):
     protocol: dict[str, Any]
     inputs: tuple[Input, ...]
     tables: Mapping[str, Any] = field(default_factory=dict)
+    notes: Mapping[str, Any] = field(default_factory=dict)
     plan: Plan = field(default_factory=Plan)
     units: Table | None = None
+    unit_frame: pl.DataFrame | None = None
     functions: Functions = field(default_factory=dict)
     per_unit: PerUnit | None = None
     parse: Callable[[object], str] = str
@@ -84,6 +89,8 @@ class Result(Notebook):
         protocol: dict[str, Any],
         inputs: Mapping[str, Input],
         tables: Mapping[str, Any] | None = None,
+        notes: Mapping[str, Any] | None = None,
+        counts: Mapping[Key, int] | None = None,
         spans: Mapping[Key, float] | None = None,
         subjects: Callable[[Key], set[str]] | None = None,
         family: Callable[[int, int], str] | None = None,
@@ -95,19 +102,22 @@ class Result(Notebook):
         """Every estimate and comparison of a table of units.
 
         ``functions`` say what each key is, in the order of the rows; ``groups`` of pairs what is
-        compared; ``subjects`` what diagnoses of which subjects concern a key.
+        compared; ``subjects`` what diagnoses of which subjects concern a key; ``counts`` how many
+        units a row tells of, where that is not all that the value is over.
         """
-        about = subjects or concerning
+        about, own = subjects or concerning, counts or {}
+        graded: dict[str, str] = {}
+        for d in diagnoses:
+            graded[d.subject] = gravest((d.verdict, graded.get(d.subject, "pass")))
         rows = []
         for key, function in functions.items():
             e = units.estimate(key, function)
             low, high = plan.ends(e, (spans or {}).get(key))
-            concerned = about(key)
-            verdict = worst(d for d in diagnoses if d.subject in concerned)
+            verdict = gravest(graded[name] for name in about(key) if name in graded)
             rows.append(
                 Row(
                     key.system, key.measure, key.reward, key.estimator, key.segment, e.value, e.se,
-                    low, high, plan.level, e.n, e.clusters, verdict,
+                    low, high, plan.level, own.get(key, e.n), e.clusters, verdict,
                 )
             )  # fmt: skip
         return cls(
@@ -120,6 +130,7 @@ class Result(Notebook):
             protocol=protocol,
             inputs=tuple(inputs.values()),
             tables=tables or {},
+            notes=notes or {},
             plan=plan,
             units=units,
             functions=functions,
@@ -127,6 +138,13 @@ class Result(Notebook):
             parse=parse,
             default=default,
         )
+
+    def __getattr__(self, name: str) -> Any:
+        """A table or note of the verb by its name."""
+        for several in ("tables", "notes"):
+            if name in (found := self.__dict__.get(several, {})):
+                return found[name]
+        raise AttributeError(f"a result of {self.__dict__.get('kind')} has no {name}")
 
     @property
     def verdict(self) -> str:
@@ -137,6 +155,11 @@ class Result(Notebook):
     def systems(self) -> tuple[str, ...]:
         """The systems' names."""
         return tuple(dict.fromkeys(row.system for row in self.estimates if hasattr(row, "system")))
+
+    @property
+    def recommendation(self) -> list[str]:
+        """What the numbers recommend, in sentences, where a verb does so."""
+        return list(self.tables.get("recommendation", ()))
 
     @property
     def not_passing(self) -> list[Diagnosis]:
@@ -184,7 +207,8 @@ class Result(Notebook):
     def rows(self, name: str) -> list[dict[str, Any]]:
         """Estimates, comparisons, diagnoses or one of ``tables``, as in the document."""
         several = {"estimates": self.estimates, "comparisons": self.comparisons}
-        several |= {"diagnoses": self.diagnoses, **self.tables}
+        several |= {"diagnoses": self.diagnoses}
+        several |= {name: rows for name, rows in self.tables.items() if _rows(rows)}
         columns = columns_of(self.kind, name)
         return [_plain(row, columns) for row in several[one_of("table", name, several)]]
 
@@ -195,7 +219,9 @@ class Result(Notebook):
     table = to_frame
 
     def by_unit(self) -> pl.DataFrame:
-        """One number for each unit of every key, whose mean is its value (or makes it)."""
+        """A number for each unit of every key that has such; their mean makes its value."""
+        if self.unit_frame is not None:
+            return self.unit_frame
         if not isinstance(self.units, Units):
             raise UsageError(
                 "There are no values per unit, as only their moments were kept.",
@@ -207,16 +233,17 @@ class Result(Notebook):
             name: pl.Enum(list(dict.fromkeys(str(getattr(key, part)) for key in keys)))
             for name, part in names.items()
         }
-        tables = [self.units.over(key) for key in keys]
-        columns = {"unit": pl.concat([table.ids for table in tables], rechunk=True)}
+        tables = {key: self.units.over(key) for key in keys}
+        given = {key: self._values(table, key) for key, table in tables.items()}
+        values = {key: value for key, value in given.items() if value is not None}
+        columns = {"unit": pl.concat([tables[key].ids for key in values], rechunk=True)}
+        rows = np.repeat(np.arange(len(values)), [tables[key].n for key in values])
         for name, part in names.items():
-            labels = pl.Series([str(getattr(key, part)) for key in keys], dtype=kinds[name])
-            rows = np.repeat(np.arange(len(keys)), [table.n for table in tables])
+            labels = pl.Series([str(getattr(key, part)) for key in values], dtype=kinds[name])
             columns[name] = labels.gather(rows)
-        values = [self._values(table, key) for table, key in zip(tables, keys, strict=True)]
-        return pl.DataFrame({**columns, "value": np.concatenate(values)})
+        return pl.DataFrame({**columns, "value": np.concatenate(list(values.values()))})
 
-    def _values(self, table: Units, key: Key) -> Floats:
+    def _values(self, table: Units, key: Key) -> Floats | None:
         if self.per_unit is not None:
             return self.per_unit(table, key)
         function = self.functions[key]
@@ -225,8 +252,7 @@ class Result(Notebook):
     def to_dict(self) -> dict[str, Any]:
         """The whole result as plain values, in the shape every verb shares."""
         listed = {
-            name: self.rows(name) if isinstance(found, (list, tuple)) and _rows(found) else found
-            for name, found in self.tables.items()
+            name: self.rows(name) if _rows(found) else found for name, found in self.tables.items()
         }
         return document(
             self.kind,
@@ -247,6 +273,7 @@ class Result(Notebook):
         lines = [_line(row) for row in self.rows("estimates")]
         lines += [f"{d.verdict}: {d.name}, {d.subject}: {d.meaning}" for d in self.not_passing]
         lines += [] if self.not_passing else ["every diagnosis passes"]
+        lines += self.recommendation
         return "\n".join(lines)
 
 
@@ -255,8 +282,9 @@ def concerning(key: Key) -> set[str]:
     return {key.system, f"{key.system}, {key.estimator}", "log", "funnel", "judgments"}
 
 
-def _rows(found: Sequence[Any]) -> bool:
-    return all(is_dataclass(row) or isinstance(row, dict) for row in found)
+def _rows(found: Any) -> bool:
+    listed = isinstance(found, (list, tuple))
+    return listed and all(is_dataclass(row) or isinstance(row, dict) for row in found)
 
 
 def _plain(row: Any, columns: Mapping[str, str] | None) -> dict[str, Any]:

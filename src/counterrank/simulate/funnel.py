@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from counterrank.arrays import Floats, Ints
-from counterrank.conversions import weighting
+from counterrank.conversions import conversion_measure
 from counterrank.errors import UsageError, one_of
 
 ROWS = ("clicks", "all")
@@ -47,10 +47,10 @@ class FunnelWorld:
 
     def truth(self, ranker: str, measure: str = "DCG@10", *, reward: str = "conversion") -> float:
         r""":math:`\sum_t share_t \sum_i cvr_{ti}\, c(rank_{ti})`: a finite sum, no sampling."""
-        worth = weighting(measure)
-        if worth.form != "total":
-            raise UsageError(f"The truth of {worth} is not a sum over pairs.")
-        c = worth.at(np.arange(1, self.ctr.shape[1] + 1))
+        weight = conversion_measure(measure)
+        if weight.form != "total":
+            raise UsageError(f"The truth of {weight} is not a sum over pairs.")
+        c = weight.at(np.arange(1, self.ctr.shape[1] + 1))
         gain = self.cvr * (self.price if reward == "spend" else 1.0)
         by_kind = np.take_along_axis(gain, self.ranking[ranker], axis=1) @ c
         return float(self.share @ by_kind)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from counterrank.stats.moments import (
     places_of,
     tested_values,
 )
+from counterrank.stats.pairs import differences, ratios
 from counterrank.stats.units import Estimate, Functions, Key, Units
 
 FAMILIES = ("all", "measure")
@@ -189,9 +191,7 @@ def compare(
     if isinstance(table, Moments):
         plan.refuse_units()
     sides = [
-        [_Side.of(view, pair, functions, plan, spans or {}) for pair in group]
-        for group in groups
-        for view in [table.over(*keys_of(group))]
+        _sides(table.over(*keys_of(group)), group, functions, plan, spans or {}) for group in groups
     ]
     p, draws = [np.array([side.p for side in row]) for row in sides], 0
     if plan.test == "permutation":
@@ -212,11 +212,11 @@ def compare(
             segment=a.segment,
             difference=side.difference,
             se=side.se,
-            low=side.ends[0],
-            high=side.ends[1],
+            low=side.low,
+            high=side.high,
             lift=side.difference / side.base if side.base else None,
-            lift_low=side.lift_ends[0] - 1,
-            lift_high=side.lift_ends[1] - 1,
+            lift_low=side.lift_low - 1,
+            lift_high=side.lift_high - 1,
             p=float(own),
             p_corrected=float(whole),
             test=plan.test,
@@ -237,8 +237,7 @@ def family_words(size: int, groups: int) -> str:
     return f"{size} comparison{'s' * (size > 1)}, {scope}"
 
 
-@dataclass(frozen=True)
-class _Side:
+class _Side(NamedTuple):
     """What remains of one pair, whose influence values are needed no longer.
 
     ``p`` is missing where flips will give it.
@@ -248,33 +247,59 @@ class _Side:
     se: float
     units: int
     base: float
-    ends: tuple[float, float]
-    lift_ends: tuple[float, float]
+    low: float
+    high: float
+    lift_low: float
+    lift_high: float
     p: float
 
-    @classmethod
-    def of(
-        cls,
-        view: Units | Block,
-        pair: Pair,
-        functions: Functions,
-        plan: Plan,
-        spans: Mapping[Key, float],
-    ) -> _Side:
-        a, b = (view.estimate(key, functions[key]) for key in pair)
-        d = a - b
-        span = spans.get(pair[0])
-        ends = plan.ends(d, None if span is None else 2 * span)
-        lift = (NONE, NONE) if plan.interval == "bernstein" else plan.ends(a / b)
-        p = NONE
-        if plan.test == "t":
-            p = t_test(d)
-        elif plan.test == "wilcoxon":
-            assert isinstance(view, Units)
-            p = wilcoxon(view.columns[pair[0]][0] - view.columns[pair[1]][0])
-        elif plan.test == "bootstrap" and d.resamples is not None:
-            p = bootstrap_test(d, d.resamples)
-        return cls(d.value, d.se, d.n, b.value, ends, lift, p)
+
+def _sides(
+    view: Units | Block,
+    group: Sequence[Pair],
+    functions: Functions,
+    plan: Plan,
+    spans: Mapping[Key, float],
+) -> list[_Side]:
+    """All pairs of a group: from products of influence values, where no more is needed."""
+    if plan.interval not in ("normal", "t") or plan.test not in ("permutation", "t"):
+        return [_side(view, pair, functions, plan, spans) for pair in group]
+    keys = keys_of(group)
+    estimates = [view.estimate(key, functions[key]) for key in keys]
+    place = {key: number for number, key in enumerate(keys)}
+    a, b = np.array([[place[key] for key in pair] for pair in group]).T
+    d, lift = differences(estimates, a, b), ratios(estimates, a, b)
+    half, lift_half = (x.half(plan.level, plan.interval) for x in (d, lift))
+    base = np.array([e.value for e in estimates])[b]
+    p = d.p if plan.test == "t" else np.full(len(a), NONE)
+    columns = (
+        d.value, d.se, np.full(len(a), estimates[0].n), base, d.value - half, d.value + half,
+        lift.value - lift_half, lift.value + lift_half, p,
+    )  # fmt: skip
+    return [_Side(*row) for row in zip(*(x.tolist() for x in columns), strict=True)]
+
+
+def _side(
+    view: Units | Block,
+    pair: Pair,
+    functions: Functions,
+    plan: Plan,
+    spans: Mapping[Key, float],
+) -> _Side:
+    a, b = (view.estimate(key, functions[key]) for key in pair)
+    d = a - b
+    span = spans.get(pair[0])
+    ends = plan.ends(d, None if span is None else 2 * span)
+    lift = (NONE, NONE) if plan.interval == "bernstein" else plan.ends(a / b)
+    p = NONE
+    if plan.test == "t":
+        p = t_test(d)
+    elif plan.test == "wilcoxon":
+        assert isinstance(view, Units)
+        p = wilcoxon(view.columns[pair[0]][0] - view.columns[pair[1]][0])
+    elif plan.test == "bootstrap" and d.resamples is not None:
+        p = bootstrap_test(d, d.resamples)
+    return _Side(d.value, d.se, d.n, b.value, *ends, *lift, p)
 
 
 def _corrected(p: Sequence[Floats], plan: Plan) -> list[Floats]:

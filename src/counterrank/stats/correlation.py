@@ -1,4 +1,4 @@
-"""Do two measures order systems alike? Kendall's tau-b and the rate of inverted pairs."""
+"""Do two measures say the same of systems? Pearson, Kendall's tau-b, the rate of inverted pairs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,13 @@ import numpy.typing as npt
 from counterrank.arrays import Floats
 
 ROUNDING = 1e-12  # values this close, against the largest, are ties
+
+
+def pearson(x: Floats, y: Floats) -> float:
+    """Pearson's correlation; not a number where one side does not vary or misses a value."""
+    x, y = x - x.mean(), y - y.mean()
+    size = np.sqrt(np.sum(x**2) * np.sum(y**2))
+    return float(np.clip(np.sum(x * y) / size, -1, 1)) if size > 0 else float("nan")
 
 
 def kendall_tau(x: npt.ArrayLike, y: npt.ArrayLike, *, missing: str = "none") -> Floats:

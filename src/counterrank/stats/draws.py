@@ -72,15 +72,23 @@ class Draws:
     seed: int = 0
 
 
-def resample(columns: Sequence[Floats], ids: Hashes, draws: Draws) -> Floats:
-    """Sums of each column in each resample, draws x columns; ``ids`` are of its rows."""
-    sums = np.zeros((draws.resamples, len(columns)))
+def resample(
+    columns: Sequence[Floats] | Floats, ids: Hashes, draws: Draws, wanted: range | None = None
+) -> Floats:
+    """Sums of each column in each resample, draws x columns; ``ids`` are of its rows.
+
+    Columns may come as one matrix with a row for each id. ``wanted`` are some of the resamples,
+    where they are not made all at once.
+    """
+    wanted = range(draws.resamples) if wanted is None else wanted
+    whole = columns if isinstance(columns, np.ndarray) else None
+    sums = np.zeros((len(wanted), len(columns) if whole is None else whole.shape[1]))
     for begin in range(0, len(ids), UNITS):
         some = slice(begin, begin + UNITS)
-        rows = np.stack([x[some] for x in columns], axis=1)
-        for patterns in _blocks(draws.resamples):
+        rows = np.stack([x[some] for x in columns], axis=1) if whole is None else whole[some]
+        for patterns in _blocks(wanted):
             weights = poisson_weights(ids[some], patterns, draws.seed).astype(float)
-            sums[patterns.start : patterns.stop] += weights @ rows
+            sums[patterns.start - wanted.start : patterns.stop - wanted.start] += weights @ rows
     return sums
 
 
@@ -107,7 +115,7 @@ class Flips:
         sums = np.zeros((draws, measures * systems))
         for begin in range(0, units, UNITS):
             some = slice(begin, begin + UNITS)
-            for patterns in _blocks(draws):
+            for patterns in _blocks(range(draws)):
                 heads = signs(ids[some], patterns, seed).astype(float)
                 sums[patterns.start : patterns.stop] -= 2 * (heads @ flat[some])
         sums += flat.sum(axis=0)
@@ -129,5 +137,5 @@ class Flips:
         )
 
 
-def _blocks(draws: int) -> list[range]:
-    return [range(start, min(start + DRAWS, draws)) for start in range(0, draws, DRAWS)]
+def _blocks(draws: range) -> list[range]:
+    return [draws[start : start + DRAWS] for start in range(0, len(draws), DRAWS)]

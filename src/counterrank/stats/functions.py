@@ -21,7 +21,9 @@ STEP = 1e-200
 
 
 def gradient(function: Function, means: Floats) -> Floats:
-    """The derivative of the value by each mean."""
+    """The derivative of the value by each mean; there is none where there is no value."""
+    if not np.isfinite(function(means)):
+        return np.full(len(means), np.nan)
     with np.errstate(invalid="ignore", over="ignore"):
         steps: Any = means + 1j * STEP * np.eye(len(means))
         slope: Floats = np.imag(function(steps)) / STEP
@@ -111,6 +113,6 @@ class Stratified:
         places = range(0, 2 * self.strata, 2)
         value = np.stack([self.within(pairs[..., q : q + 2]) for q in places], axis=-1)
         there = pairs[..., 1::2] != 0
-        total: Floats = np.where(there, value * n, 0).sum(axis=-1)
-        total /= np.where(there, n, 0).sum(axis=-1)
+        share = n / np.where(there, n, 0).sum(axis=-1, keepdims=True)
+        total: Floats = np.where(there, share * value, 0).sum(axis=-1)
         return total

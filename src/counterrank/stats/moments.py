@@ -23,17 +23,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
+from typing import Annotated
 
 import numpy as np
 
 from counterrank.arrays import Floats, Ints, summed
-from counterrank.core.merge import merge
+from counterrank.core.merge import first
 from counterrank.once import once
 from counterrank.stats.draws import Flips
 from counterrank.stats.functions import Function, divide, gradient
 from counterrank.stats.units import ROUNDING, Estimate, Key, Units
 
 Pair = tuple[Key, Key]
+Resampled = tuple[Floats, dict[int, Floats]]  # units of each draw, and sums by a column's id()
 ROWS = 4096  # clusters decomposed at a time
 
 
@@ -91,6 +93,21 @@ class Root:
         root = self.root.copy()
         root[:, :-1] += root[:, -1:] * shift
         return Root(self.n, self.clusters, centre, self.lean + self.n * shift, root)
+
+    @classmethod
+    def merge(cls, parts: Sequence[Root]) -> Root:
+        """Of all parts together."""
+        return reduce(add, parts)
+
+    def among(self, n: int) -> Root:
+        """Over ``n`` of the units, each its own cluster, where the others are 0 in every column.
+
+        Then the sums are the same, and so are influence values of functions that a factor common
+        to all means does not change.
+        """
+        mean = self.mean * (self.n / max(n, 1))
+        root = np.column_stack([self.centred, self.root[:, -1]])
+        return Root(n, n, mean, np.zeros(self.wide), root)
 
     @property
     def wide(self) -> int:
@@ -150,34 +167,29 @@ def _known(shift: Floats) -> Floats:
 class Block:
     """Moments of some keys' columns side by side, over the units that all of them have.
 
-    ``widths`` say how many columns each key has; ``resampled`` are the sums of these columns in
-    each draw of the bootstrap, ``resampled_n`` the units of each draw, where any were drawn.
+    ``places`` say which of the columns each key has; what keys share is there once. ``resampled``
+    are the sums of the columns in each draw of the bootstrap, ``resampled_n`` the units of each
+    draw, where any were drawn.
     """
 
-    widths: dict[Key, int]
+    places: Annotated[dict[Key, Ints], first]
     root: Root
     resampled_n: Floats | None = None
     resampled: Floats | None = None
 
     @classmethod
-    def of(cls, units: Units, keys: Sequence[Key]) -> Block:
-        """Of one part of the units, in which clusters are whole."""
+    def of(cls, units: Units, keys: Sequence[Key], drawn: Resampled | None = None) -> Block:
+        """Of one part of the units, in which clusters are whole; ``drawn`` if it was already."""
         view = units.over(*keys)
         code, _ = view.coded_clusters
-        columns = np.stack([x for key in keys for x in view.columns[key]], axis=1)
+        columns, places = view.distinct(keys)
         n = sums = None
         if units.draws.resamples:
-            n, by_key = view.resample(keys)
-            sums = np.hstack([by_key[key] for key in keys])
-        return cls({key: len(view.columns[key]) for key in keys}, Root.of(columns, code), n, sums)
-
-    @classmethod
-    def merge(cls, parts: Sequence[Block]) -> Block:
-        """Of all parts together."""
-        n, sums = (
-            merge([getattr(p, name) for p in parts]) for name in ("resampled_n", "resampled")
-        )
-        return cls(parts[0].widths, reduce(add, [part.root for part in parts]), n, sums)
+            if drawn is None:
+                n, sums = view.resample(columns)
+            else:
+                n, sums = drawn[0], np.stack([drawn[1][id(x)] for x in columns], axis=1)
+        return cls(places, Root.of(np.stack(columns, axis=1), code), n, sums)
 
     def over(self, *keys: Key) -> Block:
         """Itself: the units were settled when it was made."""
@@ -190,16 +202,11 @@ class Block:
 
     def means(self, key: Key) -> Floats:
         """The mean of each of a key's columns."""
-        return self.root.mean[self._place(key)]
-
-    def _place(self, key: Key) -> slice:
-        keys = list(self.widths)
-        start = sum(self.widths[k] for k in keys[: keys.index(key)])
-        return slice(start, start + self.widths[key])
+        return self.root.mean[self.places[key]]
 
     def estimate(self, key: Key, function: Function) -> Estimate:
         """As `Units.estimate`, from the root."""
-        place = self._place(key)
+        place = self.places[key]
         root, means = self.root, self.root.mean[place]
         terms = root.centred[:, place] * gradient(function, means)
         psi = terms.sum(axis=1)
@@ -230,7 +237,12 @@ class Moments:
         together = list(dict.fromkeys(keys_of(group) for group in groups if group))
         covered = {key for own in together for key in own} if not units.masks else set()
         alone = [(key,) for key in keys if key not in covered]
-        blocks = {own: Block.of(units, own) for own in (*alone, *together)}
+        drawn = None
+        if units.draws.resamples and not units.masks:  # weights cost more than sums: drawn once
+            columns, _ = units.distinct(key for own in (*alone, *together) for key in own)
+            n, sums = units.resample(columns)
+            drawn = n, {id(x): sums[:, j] for j, x in enumerate(columns)}
+        blocks = {own: Block.of(units, own, drawn) for own in (*alone, *together)}
         flips = None
         if units.draws.flips and together:
             scores = np.stack([tested_values(units, own) for own in together], axis=1)
@@ -242,7 +254,7 @@ class Moments:
         """The block of these keys."""
         if keys in self.blocks:
             return self.blocks[keys]
-        return next(block for block in self.blocks.values() if block.widths.keys() >= set(keys))
+        return next(block for block in self.blocks.values() if block.places.keys() >= set(keys))
 
     def estimate(self, key: Key, function: Function) -> Estimate:
         """Of one key over its own units."""

@@ -142,7 +142,7 @@ class Units:
         """All units in the order of their ids: the same, to the last bit, as from one part."""
         ids = pl.concat([part.ids for part in parts])
         by = argsort_ids(ids)
-        gather = _once(lambda *arrays: np.concatenate(arrays)[by])
+        gather = once_each(lambda *arrays: np.concatenate(arrays)[by])
         keys = dict.fromkeys(key for part in parts for key in part.columns)
         masked = {key for part in parts for key in part.masks}
         clusters = [part.clusters for part in parts if part.clusters is not None]
@@ -173,22 +173,24 @@ class Units:
         return int(self.masks[key].sum()) if key in self.masks else len(self.ids)
 
     def over(self, *keys: Key) -> Units:
-        """The units that all these keys have, and the columns of these keys."""
+        """The units that all these keys have, and the columns of these keys (or of more)."""
         masks = [self.masks[key] for key in keys if key in self.masks]
         if not masks or (shared := np.logical_and.reduce(masks)).all():
             return self
         name = np.packbits(shared).tobytes()
         if name not in self._views:
-            self._views[name] = replace(self, columns={}, masks={}).select(shared)
-        view = self._views[name]
+            view = replace(self, columns={}, masks={}).select(shared)
+            self._views[name] = view, once_each(lambda x: x[shared])
+            keys = (*keys, *(key for key, mask in self.masks.items() if mask is masks[0]))
+        view, pick = self._views[name]
         for key in keys:
             if key not in view.columns:
-                view.columns[key] = tuple(x[shared] for x in self.columns[key])
+                view.columns[key] = tuple(map(pick, self.columns[key]))
         return view
 
     def select(self, which: Bools) -> Units:
         """Some of the units."""
-        some, pick = pl.Series(which), _once(lambda x: x[which])
+        some, pick = pl.Series(which), once_each(lambda x: x[which])
         return Units(
             self.ids.filter(some),
             {key: tuple(map(pick, own)) for key, own in self.columns.items()},
@@ -221,6 +223,8 @@ class Units:
 
     def means(self, key: Key) -> Floats:
         """The mean of each of a key's columns, over all units of this table."""
+        if not len(self.ids):
+            return np.full(len(self.columns[key]), np.nan)
         return np.array([np.mean(x) for x in self.columns[key]])  # by pairs: no digits are lost
 
     def influence(self, key: Key, function: Function) -> Floats:
@@ -250,22 +254,31 @@ class Units:
             return hash_ids(self.ids)
         return hash_ids(self.clusters.gather(np.unique(code, return_index=True)[1]))
 
-    def resample(self, keys: Iterable[Key]) -> tuple[Floats, dict[Key, Floats]]:
-        """Units of each draw, and sums of the keys' columns (draws x columns); drawn once."""
-        keys, (code, groups) = list(keys), self.coded_clusters
-        columns = [np.ones(len(self.ids)), *(x for key in keys for x in self.columns[key])]
+    def distinct(self, keys: Iterable[Key]) -> tuple[list[Floats], dict[Key, Ints]]:
+        """The columns of some keys, each array once, and the places of each key's among them."""
+        own = {key: self.columns[key] for key in keys}
+        arrays = {id(x): x for columns in own.values() for x in columns}
+        place = {name: number for number, name in enumerate(arrays)}
+        places = {key: np.array([place[id(x)] for x in xs], int) for key, xs in own.items()}
+        return list(arrays.values()), places
+
+    def resample(self, columns: Sequence[Floats]) -> tuple[Floats, Floats]:
+        """Units of each draw, and sums of the columns (draws x columns)."""
+        code, groups = self.coded_clusters
+        columns = [np.ones(len(self.ids)), *columns]
         if code is not None:
             columns = [summed(code, x, groups) for x in columns]
         sums = resample(columns, self.cluster_hashes, self.draws)
-        ends = 1 + np.cumsum([len(self.columns[key]) for key in keys])
-        parts = np.split(sums[:, 1:], ends[:-1] - 1, axis=1)
-        return sums[:, 0], dict(zip(keys, parts, strict=True))
+        return sums[:, 0], sums[:, 1:]
 
     def _resampled(self, key: Key) -> Floats:
         """Means of a key's columns in each draw; those of all keys are drawn together."""
         if key not in self._resamples:
-            n, sums = self.resample(k for k in self.columns if k not in self._resamples)
-            self._resamples.update({k: divide(x, n[:, None]) for k, x in sums.items()})
+            new = [k for k in self.columns if k not in self._resamples]
+            columns, places = self.distinct(k for k in new if k == key or self.over(k) is self)
+            n, sums = self.resample(columns)
+            means = divide(sums, n[:, None])
+            self._resamples.update({k: means[:, place] for k, place in places.items()})
         return self._resamples[key]
 
     @cached_property
@@ -277,7 +290,7 @@ class Units:
         return {}
 
     @cached_property
-    def _views(self) -> dict[bytes, Units]:
+    def _views(self) -> dict[bytes, tuple[Units, Callable[[Any], Any]]]:
         return {}
 
     @cached_property
@@ -285,7 +298,7 @@ class Units:
         return {}
 
 
-def _once(work: Callable[..., Any]) -> Callable[..., Any]:
+def once_each(work: Callable[..., Any]) -> Callable[..., Any]:
     """``work``, done once for the same arrays: what keys share stays shared."""
     done: dict[tuple[int, ...], Any] = {}
 

@@ -1,163 +1,284 @@
-"""What the methods need of the feedback, user by user, and what the result says of it all."""
+"""What all the feedback says before any list is looked at, and the scheme that follows from it.
+
+`FeedbackTotals` are counts of all partitions: catalogue-sized, or of the distinct propensities.
+Sums of propensities by item are made in whole numbers, so cuts are exact, whatever the partitions.
+`Scheme` is what they give: propensities and strata. The weight and the stratum of a judgment then
+follow from the judgment alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 import polars as pl
 
-from counterrank.arrays import Bools, Floats, Ints, summed
-from counterrank.core.merge import merge
-from counterrank.diagnostics.judged_lists import RatingStatistics
+from counterrank.core.merge import by_key, union
+from counterrank.data.ids import positions
+from counterrank.data.runs import RunTables
+from counterrank.engine.partitions import Partition
+from counterrank.errors import InputError
 from counterrank.hits import Pool
-from counterrank.judged.matches import place_units, spread
+from counterrank.pool import as_written, greatest, pooled
 from counterrank.ranking import Measure
-from counterrank.stratified.layout import Layout, mean_weight
+from counterrank.schema import Table
+from counterrank.stratified.cut import CUTS, Spread, Strata, by_values, cut
+from counterrank.stratified.layout import Layout
+from counterrank.stratified.methods import Methods
+from counterrank.stratified.propensities import (
+    Catalogue,
+    Propensities,
+    from_items,
+    from_popularity,
+    looked_up,
+    nothing_known,
+    refuse_twice,
+)
+from counterrank.stratified.request import (
+    FEEDBACK,
+    JUDGMENTS,
+    OPEN,
+    PROPENSITIES,
+    StrataRequest,
+)
+
+LOW = 26  # binary digits of the low part of a sum
+STEPS = 2.0**53  # of a propensity: half a unit in its last place
+SHOWN = 1000  # values of a column that are looked at: far more than can be strata
+
+
+def _add_counts(parts: list[pl.DataFrame]) -> pl.DataFrame:
+    """A rule: counts of the same item or propensity add up, in their order."""
+    keys = [name for name in ("item", "p") if name in parts[0].columns]
+    rest = [name for name in parts[0].columns if name not in (*keys, "least", "most")]
+    ends = [pl.col("least").min(), pl.col("most").max()] if "least" in parts[0].columns else []
+    return pl.concat(parts).group_by(keys).agg(pl.col(rest).sum(), *ends).sort(keys)
+
+
+def _add_some(parts: list[pl.DataFrame | None]) -> pl.DataFrame | None:
+    some = [part for part in parts if part is not None]
+    return _add_counts(some) if some else None
 
 
 @dataclass(frozen=True, eq=False)
-class Users:
-    """Who has something to find: in all feedback, then in each stratum (``pools``).
+class ColumnValues:
+    """The first of the ``distinct`` values of a column (``more``: there may be more of them)."""
 
-    ``defined`` is measures x pools x users. ``below`` has, for ratios of means, what a user adds
-    below the line (pools x users, by the measure's place).
-    """
-
-    units: pl.Series
-    defined: Bools
-    below: dict[int, Floats]
-    ratings: RatingStatistics
+    first: pl.Series
+    distinct: int
+    more: bool = False
 
     @classmethod
-    def of(cls, pools: Sequence[Pool], measures: Sequence[Measure]) -> Users:
-        """Those of one bucket."""
-        defined = np.array([[m.defined(pool) for pool in pools] for m in measures])
-        bases = {m: [kind.base(pool) for pool in pools] for m, kind in enumerate(measures)}
-        below = {m: np.array(own) for m, own in bases.items() if own[0] is not None}
-        ratings = RatingStatistics.of(pools[0], measures, list(~defined[:, 0]))
-        return cls(pools[0].units, defined, below, ratings)
+    def of(cls, column: pl.Series) -> ColumnValues:
+        """Of one partition."""
+        values = column.unique().sort()
+        return cls(values.head(SHOWN), len(values))
 
     @classmethod
-    def merged(cls, parts: Sequence[Users]) -> tuple[Users, list[Ints]]:
-        """Those of all buckets in the order of their ids, and where each bucket's are there."""
-        if len(parts) == 1:
-            return parts[0], [np.arange(len(parts[0].units))]
-        units, place = place_units([part.units for part in parts])
-        return cls(
-            units,
-            spread([part.defined for part in parts], place),
-            {m: spread([part.below[m] for part in parts], place) for m in parts[0].below},
-            merge([part.ratings for part in parts]),
-        ), place
+    def merge(cls, parts: Sequence[ColumnValues]) -> ColumnValues:
+        """Of all partitions."""
+        values = pl.concat([part.first for part in parts]).unique().sort()
+        more = any(part.more or len(part.first) < part.distinct for part in parts)
+        distinct = max(len(values), *(part.distinct for part in parts))
+        return cls(values.head(SHOWN), distinct, more)
 
-    def only(self, kept: Ints) -> Users:
-        """Some of them; the ratings stay those of all."""
-        below = {m: base[:, kept] for m, base in self.below.items()}
-        return replace(
-            self, units=self.units.gather(kept), defined=self.defined[..., kept], below=below
-        )
-
-    def counted(self, measure: int, pool: int, there: Bools, no_relevant: str) -> Floats:
-        """How much each user counts: 1 or 0 or, for a ratio of means, what it adds below."""
-        base = there.astype(float)
-        if measure in self.below:
-            base *= self.below[measure][pool]
-        return base * self.defined[measure, pool] if no_relevant == "skip" else base
+    @property
+    def words(self) -> str:
+        """How many there are."""
+        return f"{'at least ' * self.more}{self.distinct:,}"
 
 
 @dataclass(frozen=True, eq=False)
-class Counts:
-    """What adds up over users.
+class FeedbackTotals:
+    """Counts of one partition, or of all.
 
-    ``rows`` and ``users`` are of each stratum; ``items`` (strata x catalogue) says which item has
-    feedback there. ``unknown`` counts judgments without a propensity. ``weighty`` and ``heaviest``
-    are, for each measure, how many judgments with something to find have a weight, and the
-    greatest of these.
+    ``items`` has the judgments of each item, ``feedback`` the rows of each in that table. ``top``
+    is the greatest rating, ``open_top`` that of the open loop, ``users`` the number of judged
+    users. ``values`` are those of the column that is cut by; ``spread`` has how often each
+    propensity stands in the judgments. ``systems`` are those in the columns of tables of lists.
     """
 
-    rows: Ints
-    users: Ints
-    items: Bools
-    unknown: int
-    weighty: Ints
-    heaviest: Floats
+    items: Annotated[pl.DataFrame, _add_counts]
+    top: Annotated[float, max]
+    open_top: Annotated[float, max]
+    users: int
+    systems: Annotated[dict[str, pl.Series], by_key(union)]
+    values: ColumnValues | None
+    spread: Annotated[pl.DataFrame | None, _add_some]
+    feedback: Annotated[pl.DataFrame | None, _add_some]
 
     @classmethod
-    def merged(cls, parts: Sequence[Counts]) -> Counts:
-        """Those of all buckets."""
+    def of(
+        cls, request: StrataRequest, runs: RunTables, more: RunTables, part: Partition
+    ) -> FeedbackTotals:
+        """Those of one partition; ``more`` are lists for the open loop."""
+        tables = part.tables
+        judged = tables[JUDGMENTS].frame
         return cls(
-            np.sum([part.rows for part in parts], axis=0),
-            np.sum([part.users for part in parts], axis=0),
-            np.any([part.items for part in parts], axis=0),
-            sum(part.unknown for part in parts),
-            np.sum([part.weighty for part in parts], axis=0),
-            np.max([part.heaviest for part in parts], axis=0),
+            items=count_items(judged),
+            top=greatest(tables[JUDGMENTS]),
+            open_top=greatest(tables[OPEN]) if OPEN in tables else -np.inf,
+            users=judged["user"].n_unique(),
+            systems=runs.systems_in(tables) | more.systems_in(tables),
+            values=ColumnValues.of(cut_column(judged, request.column)) if request.column else None,
+            spread=_spread(request, tables),
+            feedback=count_items(tables[FEEDBACK].frame) if FEEDBACK in tables else None,
         )
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The judged items."""
+        return Catalogue(self.items["item"], self.items["count"].to_numpy().astype(np.int64))
+
+    def propensities(self, request: StrataRequest, aside: Mapping[str, Table]) -> Propensities:
+        """Where those of judgments come from; ``aside`` are tables that know no users."""
+        if request.popular:
+            counts = aside[FEEDBACK].frame if FEEDBACK in aside else self.feedback
+            return self._popular(request, counts)
+        if request.propensity == "column":
+            return Propensities(f"column {request.source}", column=request.source)
+        if PROPENSITIES in aside:
+            return from_items(self.catalogue, aside[PROPENSITIES])
+        if not len(self.by_judgment.p):
+            raise nothing_known(request.source, ("user", "item"))
+        return Propensities(f"table {request.source}", by_user=True)
+
+    def _popular(self, request: StrataRequest, counts: pl.DataFrame | None) -> Propensities:
+        """By popularity; where that was not asked for, feedback without a power law has no IPS."""
+        try:
+            return from_popularity(self.catalogue, request.propensity or "popularity", counts)
+        except InputError as error:
+            if request.propensity is not None or request.cut in CUTS:
+                raise
+            return Propensities("none", missing=str(error))
+
+    @property
+    def by_judgment(self) -> Spread:
+        """Propensities that differ within items."""
+        assert self.spread is not None
+        if "p" in self.spread.columns:
+            p, count = self.spread["p"].to_numpy(), self.spread["count"].to_numpy()
+            return Spread.of(p, np.zeros(len(p), np.int64), count)
+        unknown = int(np.sum(self.spread["rows"].to_numpy() - self.spread["count"].to_numpy()))
+        there = self.spread.filter(pl.col("count") > 0)
+        count, least, most = (there[name].to_numpy() for name in ("count", "least", "most"))
+        mean = (there["high"].to_numpy() * 2.0**LOW + there["low"].to_numpy()) / STEPS / count
+        item = positions(there["item"], self.items["item"])
+        return Spread(mean, item, count, least, most, unknown, self.items.height)
 
 
 @dataclass(frozen=True, eq=False)
-class Feedback:
-    """Columns over the users of a bucket, or of all of them.
+class Scheme:
+    """How feedback is weighed and cut: ``items`` of the catalogue, propensities, ``strata``.
 
-    ``mean_weight`` (measures x users) is of the weights of what there is to find, ``weights``
-    (measures x 2 x users) their sum and their sum of squares. ``rows`` counts the judgments of each
-    stratum and user.
+    ``column`` is that of the judgments which is cut by, if it is one; ``top`` and ``open_top`` are
+    the greatest ratings.
     """
 
-    users: Users
-    mean_weight: Floats | None
-    weights: Floats | None
-    rows: Floats
-    counts: Counts
+    items: pl.Series
+    top: float
+    open_top: float
+    propensities: Propensities
+    strata: Strata
+    column: str
 
     @classmethod
-    def of(cls, layout: Layout, measures: Sequence[Measure], items: int) -> Feedback:
-        """That of one bucket; the catalogue has so many ``items``."""
-        pool, means, sums = layout.pool, None, None
-        weighty, heaviest = np.zeros(len(measures), np.int64), np.zeros(len(measures))
-        unknown = 0
-        if layout.weight is not None:
-            means = np.array([mean_weight(m, pool, layout.weight) for m in measures])
-            sums = np.empty((len(measures), 2, pool.n))
-            unknown = int(np.count_nonzero(layout.weight == 0))
-            for row, m in enumerate(measures):
-                w = np.where(m.gains(pool) > 0, layout.weight, 0.0)
-                sums[row] = summed(pool.unit, w, pool.n), summed(pool.unit, w**2, pool.n)
-                weighty[row], heaviest[row] = np.count_nonzero(w), w.max(initial=0.0)
-        rows = np.stack([own.size for own in layout.pools])
-        there = np.zeros((len(rows), items), bool)
-        there[layout.code, layout.item] = True
-        counts = Counts(
-            rows.sum(axis=1), np.count_nonzero(rows, axis=1), there, unknown, weighty, heaviest
-        )
-        users = Users.of((pool, *layout.pools), measures)
-        return cls(users, means, sums, rows.astype(float), counts)
+    def of(
+        cls, request: StrataRequest, totals: FeedbackTotals, aside: Mapping[str, Table]
+    ) -> Scheme:
+        """From the counts of all partitions; ``aside`` are tables that know no users."""
+        for m in request.measures:
+            for top in [totals.top] + [totals.open_top] * request.open_loop:
+                m.refuse(_pool_of(top))
+        known, items = totals.propensities(request, aside), totals.catalogue
+        if totals.values is not None:
+            strata = by_values(request.column, totals.values.first, totals.values.words)
+        else:
+            spread = totals.by_judgment if known.of_item is None else items.spread(known.of_item)
+            strata = cut(spread, bins=request.bins, how=request.cut)
+        return cls(items.items, totals.top, totals.open_top, known, strata, request.column)
 
-    def only(self, kept: Ints) -> Feedback:
-        """That of some users; the counts stay those of all."""
-        means, sums = self.mean_weight, self.weights
-        return replace(
-            self,
-            users=self.users.only(kept),
-            mean_weight=None if means is None else means[..., kept],
-            weights=None if sums is None else sums[..., kept],
-            rows=self.rows[..., kept],
-        )
+    def methods(self, measures: tuple[Measure, ...]) -> Methods:
+        """The methods there are."""
+        known = self.propensities
+        return Methods(measures, self.strata.names, known.there, known.labels(measures))
 
-    @classmethod
-    def merged(cls, parts: Sequence[Feedback]) -> tuple[Feedback, list[Ints]]:
-        """That of all buckets in the order of the users' ids, and each bucket's places there."""
-        users, place = Users.merged([part.users for part in parts])
-        if len(parts) == 1:
-            return parts[0], place
-        means = [part.mean_weight for part in parts if part.mean_weight is not None]
-        sums = [part.weights for part in parts if part.weights is not None]
-        return cls(
-            users,
-            spread(means, place) if means else None,
-            spread(sums, place) if sums else None,
-            spread([part.rows for part in parts], place),
-            Counts.merged([part.counts for part in parts]),
-        ), place
+    def layout(self, part: Partition, measures: Sequence[Measure]) -> Layout:
+        """The judgments of a partition, weighed and cut."""
+        pool = replace(pooled(part[JUDGMENTS]), top=self.top)
+        item = positions(pool.items, self.items)
+        judged = {"user": pool.units.gather(pool.unit), "item": pool.items}
+        judged |= {"rating": pl.Series(pool.rating), **pool.more.to_dict()}
+        p = None
+        if self.propensities.there:
+            p = self.propensities.rows(judged, item, part.tables.get(PROPENSITIES))
+        if self.column:
+            code = self.strata.code_of(judged[self.column])
+        else:
+            assert p is not None
+            code = self.strata.code(p, item)
+        return Layout.of(pool, item, self.strata, code, p, self.propensities.labels(measures))
+
+    def open_pool(self, part: Partition) -> Pool | None:
+        """The open-loop judgments of a partition, if there are any."""
+        return replace(pooled(part[OPEN]), top=self.open_top) if OPEN in part.tables else None
+
+
+def _pool_of(top: float) -> Pool:
+    """A pool of which no more is known than its greatest rating."""
+    none = pl.Series([], dtype=pl.Int64)
+    return Pool(none, none, np.zeros(0, np.int64), np.zeros(0), top)
+
+
+def _spread(request: StrataRequest, tables: Mapping[str, Table]) -> pl.DataFrame | None:
+    """How often each propensity stands in the judgments, where these differ within items."""
+    judged = tables[JUDGMENTS].frame
+    if request.propensity == "column":
+        p = judged[request.source].cast(pl.Float64)
+    elif PROPENSITIES in tables:
+        refuse_twice(tables[PROPENSITIES])
+        p = pl.Series(looked_up(judged.to_dict(), tables[PROPENSITIES]))
+    else:
+        return None
+    rows = judged.select("item", p.alias("p"))
+    return _by_item(rows) if request.cut == "items" else _count(rows, ["p"])
+
+
+def _by_item(rows: pl.DataFrame) -> pl.DataFrame:
+    """Of each item its rows, those with a propensity, least and greatest propensity, and the sum.
+
+    The sum is of whole steps of :math:`2^{-53}`, high and low digits apart: it is exact, in any
+    order, up to :math:`2^{36}` rows.
+    """
+    known = rows.with_columns(pl.col("p").fill_nan(None))
+    steps = (pl.col("p") * STEPS).round().cast(pl.Int64)
+    return (
+        known.with_columns(high=steps // (1 << LOW), low=steps % (1 << LOW))
+        .group_by("item")
+        .agg(
+            pl.len().cast(pl.Int64).alias("rows"),
+            pl.col("p").count().cast(pl.Int64).alias("count"),
+            pl.col("high", "low").sum(),
+            pl.col("p").min().alias("least"),
+            pl.col("p").max().alias("most"),
+        )
+        .sort("item")
+    )
+
+
+def cut_column(judged: pl.DataFrame, name: str) -> pl.Series:
+    """A column of the judgments to cut by; ratings are floats whatever they were written as."""
+    if name == "rating":
+        return as_written(judged[name]).cast(pl.Float64)
+    return judged[name]
+
+
+def count_items(frame: pl.DataFrame) -> pl.DataFrame:
+    """How many rows each item has."""
+    return _count(frame, ["item"])
+
+
+def _count(frame: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
+    return frame.group_by(keys).agg(pl.len().cast(pl.Int64).alias("count")).sort(keys)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import polars as pl
 
 from counterrank.arrays import Bools, Floats, Ints, mapped, summed
 from counterrank.hits import Hits, Pool
-from counterrank.ranking import Measure, nDCG, unscaled
+from counterrank.ranking import Measure, nDCG, pnDCG, unscaled, values
 from counterrank.ranking.measure import ratio
 from counterrank.stratified.cut import Strata
-from counterrank.stratified.published import Labelled, has_labels, labelled
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class Layout:
     weight: Floats | None
     kept: tuple[Bools, ...]
     pools: tuple[Pool, ...]
-    labels: dict[tuple[str, float], Labelled]
+    labels: dict[tuple[str, float], InverseLabels]
 
     @classmethod
     def of(
@@ -52,26 +52,26 @@ class Layout:
         weight = None if propensity is None else np.nan_to_num(1 / propensity, nan=0.0)
         whole = len(kept) == 1  # one stratum is all there is, to the last bit
         pools = tuple(pool if whole else pool.only(own) for own in kept)
-        labels = {} if weight is None else labelled(published, pool, weight)
+        labels = {} if weight is None else inverse_labels(published, pool, weight)
         return cls(pool, item, strata, code, weight, tuple(kept), pools, labels)
 
-    def scores(self, measures: Sequence[Measure], hits: Hits, *, threads: int) -> Floats:
-        """One system's per-user values: ways x measures x users, not scaled yet.
+    def scores(self, measures: Sequence[Measure], hits: Hits, *, threads: int) -> list[Floats]:
+        """One system's per-user values (measures x users), not scaled yet, by what is looked at.
 
-        The ways are all feedback, all feedback weighted (if there are weights), labelled (if there
+        That is all feedback, all feedback weighted (if there are weights), with labels (if there
         are labels), each stratum.
         """
-        ways = [unscaled(measures, hits, self.pool, threads=threads)]
+        scores = [unscaled(measures, hits, self.pool, threads=threads)]
         if self.weight is not None:
-            ways.append(weighted(measures, hits, self.pool, self.weight, threads=threads))
+            scores.append(weighted(measures, hits, self.pool, self.weight, threads=threads))
         if self.labels:
-            ways.append(np.stack([self._labelled(m, hits) for m in measures]))
+            scores.append(np.stack([self._published(m, hits) for m in measures]))
         for kept, pool in zip(self.kept, self.pools, strict=True):
             own = hits if pool is self.pool else hits.only(kept)
-            ways.append(unscaled(measures, own, pool, threads=threads))
-        return np.stack(ways)
+            scores.append(unscaled(measures, own, pool, threads=threads))
+        return scores
 
-    def _labelled(self, measure: Measure, hits: Hits) -> Floats:
+    def _published(self, measure: Measure, hits: Hits) -> Floats:
         """The published form of IPS, missing for measures that have none."""
         if isinstance(measure, nDCG) and has_labels(measure):
             return self.labels[measure.gain, measure.rel].scores(measure, hits)
@@ -110,3 +110,45 @@ def mean_weight(measure: Measure, pool: Pool, weight: Floats) -> Floats:
     some = summed(pool.unit, gain, pool.n) > 0
     gain = np.where(some[pool.unit], gain, known)
     return ratio(summed(pool.unit, gain * weight, pool.n), summed(pool.unit, gain, pool.n))
+
+
+def has_labels(measure: Measure) -> bool:
+    """Whether the published form exists: for nDCG only."""
+    return isinstance(measure, nDCG) and not isinstance(measure, pnDCG)
+
+
+@dataclass(frozen=True, eq=False)
+class InverseLabels:
+    r"""The pool with the label :math:`1/p_{ui}` for what has a gain and 0 for the rest.
+
+    ``place`` is where each judgment of the pool stands in this one, best label first.
+    """
+
+    label: Floats
+    place: Ints
+    pool: Pool
+
+    @classmethod
+    def of(cls, pool: Pool, gains: Floats, weight: Floats) -> InverseLabels:
+        """Labels of the judgments that have a gain."""
+        label = np.where(gains > 0, weight, 0.0)
+        order = np.lexsort((-label, pool.unit))
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        own = Pool(pool.units, pool.items.gather(pl.Series(order)), pool.size, label[order], 1.0)
+        return cls(label, place, own)
+
+    def scores(self, measure: nDCG, hits: Hits) -> Floats:
+        r"""nDCG of each unit, with gain :math:`2^{1/p} - 1` and the ideal of the same labels."""
+        own = replace(hits, rating=self.label[hits.judgment], judgment=self.place[hits.judgment])
+        form = nDCG(k=measure.k, gain="exp", discount=measure.discount, ideal=measure.ideal)
+        found: Floats = values([form], own, self.pool)[0]
+        return found
+
+
+def inverse_labels(
+    measures: Sequence[Measure], pool: Pool, weight: Floats
+) -> dict[tuple[str, float], InverseLabels]:
+    """A pool for each way in which the measures tell what has a gain."""
+    forms = {(m.gain, m.rel): m for m in measures if isinstance(m, nDCG) and has_labels(m)}
+    return {form: InverseLabels.of(pool, m.gains(pool), weight) for form, m in forms.items()}

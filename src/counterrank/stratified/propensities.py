@@ -15,7 +15,8 @@ from counterrank.errors import InputError
 from counterrank.propensity import popularity
 from counterrank.ranking import Measure
 from counterrank.schema import Table
-from counterrank.stratified.published import has_labels
+from counterrank.stratified.cut import Spread
+from counterrank.stratified.layout import has_labels
 
 RULES = {"popularity": "paper", "published": "published"}
 
@@ -26,6 +27,10 @@ class Catalogue:
 
     items: pl.Series
     count: Ints
+
+    def spread(self, p: Floats) -> Spread:
+        """How propensities of items stand in the judgments."""
+        return Spread.of(p, np.arange(len(self.items)), self.count)
 
 
 @dataclass(frozen=True, eq=False)

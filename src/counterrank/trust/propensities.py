@@ -5,27 +5,10 @@ from __future__ import annotations
 import math
 
 from counterrank.diagnostics.diagnosis import VERDICTS, Diagnosis, graded
-from counterrank.propensity import (
-    Calibration,
-    Encoded,
-    Nuisance,
-    Overlap,
-    clicks_calibrated,
-    conversions_calibrated,
-    overlap,
-)
+from counterrank.propensity import Calibration, Encoded, Overlap
 
 SURE = 0.001  # p of an error that is no chance
 MATTERS, GRAVE = 0.1, 0.3  # relative errors of a bin; estimates inherit about as much
-
-
-def propensities(nuisance: Nuisance) -> list[Diagnosis]:
-    """All diagnoses of two fitted models."""
-    return [
-        click_model(clicks_calibrated(nuisance), nuisance.clicks.label),
-        conversion_model(conversions_calibrated(nuisance), nuisance.conversions.label),
-        click_overlap(overlap(nuisance)),
-    ]
 
 
 def click_model(found: Calibration, label: str) -> Diagnosis:
@@ -74,16 +57,6 @@ def click_overlap(found: Overlap) -> Diagnosis:
             " pairs out that could not be clicked (--pairs rows), or read DR with care."
         )
     return Diagnosis("click overlap", "all pairs", found.below, 0.01, verdict, text)
-
-
-def unknown_pairs(system: str, unknown: int, listed: int) -> Diagnosis:
-    """Listed pairs whose user or item the models have never met; they get the mean."""
-    share = unknown / listed if listed else 0.0
-    verdict = graded(-share, -0.01, -0.25)
-    text = f"The models know the users and items of {1 - share:.1%} of the listed pairs."
-    if verdict != "pass":
-        text += " The others get the mean of all: give predictions for them, or read IPS."
-    return Diagnosis("unknown pairs", system, share, 0.01, verdict, text)
 
 
 def _others(option: str, label: str) -> str:

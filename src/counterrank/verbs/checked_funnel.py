@@ -5,32 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-import numpy as np
-
-from counterrank.conversions import (
+from counterrank.api.funnel import funnel
+from counterrank.conversions.click_models import ClickModels, gather_pairs
+from counterrank.conversions.clicks import FunnelTotals
+from counterrank.conversions.evidence import ctr_of, diagnose_predictions
+from counterrank.conversions.funnel_arrays import few_clicks
+from counterrank.conversions.funnel_pass import ClickChances
+from counterrank.conversions.pipeline import count
+from counterrank.conversions.request import (
     COLUMN,
     FUNNEL,
-    Census,
-    Chances,
-    Rules,
-    counted,
-    counts,
-    doors,
-    few_clicks,
-    given,
-    learnt,
-    recorded,
-    refuse_both,
+    FunnelInputs,
+    FunnelRequest,
+    funnel_request,
+    paid,
+    predicted_columns,
 )
+from counterrank.diagnostics import funnels as about
+from counterrank.diagnostics.advice import funnel_to_log
 from counterrank.diagnostics.diagnosis import Diagnosis
-from counterrank.engine import Buckets, Engine, bucketed
+from counterrank.diagnostics.table_reports import Findings
+from counterrank.engine import Engine, Partitions
 from counterrank.errors import CounterrankError, InputError
 from counterrank.funnels import prediction
-from counterrank.trust import funnels as about
-from counterrank.trust.advice import funnel_to_log
-from counterrank.trust.sales import forecasts
-from counterrank.verbs.audited import Audited
-from counterrank.verbs.funnel import funnel
 
 FITTED = "rates"  # stands in for predictions that nobody gave
 
@@ -44,43 +41,52 @@ def checked_funnel(
     duplicates: str,
     columns: Mapping[str, str] | None,
     engine: Engine,
-) -> Audited:
+) -> Findings:
     """Diagnose a funnel, and how the runs at their places in ``runs`` fit it.
 
     Where a ctr or cvr is not given, one is fitted, as an estimate would have to.
     """
     faults: dict[int, str] = {}
-    fit: dict[int, tuple[str, object]] = {}
+    fit: list[tuple[str, object]] = []
+    wanted = paid(rewards)
+    options = {
+        "rewards": rewards, "test": "none", "duplicates": duplicates, "columns": columns,
+        "engine": engine,
+    }  # fmt: skip
     try:
-        opened = doors(table, None, predictions, rewards=rewards, columns=columns)
-        with bucketed(engine, opened, by="user", ids=("user", "item")) as buckets:
-            refuse_both(buckets.heads)
-            census = counted(buckets.mapped(partial(counts, users="table"), "counting users"))
-            census.refuse()
-            there, wanted = given(buckets.heads), tuple(census.earned)
-            ctr = "ctr" in there
-            cvr = any(prediction(reward, wanted) in there for reward in wanted)
+        inputs = FunnelInputs.of(table, None, predictions, rewards=wanted, columns=columns)
+        with engine.open(inputs.tables) as data:
+            there = predicted_columns(data.heads)
+            ctr, cvr = "ctr" in there, any(prediction(r, wanted) in there for r in wanted)
+            request = _request(wanted, ctr, cvr)
+            request, totals = count(request, inputs, data)
             for place, run in runs.items():
                 try:
-                    funnel(
-                        table, [run], rewards=rewards, estimators="Naive", test="none",
-                        duplicates=duplicates, columns=columns, engine=engine,
-                    )  # fmt: skip
-                    fit[place] = run
+                    funnel(table, [run], estimators="Naive", **options)  # type: ignore[arg-type]
+                    fit.append(run)
                 except CounterrankError as error:
                     faults[place] = str(error)
-            told = [about.all_conversions(census)]
+            reward = wanted[0]
+            told = [about.all_conversions(reward, totals.conversions[reward], totals.clicks)]
             if fit:
-                told += _with_runs(
-                    table, list(fit.values()), predictions, ctr, cvr, rewards=rewards,
-                    duplicates=duplicates, columns=columns, engine=engine,
-                )  # fmt: skip
+                told += _with_runs(table, fit, predictions, ctr, cvr, wanted, options)
             else:
-                told += _alone(buckets, census, ctr, cvr, engine)
+                told.append(about.predictions(ctr, cvr, FITTED))
+                told += _alone(data, request, totals, engine.memory_budget)
     except CounterrankError as error:
-        return Audited(fault=str(error))
-    logged = opened[FUNNEL].source.columns()
-    return Audited(told, funnel_to_log(logged, census, told, ctr=ctr), "", faults)
+        return Findings(fault=str(error))
+    logged = inputs.tables.schemas[FUNNEL].source.columns()
+    clicks_only = totals.clicks == totals.rows
+    return Findings(told, funnel_to_log(logged, told, clicks_only=clicks_only, ctr=ctr), "", faults)
+
+
+def _request(rewards: Sequence[str], ctr: bool, cvr: bool) -> FunnelRequest:
+    """What is given as columns, and models of the rest."""
+    ctr_from, cvr_from = (COLUMN if given else FITTED for given in (ctr, cvr))
+    return funnel_request(
+        rewards=rewards, measures=["DCG@10"], estimators=["Naive"], users="table", ctr=ctr_from,
+        cvr=cvr_from,
+    )  # fmt: skip
 
 
 def _with_runs(
@@ -89,52 +95,47 @@ def _with_runs(
     predictions: object | None,
     ctr: bool,
     cvr: bool,
-    *,
     rewards: Sequence[str],
-    duplicates: str,
-    columns: Mapping[str, str] | None,
-    engine: Engine,
+    options: Mapping[str, object],
 ) -> list[Diagnosis]:
     """What estimates of these runs would rest on."""
-    lists = list(doors(table, runs, None, rewards=rewards, columns=columns).values())[1:]
-    told_all = cvr or all(
-        door.roles.column("cvr", there) in there
-        for door, there in ((door, door.source.columns()) for door in lists)
+    columns: Mapping[str, str] | None = options["columns"]  # type: ignore[assignment]
+    inputs = FunnelInputs.of(table, runs, None, rewards=rewards, columns=columns)
+    lists = [inputs.tables.schemas[name] for name in inputs.names]
+    all_cvr = cvr or all(
+        schema.roles.column("cvr", there) in there
+        for schema, there in ((schema, schema.source.columns()) for schema in lists)
     )
-    clicks, sales = (COLUMN if there else FITTED for there in (ctr, told_all))
+    clicks, conversions = (COLUMN if there else FITTED for there in (ctr, all_cvr))
 
     def told(estimators: Sequence[str], cvr: str) -> list[Diagnosis]:
         return funnel(
-            table, runs, rewards=rewards, estimators=estimators, predictions=predictions,
-            ctr=clicks, cvr=cvr, test="none", duplicates=duplicates, columns=columns,
-            engine=engine,
+            table, runs, estimators=estimators, predictions=predictions, ctr=clicks, cvr=cvr,
+            **options,  # type: ignore[arg-type]
         ).diagnoses  # fmt: skip
 
-    first = about.predictions(ctr, told_all, FITTED)
+    first = about.predictions(ctr, all_cvr, FITTED)
     try:
-        return [first, *told(("IPS", "DR"), sales)]
+        return [first, *told(("IPS", "DR"), conversions)]
     except InputError as error:
         return [about.uncovered(ctr, str(error)), *told(("IPS",), COLUMN)]
 
 
 def _alone(
-    buckets: Buckets, census: Census, has_ctr: bool, has_cvr: bool, engine: Engine
+    data: Partitions, request: FunnelRequest, totals: FunnelTotals, budget: int | None
 ) -> list[Diagnosis]:
     """What can be said without lists."""
-    ctr, cvr = (COLUMN if x else FITTED for x in (has_ctr, has_cvr))
-    rules = Rules("table", "all", census)
-    record = recorded(buckets, rules, engine, ctr=ctr, cvr=cvr)
-    assert record is not None
-    fitted = learnt(record, census, ctr=ctr, cvr=cvr, pairs="all", seed=0, features={})
-    clicked = record.only(record.click)
-    p = clicked.ctr
-    if ctr != COLUMN:
-        p = next(iter(fitted.values())).ctr(clicked.unit, clicked.item)
+    pairs = gather_pairs(data, request, totals, budget)
+    assert pairs is not None
+    models = ClickModels.fit(pairs, request, totals, {})
+    p = ctr_of(request, pairs.select(pairs.click), models)
     assert p is not None
-    idle = buckets.mapped(partial(few_clicks, rules=rules), "counting clicks")
+    chances = ClickChances.of(p, hold=True)
+    clicks = data.reduce(partial(few_clicks, request, totals), "counting clicks")
     return [
-        about.predictions(has_ctr, has_cvr, FITTED),
-        about.idle_users(census.known, np.sum(idle, axis=0)),
-        about.overlap("funnel", Chances.of(p, "units"), of="Clicked pairs"),
-        *forecasts(record, rules, fitted, ctr=ctr, cvr=cvr),
+        about.idle_users(totals.users, clicks),
+        about.smallest_ctr(
+            "funnel", chances.count, chances.smallest, chances.median, of="Clicked pairs"
+        ),
+        *diagnose_predictions(request, totals, pairs, models),
     ]

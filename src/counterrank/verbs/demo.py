@@ -9,14 +9,14 @@ from typing import Any
 
 import polars as pl
 
+from counterrank.api.estimate import estimate
 from counterrank.data.runs import Runs
-from counterrank.estimation import Estimation
 from counterrank.exposure.saved import Model
 from counterrank.progress import Progress, quiet
 from counterrank.results.document import as_json
-from counterrank.results.notebook import Notebook as Result
+from counterrank.results.notebook import Notebook
+from counterrank.results.result import Result
 from counterrank.simulate import World
-from counterrank.verbs.estimate import estimate
 
 REWARD = "dwell"  # seconds watched
 LEADING, USUAL = "DR", "nDCG"  # what a decision should read, and what is often read
@@ -34,7 +34,7 @@ def feed() -> World:
 
 def estimated(
     log: object, runs: Runs, position_bias: Model | str, *, progress: Progress = quiet
-) -> Estimation:
+) -> Result:
     """What the candidates would have earned. Only the log and the runs are looked at."""
     return estimate(
         log,
@@ -47,9 +47,10 @@ def estimated(
     )
 
 
-def picked(result: Estimation, label: str) -> str:
+def picked(result: Result, label: str) -> str:
     """The candidate that looks best by an estimator."""
-    return max((r for r in result.estimates if r.measure == label), key=lambda r: r.value).system
+    rows = [r for r in result.estimates if r.estimator == label]
+    return str(max(rows, key=lambda r: r.value).system)
 
 
 @dataclass(frozen=True)
@@ -67,10 +68,10 @@ class TruthRow:
 
 
 @dataclass(frozen=True, eq=False)
-class Revealed(Result):
+class Revealed(Notebook):
     """An estimation and, for each system, the truth that it did not know."""
 
-    estimation: Estimation
+    estimation: Result
     truth: Mapping[str, float]
 
     @cached_property
@@ -79,8 +80,8 @@ class Revealed(Result):
         return [
             TruthRow(
                 system=r.system,
-                measure=r.measure,
-                reward=r.reward,
+                measure=r.estimator,
+                reward=r.measure,
                 estimate=r.value,
                 low=r.low,
                 high=r.high,
@@ -88,7 +89,7 @@ class Revealed(Result):
                 inside="yes" if r.low <= self.truth[r.system] <= r.high else "no",
             )
             for r in self.estimation.estimates
-            if r.measure != USUAL
+            if r.estimator != USUAL
         ]
 
     @property

@@ -1,27 +1,27 @@
-"""All items of a log at all ranks: counted in buckets, brought together by item, numbered once."""
+"""All items of a log at all ranks: counted in partitions, met by item, numbered once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
 from counterrank.arrays import Bools, Floats, Ints, ranges, renumbered, summed
 from counterrank.data.ids import hash_ids, row_positions
-from counterrank.exposure.learn.rows import Rows
+from counterrank.exposure.learn.curve import Spread, spread_along
+from counterrank.exposure.learn.impressions import Impressions
 
 HASH = "hash"
 GROUP = "group"
 COUNTS = ("shown", "clicks", "rest", "positive")
 
 
-def counted(data: Rows, group: str = "", most: float = 1.0) -> pl.DataFrame:
+def count_cells(data: Impressions, group: str | None = None, most: float = 1.0) -> pl.DataFrame:
     """Rows, rewards and rewarded rows of each item at each rank, with what names the item.
 
     ``most`` bounds the rewards. They are cut at 26 binary digits into two parts, whose sums are
-    exact, so that they do not depend on buckets; iterations that follow may hang on a last digit.
+    exact and the same for all partitions: iterations that follow may hang on a last digit.
     """
     cell, n = data.cells, len(data.cells.item)
     step = 2.0 ** (np.ceil(np.log2(most)) - 26)
@@ -33,57 +33,48 @@ def counted(data: Rows, group: str = "", most: float = 1.0) -> pl.DataFrame:
     )
 
 
-def ends(data: Rows, group: str = "") -> pl.DataFrame:
+def first_and_last(data: Impressions, group: str | None = None) -> pl.DataFrame:
     """The highest and the lowest rank of each item: all that tells whether it moved."""
     cell = data.cells
     first = np.append(True, cell.item[1:] != cell.item[:-1])[: len(cell.item)]
     last = np.append(first[1:], True)[: len(cell.item)]
-    at = np.flatnonzero(first | last)
-    nothing = np.zeros(len(at))
-    return _named(data, group, cell.item[at], cell.rank[at]).with_columns(
+    ends = np.flatnonzero(first | last)
+    nothing = np.zeros(len(ends))
+    return _named(data, group, cell.item[ends], cell.rank[ends]).with_columns(
         pl.Series(name, nothing) for name in COUNTS
     )
 
 
-def _named(data: Rows, group: str, item: Ints, rank: Ints) -> pl.DataFrame:
+def _named(data: Impressions, group: str | None, item: Ints, rank: Ints) -> pl.DataFrame:
     keys = data.keys
     spread = np.zeros(keys.height, np.uint64)
     for column in keys:
         spread = spread * np.uint64(31) + hash_ids(column)
     return keys.with_columns(pl.Series(HASH, spread))[item].with_columns(
-        pl.lit(group).alias(GROUP), pl.Series("rank", rank)
+        pl.lit(group, pl.String).alias(GROUP), pl.Series("rank", rank)
     )
 
 
-def schema(keys: Sequence[pl.DataType]) -> dict[str, pl.DataType]:
-    """The columns of `counted`, where items are named by columns of these types."""
-    named = {f"key {n}": kind for n, kind in enumerate(keys)}
-    rest = {HASH: pl.UInt64(), GROUP: pl.String(), "rank": pl.Int64()}
-    return {**named, **rest, **{name: pl.Float64() for name in COUNTS}}
-
-
-def summed_up(frame: pl.DataFrame) -> pl.DataFrame:
-    """The cells of some items, added up over buckets."""
+def add_up(frame: pl.DataFrame) -> pl.DataFrame:
+    """The cells of some items, added up over partitions."""
     by = [name for name in frame.columns if name not in COUNTS]
     return frame.group_by(by).agg(pl.col(name).sum() for name in COUNTS)
 
 
-def sized(frame: pl.DataFrame) -> pl.DataFrame:
+def count_items(frame: pl.DataFrame) -> pl.DataFrame:
     """How many items each group has, and how many of them moved; all rows have no group."""
     keys = [name for name in frame.columns if name not in (*COUNTS, GROUP, "rank")]
     alone = frame.with_columns(pl.lit(None, pl.String).alias(GROUP))
     items = pl.concat([alone, frame]).group_by(*keys, GROUP).agg(pl.col("rank").n_unique())
-    return items.group_by(GROUP).agg(
-        pl.len().cast(pl.Int64).alias("items"),
-        (pl.col("rank") > 1).sum().cast(pl.Int64).alias("moved"),
-    )
+    return items.group_by(GROUP).agg(items=pl.len(), moved=(pl.col("rank") > 1).sum())
 
 
 @dataclass(frozen=True)
 class Catalogue:
     """One entry per item and rank, in order; ``items`` names the items by their number.
 
-    The order comes from what items are called, so neither rows nor buckets change it.
+    The order comes from what items are called, so neither rows nor partitions change it. Rewards
+    are divided by ``scale``.
     """
 
     items: pl.DataFrame
@@ -92,10 +83,11 @@ class Catalogue:
     shown: Floats
     clicks: Floats
     positive: Floats
+    scale: float
 
     @classmethod
-    def of(cls, cells: pl.DataFrame, scale: float = 1.0) -> Catalogue:
-        """From the cells of one group, each there once; rewards are divided by ``scale``."""
+    def of(cls, cells: pl.DataFrame, scale: float) -> Catalogue:
+        """From the cells of one group, each there once."""
         keys = [name for name in cells.columns if name.startswith("key ")]
         cells = cells.sort(*keys, "rank")
         named = cells.select(keys)
@@ -104,7 +96,7 @@ class Catalogue:
         shown, clicks, rest, positive = (cells[name].to_numpy() for name in COUNTS)
         return cls(
             named.filter(first), np.cumsum(first) - 1, cells["rank"].to_numpy(), shown,
-            (clicks + rest) / scale, positive,
+            (clicks + rest) / scale, positive, scale,
         )  # fmt: skip
 
     @property
@@ -129,32 +121,36 @@ class Catalogue:
         at = ranges((np.cumsum(many) - many)[items], many[items])
         return Catalogue(
             self.items[items], np.repeat(np.arange(len(items)), many[items]), self.rank[at],
-            self.shown[at], self.clicks[at], self.positive[at],
+            self.shown[at], self.clicks[at], self.positive[at], self.scale,
         )  # fmt: skip
 
     def per_rank(self, x: Floats) -> Floats:
         """Sum of ``x`` over the cells of each rank, from 1."""
         return summed(self.rank - 1, x, self.depth)
 
+    def by_rank(self) -> tuple[Floats, Floats]:
+        """Rows and rewards of each rank, from 1."""
+        return self.per_rank(self.shown), self.per_rank(self.clicks)
+
     def per_item(self, x: Floats) -> Floats:
         """Sum of ``x`` over the cells of each item."""
         return summed(self.item, x, self.items.height)
 
-    def beside(self, data: Rows) -> Beside:
-        """The rows of these items in a bucket, and only what is known of their items."""
+    def beside(self, data: Impressions) -> Beside:
+        """The rows of these items in a partition, and only what is known of their items."""
         cell = data.cells
         local, code = renumbered(cell.item)
         number = row_positions(data.keys[local], self.items)
         here = np.unique(number[number >= 0])
-        own = self.only(here)
+        there = self.only(here)
         width = self.depth + 1
-        known = (number >= 0)[code]
         wanted = np.searchsorted(here, number[code]) * width + cell.rank
-        place = np.searchsorted(own.item * width + own.rank, wanted)
-        keep: Bools = known[cell.of]
-        if keep.all():
-            return Beside(own, here, data, place[cell.of])
-        return Beside(own, here, data.only(keep), place[cell.of[keep]])
+        place = np.searchsorted(there.item * width + there.rank, wanted)
+        known: Bools = (number >= 0)[code][cell.of]
+        of = place[cell.of]
+        if not known.all():
+            data, of = data.only(known), of[known]
+        return Beside(there, here, replace(data, reward=data.reward / self.scale), of)
 
 
 @dataclass(frozen=True)
@@ -163,20 +159,26 @@ class Beside:
 
     catalogue: Catalogue
     number: Ints
-    data: Rows
+    data: Impressions
     of: Ints
 
+    def spread(self, fitted: Floats, wide: Floats, direction: Floats) -> Spread:
+        """Influences: what rows earned beyond ``fitted``, along the ``direction`` of their cell.
 
-def of(data: Rows) -> Catalogue:
-    """The catalogue of rows that are all there is."""
-    return Catalogue.of(counted(data))
-
-
-def ungrouped(cells: pl.DataFrame) -> pl.DataFrame:
-    """The cells of all groups, as if of one."""
-    return cells.with_columns(pl.lit("").alias(GROUP))
+        ``wide`` is what residuals of each cell are multiplied by.
+        """
+        residual = (self.data.reward - fitted[self.of]) * wide[self.of]
+        return spread_along(self.data.cluster, self.of, residual, direction)
 
 
-def split(cells: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
-    """The cells of each group."""
-    return {str(name): part for (name,), part in cells.partition_by(GROUP, as_dict=True).items()}
+def by_group(cells: pl.DataFrame) -> dict[str | None, pl.DataFrame]:
+    """The cells of each group, and of all (None)."""
+    groups = {name: part for (name,), part in cells.partition_by(GROUP, as_dict=True).items()}
+    if None in groups:
+        return groups
+    return {None: add_up(cells.with_columns(pl.lit(None, pl.String).alias(GROUP))), **groups}
+
+
+def unchanged(cells: pl.DataFrame) -> pl.DataFrame:
+    """Cells that were brought together already."""
+    return cells

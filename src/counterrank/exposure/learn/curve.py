@@ -1,13 +1,14 @@
-"""The learnt table: what each rank is worth, how sure that is, and what it was learnt from."""
+"""The learned table: what each rank is worth, how sure that is, and what it was learned from."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 
-from counterrank.arrays import Floats
+from counterrank.arrays import Floats, Ints, renumbered
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,3 +62,44 @@ class Curve:
         if self.steps is not None:  # seen by definition where only views were logged
             low[: self.steps.first] = high[: self.steps.first] = 1.0
         return low, high
+
+
+@dataclass(frozen=True)
+class Spread:
+    r"""Sum over whole clusters of :math:`\psi_g \psi_g^\top`, and how many there were.
+
+    ``after`` is what `misfit` adds up in the same pass.
+    """
+
+    outer: Floats
+    groups: int
+    after: Floats = field(default_factory=lambda: np.zeros(4))
+
+    @classmethod
+    def of(cls, psi: Any) -> Spread:
+        """Of influences as a sparse matrix, clusters x columns."""
+        return cls((psi.T @ psi).toarray(), psi.shape[0])
+
+    @property
+    def covariance(self) -> Floats:
+        r""":math:`\frac{G}{G-1} \sum_g \psi_g \psi_g^\top`: for few clusters a little larger."""
+        return self.outer * (self.groups / max(self.groups - 1, 1))
+
+
+def spread(cluster: Ints, column: Ints, influence: Floats, columns: int) -> Spread:
+    """Each entry of ``influence`` belongs to one cluster and one column of the estimate."""
+    return Spread.of(_by_cluster(cluster, column, influence, columns))
+
+
+def spread_along(cluster: Ints, cell: Ints, residual: Floats, direction: Floats) -> Spread:
+    """The same where a row's influence is its residual times the ``direction`` of its cell."""
+    from scipy.sparse import csr_array
+
+    return Spread.of(csr_array(_by_cluster(cluster, cell, residual, len(direction)) @ direction))
+
+
+def _by_cluster(cluster: Ints, column: Ints, x: Floats, columns: int) -> Any:
+    from scipy.sparse import csr_array
+
+    known, code = renumbered(cluster)
+    return csr_array((x, (code, column)), shape=(len(known), columns))

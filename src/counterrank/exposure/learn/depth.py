@@ -1,4 +1,4 @@
-"""Session depth: how far down users scroll, from the deepest row they viewed."""
+"""Session depth: how far down users scroll, and whether a click ends the reading."""
 
 from __future__ import annotations
 
@@ -7,21 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterrank.arrays import Floats, Ints, ranges, renumbered, summed
-from counterrank.exposure.learn.clustered import Spread, covariance
-from counterrank.exposure.learn.curve import Curve, Steps
-from counterrank.exposure.learn.facts import Facts, counted
-from counterrank.exposure.learn.rows import Rows
+from counterrank.exposure.learn.catalogue import Beside
+from counterrank.exposure.learn.curve import Curve, Spread, Steps, spread
+from counterrank.exposure.learn.impressions import Impressions
+from counterrank.exposure.learn.statistics import RankStatistics, counts
 
-
-def depth(data: Rows, *, length: int | None = None) -> Curve:
-    r"""The survival function of depth, :math:`\hat c(r) = \prod_{s<r} \hat h_s` (Kaplan and Meier).
-
-    :math:`\hat h_s` is the share of sessions that go on from rank s among those that got there and
-    whose list went on. Lists are as long as the log shows where it has unviewed rows; otherwise
-    ``length`` items, or without end. In a log of viewed rows only, rank 1 counts as always seen.
-    """
-    solved = Depth.of(Facts.of(data, depths(data, deepest_views(data, length))), length)
-    return solved.curve(solved.spread(data))
+SIDES = ("after", "without")
 
 
 @dataclass(frozen=True)
@@ -39,7 +30,7 @@ class Deepest:
         return np.minimum(self.rank, self.end - 1)
 
 
-def deepest_views(data: Rows, length: int | None) -> Deepest:
+def deepest_views(data: Impressions, length: int | None) -> Deepest:
     """How far each session went."""
     ids, code = renumbered(data.session)
     deepest, end = np.zeros(len(ids), np.int64), np.zeros(len(ids), np.int64)
@@ -55,27 +46,32 @@ def deepest_views(data: Rows, length: int | None) -> Deepest:
     return Deepest(deepest, end, cluster, code)
 
 
-def depths(data: Rows, deepest: Deepest) -> dict[str, Floats]:
+def count_depths(data: Impressions, deepest: Deepest) -> dict[str, Floats]:
     """Sessions by their depth, by their last step, and how many skip a rank above their depth."""
     seen = np.ones(len(data.rank)) if data.viewed is None else data.viewed
     skips = summed(deepest.of, seen, len(deepest.rank)) < deepest.rank
     return {
-        "depth": counted(deepest.rank),
-        "last": counted(np.maximum(deepest.last, 0)),
+        "depth": counts(deepest.rank),
+        "last": counts(np.maximum(deepest.last, 0)),
         "skips": np.array([float(skips.sum())]),
     }
 
 
-def gaps(facts: Facts) -> float:
+def skipping(statistics: RankStatistics) -> float:
     """Share of sessions that skip a rank above their deepest view: 0 where users scroll."""
-    return float(facts.sums["skips"][0] / facts.sessions)
+    return float(statistics.sums["skips"][0] / statistics.sessions)
 
 
 @dataclass(frozen=True)
 class Depth:
-    """``risk`` are sessions that got to step ``first``, ``first`` + 1, ... and could go on there.
+    r"""The survival function of depth, :math:`\hat c(r) = \prod_{s<r} \hat h_s` (Kaplan and Meier).
 
-    ``seen`` are sessions that viewed rank 1, 2, ... or a deeper one.
+    :math:`\hat h_s` is the share of sessions that go on from rank s among those that got there and
+    whose list went on. Lists are as long as the log shows where it has unviewed rows; otherwise
+    ``length`` items, or without end. In a log of viewed rows only, rank 1 counts as always seen.
+
+    ``risk`` are sessions that got to step ``first``, ``first`` + 1, ... and could go on there,
+    ``seen`` those that viewed rank 1, 2, ... or a deeper one.
     """
 
     first: int
@@ -86,39 +82,79 @@ class Depth:
     length: int | None
 
     @classmethod
-    def of(cls, facts: Facts, length: int | None) -> Depth:
+    def of(cls, statistics: RankStatistics, length: int | None) -> Depth:
         """From counts of all sessions."""
-        first = 0 if facts.viewed else 1
-        at_least, last = (np.cumsum(facts.sums[x][::-1])[::-1] for x in ("depth", "last"))
-        reach = int(np.flatnonzero(facts.sums["depth"])[-1])
+        first = 0 if statistics.viewed else 1
+        at_least, last = (np.cumsum(statistics.sums[x][::-1])[::-1] for x in ("depth", "last"))
+        reach = int(np.flatnonzero(statistics.sums["depth"])[-1])
         # beyond the deepest view nobody went on: the table ends there
         risk = np.append(last, np.zeros(reach))[first:reach]
-        return cls(first, risk, at_least[1 : reach + 1], facts.sessions, facts.clusters, length)
+        sizes = statistics.sessions, statistics.clusters
+        return cls(first, risk, at_least[1 : reach + 1], *sizes, length)
 
     @property
     def on(self) -> Floats:
         """The share that goes on from each step."""
         return self.seen[self.first :] / self.risk
 
-    def spread(self, data: Rows) -> Spread:
+    @property
+    def c(self) -> Floats:
+        """The survival function at rank 1, 2, ..."""
+        return np.cumprod(np.append(1.0, self.on))[1 - self.first :]
+
+    def spread(self, data: Impressions, beside: Beside | None) -> Spread:
         """The influences of some clusters: a session's at each step where it is watched."""
-        own = deepest_views(data, self.length)
-        watched = np.maximum(np.minimum(own.last, len(self.seen) - 1) - self.first + 1, 0)
+        session = deepest_views(data, self.length)
+        watched = np.maximum(np.minimum(session.last, len(self.seen) - 1) - self.first + 1, 0)
         step = ranges(np.zeros(len(watched), np.int64), watched)
         who = np.repeat(np.arange(len(watched)), watched)
-        went = (own.rank[who] > step + self.first).astype(float)
+        went = (session.rank[who] > step + self.first).astype(float)
         influence = (went - self.on[step]) / self.risk[step]
-        return covariance(own.cluster[who], step, influence, len(self.risk))
+        return spread(session.cluster[who], step, influence, len(self.risk))
 
     def curve(self, spread: Spread) -> Curve:
         """The table: log c(r) adds up log h, and its covariance follows."""
-        h, first, steps, reach = self.on, self.first, len(self.risk), len(self.seen)
-        c = np.cumprod(np.append(1.0, h))[1 - first :]
+        c, h, first = self.c, self.on, self.first
+        steps, reach = len(self.risk), len(self.seen)
         adds = np.tril(np.ones((steps, steps))) / h
         whole = np.zeros((reach, reach))
         whole[first:, first:] = adds @ spread.covariance @ adds.T
         shown = np.append(np.full(first, float(self.sessions)), self.risk)[:reach]
         return Curve(
-            c, whole * np.outer(c, c), shown, self.seen, False, self.clusters,
-            Steps(first, h, spread.covariance, self.risk),
+            c, whole * np.outer(c, c), shown, self.seen, relative=False, clusters=self.clusters,
+            steps=Steps(first, h, spread.covariance, self.risk),
         )  # fmt: skip
+
+
+def count_looks(data: Impressions, deepest: Deepest) -> dict[str, Floats]:
+    """Viewed rows that something follows, by rank and whether clicked, and how many looked on."""
+    seen = data.rank < deepest.end[deepest.of]
+    if data.viewed is not None:
+        seen &= data.viewed > 0
+    clicked = data.reward > 0
+    on = deepest.rank[deepest.of] > data.rank
+    out = {}
+    for side, which in zip(SIDES, (seen & clicked, seen & ~clicked), strict=True):
+        out[side] = counts(data.rank[which])
+        out[f"{side}, on"] = counts(data.rank[which & on])
+    out["reach"] = counts(deepest.rank)
+    return out
+
+
+def going_on(statistics: RankStatistics) -> float:
+    """How often users look further after a click, relative to after no click; nan without clicks.
+
+    Each viewed row that something follows is compared with the share that looks further at its
+    rank. Near 1 where only rank decides, 0 where the first click ends the session.
+    """
+    sums = statistics.sums
+    reach = int(np.flatnonzero(sums["reach"])[-1])  # nothing follows the deepest view
+    rows = {side: np.append(sums[side], np.zeros(reach))[:reach] for side in sums}
+    after, without = (rows[side] for side in SIDES)
+    if not after.any() or not without.any():
+        return float("nan")
+    usual = (rows["after, on"] + rows["without, on"]) / np.maximum(after + without, 1)
+    went = [
+        float(rows[f"{side}, on"].sum() / max((usual * rows[side]).sum(), 1e-300)) for side in SIDES
+    ]
+    return went[0] / went[1] if went[1] > 0 else float("nan")

@@ -1,35 +1,34 @@
-"""The position-based model with a relevance for every item, fitted by EM."""
+r"""The position-based model: :math:`E[C] = c_k\,\gamma_j` for item :math:`j` at rank :math:`k`.
+
+Its likelihood is that of independent clicks; rewards between 0 and 1 take it as a quasi-likelihood.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from counterrank.arrays import Floats
-from counterrank.exposure.learn import catalogue, pbm
+from counterrank.arrays import Floats, Ints, summed
 from counterrank.exposure.learn.catalogue import Beside, Catalogue
-from counterrank.exposure.learn.clustered import Spread, spread
-from counterrank.exposure.learn.curve import Curve
-from counterrank.exposure.learn.rows import Rows
+from counterrank.exposure.learn.curve import Curve, Spread
+from counterrank.exposure.learn.impressions import Impressions
+
+TINY = 1e-12
+STEPS = 2000
 
 
-def em(data: Rows) -> Curve:
+@dataclass(frozen=True)
+class Em:
     r"""Examination :math:`c_k` and relevance :math:`\gamma_j` by maximum likelihood.
 
     .. math:: P(C = 1 \mid j, k) = c_k\,\gamma_j
 
     Only items shown at several ranks are used; the others fit any curve. The clicks of a cell
-    (item and rank) are all that the likelihood needs. Intervals: sandwich, clustered.
+    (item and rank) are all that the likelihood needs. Intervals: sandwich, clustered. ``schur`` is
+    the information about ranks; ``shown`` and ``clicks`` are by rank.
     """
-    moved = catalogue.of(data).moved()
-    solved = Em.of(moved)
-    return solved.curve(solved.spread(moved.beside(data)))
-
-
-@dataclass(frozen=True)
-class Em:
-    """What was fitted, and the information about ranks; ``shown`` and ``clicks`` by rank."""
 
     c: Floats
     gamma: Floats
@@ -40,24 +39,174 @@ class Em:
     @classmethod
     def of(cls, cell: Catalogue) -> Em:
         """From the cells of items that moved."""
-        c, gamma = pbm.solve(cell.item, cell.rank - 1, cell.clicks, cell.shown)
-        info = pbm.information(cell.item, cell.rank - 1, cell.shown, c, gamma)
-        schur = pbm.without_items(*info, len(c))[1]
-        return cls(c, gamma, schur, cell.per_rank(cell.shown), cell.per_rank(cell.clicks))
+        c, gamma = solve(cell.item, cell.rank - 1, cell.clicks, cell.shown)
+        info = information(cell.item, cell.rank - 1, cell.shown, c, gamma)
+        schur = without_items(*info, len(c))[1]
+        return cls(c, gamma, schur, *cell.by_rank())
 
-    def spread(self, at: Beside, scale: float = 1.0) -> Spread:
+    def spread(self, data: Impressions, beside: Beside | None) -> Spread:
         """The influences of some clusters, from all cells of their items."""
-        cell, gamma = at.catalogue, self.gamma[at.number]
-        score = pbm.directions(cell.item, cell.rank - 1, cell.shown, self.c, gamma)
+        assert beside is not None
+        cell, gamma = beside.catalogue, self.gamma[beside.number]
+        score = directions(cell.item, cell.rank - 1, cell.shown, self.c, gamma)
         fitted = self.c[cell.rank - 1] * gamma[cell.item]
         info = fitted / np.maximum(1 - fitted, 1e-9)
         share = info / np.maximum(cell.per_item(cell.shown * info)[cell.item], 1e-300)
         wide = 1 / np.sqrt(1 - np.minimum(share, 0.9))
-        residual = (at.data.reward / scale - fitted[at.of]) * wide[at.of]
-        return spread(at.data.cluster, at.of, residual, score)
+        return beside.spread(fitted, wide, score)
 
     def curve(self, spread: Spread) -> Curve:
         """The table, with the sandwich."""
-        logs = pbm.log_covariance(self.schur, spread.covariance)
-        cov = logs * np.outer(self.c, self.c)
-        return Curve(self.c, cov, self.shown, self.clicks, True, spread.groups)
+        return relative_curve(self.c, self.schur, spread, self.shown, self.clicks)
+
+
+def solve(item: Ints, rank: Ints, clicks: Floats, shown: Floats) -> tuple[Floats, Floats]:
+    r"""Maximum likelihood by EM: :math:`c_k`, ranks from 0 and :math:`c_0 = 1`; :math:`\gamma_j`.
+
+    E: a row without a click was examined with probability
+    :math:`c_k (1 - \gamma_j) / (1 - c_k \gamma_j)` and relevant with probability
+    :math:`\gamma_j (1 - c_k) / (1 - c_k \gamma_j)`. M: both parameters are the mean of what they
+    stand for (Wang et al. 2018). EM alone crawls where clicks are rare, so each step starts from a
+    scoring step where that raises the likelihood (Jamshidian and Jennrich 1997).
+    """
+    items = int(item.max()) + 1
+    clicked = (summed(item, clicks, items) > 0)[item]  # otherwise gamma is 0 for any c
+    cells = _Cells(item[clicked], rank[clicked], clicks[clicked], shown[clicked], items)
+    theta = cells.start()
+    reached = cells.likelihood(theta)
+    for _ in range(STEPS):
+        leap = cells.expect(cells.scored(theta))
+        gained = cells.likelihood(leap)
+        if not gained >= reached:
+            leap = cells.expect(cells.expect(theta))
+            gained = cells.likelihood(leap)
+        before, after = (np.log(x[: cells.ranks] / x[0]) for x in (theta, leap))
+        theta, reached = leap, gained
+        if np.max(np.abs(after - before)) < 1e-7:
+            break
+    return theta[: cells.ranks] / theta[0], theta[cells.ranks :] * theta[0]
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """Clicks by item and rank; parameters are one vector, ranks before items."""
+
+    item: Ints
+    rank: Ints
+    clicks: Floats
+    shown: Floats
+    items: int
+
+    @property
+    def ranks(self) -> int:
+        return int(self.rank.max()) + 1
+
+    def factors(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Examination and relevance of each cell."""
+        return theta[: self.ranks][self.rank], theta[self.ranks :][self.item]
+
+    def start(self) -> Floats:
+        """Click rates by rank, and what they leave to the items."""
+        shown = self.shown
+        rate = summed(self.rank, self.clicks, self.ranks) / summed(self.rank, shown, self.ranks)
+        c = np.clip(rate / rate.max(), 0.02, 1)
+        exposed = np.maximum(summed(self.item, shown * c[self.rank], self.items), TINY)
+        return np.append(c, np.clip(summed(self.item, self.clicks, self.items) / exposed, 0, 0.98))
+
+    def likelihood(self, theta: Floats) -> float:
+        c, gamma = self.factors(theta)
+        mu = np.clip(c * gamma, TINY, 1 - TINY)
+        missed = self.shown - self.clicks
+        return float(np.sum(self.clicks * np.log(mu) + missed * np.log1p(-mu)))
+
+    def expect(self, theta: Floats) -> Floats:
+        """One step of EM."""
+        c, gamma = self.factors(theta)
+        unclicked = (self.shown - self.clicks) / np.maximum(1 - c * gamma, TINY)
+        out = np.zeros(len(theta))
+        for begin, code, count, own, other in (
+            (0, self.rank, self.ranks, c, gamma),
+            (self.ranks, self.item, self.items, gamma, c),
+        ):
+            true = summed(code, self.clicks + unclicked * own * (1 - other), count)
+            out[begin : begin + count] = true / np.maximum(summed(code, self.shown, count), TINY)
+        return out
+
+    def scored(self, theta: Floats) -> Floats:
+        """One step of Fisher scoring in logs, rank 0 held, within the bounds."""
+        c, gamma = self.factors(theta)
+        mu = np.clip(c * gamma, TINY, 1 - 1e-6)
+        score = (self.clicks - self.shown * mu) / (1 - mu)
+        info = self.shown * mu / (1 - mu)
+        by_item = summed(self.item, score, self.items)
+        per_item = np.maximum(summed(self.item, info, self.items), TINY)
+        per_item[(theta[self.ranks :] > 1 - 1e-9) & (by_item > 0)] = np.inf  # held at the bound
+        share, schur = without_items(self.item, self.rank, info, per_item, self.ranks)
+        by_rank = summed(self.rank, score, self.ranks) - share.T @ by_item
+        step = np.zeros(self.ranks)
+        step[1:] = np.linalg.pinv(schur[1:, 1:], hermitian=True) @ by_rank[1:]
+        move = np.append(step, by_item / per_item - share @ step)
+        return self.bounded(theta * np.exp(np.clip(move, -1, 1)))
+
+    def bounded(self, theta: Floats) -> Floats:
+        """The same model on the scale that gives items most room: the best rank is always seen."""
+        top = theta[: self.ranks].max()
+        return np.append(theta[: self.ranks] / top, np.minimum(theta[self.ranks :] * top, 1 - TINY))
+
+
+def information(
+    item: Ints, rank: Ints, shown: Floats, c: Floats, gamma: Floats
+) -> tuple[Ints, Ints, Floats, Floats]:
+    r"""Item, rank and information :math:`I_{jk} = n \mu / (1 - \mu)` of each cell; that of items.
+
+    :math:`\mu = c_k \gamma_j`, shown :math:`n` times.
+    """
+    mu = np.clip(c[rank] * gamma[item], TINY, 1 - 1e-9)
+    info = shown * mu / (1 - mu)
+    return item, rank, info, summed(item, info, len(gamma))
+
+
+def directions(item: Ints, rank: Ints, shown: Floats, c: Floats, gamma: Floats) -> Floats:
+    r"""How a residual of each cell moves :math:`\log c`, the :math:`\gamma_j` being nuisances.
+
+    A residual :math:`y - \mu` has the score :math:`(y - \mu)/(1 - \mu)` for :math:`\log c_k` and
+    for :math:`\log \gamma_j` alike. Taking out the nuisance leaves the score
+    :math:`\frac{1}{1-\mu} (e_k - I_{j\cdot} / \sum_k I_{jk})`, one row per cell, and as information
+    :math:`S = \mathrm{diag}(\sum_j I_{jk}) - \sum_j I_{j\cdot} I_{j\cdot}^\top / \sum_k I_{jk}`
+    (`without_items`). An item's cells are all that its scores need.
+    """
+    mu = np.clip(c[rank] * gamma[item], TINY, 1 - 1e-9)
+    item, rank, info, per_item = information(item, rank, shown, c, gamma)
+    score: Floats = -shares(item, rank, info, per_item, len(c))[item].toarray()
+    score[np.arange(len(rank)), rank] += 1
+    return score / (1 - mu)[:, None]
+
+
+def shares(item: Ints, rank: Ints, info: Floats, per_item: Floats, ranks: int) -> Any:
+    """Each rank's share of an item's information (sparse)."""
+    from scipy.sparse import csr_array
+
+    return csr_array((info / per_item[item], (item, rank)), shape=(len(per_item), ranks))
+
+
+def without_items(
+    item: Ints, rank: Ints, info: Floats, per_item: Floats, ranks: int
+) -> tuple[Any, Floats]:
+    """Each rank's share of an item's information (sparse), and what is left for the ranks."""
+    from scipy.sparse import csr_array
+
+    share = shares(item, rank, info, per_item, ranks)
+    weight = csr_array((info, (item, rank)), shape=(len(per_item), ranks))
+    return share, np.diag(summed(rank, info, ranks)) - (weight.T @ share).toarray()
+
+
+def relative_curve(
+    c: Floats, schur: Floats, spread: Spread, shown: Floats, clicks: Floats
+) -> Curve:
+    """The table of shares of rank 1, with the covariance of log c by the sandwich."""
+    bread = np.linalg.pinv(schur[1:, 1:], hermitian=True)  # rank 1 is the unit of measurement
+    logs = np.zeros_like(schur)
+    logs[1:, 1:] = bread @ spread.covariance[1:, 1:] @ bread
+    return Curve(
+        c, logs * np.outer(c, c), shown, clicks, relative=True, clusters=spread.groups
+    )  # fmt: skip

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterrank.arrays import Floats, Ints, ranges, renumbered, summed
-from counterrank.exposure.learn import catalogue, pbm
+from counterrank.exposure.learn import em
 from counterrank.exposure.learn.catalogue import Beside, Catalogue
-from counterrank.exposure.learn.clustered import Spread, spread
-from counterrank.exposure.learn.curve import Curve
-from counterrank.exposure.learn.rows import Rows
+from counterrank.exposure.learn.curve import Curve, Spread
+from counterrank.exposure.learn.impressions import Impressions
 
 
-def harvest(data: Rows) -> Curve:
+@dataclass(frozen=True)
+class Harvest:
     r"""AllPairs (Agarwal et al. 2019): :math:`c_k` from items shown both at k and at k'.
 
     For each pair of ranks, each item :math:`j` shown :math:`n_{jk}` times at k and
@@ -29,17 +29,9 @@ def harvest(data: Rows) -> Curve:
     :math:`r_{kk'} = r_{k'k}` the mean relevance of the items of that pair. The paper takes
     :math:`v = 1`; we take :math:`v = n_{jk} n_{jk'} / (n_{jk} + n_{jk'})`, which has the same
     expectation and lets a thousand impressions count for more than one.
-    """
-    moved = catalogue.of(data).moved()
-    solved = Harvest.of(moved)
-    return solved.curve(solved.spread(moved.beside(data)))
 
-
-@dataclass(frozen=True)
-class Harvest:
-    """What was fitted; ``entries`` are pairs of ranks with the first of them, as numbers.
-
-    ``score`` is how a residual of each entry moves log c, ``schur`` the information about ranks.
+    ``entries`` are pairs of ranks with the first of them, as numbers, ``score`` how a residual of
+    each moves log c, ``schur`` the information about ranks.
     """
 
     c: Floats
@@ -58,31 +50,26 @@ class Harvest:
         pair, rank = renumbered(entries // depth)[1], entries % depth
         shown = summed(of, weight * cell.shown[first], len(entries))
         clicks = summed(of, weight * cell.clicks[first], len(entries))
-        c, r = pbm.solve(pair, rank, clicks, shown)
-        score = pbm.directions(pair, rank, shown, c, r)
-        schur = pbm.without_items(*pbm.information(pair, rank, shown, c, r), depth)[1]
-        return cls(
-            c, entries, score, schur, cell.per_rank(cell.shown), cell.per_rank(cell.clicks)
-        )  # fmt: skip
+        c, r = em.solve(pair, rank, clicks, shown)
+        score = em.directions(pair, rank, shown, c, r)
+        schur = em.without_items(*em.information(pair, rank, shown, c, r), depth)[1]
+        return cls(c, entries, score, schur, *cell.by_rank())
 
-    def spread(self, at: Beside, scale: float = 1.0) -> Spread:
+    def spread(self, data: Impressions, beside: Beside | None) -> Spread:
         """The influences of some clusters, from all cells of their items."""
         from scipy.sparse import csr_array
 
-        cell = at.catalogue
+        assert beside is not None
+        cell = beside.catalogue
         first, weight, code = _paired(cell, len(self.c))
         of = np.searchsorted(self.entries, code)
         to_entry = csr_array((weight, (first, of)), shape=(len(cell.item), len(self.entries)))
         direction = np.asarray(to_entry @ self.score)
-        fitted, wide = expected(cell, self.c)
-        residual = (at.data.reward / scale - fitted[at.of]) * wide[at.of]
-        return spread(at.data.cluster, at.of, residual, direction)
+        return beside.spread(*expected(cell, self.c), direction)
 
     def curve(self, spread: Spread) -> Curve:
         """The table, with the sandwich."""
-        logs = pbm.log_covariance(self.schur, spread.covariance)
-        cov = logs * np.outer(self.c, self.c)
-        return Curve(self.c, cov, self.shown, self.clicks, True, spread.groups)
+        return em.relative_curve(self.c, self.schur, spread, self.shown, self.clicks)
 
 
 def expected(cell: Catalogue, c: Floats) -> tuple[Floats, Floats]:

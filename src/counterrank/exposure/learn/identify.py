@@ -7,57 +7,70 @@ import numpy as np
 from counterrank.arrays import Floats, Ints
 from counterrank.errors import InputError
 from counterrank.exposure.learn.catalogue import Catalogue
-from counterrank.exposure.learn.facts import DEEPEST, Facts
+from counterrank.exposure.learn.statistics import DEEPEST, RankStatistics
 
 FEWEST = 5  # clicks at a rank below which its curve would be a guess
 LOG = "Log whether each row was viewed (column viewed), or show some items at other ranks by chance"
 
 
-def every_rank(facts: Facts) -> None:
+def every_rank(statistics: RankStatistics) -> None:
     """Refuse a log that leaves out ranks above its deepest, or goes down without end."""
-    near = max(min(facts.deepest, DEEPEST), 1)
-    empty = np.flatnonzero(np.append(facts.shown, np.zeros(near))[:near] == 0) + 1
+    near = max(min(statistics.deepest, DEEPEST), 1)
+    empty = np.flatnonzero(np.append(statistics.shown, np.zeros(near))[:near] == 0) + 1
     if len(empty):
         raise InputError(
             "The log shows nothing at some ranks, so their exposure cannot be learnt.",
-            found=f"No row has rank {listed(empty)}; the deepest is {facts.deepest}.",
+            found=f"No row has rank {listed(empty)}; the deepest is {statistics.deepest}.",
             todo="Log every rank from 1 on, or learn only the ranks above (--ranks).",
         )
-    if facts.deepest > DEEPEST:
+    if statistics.deepest > DEEPEST:
         raise InputError(
             f"Curves are learnt down to rank {DEEPEST:,}.",
-            found=f"The deepest rank is {facts.deepest:,}.",
+            found=f"The deepest rank is {statistics.deepest:,}.",
             todo="Learn only the first ranks: --ranks 100.",
         )
 
 
-def have_views(facts: Facts) -> None:
+def counts_suffice(statistics: RankStatistics, method: str, length: int | None) -> None:
+    """Refuse what counts by rank tell against learning by this method."""
+    every_rank(statistics)
+    if method == "views":
+        have_views(statistics)
+    elif method == "depth":
+        have_depth(statistics, length)
+    else:
+        have_rewards(statistics, method)
+        if method == "swap":
+            enough_clicks(statistics.sums["rewarded"][1:])
+
+
+def have_views(statistics: RankStatistics) -> None:
     """Refuse to count views where none, or nothing else, was logged."""
-    if not facts.viewed:
+    if not statistics.viewed:
         raise InputError(
             'The log has no column "viewed", so views cannot be counted.',
             found="Its rows may all be views, or all be shown.",
             todo="Log 1 for rows that were on screen and 0 for the rest; if the log has viewed rows"
             " only, use --method depth; if ranks of items vary, use --method harvest.",
         )
-    share = float(facts.sums["viewed"].sum() / facts.rows)
+    share = float(statistics.sums["viewed"].sum() / statistics.rows)
     if share in (0.0, 1.0):
         raise InputError(
             f'Column "viewed" is {share:g} in every row: it says nothing about ranks.',
-            found=f"Found {facts.rows:,} rows.",
+            found=f"Found {statistics.rows:,} rows.",
             todo="Log the rows that were shown and not viewed too"
             + (", or use --method depth, which needs viewed rows only." if share else "."),
         )
 
 
-def have_depth(facts: Facts, length: int | None) -> None:
+def have_depth(statistics: RankStatistics, length: int | None) -> None:
     """Refuse to read scrolling from lists that were logged whole."""
-    sessions = facts.sums["depth"]
+    sessions = statistics.sums["depth"]
     there = np.flatnonzero(sessions)
     if not sessions[1:].any():
         raise InputError(
             "No row was viewed, so no session has a depth.",
-            found=f"Found {facts.sessions:,} sessions.",
+            found=f"Found {statistics.sessions:,} sessions.",
             todo="Log 1 in the column viewed for rows that were on screen.",
         )
     if length is not None and there[-1] > length:
@@ -67,27 +80,27 @@ def have_depth(facts: Facts, length: int | None) -> None:
             f" (deepest: rank {there[-1]}).",
             todo="Give the length of the longest list (--length).",
         )
-    if len(there) == 1 and facts.sessions > 1:
+    if len(there) == 1 and statistics.sessions > 1:
         raise InputError(
             "Every session ends at the same rank, so nobody is seen to stop.",
-            found=f"All {facts.sessions:,} sessions reach rank {there[0]} exactly:"
+            found=f"All {statistics.sessions:,} sessions reach rank {there[0]} exactly:"
             " these look like all shown rows, not like viewed ones.",
             todo="Log only rows that were on screen, or log all rows with a column viewed.",
         )
 
 
-def have_rewards(facts: Facts, method: str) -> None:
+def have_rewards(statistics: RankStatistics, method: str) -> None:
     """Refuse to learn from rewards that are not there, or below 0."""
-    if facts.low == facts.high == 0:
+    if statistics.low == statistics.high == 0:
         raise InputError(
             f"Method {method} learns from rewards, and there are none.",
-            found=f"All {facts.rows:,} rows have reward 0, or no column was named.",
+            found=f"All {statistics.rows:,} rows have reward 0, or no column was named.",
             todo="Name a reward that came back sometimes: --reward click.",
         )
-    if facts.low < 0:
+    if statistics.low < 0:
         raise InputError(
             "Rewards below 0 cannot tell how much is seen.",
-            found=f"The least is {facts.low:g}.",
+            found=f"The least is {statistics.low:g}.",
             todo="Learn from clicks or another reward that is 0 or more.",
         )
 

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterrank.arrays import Floats, Ints, sort_order, summed
-from counterrank.exposure.learn import catalogue
 from counterrank.exposure.learn.catalogue import Beside, Catalogue
-from counterrank.exposure.learn.rows import Rows
 
 EXPECTED = 5.0  # clicks a cell must expect before its residual is trusted
 
@@ -32,13 +30,7 @@ class Misfit:
     above: float
 
 
-def misfit(data: Rows, c: Floats) -> Misfit:
-    """Of rows that are all there is; see `tested`."""
-    moved = catalogue.of(data).moved()
-    return tested(moved, c, after_click(moved.beside(data), c, relevance(moved, c)))
-
-
-def tested(cell: Catalogue, c: Floats, after: Floats) -> Misfit:
+def misfit(cell: Catalogue, c: Floats, after: Floats) -> Misfit:
     r"""Compare click rates of the same item at different ranks with one curve.
 
     .. math:: X^2 = \sum \frac{(C - n\mu)^2}{n \mu (1 - \mu)}, \qquad
@@ -55,14 +47,14 @@ def tested(cell: Catalogue, c: Floats, after: Floats) -> Misfit:
     rates = after[::2] / np.maximum(after[1::2], 1e-300)
     above = float(rates[0] / rates[1]) if rates[1] > 0 else float("nan")
     expected = cell.shown * seen * relevance(cell, c)[cell.item]
-    keep = expected >= EXPECTED
-    keep &= cell.per_item(keep.astype(float))[cell.item] > 1
-    item = np.unique(cell.item[keep], return_inverse=True)[1]
+    enough = expected >= EXPECTED
+    enough &= cell.per_item(enough.astype(float))[cell.item] > 1
+    item = np.unique(cell.item[enough], return_inverse=True)[1]
     items = int(item.max(initial=-1)) + 1
-    degrees = int(keep.sum()) - items - (len(np.unique(cell.rank[keep])) - 1)
-    if not keep.any() or degrees < 1:
-        return Misfit(float("nan"), 0, float("nan"), float("nan"), int(keep.sum()), above)
-    clicks, shown, seen = cell.clicks[keep], cell.shown[keep], seen[keep]
+    degrees = int(enough.sum()) - items - (len(np.unique(cell.rank[enough])) - 1)
+    if not enough.any() or degrees < 1:
+        return Misfit(float("nan"), 0, float("nan"), float("nan"), int(enough.sum()), above)
+    clicks, shown, seen = cell.clicks[enough], cell.shown[enough], seen[enough]
     mu = np.minimum(seen * _relevance(item, clicks, shown, seen)[item], 1 - 1e-9)
     squares = (clicks - shown * mu) ** 2
     noise = shown * mu * (1 - mu)
@@ -89,12 +81,12 @@ def _relevance(item: Ints, clicks: Floats, shown: Floats, seen: Floats) -> Float
     return gamma
 
 
-def after_click(at: Beside, c: Floats, gamma: Floats, scale: float = 1.0) -> Floats:
+def after_click(beside: Beside, c: Floats, gamma: Floats) -> Floats:
     """Clicks and expected clicks below rank 1: where something above was clicked, where nothing."""
-    cell, data = at.catalogue, at.data
+    cell, data = beside.catalogue, beside.data
     if len(data.rank) == 0:
         return np.zeros(4)
-    expected = (c[cell.rank - 1] * gamma[at.number][cell.item])[at.of]
+    expected = (c[cell.rank - 1] * gamma[beside.number][cell.item])[beside.of]
     order = sort_order(data.session, data.rank)
     session, clicked = data.session[order], (data.reward[order] > 0).astype(float)
     before = np.cumsum(clicked) - clicked
@@ -102,7 +94,7 @@ def after_click(at: Beside, c: Floats, gamma: Floats, scale: float = 1.0) -> Flo
     start = np.repeat(before[starts], np.diff(np.append(starts, len(session))))
     after = before - start > 0
     lower = data.rank[order] > 1
-    both = (data.reward[order] / scale, expected[order])
+    both = (data.reward[order], expected[order])
     return np.array([x[here].sum() for here in (after & lower, ~after & lower) for x in both])
 
 

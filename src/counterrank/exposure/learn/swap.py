@@ -2,43 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from counterrank.arrays import Bools, Floats, Ints
-from counterrank.exposure.learn.clustered import Spread, covariance
-from counterrank.exposure.learn.curve import Curve
-from counterrank.exposure.learn.facts import DEEPEST, Facts, counted
-from counterrank.exposure.learn.rows import Rows
+from counterrank.exposure.learn.catalogue import Beside
+from counterrank.exposure.learn.curve import Curve, Spread, spread
+from counterrank.exposure.learn.impressions import Impressions
+from counterrank.exposure.learn.statistics import DEEPEST, RankStatistics, counts
 
 
-def swap(data: Rows, *, swapped: Ints | None = None) -> Curve:
-    r""":math:`\hat c(k) = m_k / m_1`: click rate at rank k over click rate at rank 1.
-
-    Where lists are shuffled, every rank shows the same mix of items. Where the items of ranks 1 and
-    k are swapped by a coin (Joachims et al. 2017), these two ranks do, within the sessions of that
-    coin: ``swapped`` holds that k in every row, and the rates are taken within each k.
-    """
-    data = replace(data, swapped=swapped)
-    solved = Swap.of(Facts.of(data, rates(data)), coins=swapped is not None)
-    return solved.curve(solved.spread(data))
-
-
-def rates(data: Rows) -> dict[str, Floats]:
+def count_rates(data: Impressions) -> dict[str, Floats]:
     """Rows and rewards at each rank that can be compared, and at rank 1 for each coin."""
     lower, top = _sides(data, DEEPEST)
-    own = data.rank if data.swapped is None else data.swapped
+    coin = data.rank if data.swapped is None else data.swapped
     return {
-        "rewarded": counted(data.rank, (data.reward > 0).astype(float)),
-        "lower": counted(data.rank[lower]),
-        "lower, clicks": counted(data.rank[lower], data.reward[lower]),
-        "top": counted(own[top]),
-        "top, clicks": counted(own[top], data.reward[top]),
+        "rewarded": counts(data.rank, (data.reward > 0).astype(float)),
+        "lower": counts(data.rank[lower]),
+        "lower, clicks": counts(data.rank[lower], data.reward[lower]),
+        "top": counts(coin[top]),
+        "top, clicks": counts(coin[top], data.reward[top]),
     }
 
 
-def _sides(data: Rows, depth: int) -> tuple[Bools, Bools]:
+def _sides(data: Impressions, depth: int) -> tuple[Bools, Bools]:
     """Rows that are compared, and rows of rank 1 that they are compared with, by their coin."""
     if data.swapped is None:
         return np.ones(len(data.rank), bool), np.zeros(len(data.rank), bool)
@@ -48,7 +36,13 @@ def _sides(data: Rows, depth: int) -> tuple[Bools, Bools]:
 
 @dataclass(frozen=True)
 class Swap:
-    """Rows and rewards of each column: one for each rank, and with coins rank 1 of each coin."""
+    r""":math:`\hat c(k) = m_k / m_1`: click rate at rank k over click rate at rank 1.
+
+    Where lists are shuffled, every rank shows the same mix of items. Where the items of ranks 1 and
+    k are swapped by a coin (Joachims et al. 2017), these two ranks do, within the sessions of that
+    coin: rates are taken within each k. ``shown`` and ``clicks`` have a column for each rank, and
+    with ``coins`` one for rank 1 of each coin.
+    """
 
     depth: int
     shown: Floats
@@ -57,17 +51,17 @@ class Swap:
     coins: bool
 
     @classmethod
-    def of(cls, facts: Facts, *, coins: bool) -> Swap:
+    def of(cls, statistics: RankStatistics, *, coins: bool) -> Swap:
         """From counts of all rows."""
-        depth = len(facts.shown)
+        depth, scale = len(statistics.shown), statistics.scale
         sides = ("lower", "top") if coins else ("lower",)
 
         def columns(what: str) -> Floats:
-            found = [facts.sums[side + what] for side in sides]
-            wide = [np.append(x, np.zeros(depth + 1))[1 : depth + 1] for x in found]
+            sums = [statistics.sums[side + what] for side in sides]
+            wide = [np.append(x, np.zeros(depth + 1))[1 : depth + 1] for x in sums]
             return np.concatenate(wide)
 
-        return cls(depth, columns(""), columns(", clicks") / facts.scale, facts.scale, coins)
+        return cls(depth, columns(""), columns(", clicks") / scale, scale, coins)
 
     @property
     def rate(self) -> Floats:
@@ -90,7 +84,7 @@ class Swap:
         rate = self.rate
         return rate[: self.depth] / rate[self.bottom]
 
-    def spread(self, data: Rows) -> Spread:
+    def spread(self, data: Impressions, beside: Beside | None) -> Spread:
         """The influences of some clusters on the logs of the rates."""
         column = data.rank - 1
         if data.swapped is not None:
@@ -99,7 +93,7 @@ class Swap:
             data = data.only(lower | top)
         rate = self.rate
         influence = (data.reward / self.scale - rate[column]) / (self.shown * rate)[column]
-        return covariance(data.cluster, column, influence, len(self.shown))
+        return spread(data.cluster, column, influence, len(self.shown))
 
     def curve(self, spread: Spread) -> Curve:
         """The table: the covariance of differences of logs."""
@@ -109,7 +103,7 @@ class Swap:
         turn[top, self.bottom] -= 1
         cov = turn @ spread.covariance @ turn.T * np.outer(c, c)
         shown, clicks = (self._by_rank(x) for x in (self.shown, self.clicks))
-        return Curve(c, cov, shown, clicks, True, spread.groups)
+        return Curve(c, cov, shown, clicks, relative=True, clusters=spread.groups)
 
     def _by_rank(self, x: Floats) -> Floats:
         """Of each rank; with coins those of rank 1 together."""

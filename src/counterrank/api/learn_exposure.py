@@ -1,0 +1,99 @@
+"""``exposure``: learn from a log how likely each rank is to be seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from counterrank.diagnostics.position import position
+from counterrank.engine import Engine
+from counterrank.engine import engine as chosen
+from counterrank.exposure.learn.learned import Learned
+from counterrank.exposure.learn.pipeline import learn
+from counterrank.exposure.learn.request import LearnRequest
+from counterrank.exposure.saved import KIND, to_json
+from counterrank.progress import Progress, quiet
+from counterrank.results.result import Result
+from counterrank.schema import Named
+
+
+def learn_exposure(
+    table: object,
+    *,
+    method: str = "auto",
+    reward: str | None = None,
+    model: str = "table",
+    context: Sequence[str] = (),
+    by: str | None = None,
+    level: float = 0.95,
+    ranks: int | None = None,
+    length: int | None = None,
+    swapped: str | None = None,
+    engine: str | Engine = "auto",
+    columns: Mapping[str, str] | None = None,
+    progress: Progress = quiet,
+) -> Result:
+    """Learn a position model from a log: session, item, rank, a reward, optionally viewed, user.
+
+    ``method``: ``views`` (share of rows viewed), ``depth`` (deepest view per session), ``harvest``
+    (items that change rank), ``swap`` (ranks at random), ``em`` (relevance and rank together);
+    ``auto`` takes views where they were logged, depth where only viewed rows
+    seem to have been, and harvests otherwise. ``model`` is ``table`` or a
+    family fitted to it. An item keeps its relevance within a ``context``, such as the query.
+    ``engine`` says where a log too large for memory goes: to disk or to a Spark cluster.
+
+    The estimates of the result are one row per rank (and value of ``by``); ``result.model`` is the
+    model, ready for ``position_bias``, and ``result.learned`` has the curves with their covariance.
+    """
+    request = LearnRequest(
+        method, reward, tuple(context), by, ranks, length, swapped, model, level
+    )  # fmt: skip
+    names = Named(columns)
+    tables = request.tables(table, names)
+    with chosen(engine, [table]).open(tables, progress) as log:
+        names.refuse_unmet()
+        learned = learn(request, log)
+        protocol = _protocol(request, learned) | log.protocol()
+    curves = learned.curves()
+    return Result(
+        kind=KIND,
+        estimates=[row for value, curve in curves for row in curve.rows(learned.request, value)],
+        comparisons=[],
+        diagnoses=position(learned),
+        protocol=protocol,
+        inputs=tuple(log.inputs.values()),
+        tables=_tables(learned),
+        notes={"learned": learned, "model": learned.model},
+    )
+
+
+def _protocol(request: LearnRequest, learned: Learned) -> dict[str, Any]:
+    """What was asked, and what the numbers are."""
+    asked = {name: getattr(request, name) for name in ("by", "ranks", "length", "swapped")}
+    return {
+        "method": learned.request.method,
+        "family": request.model,
+        "reward": learned.request.reward,
+        "level": request.level,
+        "context": list(request.context),
+        **asked,
+        "interval": f"delta method, clustered by {learned.whole.basis.by}",
+        "scale": "share of rank 1" if learned.whole.curve.relative else "chance of being seen",
+    }
+
+
+def _tables(learned: Learned) -> dict[str, Any]:
+    """What only this document has; ``model`` is what is read back."""
+    curves = learned.curves()
+    return {
+        "model": to_json(learned.model),
+        "label": str(learned.model),
+        "parameters": [
+            {"context": value, **asdict(parameter)}
+            for value, curve in curves
+            for parameter in curve.parameters
+        ],
+        "basis": [{"context": value, **asdict(curve.basis)} for value, curve in curves],
+        "refused": [{"context": v, "reason": why} for v, why in learned.refused.items()],
+    }

@@ -1,0 +1,1 @@
+"""Can a measure or an estimator be trusted on these data? What ``assess`` asks and answers."""

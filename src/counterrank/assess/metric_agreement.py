@@ -1,0 +1,342 @@
+r"""Do two measures put systems in the same order?
+
+Over the systems: Pearson's and Kendall's correlation of their values, and the probability of
+inversion, the share of pairs of systems that the two measures order differently (Jeunen et al.
+2024, section 6; ties by its rule). Its interval is :math:`\pm z` standard deviations over resampled
+users; what it covers is the rate expected of as many users like these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from counterrank.arrays import Bools, Floats, Ints
+from counterrank.assess.inputs import at_least, read_values
+from counterrank.assess.request import ResamplingRequest
+from counterrank.assess.resampling import all_pairs, resample_users
+from counterrank.assess.values import Values, geometric_twin
+from counterrank.errors import CounterrankError, UsageError
+from counterrank.inference import Keep, at_once, permutation_test
+from counterrank.inference.intervals import normal_quantile
+from counterrank.progress import Progress, quiet
+from counterrank.ranking import DCG, DEFAULTS, Measure, dcg_forms, measure
+from counterrank.stats.compare import Plan
+from counterrank.stats.correlation import ROUNDING, kendall_tau, pearson
+from counterrank.wording import in_a_sentence
+
+PROTOCOL = {
+    "inversion": "ties in both left out, in the first a disagreement, in the second none",
+    "interval": "normal, standard deviation over resampled users",
+    "test": "permutation, two-sided, each pair by itself",
+}
+
+
+@dataclass(frozen=True)
+class AgreementRow:
+    """Two measures. ``value`` is the share of pairs of systems they order differently.
+
+    ``opposed`` counts the pairs that both call different, in opposite directions.
+    """
+
+    measure: str
+    other: str
+    value: float
+    se: float
+    low: float
+    high: float
+    level: float
+    pearson: float
+    kendall: float
+    opposed: int
+    units: int
+
+
+@dataclass(frozen=True)
+class Tau:
+    """Kendall's tau of the systems' orders by two measures."""
+
+    measure: str
+    other: str
+    kendall: float
+
+
+@dataclass(frozen=True)
+class Opposed:
+    """Two systems that two measures call different, each in favour of another one.
+
+    ``difference`` is ``system`` minus ``baseline`` in ``measure``, ``other_difference`` in
+    ``other``.
+    """
+
+    measure: str
+    other: str
+    system: str
+    baseline: str
+    difference: float
+    other_difference: float
+    p: float
+    other_p: float
+
+
+def pair_directions(totals: Floats, systems: int) -> Ints:
+    """1, 0 or -1 for each pair of systems (last axis): which is ahead."""
+    left, right = np.array(all_pairs(systems)).T
+    gap = totals[..., left] - totals[..., right]
+    gap[np.abs(gap) <= ROUNDING * np.abs(totals).max(axis=-1, keepdims=True)] = 0
+    return np.sign(gap).astype(np.int64)
+
+
+def inverted(first: Ints, second: Ints) -> Floats:
+    """Share of pairs ordered differently, of ``pair_directions`` (last axis: pairs).
+
+    As ``inversion_rate``: equal in both is left out, equal in the first only is a disagreement,
+    equal in the second only is an agreement.
+    """
+    counted = (first != 0) | (second != 0)
+    differ = (first * second < 0) | ((first == 0) & (second != 0))
+    among = counted.sum(axis=-1)
+    share: Floats = differ.sum(axis=-1) / np.maximum(among, 1)
+    return share
+
+
+@dataclass(frozen=True)
+class OrderAgreement:
+    """Of two measures: correlations over the systems and the inversion rate with its spread."""
+
+    first: int
+    second: int
+    pearson: float
+    kendall: float
+    inversion: float
+    spread: float
+
+
+@dataclass(frozen=True)
+class Orders:
+    """``totals`` is measures x systems; ``p`` of each pair (measures x pairs), NaN if not asked."""
+
+    totals: Floats
+    agreements: list[OrderAgreement]
+    direction: Ints
+    p: Floats
+
+    def opposed(self, first: int, second: int, alpha: float) -> list[int]:
+        """Pairs of systems that two measures call different, each the other way round."""
+        turned = self.direction[first] * self.direction[second] < 0
+        both: Bools = turned & (self.p[first] <= alpha) & (self.p[second] <= alpha)
+        return np.flatnonzero(both).tolist()
+
+
+def compare_orders(
+    values: Values, plan: Plan, *, progress: Progress = quiet, keep: Keep = at_once
+) -> Orders:
+    """Every two measures compared, each over the users that all systems have."""
+    systems, count = len(values.systems), len(values.measures)
+    scores = [values.scores(m) for m in range(count)]
+    means = np.array([x.mean(axis=0) for x in scores])  # 0 for units left out: same order
+    ahead = pair_directions(means, systems)
+
+    def rates(sums: list[Floats]) -> Floats:
+        each = [pair_directions(s, systems) for s in sums]
+        return np.stack([inverted(a, b) for a, b in combinations(each, 2)], axis=1)
+
+    again = resample_users(values.units, scores, rates, plan, progress=progress, keep=keep)
+    totals = values.totals()
+    agreements = [
+        OrderAgreement(
+            a,
+            b,
+            pearson(totals[a], totals[b]),
+            float(kendall_tau(means[a], means[b])),
+            float(inverted(ahead[a], ahead[b])),
+            float(again[:, j].std(ddof=1)),
+        )
+        for j, (a, b) in enumerate(combinations(range(count), 2))
+    ]
+    return Orders(totals, agreements, ahead, _tested(scores, ahead, plan, progress, keep))
+
+
+def _tested(
+    scores: list[Floats], ahead: Ints, plan: Plan, progress: Progress, keep: Keep
+) -> Floats:
+    """p-values of the pairs that some two measures order differently; the others need none."""
+    pairs = all_pairs(scores[0].shape[1])
+    p = np.full(ahead.shape, np.nan)
+    turned = np.flatnonzero((ahead > 0).any(axis=0) & (ahead < 0).any(axis=0))
+    if len(turned):
+        p[:, turned] = permutation_test(
+            scores,
+            [pairs[j] for j in turned],
+            draws=plan.draws,
+            seed=plan.seed,
+            precision="double",
+            progress=progress,
+            keep=keep,
+        ).p
+    return p
+
+
+def agreement_values(request: ResamplingRequest) -> tuple[Values, tuple[str, ...]]:
+    """Values of all measures, DCG and nDCG first, and the labels of those that were given."""
+    asked = request.values
+    if asked.judged:
+        asked = replace(asked, measures=_with_dcg(asked.labels))
+    given = read_values(asked)
+    at_least(given, 2, why="An order")
+    given = given.only([*(label for pair in dcg_pairs(given) for label in pair), *given.measures])
+    values = given.with_geometric() if request.means == "both" else given
+    if len(values.measures) < 2:
+        raise UsageError("Agreement needs at least two measures.", todo="Add one: --measure RR@10.")
+    return values, given.measures
+
+
+def _with_dcg(labels: Sequence[str | Measure]) -> list[Measure]:
+    """The measures asked for, and DCG and nDCG in the same form."""
+    asked = [measure(m) for m in labels or DEFAULTS]
+    forms = [m for pair in dcg_forms(asked) for m in pair]
+    return list(dict.fromkeys([*asked, *forms]))
+
+
+def dcg_pairs(values: Values) -> list[tuple[str, str]]:
+    """DCG and nDCG where both are there."""
+    known = []
+    for label in values.measures:
+        try:
+            known.append(measure(label))
+        except CounterrankError:
+            continue
+    plain = [m for m in known if isinstance(m, DCG) and m.mean == "arithmetic"]
+    labels = [(str(a), str(b)) for a, b in (dcg_forms(plain) if plain else [])]
+    return [p for p in labels if set(p) <= set(values.measures)]
+
+
+def agreement_rows(
+    values: Values, given: Sequence[str], orders: Orders, level: float
+) -> list[AgreementRow]:
+    """DCG and nDCG first, then the measures given, then each against its geometric mean."""
+    z = normal_quantile(0.5 + level / 2)
+    rows = []
+    for a in orders.agreements:
+        pair = values.measures[a.first], values.measures[a.second]
+        if not (set(pair) <= set(given) or is_twin(*pair)):
+            continue
+        rows.append(
+            AgreementRow(
+                measure=pair[0],
+                other=pair[1],
+                value=a.inversion,
+                se=a.spread,
+                low=max(a.inversion - z * a.spread, 0.0),
+                high=min(a.inversion + z * a.spread, 1.0),
+                level=level,
+                pearson=a.pearson,
+                kendall=a.kendall,
+                opposed=len(orders.opposed(a.first, a.second, 1 - level + 1e-12)),
+                units=int((values.shared(a.first) & values.shared(a.second)).sum()),
+            )
+        )
+    first = dcg_pairs(values)
+    return sorted(
+        rows, key=lambda r: ((r.measure, r.other) not in first, is_twin(r.measure, r.other))
+    )
+
+
+def is_twin(label: str, other: str) -> bool:
+    """Whether the second measure is the first's geometric mean."""
+    return other == geometric_twin(label)
+
+
+def tau_table(values: Values, orders: Orders) -> list[Tau]:
+    """Kendall's tau of every two measures."""
+    names = values.measures
+    return [Tau(names[a.first], names[a.second], a.kendall) for a in orders.agreements]
+
+
+def opposed_systems(
+    values: Values, orders: Orders, rows: list[AgreementRow], level: float
+) -> list[Opposed]:
+    """The pairs of systems that two measures put the other way round, both being sure."""
+    pairs, totals, p = all_pairs(len(values.systems)), orders.totals, orders.p
+    places = [(r, values.measures.index(r.measure), values.measures.index(r.other)) for r in rows]
+    return [
+        Opposed(
+            row.measure,
+            row.other,
+            values.systems[s],
+            values.systems[t],
+            float(totals[a, s] - totals[a, t]),
+            float(totals[b, s] - totals[b, t]),
+            float(p[a, j]),
+            float(p[b, j]),
+        )
+        for row, a, b in places
+        for j in orders.opposed(a, b, 1 - level + 1e-12)
+        for s, t in [pairs[j]]
+    ]
+
+
+def recommend_by_agreement(every: Sequence[AgreementRow], pairs: int) -> list[str]:
+    """How far the first two measures disagree, who agrees with whom, and what to report."""
+    rows = [row for row in every if not is_twin(row.measure, row.other)] or list(every)
+    r = rows[0]
+    if all(np.isnan(row.kendall) for row in rows):
+        return [
+            f"By {r.measure} and {r.other} all systems are equal.",
+            "Where nothing is ordered, orders can neither agree nor differ.",
+            "Compare systems that differ, or look for a fault in the runs.",
+        ]
+    level = f"{r.level:.0%} interval {r.low:.1%} to {r.high:.1%}"
+    flat = np.isnan(r.kendall)
+    if flat:
+        first = f"{r.measure} or {r.other} sees no difference between any two systems."
+    elif r.value == 0 and r.high == 0:
+        first = f"{r.measure} and {r.other} order all pairs of systems alike ({pairs} in all)."
+    else:
+        first = (
+            f"{r.measure} and {r.other} order {r.value:.1%} of {pairs} pairs of systems differently"
+            f" ({level}, Kendall's tau {r.kendall:.2f}); on {r.opposed} of them both are sure."
+        )
+    names = list(dict.fromkeys(name for row in rows for name in (row.measure, row.other)))
+    tau = {frozenset((row.measure, row.other)): row.kendall for row in rows}
+    tau = {pair: t for pair, t in tau.items() if t == t}  # a measure that orders nothing has none
+    names = [n for n in names if any(n in pair for pair in tau)]
+    mean = {n: np.mean([t for pair, t in tau.items() if n in pair]) for n in names}
+    far = min(rows, key=lambda row: row.kendall if row.kendall == row.kendall else 2)
+    centre = max(names, key=lambda n: mean[n])
+    near = [n for n in names if n != centre and tau.get(frozenset((n, centre)), -1) >= 0.9]
+    second = f"Least alike are {far.measure} and {far.other} (tau {far.kendall:.2f}); {centre} is"
+    second += f" closest to the others (mean tau {mean[centre]:.2f})."
+    if len(names) < 3:
+        second = "No third measure orders these systems, so none can be compared with these two."
+    if flat:
+        third = "Choose among the measures that tell these systems apart."
+    elif r.opposed:
+        third = (
+            f"The choice between {r.measure} and {r.other} decides {r.opposed} of these pairs, so"
+            " choose by the question and not by habit"
+        )
+        dcg = r.measure.startswith("DCG") and r.other.startswith("nDCG")
+        third += (
+            ": a total such as clicks or sales speaks for DCG, one vote per user for nDCG."
+            if dcg
+            else "."
+        )
+    elif r.high == 0:
+        third = f"Either of {r.measure} and {r.other} may be reported: the order is the same"
+        third += f", and {in_a_sentence(near)} would add little to {centre}." if near else "."
+    elif r.low == 0:
+        third = (
+            f"These users do not settle whether the orders of {r.measure} and {r.other} differ, so"
+            " report both or collect more"
+        )
+        third += f"; {in_a_sentence(near)} would add little to {centre}." if near else "."
+    else:
+        third = (
+            f"Report both {r.measure} and {r.other}: their orders differ, though on no pair of"
+            " systems are both measures sure."
+        )
+    return [first, second, third]

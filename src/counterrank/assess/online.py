@@ -1,0 +1,242 @@
+r"""Past offline figures against past online ones (Jeunen et al. 2024, section 6).
+
+A case is one system in one experiment (or on one day). Over the cases, offline and online values
+correlate (Pearson's :math:`r` with Student's test, Kendall's :math:`\tau`). Against the control of
+the experiment, both have an effect. An effect is called where its two-sided normal p is at most
+:math:`\alpha`; what is true is what the experiment calls, or all effects where they are known to
+be real. Then
+
+* sensitivity: share of true effects that the offline measure calls, in the right direction;
+* type II: share it does not call; type III: share it calls in the wrong direction;
+* type I: share it calls of the effects that the experiment does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from counterrank.arrays import Bools, Floats
+from counterrank.errors import CounterrankError, UsageError
+from counterrank.inference.intervals import normal_quantile
+from counterrank.ope.estimators.registry import estimator
+from counterrank.stats.correlation import kendall_tau, pearson
+
+ALL = "all"  # rewards together
+
+
+@dataclass(frozen=True)
+class OnlineRow:
+    """One offline measure against one online metric. ``value`` is Pearson's r, ``p`` Student's.
+
+    Shares are of the true ``effects`` (``type_1``: of the ``nulls``). ``clip`` is the estimator's.
+    """
+
+    measure: str
+    reward: str
+    clip: float | None
+    value: float
+    low: float
+    high: float
+    level: float
+    p: float
+    kendall: float
+    cases: int
+    sign_agreement: float
+    sensitivity: float
+    type_1: float
+    type_2: float
+    type_3: float
+    mean_p: float
+    effects: int
+    nulls: int
+
+
+@dataclass(frozen=True)
+class CaseRow:
+    """One system in one experiment: offline and online values and effects."""
+
+    experiment: str
+    system: str
+    measure: str
+    reward: str
+    offline: float
+    online: float
+    effect: float
+    effect_se: float
+    online_effect: float
+    online_effect_se: float
+
+
+@dataclass(frozen=True, eq=False)
+class Cases:
+    """One offline measure beside one online metric; NaN where something is not known.
+
+    ``offline`` and ``online`` are values, ``effect`` and ``online_effect`` differences from the
+    control with their standard errors ``se`` and ``online_se``.
+    """
+
+    measure: str
+    reward: str
+    experiment: tuple[str, ...]
+    system: tuple[str, ...]
+    offline: Floats
+    online: Floats
+    effect: Floats
+    se: Floats
+    online_effect: Floats
+    online_se: Floats
+
+    @property
+    def p(self) -> Floats:
+        """Two-sided p of each offline effect."""
+        return two_sided(self.effect, self.se)
+
+    def true(self, alpha: float, truth: str) -> Bools:
+        """Effects taken as real: those the experiment calls, or all that are known."""
+        known: Bools = ~np.isnan(self.effect) & ~np.isnan(self.online_effect)
+        sure: Bools = (
+            self.online_effect != 0
+            if truth == "all"
+            else two_sided(self.online_effect, self.online_se) <= alpha
+        )
+        return known & sure
+
+    def right(self, alpha: float) -> Bools:
+        """Effects the offline measure calls, in the direction the experiment found."""
+        right: Bools = (self.p <= alpha) & (np.sign(self.effect) == np.sign(self.online_effect))
+        return right
+
+
+def online_row(cases: Cases, level: float, truth: str) -> OnlineRow:
+    """All figures of one measure; NaN where the cases cannot say."""
+    alpha = 1 - level + 1e-12
+    r, n = correlation(cases), len(cases.offline)
+    low, high = fisher(r, n, level)
+    known = ~np.isnan(cases.effect) & ~np.isnan(cases.online_effect)
+    true = cases.true(alpha, truth)
+    null = known & ~true
+    tested = not np.isnan(cases.se[known]).any()
+    called, right = cases.p <= alpha, cases.right(alpha)
+    same = np.sign(cases.effect) == np.sign(cases.online_effect)
+    nan = float("nan")
+    return OnlineRow(
+        measure=cases.measure,
+        reward=cases.reward,
+        clip=_clip(cases.measure),
+        value=r,
+        low=low,
+        high=high,
+        level=level,
+        p=student(r, n),
+        kendall=float(kendall_tau(cases.offline, cases.online)) if np.isfinite(r) else nan,
+        cases=n,
+        sign_agreement=_share(same, true),
+        sensitivity=_share(right, true) if tested else nan,
+        type_1=_share(called, null) if tested else nan,
+        type_2=_share(~called, true) if tested else nan,
+        type_3=_share(called & ~right, true) if tested else nan,
+        mean_p=float(cases.p[true].mean()) if tested and true.any() else nan,
+        effects=int(true.sum()),
+        nulls=int(null.sum()),
+    )
+
+
+def case_rows(cases: Sequence[Cases]) -> list[CaseRow]:
+    """Every case of every measure."""
+    return [
+        CaseRow(e, s, c.measure, c.reward, *map(float, row))
+        for c in cases
+        for e, s, *row in zip(
+            c.experiment, c.system, c.offline, c.online, c.effect, c.se, c.online_effect,
+            c.online_se, strict=True,
+        )
+    ]  # fmt: skip
+
+
+def offline_figures(cases: Sequence[Cases]) -> pl.DataFrame:
+    """The offline values: unit (the experiment and the reward), system, measure, value."""
+    rows = [
+        (f"{e}/{c.reward}" if c.reward else e, s, c.measure, float(v))
+        for c in cases
+        for e, s, v in zip(c.experiment, c.system, c.offline, strict=True)
+    ]
+    return pl.DataFrame(rows, schema=["unit", "system", "measure", "value"], orient="row")
+
+
+def pool_rewards(cases: Sequence[Cases]) -> list[Cases]:
+    """Effects on several rewards together; their values are on different scales."""
+    if len({c.reward for c in cases}) < 2:
+        return []
+    pools = []
+    for label in dict.fromkeys(c.measure for c in cases):
+        mine = [c for c in cases if c.measure == label]
+        blank = np.full(sum(len(c.offline) for c in mine), np.nan)
+        joined = {
+            name: np.concatenate([getattr(c, name) for c in mine])
+            for name in ("effect", "se", "online_effect", "online_se")
+        }
+        when, who = sum((c.experiment for c in mine), ()), sum((c.system for c in mine), ())
+        pools.append(Cases(label, ALL, when, who, blank, blank, **joined))
+    return pools
+
+
+def choose_truth(asked: str, cases: Sequence[Cases]) -> str:
+    """Which effects are real: ``auto`` takes those the experiment calls, where that is known."""
+    known = not any(np.isnan(c.online_se[~np.isnan(c.online_effect)]).any() for c in cases)
+    if asked == "online" and not known:
+        raise UsageError(
+            "Online effects without standard errors cannot be told from chance.",
+            todo="Give a column online_se, or say that all effects are real: --truth all.",
+        )
+    return asked if asked != "auto" else "online" if known else "all"
+
+
+def two_sided(difference: Floats, se: Floats) -> Floats:
+    r""":math:`2 \Phi(-|d| / se)`; a difference of 0 has p 1, another without spread p 0."""
+    from scipy.special import ndtr
+
+    flat = (se == 0) & ~np.isnan(difference)
+    z = np.abs(difference) / np.where(flat, 1.0, se)
+    p: Floats = np.where(flat, (difference == 0).astype(float), 2 * ndtr(-z))
+    return p
+
+
+def correlation(cases: Cases) -> float:
+    """Pearson's correlation of offline and online values; not a number below three cases."""
+    return pearson(cases.offline, cases.online) if len(cases.online) > 2 else float("nan")
+
+
+def student(r: float, n: int) -> float:
+    r"""Two-sided p of :math:`t = r \sqrt{(n - 2) / (1 - r^2)}` with :math:`n - 2` freedoms."""
+    from scipy.special import stdtr
+
+    if np.isnan(r):
+        return float("nan")
+    if abs(r) == 1:
+        return 0.0
+    return float(2 * stdtr(n - 2, -abs(r) * np.sqrt((n - 2) / (1 - r**2))))
+
+
+def fisher(r: float, n: int, level: float) -> tuple[float, float]:
+    r"""Interval of a correlation: :math:`\tanh(\mathrm{artanh}\, r \pm z / \sqrt{n - 3})`."""
+    if np.isnan(r) or n < 4:
+        return float("nan"), float("nan")
+    centre = np.arctanh(np.clip(r, -1 + 1e-15, 1 - 1e-15))
+    half = normal_quantile(0.5 + level / 2) / np.sqrt(n - 3)
+    return float(np.tanh(centre - half)), float(np.tanh(centre + half))
+
+
+def _share(part: Bools, whole: Bools) -> float:
+    return float(part[whole].mean()) if whole.any() else float("nan")
+
+
+def _clip(label: str) -> float | None:
+    """The clip of an estimator; a measure of the user's own has none."""
+    try:
+        return getattr(estimator(label), "clip", None)
+    except CounterrankError:
+        return None

@@ -1,0 +1,195 @@
+"""A table of past experiments: offline figures and online ones, long or wide, as cases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from counterrank.arrays import Floats
+from counterrank.assess.online import Cases
+from counterrank.checks import finite, identifiers, numbers, some_rows
+from counterrank.errors import InputError, UsageError, nearest
+from counterrank.schema import Input, Roles, Table, label
+from counterrank.tables import opened
+
+KINDS = ("values", "effects")
+NAMES = ("experiment", "system", "reward")
+FIGURES = ("online", "offline", "online_se", "offline_se")
+
+
+def cases_of_table(
+    table: object,
+    *,
+    offline: Sequence[str] = (),
+    kind: str = "values",
+    baseline: str | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> tuple[list[Cases], Input]:
+    """The cases of each measure and reward.
+
+    Long: measure, offline (and offline_se) and online in each row. Wide: a column for each measure,
+    named by ``offline`` or else every numeric column without a role. Rows are ``values`` of
+    systems, whose effects are differences from the ``baseline`` of the same experiment, or are
+    ``effects`` already.
+    """
+    read = _read(table, offline, columns)
+    frame = _long(read, offline)
+    _refuse_repeats(frame, read.name)
+    _refuse_two_truths(frame, read.name)
+    if kind == "values" and baseline is not None:
+        frame = _differences(frame, baseline, read.name)
+    else:
+        own = kind == "effects"
+        frame = frame.with_columns(
+            (pl.col(c) if own else pl.lit(None, pl.Float64)).alias(name)
+            for name, c in (
+                ("effect", "offline"), ("effect_se", "offline_se"),
+                ("online_effect", "online"), ("online_effect_se", "online_se"),
+            )
+        )  # fmt: skip
+    parts = frame.partition_by("measure", "reward", maintain_order=True)
+    return [_cases(part) for part in parts], read.input()
+
+
+def _read(table: object, offline: Sequence[str], columns: Mapping[str, str] | None) -> Table:
+    source = opened(table, trec=(), name=label(table, "the table"))
+    there = source.columns()
+    names = dict(columns or {})
+    if "experiment" not in names and "experiment" not in there and "day" in there:
+        names["experiment"] = "day"
+    optional = ("system", "reward", "measure", *FIGURES[1:])
+    roles = Roles(source.name, ("experiment", "online"), optional, names, tuple(offline))
+    long = roles.column("measure", there) in there and roles.column("offline", there) in there
+    if not (long or offline):
+        taken = {roles.column(role, there) for role in ("experiment", "online", *optional)}
+        wide = tuple(name for name in there if name not in taken)
+        roles = Roles(source.name, ("experiment", "online"), optional, names, wide)
+    frame = roles.renamed(source.read(roles.choose))
+    some_rows(frame, source.name)
+    marks = [c for c in (*NAMES, "measure") if c in frame.columns]
+    frame = frame.with_columns(
+        pl.col(c).cast(pl.String) for c in marks if not frame.schema[c].is_integer()
+    )
+    frame = identifiers(frame, marks, source.name)
+    frame = frame.with_columns(pl.col(c).cast(pl.String) for c in marks)
+    return Table(source, frame)
+
+
+def _long(table: Table, offline: Sequence[str]) -> pl.DataFrame:
+    """One row per experiment, system, reward and measure; standard errors missing where unknown."""
+    frame, name = table.frame, table.name
+    fill = {"system": "", "reward": ""}
+    frame = frame.with_columns(
+        pl.lit(v).alias(c) for c, v in fill.items() if c not in frame.columns
+    )
+    if not ("measure" in frame.columns and "offline" in frame.columns and not offline):
+        roles = {*NAMES, "measure", *FIGURES}
+        wide = list(offline) or [c for c in frame.columns if c not in roles and _numeric(frame[c])]
+        if not wide:
+            raise InputError(
+                f'"{name}" has no offline figures.',
+                found=f"Its columns are: {', '.join(table.source.columns()[:12])}.",
+                todo="Give measure and offline in each row, or a column per measure (--offline).",
+            )
+        frame = frame.drop("measure", "offline", "offline_se", strict=False)
+        for column in wide:  # said of the column as the table has it
+            finite(numbers(frame.select(column), column, name), column, name)
+        frame = frame.unpivot(
+            wide, index=[c for c in frame.columns if c not in wide],
+            variable_name="measure", value_name="offline",
+        )  # fmt: skip
+    for column in [c for c in FIGURES if c in frame.columns]:
+        frame = numbers(frame, column, name)
+        finite(frame, column, name)
+        if column.endswith("_se") and (frame[column].to_numpy() < 0).any():
+            raise InputError(f'Column "{column}" of "{name}" must not be negative.')
+    missing = [c for c in ("online_se", "offline_se") if c not in frame.columns]
+    return frame.with_columns(pl.lit(None, pl.Float64).alias(c) for c in missing)
+
+
+def _numeric(column: pl.Series) -> bool:
+    """Numbers, or text that is nothing but numbers, as CSV files give it."""
+    if column.dtype == pl.String:
+        return column.str.strip_chars().cast(pl.Float64, strict=False).null_count() == 0
+    return column.dtype.is_numeric()
+
+
+def _refuse_repeats(frame: pl.DataFrame, name: str) -> None:
+    again = frame.filter(frame.select(*NAMES, "measure").is_duplicated())
+    if again.height:
+        row = again.row(0, named=True)
+        raise InputError(
+            f'"{name}" has several rows of one experiment, system and measure.',
+            found=f"Found {again.height:,} (first: {row['experiment']}, {row['system']},"
+            f" {row['measure']}).",
+            todo="Keep one row each, or name the experiments apart.",
+        )
+
+
+def _refuse_two_truths(frame: pl.DataFrame, name: str) -> None:
+    """One experiment, system and metric was measured once, however many measures foretold it."""
+    several = frame.group_by(NAMES, maintain_order=True).agg(pl.col("online").unique())
+    odd = several.filter(pl.col("online").list.len() > 1)
+    if odd.height:
+        row = odd.row(0, named=True)
+        case = ", ".join(row[c] for c in NAMES if row[c])
+        low, high = sorted(row["online"])[:2]
+        raise InputError(
+            f'"{name}" has several online figures of one experiment and system.',
+            found=f"Found {odd.height:,} such cases (first: {case}: {low:g} and {high:g}).",
+            todo="Repeat the same figure for every measure; online metrics are told apart by a"
+            " column reward.",
+        )
+
+
+def _differences(frame: pl.DataFrame, baseline: str, name: str) -> pl.DataFrame:
+    """Effects against the baseline of the same experiment; its own rows have none.
+
+    Standard errors are those of independent samples.
+    """
+    if set(frame["system"]) == {""}:
+        raise UsageError(
+            f'"{name}" has no column "system", so nothing in it is "{baseline}".',
+            todo="Name the system of each row, or say that rows are effects: --kind effects.",
+        )
+    if baseline not in frame["system"]:
+        raise UsageError(
+            f'"{name}" has no system "{baseline}" to be the baseline.',
+            found=nearest(baseline, frame["system"].unique().to_list()),
+            todo=f"Systems are: {', '.join(frame['system'].unique(maintain_order=True))}.",
+        )
+    keys = ["experiment", "reward", "measure"]
+    control = frame.filter(pl.col("system") == baseline).select(
+        *keys, *(pl.col(c).alias(f"{c}_0") for c in FIGURES)
+    )
+    frame = frame.join(control, on=keys, how="left", maintain_order="left")
+    other = pl.col("system") != baseline
+
+    def spread(column: str) -> pl.Expr:
+        return (pl.col(column) ** 2 + pl.col(f"{column}_0") ** 2).sqrt()
+
+    return frame.with_columns(
+        effect=pl.when(other).then(pl.col("offline") - pl.col("offline_0")),
+        effect_se=pl.when(other).then(spread("offline_se")),
+        online_effect=pl.when(other).then(pl.col("online") - pl.col("online_0")),
+        online_effect_se=pl.when(other).then(spread("online_se")),
+    )
+
+
+def _cases(part: pl.DataFrame) -> Cases:
+    def array(column: str) -> Floats:
+        return part[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+
+    return Cases(
+        measure=part["measure"][0],
+        reward=part["reward"][0],
+        experiment=tuple(part["experiment"]),
+        system=tuple(part["system"]),
+        offline=array("offline"),
+        online=array("online"),
+        effect=array("effect"),
+        se=array("effect_se"),
+        online_effect=array("online_effect"),
+        online_se=array("online_effect_se"),
+    )

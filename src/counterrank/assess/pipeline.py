@@ -1,0 +1,234 @@
+"""How each question of ``assess`` is answered: from a request to a result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from counterrank.assess import discriminative_power as dp
+from counterrank.assess import metric_agreement as ma
+from counterrank.assess import robustness as rb
+from counterrank.assess.accuracy import (
+    accuracy_row,
+    against_best,
+    read_trials,
+    recommend_by_accuracy,
+    relative_errors,
+    trials_of,
+)
+from counterrank.assess.checkpoint import Checkpoint, fingerprint
+from counterrank.assess.enough import enough, enough_units
+from counterrank.assess.evidence import judged_basis, value_basis
+from counterrank.assess.inputs import at_least, read_values
+from counterrank.assess.online import (
+    Cases,
+    case_rows,
+    choose_truth,
+    offline_figures,
+    online_row,
+    pool_rewards,
+)
+from counterrank.assess.online_advice import recommend_online
+from counterrank.assess.past_log import cases_of_log, log_schemas
+from counterrank.assess.past_table import cases_of_table
+from counterrank.assess.request import OnlineRequest, ResamplingRequest, RobustnessRequest
+from counterrank.assess.resampling import all_pairs
+from counterrank.assess.values import Values
+from counterrank.data.runs import tables_of
+from counterrank.diagnostics.diagnosis import Diagnosis
+from counterrank.engine import engine as as_engine
+from counterrank.engine.partitions import Tables
+from counterrank.errors import UsageError
+from counterrank.results.result import Result
+from counterrank.schema import Input
+from counterrank.stats.compare import Plan
+
+
+def assess_power(request: ResamplingRequest) -> Result:
+    """How well each measure tells systems apart."""
+    values, plan = read_values(request.values), request.plan
+    at_least(values, 2, why="Discriminative power")
+    power = dp.discriminative_power(
+        values, plan, progress=request.values.progress, keep=_pieces("power", values, request)
+    )
+    rows = dp.power_rows(values, power, plan.level)
+    return Result(
+        kind="assess power",
+        estimates=rows,
+        comparisons=dp.pair_rows(values, power),
+        diagnoses=[*_enough(values, rows), dp.normal_approximation(values, power)],
+        protocol=_policies(request)
+        | {"test": "permutation, two-sided, difference of means", "draws": power.draws}
+        | {"interval": "log DP, standard deviation over resampled users, normal p"}
+        | _resampled(plan),
+        inputs=values.inputs,
+        tables={
+            "recommendation": dp.recommend_by_power(rows, power, plan.level),
+            "curves": dp.curves(values, power),
+        },
+        unit_frame=values.frame(),
+    )
+
+
+def assess_agreement(request: ResamplingRequest) -> Result:
+    """Which measures put the systems in the same order."""
+    plan = request.plan
+    values, given = ma.agreement_values(request)
+    orders = ma.compare_orders(
+        values, plan, progress=request.values.progress, keep=_pieces("agreement", values, request)
+    )
+    rows = ma.agreement_rows(values, given, orders, plan.level)
+    return Result(
+        kind="assess agreement",
+        estimates=rows,
+        comparisons=[],
+        diagnoses=_enough(values, rows),
+        protocol=_policies(request)
+        | {"means": request.means, **ma.PROTOCOL, "draws": plan.draws}
+        | _resampled(plan),
+        inputs=values.inputs,
+        tables={
+            "recommendation": ma.recommend_by_agreement(rows, len(all_pairs(len(values.systems)))),
+            "taus": ma.tau_table(values, orders),
+            "opposed": ma.opposed_systems(values, orders, rows, plan.level),
+        },
+        unit_frame=values.frame(),
+    )
+
+
+def assess_robustness(request: RobustnessRequest) -> Result:
+    """Which measure keeps the order of systems when judgments are missing."""
+    basis = judged_basis(request) if request.values.judged else value_basis(request)
+    labels, level = basis.labels, request.plan.level
+    tracks = rb.reduce_judgments(basis.evidence, request, Checkpoint(request.resume, basis.key))
+    areas = list(rb.area_rows(tracks, labels, level))
+    return Result(
+        kind="assess robustness",
+        estimates=[row for row in areas if row.reduction == "all"],
+        comparisons=[],
+        diagnoses=[enough(len(basis.systems), "systems"), *basis.diagnoses],
+        protocol=basis.protocol | rb.protocol(basis.evidence.pool, request),
+        inputs=basis.inputs,
+        tables={
+            "recommendation": rb.recommend_by_robustness(tracks, labels, level),
+            "areas": [row for row in areas if row.reduction != "all"],
+            "curves": list(rb.tau_rows(tracks, labels, level)),
+            "values": list(rb.value_rows(tracks, labels, basis.systems, level)),
+        },
+        unit_frame=basis.unit_frame,
+    )
+
+
+def assess_online(request: OnlineRequest) -> Result:
+    """How far offline figures foretell what experiments found."""
+    level = request.plan.level
+    cases, inputs, protocol = _from_log(request) if request.logged else _from_table(request)
+    truth = choose_truth(request.truth, cases)
+    every = [*cases, *pool_rewards(cases)]
+    rows = [online_row(c, level, truth) for c in every]
+    return Result(
+        kind="assess online",
+        estimates=rows,
+        comparisons=[],
+        diagnoses=[enough(len({*cases[0].experiment}), "experiments")],
+        protocol=_online_protocol(request, truth) | protocol,
+        inputs=inputs,
+        tables={
+            "recommendation": recommend_online(every, rows, level, truth),
+            "cases": case_rows(cases),
+        },
+        unit_frame=offline_figures(cases),
+    )
+
+
+def assess_accuracy(table: object, level: float, columns: Mapping[str, str] | None) -> Result:
+    """How close estimators come to a truth that is known."""
+    read = read_trials(table, columns)
+    trials = trials_of(read)
+    rows = [accuracy_row(t, level) for t in trials]
+    others = against_best(trials, rows)
+    return Result(
+        kind="assess accuracy",
+        estimates=rows,
+        comparisons=others,
+        diagnoses=[enough(rows[0].systems, "systems")],
+        protocol={
+            "unit": "repetition" if rows[0].repetitions > 1 else "system",
+            "error": "(estimate - truth) / truth",
+            "test": "t, paired squared errors, against the lowest relative RMSE, not corrected",
+            "level": level,
+        },
+        inputs=(read.input(),),
+        tables={"recommendation": recommend_by_accuracy(rows, others, level)},
+        unit_frame=relative_errors(read.frame),
+    )
+
+
+def _pieces(question: str, values: Values, request: ResamplingRequest) -> Checkpoint:
+    """Results so far of this question about these values."""
+    plan = request.plan
+    key = fingerprint(
+        question, values.units.to_list(), values.x, values.measures, plan.draws, plan.resamples,
+        plan.seed,
+    )  # fmt: skip
+    return Checkpoint(request.resume, key)
+
+
+def _enough(values: Values, rows: Sequence[Any]) -> list[Diagnosis]:
+    """Whether there are units and systems enough to say anything."""
+    return [enough_units(min(r.units for r in rows)), enough(len(values.systems), "systems")]
+
+
+def _policies(request: ResamplingRequest) -> dict[str, Any]:
+    """Who counts; a table of values does not say."""
+    judged = request.values.judged
+    return {"unit": "user", "policies": asdict(request.values.policies) if judged else None}
+
+
+def _resampled(plan: Plan) -> dict[str, Any]:
+    return {"resamples": plan.resamples, "level": plan.level, "seed": plan.seed}
+
+
+def _from_log(request: OnlineRequest) -> tuple[list[Cases], tuple[Input, ...], dict[str, Any]]:
+    """The cases of a log, what was read, and where it ran."""
+    engine = as_engine(request.engine, [request.source, *tables_of(request.runs)])
+    if request.resume is not None and not engine.in_memory:
+        raise UsageError(
+            "Only tables that are read into memory can be taken up again.",
+            todo="Leave --resume out, or --memory, --partitions and --engine.",
+        )
+    day = request.day
+    schemas, names = log_schemas(
+        request.source, request.runs, request.rewards, day, request.columns
+    )
+    tables = Tables(schemas, "session", ("session", "item"), needs="log")
+    with engine.open(tables, request.progress) as log:
+        cases = cases_of_log(log, day, names, request.resume)
+        return cases, tuple(log.inputs.values()), log.protocol()
+
+
+def _from_table(request: OnlineRequest) -> tuple[list[Cases], tuple[Input, ...], dict[str, Any]]:
+    """The cases of a table of past experiments, and what was read."""
+    cases, table = cases_of_table(
+        request.source,
+        offline=request.offline,
+        kind=request.kind,
+        baseline=request.baseline,
+        columns=request.columns,
+    )
+    return cases, (table,), {}
+
+
+def _online_protocol(request: OnlineRequest, truth: str) -> dict[str, Any]:
+    logged = request.logged
+    return {
+        "unit": "experiment",
+        "source": "log" if logged else "table",
+        "rows": "values" if logged else request.kind,
+        "baseline": request.day.control if logged else request.baseline,
+        "truth": truth,
+        "correlation": "Pearson, two-sided Student test; interval by Fisher's z",
+        "test": "normal, two-sided; online effects of independent samples",
+        "level": request.plan.level,
+    }

@@ -1,0 +1,135 @@
+"""Per-unit values of systems and measures: what every question about a measure starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from counterrank.arrays import Bools, Floats
+from counterrank.errors import CounterrankError, UsageError
+from counterrank.ranking import measure
+from counterrank.schema import Input
+
+
+@dataclass(frozen=True)
+class Average:
+    """How a measure's per-unit values become one number, and which way is better.
+
+    ``floor`` is that of a geometric mean; an arithmetic one has none.
+    """
+
+    floor: float | None = None
+    sign: int = 1
+
+    @classmethod
+    def of(cls, label: str) -> Average:
+        """As the label says. A label that is no measure's is averaged plainly, higher is better."""
+        try:
+            kind = measure(label)
+        except CounterrankError:
+            return cls()
+        return cls(
+            kind.floor if kind.mean == "geometric" else None, 1 if kind.better == "higher" else -1
+        )
+
+    def scores(self, x: Floats) -> Floats:
+        """Values whose plain mean puts systems in the measure's order, the best highest."""
+        return self.sign * (x if self.floor is None else np.log(np.maximum(x, self.floor)))
+
+    def finish(self, mean: Floats) -> Floats:
+        """The measure's value from the mean of ``scores``."""
+        value: Floats = self.sign * mean
+        return value if self.floor is None else np.exp(value)
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """``x`` is systems x measures x units; NaN marks a unit left out for a system and measure."""
+
+    systems: tuple[str, ...]
+    measures: tuple[str, ...]
+    units: pl.Series
+    x: Floats
+    inputs: tuple[Input, ...]
+
+    def place(self, label: str) -> int:
+        """Where the measure of a label stands."""
+        with suppress(CounterrankError):  # the table may have measures of its own
+            label = str(measure(label))
+        if label not in self.measures:
+            raise UsageError(
+                f'There are no values of "{label}".',
+                todo=f"There are: {', '.join(self.measures)}.",
+            )
+        return self.measures.index(label)
+
+    def only(self, labels: Sequence[str]) -> Values:
+        """Some of the measures."""
+        places = list(dict.fromkeys(self.place(label) for label in labels))
+        names = tuple(self.measures[place] for place in places)
+        return replace(self, measures=names, x=self.x[:, places])
+
+    def shared(self, m: int) -> Bools:
+        """Units that all systems have a value for, in measure ``m``."""
+        shared: Bools = np.all(~np.isnan(self.x[:, m]), axis=0)
+        if not shared.any():
+            raise UsageError(f"The systems share no unit for {self.measures[m]}.")
+        return shared
+
+    def scores(self, m: int) -> Floats:
+        """Units x systems: their means order the systems as measure ``m`` does, best highest.
+
+        A unit that some system has no value for is 0 in every column.
+        """
+        x = Average.of(self.measures[m]).scores(self.x[:, m].T)
+        x[~self.shared(m)] = 0
+        return np.ascontiguousarray(x)
+
+    def totals(self) -> Floats:
+        """The value of every measure (rows) for every system, over the units all systems have."""
+        return np.array(
+            [
+                Average.of(label).finish(self.scores(m)[self.shared(m)].mean(axis=0))
+                for m, label in enumerate(self.measures)
+            ]
+        )
+
+    def with_geometric(self) -> Values:
+        """Each arithmetic mean of values that are not negative, and its geometric twin behind all.
+
+        The twin reads the same values; only their mean differs.
+        """
+        twins = {m: geometric_twin(label) for m, label in enumerate(self.measures)}
+        new = [m for m, twin in twins.items() if twin and twin not in self.measures]
+        new = [m for m in new if not (self.x[:, m] < 0).any()]
+        return replace(
+            self,
+            measures=(*self.measures, *(twins[m] for m in new)),
+            x=np.concatenate([self.x, self.x[:, new]], axis=1),
+        )
+
+    def frame(self) -> pl.DataFrame:
+        """As a table: unit, system, measure, value. What is left out has no row."""
+        parts = [
+            pl.DataFrame({"unit": self.units, "value": self.x[s, m]})
+            .filter(pl.col("value").is_not_nan())
+            .select("unit", system=pl.lit(system), measure=pl.lit(label), value="value")
+            for s, system in enumerate(self.systems)
+            for m, label in enumerate(self.measures)
+        ]
+        return pl.concat(parts)
+
+
+def geometric_twin(label: str) -> str:
+    """The label of the same measure's geometric mean, or nothing if it has none."""
+    try:
+        kind = measure(label)
+    except CounterrankError:
+        return ""
+    if kind.mean == "geometric" or kind.name == "pnDCG" or kind.better != "higher":
+        return ""
+    return str(replace(kind, mean="geometric"))

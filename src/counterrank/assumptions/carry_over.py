@@ -1,0 +1,87 @@
+r"""Assumption 1: what a user was shown before does not change what this session earns.
+
+The audit asks whether a good previous list goes with more or less reward now. Users differ, so only
+sessions of the same user are compared; and how good a list is, is predicted from the other half of
+the users, so that no reward stands on both sides.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from counterrank.arrays import Bools, Floats, Ints, summed
+from counterrank.assumptions.audit_rows import AuditRows, numbered
+from counterrank.assumptions.score_test import Effect, centred, effect, ratio
+from counterrank.diagnostics.diagnosis import Diagnosis
+
+CAUTION, FAIL = 0.02, 0.1
+
+
+def carried(reward: Floats, expected: Floats, before: Floats, now: Floats, user: Ints) -> Effect:
+    r"""Share of the reward that one standard deviation of the previous list's quality moves.
+
+    With :math:`Y_s` earned and :math:`M_s` expected in session :math:`s` of user :math:`u`,
+
+    .. math:: E[Y_s] = f_u M_s \exp(\beta P_{s-1} + \gamma P_s)
+
+    where :math:`P_{s-1}, P_s` (``before``, ``now``) say how good the user's lists were. The user's
+    factor :math:`f_u` is fitted; the value is :math:`\beta` times the spread of :math:`P_{s-1}`.
+    """
+    users = int(user.max()) + 1
+    fit = expected * ratio(summed(user, reward, users), summed(user, expected, users))[user]
+    z = np.stack([centred(p, fit, user) for p in (before, now)], axis=1)
+    found = effect(reward - fit, fit, z, user, (1.0, 0.0))
+    spread = float(np.std(before))
+    return Effect(found.size * spread, found.se * spread)
+
+
+def carry_over(rows: AuditRows) -> Diagnosis | str:
+    """The diagnosis, or what is missing for it."""
+    if not rows.users:
+        return "carry over between sessions needs a column user"
+    if rows.turn is None:
+        return "carry over between sessions needs a column timestamp or day"
+    last, again = _previous(rows.cluster, rows.turn)
+    returning = len(np.unique(rows.cluster[again]))
+    if returning < 30:
+        text = f"Only {returning:,} users came twice, so hardly anything can carry over."
+        return Diagnosis("carry over", "log", 0.0, CAUTION, "pass", text)
+    list_worth = summed(rows.session, rows.patience * rows.worth, rows.n)
+    contexts = int(rows.context.max()) + 1
+    usual = ratio(
+        summed(rows.context, list_worth, contexts),
+        summed(rows.context, np.ones(rows.n), contexts),
+    )
+    good = ratio(list_worth, usual[rows.context])
+    found = carried(
+        summed(rows.session, rows.reward, rows.n)[again],
+        summed(rows.session, rows.seen * rows.worth, rows.n)[again],
+        good[last[again]],
+        good[again],
+        numbered(rows.cluster[again])[0],
+    )
+    verdict = found.verdict(CAUTION, FAIL)
+    way = "less" if found.size < 0 else "more"
+    if verdict == "pass":
+        text = (
+            f"How good a user's last list was does not change what the next one earns; an effect of"
+            f" {found.visible:.1%} would have shown."
+        )
+    else:
+        text = (
+            f"After a better list (by one standard deviation) the same user's next session earns"
+            f" {abs(found.size):.1%} {way}: sessions are not independent, so a ranker that serves"
+            " every session will earn another amount than estimated. Settle it by an A/B test by"
+            " user over several weeks."
+        )
+    return Diagnosis("carry over", "log", abs(found.size), CAUTION, verdict, text)
+
+
+def _previous(user: Ints, turn: Ints) -> tuple[Ints, Bools]:
+    """The same user's session before each one, and whether there is one."""
+    order = np.lexsort((turn, user))
+    same = np.append(False, user[order][1:] == user[order][:-1])
+    last, again = np.zeros(len(user), np.int64), np.zeros(len(user), bool)
+    last[order[1:]] = order[:-1]
+    again[order] = same
+    return last, again

@@ -1,0 +1,156 @@
+r"""Assumption 2: whether a rank is seen depends on the rank alone, not on clicks above it.
+
+Readers who click more may also read on more, whatever they clicked. So the effect of a reward right
+above (the reader may leave because of it) is compared with that of rewards further up (which the
+reader has survived).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from counterrank.arrays import Floats, Ints, summed
+from counterrank.assumptions.audit_rows import DEEPEST, AuditRows
+from counterrank.assumptions.score_test import SURE, Effect, centred, effect, ratio
+from counterrank.diagnostics.diagnosis import Diagnosis
+
+CAUTION, FAIL = 0.05, 0.2
+
+
+def left_after(goes_on: Floats, here: Floats, above: Floats, stratum: Ints, user: Ints) -> Effect:
+    r"""Share of readers whom a reward at the last seen row keeps from reading on.
+
+    Rows are those that were seen and have a row below; ``goes_on`` says whether that was seen too.
+
+    .. math:: P(V_{r+1} = 1 \mid V_r = 1) = \alpha_{\text{stratum}} + \beta_1 C_r
+              + \beta_2 \sum_{j < r} C_j
+
+    The value is :math:`(\beta_1 - \beta_2)` over the mean of :math:`V_{r+1}`.
+    """
+    one = np.ones(len(goes_on))
+    z = np.stack([centred(x, one, stratum) for x in (here, above)], axis=1)
+    found = effect(centred(goes_on, one, stratum), one, z, user, (1.0, -1.0))
+    mean = float(goes_on.mean())
+    return Effect(found.size / mean, found.se / mean)
+
+
+def avoided(first: Floats, rest: Floats, one: Floats, more: Floats, user: Ints) -> Effect:
+    r"""How much rarer a reward below is in sessions with one at the top, views being unknown.
+
+    Per session: what is left of the reward at the first rank, :math:`a_s`, and below it,
+    :math:`b_s`, and what was expected, :math:`\hat a_s` and :math:`\hat b_s`.
+
+    .. math:: \frac{\sum_s a_s b_s}{\sum_s \hat a_s \hat b_s} -
+              \frac{\sum_u \sum_{s \ne t \in u} a_s b_t}
+                   {\sum_u \sum_{s \ne t \in u} \hat a_s \hat b_t}
+
+    Users who react readily do so in all their sessions, which the second term takes off; it is 0
+    where no user came twice. Readers who see a row have often seen more of them, which pushes the
+    value up: only a value below 0 speaks of leaving.
+    """
+    users = int(user.max()) + 1
+    same, due = summed(user, first * rest, users), summed(user, one * more, users)
+    cross = summed(user, first, users) * summed(user, rest, users) - same
+    cross_due = summed(user, one, users) * summed(user, more, users) - due
+    value, influence = 0.0, np.zeros(users)
+    for sign, top, bottom in ((1, same, due), (-1, cross, cross_due)):
+        total = float(bottom.sum())
+        if total > 1e-9 * float(due.sum()):
+            share = float(top.sum()) / total
+            value += sign * share
+            influence += sign * (top - share * bottom) / total
+    return Effect(value, float(np.sqrt(influence @ influence)))
+
+
+def examination(rows: AuditRows) -> Diagnosis | str:
+    """The diagnosis, or what is missing for it."""
+    found = _by_rewards(rows) if rows.views == "latent" else _by_views(rows)
+    if isinstance(found, str):
+        return found
+    verdict = found.verdict(CAUTION, FAIL)
+    if rows.views == "latent" and found.size > 0:
+        verdict = "pass"  # see ``avoided``
+    if verdict == "pass":
+        text = (
+            "Rewards above do not change how many read on; an effect of"
+            f" {found.visible:.1%} would have shown."
+        )
+    elif found.size < 0:
+        text = (
+            f"A reward keeps {-found.size:.0%} of the readers from going on: whether a row is seen"
+            " depends on the rows above, so values of rankers that put other items on top are off."
+            " Use a cascade measure such as ERR beside it, or test online."
+        )
+    else:
+        text = (
+            f"After a reward {found.size:.0%} more readers go on: what is seen depends on the rows"
+            " above, so values of rankers that put other items on top are off."
+        )
+    return Diagnosis("examination", "log", abs(found.size), CAUTION, verdict, text)
+
+
+def _by_views(rows: AuditRows) -> Effect | str:
+    last = np.append(rows.session[1:] != rows.session[:-1], True)
+    following = np.append(rows.rank[1:], 0) == rows.rank + 1
+    seen = np.append(rows.seen[1:], 0.0) * (following & ~last)
+    here = (rows.reward != 0).astype(float)
+    upto = np.cumsum(here)
+    start = np.searchsorted(rows.session, np.arange(rows.n))
+    above = upto - here - (upto - here)[start][rows.session]
+    if rows.views == "observed":
+        use = (rows.seen > 0) & ~last
+    else:  # only viewed rows were logged: the end of the list is where nobody ever went on
+        use = rows.rank < min(int(rows.rank.max()), DEEPEST)
+    if use.sum() < 100 or not seen[use].any():
+        return "whether readers leave after a click needs lists of two rows or more"
+    return left_after(seen[use], here[use], above[use], rows.depth[use], rows.of_row[use])
+
+
+def _by_rewards(rows: AuditRows) -> Effect:
+    y = (rows.reward != 0).astype(float)
+    due = rows.seen * rows.worth
+    ranks = int(rows.depth.max()) + 1
+    due *= ratio(summed(rows.depth, y, ranks), summed(rows.depth, due, ranks))[rows.depth]
+    top = rows.rank == 1
+    parts = [
+        summed(rows.session, column * there, rows.n)
+        for there in (top, ~top)
+        for column in (y - due, due)
+    ]
+    return avoided(parts[0], parts[2], parts[1], parts[3], rows.cluster)
+
+
+def position_fit(rows: AuditRows, model: Floats) -> Diagnosis:
+    r"""Whether ranks are seen as often as the position model says, up to one common factor.
+
+    ``model`` is :math:`c(r)`, sessions' contexts x ranks. The value is the largest relative misfit
+    :math:`|V_r / (k C_r) - 1|` among ranks where it is certain, with views :math:`V_r`, expected
+    ones :math:`C_r = \sum c(r)` over rows (sessions, if only viewed rows were logged) and
+    :math:`k = \sum V / \sum C`.
+    """
+    ranks = min(int(rows.rank.max()), DEEPEST)
+    rank = np.minimum(rows.rank, DEEPEST) - 1
+    users = int(rows.cluster.max()) + 1
+    cell = rows.of_row * ranks + rank
+    views = summed(cell, rows.seen, users * ranks)
+    if rows.views == "observed":
+        due = summed(cell, model[rows.context[rows.session], rank], users * ranks)
+    else:
+        each = rows.cluster[:, None] * ranks + np.arange(ranks)
+        due = summed(each.ravel(), model[rows.context, :ranks].ravel(), users * ranks)
+    factor = views.sum() / due.sum()
+    off = (views - factor * due).reshape(users, ranks)
+    wanted = factor * due.reshape(users, ranks).sum(axis=0)
+    sure = np.abs(off.sum(axis=0)) > (SURE + 0.5) * np.sqrt(np.sum(off**2, axis=0))
+    miss = np.where(sure, np.abs(ratio(off.sum(axis=0), wanted)), 0.0)
+    worst = int(np.argmax(miss))
+    verdict = "pass" if miss[worst] < 0.05 else "caution" if miss[worst] < 0.25 else "fail"
+    text = "Ranks are seen as often as the position model says."
+    if verdict != "pass":
+        way = "less" if off.sum(axis=0)[worst] < 0 else "more"
+        text = (
+            f"Rank {worst + 1} is seen {miss[worst]:.0%} {way} often than the position model says,"
+            " so weights are off by as much. Learn the model from this log:"
+            " counterrank exposure LOG --out pbm.json."
+        )
+    return Diagnosis("position model", "log", float(miss[worst]), 0.05, verdict, text)

@@ -1,0 +1,86 @@
+r"""Assumption 3: what an item earns does not depend on its neighbours.
+
+Nothing is known of what items have in common, so every pair of an item and the one right above it
+is a case of its own. A pair that earns more or less than its item does elsewhere, in both halves of
+the users, is no accident.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from counterrank.arrays import Floats, Ints, summed
+from counterrank.assumptions.audit_rows import AuditRows, numbered
+from counterrank.assumptions.score_test import SURE, centred, fitted, ratio
+from counterrank.diagnostics.diagnosis import Diagnosis
+
+CAUTION, FAIL = 0.05, 0.2
+
+
+def repeated(
+    left: Floats, fit: Floats, pair: Ints, half: Ints, group: Ints, user: Ints
+) -> tuple[float, float, float]:
+    r"""Variance of pair effects, as squared shares of the reward: value, standard error, z.
+
+    With what is left :math:`R_{ph}` and expected :math:`E_{ph}` of pair :math:`p` in half
+    :math:`h` of the users, each half fitted on its own,
+
+    .. math:: \tau^2 = \frac{\sum_p R_{p0} R_{p1} / E_p}{\sum_p E_{p0} E_{p1} / E_p},
+              \qquad E_p = E_{p0} + E_{p1}
+
+    Given one half, the numerator is a sum over the users of the other half, which gives its noise;
+    the noise of both halves is averaged.
+    """
+    pairs = int(pair.max()) + 1
+    cell = pair * 2 + half
+    r = summed(cell, left, 2 * pairs).reshape(pairs, 2)
+    e = summed(cell, fit, 2 * pairs).reshape(pairs, 2)
+    total = e.sum(axis=1)
+    top = float(ratio(r[:, 0] * r[:, 1], total).sum())
+    bottom = float(ratio(e[:, 0] * e[:, 1], total).sum())
+    other = ratio(r[:, ::-1], np.repeat(total[:, None], 2, axis=1))[pair, half]
+    other = centred(other, fit, group * 2 + half)
+    by_user = summed(user, left * other, int(user.max()) + 1)
+    se = math.sqrt(float(by_user @ by_user) / 2)
+    if bottom <= 0 or se <= 0:
+        return 0.0, 0.0, 0.0
+    return top / bottom, se / bottom, top / se
+
+
+def interaction(rows: AuditRows) -> Diagnosis | str:
+    """The diagnosis, or what is missing for it."""
+    if rows.alike is None:
+        return "whether neighbours matter needs contexts or users"
+    if rows.cluster.max() < 30 or not 0 < rows.half.mean() < 1:
+        return "whether neighbours matter needs more users"
+    below = np.append(False, rows.session[1:] == rows.session[:-1])
+    below &= np.append(0, rows.rank[:-1]) == rows.rank - 1
+    if not below.any():
+        return "whether neighbours matter needs lists of two rows or more"
+    half = rows.half[rows.session]
+    # each half is fitted on its own: what is left in one says nothing about the other by itself
+    fit = fitted(rows.reward, rows.seen, rows.alike * 2 + half, rows.depth * 2 + half)
+    items = int(rows.item.max()) + 1
+    above = np.append(0, rows.item[:-1])
+    pair = numbered((above * items + rows.item)[below])[0]
+    value, se, z = repeated(
+        fit.left[below], fit.expected[below], pair, half[below], rows.alike[below],
+        rows.of_row[below],
+    )  # fmt: skip
+    size = math.sqrt(max(value, 0.0))
+    verdict = "pass"
+    if z > SURE and size >= CAUTION:
+        verdict = "fail" if size >= FAIL else "caution"
+    text = (
+        "Items earn the same whatever stands right above them; typical effects of"
+        f" {math.sqrt((SURE + 0.84) * se):.0%} would have shown."
+    )
+    if verdict != "pass":
+        text = (
+            f"What an item earns changes by {size:.0%}, typically, with the item right above it:"
+            " values of rankers that put other neighbours together are off. Compare such rankers"
+            " online, or keep similar items apart in both."
+        )
+    return Diagnosis("interaction", "log", size, CAUTION, verdict, text)

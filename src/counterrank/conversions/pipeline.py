@@ -1,0 +1,135 @@
+"""``funnel``: clicks, conversions and lists in, what each recommender would have sold out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from counterrank.conversions.click_models import ClickModels, gather_pairs
+from counterrank.conversions.clicks import FunnelTotals
+from counterrank.conversions.estimators import FORMULAS, conversion_estimator
+from counterrank.conversions.evidence import diagnose_lists, diagnose_predictions
+from counterrank.conversions.funnel_pass import Contributions, contributions
+from counterrank.conversions.measures import conversion_measure
+from counterrank.conversions.request import FunnelInputs, FunnelRequest, validate_apart
+from counterrank.diagnostics.diagnosis import Diagnosis
+from counterrank.engine import Engine, Partitions
+from counterrank.errors import UsageError
+from counterrank.progress import Progress, quiet
+from counterrank.results.result import Result
+from counterrank.schema import Input
+from counterrank.stats.storage import Storage
+from counterrank.trust.propensities import constant_features
+
+
+def estimate_conversions(
+    request: FunnelRequest, inputs: FunnelInputs, engine: Engine, progress: Progress = quiet
+) -> Result:
+    """Statistics of the whole; pairs that models need; contributions of every user."""
+    with engine.open(inputs.tables, progress) as data:
+        request, totals = count(request, inputs, data)
+        request.validate_predictions(data.heads)
+        budget, users = engine.memory_budget, totals.n(request.users)
+        wide = len(request.runs.labels) * sum(request.widths.values())
+        storage = Storage.choose(engine.inference, users, wide, budget)
+        draws = request.plan.drawn(storage.inference)
+        pairs = gather_pairs(data, request, totals, budget)
+        models = ClickModels.fit(pairs, request, totals, inputs.features)
+        predictors = models.predictors(request)
+        work = partial(contributions, request, totals, predictors, draws, storage.inference)
+        found = data.reduce(work, "joining clicks and lists")
+    for own in found.lists.values():
+        request.refuse(own.faults)
+    told = [constant_features(of, columns) for of, columns in models.features.items()]
+    told += diagnose_predictions(request, totals, pairs, models) + diagnose_lists(request, found)
+    protocol = _protocol(request, totals, models) | data.protocol()
+    protocol["inference"] = storage.protocol()
+    return _result(request, found, told, protocol, inputs.remembered(data))
+
+
+def count(
+    request: FunnelRequest, inputs: FunnelInputs, data: Partitions
+) -> tuple[FunnelRequest, FunnelTotals]:
+    """Statistics of the whole funnel, and the request with what they and the columns tell."""
+    inputs.columns.refuse_unmet()
+    validate_apart(data.heads)
+    request = request.with_tables(inputs.names, data.heads)
+    totals = data.reduce(partial(FunnelTotals.of, request), "counting users and items")
+    return totals.settle(request), totals
+
+
+def _result(
+    request: FunnelRequest,
+    found: Contributions,
+    diagnoses: list[Diagnosis],
+    protocol: dict[str, Any],
+    inputs: Mapping[str, Input],
+) -> Result:
+    """Values of the estimators asked for, and every system against the baseline."""
+    plan, wanted = request.plan, {str(e) for e in request.estimators}
+    functions = {key: f for key, f in request.functions().items() if key.estimator in wanted}
+    base = plan.baseline or ""
+    pairs = [(key, key._replace(system=base)) for key in functions if key.system != base]
+    return Result.of(
+        "funnel",
+        found.units,
+        functions=functions,
+        groups=[[pair] for pair in pairs],
+        plan=plan,
+        diagnoses=diagnoses,
+        protocol=protocol,
+        inputs=inputs,
+        tables={
+            "weights": [
+                row for name, own in found.lists.items() for row in own.weights.spread(name)
+            ]
+        },
+        family=lambda size, groups: f"{size} comparison{'s' * (size != 1)}",
+        parse=_label,
+    )
+
+
+def _label(given: object) -> str:
+    """The text of an estimator or a measure, whatever its case."""
+    with suppress(UsageError):
+        return str(conversion_estimator(given))  # type: ignore[arg-type]
+    with suppress(UsageError):
+        return str(conversion_measure(given))  # type: ignore[arg-type]
+    return str(given)
+
+
+def _protocol(request: FunnelRequest, totals: FunnelTotals, models: ClickModels) -> dict[str, Any]:
+    """What was computed, and how it was compared."""
+    plan = request.plan
+    return {
+        "unit": "user",
+        "pairs": request.pairs,
+        "lower_is_better": [str(m) for m in request.measures if m.better == "lower"],
+        "exposures": {
+            str(m): {"weight": str(m.model), "scale": m.scale, "form": m.form}
+            for m in request.measures
+        },
+        "estimators": {str(e): FORMULAS[e.name] for e in request.estimators},
+        "interval": plan.interval,
+        "level": plan.level,
+        "test": plan.test,
+        "correction": plan.correction,
+        "resamples": plan.resamples,
+        "seed": plan.seed,
+        "baseline": plan.baseline,
+        "users": request.users,
+        "users_with_lists_only": totals.list_only if request.users == "all" else 0,
+        "ctr": request.ctr,
+        "cvr": request.cvr,
+        "models": models.protocol(request),
+        "features": {
+            of: {"columns": list(own.names), "left out": list(own.constant)}
+            for of, own in models.features.items()
+        },
+        "floor": request.floor,
+        "missing": request.missing,
+        "duplicates": request.duplicates,
+        "ties": request.ties,
+    }

@@ -1,0 +1,300 @@
+"""What is asked of a funnel, parsed and checked before tables are read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from counterrank import funnels, schema
+from counterrank.conversions.estimators import (
+    ClickedRows,
+    columns_of,
+    computed,
+    conversion_estimator,
+    divides_by_ctr,
+    function_of,
+)
+from counterrank.conversions.measures import ConversionMeasure, conversion_measure
+from counterrank.core.faults import Faults
+from counterrank.data.runs import Runs, RunTables, run_schemas
+from counterrank.engine import Partitions, Tables
+from counterrank.errors import UsageError, one_of
+from counterrank.exposure import Exposure
+from counterrank.features import features
+from counterrank.funnels import prediction
+from counterrank.inference.intervals import INTERVALS
+from counterrank.ope.estimators.base import Estimator
+from counterrank.ope.estimators.doubly_robust import SNDR
+from counterrank.ope.estimators.ips import SNIPS
+from counterrank.order import TIES
+from counterrank.propensity import Logistic, model
+from counterrank.schema import Input, Named, Table
+from counterrank.stats.compare import Plan
+from counterrank.stats.moments import Pair
+from counterrank.stats.units import Functions, Key
+from counterrank.tables.memory import is_spark
+
+FUNNEL, PREDICTIONS, RUN = "funnel", "predictions", "run"
+COLUMN = "column"  # predictions that were given, not fitted
+PAIRS, USERS = ("all", "rows"), ("auto", "table", "all")
+
+
+@dataclass(frozen=True)
+class FunnelInputs:
+    """The tables by their schemas, the names of the runs, and features, which are read whole."""
+
+    tables: Tables
+    names: Mapping[str, str]
+    features: Mapping[str, Table]
+    columns: Named
+
+    @classmethod
+    def of(
+        cls,
+        funnel: object,
+        runs: Runs | None,
+        predictions: object | None,
+        *,
+        rewards: Sequence[str],
+        features: Mapping[str, Any] | None = None,
+        columns: Mapping[str, str] | None = None,
+    ) -> FunnelInputs:
+        """Tables as a caller gives them."""
+        named = Named(columns)
+        also = tuple(prediction(reward, rewards) for reward in rewards)
+        schemas = {FUNNEL: funnels.funnel_door(funnel, rewards=rewards, columns=named)}
+        lists, names = run_schemas(
+            runs,
+            lambda table, name: schema.run_door(table, name=name, columns=named, also=also),
+            RUN,
+        )
+        schemas |= lists
+        if predictions is not None:
+            schemas[PREDICTIONS] = funnels.predictions_door(
+                predictions, rewards=rewards, columns=named
+            )
+        tables = Tables(schemas, "user", ("user", "item"))
+        return cls(tables, names, _read(features or {}, named), named)
+
+    def remembered(self, data: Partitions) -> dict[str, Input]:
+        """What a result remembers of all tables."""
+        return {**data.inputs, **{f"{of}s": t.input() for of, t in self.features.items()}}
+
+
+def _read(tables: Mapping[str, Any], columns: Named) -> dict[str, Table]:
+    """Features are read whole, wherever they are."""
+    return {
+        of: features(table.toArrow() if is_spark(table) else table, of=of, columns=columns)
+        for of, table in tables.items()
+    }
+
+
+@dataclass(frozen=True)
+class FunnelRequest:
+    """What is to be computed of every run, and who and what counts.
+
+    ``ctr`` and ``cvr`` are ``column`` or models to be fitted. ``runs``, ``has_ctr`` and who is
+    meant by ``users=auto`` are known once the tables have been looked at.
+    """
+
+    measures: tuple[ConversionMeasure, ...]
+    estimators: tuple[Estimator, ...]
+    rewards: tuple[str, ...]
+    ctr: str = COLUMN
+    cvr: str = COLUMN
+    floor: float = 0.0
+    pairs: str = "all"
+    users: str = "auto"
+    missing: str = "zero"
+    duplicates: str = "error"
+    ties: str = "id"
+    plan: Plan = field(default_factory=lambda: Plan(test="t"))
+    runs: RunTables = field(default_factory=lambda: RunTables({}))
+    has_ctr: bool = False
+
+    def __post_init__(self) -> None:
+        _validate_values(self.estimators, self.measures)
+        one_of("pairs", self.pairs, PAIRS)
+        one_of("users", self.users, USERS)
+        one_of("missing", self.missing, ("zero", "error"))
+        one_of("duplicates", self.duplicates, ("error", "first"))
+        one_of("ties", self.ties, [word for word in TIES if word != "expected"])
+        if not 0 <= self.floor < 1:
+            raise UsageError(f"floor must lie between 0 and 1, not {self.floor:g}.")
+
+    @property
+    def fitting(self) -> bool:
+        """Whether models are to be fitted."""
+        return (self.ctr, self.cvr) != (COLUMN, COLUMN)
+
+    @property
+    def computed(self) -> tuple[Estimator, ...]:
+        """The estimators asked for, and what diagnoses them."""
+        return computed(self.estimators, has_ctr=self.has_ctr)
+
+    @property
+    def needs_cvr(self) -> list[Estimator]:
+        """Those of the estimators that read a predicted conversion."""
+        return [e for e in self.estimators if "model" in e.needs]
+
+    @property
+    def limit(self) -> int | None:
+        """The deepest rank any measure looks at."""
+        cuts = [m.depth for m in self.measures]
+        return None if None in cuts else max(k for k in cuts if k is not None)
+
+    @property
+    def widths(self) -> dict[Key, int]:
+        """How many columns each key of a system has; the system is left open."""
+        rows, out = ClickedRows.none(), {}
+        for m in self.measures:
+            for reward in self.rewards:
+                for e in self.computed:
+                    columns = columns_of(e, m, rows, rows)
+                    if columns is not None:
+                        out[Key("", str(m), str(e), reward)] = len(columns)
+        return out
+
+    def functions(self) -> Functions:
+        """What makes each value of the means of its columns; rows stand in this order."""
+        measures = {str(m): m for m in self.measures}
+        estimators = {str(e): e for e in self.computed}
+        return {
+            key._replace(system=system): function_of(
+                estimators[key.estimator], measures[key.measure]
+            )
+            for system in self.runs.labels
+            for key in self.widths
+        }
+
+    def groups(self) -> list[list[Pair]]:
+        """What may ever be compared: all keys of one measure of one reward, with the first."""
+        together: dict[tuple[str, str | None], list[Key]] = {}
+        for key in self.functions():
+            together.setdefault((key.measure, key.reward), []).append(key)
+        return [[(key, keys[0]) for key in keys] for keys in together.values()]
+
+    def with_tables(self, names: Mapping[str, str], heads: Mapping[str, Table]) -> FunnelRequest:
+        """With what the columns of the tables tell."""
+        has_ctr = self.ctr != COLUMN or "ctr" in predicted_columns(heads)
+        return replace(self, runs=RunTables.of(names, heads), has_ctr=has_ctr)
+
+    def validate_predictions(self, heads: Mapping[str, Table]) -> None:
+        """Refuse estimators that read a ctr or cvr nobody predicts."""
+        divided = [str(e) for e in self.estimators if divides_by_ctr(e)]
+        if divided and not self.has_ctr:
+            raise UsageError(
+                f"{divided[0]} divides by the chance of a click, which nobody predicted.",
+                found=f'"{heads[FUNNEL].name}" has no column "ctr".',
+                todo="Give one (--columns ctr=NAME), or a table of predictions (--predictions"
+                " PATH), or have a model fitted: --ctr rates.",
+            )
+        if not self.needs_cvr or self.cvr != COLUMN:
+            return
+        for key, name in self.runs.names.items():
+            there = {*heads[key].frame.columns, *predicted_columns(heads)}
+            system = RunTables({key: name}, self.runs.systems).labels[0]
+            for reward in self.rewards:
+                column = prediction(reward, self.rewards)
+                if column not in there:
+                    raise UsageError(
+                        f"{self.needs_cvr[0]} needs a predicted {reward} of every pair that"
+                        f' "{system}" lists.',
+                        found=f'There is no column "{column}", in the funnel or in the run.',
+                        todo="Give one, there or in a table of predictions (--predictions"
+                        " PATH), or have a model fitted (--cvr rates), or ask for IPS only"
+                        " (--estimator IPS).",
+                    )
+
+    def refuse(self, faults: Faults) -> None:
+        """Refuse what some measure, estimator or policy cannot do without."""
+        needs = {
+            "clicked pair without ctr": [str(e) for e in self.computed if divides_by_ctr(e)],
+            "pair without cvr": [str(e) for e in self.computed if "model" in e.needs],
+            "not all items": [str(m) for m in self.measures if m.lists == "all"],
+        }
+        for what, who in needs.items():
+            only = Faults(tuple(fault for fault in faults.found if fault.what == what))
+            only.refuse(allowed=() if who else (what,), who=next(iter(who), ""))
+        policy = () if self.missing == "error" else ("funnel user without list",)
+        faults.refuse(allowed=(*needs, *policy))
+
+
+def funnel_request(
+    *,
+    rewards: Sequence[str],
+    measures: Sequence[str | ConversionMeasure | Exposure],
+    estimators: Sequence[str | Estimator],
+    features: Collection[str] = (),
+    test: str = "t",
+    correct: str = "holm",
+    interval: str = "normal",
+    baseline: str | None = None,
+    level: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+    **options: Any,
+) -> FunnelRequest:
+    """A request from words; ``features`` are what tables of features are of: user, item."""
+    wanted = tuple(dict.fromkeys(conversion_estimator(e) for e in estimators))
+    weights = tuple(dict.fromkeys(conversion_measure(m) for m in measures))
+    one_of("test", test, ("t", "bootstrap", "none"))
+    one_of("correct", correct, ("none", "holm", "bh"))
+    one_of("interval", interval, [kind for kind in INTERVALS if kind != "bernstein"])
+    plan = Plan(
+        baseline=baseline, test=test, correct=correct, level=level, interval=interval,
+        resamples=resamples, seed=seed,
+    )  # fmt: skip
+    request = FunnelRequest(weights, wanted, paid(rewards), plan=plan, **options)
+    _validate_features(features, request.ctr, request.cvr)
+    return request
+
+
+def paid(rewards: Sequence[str]) -> tuple[str, ...]:
+    """The columns that say what a click brought, each once."""
+    return tuple(dict.fromkeys(rewards)) or (funnels.CONVERSION,)
+
+
+def predicted_columns(heads: Mapping[str, Table]) -> set[str]:
+    """The columns of the funnel and of predictions, of which some may be a ctr or a cvr."""
+    tables = [heads[name].frame for name in (FUNNEL, PREDICTIONS) if name in heads]
+    return {column for frame in tables for column in frame.columns}
+
+
+def validate_apart(heads: Mapping[str, Table]) -> None:
+    """Refuse predictions that stand in two tables."""
+    if PREDICTIONS not in heads:
+        return
+    funnel, guess = heads[FUNNEL], heads[PREDICTIONS]
+    both = (set(funnel.frame.columns) & set(guess.frame.columns)) - {"user", "item"}
+    if both:
+        raise UsageError(
+            f'Both "{funnel.name}" and "{guess.name}" have a column "{min(both)}".',
+            todo="Leave it out of one of them, so that it is clear which counts.",
+        )
+
+
+def _validate_values(
+    estimators: Sequence[Estimator], measures: Sequence[ConversionMeasure]
+) -> None:
+    if not estimators or not measures:
+        raise UsageError("Nothing is to be estimated.", todo="For example DR of DCG@10.")
+    ratios = [str(e) for e in estimators if isinstance(e, (SNIPS, SNDR))]
+    shares = [str(m) for m in measures if m.form == "share"]
+    if ratios and shares:
+        raise UsageError(
+            f"{shares[0]} divides by each user's own sum, {ratios[0]} by that of all users.",
+            todo="Ask for Naive, IPS, DM or DR of it.",
+        )
+
+
+def _validate_features(given: Collection[str], ctr: str, cvr: str) -> None:
+    """Refuse features that no model would look at."""
+    models = [model(label) for label in (ctr, cvr) if label != COLUMN]
+    if given and not any(isinstance(m, Logistic) for m in models):
+        raise UsageError(
+            f"Features of {'s and '.join(given)}s were given, and no model reads them.",
+            found=f"ctr is {ctr}, cvr is {cvr}.",
+            todo="Ask for logistic: --ctr logistic, --cvr logistic, or both.",
+        )

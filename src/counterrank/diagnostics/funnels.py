@@ -1,0 +1,155 @@
+"""Diagnoses of clicks and conversions: how much of the funnel really speaks for lists."""
+
+from __future__ import annotations
+
+import math
+
+from counterrank.arrays import Ints
+from counterrank.coverage import Coverage
+from counterrank.diagnostics import weights as of_weights
+from counterrank.diagnostics.diagnosis import Diagnosis, graded
+from counterrank.diagnostics.weights import FUNNEL_WORDS, WeightStatistics
+from counterrank.stats.units import Estimate
+
+NO_CLICK = FUNNEL_WORDS.nothing
+
+
+def lists(system: str, seen: Coverage) -> Diagnosis:
+    """Users without a list: nothing is recommended to them, so nothing is sold."""
+    share = seen.covered_users / seen.judged_users
+    text = f"{seen.covered_users:,} of {seen.judged_users:,} users have a list"
+    if seen.missing_users:
+        text += f"; the other {seen.missing_users:,} count as 0"
+    return Diagnosis("coverage", system, share, 0.99, graded(share, 0.99, 0.5), text + ".")
+
+
+def support(system: str, weights: WeightStatistics, pairs: str) -> Diagnosis:
+    """Share of the lists' weight on pairs that could not be, or on items never, clicked."""
+    missing, where = weights.unknown, "items nobody clicked"
+    if pairs == "rows":
+        missing, where = weights.unlogged, "pairs that the funnel does not hold"
+    return of_weights.support(system, weights, FUNNEL_WORDS, missing=missing, where=where)
+
+
+def smallest_ctr(
+    system: str, count: int, low: float, usual: float, *, of: str = "Listed pairs that were clicked"
+) -> Diagnosis:
+    """The least ctr of a click that counts, against what is usual."""
+    low, usual = (low, usual) if count else (0.0, 1.0)
+    verdict = graded(low, usual / 100, usual / 10_000)
+    text = f"{of} had a ctr of {low:.2g} or more, usually {usual:.2g}."
+    if count == 0:
+        text = NO_CLICK
+    elif verdict != "pass":
+        text += (
+            " Such rare clicks weigh very much: clip (IPS(clip=...)), or set a --floor and look at"
+            " how the value moves."
+        )
+    return Diagnosis("smallest ctr", system, low, usual / 100, verdict, text)
+
+
+def conversions(subject: str, count: int, text: str, none: str = "") -> Diagnosis:
+    """Few conversions: the relative error of a sum of n is about 1 / sqrt(n).
+
+    ``text`` says what they are of, ``none`` what it means that there are none.
+    """
+    verdict = graded(count, 100, 10)
+    if count == 0 and none:
+        text += none
+    elif verdict != "pass":
+        text += " That is few: expect wide intervals, and prefer intervals by bootstrap."
+    return Diagnosis("conversions", subject, float(count), 100.0, verdict, text)
+
+
+def listed_conversions(system: str, reward: str, count: int) -> Diagnosis:
+    """Conversions of clicks on what a system lists."""
+    text = f"{count:,} click{'s' * (count != 1)} on what it lists brought a {reward}."
+    none = " So Naive and IPS are 0 for any such lists, and their intervals say nothing."
+    return conversions(system, count, text, none)
+
+
+def all_conversions(reward: str, count: int, clicks: int) -> Diagnosis:
+    """Conversions of all clicks."""
+    return conversions("funnel", count, f"{count:,} of {clicks:,} clicks brought a {reward}.")
+
+
+def predictions(ctr: bool, cvr: bool, fitted: str) -> Diagnosis:
+    """What IPS and DR divide by and believe: given, or to be fitted."""
+    lacking = [name for name, given in {"ctr": ctr, "cvr": cvr}.items() if not given]
+    text = "ctr and cvr are given."
+    if lacking:
+        text = (
+            f"No {' and no '.join(lacking)} is given, so {fitted} were fitted. Uncertains are no"
+            " better than that model: give your own predictions (--columns, --predictions), or"
+            " features (--user-features, --item-features)."
+        )
+    verdict = "caution" if lacking else "pass"
+    return Diagnosis("predictions", "funnel", float(2 - len(lacking)), 2.0, verdict, text)
+
+
+def uncovered(ctr: bool, reason: str) -> Diagnosis:
+    """A given cvr that says nothing of pairs that are listed."""
+    text = f"The given cvr does not reach the lists, so DM and DR cannot be had of it: {reason}"
+    return Diagnosis("predictions", "lists", float(ctr), 2.0, "caution", text)
+
+
+def doubly_robust(system: str, measure: str, ratio: Estimate, level: float) -> Diagnosis:
+    """Whether DR is the steadier of the two: never to be taken for granted."""
+    low, high = ratio.interval(level)
+    text = (
+        f"For {measure} the variance of DR is {ratio.value:.2f} times that of IPS"
+        f" ({level:.0%} {low:.2f} to {high:.2f})."
+    )
+    verdict = "pass"
+    if not (math.isfinite(low) and math.isfinite(high)):
+        text = f"For {measure} it cannot be told whether DR or IPS varies more: read both."
+        verdict = "caution"
+    elif low > 1:
+        verdict = "caution"
+        text += (
+            " Many predicted cvr are above twice the true one, or below 0: read IPS, or mend the"
+            " model."
+        )
+    elif high < 1:
+        text += " Read DR."
+    else:
+        text += " That does not tell them apart: read both."
+    return Diagnosis("doubly robust", system, ratio.value, 1.0, verdict, text)
+
+
+def direct(system: str, value: Estimate, missed: Estimate) -> Diagnosis:
+    """Whether the interval of the direct method is as narrow as its model deserves.
+
+    ``missed`` is DR minus DM: the model's error, as far as weighted clicks can tell. The interval
+    of DM knows only how users differ.
+    """
+    share = value.se / missed.se if missed.se > 0 else math.inf
+    verdict = graded(share, 0.5, 0.0)
+    wide, known = 1.96 * value.se, 1.96 * missed.se
+    text = f"Clicks vouch for the model to within {known:.2g}; its interval is {wide:.2g} wide"
+    if abs(missed.value) > 3 * missed.se > 0:
+        verdict = "fail"
+        text += f", and they contradict it by {missed.value:+.2g}: read DR, or mend the model"
+    elif verdict != "pass":
+        text += " each way and leaves out how wrong the model is: read DR"
+    return Diagnosis("direct method", f"{system}, DM", share, 0.5, verdict, text + ".")
+
+
+def idle_users(users: int, clicks: Ints) -> Diagnosis:
+    r"""Users without a click belong to the mean; if there are none, they were probably dropped.
+
+    From those with one click and with two, :math:`f_1^2 / (2 f_2)` without any are to be expected
+    at the least (Chao 1984). ``clicks`` are the numbers of users with 0, 1 and 2.
+    """
+    idle, one, two = map(int, clicks)
+    due = one**2 / (2 * two) if two else one * (one - 1) / 2
+    share, expected = idle / users, due / (due + users)
+    text = f"{idle:,} of {users:,} users have no click; they count with what is predicted."
+    verdict = "pass"
+    if idle == 0 and expected > 0.01:
+        verdict = "caution"
+        text = (
+            f"Every user has a click, where some {due:,.0f} more without one are to be expected."
+            " Left out, they make the values too high: give their lists, or rows without a click."
+        )
+    return Diagnosis("users without a click", "funnel", share, expected, verdict, text)

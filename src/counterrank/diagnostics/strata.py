@@ -1,0 +1,163 @@
+"""Diagnoses of a stratified evaluation: strata that say little, weights that say too much."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from counterrank.arrays import Floats
+from counterrank.diagnostics.diagnosis import VERDICTS, Diagnosis, graded
+
+FEW_ITEMS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class StratumValues:
+    """One stratum under one measure: its share of all feedback, and what makes its value.
+
+    ``weight`` is its share in the stratified value, ``users`` those with something to find there
+    (without any it has no value), ``values`` those of all systems.
+    """
+
+    name: str
+    share: float
+    items: int
+    weight: float
+    users: int
+    values: Floats
+
+
+def gravest_each(found: Sequence[Diagnosis]) -> list[Diagnosis]:
+    """Of diagnoses of one name and subject, the gravest; of equals the first."""
+    worst: dict[tuple[str, str], Diagnosis] = {}
+    for d in found:
+        key = (d.name, d.subject)
+        if key not in worst or VERDICTS.index(d.verdict) > VERDICTS.index(worst[key].verdict):
+            worst[key] = d
+    return list(worst.values())
+
+
+def found_paradoxes(proven: int, tested: int, unproven: int) -> Diagnosis:
+    """Proven paradoxes among all pairs of systems and measures."""
+    text = f"Proven in {proven:,} of {tested:,} comparisons of two systems by a measure"
+    if unproven:
+        text += f"; {unproven:,} more flip{'s' * (unproven == 1)} in most of the"
+        text += " feedback, but maybe by chance"
+    text += "."
+    if proven:
+        text += " Look at the strata before shipping an overall winner."
+    verdict = "caution" if proven else "pass"
+    return Diagnosis("Simpson's paradox", "systems", float(proven), 0.0, verdict, text)
+
+
+def stratum_users(measure: str, stratum: StratumValues) -> Diagnosis:
+    """Users behind a stratum's value: normal intervals need some 30; below 10 they mislead.
+
+    Of a stratum in which nobody has anything to find the value is unknown.
+    """
+    count, name = stratum.users, stratum.name
+    if not count:
+        text = (
+            f"Nobody has anything to find there for {measure}, so it has no value; the others"
+            " share its weight. Cut into fewer strata, or otherwise."
+        )
+        verdict = graded(-stratum.share, -0.0, -0.05)
+        return Diagnosis("stratum without a value", name, stratum.share, 0.0, verdict, text)
+    text = f"{count:,} user{'s have' if count != 1 else ' has'} something to find there for"
+    text += f" {measure}."
+    verdict = graded(count, 30, 10)
+    if verdict != "pass":
+        text += f" It weighs {stratum.weight:.1%}: cut into fewer strata, or by quantile."
+    return Diagnosis("users in stratum", name, float(count), 30.0, verdict, text)
+
+
+def few_items(
+    measure: str, systems: Sequence[str], stratum: StratumValues, whole: Floats, *, alone: bool
+) -> Diagnosis | None:
+    """How much of a system's stratified value a stratum of few items makes: above 20 % caution.
+
+    ``whole`` are the stratified values; ``alone`` says that there is no other stratum.
+    """
+    if not stratum.users or stratum.items > FEW_ITEMS:
+        return None
+    values, items = stratum.weight * stratum.values, stratum.items
+    part = np.divide(values, whole, out=np.zeros(len(systems)), where=whole > 0)
+    most = int(np.argmax(part))
+    text = (
+        f"Its {items} item{'s' * (items != 1)} ({stratum.weight:.1%} of the feedback)"
+        f" make{'s' * (items == 1)} {part[most]:.1%} of {measure} of {systems[most]}."
+    )
+    verdict = "caution" if part[most] > 0.2 else "pass"
+    if verdict != "pass":
+        text += " A decision would hang on so few"
+        text += "." if alone else ": look at the other strata."
+    return Diagnosis("few items decide", stratum.name, float(part[most]), 0.2, verdict, text)
+
+
+def empty_bins(empty: Sequence[str], full: int) -> Diagnosis:
+    """Bins of the cut that hold no feedback."""
+    text = "Every bin of the cut holds feedback."
+    if empty:
+        text = (
+            f"{len(empty)} of {len(empty) + full} bins hold no feedback:"
+            f" {', '.join(empty)}. Cut by quantile or items, or fewer strata."
+        )
+    verdict = "caution" if empty else "pass"
+    return Diagnosis("empty strata", "cut", float(len(empty)), 0.0, verdict, text)
+
+
+def inverse_weights(total: float, squares: float, count: int, most: float) -> list[Diagnosis]:
+    """Effective number of weighted relevant judgments (Kish), and the share of the heaviest."""
+    if count == 0:
+        return []
+    size = total**2 / squares
+    share, heaviest = size / count, most / total
+    verdict = max(graded(size, 1000, 100), graded(share, 0.05, 0.005), key=VERDICTS.index)
+    text = f"The weighted relevant items say as much as {size:,.0f} equal ones ({share:.1%})."
+    if verdict != "pass":
+        text += " IPS and SNIPS rest on few items"
+        text += ": prefer the stratified value." if share < 0.5 else ": collect more judgments."
+    one = f"One relevant item carries {heaviest:.2%} of the weight."
+    grave = graded(-heaviest, -0.02, -0.1)
+    if grave != "pass":
+        one += " Look at it before believing IPS or SNIPS."
+    return [
+        Diagnosis("effective sample size", "IPS", size, 1000.0, verdict, text),
+        Diagnosis("largest weight", "IPS", heaviest, 0.02, grave, one),
+    ]
+
+
+def known_propensities(source: str, share: float, missing: str) -> Diagnosis:
+    """Judgments without a propensity: they are a stratum of their own and weigh nothing in IPS.
+
+    ``missing`` says why there are none at all, where that is so.
+    """
+    if missing:
+        text = f"There are none, so there is no IPS. {missing}"
+        return Diagnosis("propensities missing", "judgments", 1.0, 0.0, "caution", text)
+    text = f"Every judgment has one ({source})."
+    if share:
+        text = (
+            f"{share:.2%} of the judgments have none: they are a stratum of their own and left out"
+            " of IPS and SNIPS. Give propensities for all judged items."
+        )
+    verdict = graded(-share, -0.0, -0.05)
+    return Diagnosis("propensities missing", "judgments", share, 0.0, verdict, text)
+
+
+def counted_propensities(source: str, *, guessed: bool) -> Diagnosis:
+    """Propensities that are themselves estimates; intervals of IPS and SNIPS do not know it.
+
+    In simulated feedback the 95 % intervals of IPS then covered 82 %, those of SNIPS 91 %.
+    """
+    text = f"They were given ({source})."
+    if guessed:
+        text = (
+            "They are estimated from counts of feedback, but IPS and SNIPS take them as known:"
+            " their intervals are too narrow. Differences of systems, holdout and strata are not"
+            " concerned. Log how likely each item was shown."
+        )
+    verdict = "caution" if guessed else "pass"
+    return Diagnosis("propensities known", "IPS, SNIPS", float(not guessed), 1.0, verdict, text)

@@ -1,0 +1,189 @@
+"""One table through the schema it seems to belong to: what it is, how large, what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from counterrank import funnels, logs, schema
+from counterrank.data.runs import split_systems
+from counterrank.diagnostics.diagnosis import Diagnosis
+from counterrank.engine import Engine, Partition, Partitions, Tables, aligned, split
+from counterrank.errors import CounterrankError, InputError, UsageError
+from counterrank.pool import pooled
+from counterrank.progress import Progress, quiet
+from counterrank.schema import Door, Table
+
+TABLE = "table"
+COUNTED = ("user", "item", "session")
+BY_SESSION = ("log", "target")
+ALONE = {  # kinds of which there can be one
+    "judgments": "table of judgments", "log": "log", "funnel": "funnel",
+    "predictions": "table of predictions",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TableReport:
+    """One table: what it was taken for, its size, and the fault that stops it, if any."""
+
+    table: str
+    kind: str
+    rows: int
+    users: int
+    items: int
+    fault: str
+    sessions: int = 0
+
+    def line(self) -> str:
+        """The report for people."""
+        if self.fault:
+            return f"refused  {self.table}: {self.fault}"
+        kind = "run by session" if self.kind == "target" else self.kind
+        units = f" {self.sessions:,} sessions," if self.sessions else ""
+        units += f" {self.users:,} users," if self.users else ""
+        return f"usable   {self.table}: {kind}, {self.rows:,} rows,{units} {self.items:,} items."
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a closer look at a table found: ``fault`` stops it, ``faults`` others, by their place.
+
+    ``to_log`` is what should have been logged, most useful first.
+    """
+
+    diagnoses: list[Diagnosis] = field(default_factory=list)
+    to_log: list[str] = field(default_factory=list)
+    fault: str = ""
+    faults: dict[int, str] = field(default_factory=dict)
+
+    def note(self, reports: Sequence[TableReport], place: int) -> list[TableReport]:
+        """The reports with the faults of the table at a place, and of those beside it."""
+        faults = self.faults | ({place: self.fault} if self.fault else {})
+        return [replace(r, fault=faults.get(n, r.fault)) for n, r in enumerate(reports)]
+
+
+def usable(reports: Sequence[TableReport], kind: str) -> list[int]:
+    """Where the tables of a kind are that have no fault."""
+    return [n for n, report in enumerate(reports) if report.kind == kind and not report.fault]
+
+
+def refuse_several(reports: Sequence[TableReport]) -> None:
+    """Refuse two tables of a kind of which there can be one."""
+    for kind, name in ALONE.items():
+        if len(usable(reports, kind)) > 1:
+            raise UsageError(f"More than one {name} was given.", todo="Check one at a time.")
+
+
+def check_runs(
+    runs: Mapping[int, tuple[str, object]], judge: Callable[[list[tuple[str, object]]], Any]
+) -> Findings:
+    """How the runs at their places fit judgments: what ``judge`` says of them, or refuses."""
+    faults = {}
+    for place, run in runs.items():
+        try:
+            judge([run])
+        except InputError as error:
+            faults[place] = str(error)
+    fit = [run for place, run in runs.items() if place not in faults]
+    return Findings(judge(fit).diagnoses if fit else [], faults=faults)
+
+
+def report_table(
+    name: str,
+    table: object,
+    *,
+    rewards: Sequence[str],
+    columns: Mapping[str, str] | None,
+    duplicates: str,
+    engine: Engine,
+    progress: Progress = quiet,
+) -> TableReport:
+    """What the table is, how large, and the fault that stops it."""
+    label = schema.label(table, name)
+    kind = "table"
+    try:
+        kind = funnels.kind_of(table, rewards=rewards, columns=columns)
+        kind = kind or logs.kind_of(table, rewards=rewards, columns=columns)
+        opened = _schema(kind, table, name, rewards, columns)
+        unit = "session" if kind in BY_SESSION else "user"
+        with engine.open(Tables({TABLE: opened}, unit, ()), progress) as parts:
+            size = parts.reduce(partial(_size, kind, unit, duplicates), "Checking")
+            if kind == "log" and size.certain == size.rows:
+                raise logs.certainty(parts.heads[TABLE].name, size.rows)
+            there = set(parts.heads[TABLE].frame.columns) - {unit}
+            units = {column: _distinct(parts, column) for column in COUNTED if column in there}
+    except CounterrankError as error:
+        return TableReport(label, kind, 0, 0, 0, str(error))
+    counts = dict.fromkeys(COUNTED, 0) | units | {unit: size.units}
+    return TableReport(
+        label, kind, size.rows, counts["user"], counts["item"], "", counts["session"]
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Size:
+    """Rows and units of a table, and rows with a propensity of 1."""
+
+    rows: int
+    units: int
+    certain: int
+
+
+def _size(kind: str, unit: str, duplicates: str, part: Partition) -> Size:
+    """The size of a partition, after a look at what shows only when a unit's rows meet."""
+    table = part[TABLE]
+    frame = table.frame
+    if frame.height and kind in ("judgments", "run"):
+        _refuse_within(table, kind, duplicates)
+    certain = int((frame["propensity"] == 1).sum()) if "propensity" in frame.columns else 0
+    return Size(frame.height, frame[unit].n_unique(), certain)
+
+
+def _refuse_within(read: Table, kind: str, duplicates: str) -> None:
+    """Faults that show only when a user's rows stand together: pairs or ranks given twice."""
+    if kind == "judgments":
+        pooled(read)
+        return
+    for part in split_systems(read, ""):
+        one = part.frame.head(1).select("user", "item", rating=pl.lit(1.0))
+        aligned(part, pooled(Table(read.source, one)), duplicates=duplicates)
+
+
+def _distinct(parts: Partitions, column: str) -> int:
+    """How many values a column has that are not whole in a partition."""
+    work = partial(_values, column, parts.pieces)
+    return parts.exchange(work, partial(_count, column), "Counting")
+
+
+def _values(column: str, pieces: int, part: Partition) -> dict[int, pl.DataFrame]:
+    return split(part[TABLE].frame.select(pl.col(column).unique()), column, pieces)
+
+
+def _count(column: str, values: pl.DataFrame) -> int:
+    return values[column].n_unique()
+
+
+def _schema(
+    kind: str,
+    table: object,
+    name: str,
+    rewards: Sequence[str],
+    columns: Mapping[str, str] | None,
+) -> Door:
+    if kind == "judgments":
+        return schema.judgments_door(table, columns=columns)
+    if kind == "log":
+        return logs.log_door(table, rewards=rewards, columns=columns)
+    if kind == "funnel":
+        return funnels.funnel_door(table, rewards=rewards, columns=columns)
+    if kind == "predictions":
+        paid = tuple(rewards) or (funnels.CONVERSION,)
+        return funnels.predictions_door(table, rewards=paid, columns=columns)
+    if kind == "target":
+        return logs.target_door(table, name=name, columns=columns)
+    return schema.run_door(table, name=name, columns=columns)

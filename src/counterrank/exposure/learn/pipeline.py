@@ -1,0 +1,238 @@
+"""From a log to a position model: check that it can be told, learn the table, fit a curve.
+
+A pass over partitions of whole clusters counts, another brings items together where they matter,
+the estimate follows from the sums, and a last pass adds up its influences by cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import cast
+
+import numpy as np
+import polars as pl
+
+from counterrank.arrays import Floats
+from counterrank.engine.partitions import Partition, Partitions, split
+from counterrank.errors import InputError
+from counterrank.exposure.learn import catalogue, identify
+from counterrank.exposure.learn.catalogue import Catalogue
+from counterrank.exposure.learn.curve import Spread
+from counterrank.exposure.learn.curve_fit import fit
+from counterrank.exposure.learn.depth import (
+    Depth,
+    count_depths,
+    count_looks,
+    deepest_views,
+    going_on,
+    skipping,
+)
+from counterrank.exposure.learn.em import Em
+from counterrank.exposure.learn.harvest import Harvest
+from counterrank.exposure.learn.impressions import Impressions, by_group
+from counterrank.exposure.learn.learned import Basis, Learned, LearnedCurve
+from counterrank.exposure.learn.misfit import after_click, balance, misfit, relevance
+from counterrank.exposure.learn.request import LOG, LearnRequest
+from counterrank.exposure.learn.statistics import RankStatistics
+from counterrank.exposure.learn.swap import Swap, count_rates
+from counterrank.exposure.learn.views import Views, count_views
+from counterrank.logs import Log, certainty
+
+Group = str | None  # a value of the column that curves are learned by, or None: all rows
+
+
+def learn(request: LearnRequest, log: Partitions) -> Learned:
+    """A position model, or one for each value of a column, from partitions of whole clusters."""
+    request = request.read(cast(Log, log.heads[LOG]))
+    counts = log.reduce(partial(count, request), "Counting")
+    if counts.certain == counts.rows:
+        raise certainty(log.heads[LOG].name, counts.rows)
+    everyone = counts.groups[None]
+    request = settle(request, everyone)
+    solve = _solver(log, request, everyone.scale)
+    solutions: dict[Group, Solution] = {None: solve(everyone, None)}
+    refused = {}
+    for value in sorted(group for group in counts.groups if group is not None):
+        try:
+            solutions[value] = solve(counts.groups[value], value)
+        except InputError as error:
+            refused[value] = f"{error.wrong} {error.found}"
+    spreads = log.reduce(partial(influences, request, solutions), "Intervals")
+    curves = {
+        group: finish(request, counts.groups[group], solution, spreads[group])
+        for group, solution in solutions.items()
+    }
+    return Learned.of(request, curves, refused)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Rows, those with a propensity of 1, and the statistics of each group."""
+
+    rows: int
+    certain: int
+    groups: dict[Group, RankStatistics]
+
+
+def count(request: LearnRequest, part: Partition) -> Counts:
+    """First pass: counts of all rows and of each value's."""
+    frame = part[LOG].frame
+    certain = int((frame["propensity"] == 1).sum()) if "propensity" in frame.columns else 0
+    groups = by_group(request, part)
+    return Counts(
+        frame.height,
+        certain,
+        {name: RankStatistics.of(data, _sums(request, data)) for name, data in groups.items()},
+    )
+
+
+def _sums(request: LearnRequest, data: Impressions) -> dict[str, Floats]:
+    """What the method adds up; where it is still to be chosen, whatever any would."""
+    method = request.method
+    if method in ("harvest", "em"):
+        return {}
+    if method == "swap":
+        return count_rates(data)
+    deepest = deepest_views(data, request.length)
+    sums = count_looks(data, deepest)
+    if method in ("views", "auto"):
+        sums |= count_views(data)
+    if method in ("depth", "auto"):
+        sums |= count_depths(data, deepest)
+    if method == "auto":
+        ends = deepest.rank if data.viewed is None else deepest.end
+        sums["ends"] = np.array([float(ends.sum())])
+    return sums
+
+
+def settle(request: LearnRequest, statistics: RankStatistics) -> LearnRequest:
+    """The request with the method that ``auto`` stands for, if the log lets it learn."""
+    identify.every_rank(statistics)
+    if request.method == "auto":
+        request = request.choose(automatic(statistics))
+    identify.counts_suffice(statistics, request.method, request.length)
+    return request
+
+
+def automatic(statistics: RankStatistics) -> str:
+    """Views where they were logged; depth where rows thin out as views do; else rank changes.
+
+    A log of viewed rows only has fewer and fewer rows as ranks go down, and no gaps.
+    """
+    shown, rows, sums = statistics.shown, statistics.rows, statistics.sums
+    if statistics.viewed and 0 < sums["viewed"].sum() < rows:
+        return "views"
+    thin = shown[-1] < 0.5 * shown[0] and rows == sums["ends"][0]
+    return "depth" if thin else "harvest"
+
+
+def lay_out(
+    request: LearnRequest, most: float, pieces: int, part: Partition
+) -> dict[int, pl.DataFrame]:
+    """Second pass: counts by item and rank, of each value apart, by a hash of the item.
+
+    Rewards are at most ``most``.
+    """
+    groups = by_group(request, part)
+    lay = partial(catalogue.count_cells, most=most) if request.by_item else catalogue.first_and_last
+    values = {name: data for name, data in groups.items() if name is not None} or groups
+    cells = pl.concat([lay(data, name) for name, data in values.items()])
+    return split(cells, catalogue.HASH, pieces)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A method's estimate; ``moved`` are the items that changed their rank.
+
+    ``relevance`` is theirs, for the test of the model; ``balance`` tests that ranks were random.
+    """
+
+    method: Views | Depth | Swap | Em | Harvest
+    items: int
+    moved_items: int
+    moved: Catalogue | None = None
+    relevance: Floats | None = None
+    balance: tuple[float, float] | None = None
+
+
+def _solver(
+    log: Partitions, request: LearnRequest, most: float
+) -> Callable[[RankStatistics, Group], Solution]:
+    """What solves for a group, once items of all partitions have met."""
+    work = partial(lay_out, request, most, log.pieces)
+    if not request.by_item:
+        sizes = log.exchange(work, catalogue.count_items, "Items")
+        total = sizes.group_by(catalogue.GROUP).agg(pl.col("items", "moved").sum())
+        many = {group: (items, moved) for group, items, moved in total.iter_rows()}
+        return lambda statistics, group: solve_counts(request, statistics, *many[group])
+    # one partition has each cell once
+    meet = catalogue.unchanged if log.count == 1 else catalogue.add_up
+    cells = catalogue.by_group(log.exchange(work, meet, "Items"))
+    return lambda statistics, group: solve_items(request, statistics, cells[group])
+
+
+def solve_counts(
+    request: LearnRequest, statistics: RankStatistics, items: int, moved: int
+) -> Solution:
+    """Methods that need no items: how many there are is for the reader."""
+    identify.counts_suffice(statistics, request.method, request.length)
+    if request.method == "views":
+        return Solution(Views.of(statistics), items, moved)
+    if request.method == "depth":
+        return Solution(Depth.of(statistics, request.length), items, moved)
+    return Solution(Swap.of(statistics, coins=True), items, moved)
+
+
+def solve_items(request: LearnRequest, statistics: RankStatistics, cells: pl.DataFrame) -> Solution:
+    """Methods that look at the same item at several ranks, if only to test the model."""
+    identify.counts_suffice(statistics, request.method, request.length)
+    everything = Catalogue.of(cells, statistics.scale)
+    moved = everything.moved()
+    sizes = everything.items.height, moved.items.height
+    if request.method == "swap":
+        swap = Swap.of(statistics, coins=False)
+        return Solution(swap, *sizes, moved, relevance(moved, swap.c), balance(everything))
+    identify.items_move(everything, len(statistics.shown))
+    method = Harvest.of(moved) if request.method == "harvest" else Em.of(moved)
+    return Solution(method, *sizes, moved, relevance(moved, method.c))
+
+
+def influences(
+    request: LearnRequest, solutions: Mapping[Group, Solution], part: Partition
+) -> dict[Group, Spread]:
+    """Third pass: influences on the estimates, known by now."""
+    groups = by_group(request, part)
+    return {name: _spread(solutions[name], groups[name]) for name in groups if name in solutions}
+
+
+def _spread(solution: Solution, data: Impressions) -> Spread:
+    method, moved = solution.method, solution.moved
+    if moved is None or solution.relevance is None:
+        return method.spread(data, None)
+    beside = moved.beside(data)
+    after = after_click(beside, method.c, solution.relevance)
+    return replace(method.spread(data, beside), after=after)
+
+
+def finish(
+    request: LearnRequest, statistics: RankStatistics, solution: Solution, spread: Spread
+) -> LearnedCurve:
+    """The table with its intervals, a curve through it, and the statistics of both."""
+    curve = solution.method.curve(spread)
+    model, parameters = fit(curve, request.model, level=request.level)
+    test = None
+    if solution.moved_items and solution.moved is not None:
+        test = misfit(solution.moved, solution.method.c, spread.after)
+    s = statistics
+    return LearnedCurve(
+        curve,
+        model,
+        parameters,
+        Basis(s.rows, s.sessions, s.clusters, s.by, solution.items, solution.moved_items),
+        test,
+        solution.balance,
+        skipping(s) if request.method == "depth" else None,
+        going_on(s) if request.method in ("views", "depth") else None,
+    )

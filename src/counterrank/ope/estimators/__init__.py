@@ -1,0 +1,1 @@
+"""Estimators of a target's value: each file holds formulas, as few lines over arrays."""

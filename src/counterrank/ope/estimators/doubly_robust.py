@@ -1,0 +1,66 @@
+r"""With a model of the reward: the direct method and its doubly robust repair.
+
+:math:`\hat q(x, a)` predicts the reward of a view; it was learned from other users' sessions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from counterrank.arrays import Floats
+from counterrank.ope.estimators.base import Clipped, Estimator
+from counterrank.ope.weighted import Weighted
+from counterrank.stats.functions import Function, self_normalised
+
+MODEL = frozenset({"model"})
+
+
+@dataclass(frozen=True)
+class DM(Estimator):
+    r""":math:`\frac1n \sum_\tau \sum_a e(x, a)\, \hat q(x, a)`: as good as the model is."""
+
+    name: ClassVar[str] = "DM"
+    formula: ClassVar[str] = "mean over sessions of sum_a e(x,a) q(x,a)"
+    needs: ClassVar[frozenset[str]] = MODEL
+
+    def columns(self, rows: Weighted) -> list[Floats]:
+        return [rows.direct]
+
+
+@dataclass(frozen=True)
+class DR(Clipped):
+    r""":math:`\frac1n \sum_\tau [\sum_a e \hat q + \sum_i w_i (c_i - v_i \hat q_i)]`.
+
+    The model's value plus the weighted error it makes on what was logged: unbiased if either the
+    exposures or the model are right.
+    """
+
+    name: ClassVar[str] = "DR"
+    formula: ClassVar[str] = "mean over sessions of sum_a e q + sum_i w_i (c_i - v_i q_i)"
+    needs: ClassVar[frozenset[str]] = MODEL
+
+    def columns(self, rows: Weighted) -> list[Floats]:
+        missed = rows.reward - rows.seen * rows.q
+        return [rows.direct + rows.total(missed * rows.weight(self.clip))]
+
+
+@dataclass(frozen=True)
+class SNDR(Clipped):
+    r"""Doubly robust with self-normalised weights.
+
+    .. math:: \bar D + \bar V \sum_\tau \sum_i w_i (c_i - v_i \hat q_i) / \sum_\tau \sum_i v_i w_i
+
+    :math:`\bar D` is the direct method's value, :math:`\bar V` the target's views per session.
+    """
+
+    name: ClassVar[str] = "SNDR"
+    formula: ClassVar[str] = "DM + views per session * sum w (c - v q) / sum v w"
+    needs: ClassVar[frozenset[str]] = MODEL
+
+    def columns(self, rows: Weighted) -> list[Floats]:
+        missed = (rows.reward - rows.seen * rows.q) * rows.weight(self.clip)
+        return [rows.direct, rows.views, rows.total(missed), rows.weighted_views(self.clip)]
+
+    def function(self) -> Function:
+        return self_normalised

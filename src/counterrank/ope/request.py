@@ -1,0 +1,226 @@
+"""What ``estimate`` is asked, parsed and checked before tables are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from counterrank import logs
+from counterrank.core.merge import by_key, union
+from counterrank.data.ids import as_categories
+from counterrank.data.runs import Runs, RunTables, run_schemas
+from counterrank.engine.partitions import Partition, Partitions
+from counterrank.errors import UsageError, one_of
+from counterrank.inference.intervals import INTERVALS as ALL_INTERVALS
+from counterrank.ope.basis import PositionModel
+from counterrank.ope.clip_sweep import CLIPS, SWEEP
+from counterrank.ope.estimators.base import PER, Clipped, Estimator
+from counterrank.ope.estimators.ips import MeanWeight, OnPolicy
+from counterrank.ope.estimators.slate import SlateWeight
+from counterrank.ope.log import LOG, log_table
+from counterrank.schema import Door, Table
+from counterrank.stats.compare import Plan
+from counterrank.stats.functions import Function
+from counterrank.stats.moments import Pair
+from counterrank.stats.units import Key
+
+LOGGED = "logged"  # the name of the ranker that was live
+TESTS = ("t", "bootstrap", "none")
+CORRECTIONS = ("none", "holm", "bh")
+INTERVALS = tuple(kind for kind in ALL_INTERVALS if kind != "bernstein")
+
+
+@dataclass(frozen=True)
+class LogTables:
+    """Which tables hold the lists of targets, and which those of loggers."""
+
+    targets: RunTables = field(default_factory=lambda: RunTables({}))
+    loggers: RunTables = field(default_factory=lambda: RunTables({}))
+
+    def with_systems(self, log: Partitions) -> LogTables:
+        """With the rankers of tables that hold several, each once."""
+        sides = [RunTables.of(side.names, log.heads) for side in (self.targets, self.loggers)]
+        if any(side.systems for side in sides):
+            parts = log.map(partial(_systems, sides), "looking for rankers")
+            systems = [by_key(union)(list(side)) for side in zip(*parts, strict=True)]
+            sides = [side.with_systems(x) for side, x in zip(sides, systems, strict=True)]
+        _validate_names(sides[0].labels, taken=[LOGGED])
+        _validate_names(sides[1].labels, taken=[])
+        return LogTables(*sides)
+
+
+def lists_of(side: RunTables, tables: Mapping[str, Table]) -> list[Table]:
+    """Every ranker's lists of targets or loggers; in a partition some may have no rows.
+
+    Items that are text become categories.
+    """
+    coded = {
+        key: replace(tables[key], frame=as_categories(tables[key].frame)) for key in side.names
+    }
+    return side.lists(coded)
+
+
+def log_schemas(
+    log: object,
+    runs: Runs,
+    loggers: Runs | None,
+    *,
+    rewards: Sequence[str],
+    contexts: Sequence[str],
+    columns: Mapping[str, str] | None,
+) -> tuple[dict[str, Door], LogTables]:
+    """The schemas of all tables, and which of them hold whose lists."""
+
+    def schema(table: object, name: str) -> Door:
+        return logs.target_door(table, name=name, columns=columns)
+
+    first = {LOG: logs.log_door(log, rewards=rewards, contexts=contexts, columns=columns)}
+    targets, names = run_schemas(runs, schema, "target")
+    more, more_names = run_schemas(loggers, schema, "logger")
+    return first | targets | more, LogTables(RunTables(names), RunTables(more_names))
+
+
+def _systems(sides: Sequence[RunTables], part: Partition) -> list[dict[str, pl.Series]]:
+    return [side.systems_in(part.tables) for side in sides]
+
+
+def _validate_names(names: list[str], taken: list[str]) -> None:
+    for name in names:
+        if [*names, *taken].count(name) > 1:
+            raise UsageError(
+                f'Two rankers are named "{name}".',
+                todo=f'Name them apart: new=path. "{LOGGED}" is the ranker of the log.',
+            )
+
+
+@dataclass(frozen=True)
+class EstimateRequest:
+    """What is to be estimated, and how; see `counterrank.estimate`.
+
+    ``tables`` names the rankers and ``rewards`` the columns; both are complete once the heads of
+    the tables are known (`with_heads`). ``position`` is the position model.
+    """
+
+    tables: LogTables
+    estimators: tuple[Estimator, ...]
+    position: PositionModel | None
+    plan: Plan
+    per: str = "session"
+    scores: str = "order"
+    logged: str = "auto"
+    views: str = "auto"
+    missing: str = "error"
+    disjoint: str = "auto"
+    sweep: str = "none"
+    rewards: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.plan.only(tests=TESTS, corrections=CORRECTIONS, intervals=INTERVALS)
+        one_of("per", self.per, PER)
+        one_of("missing", self.missing, ("error", "skip", "logged"))
+        one_of("disjoint", self.disjoint, ("auto", "error", "zero"))
+        one_of("sweep", self.sweep, ("none", "clip"))
+        one_of("scores", self.scores, ("order", "plackett_luce"))
+
+    def with_heads(self, log: Partitions) -> EstimateRequest:
+        """With the names of all rankers and rewards."""
+        rewards = log_table(log.heads[LOG]).rewards
+        return replace(self, tables=self.tables.with_systems(log), rewards=rewards)
+
+    @property
+    def gaps(self) -> str:
+        """Whether a session's ranks may have gaps."""
+        return "allow" if self.views == "rows" else "error"
+
+    @property
+    def systems(self) -> list[str]:
+        """The names of the targets."""
+        return self.tables.targets.labels
+
+    @property
+    def clips(self) -> tuple[float, ...]:
+        """The clips at which weights are summed, the last of which is none."""
+        return CLIPS if self.sweep == "clip" else (float("inf"),)
+
+    @property
+    def clipped(self) -> list[Clipped]:
+        """The estimators asked for that clip."""
+        return [e for e in self.estimators if isinstance(e, Clipped) and e.clip < float("inf")]
+
+    @property
+    def computed(self) -> tuple[Estimator, ...]:
+        """What is computed for each target: what was asked for, and what diagnoses it."""
+        wanted: list[Estimator] = [e for e in self.estimators if not isinstance(e, OnPolicy)]
+        wanted += [MeanWeight(), *map(clipped_weight, self.clipped)]
+        wanted += [SlateWeight()] if any("chances" in e.needs for e in self.estimators) else []
+        wanted += SWEEP if self.sweep == "clip" else ()
+        return tuple(dict.fromkeys(wanted))
+
+    def computed_for(self, reward: str) -> list[Estimator]:
+        """The same for one reward; weights, whatever was rewarded, come with the first."""
+        first = reward == self.rewards[0]
+        return [e for e in self.computed if first or e.about == "reward"]
+
+    def all_functions(self) -> dict[Key, Function]:
+        """What every key is a function of, what is logged first."""
+        live = {Key(LOGGED, r, "OnPolicy"): OnPolicy().combined(self.per) for r in self.rewards}
+        return live | {
+            Key(system, reward, str(e)): e.combined(self.per)
+            for system in self.systems
+            for reward in self.rewards
+            for e in self.computed_for(reward)
+        }
+
+    def functions(self) -> dict[Key, Function]:
+        """Those of the estimates that were asked for."""
+        shown = {"OnPolicy", *map(str, self.estimators)}
+        return {key: f for key, f in self.all_functions().items() if key.estimator in shown}
+
+    def groups(self) -> list[list[Pair]]:
+        """Each target against the baseline, over the sessions both have.
+
+        Only what a ranker earns can be held against what the logged one earned.
+        """
+        base = self.plan.baseline or LOGGED
+        if self.plan.test == "none":
+            return []
+        keys = [key for key in self.functions() if key.system not in (base, LOGGED)]
+        if base != LOGGED:
+            return [[(key, key._replace(system=base))] for key in keys]
+        earned = {str(e) for e in self.estimators if e.total == "yes"}
+        return [
+            [(key, Key(LOGGED, key.measure, "OnPolicy"))] for key in keys if key.estimator in earned
+        ]
+
+    def protocol(self, head: Table) -> dict[str, Any]:
+        """The choices behind the numbers, but for those that the log itself decides."""
+        log, plan = log_table(head), self.plan
+        return {
+            "unit": "session",
+            "per": self.per,
+            "cluster": "user" if log.has("user") else "session",
+            "estimators": {str(e): e.formula for e in self.computed if e.about == "reward"},
+            "logged_exposure": self.logged,
+            "views": self.views,
+            "position_bias": None if self.position is None else str(self.position),
+            "scores": self.scores,
+            "missing": self.missing,
+            "disjoint": self.disjoint,
+            "contexts": list(log.contexts),
+            "interval": plan.interval,
+            "level": plan.level,
+            "test": plan.test,
+            "correction": plan.correction,
+            "resamples": plan.resamples,
+            "seed": plan.seed,
+            "baseline": plan.baseline,
+        }
+
+
+def clipped_weight(e: Clipped) -> Clipped:
+    """What tells how much of the weight an estimator has left when it clips."""
+    return SlateWeight(clip=e.clip) if "chances" in e.needs else MeanWeight(clip=e.clip)

@@ -1,0 +1,196 @@
+r"""The reward of a view, learned from the log: shrunken means, or any scikit-learn regressor.
+
+For item :math:`a` and situation :math:`x` (context, and the rank where exposure is not modelled)
+
+.. math:: \hat q(a) = \frac{C_a + \kappa \bar q}{V_a + \kappa}, \qquad
+          \hat q(x, a) = \frac{C_{xa} + \kappa' \pi_{xa}}{V_{xa} + \kappa'}, \qquad
+          \pi_{xa} = \hat q(a)\, \hat q(x) / \bar q
+
+(:math:`\hat q(a) + \hat q(x) - \bar q` where some of them are not above 0)
+
+where :math:`C` sums rewards and :math:`V` views. :math:`\kappa` is the number of views at which an
+item's own mean and the overall mean deserve equal trust: noise of a view over the variance between
+items (method of moments). Sessions are predicted by sums of the other folds' users only.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from functools import reduce
+from itertools import zip_longest
+from typing import Annotated, Any, Protocol
+
+import numpy as np
+
+from counterrank.arrays import Floats, Ints, halves, summed
+from counterrank.errors import one_of
+from counterrank.nuisance.shrinkage import shrink_means
+
+
+def _add_tables(parts: list[list[Floats]]) -> list[Floats]:
+    """Table by table; some parts have a second one, of what is left of whole numbers."""
+    return [
+        reduce(np.add, [table for table in tables if table is not None])
+        for tables in zip_longest(*parts)
+    ]
+
+
+@dataclass(frozen=True)
+class RewardSums:
+    """Sums over rows by fold, situation and item: rewards, views, squared rewards.
+
+    Each is a list of tables to be added up in the end: of whole numbers one, otherwise two, of
+    coarse and of fine parts, whose sums do not depend on the order of rows or partitions.
+    """
+
+    reward: Annotated[list[Floats], _add_tables]
+    views: Annotated[list[Floats], _add_tables]
+    square: Annotated[list[Floats], _add_tables]
+
+
+def sum_rewards(
+    cell: Ints, reward: Floats, seen: Floats, shape: tuple[int, int, int]
+) -> RewardSums:
+    """The sums by cell, the number of a fold, situation and item in a table of this shape."""
+    size = shape[0] * shape[1] * shape[2]
+
+    def total(x: Floats) -> list[Floats]:
+        parts = (x,) if np.array_equal(x, np.round(x)) else halves(x)
+        return [summed(cell, part, size).reshape(shape) for part in parts]
+
+    binary = bool(np.all((reward == 0) | (reward == 1)))
+    paid = total(reward)
+    return RewardSums(paid, total(seen), paid if binary else total(reward**2))
+
+
+@dataclass(frozen=True)
+class Model:
+    """Predicted reward of a view: folds x situations x items; the last item is any unknown one."""
+
+    table: Floats
+    ranks: int = 1
+    contextual: bool = True
+
+    def at(self, fold: Ints, context: Ints, item: Ints, rank: Ints) -> Floats:
+        """The prediction for each cell."""
+        _, situations, items = self.table.shape
+        cell = fold * situations
+        if self.contextual:
+            cell += context * self.ranks
+        if self.ranks > 1:
+            cell += np.minimum(rank, self.ranks) - 1
+        cell *= items
+        cell += item
+        q: Floats = self.table.reshape(-1)[cell]
+        return q
+
+
+def fit_model(
+    total: RewardSums, ranks: int, contextual: bool, kind: str | Regressor = "means"
+) -> Model:
+    """A cross-fitted model from the sums of the whole log: shrunken means, or a regressor's."""
+    folds = range(len(total.reward[0]))
+    means = np.stack([_predict(*_other_folds(total, fold)) for fold in folds])
+    if isinstance(kind, str):
+        one_of("model", kind, ("means",))
+        return Model(means, ranks, contextual)
+    return Model(_regress(total, means, ranks, kind), ranks, contextual)
+
+
+def _other_folds(total: RewardSums, fold: int) -> tuple[Floats, Floats, Floats]:
+    """Rewards, views and squares of all folds but one."""
+    rest = np.arange(len(total.reward[0])) != fold
+    c, v, s = (
+        np.sum([part[rest].sum(axis=0) for part in tables], axis=0)
+        for tables in (total.reward, total.views, total.square)
+    )
+    return c, v, s
+
+
+def _predict(c: Floats, v: Floats, s: Floats) -> Floats:
+    """Predictions (situations x items, and one more item for unknown ones)."""
+    overall = float(c.sum() / v.sum()) if v.sum() > 0 else 0.0
+    item = _shrunken_means(
+        c.sum(axis=0), v.sum(axis=0), s.sum(axis=0), np.full(c.shape[1], overall)
+    )
+    if len(c) == 1:
+        return np.append(item, overall)[None, :]
+    place = _shrunken_means(c.sum(axis=1), v.sum(axis=1), s.sum(axis=1), np.full(len(c), overall))
+    if min(overall, place.min(), item.min()) > 0:
+        prior = np.outer(place, item) / overall
+    else:  # rewards of both signs: effects add up instead
+        prior = place[:, None] + item[None, :] - overall
+    cell = _shrunken_means(c.ravel(), v.ravel(), s.ravel(), prior.ravel()).reshape(c.shape)
+    return np.column_stack([cell, place])
+
+
+def _shrunken_means(c: Floats, v: Floats, s: Floats, prior: Floats) -> Floats:
+    r"""Means :math:`c / v` pulled towards ``prior``; ``s`` sums the squares of the rewards.
+
+    The noise of a view is what varies within groups: :math:`\sum (s - c^2 / v) / (V - k)`.
+    """
+    known = v > 0
+    n, total = int(known.sum()), float(v.sum())
+    if n == 0 or total <= 0:
+        return prior.copy()
+    within = float(s.sum() - np.sum(c[known] * (c[known] / v[known])))
+    return shrink_means(c, v, max(within, 0.0) / max(total - n, 1.0), prior=prior)
+
+
+# a regressor instead of means
+
+
+class Regressor(Protocol):
+    """What is asked of a regressor: to fit, and to predict."""
+
+    def fit(self, X: Any, y: Any) -> Any:  # noqa: N803 - scikit-learn's name
+        """Learn from features and targets."""
+        ...
+
+    def predict(self, X: Any) -> Any:  # noqa: N803
+        """One prediction per row of features."""
+        ...
+
+
+def _regress(total: RewardSums, means: Floats, ranks: int, regressor: Regressor) -> Floats:
+    """Predictions for every fold, situation and item.
+
+    A row of features is a cell: the shrunken mean of its item and of its situation, how often the
+    item was viewed, the context's number and the rank. The target is the cell's mean reward of a
+    view, weighted by views. Each fold is predicted from the other folds alone.
+    """
+    from sklearn.base import clone
+
+    tables = []
+    for fold in range(len(means)):
+        c, v, _ = _other_folds(total, fold)
+        features = _features(c, v, means[fold], ranks)
+        known = np.append(v, np.zeros((len(v), 1)), axis=1).ravel() > 0
+        y = (c[v > 0] / v[v > 0]).ravel()
+        if not known.any():  # no other user has seen anything
+            tables.append(means[fold])
+            continue
+        fitted = clone(regressor)
+        weighs = "sample_weight" in inspect.signature(fitted.fit).parameters
+        fitted.fit(features[known], y, **({"sample_weight": v[v > 0]} if weighs else {}))
+        tables.append(np.asarray(fitted.predict(features), float).reshape(means[fold].shape))
+    return np.stack(tables)
+
+
+def _features(c: Floats, v: Floats, means: Floats, ranks: int) -> Floats:
+    """One row per situation and item, the unknown item last."""
+    situations, items = means.shape
+    unknown = means[:, -1:]
+    viewed = np.append(v.sum(axis=0), 0.0)
+    item_mean = np.append(c.sum(axis=0), 0.0) / np.maximum(viewed, 1)
+    grid = np.arange(situations)[:, None]
+    columns = [
+        means,
+        np.broadcast_to(unknown, means.shape),
+        np.broadcast_to(item_mean, means.shape),
+        np.broadcast_to(np.log1p(viewed), means.shape),
+        np.broadcast_to(grid // ranks, means.shape),
+        np.broadcast_to(grid % ranks, means.shape),
+    ]
+    return np.stack([np.asarray(x, float).reshape(situations * items) for x in columns], axis=1)

@@ -1,0 +1,162 @@
+"""Which method orders the systems as open-loop feedback does, and by how much better?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from counterrank.arrays import Floats
+from counterrank.errors import UsageError
+from counterrank.inference import dependent_correlations
+from counterrank.inference.intervals import normal_quantile
+from counterrank.stats.correlation import kendall_tau
+from counterrank.stats.units import Estimate
+
+RESAMPLES = 1000
+LEAST = 4  # systems whose order says something
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How well a method's order of the systems agrees with that of open-loop feedback.
+
+    ``tau`` is Kendall's tau-b with its interval over users; ``settled`` is tau with the noise of
+    the users extrapolated away, without a claim of precision. ``difference`` is the tau less that
+    of ``baseline``, with its interval over users and the two-sided ``p``. ``t``, ``t_one_sided``
+    and ``t_two_sided`` are the test of published experiments, which puts taus where Pearson
+    correlations belong and takes the systems for a random sample. A method that ties all systems
+    has no tau (NaN).
+    """
+
+    measure: str
+    method: str
+    tau: float
+    low: float
+    high: float
+    se: float
+    settled: float
+    baseline: str
+    difference: float
+    difference_low: float
+    difference_high: float
+    p: float
+    t: float
+    t_one_sided: float
+    t_two_sided: float
+    systems: int
+    draws: int
+
+
+def agreements(
+    measure: str,
+    truth: Sequence[Estimate],
+    methods: Mapping[str, Sequence[Estimate]],
+    *,
+    baseline: str = "holdout",
+    level: float = 0.95,
+    draws: int = RESAMPLES,
+) -> list[Agreement]:
+    r"""Agreement of each method with the open loop's ``truth``, and compared with ``baseline``.
+
+    Truth and methods have an estimate for each system, with at least ``draws`` resamples. A user's
+    weight in a resample depends on the user's id alone, so that it is the same under every method
+    and in the truth, wherever the user stands.
+
+    Noise pulls tau towards 0, and a resample, which adds as much noise again, pulls it further. So
+    intervals have the width of the resampled taus but the observed tau as their centre:
+
+    .. math:: \hat\tau \pm z\, sd(\tau^*)
+
+    They are for the tau that users like these give on average, in such numbers, to these systems;
+    its own noise is part of what a method is worth. Where differences of systems near zero are
+    about equally frequent, the pull grows as the standard deviation of the noise, so
+    ``settled`` is :math:`\hat\tau + (\hat\tau - \bar\tau^*) / (\sqrt 2 - 1)`.
+    """
+    names = list(methods)
+    if baseline not in names:
+        raise UsageError(
+            f'There is no method "{baseline}" to compare with.', todo=f"Take: {', '.join(names)}."
+        )
+    systems = len(truth)
+    if systems < LEAST:
+        raise UsageError("Agreement needs four systems.", found=f"There are {systems}.")
+    values = np.array([[e.value for e in own] for own in methods.values()])
+    right = np.array([e.value for e in truth])
+    observed = kendall_tau(np.tile(right, (len(names), 1)), values)
+    again = np.array(
+        [kendall_tau(_drawn(truth, draws), _drawn(x, draws)) for x in methods.values()]
+    )
+    base = names.index(baseline)
+    between = kendall_tau(values[base], values)
+    z = normal_quantile(0.5 + level / 2)
+    se, pull = _spread(again), observed - _mean(again)
+    settled = np.clip(observed + pull / (np.sqrt(2) - 1), -1, 1)
+    apart, apart_se = observed - observed[base], _spread(again - again[base])
+    rows = []
+    for m, method in enumerate(names):
+        tested = dependent_correlations(
+            float(observed[m]), float(observed[base]), float(between[m]), systems
+        )
+        rows.append(
+            Agreement(
+                measure=measure,
+                method=method,
+                tau=float(observed[m]),
+                low=float(max(observed[m] - z * se[m], -1)),
+                high=float(min(observed[m] + z * se[m], 1)),
+                se=float(se[m]),
+                settled=float(settled[m]),
+                baseline=baseline,
+                difference=float(apart[m]),
+                difference_low=float(max(apart[m] - z * apart_se[m], -2)),
+                difference_high=float(min(apart[m] + z * apart_se[m], 2)),
+                p=_p(float(apart[m]), float(apart_se[m]), draws),
+                t=tested.t,
+                t_one_sided=tested.p_one_sided,
+                t_two_sided=tested.p_two_sided,
+                systems=systems,
+                draws=draws,
+            )
+        )
+    return rows
+
+
+def _drawn(estimates: Sequence[Estimate], draws: int) -> Floats:
+    """The values of all systems in each resample."""
+    return np.stack([_resamples(e)[:draws] for e in estimates], axis=1)
+
+
+def _resamples(e: Estimate) -> Floats:
+    assert e.resamples is not None
+    return e.resamples
+
+
+def _mean(again: Floats) -> Floats:
+    """Mean of each row's known values."""
+    known = np.isfinite(again)
+    count = known.sum(axis=1)
+    mean = np.full(len(again), np.nan)
+    np.divide(np.where(known, again, 0).sum(axis=1), count, out=mean, where=count > 0)
+    return mean
+
+
+def _spread(again: Floats) -> Floats:
+    """Standard deviation of each row's known values."""
+    known = np.isfinite(again)
+    centred = np.where(known, again - _mean(again)[:, None], 0)
+    count = known.sum(axis=1) - 1
+    variance = np.full(len(again), np.nan)
+    np.divide((centred**2).sum(axis=1), count, out=variance, where=count > 0)
+    spread: Floats = np.sqrt(variance)
+    return spread
+
+
+def _p(difference: float, se: float, draws: int) -> float:
+    """Two-sided p by the normal distribution; no smaller than so many draws can show."""
+    if difference == 0 or not se > 0:
+        return 1.0 if difference == 0 else float("nan")
+    from scipy.special import ndtr
+
+    return max(float(2 * ndtr(-abs(difference) / se)), 1 / (draws + 1))

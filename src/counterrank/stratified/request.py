@@ -1,0 +1,289 @@
+"""What ``strata`` is asked: measures, policies and tests, how feedback is cut and weighed, tables.
+
+`StrataRequest` is sent to every partition and holds no table; `StrataTables` are the schemas of the
+tables, by what they are cut by.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+import polars as pl
+
+from counterrank import schema
+from counterrank.checks import identifiers, no_missing, shares
+from counterrank.data.runs import Runs, run_schemas
+from counterrank.engine.engines import Engine
+from counterrank.engine.partitions import Tables
+from counterrank.errors import CounterrankError, UsageError, nearest
+from counterrank.policies import Policies
+from counterrank.ranking import Measure, measure
+from counterrank.schema import QRELS, Door, Named, Roles, Table, label
+from counterrank.stats.compare import Plan
+from counterrank.stats.draws import Draws
+from counterrank.stratified.cut import CUTS
+from counterrank.stratified.open_loop import LEAST, RESAMPLES
+from counterrank.stratified.propensities import RULES
+from counterrank.tables import opened
+
+JUDGMENTS, FEEDBACK, PROPENSITIES, OPEN = "judgments", "feedback", "propensities", "open"
+
+
+@dataclass(frozen=True)
+class StrataRequest:
+    """What is computed. ``column`` is that of the judgments which is cut by, if ``cut`` names one.
+
+    ``propensity`` is the rule of popularity (None: the usual one, if it can be had), ``column`` or
+    ``table``; ``source`` the column or what messages call the table. ``own_lists`` says that the
+    systems have other lists for the open loop.
+    """
+
+    measures: tuple[Measure, ...]
+    policies: Policies
+    plan: Plan
+    bins: int
+    cut: str
+    column: str
+    propensity: str | None
+    source: str
+    open_loop: bool
+    own_lists: bool
+
+    @property
+    def popular(self) -> bool:
+        """Whether propensities come from popularity."""
+        return self.propensity is None or self.propensity in RULES
+
+    def draws(self, systems: int) -> Draws:
+        """Resamples: those asked for, or those of the agreement with the open loop."""
+        count = self.plan.resamples if self.plan.interval == "bootstrap" else 0
+        if self.open_loop and systems >= LEAST:
+            count = count or RESAMPLES
+        return Draws(resamples=count, seed=self.plan.seed)
+
+    def family(self, size: int, groups: int) -> str:
+        """What a correction spans, in words."""
+        each = "this measure and method"
+        scope = "all measures and methods" if self.plan.family == "all" else each
+        return f"{size} comparison{'s' * (size > 1)}, {scope}"
+
+    @staticmethod
+    def label(text: object) -> str:
+        """The label of a measure, however it is written; other words as they are."""
+        try:
+            return str(measure(text)) if isinstance(text, (str, Measure)) else str(text)
+        except CounterrankError:
+            return str(text)
+
+
+@dataclass(frozen=True, eq=False)
+class StrataTables:
+    """``by_user`` and ``by_item`` are schemas of tables, by what their rows are brought together.
+
+    ``runs`` and ``open_runs`` are the names given to tables of lists; ``columns`` those of columns.
+    """
+
+    by_user: dict[str, Door]
+    by_item: dict[str, Door]
+    runs: dict[str, str]
+    open_runs: dict[str, str]
+    columns: Named
+    order: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, judged: dict[str, Door], runs: Runs, more: Runs | None, named: Named
+    ) -> StrataTables:
+        """Tables of feedback, and of lists; what does not say whose it is is cut by item."""
+        lists = partial(_lists, columns=named)
+        (own, names), (others, open_names) = (
+            run_schemas(tables, lists, kind) for tables, kind in ((runs, "run"), (more, "open run"))
+        )
+        by_item = {name: door for name, door in judged.items() if not _has_users(door)}
+        by_user = {name: door for name, door in judged.items() if name not in by_item}
+        order = (*judged, *own, *others)
+        return cls({**by_user, **own, **others}, by_item, names, open_names, named, order)
+
+    @property
+    def tables(self) -> Tables:
+        """What is cut by user."""
+        return Tables(self.by_user, "user", ("user", "item"))
+
+
+@dataclass(frozen=True)
+class Choices:
+    """How feedback is cut and weighed, as a caller says it, beside the columns ``there`` are.
+
+    Words of an option come before columns of the same name.
+    """
+
+    strata: int | None
+    cut: str
+    propensity: object
+    feedback: object
+    columns: Named
+    there: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        strata: int | None,
+        cut: str,
+        propensity: object,
+        feedback: object,
+        columns: Named,
+        judgments: object,
+    ) -> Choices:
+        """The choices, refused where they mean nothing or cannot go together."""
+        name = label(judgments, "the judgments")
+        there = tuple(opened(judgments, trec=QRELS, name=name).columns())
+        made = cls(strata, cut, propensity, feedback, columns, there)
+        made.validate()
+        return made
+
+    @property
+    def cut_column(self) -> str:
+        """The column of the judgments whose values are the strata, if one is."""
+        return "" if self.cut in CUTS else self._column(self.cut)
+
+    @property
+    def propensity_column(self) -> str:
+        """The column of the judgments that holds propensities, if one does."""
+        return self._column(self.propensity)
+
+    @property
+    def rule(self) -> str | None:
+        """What propensities are made of, as a request has it."""
+        if self.propensity is None:
+            return None
+        if isinstance(self.propensity, str) and self.propensity in RULES:
+            return self.propensity
+        return "column" if self.propensity_column else "table"
+
+    def request(
+        self,
+        measures: tuple[Measure, ...],
+        policies: Policies,
+        plan: Plan,
+        *,
+        more: object,
+        own: bool,
+    ) -> StrataRequest:
+        """The request; ``more`` are open-loop judgments, ``own`` says that these have own lists."""
+        source = self.propensity_column
+        if self.rule == "table":
+            source = label(self.propensity, "the propensities")
+        bins = 2 if self.strata is None else self.strata
+        return StrataRequest(
+            measures, policies, plan, bins, self.cut, self.cut_column, self.rule, source,
+            more is not None, own,
+        )  # fmt: skip
+
+    def schemas(self, judgments: object, open_loop: object) -> dict[str, Door]:
+        """The tables that lists are held against, in the order they are remembered."""
+        cut, propensity = self.cut_column, self.propensity_column
+        names = [name for name in dict.fromkeys((cut, propensity)) if name]
+        judged = schema.judgments_door(judgments, columns=self.columns, own=names)
+        check = partial(_check_judged, judged.check, judged.source.name, cut, propensity)
+        found = {JUDGMENTS: replace(judged, check=check)}
+        if self.feedback is not None:
+            found[FEEDBACK] = _door(self.feedback, ("item",), "the feedback", self.columns)
+        if self.rule == "table":
+            required = ("item", "propensity")
+            found[PROPENSITIES] = _door(self.propensity, required, "the propensities", self.columns)
+        if open_loop is not None:
+            found[OPEN] = schema.judgments_door(open_loop, columns=self.columns)
+        return found
+
+    def validate(self) -> None:
+        """Refuse words that are neither columns nor anything else, and what cannot go together."""
+        given, popular = self.propensity, self.rule is None or self.rule in RULES
+        if not popular and self.feedback is not None:
+            raise UsageError(
+                "Feedback is counted only for propensities from popularity.",
+                todo="Leave --feedback out, or ask for --propensity popularity.",
+            )
+        nowhere = isinstance(given, str) and not os.path.exists(given) and "*" not in given
+        if nowhere and self.rule == "table":
+            raise UsageError(
+                f'propensity cannot be "{given}".',
+                found=nearest(str(given), [*RULES, *self.there])
+                or "It is neither a column nor a file.",
+                todo=f"It takes {', '.join(RULES)}, a column of the judgments, or a table's path.",
+            )
+        if self.cut in CUTS:
+            return
+        if not self.cut_column:
+            raise UsageError(
+                f'cut cannot be "{self.cut}".',
+                found=nearest(self.cut, [*CUTS, *self.there]),
+                todo=f"It takes {', '.join(CUTS)}, or a column: {', '.join(self.there)}.",
+            )
+        if self.strata is not None:
+            raise UsageError(
+                f'The values of "{self.cut_column}" are the strata: their number cannot be chosen.',
+                todo="Leave --strata out, or cut by propensity: --cut width.",
+            )
+
+    def _column(self, word: object) -> str:
+        """The column of the judgments that a word names, by itself or by its role."""
+        if not isinstance(word, str) or word in (*CUTS, *RULES):
+            return ""
+        named = word if word in self.there else self.columns.get(word, word)
+        if named in self.there and self.columns.get(word) == named:
+            self.columns.met.add(word)
+        return named if named in self.there else ""
+
+
+def validate_row_order(policies: Policies, engine: Engine) -> None:
+    """Refuse an order of ties that the engine does not have."""
+    if not engine.row_order and policies.ties == "file":
+        raise UsageError(
+            "Rows have no order on Spark, so ties cannot go by it.",
+            todo="Use --ties id or expected, or the local engine.",
+        )
+
+
+def _lists(table: object, name: str, *, columns: Mapping[str, str] | None) -> Door:
+    return schema.run_door(table, name=name, columns=columns)
+
+
+def _has_users(door: Door) -> bool:
+    """Whether a table says whose rows its rows are, so that it can be cut by user."""
+    there = door.source.columns()
+    return door.roles.column("user", there) in there
+
+
+def _door(
+    table: object, required: tuple[str, ...], name: str, columns: Mapping[str, str] | None
+) -> Door:
+    """A table of items, perhaps with users: propensities, or a row for each piece of feedback."""
+    source = opened(table, trec=QRELS, name=label(table, name))
+    roles = Roles(source.name, required, ("user",), columns)
+    return Door(source, roles, partial(_check_items, source.name), partial(Table, source))
+
+
+def _check_items(name: str, frame: pl.DataFrame) -> pl.DataFrame:
+    for column in frame.columns:
+        no_missing(frame, column, name)
+    frame = identifiers(frame, [key for key in ("user", "item") if key in frame.columns], name)
+    return shares(frame, "propensity", name) if "propensity" in frame.columns else frame
+
+
+def _check_judged(
+    check: Callable[[pl.DataFrame], pl.DataFrame],
+    name: str,
+    cut: str,
+    propensity: str,
+    frame: pl.DataFrame,
+) -> pl.DataFrame:
+    """The checks of judgments, and those of the columns that are cut or weighed by."""
+    frame = check(frame)
+    if cut:
+        no_missing(frame, cut, name)
+    if propensity:
+        shares(frame, propensity, name)
+    return frame

@@ -1,0 +1,337 @@
+"""All systems under all methods, and what follows: comparisons, audit, agreement, diagnoses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from counterrank.arrays import Bools, Floats
+from counterrank.core.faults import Faults
+from counterrank.diagnostics import judged_lists
+from counterrank.diagnostics import strata as diagnosed
+from counterrank.diagnostics.diagnosis import Diagnosis
+from counterrank.errors import InputError
+from counterrank.progress import Progress
+from counterrank.ranking import Measure, deepest
+from counterrank.results.result import Result
+from counterrank.schema import Input
+from counterrank.stats.functions import mean
+from counterrank.stats.moments import Moments, Pair
+from counterrank.stats.units import Estimate, Functions, Key, Units
+from counterrank.stratified.feedback import Scheme
+from counterrank.stratified.methods import HOLDOUT, OPEN_LOOP, STRATIFIED, Method, Methods
+from counterrank.stratified.open_loop import LEAST, RESAMPLES, Agreement, agreements
+from counterrank.stratified.paradox import Audit, audit_pairs, paradoxes
+from counterrank.stratified.propensities import RULES
+from counterrank.stratified.request import StrataRequest
+from counterrank.stratified.stratum_lists import StratumLists, judged_key, weights_key
+
+
+@dataclass(frozen=True)
+class StratumRow:
+    """One stratum: its propensities from ``low`` to ``high``, and what feedback it holds."""
+
+    name: str
+    low: float
+    high: float
+    share: float
+    users: int
+    items: int
+    ratings: int
+
+
+@dataclass(frozen=True, eq=False)
+class Stratification:
+    """``lists`` of all users under the methods of a scheme, and what is asked of them."""
+
+    request: StrataRequest
+    scheme: Scheme
+    methods: Methods
+    lists: StratumLists
+
+    @classmethod
+    def of(
+        cls, request: StrataRequest, scheme: Scheme, methods: Methods, lists: StratumLists
+    ) -> Stratification:
+        """All partitions together, unless there is nothing to say or a policy forbids it."""
+        policies, counts = request.policies, lists.counts
+        allowed = ["nothing to find in strata"] * (policies.no_relevant != "error")
+        lists.faults.refuse(allowed)
+        allowed = ["judged user without list"] * (policies.missing != "error")
+        allowed += ["user not judged"] * (policies.unjudged != "error")
+        for own in (*lists.systems.values(), *lists.open_systems.values()):
+            Faults(own.faults).refuse(allowed)
+        if not sum(count for kind, count in counts.patterns.items() if kind):
+            raise InputError(
+                "No user has a list of every system.",
+                todo="Count users without a list as 0 (--missing zero), or evaluate systems apart.",
+            )
+        for row, m in enumerate(request.measures):
+            if not counts.counted[row, 0]:
+                raise InputError(
+                    f"No user with a list of every system has anything to find for {m}.",
+                    todo="Count users without a list as 0 (--missing zero), or check rel=.",
+                )
+        found = cls(request, scheme, methods, lists)
+        return replace(found, lists=replace(lists, units=found._over_filled_strata()))
+
+    def _over_filled_strata(self) -> Units | Moments:
+        """The table, where stratified values are over users with feedback in strata that count.
+
+        That nobody has anything to find in a stratum is known only of all partitions.
+        """
+        table, counts = self.lists.units, self.lists.counts
+        for m in self.request.measures:
+            filled, keys = self.filled(m), self.keys(STRATIFIED, m)
+            if filled.all():
+                continue
+            if isinstance(table, Units):
+                rows = np.array(table.columns[keys[0]][2 * len(filled) :])
+                mask: Bools = np.any(rows[filled], axis=0)
+                table = replace(table, masks=table.masks | dict.fromkeys(keys, mask))
+            else:
+                block = table.blocks[keys]
+                root = block.root.among(counts.with_feedback(self.filled(m)))
+                table = Moments(table.blocks | {keys: replace(block, root=root)})
+        return table
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """The names of all systems."""
+        return tuple(self.lists.systems)
+
+    def filled(self, m: Measure) -> Bools:
+        """Strata in which anybody has anything to find."""
+        return self.lists.counts.filled(self.request.measures.index(m))
+
+    def known(self, m: Measure) -> list[Method]:
+        """The methods by which there are values of a measure."""
+        blank = [
+            own for own, some in zip(self.methods.within, self.filled(m), strict=True) if not some
+        ]
+        return [method for method in self.methods.of(m) if method not in blank]
+
+    def keys(self, method: Method, m: Measure) -> tuple[Key, ...]:
+        """All systems under one method."""
+        return tuple(method.key(system, m) for system in self.systems)
+
+    def estimates(self, method: Method, m: Measure) -> list[Estimate]:
+        """All systems under one method, over the same users."""
+        function = self.methods.function(m, method)
+        return [self.lists.units.estimate(key, function) for key in self.keys(method, m)]
+
+    def result(
+        self, protocol: Mapping[str, Any], inputs: Mapping[str, Input], progress: Progress
+    ) -> Result:
+        """Everything there is to say; ``protocol`` is what the engine adds to it."""
+        request, groups = self.request, self.methods.groups(self.systems, self.request.open_loop)
+        functions: Functions = {
+            key: self.methods.function(m, method) for m, method, keys in groups for key in keys
+        }
+        audit = self.audit()
+        several = zip(request.measures, self.lists.counts.something.tolist(), strict=True)
+        return Result.of(
+            "strata",
+            self.lists.units,
+            functions=functions,
+            groups=self.compared(),
+            plan=request.plan,
+            diagnoses=self.diagnoses(audit),
+            protocol={**self.protocol(), **protocol},
+            inputs=inputs,
+            tables={
+                "strata": self.strata(),
+                "paradoxes": audit.paradoxes,
+                "agreement": self.agreement(),
+            },
+            notes={"audit": audit},
+            counts={key: n for m, n in several for key in self.keys(STRATIFIED, m)},
+            family=request.family,
+            per_unit=self.per_unit,
+            parse=request.label,
+            default=STRATIFIED.estimator,
+            progress=progress,
+        )
+
+    def compared(self) -> list[list[Pair]]:
+        """The pairs under each measure and method."""
+        pairs = self.request.plan.pairs(self.systems)
+        return [
+            [(method.key(a, m), method.key(b, m)) for a, b in pairs]
+            for m in self.request.measures
+            for method in self.known(m)
+        ]
+
+    def per_unit(self, table: Units, key: Key) -> Floats | None:
+        """Values of users that average to the method's; a sum of strata's means has none."""
+        if key.estimator in (STRATIFIED.estimator, OPEN_LOOP.estimator):
+            return None
+        x, base = table.columns[key]
+        geometric = [str(m) for m in self.request.measures if m.mean == "geometric"]
+        if key.measure in geometric or not len(x):
+            return np.exp(x)
+        return x / np.mean(base)
+
+    def strata(self) -> list[StratumRow]:
+        """What each stratum holds."""
+        cut, counts = self.scheme.strata, self.lists.counts
+        return [
+            StratumRow(
+                name=name,
+                low=float(cut.low[q]),
+                high=float(cut.high[q]),
+                share=float(counts.rows[q] / counts.rows.sum()),
+                users=int(counts.users[q]),
+                items=int(np.count_nonzero(counts.items[q])),
+                ratings=int(counts.rows[q]),
+            )
+            for q, name in enumerate(cut.names)
+        ]
+
+    def audit(self) -> Audit:
+        """Which pairs' overall order most of the feedback contradicts."""
+        share = self.lists.counts.rows / self.lists.counts.rows.sum()
+        candidates = [
+            audit_pairs(
+                self.systems,
+                str(m),
+                self.estimates(HOLDOUT, m),
+                {own.name: self.estimates(own, m) for own in self.known(m) if own.segment},
+                self.estimates(STRATIFIED, m),
+                share=share[self.filled(m)],
+                better=m.better,
+            )
+            for m in self.request.measures
+        ]
+        plan = self.request.plan
+        return paradoxes(candidates, correction=plan.correction, level=plan.level)
+
+    def agreement(self) -> list[Agreement]:
+        """How well each method orders the systems as open-loop feedback does, if there is any."""
+        if not self.request.open_loop or len(self.systems) < LEAST:
+            return []
+        draws = min(RESAMPLES, self.request.draws(len(self.systems)).resamples)
+        return [
+            row
+            for m in self.request.measures
+            for row in agreements(
+                str(m),
+                self.estimates(OPEN_LOOP, m),
+                {method.name: self.estimates(method, m) for method in self.known(m)},
+                level=self.request.plan.level,
+                draws=draws,
+            )
+        ]
+
+    def diagnoses(self, audit: Audit) -> list[Diagnosis]:
+        """What the numbers rest on."""
+        lists, measures = self.lists, self.request.measures
+        known, counts = self.scheme.propensities, lists.counts
+        unknown = counts.unknown / int(counts.rows.sum())
+        found: list[Diagnosis | None] = [
+            judged_lists.sample_size(int(counts.counted[:, 0].min())),
+            judged_lists.relevance(lists.ratings),
+            judged_lists.no_relevant(lists.ratings, measures, self.request.policies.no_relevant),
+            *(d for system in self.systems for d in self._of_lists(system)),
+            diagnosed.empty_bins(self.scheme.strata.empty, len(counts.rows)),
+            diagnosed.known_propensities(known.source, unknown, known.missing),
+        ]
+        if known.there:
+            found.append(
+                diagnosed.counted_propensities(known.source, guessed=known.source in RULES)
+            )
+        found += diagnosed.gravest_each([d for m in measures for d in self._of_strata(m)])
+        if len(self.systems) > 1:
+            proven = len(audit.paradoxes)
+            found.append(diagnosed.found_paradoxes(proven, audit.tested, audit.unproven))
+        return [d for d in found if d is not None]
+
+    def _of_lists(self, system: str) -> list[Diagnosis | None]:
+        """What one system's lists say; ties are held against the interval of the holdout value."""
+        lists, measures = self.lists.systems[system], self.request.measures
+        units, cut = self.lists.units, deepest(measures)
+        functions = [self.methods.function(m, HOLDOUT) for m in measures]
+        own = [
+            units.estimate(HOLDOUT.key(system, m), function)
+            for m, function in zip(measures, functions, strict=True)
+        ]
+
+        def bracket(place: int) -> tuple[float, float, float]:
+            assert lists.ties is not None
+            ends = [float(functions[place](sums)) for sums in lists.ties[place]]
+            return min(ends), max(ends), 2 * 1.96 * own[place].se
+
+        return [
+            judged_lists.coverage(system, lists.coverage, self.request.policies.missing),
+            judged_lists.unjudged_users(system, lists.coverage),
+            judged_lists.duplicates(system, lists.coverage),
+            judged_lists.short_lists(system, lists, cut),
+            judged_lists.judged_share(system, units.estimate(judged_key(system), mean).value, cut),
+            judged_lists.ties(system, lists, measures, bracket),
+        ]
+
+    def _of_strata(self, m: Measure) -> list[Diagnosis]:
+        """What the strata and the weights say of one measure."""
+        counts, row = self.lists.counts, self.request.measures.index(m)
+        filled = self.filled(m)
+        weight = counts.rows_there / counts.rows_there[filled].sum()
+        whole = np.array([e.value for e in self.estimates(STRATIFIED, m)])
+        each = [
+            diagnosed.StratumValues(
+                stratum.name,
+                stratum.share,
+                stratum.items,
+                float(weight[q]),
+                int(counts.counted[row, 1 + q]),
+                np.array([e.value for e in self.estimates(self.methods.within[q], m)]),
+            )
+            for q, stratum in enumerate(self.strata())
+        ]
+        each.sort(key=lambda stratum: stratum.users == 0)  # those without a value last
+        found = [diagnosed.stratum_users(str(m), stratum) for stratum in each]
+        for stratum in each if m.better == "higher" else []:
+            alone = np.count_nonzero(filled) == 1
+            few = diagnosed.few_items(str(m), self.systems, stratum, whole, alone=alone)
+            found += [] if few is None else [few]
+        if self.methods.weighted:
+            sums = (self.lists.units.estimate(weights_key(m), f) for f in (mean, _second))
+            total, squares = (e.value * e.n for e in sums)
+            count, most = int(counts.weighty[row]), float(counts.heaviest[row])
+            found += diagnosed.inverse_weights(total, squares, count, most)
+        return found
+
+    def protocol(self) -> dict[str, Any]:
+        """All choices behind the numbers, but for where they were computed."""
+        request, known, cut = self.request, self.scheme.propensities, self.scheme.strata
+        plan, measures = request.plan, request.measures
+        return {
+            "unit": "user",
+            "measures": {str(m): m.about.formula for m in measures},
+            "methods": [method.name for method in self.methods.all],
+            "cut": cut.by,
+            "strata": len(cut.names) + len(cut.empty),
+            "empty_strata": list(cut.empty),
+            "propensity": known.source,
+            "alpha": known.alpha,
+            "xmin": known.xmin,
+            "policies": asdict(request.policies),
+            "ranked_by": {system: own.order for system, own in self.lists.systems.items()},
+            "largest_rating": self.lists.ratings.top,
+            "lower_is_better": [str(m) for m in measures if m.better == "lower"],
+            "interval": plan.interval,
+            "level": plan.level,
+            "test": plan.test,
+            "correction": plan.correction,
+            "family": plan.family,
+            "draws": plan.resamples if plan.interval == "bootstrap" else 0,
+            "seed": plan.seed,
+            "baseline": plan.baseline,
+        }
+
+
+def _second(m: Floats) -> Floats:
+    """The mean of the second column."""
+    return m[..., 1]

@@ -1,0 +1,364 @@
+r"""The pass over lists: every method of every list is a ratio of columns :math:`\bar x / \bar b`.
+
+:math:`b` says how much a user counts, which no system changes: all systems share these columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from counterrank.arrays import Bools, Floats, Ints, mapped, summed, workers
+from counterrank.core.faults import Fault, Faults
+from counterrank.data.ids import positions, sort_ids
+from counterrank.data.runs import RunTables
+from counterrank.diagnostics.judged_lists import ListStatistics, RatingStatistics
+from counterrank.engine import aligned
+from counterrank.engine.partitions import Partition
+from counterrank.hits import Hits, Pool
+from counterrank.judged.brackets import break_ties
+from counterrank.policies import Policies
+from counterrank.ranking import Judged, Measure, deepest, unscaled
+from counterrank.schema import Table
+from counterrank.stats.draws import Draws
+from counterrank.stats.moments import Block, Moments
+from counterrank.stats.units import Columns, Key, Units, once_each
+from counterrank.stratified.feedback import Scheme
+from counterrank.stratified.layout import Layout, mean_weight
+from counterrank.stratified.methods import (
+    HOLDOUT,
+    IPS,
+    OPEN_LOOP,
+    PUBLISHED,
+    SNIPS,
+    STRATIFIED,
+    Methods,
+)
+from counterrank.stratified.request import StrataRequest
+
+
+def judged_key(system: str) -> Key:
+    """Of the share of a system's lists that is judged."""
+    return Key(system, "judged share")
+
+
+def weights_key(measure: Measure) -> Key:
+    """Of the sums of the weights of what there is to find, and of their squares."""
+    return Key("judgments", str(measure), "weights")
+
+
+def any_of(parts: list[Bools]) -> Bools:
+    """A rule: what is so in any part."""
+    found: Bools = np.any(parts, axis=0)
+    return found
+
+
+def most_of(parts: list[Floats]) -> Floats:
+    """A rule: the greatest of all parts, entry by entry."""
+    found: Floats = np.max(parts, axis=0)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class StratumCounts:
+    """What adds up over users.
+
+    ``rows`` and ``users`` are the judgments and users of each stratum; ``rows_there`` the judgments
+    of users who count for all systems. ``items`` (strata x catalogue) says which item has feedback
+    there, ``unknown`` counts judgments without a propensity. ``weighty`` and ``heaviest`` are, for
+    each measure, how many judgments with something to find have a weight, and the greatest weight.
+    ``counted`` (measures x all, then each stratum) are users who count, ``something`` (measures)
+    those with something to find in any stratum. ``patterns`` has how many users who count for all
+    systems have feedback in which strata, by the sum of :math:`2^q`.
+    """
+
+    rows: Ints
+    rows_there: Ints
+    users: Ints
+    items: Annotated[Bools, any_of]
+    unknown: int
+    weighty: Ints
+    heaviest: Annotated[Floats, most_of]
+    counted: Ints
+    something: Ints
+    patterns: dict[int, int]
+
+    def filled(self, measure: int) -> Bools:
+        """Strata in which anybody has anything to find."""
+        filled: Bools = self.counted[measure, 1:] > 0
+        return filled
+
+    def with_feedback(self, strata: Bools) -> int:
+        """Users with feedback in any of some strata."""
+        bits = sum(1 << q for q in np.flatnonzero(strata).tolist())
+        return sum(count for kind, count in self.patterns.items() if kind & bits)
+
+
+@dataclass(frozen=True, eq=False)
+class StratumLists:
+    """All methods of some users, or of all, as columns or as moments, and what they rest on."""
+
+    units: Units | Moments
+    counts: StratumCounts
+    ratings: RatingStatistics
+    systems: dict[str, ListStatistics]
+    open_systems: dict[str, ListStatistics]
+    faults: Faults
+
+
+def stratify_lists(
+    request: StrataRequest,
+    scheme: Scheme,
+    methods: Methods,
+    runs: RunTables,
+    open_runs: RunTables,
+    draws: Draws,
+    inference: str,
+    part: Partition,
+) -> StratumLists:
+    """Every method of every list of a partition; ``inference`` is by units or by moments."""
+    layout, opened = scheme.layout(part, request.measures), scheme.open_pool(part)
+    feedback = _Feedback(layout, request.measures, request.policies)
+    systems = _in_threads(runs.lists(part.tables), lambda run, n: feedback.judge(run, n))
+    there = _there(systems, layout.pool, request.policies)
+    units = feedback.units(systems, there, methods, draws)
+    open_systems: list[_Judged] = []
+    faults = [*feedback.faults("judged")]
+    if opened is not None:
+        truth = _Truth(opened, request.measures, request.policies)
+        lists = (open_runs if request.own_lists else runs).lists(part.tables)
+        open_systems = _in_threads(lists, lambda run, n: truth.judge(run, n))
+        own = [s for s in open_systems if s.system in {x.system for x in systems}]
+        units = beside(units, truth.units(own, draws))
+        faults += truth.faults("open-loop")
+    names = [s.system for s in systems]
+    groups = [keys for _, _, keys in methods.groups(names, opened is not None)]
+    groups += [(key,) for key in units.columns if key.estimator in ("weights", "mean")]
+    blocks = {keys: Block.of(units, keys) for keys in groups if inference == "moments"}
+    return StratumLists(
+        Moments(blocks) if blocks else units,
+        feedback.counts(there, len(scheme.items)),
+        RatingStatistics.of(layout.pool, request.measures, list(~feedback.defined[:, 0])),
+        {s.system: s.lists for s in systems},
+        {s.system: s.lists for s in open_systems},
+        Faults(tuple(faults)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """One system: its ``scores`` (measures x users each), who has a list, counts of its lists."""
+
+    system: str
+    scores: list[Floats]
+    present: Bools
+    judged: Floats
+    lists: ListStatistics
+
+
+class _Truth:
+    """Judgments that lists are held against: all of a partition, then those of each stratum."""
+
+    def __init__(
+        self, pool: Pool, measures: Sequence[Measure], policies: Policies, *strata: Pool
+    ) -> None:
+        pools = (pool, *strata)
+        self.pool, self.measures, self.policies = pool, measures, policies
+        self.cut = deepest(measures)
+        self.defined = np.array([[m.defined(own) for own in pools] for m in measures])
+        self.bases = [self._base(row, m, pools) for row, m in enumerate(measures)]
+
+    def _base(self, row: int, m: Measure, pools: Sequence[Pool]) -> list[Floats]:
+        """How much each user counts: 1 or 0 or, for a ratio of means, what it adds below."""
+        below = [m.base(pool) for pool in pools]
+        bases = [np.ones(self.pool.n) if x is None else x for x in below]
+        if self.policies.no_relevant != "skip":
+            return bases
+        return [x * there for x, there in zip(bases, self.defined[row], strict=True)]
+
+    def faults(self, whose: str) -> list[Fault]:
+        """Users with nothing to find."""
+        pool = self.pool
+        return [
+            Fault.at(
+                "nothing to find in strata", whose, np.flatnonzero(~self.defined[row, 0]),
+                lambda u: {"id": pool.units[u]}, of=pool.n, column=str(m), top=pool.top,
+            )
+            for row, m in enumerate(self.measures)
+        ]  # fmt: skip
+
+    def judge(self, run: Table, threads: int) -> _Judged:
+        """One system's lists."""
+        hits, lists = self.find(run, threads)
+        x = unscaled(self.measures, hits, self.pool, threads=threads)
+        return _Judged(run.system, [x], hits.present, x[0], lists)
+
+    def find(self, run: Table, threads: int) -> tuple[Hits, ListStatistics]:
+        """The hits of one run as deep as any measure looks."""
+        ties, duplicates = self.policies.ties, self.policies.duplicates
+        hits, seen = aligned(
+            run, self.pool, ties=ties, duplicates=duplicates, limit=self.cut, threads=threads
+        )
+        users = run.frame["user"]
+        return hits, ListStatistics.of(run.name, run.order, users, self.pool, hits, seen, self.cut)
+
+    def units(self, systems: Sequence[_Judged], draws: Draws) -> Units:
+        """All systems by all measures."""
+        there = _there(systems, self.pool, self.policies)
+        columns, masks = {}, {}
+        for row, m in enumerate(self.measures):
+            base = _counting(self.bases[row][0], there)
+            mask = base > 0
+            for s in systems:
+                key = OPEN_LOOP.key(s.system, m)
+                columns[key], masks[key] = _pair(m, s.scores[0][row], base, mask), mask
+        return Units(self.pool.units, columns, masks, draws=draws)
+
+
+class _Feedback(_Truth):
+    """The feedback of a partition, weighed and cut."""
+
+    def __init__(self, layout: Layout, measures: Sequence[Measure], policies: Policies) -> None:
+        super().__init__(layout.pool, measures, policies, *layout.pools)
+        self.layout = layout
+        self.rows = np.stack([own.size for own in layout.pools])
+
+    def judge(self, run: Table, threads: int) -> _Judged:
+        """One system's lists: aligned once, masked for each stratum, and the hits let go."""
+        hits, lists = self.find(run, threads)
+        scores = self.layout.scores(self.measures, hits, threads=threads)
+        judged = unscaled([Judged(k=self.cut)], hits, self.pool)[0]
+        lists = self._bracket(lists, hits, scores[0])
+        return _Judged(run.system, scores, hits.present, judged, lists)
+
+    def _bracket(self, lists: ListStatistics, hits: Hits, x: Floats) -> ListStatistics:
+        """The counts with sums of the holdout columns (measures x worst and best x columns)."""
+        sums = np.empty((len(self.measures), 2, 2))
+        for end in (0, 1):
+            if lists.tied:
+                x = unscaled(self.measures, break_ties(hits, best=end == 1), self.pool)
+            for row, m in enumerate(self.measures):
+                base = self.bases[row][0]
+                sums[row, end] = [column.sum() for column in _pair(m, x[row], base, base > 0)]
+        return replace(lists, ties=sums)
+
+    def units(  # type: ignore[override]
+        self, systems: Sequence[_Judged], there: Bools, methods: Methods, draws: Draws
+    ) -> Units:
+        """All systems by all measures and methods, and what diagnoses ask beside them."""
+        pool, weight = self.pool, self.layout.weight
+        feedback = [_counting(row.astype(float), there) for row in self.rows]
+        anywhere: Bools = np.any(feedback, axis=0)
+        columns: dict[Key, Columns] = {judged_key(s.system): (s.judged,) for s in systems}
+        masks = {judged_key(s.system): s.present for s in systems}
+        for row, m in enumerate(self.measures):
+            whole, *within = (_counting(base, there) for base in self.bases[row])
+            mask, *each = (base > 0 for base in (whole, *within))
+            if weight is not None:
+                a = mean_weight(m, pool, weight)
+                snips = whole * (a > 0) if m.mean == "geometric" else whole * a
+                weighed = snips > 0
+                columns[weights_key(m)] = self._weights(m, weight)
+            for s in systems:
+                scores = (x[row] for x in s.scores)
+                own = {HOLDOUT: (_pair(m, next(scores), whole, mask), mask)}
+                if weight is not None:
+                    x = next(scores)
+                    own[IPS] = _pair(m, x, whole, mask), mask
+                    if m.mean == "geometric":  # divided user by user, not as a whole
+                        x = np.divide(x, a, out=np.zeros_like(x), where=a > 0)
+                    own[SNIPS] = _pair(m, x, snips, weighed), weighed
+                if methods.published:
+                    x = next(scores)
+                    if m in methods.published:
+                        own[PUBLISHED] = _pair(m, x, whole, mask), mask
+                pairs = [
+                    _pair(m, x, b, there) for x, b, there in zip(scores, within, each, strict=True)
+                ]
+                own[STRATIFIED] = (*(x for pair in pairs for x in pair), *feedback), anywhere
+                own |= dict(zip(methods.within, zip(pairs, each, strict=True), strict=True))
+                for method, (pair, counts) in own.items():
+                    key = method.key(s.system, m)
+                    columns[key], masks[key] = pair, counts
+        masks = {key: mask for key, mask in masks.items() if not mask.all()}
+        return Units(pool.units, columns, masks, draws=draws)
+
+    def _weights(self, m: Measure, weight: Floats) -> Columns:
+        w = np.where(m.gains(self.pool) > 0, weight, 0.0)
+        return tuple(summed(self.pool.unit, x, self.pool.n) for x in (w, w**2))
+
+    def counts(self, there: Bools, items: int) -> StratumCounts:
+        """What adds up; the catalogue has so many ``items``."""
+        pool, weight, rows = self.pool, self.layout.weight, self.rows
+        found = np.zeros((len(rows), items), bool)
+        found[self.layout.code, self.layout.item] = True
+        weights = [np.zeros(0)] * len(self.measures)
+        if weight is not None:
+            weights = [weight[m.gains(pool) > 0] for m in self.measures]
+        bases = [[(base > 0) & there for base in own] for own in self.bases]
+        within = [np.any(own[1:], axis=0) for own in bases]
+        kinds, count = np.unique(
+            (1 << np.arange(len(rows))) @ (rows > 0) * there, return_counts=True
+        )
+        return StratumCounts(
+            rows=rows.sum(axis=1),
+            rows_there=(rows * there).sum(axis=1),
+            users=np.count_nonzero(rows, axis=1),
+            items=found,
+            unknown=0 if weight is None else int(np.count_nonzero(weight == 0)),
+            weighty=np.array([np.count_nonzero(w) for w in weights]),
+            heaviest=np.array([w.max(initial=0.0) for w in weights]),
+            counted=np.array([[np.count_nonzero(base) for base in own] for own in bases]),
+            something=np.array([np.count_nonzero(x) for x in within]),
+            patterns=dict(zip(kinds.astype(int).tolist(), count.tolist(), strict=True)),
+        )
+
+
+def _in_threads(lists: Sequence[Table], judge: Callable[[Table, int], _Judged]) -> list[_Judged]:
+    """Every system, several at a time."""
+    team = max(min(workers(), len(lists)), 1)
+    threads = 1 if team > 1 else workers()
+    return mapped(lambda run: judge(run, threads), lists, team)
+
+
+def _there(systems: Sequence[_Judged], pool: Pool, policies: Policies) -> Bools:
+    """Users that count for every system."""
+    if policies.missing == "skip":
+        there: Bools = np.all([s.present for s in systems], axis=0)
+        return there
+    return np.ones(pool.n, bool)
+
+
+def _counting(base: Floats, there: Bools) -> Floats:
+    return base if there.all() else base * there
+
+
+def _pair(m: Measure, x: Floats, base: Floats, mask: Bools) -> Columns:
+    """What a user adds above and below the line; above nothing, where nobody counts below."""
+    if m.mean == "geometric":
+        x = np.log(np.maximum(x, m.floor))
+    return x if mask.all() else x * mask, base
+
+
+def beside(a: Units, b: Units) -> Units:
+    """One table with the columns of two: a unit that one lacks does not count for its keys."""
+    ids = sort_ids(pl.concat([a.ids, b.ids]).unique())
+    columns: dict[Key, Columns] = {}
+    masks: dict[Key, Bools] = {}
+    for table in (a, b):
+        put = once_each(partial(_put, positions(table.ids, ids), len(ids)))
+        columns |= {key: tuple(map(put, own)) for key, own in table.columns.items()}
+        masks |= {key: put(table.mask(key)) for key in table.columns}
+    return Units(ids, columns, masks, draws=a.draws)
+
+
+def _put(place: Ints, n: int, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    out = np.zeros(n, x.dtype)
+    out[place] = x
+    return out
