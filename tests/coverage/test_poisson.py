@@ -20,6 +20,7 @@ from counterrank.inference import (
 from counterrank.moments import Draws, Merged, poisson_weights, signs, summed
 from counterrank.stats.draws import POISSON
 from counterrank.stats.functions import ratio
+from smooth_functions import Smooth
 
 N, LEVEL = 200, 0.95
 PLAIN = np.arange(1 << 13, dtype=np.uint64)  # neighbours, not hashes: the worst ids there are

@@ -8,12 +8,11 @@ from operator import add
 import numpy as np
 import polars as pl
 import pytest
-from counterrank.conversions.estimated import Smooth
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from counterrank.aggregate import GeometricMean, Mean, RatioOfMeans
-from counterrank.compare import Plan
+from counterrank.compare import Contest, Plan, compare
 from counterrank.engine.wire import packed, unpacked
 from counterrank.errors import UsageError
 from counterrank.estimates import Estimate
@@ -31,6 +30,7 @@ from counterrank.moments import (
     summed,
 )
 from counterrank.stats.functions import PerView, mean, ratio, self_normalised, sum_of_ratios
+from smooth_functions import Smooth
 
 N = 500
 CLOSE = 1e-12
@@ -275,6 +275,53 @@ def test_equal_systems_tie_in_every_flip():
     assert flipped_test(sums.flips).p == pytest.approx(np.ones((2, 1)))
 
 
+def contests(plan, parts=7):
+    """The same two measures with scores and with flips."""
+    scores, ids = scored()
+    systems, units = ["a", "b", "c"], pl.Series(np.arange(N))
+    full, light, flips = [], [], None
+    every = [np.ones(N, bool), np.arange(N) % 10 != 0]
+    for m, counted in enumerate(every):
+        x = scores[counted, m]
+        own = [Estimate.of(column, units.filter(pl.Series(counted)), Mean()) for column in x.T]
+        full.append(Contest(f"m{m}", own, scores[:, m], counted, 1.0))
+        sums = cut(x, ids[counted], None, parts, plan.drawn(systems) if plan else Draws())
+        merged = [Merged.of(sums, slice(s, s + 1), Mean()) for s in range(3)]
+        light.append(Contest(f"m{m}", merged, None, None, 1.0))
+    if plan and plan.test == "permutation":
+        flips = cut(scores[:, 0], ids, None, parts, plan.drawn(systems), scores).flips
+    return systems, full, light, flips
+
+
+@pytest.mark.parametrize("interval", ["normal", "t", "bernstein"])
+@pytest.mark.parametrize("correct", ["holm", "bh", "none"])
+def test_comparisons_by_t_are_the_same(interval, correct):
+    plan = Plan(test="t", correct=correct, interval=interval)
+    systems, full, light, _ = contests(plan)
+    for a, b in zip(compare(systems, full, plan), compare(systems, light, plan), strict=True):
+        for name, x in vars(a).items():
+            y = getattr(b, name)
+            assert y == (x if isinstance(x, str | int) else pytest.approx(x, rel=1e-9)), name
+
+
+@pytest.mark.parametrize("test", ["permutation", "bootstrap"])
+def test_comparisons_by_draws_agree_within_monte_carlo_error(test):
+    plan = Plan(test=test, interval="bootstrap", draws=50_000, resamples=2000, baseline="a")
+    systems, full, light, flips = contests(plan)
+    pairs = zip(
+        compare(systems, full, plan), compare(systems, light, plan, flips=flips), strict=True
+    )
+    for a, b in pairs:
+        drawn = 10_000 if test == "permutation" else 2000
+        assert b.draws == drawn  # said in the result, even where more were asked for
+        for p, q in ((a.p, b.p), (a.p_corrected, b.p_corrected)):
+            # corrections multiply by up to 4; a p of 0 moves by a few draws
+            assert q == pytest.approx(p, abs=4 * 4 * np.sqrt(2 * (p + 1e-3) / drawn))
+        assert b.low == pytest.approx(a.low, abs=0.25 * a.se)
+        assert b.high == pytest.approx(a.high, abs=0.25 * a.se)
+        assert b.se == pytest.approx(a.se, rel=1e-11)
+
+
 def test_p_values_of_flips_are_those_of_the_permutation_test():
     scores, ids = scored(seed=5)
     draws = Draws(flips=20_000, pairs=((0, 1), (0, 2), (1, 2)))
@@ -313,9 +360,13 @@ def test_what_needs_values_per_unit_is_refused_with_what_to_do():
     for plan, word in (
         (Plan(interval="bca"), "interval=bca"),
         (Plan(test="wilcoxon"), "test=wilcoxon"),
+        (Plan(correct="tukey"), "correct=tukey"),
     ):
         with pytest.raises(UsageError, match=word):
             plan.drawn(["a", "b"])
+        systems, _, light, _ = contests(None)
+        with pytest.raises(UsageError, match=word):
+            compare(systems, light, plan)
 
 
 def test_the_switch_is_stated():

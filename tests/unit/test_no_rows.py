@@ -8,7 +8,7 @@ import pytest
 
 from counterrank import schema
 from counterrank.engine import aligned, walked
-from counterrank.pool import pooled, refuse_repeats
+from counterrank.pool import pooled, repeated_pairs
 from counterrank.ranking import measure, values
 from making import judgments, run, scored
 
@@ -37,7 +37,7 @@ def parts(kind, order, *, judged, listed):
 def test_hits_of_nothing(kind, order, judged, listed):
     truth, lists = parts(kind, order, judged=judged, listed=listed)
     pool = pooled(truth)
-    refuse_repeats(truth, "pair twice")
+    assert repeated_pairs(truth, "pair twice").count == 0
     assert pool.n == (2 if judged else 0)
     assert pool.units.dtype == truth.frame.schema["user"]
     assert pool.top == (4 if judged else -np.inf)
