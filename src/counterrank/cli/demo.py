@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from counterrank.api.demo import LEADING, USUAL, picked
 from counterrank.cli.options import Quiet
 from counterrank.cli.output import TRUTH, bars, verdict
 from counterrank.core.format import decimals, interval, number, wrapped
@@ -101,6 +100,8 @@ BAR = 36
 
 def told(found: Result, wide: int) -> list[str]:
     """The estimates: nDCG, watch time by DR and its lift, and what should be done."""
+    from counterrank.api.demo import LEADING, USUAL, picked
+
     seconds, places = _leading(found)
     usual = {r.system: r for r in found.estimates if r.estimator == USUAL}
     share = decimals(r.se for r in usual.values())
@@ -136,6 +137,8 @@ def told(found: Result, wide: int) -> list[str]:
 
 def revealed(result: Revealed, wide: int) -> list[str]:
     """The truth on the same scale, how often intervals hold it, and what nDCG would have cost."""
+    from counterrank.api.demo import LEADING
+
     seconds, places = _leading(result.estimation)
     rows = {r.system: r for r in result.rows if r.measure in (LEADING, "OnPolicy")}
     drawn = bars(
@@ -167,5 +170,7 @@ def revealed(result: Revealed, wide: int) -> list[str]:
 
 def _leading(found: Result) -> tuple[dict[str, Row], int]:
     """The rows a decision reads, by system, and how many decimals they need."""
+    from counterrank.api.demo import LEADING
+
     rows = {r.system: r for r in found.estimates if r.estimator in (LEADING, "OnPolicy")}
     return rows, decimals(r.se for r in rows.values())

@@ -70,7 +70,8 @@ class LazyInMemory(InMemory):
         return table
 
     def _input(self, name: str) -> Input:
-        return self.tables[name].input()
+        _ = self.tables[name]  # which leaves what is remembered of it
+        return self.read.held[name]
 
     def map(self, work: Callable[[Partition], A], label: str) -> list[A]:
         """``work`` on all there is; the bar moves when a table is released."""

@@ -30,8 +30,8 @@ from counterrank.stats.units import Columns, Key, Units
 class JudgedTotals:
     """What must be known of all partitions before any value.
 
-    ``top`` is the greatest rating, ``users`` the number of judged users, ``systems`` the names in
-    the columns ``system`` of those runs that have one.
+    ``top`` is the greatest rating, ``users`` the number of judged users (at most, where they are
+    not counted), ``systems`` the names in the columns ``system`` of those runs that have one.
     """
 
     top: Annotated[float, max]
@@ -39,10 +39,11 @@ class JudgedTotals:
     systems: Annotated[dict[str, pl.Series], by_key(union)]
 
     @classmethod
-    def of(cls, runs: RunTables, part: Partition) -> JudgedTotals:
+    def of(cls, runs: RunTables, count_users: bool, part: Partition) -> JudgedTotals:
         """Those of one partition."""
-        judged = part[JUDGMENTS]
-        return cls(greatest(judged), judged.frame["user"].n_unique(), runs.systems_in(part.tables))
+        judged, systems = part[JUDGMENTS], runs.systems_in(part.tables)
+        users = judged.frame["user"].n_unique() if count_users else judged.frame.height
+        return cls(greatest(judged), users, systems)
 
 
 @dataclass(frozen=True)

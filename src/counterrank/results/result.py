@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from counterrank.core.arrays import Floats
@@ -232,21 +233,15 @@ class Result(Notebook):
             name: pl.Enum(list(dict.fromkeys(str(getattr(key, part)) for key in keys)))
             for name, part in names.items()
         }
-        frames = []
-        for key in keys:
-            table = self.units.over(key)
-            labels = {
-                name: pl.lit(str(getattr(key, part)), kinds[name]) for name, part in names.items()
-            }
-            value = self._values(table, key)
-            if value is None:
-                continue
-            frames.append(
-                pl.DataFrame({"unit": table.ids, "value": value})
-                .with_columns(**labels)
-                .select("unit", *names, "value")
-            )
-        return pl.concat(frames)
+        tables = {key: self.units.over(key) for key in keys}
+        given = {key: self._values(table, key) for key, table in tables.items()}
+        values = {key: value for key, value in given.items() if value is not None}
+        columns = {"unit": pl.concat([tables[key].ids for key in values], rechunk=True)}
+        rows = np.repeat(np.arange(len(values)), [tables[key].n for key in values])
+        for name, part in names.items():
+            labels = pl.Series([str(getattr(key, part)) for key in values], dtype=kinds[name])
+            columns[name] = labels.gather(rows)
+        return pl.DataFrame({**columns, "value": np.concatenate(list(values.values()))})
 
     def _values(self, table: Units, key: Key) -> Floats | None:
         if self.per_unit is not None:
