@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -210,7 +211,11 @@ class Result(Notebook):
         several |= {"diagnoses": self.diagnoses}
         several |= {name: rows for name, rows in self.tables.items() if _rows(rows)}
         columns = columns_of(self.kind, name)
-        return [_plain(row, columns) for row in several[one_of("table", name, several)]]
+        rows = several[one_of("table", name, several)]
+        if columns is None:
+            return [dict(row) if isinstance(row, dict) else asdict(row) for row in rows]
+        read = attrgetter(*columns.values())
+        return [dict(zip(columns, read(row), strict=True)) for row in rows]
 
     def to_frame(self, name: str = "estimates") -> pl.DataFrame:
         """The rows of that name as a Polars frame."""
@@ -285,13 +290,6 @@ def concerning(key: Key) -> set[str]:
 def _rows(found: Any) -> bool:
     listed = isinstance(found, (list, tuple))
     return listed and all(is_dataclass(row) or isinstance(row, dict) for row in found)
-
-
-def _plain(row: Any, columns: Mapping[str, str] | None) -> dict[str, Any]:
-    """A row as a dictionary, by the document's names where these are other than its own."""
-    if columns is not None:
-        return {name: getattr(row, part) for name, part in columns.items()}
-    return dict(row) if isinstance(row, dict) else asdict(row)
 
 
 def _line(row: Mapping[str, Any]) -> str:
