@@ -99,13 +99,8 @@ def estimate(
     request = EstimateRequest(
         tables, wanted, position, plan, per, scores, logged, views, missing, disjoint, sweep
     )
-    return pipeline.estimate(
-        request,
-        Tables(schemas, "session", ("session", "item")),
-        chosen,
-        model=model,
-        progress=progress,
-    )
+    tables = Tables(schemas, "session", ("session", "item"))
+    return pipeline.estimate(request, tables, chosen, model, progress)
 
 
 def listed(given: Any) -> list[Any]:
