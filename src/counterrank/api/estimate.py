@@ -99,8 +99,8 @@ def estimate(
     request = EstimateRequest(
         tables, wanted, position, plan, per, scores, logged, views, missing, disjoint, sweep
     )
-    tables = Tables(schemas, "session", ("session", "item"))
-    return pipeline.estimate(request, tables, chosen, model, progress)
+    opened = Tables(schemas, "session", ("session", "item"))
+    return pipeline.estimate(request, opened, chosen, model, progress)
 
 
 def listed(given: Any) -> list[Any]:
