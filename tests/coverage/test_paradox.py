@@ -29,10 +29,10 @@ def false_findings(means, share, weight, seed, *, noise=0.3):
         x = means[:, :, None] + day + noise * (rng.exponential(size=(strata, systems, USERS)) - 1)
         feedback = rng.poisson(20 * share[:, None], (strata, USERS)).astype(float)
         each = {f"Q{q + 1}": ratios(x[q]) for q in range(strata)}
-        value = stratified(x, np.ones((strata, USERS)), feedback)
+        whole = stratified(x, np.ones((strata, USERS)), feedback)
         own = feedback.sum(axis=1) / feedback.sum()
         holdout = ratios(np.tensordot(weight, x, 1))
-        audit = paradoxes([audit_pairs(names, "m", holdout, each, value, share=own)], level=LEVEL)
+        audit = paradoxes([audit_pairs(names, "m", holdout, each, whole, share=own)], level=LEVEL)
         found += bool(audit.paradoxes)
         value += any(row.stratified == "reversed" for row in audit.paradoxes)
     return found, value

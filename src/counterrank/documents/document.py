@@ -39,7 +39,7 @@ def document(
 
 
 def _record(row: object) -> dict[str, Any]:
-    return dict(row) if isinstance(row, dict) else dict(vars(row))
+    return row if isinstance(row, dict) else dict(vars(row))
 
 
 def columns_of(kind: str, rows: str) -> Mapping[str, str] | None:

@@ -15,12 +15,13 @@ from counterrank.core.merge import by_key, union
 from counterrank.data.runs import RunTables
 from counterrank.data.schema import Table
 from counterrank.diagnostics.judged_lists import ListStatistics, RatingStatistics
-from counterrank.engine import Partition, aligned
+from counterrank.engine import Partition
 from counterrank.judged.brackets import tie_shifts
 from counterrank.judged.matches import Matches
 from counterrank.judged.request import JUDGMENTS, EvaluateRequest, pairs_of
 from counterrank.matching.hits import Hits, Pool
 from counterrank.matching.pool import greatest, pooled
+from counterrank.matching.walk import aligned
 from counterrank.metrics import Measure, unscaled
 from counterrank.stats.moments import Moments
 from counterrank.stats.units import Columns, Key, Units
@@ -30,8 +31,8 @@ from counterrank.stats.units import Columns, Key, Units
 class JudgedTotals:
     """What must be known of all partitions before any value.
 
-    ``top`` is the greatest rating, ``users`` the number of judged users, ``systems`` the names in
-    the columns ``system`` of those runs that have one.
+    ``top`` is the greatest rating, ``users`` the number of judged users (at most, where they are
+    not counted), ``systems`` the names in the columns ``system`` of those runs that have one.
     """
 
     top: Annotated[float, max]
@@ -39,10 +40,11 @@ class JudgedTotals:
     systems: Annotated[dict[str, pl.Series], by_key(union)]
 
     @classmethod
-    def of(cls, runs: RunTables, part: Partition) -> JudgedTotals:
+    def of(cls, runs: RunTables, count_users: bool, part: Partition) -> JudgedTotals:
         """Those of one partition."""
-        judged = part[JUDGMENTS]
-        return cls(greatest(judged), judged.frame["user"].n_unique(), runs.systems_in(part.tables))
+        judged, systems = part[JUDGMENTS], runs.systems_in(part.tables)
+        users = judged.frame["user"].n_unique() if count_users else judged.frame.height
+        return cls(greatest(judged), users, systems)
 
 
 @dataclass(frozen=True)

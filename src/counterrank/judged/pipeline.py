@@ -66,8 +66,10 @@ def measure_systems(
         totals = JudgedTotals(-np.inf, data.inputs[JUDGMENTS].rows, {})
         storage = partial(choose_storage, request, inference, engine.memory_budget)
         top = any(m.asks_top for m in request.measures)
+        limited = inference == "auto" and engine.memory_budget is not None
         if runs.systems or top or not storage(runs.labels, totals.users).units:
-            totals = data.reduce(partial(JudgedTotals.of, runs), "looking at the tables")
+            look = partial(JudgedTotals.of, runs, limited)
+            totals = data.reduce(look, "looking at the tables")
             runs = runs.with_systems(totals.systems)
         validate_names(runs.labels)
         request.plan.pairs(runs.labels)  # is the baseline there?

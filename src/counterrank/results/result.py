@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
+from operator import attrgetter
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from counterrank.core.arrays import Floats
@@ -139,8 +141,8 @@ class Result(Notebook):
         )
 
     def __getattr__(self, name: str) -> Any:
-        """A table or note of the verb by its name."""
-        for several in ("tables", "notes"):
+        """A note or table of the verb by its name; a note is the thing that a table spells out."""
+        for several in ("notes", "tables"):
             if name in (found := self.__dict__.get(several, {})):
                 return found[name]
         raise AttributeError(f"a result of {self.__dict__.get('kind')} has no {name}")
@@ -209,7 +211,11 @@ class Result(Notebook):
         several |= {"diagnoses": self.diagnoses}
         several |= {name: rows for name, rows in self.tables.items() if _rows(rows)}
         columns = columns_of(self.kind, name)
-        return [_plain(row, columns) for row in several[one_of("table", name, several)]]
+        rows = several[one_of("table", name, several)]
+        if columns is None:
+            return [dict(row) if isinstance(row, dict) else asdict(row) for row in rows]
+        read = attrgetter(*columns.values())
+        return [dict(zip(columns, read(row), strict=True)) for row in rows]
 
     def to_frame(self, name: str = "estimates") -> pl.DataFrame:
         """The rows of that name as a Polars frame."""
@@ -232,21 +238,15 @@ class Result(Notebook):
             name: pl.Enum(list(dict.fromkeys(str(getattr(key, part)) for key in keys)))
             for name, part in names.items()
         }
-        frames = []
-        for key in keys:
-            table = self.units.over(key)
-            labels = {
-                name: pl.lit(str(getattr(key, part)), kinds[name]) for name, part in names.items()
-            }
-            value = self._values(table, key)
-            if value is None:
-                continue
-            frames.append(
-                pl.DataFrame({"unit": table.ids, "value": value})
-                .with_columns(**labels)
-                .select("unit", *names, "value")
-            )
-        return pl.concat(frames)
+        tables = {key: self.units.over(key) for key in keys}
+        given = {key: self._values(table, key) for key, table in tables.items()}
+        values = {key: value for key, value in given.items() if value is not None}
+        columns = {"unit": pl.concat([tables[key].ids for key in values], rechunk=True)}
+        rows = np.repeat(np.arange(len(values)), [tables[key].n for key in values])
+        for name, part in names.items():
+            labels = pl.Series([str(getattr(key, part)) for key in values], dtype=kinds[name])
+            columns[name] = labels.gather(rows)
+        return pl.DataFrame({**columns, "value": np.concatenate(list(values.values()))})
 
     def _values(self, table: Units, key: Key) -> Floats | None:
         if self.per_unit is not None:
@@ -290,13 +290,6 @@ def concerning(key: Key) -> set[str]:
 def _rows(found: Any) -> bool:
     listed = isinstance(found, (list, tuple))
     return listed and all(is_dataclass(row) or isinstance(row, dict) for row in found)
-
-
-def _plain(row: Any, columns: Mapping[str, str] | None) -> dict[str, Any]:
-    """A row as a dictionary, by the document's names where these are other than its own."""
-    if columns is not None:
-        return {name: getattr(row, part) for name, part in columns.items()}
-    return dict(row) if isinstance(row, dict) else asdict(row)
 
 
 def _line(row: Mapping[str, Any]) -> str:

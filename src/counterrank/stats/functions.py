@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,14 @@ def gradient(function: Function, means: Floats) -> Floats:
     if not np.isfinite(function(means)):
         return np.full(len(means), np.nan)
     with np.errstate(invalid="ignore", over="ignore"):
-        steps: Any = means + 1j * STEP * np.eye(len(means))
+        steps: Any = means + _steps(len(means))
         slope: Floats = np.imag(function(steps)) / STEP
     return slope
+
+
+@cache
+def _steps(columns: int) -> Any:
+    return 1j * STEP * np.eye(columns)
 
 
 def divide(top: Any, bottom: Any, empty: float = np.nan) -> Any:

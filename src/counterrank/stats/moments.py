@@ -206,6 +206,15 @@ class Block:
 
     def estimate(self, key: Key, function: Function) -> Estimate:
         """As `Units.estimate`, from the root."""
+        if (key, function) not in self._estimates:
+            self._estimates[key, function] = self._estimate(key, function)
+        return self._estimates[key, function]
+
+    @once
+    def _estimates(self) -> dict[tuple[Key, Function], Estimate]:
+        return {}
+
+    def _estimate(self, key: Key, function: Function) -> Estimate:
         place = self.places[key]
         root, means = self.root, self.root.mean[place]
         terms = root.centred[:, place] * gradient(function, means)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -29,7 +30,7 @@ class Differences:
     se: Floats
     n: int
 
-    @property
+    @cached_property
     def p(self) -> Floats:
         """Two-sided p of each t test."""
         return t_tests(self.value, self.se, self.n - 1)

@@ -174,14 +174,19 @@ class Units:
 
     def over(self, *keys: Key) -> Units:
         """The units that all these keys have, and the columns of these keys (or of more)."""
-        masks = [self.masks[key] for key in keys if key in self.masks]
-        if not masks or (shared := np.logical_and.reduce(masks)).all():
+        masks = {id(self.masks[key]): self.masks[key] for key in keys if key in self.masks}
+        which = tuple(sorted(masks))
+        if which not in self._named:
+            shared: Bools = np.logical_and.reduce([self._everyone, *masks.values()])
+            self._named[which] = b"" if shared.all() else np.packbits(shared).tobytes()
+        name = self._named[which]
+        if not name:
             return self
-        name = np.packbits(shared).tobytes()
         if name not in self._views:
+            shared = np.logical_and.reduce(list(masks.values()))
             view = replace(self, columns={}, masks={}).select(shared)
             self._views[name] = view, once_each(lambda x: x[shared])
-            keys = (*keys, *(key for key, mask in self.masks.items() if mask is masks[0]))
+            keys = (*keys, *(key for key, mask in self.masks.items() if id(mask) == which[0]))
         view, pick = self._views[name]
         for key in keys:
             if key not in view.columns:
@@ -214,22 +219,26 @@ class Units:
         return self._estimates[key, function]
 
     def _estimate(self, key: Key, function: Function) -> Estimate:
-        psi, (code, groups) = self.influence(key, function), self.coded_clusters
+        means, (code, groups) = self.means(key), self.coded_clusters
+        psi = self._influence(key, function, means)
         if code is not None:
             psi = summed(code, psi, groups)
         again = function(self._resampled(key)) if self.draws.resamples else None
-        value = float(function(self.means(key)))
+        value = float(function(means))
         return Estimate(value, psi, len(self.ids), groups, self, code is not None, again)
 
     def means(self, key: Key) -> Floats:
         """The mean of each of a key's columns, over all units of this table."""
         if not len(self.ids):
             return np.full(len(self.columns[key]), np.nan)
-        return np.array([np.mean(x) for x in self.columns[key]])  # by pairs: no digits are lost
+        # summed by pairs: no digits are lost
+        return np.array([np.add.reduce(x) for x in self.columns[key]]) / len(self.ids)
 
     def influence(self, key: Key, function: Function) -> Floats:
         """How the value moves when a unit weighs more, unit by unit."""
-        means = self.means(key)
+        return self._influence(key, function, self.means(key))
+
+    def _influence(self, key: Key, function: Function, means: Floats) -> Floats:
         psi = np.zeros(len(self.ids))
         for x, m, slope in zip(
             self.columns[key], means, gradient(function, means).tolist(), strict=True
@@ -287,6 +296,10 @@ class Units:
 
     @cached_property
     def _estimates(self) -> dict[tuple[Key, Function], Estimate]:
+        return {}
+
+    @cached_property
+    def _named(self) -> dict[tuple[int, ...], bytes]:
         return {}
 
     @cached_property

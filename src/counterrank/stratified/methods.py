@@ -22,9 +22,10 @@ class Method(NamedTuple):
         """What documents call it."""
         return self.segment or self.estimator
 
-    def key(self, system: str, measure: Measure) -> Key:
-        """That of one system."""
-        return Key(system, str(measure), self.estimator, segment=self.segment)
+    def keys(self, systems: Sequence[str], measure: Measure) -> tuple[Key, ...]:
+        """Those of all systems by one measure."""
+        label = str(measure)
+        return tuple(Key(system, label, self.estimator, None, self.segment) for system in systems)
 
 
 HOLDOUT, IPS, SNIPS = Method("holdout"), Method("IPS"), Method("SNIPS")
@@ -79,4 +80,4 @@ class Methods:
         """The keys of all systems under each measure and method."""
         for m in self.measures:
             for method in [*self.of(m), *[OPEN_LOOP] * open_loop]:
-                yield m, method, tuple(method.key(system, m) for system in systems)
+                yield m, method, method.keys(systems, m)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -94,36 +95,36 @@ class Candidates:
     stratified: Differences
     values: tuple[Floats, Floats]
 
-    @property
+    @cached_property
     def led(self) -> Bools:
         """Pairs whose overall values differ, so that one leads."""
         led: Bools = self.sign * self.overall.value > 0
         return led
 
-    @property
+    @cached_property
     def reversed_in(self) -> Bools:
         """Whether the one behind overall leads in a stratum: strata x pairs."""
         return np.array([self.sign * each.value < 0 for each in self.strata.values()])
 
-    @property
+    @cached_property
     def share_reversed(self) -> Floats:
         """Share of the feedback in strata where the order is reversed."""
         share: Floats = self.share @ self.reversed_in
         return share
 
-    @property
+    @cached_property
     def flips(self) -> Bools:
         """Pairs whose order is reversed in more than half of the feedback, proven or not."""
         flipped: Bools = self.share_reversed > 0.5 + HALF
         return flipped & self.led
 
-    @property
+    @cached_property
     def value_flips(self) -> Bools:
         """Pairs whose order is reversed in the stratified value, proven or not."""
         flipped: Bools = self.sign * self.stratified.value < 0
         return flipped & self.led
 
-    @property
+    @cached_property
     def p(self) -> Floats:
         """The p of each pair's paradox."""
         p = np.where(self.reversed_in, [each.p for each in self.strata.values()], 1.0)
@@ -133,7 +134,7 @@ class Candidates:
         reversal = np.minimum(_tries(self.share) * np.take_along_axis(p, last, axis=0)[0], 1)
         return np.where(self.flips, np.maximum(self.overall.p, reversal), 1.0)
 
-    @property
+    @cached_property
     def p_value(self) -> Floats:
         """The p of a paradox that the stratified value shares."""
         return np.where(self.value_flips, np.maximum(self.p, self.stratified.p), 1.0)

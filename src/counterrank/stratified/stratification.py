@@ -116,7 +116,7 @@ class Stratification:
 
     def keys(self, method: Method, m: Measure) -> tuple[Key, ...]:
         """All systems under one method."""
-        return tuple(method.key(system, m) for system in self.systems)
+        return method.keys(self.systems, m)
 
     def estimates(self, method: Method, m: Measure) -> list[Estimate]:
         """All systems under one method, over the same users."""
@@ -159,11 +159,12 @@ class Stratification:
     def compared(self) -> list[list[Pair]]:
         """The pairs under each measure and method."""
         pairs = self.request.plan.pairs(self.systems)
-        return [
-            [(method.key(a, m), method.key(b, m)) for a, b in pairs]
-            for m in self.request.measures
-            for method in self.known(m)
-        ]
+        groups = []
+        for m in self.request.measures:
+            for method in self.known(m):
+                own = dict(zip(self.systems, self.keys(method, m), strict=True))
+                groups.append([(own[a], own[b]) for a, b in pairs])
+        return groups
 
     def per_unit(self, table: Units, key: Key) -> Floats | None:
         """Values of users that average to the method's; a sum of strata's means has none."""
@@ -255,7 +256,7 @@ class Stratification:
         units, cut = self.lists.units, deepest(measures)
         functions = [self.methods.function(m, HOLDOUT) for m in measures]
         own = [
-            units.estimate(HOLDOUT.key(system, m), function)
+            units.estimate(HOLDOUT.keys([system], m)[0], function)
             for m, function in zip(measures, functions, strict=True)
         ]
 

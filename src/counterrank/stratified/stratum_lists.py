@@ -21,10 +21,10 @@ from counterrank.data.policies import Policies
 from counterrank.data.runs import RunTables
 from counterrank.data.schema import Table
 from counterrank.diagnostics.judged_lists import ListStatistics, RatingStatistics
-from counterrank.engine import aligned
 from counterrank.engine.partitions import Partition
 from counterrank.judged.brackets import break_ties
 from counterrank.matching.hits import Hits, Pool
+from counterrank.matching.walk import aligned
 from counterrank.metrics import Judged, Measure, deepest, unscaled
 from counterrank.stats.draws import Draws
 from counterrank.stats.moments import Block, Moments
@@ -215,8 +215,8 @@ class _Truth:
         for row, m in enumerate(self.measures):
             base = _counting(self.bases[row][0], there)
             mask = base > 0
-            for s in systems:
-                key = OPEN_LOOP.key(s.system, m)
+            keys = OPEN_LOOP.keys([s.system for s in systems], m)
+            for key, s in zip(keys, systems, strict=True):
                 columns[key], masks[key] = _pair(m, s.scores[0][row], base, mask), mask
         return Units(self.pool.units, columns, masks, draws=draws)
 
@@ -253,6 +253,7 @@ class _Feedback(_Truth):
     ) -> Units:
         """All systems by all measures and methods, and what diagnoses ask beside them."""
         pool, weight = self.pool, self.layout.weight
+        names = [s.system for s in systems]
         feedback = [_counting(row.astype(float), there) for row in self.rows]
         anywhere: Bools = np.any(feedback, axis=0)
         columns: dict[Key, Columns] = {judged_key(s.system): (s.judged,) for s in systems}
@@ -265,7 +266,8 @@ class _Feedback(_Truth):
                 snips = whole * (a > 0) if m.mean == "geometric" else whole * a
                 weighed = snips > 0
                 columns[weights_key(m)] = self._weights(m, weight)
-            for s in systems:
+            keys = {method: method.keys(names, m) for method in methods.of(m)}
+            for place, s in enumerate(systems):
                 scores = (x[row] for x in s.scores)
                 own = {HOLDOUT: (_pair(m, next(scores), whole, mask), mask)}
                 if weight is not None:
@@ -284,7 +286,7 @@ class _Feedback(_Truth):
                 own[STRATIFIED] = (*(x for pair in pairs for x in pair), *feedback), anywhere
                 own |= dict(zip(methods.within, zip(pairs, each, strict=True), strict=True))
                 for method, (pair, counts) in own.items():
-                    key = method.key(s.system, m)
+                    key = keys[method][place]
                     columns[key], masks[key] = pair, counts
         masks = {key: mask for key, mask in masks.items() if not mask.all()}
         return Units(pool.units, columns, masks, draws=draws)
