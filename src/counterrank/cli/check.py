@@ -1,4 +1,4 @@
-"""``counterrank check TABLE...``: only the door and the diagnoses."""
+"""``counterrank check TABLE...``: only the schemas and the diagnoses."""
 
 from __future__ import annotations
 

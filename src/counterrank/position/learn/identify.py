@@ -19,13 +19,13 @@ def every_rank(statistics: RankStatistics) -> None:
     empty = np.flatnonzero(np.append(statistics.shown, np.zeros(near))[:near] == 0) + 1
     if len(empty):
         raise InputError(
-            "The log shows nothing at some ranks, so their exposure cannot be learnt.",
+            "The log shows nothing at some ranks, so their exposure cannot be learned.",
             found=f"No row has rank {listed(empty)}; the deepest is {statistics.deepest}.",
             todo="Log every rank from 1 on, or learn only the ranks above (--ranks).",
         )
     if statistics.deepest > DEEPEST:
         raise InputError(
-            f"Curves are learnt down to rank {DEEPEST:,}.",
+            f"Curves are learned down to rank {DEEPEST:,}.",
             found=f"The deepest rank is {statistics.deepest:,}.",
             todo="Learn only the first ranks: --ranks 100.",
         )
