@@ -14,7 +14,7 @@ from timing import Item, by_name, call, measure
 from work import script
 
 SPARK = ["--engine", "spark", "--master", "local[2]", "--partitions", "32"]
-# One bucket for each of two cores, then two: none waits for the other, as with the 25 or so that
+# One partition for each of two cores, then two: none waits for the other, as with the 25 or so that
 # the engine makes of 100 million rows.
 CUT = {"1": ["--partitions", "2"], "10": ["--partitions", "4"], "100": []}
 
@@ -41,7 +41,7 @@ def larger(given: argparse.Namespace, data: Path) -> list[str]:
     for size, cut in CUT.items():
         folder = data / f"big{size}"
         key, rows = "" if size == "100" else size, f"{size} million"
-        told = f"{cut[1]} buckets on disk" if cut else "buckets on disk, as the engine chooses"
+        told = f"{cut[1]} partitions on disk" if cut else "partitions on disk, as the engine chooses"
         where = str(folder.relative_to(ROOT))
         peer = script("duckdb", "bare_join_duckdb", where, memory, str(scratch / "duckdb"))
         items += [
@@ -49,7 +49,7 @@ def larger(given: argparse.Namespace, data: Path) -> list[str]:
             item(f"ours{key}", f"counterrank, {rows}", estimate(folder, *within, *cut), told),
         ]
     dr = estimate(data / "big100", *within, "-e", "DR")
-    items.append(item("dr", "counterrank with DR, 100 million", dr, "buckets on disk"))
+    items.append(item("dr", "counterrank with DR, 100 million", dr, "partitions on disk"))
     measure(items, print)
     shutil.rmtree(scratch)
     by = by_name(items)
@@ -83,7 +83,7 @@ def spark(given: argparse.Namespace, data: Path) -> list[str]:
             "k-disk",
             "counterrank, by the disk",
             estimate(folder, "--partitions", "8"),
-            "8 buckets",
+            "8 partitions",
             repeats=given.repeats,
         ),
         Item(

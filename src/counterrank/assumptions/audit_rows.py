@@ -82,7 +82,7 @@ class AuditRows:
 
     @cached_property
     def worth(self) -> Floats:
-        r"""Reward of a view of each item in its context, learnt from the other half of the users.
+        r"""Reward of a view of each item in its context, learned from the other half of the users.
 
         :math:`\hat q(x, a) = (C_{xa} + \kappa \bar q_x) / (V_{xa} + \kappa)`, with sums of rewards
         :math:`C` and views :math:`V` and the context's mean :math:`\bar q_x`.

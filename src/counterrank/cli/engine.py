@@ -34,7 +34,7 @@ OPTIONS: dict[str, tuple[Any, str | None]] = {
         None,
     ),
     "partitions": (
-        Annotated[int | None, typer.Option(help="Number of partitions of units. [default: by size]")],
+        Annotated[int | None, typer.Option(help="Number of partitions. [default: by size]")],
         None,
     ),
     "inference": (

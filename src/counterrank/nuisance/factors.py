@@ -48,7 +48,7 @@ class Factors(Model):
 
     @property
     def knows_users(self) -> bool:
-        """A user's factors are learnt from the user's other items."""
+        """A user's factors are learned from the user's other items."""
         return True
 
     def fit(self, task: Task) -> Effects:

@@ -37,7 +37,7 @@ class Rates(Model):
 
     @property
     def knows_users(self) -> bool:
-        """A rate of users is learnt from the user's other items."""
+        """A rate of users is learned from the user's other items."""
         return self.by != "item"
 
     def link(self, link: str) -> str:

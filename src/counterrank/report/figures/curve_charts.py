@@ -77,7 +77,7 @@ def _size(row: Mapping[str, Any]) -> str:
 
 
 def curve(document: Mapping[str, Any]) -> list[Figure]:
-    """How likely each rank is seen, as learnt."""
+    """How likely each rank is seen, as learned."""
     if document.get("kind") != "exposure":
         return []
     rows = [{**r, "context": r["context"] or "all"} for r in document["estimates"]]
@@ -86,7 +86,7 @@ def curve(document: Mapping[str, Any]) -> list[Figure]:
             "position-bias",
             "Chance of being seen, by rank",
             "A steep curve means that low ranks are hardly seen, and that clicks there count for"
-            " more. The band is the interval of what was learnt.",
+            " more. The band is the interval of what was learned.",
             rows,
             charts.bands(
                 "rank",
