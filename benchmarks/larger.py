@@ -41,7 +41,8 @@ def larger(given: argparse.Namespace, data: Path) -> list[str]:
     for size, cut in CUT.items():
         folder = data / f"big{size}"
         key, rows = "" if size == "100" else size, f"{size} million"
-        told = f"{cut[1]} partitions on disk" if cut else "partitions on disk, as the engine chooses"
+        on_disk = "partitions on disk"
+        told = f"{cut[1]} {on_disk}" if cut else f"{on_disk}, as the engine chooses"
         where = str(folder.relative_to(ROOT))
         peer = script("duckdb", "bare_join_duckdb", where, memory, str(scratch / "duckdb"))
         items += [
