@@ -143,7 +143,7 @@ def test_estimates_from_logs_meet_their_simulated_truth():
         for e in result.estimates:
             if e.system in names:
                 truth = world.truth()[e.system]["click"].value
-                rows.append((e.system, e.measure, seed, e.value, e.low, e.high, truth))
+                rows.append((e.system, e.estimator, seed, e.value, e.low, e.high, truth))
     columns = ["system", "estimator", "repetition", "estimate", "low", "high", "truth"]
     found = cr.assess_accuracy(pl.DataFrame(rows, schema=columns, orient="row"))
     by = {r.measure: r for r in found.estimates}

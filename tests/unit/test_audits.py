@@ -156,7 +156,7 @@ def test_faults_of_a_log_and_of_its_runs_are_reported(folder, tmp_path):
     other = pl.DataFrame({"session": [-1], "item": [1], "rank": [1]})
     found = cr.check({"log": log, "new": other}, position_bias="log2")
     assert [bool(t.fault) for t in found.tables["tables"]] == [False, True]
-    with pytest.raises(cr.errors.UsageError, match="More than one log"):
+    with pytest.raises(cr.UsageError, match="More than one log"):
         cr.check([log, log])
 
 

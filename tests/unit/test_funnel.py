@@ -288,7 +288,7 @@ def test_comparisons_are_paired_and_corrected_together(shop):
             "old", c.estimator, c.measure
         )
         assert d.value == result.difference("new", "old", c.estimator, c.measure).value
-        assert (c.difference, c.se) == (d.value, d.se)
+        assert (c.difference, c.se) == pytest.approx((d.value, d.se), rel=1e-12)
         assert c.lift == pytest.approx(c.difference / (result.estimate(
             "old", c.estimator, c.measure).value))  # fmt: skip
         assert c.p_corrected >= c.p

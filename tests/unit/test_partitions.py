@@ -14,6 +14,7 @@ import counterrank as cr
 from counterrank.core import arrays
 from counterrank.core.arrays import workers
 from counterrank.core.errors import InputError
+from counterrank.core.faults import DataError, Fault
 from counterrank.data.schema import judgments_door, run_door
 from counterrank.engine import Partition, Tables, disk, split, wire
 from counterrank.engine.partitions import merge_in_turn
@@ -174,24 +175,23 @@ def test_as_many_rows_meet_as_may():
 
 @everywhere
 def test_refusals_are_counted_over_partitions(engine):
+    def refuse(rows: int) -> int:
+        raise DataError(Fault("negative", "truth", "rating", rows, 2 * rows))
+
     def refusing(part: Partition) -> int:
-        rows = part["truth"].frame.height
-        raise InputError("No.", found=f"Found {rows} of 9 rows.")
+        return refuse(part["truth"].frame.height)
 
     def pieces(part: Partition) -> dict[int, int]:
         return dict.fromkeys(range(2), part["truth"].frame.height)
 
-    def late(rows: int) -> int:
-        raise InputError("No.", found=f"Found {rows} of 9 rows.")
-
     with opened(engine) as partitions:
         for run in (partitions.map, partitions.reduce):
-            with pytest.raises(InputError, match="Found 360 of 9"):
+            with pytest.raises(InputError, match="Found 360 of 720 rows"):
                 run(refusing, "")
-        with pytest.raises(InputError, match="Found 360 of 9"):
-            partitions.exchange(refusing, late, "")
-        with pytest.raises(InputError, match="Found 360 of 9"):
-            partitions.exchange(lambda part: {0: part["truth"].frame.height}, late, "")
+        with pytest.raises(InputError, match="Found 360 of 720 rows"):
+            partitions.exchange(refusing, refuse, "")
+        with pytest.raises(InputError, match="Found 360 of 720 rows"):
+            partitions.exchange(lambda part: {0: part["truth"].frame.height}, refuse, "")
         assert partitions.reduce(pieces, "") == {0: 360, 1: 360}
 
 

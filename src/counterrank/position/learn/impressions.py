@@ -88,7 +88,8 @@ def impressions(
     keep_freed_memory()
     by = "user" if "user" in frame.columns else "session"
     session, cluster = (code_rows(frame.select(column)) for column in ("session", by))
-    item = code_rows(frame.select(*context, "item"))
+    names = list(dict.fromkeys([*context, "item"]))  # an item may be named as its own context
+    item = code_rows(frame.select(names))
     first = np.zeros(int(item.max(initial=-1)) + 1, np.int64)
     first[item[::-1]] = np.arange(frame.height)[::-1]
     return Impressions(
@@ -99,7 +100,7 @@ def impressions(
         reward=np.zeros(frame.height) if reward is None else frame[reward].to_numpy().astype(float),
         viewed=frame["viewed"].to_numpy() if "viewed" in frame.columns else None,
         by=by,
-        keys=_keys(frame[first], [*context, "item"]),
+        keys=_keys(frame[first], names),
         swapped=None if swapped is None else frame[swapped].cast(pl.Int64).to_numpy(),
     )
 
