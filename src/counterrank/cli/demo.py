@@ -40,10 +40,10 @@ def demo(
     from counterrank.cli import writing
     from counterrank.cli.output import say
     from counterrank.core import progress
-    from counterrank.simulate import Plan
+    from counterrank.simulate import SamplePlan
 
     shown = progress.quiet if quiet else progress.bar
-    plan = Plan(world=verb.feed(), sessions=sessions, seed=seed, runs=verb.CANDIDATES)
+    plan = SamplePlan(world=verb.feed(), sessions=sessions, seed=seed, runs=verb.CANDIDATES)
     data, bias = Path(out) / "data", Path(out) / "position_bias.json"
     simulated.write(plan, str(data), shown)
     log = str(data / "log.parquet")

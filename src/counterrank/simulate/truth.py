@@ -79,7 +79,7 @@ def known(world: World, found: Worth, day: int | None) -> dict[str, Known]:
     }
 
 
-def position_bias(world: World, found: dict[str, Worth]) -> Floats:
+def true_position_bias(world: World, found: dict[str, Worth]) -> Floats:
     r""":math:`P(V = 1 \mid R = r)`, contexts x slots: what a position-based model would learn.
 
     That is patience, unless users leave after clicks. Then it is the share of views at each rank
