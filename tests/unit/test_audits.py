@@ -17,7 +17,7 @@ import counterrank as cr
 from counterrank.assumptions.carry_over import carried
 from counterrank.assumptions.examination_audit import avoided, left_after
 from counterrank.assumptions.interaction import repeated
-from counterrank.assumptions.score_test import Effect, centred, effect, fitted
+from counterrank.assumptions.score_test import Effect, centred, effect, fit_product
 from counterrank.assumptions.trust_bias import by_doubling
 from counterrank.simulate import World, platform
 
@@ -47,13 +47,13 @@ def test_effect_is_slope_and_noise_between_users():
 
 
 def test_fits_agree_with_the_sums_they_are_made_of():
-    fit = fitted(Y, W, GROUP)
+    fit = fit_product(Y, W, GROUP)
     for g in range(5):
         inside = np.flatnonzero(g == GROUP)
         share = sum(Y[inside]) / sum(W[inside])
         assert fit.expected[inside] == pytest.approx(share * W[inside])
     rank = RNG.integers(0, 4, N)
-    both = fitted(Y, W, GROUP, rank)
+    both = fit_product(Y, W, GROUP, rank)
     for groups in (GROUP, rank):
         assert np.bincount(groups, both.left) == pytest.approx(0, abs=1e-3)
     z = centred(X, W, GROUP)

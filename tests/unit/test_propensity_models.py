@@ -12,7 +12,7 @@ from clicked_world import World, sigmoid, world
 from counterrank.core.errors import InputError, UsageError
 from counterrank.nuisance.additive import effects, penalties
 from counterrank.nuisance.base import Features, Task
-from counterrank.nuisance.cross_fit import Nuisance, fitted
+from counterrank.nuisance.cross_fit import Nuisance, cross_fit
 from counterrank.nuisance.examples import examples
 from counterrank.nuisance.factors import _Loss
 from counterrank.nuisance.folds import dealt
@@ -29,7 +29,7 @@ LABELS = (
 
 def fit(pairs: Pairs, place: World, label: str, **how) -> Nuisance:
     """Both models by one label; what is for conversions alone is taken off the clicks'."""
-    return fitted(
+    return cross_fit(
         pairs, ctr=replace(model(label), weight="none"), cvr=label,
         user_features=place.user_features, item_features=place.item_features, **how,
     )  # fmt: skip
@@ -121,10 +121,10 @@ def test_classes_of_the_grid_say_the_same_as_all_pairs_laid_out(by, monkeypatch)
 
 def test_rounded_counts_change_little(monkeypatch):
     pairs = world(600, 80).drawn(1)
-    exact = fitted(pairs).ctr(*everywhere(pairs))
+    exact = cross_fit(pairs).ctr(*everywhere(pairs))
     monkeypatch.setattr("counterrank.nuisance.margins.CELLS", 1)
     monkeypatch.setattr("counterrank.nuisance.margins.EXACT", 20)
-    rough = fitted(pairs).ctr(*everywhere(pairs))
+    rough = cross_fit(pairs).ctr(*everywhere(pairs))
     off = np.abs(rough / exact - 1)
     assert 0 < off.max() < 0.03
 
@@ -270,7 +270,7 @@ def test_weights_make_the_conversion_model_serve_all_pairs():
     pairs = training(u, i, np.ones(len(u)), y, users=2000, items=20)
     features = keen[:, None].astype(float)
     for label, expected in (("rates(by=item)", 0.2667), ("rates(by=item,weight=ctr)", 0.5)):
-        n = fitted(pairs, ctr="logistic", cvr=label, user_features=features)
+        n = cross_fit(pairs, ctr="logistic", cvr=label, user_features=features)
         error = sqrt(0.25 / len(u)) if "weight" not in label else sqrt(0.2 / (0.05 * 20000)) / 2
         assert n.cvr(*everywhere(pairs)).mean() == pytest.approx(expected, abs=4 * error)
 
@@ -319,7 +319,7 @@ def test_few_clicks_leave_probabilities_within_bounds():
     u, i = np.array([0, 1]), np.array([0, 0])
     pairs = training(u, i, np.ones(2), np.zeros(2), users=6, items=3)
     for label in ("rates", "rates(by=item)", "factors(d=1)"):
-        n = fitted(pairs, ctr=label, cvr=label, folds=3)
+        n = cross_fit(pairs, ctr=label, cvr=label, folds=3)
         p, h = n.ctr(*everywhere(pairs)), n.cvr(*everywhere(pairs))
         assert ((p > 0) & (p < 1) & (h > 0) & (h < 1)).all(), label
 
@@ -337,15 +337,15 @@ def test_what_cannot_be_fitted_says_so(monkeypatch):
     place = world(30, 10)
     pairs = place.drawn(0)
     with pytest.raises(UsageError, match="weight=ctr is for conversions"):
-        fitted(pairs, ctr="rates(weight=ctr)")
+        cross_fit(pairs, ctr="rates(weight=ctr)")
     with pytest.raises(UsageError, match="folds cannot be 1"):
-        fitted(pairs, folds=1)
+        cross_fit(pairs, folds=1)
     with pytest.raises(UsageError, match="needs features"):
-        fitted(pairs, ctr="logistic")
+        cross_fit(pairs, ctr="logistic")
     with pytest.raises(UsageError, match="Expected 30 rows"):
-        fitted(pairs, ctr="logistic", user_features=place.user_features[:5])
+        cross_fit(pairs, ctr="logistic", user_features=place.user_features[:5])
     with pytest.raises(InputError, match="No pair was clicked"):
         training(pairs.user, pairs.item, 0.0 * pairs.user, pairs.conversion, users=30, items=10)
     monkeypatch.setitem(__import__("sys").modules, "sklearn.linear_model", None)
     with pytest.raises(UsageError, match="not installed"):
-        fitted(pairs, ctr="logistic", user_features=place.user_features)
+        cross_fit(pairs, ctr="logistic", user_features=place.user_features)

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from counterrank.assumptions.score_test import ratio
+from counterrank.assumptions.score_test import positive_ratio
 from counterrank.core.arrays import Floats, Ints, codes, summed
 
 DEEPEST = 50  # ranks below are taken together
@@ -95,7 +95,7 @@ class AuditRows:
         for own in (0, 1):
             there = half != own
             c, v = self.reward * there, self.seen * there
-            mean = ratio(summed(x, c, contexts), summed(x, v, contexts))
+            mean = positive_ratio(summed(x, c, contexts), summed(x, v, contexts))
             total, views = summed(cell, c, cells), summed(cell, v, cells)
             here = ~there
             out[here] = (total[cell[here]] + PRIOR * mean[x[here]]) / (views[cell[here]] + PRIOR)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from counterrank.assumptions.audit_rows import AuditRows, numbered
-from counterrank.assumptions.score_test import Effect, centred, effect, ratio
+from counterrank.assumptions.score_test import Effect, centred, effect, positive_ratio
 from counterrank.core.arrays import Bools, Floats, Ints, summed
 from counterrank.diagnostics.diagnosis import Diagnosis
 
@@ -28,7 +28,9 @@ def carried(reward: Floats, expected: Floats, before: Floats, now: Floats, user:
     factor :math:`f_u` is fitted; the value is :math:`\beta` times the spread of :math:`P_{s-1}`.
     """
     users = int(user.max()) + 1
-    fit = expected * ratio(summed(user, reward, users), summed(user, expected, users))[user]
+    fit = (
+        expected * positive_ratio(summed(user, reward, users), summed(user, expected, users))[user]
+    )
     z = np.stack([centred(p, fit, user) for p in (before, now)], axis=1)
     found = effect(reward - fit, fit, z, user, (1.0, 0.0))
     spread = float(np.std(before))
@@ -48,11 +50,11 @@ def carry_over(rows: AuditRows) -> Diagnosis | str:
         return Diagnosis("carry over", "log", 0.0, CAUTION, "pass", text)
     list_worth = summed(rows.session, rows.patience * rows.worth, rows.n)
     contexts = int(rows.context.max()) + 1
-    usual = ratio(
+    usual = positive_ratio(
         summed(rows.context, list_worth, contexts),
         summed(rows.context, np.ones(rows.n), contexts),
     )
-    good = ratio(list_worth, usual[rows.context])
+    good = positive_ratio(list_worth, usual[rows.context])
     found = carried(
         summed(rows.session, rows.reward, rows.n)[again],
         summed(rows.session, rows.seen * rows.worth, rows.n)[again],

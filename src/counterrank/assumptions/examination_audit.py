@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from counterrank.assumptions.audit_rows import DEEPEST, AuditRows
-from counterrank.assumptions.score_test import SURE, Effect, centred, effect, ratio
+from counterrank.assumptions.score_test import SURE, Effect, centred, effect, positive_ratio
 from counterrank.core.arrays import Floats, Ints, summed
 from counterrank.diagnostics.diagnosis import Diagnosis
 
@@ -110,7 +110,7 @@ def _by_rewards(rows: AuditRows) -> Effect:
     y = (rows.reward != 0).astype(float)
     due = rows.seen * rows.worth
     ranks = int(rows.depth.max()) + 1
-    due *= ratio(summed(rows.depth, y, ranks), summed(rows.depth, due, ranks))[rows.depth]
+    due *= positive_ratio(summed(rows.depth, y, ranks), summed(rows.depth, due, ranks))[rows.depth]
     top = rows.rank == 1
     parts = [
         summed(rows.session, column * there, rows.n)
@@ -142,7 +142,7 @@ def position_fit(rows: AuditRows, model: Floats) -> Diagnosis:
     off = (views - factor * due).reshape(users, ranks)
     wanted = factor * due.reshape(users, ranks).sum(axis=0)
     sure = np.abs(off.sum(axis=0)) > (SURE + 0.5) * np.sqrt(np.sum(off**2, axis=0))
-    miss = np.where(sure, np.abs(ratio(off.sum(axis=0), wanted)), 0.0)
+    miss = np.where(sure, np.abs(positive_ratio(off.sum(axis=0), wanted)), 0.0)
     worst = int(np.argmax(miss))
     verdict = "pass" if miss[worst] < 0.05 else "caution" if miss[worst] < 0.25 else "fail"
     text = "Ranks are seen as often as the position model says."

@@ -13,7 +13,7 @@ import typer
 
 from counterrank.cli.options import Quiet
 from counterrank.cli.output import TRUTH, bars, verdict
-from counterrank.core.format import decimals, interval, number, wrapped
+from counterrank.core.format import decimals, interval_text, number, wrapped
 from counterrank.documents.decision import grounds as rests_on
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def told(found: Result, wide: int) -> list[str]:
             + ("*" if first[USUAL] == name else " ")
             + number(r.value, places).rjust(9)
             + ("*" if first[LEADING] == name else " ")
-            + interval(r.low, r.high, places).rjust(17)
+            + interval_text(r.low, r.high, places).rjust(17)
             + (f"{c.lift:+8.1%}  [{c.lift_low:+.1%}, {c.lift_high:+.1%}]" if c else "")
         )
     head = f"{'':<12}  {USUAL:>{share + 2}} {'by ' + LEADING:>9} {'95% interval':>17}    lift"

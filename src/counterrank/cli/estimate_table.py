@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from counterrank.cli.output import beside
-from counterrank.core.format import decimals, interval, number, p_value, shortened, wrapped
+from counterrank.core.format import decimals, interval_text, number, p_value, shortened, wrapped
 from counterrank.diagnostics.diagnosis import worst
 from counterrank.ope.estimators.registry import estimator
 
@@ -64,7 +64,7 @@ def _sweep(result: Result, wide: int) -> list[str]:
         rows = [r for r in result.tables["sweep"] if (r.system, r.reward) == both]
         places = decimals([r.se for r in rows])
         values = [number(r.value, places) for r in rows]
-        ends = [interval(r.low, r.high, places) for r in rows]
+        ends = [interval_text(r.low, r.high, places) for r in rows]
         left, right = max(map(len, values)), max(map(len, ends))
         shown = [
             f"  {r.measure:<4} {r.clip:>6g}  {x:>{left}}  {x_ends:>{right}}  {r.effective:>11,.0f}"
@@ -158,7 +158,7 @@ def _mark(c: Comparison | None, level: float, better: str) -> str:
 
 def _cells(r: Row, c: Comparison | None, places: int) -> list[str]:
     """Value and lift with their intervals, and p; the difference where a lift makes no sense."""
-    value = [number(r.value, places), interval(r.low, r.high, places)]
+    value = [number(r.value, places), interval_text(r.low, r.high, places)]
     if c is None:
         return [*value, "", "", ""]
     known = math.isfinite(c.lift_low) and math.isfinite(c.lift_high)
@@ -166,7 +166,7 @@ def _cells(r: Row, c: Comparison | None, places: int) -> list[str]:
         change = [f"{c.lift:+.1%}", f"[{c.lift_low:+.1%}, {c.lift_high:+.1%}]"]
     else:
         change = [
-            number(c.difference, places, sign=True), interval(c.low, c.high, places, sign=True)
+            number(c.difference, places, sign=True), interval_text(c.low, c.high, places, sign=True)
         ]  # fmt: skip
     return [*value, *change, p_value(c.p_corrected)]
 

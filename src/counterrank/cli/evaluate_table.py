@@ -6,7 +6,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from counterrank.cli.output import beside
-from counterrank.core.format import decimals, interval, listed, number, p_value, shortened, wrapped
+from counterrank.core.format import (
+    decimals,
+    interval_text,
+    list_names,
+    number,
+    p_value,
+    shortened,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from counterrank.results.result import Result, Row
@@ -87,7 +95,7 @@ class _Block:
         return beside(out, [(r.low, r.value, r.high) for r in self.rows], wide, zero="no")
 
     def _cells(self, r: Row, places: int, *, lift: bool) -> list[str]:
-        own = [number(r.value, places), interval(r.low, r.high, places)]
+        own = [number(r.value, places), interval_text(r.low, r.high, places)]
         c = self.versus.get(r.system)
         if c is None:
             return [*own, "", "", "", ""]
@@ -95,7 +103,7 @@ class _Block:
         return [
             *own,
             number(c.difference, places, sign=True),
-            interval(c.low, c.high, places, sign=True),
+            interval_text(c.low, c.high, places, sign=True),
             share,
             p_value(c.p_corrected),
         ]
@@ -147,6 +155,6 @@ def _verdict(block: _Block) -> str:
     """Who is better, who is worse, who is not told apart."""
     by = {mark: [s for s in block.versus if block.mark(s) == mark] for mark in "+- "}
     words = {"+": "better", "-": "worse", " ": "not separated"}
-    parts = [f"{words[mark]}: {listed(names)}" for mark, names in by.items() if names]
+    parts = [f"{words[mark]}: {list_names(names)}" for mark, names in by.items() if names]
     assert block.against is not None
     return f"{block.measure} against {shortened(block.against, 30)}: {'; '.join(parts)}."

@@ -13,7 +13,7 @@ from counterrank.cli import options
 from counterrank.cli.engine import with_engine
 from counterrank.cli.options import Columns, Format, Strict
 from counterrank.core.errors import UsageError
-from counterrank.core.format import decimals, interval, number, printable, wrapped
+from counterrank.core.format import decimals, interval_text, number, printable, wrapped
 
 if TYPE_CHECKING:
     from counterrank.engine import Engine
@@ -112,7 +112,7 @@ def _lines(learned: Learned, wide: int) -> list[str]:
 
 def _parameter(p: Parameter) -> str:
     places = decimals([p.se])
-    return f"{p.name} {number(p.value, places)} {interval(p.low, p.high, places)}"
+    return f"{p.name} {number(p.value, places)} {interval_text(p.low, p.high, places)}"
 
 
 def _block(rows: list[RankRow], *, fitted: bool) -> list[str]:
@@ -126,6 +126,6 @@ def _block(rows: list[RankRow], *, fitted: bool) -> list[str]:
             at = round(BAR * row.model / top)
             bar = f"{bar:<{at + 1}}"
             bar = f"{bar[:at]}|{bar[at + 1 :]}"
-        ends = interval(row.low, row.high, places)
+        ends = interval_text(row.low, row.high, places)
         out.append(f"{row.rank:>5}  {number(row.value, places)}  {ends}  {bar}".rstrip())
     return out

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from counterrank.core.format import decimals, interval, number, p_value, shortened, wrapped
+from counterrank.core.format import decimals, interval_text, number, p_value, shortened, wrapped
 
 if TYPE_CHECKING:
     from counterrank.results.result import Result, Row
@@ -151,7 +151,7 @@ def _agreement(result: Result, wide: int) -> list[str]:
     )
     rows: list[tuple[str, ...]] = []
     for a in found:
-        own = (number(a.tau, 3), interval(a.low, a.high, 3))
+        own = (number(a.tau, 3), interval_text(a.low, a.high, 3))
         apart = (number(a.difference, 3, sign=True), p_value(a.p)) if a.method != a.baseline else ()
         rows.append((f"{a.measure} {a.method}", *own, *(apart or ("", ""))))
     return ["", *wrapped(text, wide), *_aligned(rows, wide)]

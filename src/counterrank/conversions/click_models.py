@@ -23,7 +23,7 @@ from counterrank.data.funnels import prediction
 from counterrank.data.ids import positions, unify_id_columns
 from counterrank.data.schema import Table
 from counterrank.engine import Partition, Partitions
-from counterrank.nuisance.cross_fit import Nuisance, fitted
+from counterrank.nuisance.cross_fit import Nuisance, cross_fit
 from counterrank.nuisance.encoding import Encoded, encoded
 from counterrank.nuisance.fitted_model import Fitted
 from counterrank.nuisance.registry import model
@@ -140,7 +140,7 @@ class ClickModels:
         numbers = {of: found.numbers for of, found in encoded_features.items()}
         n = len(pairs.units)
         models = {
-            reward: fitted(
+            reward: cross_fit(
                 training(
                     pairs.unit,
                     pairs.item,

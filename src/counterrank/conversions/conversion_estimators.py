@@ -135,7 +135,7 @@ def computed(wanted: Sequence[Estimator], *, has_ctr: bool) -> tuple[Estimator, 
     return tuple(dict.fromkeys(out))
 
 
-def columns_of(e: Estimator, m: ConversionMeasure, rows: Any, every: Any) -> Columns | None:
+def measure_columns(e: Estimator, m: ConversionMeasure, rows: Any, every: Any) -> Columns | None:
     """The sums per list whose means make the value; None where the measure has no such value.
 
     A share (the published form) is of the user's conversions over all items, which ``every`` has:
@@ -151,5 +151,5 @@ def columns_of(e: Estimator, m: ConversionMeasure, rows: Any, every: Any) -> Col
 
 
 def function_of(e: Estimator, m: ConversionMeasure) -> Function:
-    """What makes the value of the means of ``columns_of``."""
+    """What makes the value of the means of ``measure_columns``."""
     return mean if m.form == "share" and not isinstance(e, MeanWeight) else e.function()

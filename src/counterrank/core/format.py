@@ -36,7 +36,7 @@ def number(x: float, places: int, *, sign: bool = False) -> str:
     return text.replace("-", "+" if sign else "") if float(text) == 0 else text
 
 
-def interval(low: float, high: float, places: int, *, sign: bool = False) -> str:
+def interval_text(low: float, high: float, places: int, *, sign: bool = False) -> str:
     """Both ends in brackets, or a word where there are none."""
     if not (math.isfinite(low) and math.isfinite(high)):
         return "[no interval]"
@@ -48,7 +48,7 @@ def p_value(p: float) -> str:
     return "n/a" if math.isnan(p) else "<0.0001" if p < 0.0001 else f"{p:.4f}"
 
 
-def listed(names: list[str], most: int = 6) -> str:
+def list_names(names: list[str], most: int = 6) -> str:
     """Names in a sentence; many are counted."""
     shown = ", ".join(shortened(name, 30) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

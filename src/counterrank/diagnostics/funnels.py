@@ -23,7 +23,7 @@ def lists(system: str, seen: Coverage) -> Diagnosis:
     return Diagnosis("coverage", system, share, 0.99, graded(share, 0.99, 0.5), text + ".")
 
 
-def support(system: str, weights: WeightStatistics, pairs: str) -> Diagnosis:
+def funnel_support(system: str, weights: WeightStatistics, pairs: str) -> Diagnosis:
     """Share of the lists' weight on pairs that could not be, or on items never, clicked."""
     missing, where = weights.unknown, "items nobody clicked"
     if pairs == "rows":

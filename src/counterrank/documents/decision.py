@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from counterrank.core.format import interval, number, shortened
+from counterrank.core.format import interval_text, number, shortened
 
 PREFERRED = ("DR", "SNDR", "SNIPS", "IPS")  # of estimators, where none is named
 Row = Mapping[str, Any]
@@ -58,7 +58,7 @@ def grounds(document: Row) -> str:
     return f"Diagnoses: {', '.join(parts)}." if verdicts else "No diagnosis was made."
 
 
-def rows_of(rows: Sequence[Row], label: str) -> list[Row]:
+def rows_of_measure(rows: Sequence[Row], label: str) -> list[Row]:
     """The rows of one measure; of several rewards or methods, those of the first."""
     own = [row for row in rows if row["measure"] == label]
     for key in ("reward", "exposure", "method"):
@@ -77,7 +77,9 @@ def separated(row: Row, level: float) -> bool:
 def sign(document: Row, label: str) -> int:
     """+1 where more is better, -1 where less is, by the measure or by the weight of ranks."""
     lower = document.get("protocol", {}).get("lower_is_better", ())
-    worths = [row.get("exposure") for row in rows_of(document.get("estimates", []), label)[:1]]
+    worths = [
+        row.get("exposure") for row in rows_of_measure(document.get("estimates", []), label)[:1]
+    ]
     return -1 if {label, *worths} & set(lower) else 1
 
 
@@ -88,7 +90,7 @@ def _level(document: Row) -> float:
 def _against(document: Row, label: str, base: str) -> Decision:
     """Candidates against a baseline."""
     level, up = _level(document), sign(document, label)
-    own = [r for r in rows_of(document["comparisons"], label) if r["baseline"] == base]
+    own = [r for r in rows_of_measure(document["comparisons"], label) if r["baseline"] == base]
     rest = f"{grounds(document)} By {label}, {level:.0%} confidence."
     if not own:
         return Decision("open", f"Nothing was compared with {base} by {label}.", rest, "", label)
@@ -124,7 +126,7 @@ def _others(best: Row, also: Sequence[Row], base: str) -> str:
 def _seen(document: Row, row: Row, label: str, base: str) -> str:
     """How large a change would have shown, as a share of the baseline's value."""
     owns = [r for r in document.get("estimates", []) if r["system"] == base]
-    value = next((r["value"] for r in rows_of(owns, label) or owns), None)
+    value = next((r["value"] for r in rows_of_measure(owns, label) or owns), None)
     if not value or not row.get("detectable"):
         return ""
     share = abs(row["detectable"] / value)
@@ -134,17 +136,19 @@ def _seen(document: Row, row: Row, label: str, base: str) -> str:
 def _among(document: Row, label: str) -> Decision:
     """All systems among each other."""
     level, up = _level(document), sign(document, label)
-    own = sorted(rows_of(document.get("estimates", []), label), key=lambda r: -up * r["value"])
+    own = sorted(
+        rows_of_measure(document.get("estimates", []), label), key=lambda r: -up * r["value"]
+    )
     rest = f"{grounds(document)} By {label}, {level:.0%} confidence."
     if not own:
         return Decision("read", f"{document.get('kind', 'result')}: nothing to choose.", rest)
     name = shortened(str(own[0]["system"]), 40)
     if len(own) == 1:
-        shown = f"{number(own[0]['value'], 4)} {interval(own[0]['low'], own[0]['high'], 4)}"
+        shown = f"{number(own[0]['value'], 4)} {interval_text(own[0]['low'], own[0]['high'], 4)}"
         sentence = f"{name} reaches {shown} by {label}; there is nothing to compare it with."
         return Decision("read", sentence, rest, str(own[0]["system"]), label)
     pair = {str(own[0]["system"]), str(own[1]["system"])}
-    rows = rows_of(document["comparisons"], label)
+    rows = rows_of_measure(document["comparisons"], label)
     between = [r for r in rows if {str(r["system"]), str(r["baseline"])} == pair]
     second = shortened(str(own[1]["system"]), 40)
     if between and separated(between[0], level):
@@ -164,7 +168,7 @@ def _change(row: Row) -> str:
     else:
         places = 4
         shown = number(row["difference"], places, sign=True)
-        shown += " " + interval(row["low"], row["high"], places, sign=True)
+        shown += " " + interval_text(row["low"], row["high"], places, sign=True)
     by = f"{row['reward']} (by {row['measure']})" if "reward" in row else row["measure"]
     return f"{by} {shown}"
 

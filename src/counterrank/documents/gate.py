@@ -8,7 +8,7 @@ from typing import Any
 
 from counterrank.core.errors import UsageError, nearest
 from counterrank.core.format import printable
-from counterrank.documents.decision import leading, rows_of, sign
+from counterrank.documents.decision import leading, rows_of_measure, sign
 
 Row = Mapping[str, Any]
 
@@ -76,7 +76,7 @@ def gated(
 ) -> Gate:
     """Hold every candidate's lift against ``least``: its lower end must reach it."""
     label, base = measure or leading(document), baseline or _baseline(document)
-    rows = [r for r in rows_of(document.get("comparisons", []), label) if _pair(r, base)]
+    rows = [r for r in rows_of_measure(document.get("comparisons", []), label) if _pair(r, base)]
     if not rows:
         there = sorted({str(r["measure"]) for r in document.get("comparisons", [])})
         bases = sorted({str(r["baseline"]) for r in document.get("comparisons", [])})
@@ -138,7 +138,7 @@ def _other(row: Row, base: str) -> str:
 
 def _value(document: Row, label: str, base: str) -> float | None:
     rows = [r for r in document.get("estimates", []) if r["system"] == base]
-    own = rows_of(rows, label) or rows
+    own = rows_of_measure(rows, label) or rows
     return float(own[0]["value"]) if own else None
 
 

@@ -11,7 +11,7 @@ from counterrank.core.arrays import Bools, Floats, Ints, products_before
 from counterrank.core.errors import UsageError
 from counterrank.matching.hits import Hits, Pool
 from counterrank.metrics.gain import LARGEST, gain, refuse_overflow
-from counterrank.metrics.measure import Binary, Definition, Measure, exposed, ratio, spread
+from counterrank.metrics.measure import Binary, Definition, Measure, exposed, quotient, spread
 from counterrank.metrics.precision import NOTHING, RELEVANT
 from counterrank.metrics.relevant import first_relevant, relevant
 from counterrank.position import Exposure, Geometric
@@ -202,13 +202,13 @@ class ARP(Binary):
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
         R = pool.relevant(self.rel)
-        return ratio(hits.sum(self._gap(hits)) + self._worst * R, R)
+        return quotient(hits.sum(self._gap(hits)) + self._worst * R, R)
 
     def worth(self, hits: Hits, pool: Pool) -> Floats:
-        return ratio(self._gap(hits), pool.relevant(self.rel)[hits.unit])
+        return quotient(self._gap(hits), pool.relevant(self.rel)[hits.unit])
 
     def standing(self, pool: Pool) -> Floats:
-        return ratio(self._worst * self.gains(pool), pool.relevant(self.rel)[pool.unit])
+        return quotient(self._worst * self.gains(pool), pool.relevant(self.rel)[pool.unit])
 
     @property
     def _worst(self) -> int:

@@ -202,7 +202,7 @@ def _weights(hits: Hits, model: Exposure, k: int | None) -> Floats:
     return worth
 
 
-def ratio(top: Floats, bottom: Floats) -> Floats:
+def quotient(top: Floats, bottom: Floats) -> Floats:
     """``top / bottom``, and 0 where there is nothing to divide by."""
     return np.divide(top, bottom, out=np.zeros(len(top)), where=bottom != 0)
 

@@ -52,7 +52,7 @@ class Nuisance:
         }
 
 
-def fitted(
+def cross_fit(
     pairs: Pairs,
     *,
     ctr: str | Model = "rates",

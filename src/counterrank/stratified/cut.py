@@ -78,7 +78,7 @@ class Strata:
         return found["place"].to_numpy().astype(np.int64)
 
 
-def cut(known: Spread, *, bins: int, how: str) -> Strata:
+def cut_strata(known: Spread, *, bins: int, how: str) -> Strata:
     """Strata Q1 (least propensity) to Qx of feedback.
 
     ``width``: bins of equal width. ``quantile``: about the same number of rows in each.

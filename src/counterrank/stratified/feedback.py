@@ -24,7 +24,7 @@ from counterrank.engine.partitions import Partition
 from counterrank.matching.hits import Pool
 from counterrank.matching.pool import as_written, greatest, pooled
 from counterrank.metrics import Measure
-from counterrank.stratified.cut import CUTS, Spread, Strata, by_values, cut
+from counterrank.stratified.cut import CUTS, Spread, Strata, by_values, cut_strata
 from counterrank.stratified.layout import Layout
 from counterrank.stratified.methods import Methods
 from counterrank.stratified.propensities import (
@@ -197,7 +197,7 @@ class Scheme:
             strata = by_values(request.column, totals.values.first, totals.values.words)
         else:
             spread = totals.by_judgment if known.of_item is None else items.spread(known.of_item)
-            strata = cut(spread, bins=request.bins, how=request.cut)
+            strata = cut_strata(spread, bins=request.bins, how=request.cut)
         return cls(items.items, totals.top, totals.open_top, known, strata, request.column)
 
     def methods(self, measures: tuple[Measure, ...]) -> Methods:

@@ -30,7 +30,7 @@ from counterrank.stats.draws import Draws
 from counterrank.stats.moments import Block, Moments
 from counterrank.stats.units import Columns, Key, Units, once_each
 from counterrank.stratified.feedback import Scheme
-from counterrank.stratified.layout import Layout, mean_weight
+from counterrank.stratified.layout import Layout, mean_user_weight
 from counterrank.stratified.methods import (
     HOLDOUT,
     IPS,
@@ -262,7 +262,7 @@ class _Feedback(_Truth):
             whole, *within = (_counting(base, there) for base in self.bases[row])
             mask, *each = (base > 0 for base in (whole, *within))
             if weight is not None:
-                a = mean_weight(m, pool, weight)
+                a = mean_user_weight(m, pool, weight)
                 snips = whole * (a > 0) if m.mean == "geometric" else whole * a
                 weighed = snips > 0
                 columns[weights_key(m)] = self._weights(m, weight)

@@ -177,12 +177,12 @@ def directions(item: Ints, rank: Ints, shown: Floats, c: Floats, gamma: Floats) 
     """
     mu = np.clip(c[rank] * gamma[item], TINY, 1 - 1e-9)
     item, rank, info, per_item = information(item, rank, shown, c, gamma)
-    score: Floats = -shares(item, rank, info, per_item, len(c))[item].toarray()
+    score: Floats = -information_shares(item, rank, info, per_item, len(c))[item].toarray()
     score[np.arange(len(rank)), rank] += 1
     return score / (1 - mu)[:, None]
 
 
-def shares(item: Ints, rank: Ints, info: Floats, per_item: Floats, ranks: int) -> Any:
+def information_shares(item: Ints, rank: Ints, info: Floats, per_item: Floats, ranks: int) -> Any:
     """Each rank's share of an item's information (sparse)."""
     from scipy.sparse import csr_array
 
@@ -195,7 +195,7 @@ def without_items(
     """Each rank's share of an item's information (sparse), and what is left for the ranks."""
     from scipy.sparse import csr_array
 
-    share = shares(item, rank, info, per_item, ranks)
+    share = information_shares(item, rank, info, per_item, ranks)
     weight = csr_array((info, (item, rank)), shape=(len(per_item), ranks))
     return share, np.diag(summed(rank, info, ranks)) - (weight.T @ share).toarray()
 

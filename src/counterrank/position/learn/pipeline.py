@@ -34,7 +34,7 @@ from counterrank.position.learn.em import Em
 from counterrank.position.learn.harvest import Harvest
 from counterrank.position.learn.impressions import Impressions, by_group
 from counterrank.position.learn.learned import Basis, Learned, LearnedCurve
-from counterrank.position.learn.misfit import after_click, balance, misfit, relevance
+from counterrank.position.learn.misfit import after_click, balance, item_relevance, misfit
 from counterrank.position.learn.request import LOG, LearnRequest
 from counterrank.position.learn.statistics import RankStatistics
 from counterrank.position.learn.swap import Swap, count_rates
@@ -193,10 +193,10 @@ def solve_items(request: LearnRequest, statistics: RankStatistics, cells: pl.Dat
     sizes = everything.items.height, moved.items.height
     if request.method == "swap":
         swap = Swap.of(statistics, coins=False)
-        return Solution(swap, *sizes, moved, relevance(moved, swap.c), balance(everything))
+        return Solution(swap, *sizes, moved, item_relevance(moved, swap.c), balance(everything))
     identify.items_move(everything, len(statistics.shown))
     method = Harvest.of(moved) if request.method == "harvest" else Em.of(moved)
-    return Solution(method, *sizes, moved, relevance(moved, method.c))
+    return Solution(method, *sizes, moved, item_relevance(moved, method.c))
 
 
 def influences(

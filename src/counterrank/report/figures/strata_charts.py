@@ -59,7 +59,7 @@ def flips(document: Row) -> list[Figure]:
     return made
 
 
-def agreement(document: Row) -> list[Figure]:
+def agreement_charts(document: Row) -> list[Figure]:
     """How each method's order of the systems agrees with the open loop's."""
     rows = document.get("agreement", [])
     if document.get("kind") != "strata" or not rows:
