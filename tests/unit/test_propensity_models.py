@@ -16,8 +16,8 @@ from counterrank.nuisance.cross_fit import Nuisance, cross_fit
 from counterrank.nuisance.examples import examples
 from counterrank.nuisance.factors import _Loss
 from counterrank.nuisance.folds import dealt
-from counterrank.nuisance.margins import Rows, grid
-from counterrank.nuisance.registry import model
+from counterrank.nuisance.margins import PairRows, grid_outside_fold
+from counterrank.nuisance.registry import pair_model
 from counterrank.nuisance.shrinkage import shrink_means
 from counterrank.nuisance.training_pairs import Pairs, training
 
@@ -30,7 +30,7 @@ LABELS = (
 def fit(pairs: Pairs, place: World, label: str, **how) -> Nuisance:
     """Both models by one label; what is for conversions alone is taken off the clicks'."""
     return cross_fit(
-        pairs, ctr=replace(model(label), weight="none"), cvr=label,
+        pairs, ctr=replace(pair_model(label), weight="none"), cvr=label,
         user_features=place.user_features, item_features=place.item_features, **how,
     )  # fmt: skip
 
@@ -80,7 +80,7 @@ def test_effects_solve_the_penalised_equations(link):
     user, item = np.nonzero(random.random((30, 12)) < 0.6)
     score = random.normal(0, 1, 30)[user] + random.normal(0, 1, 12)[item]
     y = random.random(len(user)) < sigmoid(score) if link == "logit" else score + 1
-    rows = Rows(user, item, y.astype(float), random.uniform(0.5, 2, len(user)), 30, 12)
+    rows = PairRows(user, item, y.astype(float), random.uniform(0.5, 2, len(user)), 30, 12)
     penalty = penalties(rows, 0.2, link)
     mu, a, b = effects(rows, 0.2, link)
     by_user, by_item = [0.0] * 30, [0.0] * 12
@@ -101,21 +101,23 @@ def test_classes_of_the_grid_say_the_same_as_all_pairs_laid_out(by, monkeypatch)
     pairs = world(50, 20).drawn(1)
     folds = dealt(50, 20, by=by, folds=3, seed=0)
     train = folds.of(pairs.user, pairs.item) != 1
-    classes, user_class, item_class = grid(pairs.user[train], pairs.item[train], folds, 1)
+    classes, user_class, item_class = grid_outside_fold(
+        pairs.user[train], pairs.item[train], folds, 1
+    )
     task = Task(
         pairs.user[train], pairs.item[train], np.ones(int(train.sum())),
         np.ones(int(train.sum())), folds, 1, True, "logit", Features(), 0,
     )  # fmt: skip
     user, item, y, w = examples(task, 1000)
     assert task._pairs() == len(user) == np.sum(folds.of(*everywhere(pairs)) != 1)
-    laid = effects(Rows(user, item, y, w, 50, 20), task.noise, "logit")
+    laid = effects(PairRows(user, item, y, w, 50, 20), task.noise, "logit")
     found = effects(classes, task.noise, "logit")
     assert found[0] == pytest.approx(laid[0], abs=1e-5)
     seen = np.isin(np.arange(50), user)  # users of the fold have no pair to learn from
     assert found[1][user_class][seen] == pytest.approx(laid[1][seen], abs=1e-5)
     assert found[2][item_class] == pytest.approx(laid[2], abs=1e-5)
     monkeypatch.setattr("counterrank.nuisance.margins.CELLS", 1)  # counts below 65 stay exact
-    again, _, _ = grid(pairs.user[train], pairs.item[train], folds, 1)
+    again, _, _ = grid_outside_fold(pairs.user[train], pairs.item[train], folds, 1)
     assert all(np.array_equal(x, z) for x, z in zip(again.observed, classes.observed, strict=True))
 
 
@@ -134,7 +136,7 @@ def test_the_gradient_of_factors_is_that_of_their_loss():
     user, item = np.nonzero(random.random((7, 5)) < 0.7)
     y, w = (random.random(len(user)) < 0.4).astype(float), random.uniform(0.5, 2, len(user))
     order = random.permutation(len(user))
-    rows = Rows(user[order], item[order], y, w, 7, 5)
+    rows = PairRows(user[order], item[order], y, w, 7, 5)
     x, ridge = random.normal(0, 1, 1 + 12 * 4), random.uniform(0, 2, 1 + 12 * 4)
     loss = _Loss(rows, ridge, (7, 5, 3))
     a, b = x[1:8], x[8:13]
@@ -326,11 +328,11 @@ def test_few_clicks_leave_probabilities_within_bounds():
 
 def test_labels_say_all_options_and_are_read_back():
     for label in LABELS:
-        assert str(model(label)) == label
-    assert str(model("FACTORS(d=10)")) == "factors"
+        assert str(pair_model(label)) == label
+    assert str(pair_model("FACTORS(d=10)")) == "factors"
     for wrong in ("rate", "rates(by=day)", "factors(d=-1)", "factors(l2=0)", "logistic(l=1)"):
         with pytest.raises(UsageError):
-            model(wrong)
+            pair_model(wrong)
 
 
 def test_what_cannot_be_fitted_says_so(monkeypatch):

@@ -26,7 +26,7 @@ from counterrank.data.sources.dataframes import is_spark
 from counterrank.engine import Partitions, Tables
 from counterrank.matching.order import TIES
 from counterrank.nuisance.logistic import Logistic
-from counterrank.nuisance.registry import model
+from counterrank.nuisance.registry import pair_model
 from counterrank.ope.estimators.base import Estimator
 from counterrank.ope.estimators.doubly_robust import SNDR
 from counterrank.ope.estimators.ips import SNIPS
@@ -292,7 +292,7 @@ def _validate_values(
 
 def _validate_features(given: Collection[str], ctr: str, cvr: str) -> None:
     """Refuse features that no model would look at."""
-    models = [model(label) for label in (ctr, cvr) if label != COLUMN]
+    models = [pair_model(label) for label in (ctr, cvr) if label != COLUMN]
     if given and not any(isinstance(m, Logistic) for m in models):
         raise UsageError(
             f"Features of {'s and '.join(given)}s were given, and no model reads them.",

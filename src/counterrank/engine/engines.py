@@ -85,9 +85,11 @@ class Local(Engine):
         """One partition in memory, or several on disk."""
         if self.in_memory:
             from counterrank.engine.memory import cut_in_memory
-        else:
-            pass
-        return cut_in_memory(self, tables, progress)
+
+            return cut_in_memory(self, tables, progress)
+        from counterrank.engine.disk import cut_on_disk
+
+        return cut_on_disk(self, tables, progress)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from counterrank.core.arrays import Floats
 from counterrank.matching.hits import Hits, Pool
-from counterrank.metrics.measure import Binary, Definition, quotient, spread
+from counterrank.metrics.measure import Binary, Definition, quotient, scatter_hits
 from counterrank.metrics.precision import NOTHING, RELEVANT
 from counterrank.metrics.relevant import Relevant, nonrelevant_above, relevant
 
@@ -35,7 +35,7 @@ class PerRelevant(Binary):
     def worth(self, hits: Hits, pool: Pool) -> Floats:
         found, term = self.term(hits, pool)
         near = term if self.k is None else term * (found.rank <= self.k)
-        return spread(near / self.divisor(pool)[found.unit], found.place, hits)
+        return scatter_hits(near / self.divisor(pool)[found.unit], found.place, hits)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from counterrank.core.arrays import Bools, Floats, Ints, products_before
 from counterrank.core.errors import UsageError
 from counterrank.matching.hits import Hits, Pool
 from counterrank.metrics.gain import LARGEST, gain, refuse_overflow
-from counterrank.metrics.measure import Binary, Definition, Measure, exposed, quotient, spread
+from counterrank.metrics.measure import Binary, Definition, Measure, exposed, quotient, scatter_hits
 from counterrank.metrics.precision import NOTHING, RELEVANT
 from counterrank.metrics.relevant import first_relevant, relevant
 from counterrank.position import Exposure, Geometric
@@ -89,7 +89,7 @@ class ERR(Measure):
     def worth(self, hits: Hits, pool: Pool) -> Floats:
         near = hits.within(self.k)
         places = np.flatnonzero(hits.rank <= (self.k or hits.deepest))
-        return spread(self._chance(near, pool), places, hits)
+        return scatter_hits(self._chance(near, pool), places, hits)
 
     def _chance(self, hits: Hits, pool: Pool) -> Floats:
         """One over the rank, times the chance that the user gets there and stops."""

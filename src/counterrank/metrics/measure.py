@@ -172,7 +172,7 @@ def rated_hits(hits: Hits, rel: float, k: int | None) -> Floats:
     return (good if k is None else good & (hits.rank <= k)).astype(float)
 
 
-def spread(x: Floats, places: Ints, hits: Hits) -> Floats:
+def scatter_hits(x: Floats, places: Ints, hits: Hits) -> Floats:
     """Values of some of the hits as values of all: 0 elsewhere."""
     out = np.zeros(len(hits.rank))
     out[places] = x

@@ -8,10 +8,10 @@ import numpy as np
 
 from counterrank.core.arrays import Floats, Ints
 from counterrank.core.errors import InputError, UsageError
-from counterrank.nuisance.base import Features, Model, Task
+from counterrank.nuisance.base import Features, PairModel, Task
 from counterrank.nuisance.fitted_model import Fitted
 from counterrank.nuisance.folds import Folds, dealt
-from counterrank.nuisance.registry import model
+from counterrank.nuisance.registry import pair_model
 from counterrank.nuisance.training_pairs import Pairs
 
 HOW = {
@@ -55,8 +55,8 @@ class Nuisance:
 def cross_fit(
     pairs: Pairs,
     *,
-    ctr: str | Model = "rates",
-    cvr: str | Model = "rates",
+    ctr: str | PairModel = "rates",
+    cvr: str | PairModel = "rates",
     folds: int = 5,
     seed: int = 0,
     user_features: Floats | None = None,
@@ -68,7 +68,7 @@ def cross_fit(
     learns from clicked pairs alone; with ``weight=ctr`` each weighs 1/ctr, as given or by the model
     of clicks of the same fold, and weights average 1.
     """
-    click, convert = model(ctr), model(cvr)
+    click, convert = pair_model(ctr), pair_model(cvr)
     if click.weight != "none":
         raise UsageError(
             f'"{click}" cannot be the model of clicks: weight=ctr is for conversions.',
@@ -81,7 +81,7 @@ def cross_fit(
     return Nuisance(clicks, _conversions(convert, pairs, clicks, features, seed), pairs, seed)
 
 
-def _clicks(kind: Model, pairs: Pairs, folds: Folds, features: Features, seed: int) -> Fitted:
+def _clicks(kind: PairModel, pairs: Pairs, folds: Folds, features: Features, seed: int) -> Fitted:
     grid = pairs.kind == "all"
     user, item, y = pairs.user, pairs.item, pairs.click.astype(np.float64)
     if grid:
@@ -96,7 +96,7 @@ def _clicks(kind: Model, pairs: Pairs, folds: Folds, features: Features, seed: i
 
 
 def _conversions(
-    kind: Model, pairs: Pairs, clicks: Fitted, features: Features, seed: int
+    kind: PairModel, pairs: Pairs, clicks: Fitted, features: Features, seed: int
 ) -> Fitted:
     user, item, y = pairs.clicked
     given = None if pairs.ctr is None else pairs.ctr[pairs.click]

@@ -18,10 +18,10 @@ from counterrank.position.models import (
     WeightTable,
 )
 from counterrank.position.plackett_luce import plackett_luce_exposure, rank_probabilities
-from counterrank.position.registry import exposure, model
+from counterrank.position.registry import exposure, position_model
 
 __all__ = [
     "MODELS", "BetaGeometric", "ByContext", "Exposure", "Flat", "Geometric", "Jarvelin", "Log2",
-    "Power", "WeightTable", "expected_exposure", "exposure", "mean_exposure", "model",
-    "plackett_luce_exposure", "position_bias", "rank_probabilities",
+    "Power", "WeightTable", "expected_exposure", "exposure", "mean_exposure",
+    "plackett_luce_exposure", "position_bias", "position_model", "rank_probabilities",
 ]  # fmt: skip

@@ -14,7 +14,7 @@ from typing import Any
 from counterrank.core.errors import CounterrankError, InputError, UsageError, brief, first_line
 from counterrank.position.by_context import ByContext
 from counterrank.position.models import MODELS, Exposure
-from counterrank.position.registry import model as parsed
+from counterrank.position.registry import position_model
 
 KIND = "exposure"
 Model = Exposure | ByContext
@@ -115,7 +115,7 @@ def position_bias(given: Model | str | os.PathLike[str]) -> Model:
         return load(given)
     if not isinstance(given, str):
         raise UsageError(f"{brief(given)} is not a position model.", todo='Write "log2", say.')
-    return parsed(given)
+    return position_model(given)
 
 
 def _is_path(text: str) -> bool:

@@ -21,7 +21,7 @@ def exposure(value: object) -> Exposure:
     return WeightTable(tuple(float(weight) for weight in call.placed), k=call.k)
 
 
-def model(label: str) -> Exposure | ByContext:
+def position_model(label: str) -> Exposure | ByContext:
     """A position model, or one per context: ``by(device,log2,phone=geometric(p=0.8))``.
 
     The first place of ``by`` names the column, a second one the model of values not listed.

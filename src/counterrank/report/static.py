@@ -14,7 +14,7 @@ from counterrank.report.html import name, text, visible
 Document = Mapping[str, Any]
 
 
-def table(document: Document, *, most: int) -> str:
+def estimates_table(document: Document, *, most: int) -> str:
     """The estimates, the first ``most`` of them."""
     rows = document.get("estimates", [])
     if not rows:

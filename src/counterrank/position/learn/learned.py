@@ -36,7 +36,7 @@ class RankRow:
 
 
 @dataclass(frozen=True)
-class Basis:
+class CurveBasis:
     """The rows behind a curve. ``moved`` are items shown at several ranks; ``by`` the clusters."""
 
     rows: int
@@ -58,7 +58,7 @@ class LearnedCurve:
     curve: Curve
     model: Exposure
     parameters: list[Parameter]
-    basis: Basis
+    basis: CurveBasis
     misfit: Misfit | None = None
     balance: tuple[float, float] | None = None
     gaps: float | None = None

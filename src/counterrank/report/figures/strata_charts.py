@@ -47,7 +47,7 @@ def flips(document: Row) -> list[Figure]:
                 f"{found['measure']}: {found['ahead']} against {found['behind']}",
                 str(found["sentence"]),
                 rows,
-                charts.intervals(
+                charts.forest_plot(
                     "difference",
                     "part",
                     order=[r["part"] for r in rows],
@@ -73,7 +73,7 @@ def agreement_charts(document: Row) -> list[Figure]:
             "Kendall's tau between a method's order of the systems and that of feedback on items"
             " shown at random: 1 is the same order, 0 no relation.",
             own,
-            charts.intervals(
+            charts.forest_plot(
                 "value", "method", order=[r["method"] for r in own], title="Kendall's tau"
             ),
         )

@@ -39,7 +39,7 @@ def lifts(document: Mapping[str, Any]) -> list[Figure]:
                 " chance. Bars are for one comparison, colours allow for all of them, so a grey bar"
                 " may miss the line." + CONTRAST * (rows[0]["measure"] == NAIVE),
                 marked,
-                charts.intervals(
+                charts.forest_plot(
                     "difference",
                     "system",
                     order=order,
@@ -91,7 +91,7 @@ def estimates(document: Mapping[str, Any]) -> list[Figure]:
                 f"Each point is a value, each bar its {level:.0%} interval. Bars that do not touch"
                 " differ beyond chance; overlapping ones may still differ, see the comparisons.",
                 named,
-                charts.intervals("value", y, order=order, title=what),
+                charts.forest_plot("value", y, order=order, title=what),
             )
         )
     return made
@@ -122,7 +122,7 @@ def truth(document: Mapping[str, Any]) -> list[Figure]:
             "Diamonds are what each system truly earns, computed from the simulated world after"
             " the estimates were made. Where a diamond lies on its bar, the interval holds it.",
             rows,
-            charts.intervals(
+            charts.forest_plot(
                 "estimate",
                 "name",
                 order=[str(row["name"]) for row in rows],
