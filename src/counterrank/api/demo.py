@@ -13,7 +13,7 @@ from counterrank.api.estimate import estimate
 from counterrank.core.progress import Progress, quiet
 from counterrank.data.runs import Runs
 from counterrank.documents.document import as_json
-from counterrank.position.model_file import Model
+from counterrank.position.model_file import PositionModel
 from counterrank.results.notebook import Notebook
 from counterrank.results.result import Result
 from counterrank.simulate import World
@@ -33,7 +33,7 @@ def feed() -> World:
 
 
 def estimated(
-    log: object, runs: Runs, position_bias: Model | str, *, progress: Progress = quiet
+    log: object, runs: Runs, position_bias: PositionModel | str, *, progress: Progress = quiet
 ) -> Result:
     """What the candidates would have earned. Only the log and the runs are looked at."""
     return estimate(

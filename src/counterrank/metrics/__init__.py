@@ -11,5 +11,6 @@ from counterrank.metrics.registry import ALIASES, DEFAULTS, MEASURES, measure
 __all__ = [
     "ALIASES", "AP", "ARP", "CG", "DCG", "DEFAULTS", "ERR", "F1", "MEASURES", "P", "RBP", "RR",
     "Binary", "Bpref", "Definition", "InfAP", "Judged", "Measure", "Recall", "Rprec", "Success",
-    "dcg_forms", "deepest", "measure", "metrics_for_diagnosis", "nDCG", "pnDCG", "unscaled", "values",
+    "dcg_forms", "deepest", "measure", "metrics_for_diagnosis", "nDCG", "pnDCG", "unscaled",
+    "values",
 ]  # fmt: skip

@@ -17,14 +17,12 @@ from counterrank.core.errors import InputError, UsageError, one_of
 from counterrank.data.logs import Log
 from counterrank.data.schema import Table
 from counterrank.ope.log import LogTotals
-from counterrank.position import ByContext, Exposure
+from counterrank.position.model_file import PositionModel
 
 KNOWN = ("auto", "rank", "exposure", "propensity")
 DEEPEST = 10_000  # ranks below are as likely to be seen as this one
 NEAR = 0.2  # of logged exposures and a learned curve that mean the same
 VIEWS = ("auto", "observed", "rows", "latent")
-
-PositionModel = Exposure | ByContext
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from counterrank.position.learn.curve import Curve
 from counterrank.position.learn.curve_fit import Parameter
 from counterrank.position.learn.misfit import Misfit
 from counterrank.position.learn.request import LearnRequest
-from counterrank.position.model_file import Model
+from counterrank.position.model_file import PositionModel
 from counterrank.position.models import Exposure
 
 
@@ -90,7 +90,7 @@ class Learned:
     """
 
     request: LearnRequest
-    model: Model
+    model: PositionModel
     whole: LearnedCurve
     parts: Mapping[str, LearnedCurve]
     refused: Mapping[str, str]
