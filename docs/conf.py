@@ -24,4 +24,3 @@ html_math_renderer = "mathml"  # drawn by the browser itself: no script, no netw
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_class_signature = "separated"
-suppress_warnings = ["myst.xref_missing"]

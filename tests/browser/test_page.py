@@ -31,7 +31,7 @@ def demonstration() -> dict[str, Any]:
     week = platform(demo.feed(), sessions=1500, runs=demo.CANDIDATES)
     truth = {name: known[demo.REWARD].value for name, known in week.truth.items()}
     bias = cr.learn_exposure(week.log, reward="click").model
-    return demo.Revealed(demo.estimated(week.log, week.runs, bias), truth).to_dict()
+    return demo.reveal(demo.estimate_feed(week.log, week.runs, bias), truth).to_dict()
 
 
 def _past() -> pl.DataFrame:

@@ -33,13 +33,13 @@ def found(truth):
     for seed in range(LOGS):
         sample = platform(world, sessions=SESSIONS, seed=seed, runs=demo.CANDIDATES)
         bias = learn_exposure(sample.log, reward="click").model
-        results.append(demo.Revealed(demo.estimated(sample.log, sample.runs, bias), truth))
+        results.append(demo.reveal(demo.estimate_feed(sample.log, sample.runs, bias), truth))
     return results
 
 
 def by_log(found, labels, of):
     """``of`` every row of these estimators: logs x rows."""
-    return np.array([[of(r) for r in one.rows if r.measure in labels] for one in found])
+    return np.array([[of(r) for r in one.truth if r.measure in labels] for one in found])
 
 
 @pytest.mark.parametrize("group", GROUPS)
@@ -74,23 +74,23 @@ def test_the_reversal_is_true(truth):
 
 def test_the_reversal_shows_in_the_logs(found, truth):
     """By nDCG in every log, by DR in 95 of 100, with a tenth of the demonstration's sessions."""
-    assert {demo.picked(one.estimation, "nDCG") for one in found} == {"short_form"}
-    best = [demo.picked(one.estimation, "DR") for one in found]
+    assert {demo.best_by(one, "nDCG") for one in found} == {"short_form"}
+    best = [demo.best_by(one, "DR") for one in found]
     assert best.count("long_form") >= 0.95 * LOGS
     for one, name in zip(found, best, strict=True):
         lost = 1 - truth["short_form"] / truth[name]
         assert one.loss == pytest.approx(lost)
-        assert f"shipped short_form: {lost:.0%} less watch time than {name}" in one.sentence()
+        assert f"shipped short_form: {lost:.0%} less watch time than {name}" in one.revealed
 
 
 def test_what_is_estimated_does_not_know_the_truth(found):
     """Another truth changes what is revealed, and nothing that was told before."""
     one = found[0]
-    other = demo.Revealed(one.estimation, dict.fromkeys(one.truth, 1.0))
+    other = demo.reveal(one, dict.fromkeys(one.systems, 1.0))
     keys = ("truth", "revealed")
     before, after = one.to_dict(), other.to_dict()
     assert all(before[key] != after[key] for key in keys)
     assert {k: v for k, v in before.items() if k not in keys} == {
         k: v for k, v in after.items() if k not in keys
     }
-    assert one.estimation.protocol["logged_exposure"] == "rank"  # not the simulator's exposures
+    assert one.protocol["logged_exposure"] == "rank"  # not the simulator's exposures

@@ -16,9 +16,9 @@ import polars as pl
 import pytest
 
 import counterrank as cr
+from counterrank.core.amounts import byte_count
 from counterrank.data.runs import RunTables
 from counterrank.engine import disk
-from counterrank.engine.engines import size
 from counterrank.engine.wire import packed, unpacked
 from making import world
 
@@ -191,7 +191,7 @@ def test_told_to_end_it_leaves_nothing(tmp_path):
     ("text", "bytes_"), [("4GB", 4 * 10**9), ("512 mb", 512 * 10**6), ("2GiB", 2 << 30), (70, 70)]
 )
 def test_amounts_of_memory(text, bytes_):
-    assert size(text) == bytes_
+    assert byte_count(text) == bytes_
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ SOURCE = Path(__file__).resolve().parents[2] / "src" / "counterrank"
 FILES = sorted(SOURCE.rglob("*.py"))
 # Each package may import those before it. See docs/architecture.md.
 LAYERS = """
-core data engine matching stats metrics position propensity nuisance diagnostics assumptions
+core data engine matching stats position metrics propensity nuisance diagnostics assumptions
 documents report results judged ope conversions stratified assess simulate api cli
 """.split()
 FLAT = {"__init__.py", "__main__.py", "version.py"}

@@ -5,9 +5,9 @@ import polars as pl
 import pytest
 
 from counterrank.data import schema
-from counterrank.engine import aligned
 from counterrank.matching.hits import Hits, Pool
 from counterrank.matching.pool import pooled
+from counterrank.matching.walk import aligned
 from counterrank.metrics import measure, values
 from counterrank.simulate import judged_world
 

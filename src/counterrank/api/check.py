@@ -9,7 +9,8 @@ from typing import Any
 
 from counterrank.api.estimate import estimate
 from counterrank.api.evaluate import evaluate
-from counterrank.conversions.check_funnel import checked_funnel
+from counterrank.api.funnel import funnel
+from counterrank.conversions.check_funnel import check_funnel
 from counterrank.core.progress import Progress, quiet
 from counterrank.data.runs import named_tables
 from counterrank.diagnostics.table_reports import (
@@ -88,7 +89,8 @@ def check(
         note(place, found)
     for place, (_, table) in those("funnel").items():
         guess = next((table for _, table in those("predictions").values()), None)
-        note(place, checked_funnel(table, those("run"), guess, rewards=paid, **alike))
+        sell = partial(funnel, table, rewards=paid, test="none", **alike)
+        note(place, check_funnel(table, those("run"), guess, sell, rewards=paid, **asked))
     for place, (_, table) in those("judgments").items():
         judge = partial(evaluate, table, measures=measures or DEFAULTS, test="none", **alike)
         note(place, check_runs(those("run"), judge))

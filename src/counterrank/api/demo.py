@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from functools import cached_property
-from typing import Any
-
-import polars as pl
+from dataclasses import dataclass, replace
 
 from counterrank.api.estimate import estimate
 from counterrank.core.progress import Progress, quiet
 from counterrank.data.runs import Runs
-from counterrank.documents.document import as_json
 from counterrank.position.model_file import PositionModel
-from counterrank.results.notebook import Notebook
 from counterrank.results.result import Result
 from counterrank.simulate import World
 
@@ -32,7 +26,7 @@ def feed() -> World:
     return World(examination="geometric(p=0.8)", user_contexts="any", length_spread=1.0, seed=5)
 
 
-def estimated(
+def estimate_feed(
     log: object, runs: Runs, position_bias: PositionModel | str, *, progress: Progress = quiet
 ) -> Result:
     """What the candidates would have earned. Only the log and the runs are looked at."""
@@ -47,7 +41,7 @@ def estimated(
     )
 
 
-def picked(result: Result, label: str) -> str:
+def best_by(result: Result, label: str) -> str:
     """The candidate that looks best by an estimator."""
     rows = [r for r in result.estimates if r.estimator == label]
     return str(max(rows, key=lambda r: r.value).system)
@@ -67,60 +61,30 @@ class TruthRow:
     inside: str
 
 
-@dataclass(frozen=True, eq=False)
-class Revealed(Notebook):
-    """An estimation and, for each system, the truth that it did not know."""
+def reveal(found: Result, truth: Mapping[str, float]) -> Result:
+    """The estimates and, for each system, the truth that they did not know.
 
-    estimation: Result
-    truth: Mapping[str, float]
-
-    @cached_property
-    def rows(self) -> list[TruthRow]:
-        """Every estimate of the reward beside the truth."""
-        return [
-            TruthRow(
-                system=r.system,
-                measure=r.estimator,
-                reward=r.measure,
-                estimate=r.value,
-                low=r.low,
-                high=r.high,
-                truth=self.truth[r.system],
-                inside="yes" if r.low <= self.truth[r.system] <= r.high else "no",
-            )
-            for r in self.estimation.estimates
-            if r.estimator != USUAL
-        ]
-
-    @property
-    def loss(self) -> float:
-        """The share of the reward that is lost if nDCG's choice is shipped instead of DR's."""
-        usual, ours = picked(self.estimation, USUAL), picked(self.estimation, LEADING)
-        return 1 - self.truth[usual] / self.truth[ours]
-
-    def sentence(self) -> str:
-        """Who would have shipped what, and what it would have cost."""
-        usual, ours = picked(self.estimation, USUAL), picked(self.estimation, LEADING)
-        if usual == ours:
-            return f"{USUAL} and {LEADING} pick the same ranker, {ours}."
-        less = "less" if self.loss > 0 else "more"
-        return (
-            f"By {USUAL} you would have shipped {usual}: {abs(self.loss):.0%} {less} watch time"
-            f" than {ours}, which {LEADING} picks."
+    ``truth`` has their rows, ``revealed`` says who would have shipped what; ``loss`` is the share
+    of the reward that is lost if nDCG's choice is shipped instead of DR's.
+    """
+    rows = [
+        TruthRow(
+            r.system, r.estimator, r.measure, r.value, r.low, r.high, truth[r.system],
+            "yes" if r.low <= truth[r.system] <= r.high else "no",
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """The estimation's document, and the truth under keys of its own."""
-        return {
-            **self.estimation.to_dict(),
-            "truth": [asdict(row) for row in self.rows],
-            "revealed": self.sentence(),
-        }
-
-    def to_json(self) -> str:
-        """The whole document as text."""
-        return as_json(self.to_dict())
-
-    def by_unit(self) -> pl.DataFrame:
-        """Per-session contributions."""
-        return self.estimation.by_unit()
+        for r in found.estimates
+        if r.estimator != USUAL
+    ]  # fmt: skip
+    usual, ours = best_by(found, USUAL), best_by(found, LEADING)
+    loss = 1 - truth[usual] / truth[ours]
+    told = (
+        f"By {USUAL} you would have shipped {usual}: {abs(loss):.0%}"
+        f" {'less' if loss > 0 else 'more'} watch time than {ours}, which {LEADING} picks."
+    )
+    if usual == ours:
+        told = f"{USUAL} and {LEADING} pick the same ranker, {ours}."
+    return replace(
+        found,
+        tables={**found.tables, "truth": rows, "revealed": told},
+        notes={**found.notes, "loss": loss},
+    )

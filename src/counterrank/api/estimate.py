@@ -99,13 +99,8 @@ def estimate(
     request = EstimateRequest(
         tables, wanted, position, plan, per, scores, logged, views, missing, disjoint, sweep
     )
-    return pipeline.estimate(
-        request,
-        Tables(schemas, "session", ("session", "item")),
-        chosen,
-        model=model,
-        progress=progress,
-    )
+    opened = Tables(schemas, "session", ("session", "item"))
+    return pipeline.estimate(request, opened, chosen, model, progress)
 
 
 def listed(given: Any) -> list[Any]:

@@ -17,7 +17,6 @@ from counterrank.core.format import decimals, interval_text, number, wrapped
 from counterrank.documents.decision import grounds as rests_on
 
 if TYPE_CHECKING:
-    from counterrank.api.demo import Revealed
     from counterrank.results.result import Result, Row
 
 
@@ -51,12 +50,12 @@ def demo(
     learned = learn_exposure(log, reward="click")
     text = learned.to_json()
     writing.whole(bias, lambda path: path.write_text(text, encoding="utf-8"))
-    found = verb.estimated(log, runs, learned.model, progress=shown)
+    found = verb.estimate_feed(log, runs, learned.model, progress=shown)
     wide = shutil.get_terminal_size().columns
     say([*_opening(sessions, found.estimates[0].clusters, wide), ""])
     say([*demo_table.told(found, wide), ""])
     truth = {name: known[verb.REWARD].value for name, known in plan.world.truth().items()}
-    result = verb.Revealed(found, truth)
+    result = verb.reveal(found, truth)
     say([*demo_table.revealed(result, wide), ""])
     writing.folder(result, out)
     say(["The same by hand", *_by_hand(log, data, bias)])
@@ -100,13 +99,13 @@ BAR = 36
 
 def told(found: Result, wide: int) -> list[str]:
     """The estimates: nDCG, watch time by DR and its lift, and what should be done."""
-    from counterrank.api.demo import LEADING, USUAL, picked
+    from counterrank.api.demo import LEADING, USUAL, best_by
 
     seconds, places = _leading(found)
     usual = {r.system: r for r in found.estimates if r.estimator == USUAL}
     share = decimals(r.se for r in usual.values())
     lifts = {c.system: c for c in found.comparisons if c.estimator == LEADING}
-    first = {label: picked(found, label) for label in (USUAL, LEADING)}
+    first = {label: best_by(found, label) for label in (USUAL, LEADING)}
     lines = []
     for name, r in seconds.items():
         c = lifts.get(name)
@@ -135,12 +134,12 @@ def told(found: Result, wide: int) -> list[str]:
     ]
 
 
-def revealed(result: Revealed, wide: int) -> list[str]:
+def revealed(result: Result, wide: int) -> list[str]:
     """The truth on the same scale, how often intervals hold it, and what nDCG would have cost."""
     from counterrank.api.demo import LEADING
 
-    seconds, places = _leading(result.estimation)
-    rows = {r.system: r for r in result.rows if r.measure in (LEADING, "OnPolicy")}
+    seconds, places = _leading(result)
+    rows = {r.system: r for r in result.truth if r.measure in (LEADING, "OnPolicy")}
     drawn = bars(
         [(r.low, r.value, r.high) for r in seconds.values()],
         BAR,
@@ -154,8 +153,8 @@ def revealed(result: Revealed, wide: int) -> list[str]:
     ]
     held = [
         f"{label} {sum(r.inside == 'yes' for r in own)} of {len(own)}"
-        for label in dict.fromkeys(r.measure for r in result.rows)
-        if (own := [r for r in result.rows if r.measure == label])
+        for label in dict.fromkeys(r.measure for r in result.truth)
+        if (own := [r for r in result.truth if r.measure == label])
     ]
     key = f"{TRUTH} the truth"
     return [
@@ -164,7 +163,7 @@ def revealed(result: Revealed, wide: int) -> list[str]:
         *lines,
         *wrapped(f"Intervals that hold the truth: {', '.join(held)}.", wide),
         "",
-        *wrapped(result.sentence(), wide),
+        *wrapped(result.revealed, wide),
     ]
 
 

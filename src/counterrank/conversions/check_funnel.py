@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from counterrank.api.funnel import funnel
 from counterrank.conversions.click_models import ClickModels, gather_pairs
 from counterrank.conversions.clicks import FunnelTotals
 from counterrank.conversions.funnel_arrays import few_clicks
@@ -23,59 +22,58 @@ from counterrank.conversions.request import (
 )
 from counterrank.core.errors import CounterrankError, InputError
 from counterrank.data.funnels import prediction
-from counterrank.diagnostics import funnels as about
+from counterrank.diagnostics import funnel_checks as about
 from counterrank.diagnostics.advice import funnel_to_log
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.diagnostics.table_reports import Findings
 from counterrank.engine import Engine, Partitions
+from counterrank.results.result import Result
 
 FITTED = "rates"  # stands in for predictions that nobody gave
 
 
-def checked_funnel(
+def check_funnel(
     table: object,
     runs: Mapping[int, tuple[str, object]],
     predictions: object | None,
+    sell: Callable[..., Result],
     *,
     rewards: Sequence[str],
-    duplicates: str,
     columns: Mapping[str, str] | None,
     engine: Engine,
 ) -> Findings:
     """Diagnose a funnel, and how the runs at their places in ``runs`` fit it.
 
-    Where a ctr or cvr is not given, one is fitted, as an estimate would have to.
+    ``sell`` estimates what runs would have sold by this funnel. Where a ctr or cvr is not given,
+    one is fitted, as an estimate would have to.
     """
     faults: dict[int, str] = {}
     fit: list[tuple[str, object]] = []
     wanted = paid(rewards)
-    options = {
-        "rewards": rewards, "test": "none", "duplicates": duplicates, "columns": columns,
-        "engine": engine,
-    }  # fmt: skip
     try:
-        inputs = FunnelInputs.of(table, None, predictions, rewards=wanted, columns=columns)
-        with engine.open(inputs.tables) as data:
+        alone = FunnelInputs.of(table, None, predictions, rewards=wanted, columns=columns)
+        with engine.open(alone.tables) as data:
             there = predicted_columns(data.heads)
             ctr, cvr = "ctr" in there, any(prediction(r, wanted) in there for r in wanted)
             request = _request(wanted, ctr, cvr)
-            request, totals = count(request, inputs, data)
+            request, totals = count(request, alone, data)
             for place, run in runs.items():
                 try:
-                    funnel(table, [run], estimators="Naive", **options)  # type: ignore[arg-type]
+                    sell([run], estimators="Naive")
                     fit.append(run)
                 except CounterrankError as error:
                     faults[place] = str(error)
             reward = wanted[0]
             told = [about.all_conversions(reward, totals.conversions[reward], totals.clicks)]
             if fit:
-                told += _with_runs(table, fit, predictions, ctr, cvr, wanted, options)
+                inputs = FunnelInputs.of(table, fit, None, rewards=wanted, columns=columns)
+                told += _with_runs(inputs, fit, partial(sell, predictions=predictions), ctr, cvr)
             else:
                 told.append(about.predictions(ctr, cvr, FITTED))
                 told += _alone(data, request, totals, engine.memory_budget)
     except CounterrankError as error:
         return Findings(fault=str(error))
-    logged = inputs.tables.schemas[FUNNEL].source.columns()
+    logged = alone.tables.schemas[FUNNEL].source.columns()
     clicks_only = totals.clicks == totals.rows
     return Findings(told, funnel_to_log(logged, told, clicks_only=clicks_only, ctr=ctr), "", faults)
 
@@ -90,17 +88,13 @@ def _request(rewards: Sequence[str], ctr: bool, cvr: bool) -> FunnelRequest:
 
 
 def _with_runs(
-    table: object,
+    inputs: FunnelInputs,
     runs: list[tuple[str, object]],
-    predictions: object | None,
+    sell: Callable[..., Result],
     ctr: bool,
     cvr: bool,
-    rewards: Sequence[str],
-    options: Mapping[str, object],
 ) -> list[Diagnosis]:
     """What estimates of these runs would rest on."""
-    columns: Mapping[str, str] | None = options["columns"]  # type: ignore[assignment]
-    inputs = FunnelInputs.of(table, runs, None, rewards=rewards, columns=columns)
     lists = [inputs.tables.schemas[name] for name in inputs.names]
     all_cvr = cvr or all(
         schema.roles.column("cvr", there) in there
@@ -109,10 +103,7 @@ def _with_runs(
     clicks, conversions = (COLUMN if there else FITTED for there in (ctr, all_cvr))
 
     def told(estimators: Sequence[str], cvr: str) -> list[Diagnosis]:
-        return funnel(
-            table, runs, estimators=estimators, predictions=predictions, ctr=clicks, cvr=cvr,
-            **options,  # type: ignore[arg-type]
-        ).diagnoses  # fmt: skip
+        return sell(runs, estimators=estimators, ctr=clicks, cvr=cvr).diagnoses
 
     first = about.predictions(ctr, all_cvr, FITTED)
     try:

@@ -15,7 +15,7 @@ from counterrank.conversions.funnel_arrays import FunnelPairs
 from counterrank.conversions.funnel_pass import FunnelContributions
 from counterrank.conversions.request import COLUMN, FunnelRequest
 from counterrank.core.arrays import Floats
-from counterrank.diagnostics import funnels as about
+from counterrank.diagnostics import funnel_checks as about
 from counterrank.diagnostics import weights
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.diagnostics.nuisance_models import click_model, click_overlap, conversion_model

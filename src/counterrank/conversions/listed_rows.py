@@ -15,7 +15,8 @@ from counterrank.conversions.request import COLUMN, FunnelRequest
 from counterrank.core.arrays import AnyInts, Bools, Floats, Ints
 from counterrank.core.cached import once
 from counterrank.data.funnels import prediction
-from counterrank.engine import Part, Partition
+from counterrank.engine import Partition
+from counterrank.matching.walk import Part
 
 
 @dataclass(frozen=True)

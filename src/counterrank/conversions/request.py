@@ -20,11 +20,11 @@ from counterrank.core.faults import Faults
 from counterrank.data import funnels, schema
 from counterrank.data.features import features
 from counterrank.data.funnels import prediction
+from counterrank.data.policies import TIES
 from counterrank.data.runs import Runs, RunTables, run_schemas
 from counterrank.data.schema import ColumnNames, Input, Table
 from counterrank.data.sources.dataframes import is_spark
 from counterrank.engine import Partitions, Tables
-from counterrank.matching.order import TIES
 from counterrank.nuisance.logistic import Logistic
 from counterrank.nuisance.registry import pair_model
 from counterrank.ope.estimators.base import Estimator

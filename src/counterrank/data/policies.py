@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from counterrank.core.errors import one_of
-from counterrank.matching.order import TIES
+
+TIES = ("id", "id32", "file", "expected")
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,9 @@ from counterrank.data import funnels, logs, schema
 from counterrank.data.runs import split_systems
 from counterrank.data.schema import Door, Table
 from counterrank.diagnostics.diagnosis import Diagnosis
-from counterrank.engine import Engine, Partition, Partitions, Tables, aligned, split
+from counterrank.engine import Engine, Partition, Partitions, Tables, split
 from counterrank.matching.pool import pooled
+from counterrank.matching.walk import aligned
 
 TABLE = "table"
 COUNTED = ("user", "item", "session")

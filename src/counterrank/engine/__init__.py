@@ -3,9 +3,8 @@
 from counterrank.engine.bucket import Bucket, Buckets, bucketed
 from counterrank.engine.engines import Engine, Local, Spark, engine
 from counterrank.engine.partitions import Partition, Partitions, Tables, split
-from counterrank.matching.walk import Part, aligned, walked
 
 __all__ = [
-    "Bucket", "Buckets", "Engine", "Local", "Part", "Partition", "Partitions", "Spark", "Tables",
-    "aligned", "bucketed", "engine", "split", "walked",
+    "Bucket", "Buckets", "Engine", "Local", "Partition", "Partitions", "Spark", "Tables",
+    "bucketed", "engine", "split",
 ]  # fmt: skip

@@ -10,11 +10,12 @@ from dataclasses import replace
 from functools import partial
 from itertools import count as numbers_from
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import polars as pl
 
+from counterrank.core.amounts import byte_count
 from counterrank.core.arrays import one_thread, workers
 from counterrank.core.errors import CounterrankError
 from counterrank.core.faults import merged, moved
@@ -23,11 +24,13 @@ from counterrank.data.ids import partition_ids
 from counterrank.data.schema import Door, Input, Table
 from counterrank.data.sources.pieces import count_source_rows, pieces
 from counterrank.engine import memory
-from counterrank.engine.engines import Local, size
 from counterrank.engine.heads import Head, read_heads
 from counterrank.engine.partitions import Lazy, Partition, Partitions, Tables, merge_in_turn
 from counterrank.engine.scratch import refuse_small, scratch
 from counterrank.engine.wire import packed, unpacked
+
+if TYPE_CHECKING:
+    from counterrank.engine.engines import Local
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -164,7 +167,7 @@ def cut_on_disk(engine: Local, tables: Tables, progress: Progress) -> Iterator[P
     """The tables as files, or in memory where that is enough."""
     schemas = tables.schemas
     rows = {name: count_source_rows(schema.source) for name, schema in schemas.items()}
-    budget = None if engine.memory is None else max(size(engine.memory) - TAKEN, TAKEN // 4)
+    budget = None if engine.memory is None else max(byte_count(engine.memory) - TAKEN, TAKEN // 4)
     with scratch(engine.folder) as folder:
         heads = read_heads(tables, folder)
         need = sum(rows[name] * _row_bytes(head) for name, head in heads.items())

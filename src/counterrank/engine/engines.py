@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from counterrank.core.amounts import byte_count
 from counterrank.core.errors import UsageError, one_of
 from counterrank.core.progress import Progress, quiet
 from counterrank.data.sources.dataframes import is_spark
@@ -18,7 +18,6 @@ from counterrank.engine.partitions import Partitions, Tables
 WORDS = ("auto", "local", "spark")
 LEAST = 100 * 10**6  # bytes, which the libraries alone take
 INFERENCE = ("auto", "units", "moments")
-UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 class Engine(ABC):
@@ -66,13 +65,13 @@ class Local(Engine):
 
     def __post_init__(self) -> None:
         _refuse(self.partitions, self.inference)
-        if self.memory is not None and size(self.memory) < LEAST:
+        if self.memory is not None and byte_count(self.memory) < LEAST:
             raise UsageError(f"memory of {self.memory} is too little.", todo="Give 100MB or more.")
 
     @property
     def memory_budget(self) -> int | None:
         """A part of the memory, if that is limited."""
-        return None if self.memory is None else size(self.memory) // 8
+        return None if self.memory is None else byte_count(self.memory) // 8
 
     @property
     def in_memory(self) -> bool:
@@ -111,12 +110,12 @@ class Spark(Engine):
 
     def __post_init__(self) -> None:
         _refuse(self.partitions, self.inference)
-        size(self.collect)
+        byte_count(self.collect)
 
     @property
     def memory_budget(self) -> int:
         """What the driver may collect."""
-        return size(self.collect)
+        return byte_count(self.collect)
 
     def open(
         self, tables: Tables, progress: Progress = quiet
@@ -153,19 +152,6 @@ def _chosen(given: str | Engine, tables: list[object]) -> Engine:
             "The local engine does not read Spark frames.", todo='Use engine="spark", or auto.'
         )
     return Local()
-
-
-def size(text: str | int) -> int:
-    """4GB, 512MB, 4GiB or a number of bytes, as bytes."""
-    if isinstance(text, int):
-        return text
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", text, re.IGNORECASE)
-    if not found:
-        raise UsageError(f'"{text}" is no amount of memory.', todo="Write it like 4GB or 512MB.")
-    number, unit, binary = found.groups()
-    letter = unit.upper()
-    step = UNITS[letter] if not binary else 1024 ** list(UNITS).index(letter)
-    return int(float(number) * step)
 
 
 def _refuse(partitions: int | None, inference: str) -> None:

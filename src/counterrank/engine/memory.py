@@ -8,14 +8,16 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from threading import Lock
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from counterrank.core.arrays import workers
 from counterrank.core.progress import Progress, quiet
 from counterrank.data.ids import unify_id_columns
 from counterrank.data.schema import Door, Input, Table
-from counterrank.engine.engines import Local
 from counterrank.engine.partitions import Lazy, Partition, Partitions, Tables, merge_in_turn
+
+if TYPE_CHECKING:
+    from counterrank.engine.engines import Local
 
 A = TypeVar("A")
 B = TypeVar("B")

@@ -15,12 +15,13 @@ from counterrank.core.merge import by_key, union
 from counterrank.data.runs import RunTables
 from counterrank.data.schema import Table
 from counterrank.diagnostics.judged_lists import ListStatistics, RatingStatistics
-from counterrank.engine import Partition, aligned
+from counterrank.engine import Partition
 from counterrank.judged.brackets import tie_shifts
 from counterrank.judged.matches import Matches
 from counterrank.judged.request import JUDGMENTS, EvaluateRequest, pairs_of
 from counterrank.matching.hits import Hits, Pool
 from counterrank.matching.pool import greatest, pooled
+from counterrank.matching.walk import aligned
 from counterrank.metrics import Measure, unscaled
 from counterrank.stats.moments import Moments
 from counterrank.stats.units import Columns, Key, Units

@@ -10,8 +10,6 @@ import polars as pl
 
 from counterrank.core.arrays import AnyFloats, AnyInts, Bools, Ints, alike, sort_order
 
-TIES = ("id", "id32", "file", "expected")
-
 
 @dataclass(frozen=True)
 class Order:

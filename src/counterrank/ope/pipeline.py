@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from counterrank.core.progress import Progress, quiet
+from counterrank.core.progress import Progress
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.engine import Engine
 from counterrank.engine.partitions import Partitions, Tables
@@ -26,45 +26,32 @@ from counterrank.stats.units import Key
 
 
 def estimate(
-    request: EstimateRequest,
-    tables: Tables,
-    engine: Engine,
-    *,
-    model: str | Regressor,
-    progress: Progress = quiet,
+    request: EstimateRequest, tables: Tables, engine: Engine, model: str | Regressor, bar: Progress
 ) -> Result:
-    """Totals of the log, models if they are asked for, every session's contributions.
-
-    ``model`` is the kind of reward model.
-    """
-    with engine.open(tables, progress) as log:
+    """Totals of the log, reward models if asked for, every session's contributions, a result."""
+    with engine.open(tables, bar) as log:
         tables.validate_names()
         setting = Setting.of(request.with_heads(log), log)
         request, head = setting.request, log.heads[LOG]
         models = fit_models(log, setting, model)
-        sessions, columns = setting.totals.sessions, count_columns(setting)
-        storage = Storage.choose(engine.inference, sessions, columns, engine.memory_budget)
-        share = sampled_share(setting.totals)
-        found = gather_contributions(log, setting, models, storage, share)
+        storage = _storage(setting, engine)
+        found = gather_contributions(log, setting, models, storage, sampled_share(setting.totals))
         found.refuse(setting)
         diagnoses = diagnose_targets(setting, found, setting.orders(log.heads))
         diagnoses += _audits(log, setting, found)
         ran = {**log.protocol(), "inference": storage.protocol()}
     return Result.of(
-        "estimate",
-        found.table,
-        functions=request.functions(),
-        groups=request.groups(),
-        plan=request.plan,
-        diagnoses=diagnoses,
-        protocol={**request.protocol(head), **ran},
-        inputs=log.inputs,
-        tables=_tables(request, found),
-        subjects=_subjects,
-        family=_family,
-        parse=estimator_label,
-        progress=progress,
-    )
+        "estimate", found.table, functions=request.functions(), groups=request.groups(),
+        plan=request.plan, diagnoses=diagnoses, protocol={**request.protocol(head), **ran},
+        inputs=log.inputs, tables=_tables(request, found), subjects=_subjects, family=_family,
+        parse=estimator_label, progress=bar,
+    )  # fmt: skip
+
+
+def _storage(setting: Setting, engine: Engine) -> Storage:
+    """Whether values per session are held."""
+    sessions, columns = setting.totals.sessions, count_columns(setting)
+    return Storage.choose(engine.inference, sessions, columns, engine.memory_budget)
 
 
 def _audits(log: Partitions, setting: Setting, found: Contributions) -> list[Diagnosis]:

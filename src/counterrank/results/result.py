@@ -141,8 +141,8 @@ class Result(Notebook):
         )
 
     def __getattr__(self, name: str) -> Any:
-        """A table or note of the verb by its name."""
-        for several in ("tables", "notes"):
+        """A note or table of the verb by its name; a note is the thing that a table spells out."""
+        for several in ("notes", "tables"):
             if name in (found := self.__dict__.get(several, {})):
                 return found[name]
         raise AttributeError(f"a result of {self.__dict__.get('kind')} has no {name}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from counterrank.core.amounts import byte_words
 from counterrank.core.errors import one_of
 from counterrank.engine.engines import INFERENCE
 
@@ -28,8 +29,10 @@ class Storage:
             return cls("units", "no limit was given", 0)
         budget, need = budget or 0, 8 * units * columns
         held = inference == "units" or (inference == "auto" and need <= budget)
-        words = f"{units:,} units x {columns:,} columns need {_size(need)}"
-        why = f"{words}, the limit is {_size(budget)}" if inference == "auto" else "as asked for"
+        words = f"{units:,} units x {columns:,} columns need {byte_words(need)}"
+        why = (
+            f"{words}, the limit is {byte_words(budget)}" if inference == "auto" else "as asked for"
+        )
         return cls("units" if held else "moments", why, budget)
 
     @property
@@ -40,11 +43,3 @@ class Storage:
     def protocol(self) -> dict[str, Any]:
         """For the result's protocol."""
         return asdict(self)
-
-
-def _size(number: int) -> str:
-    """Bytes in words."""
-    for name, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if number >= size:
-            return f"{number / size:,.1f} {name}"
-    return f"{number} bytes"

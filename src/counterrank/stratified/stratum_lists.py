@@ -21,10 +21,10 @@ from counterrank.data.policies import Policies
 from counterrank.data.runs import RunTables
 from counterrank.data.schema import Table
 from counterrank.diagnostics.judged_lists import ListStatistics, RatingStatistics
-from counterrank.engine import aligned
 from counterrank.engine.partitions import Partition
 from counterrank.judged.brackets import break_ties
 from counterrank.matching.hits import Hits, Pool
+from counterrank.matching.walk import aligned
 from counterrank.metrics import Judged, Measure, deepest, unscaled
 from counterrank.stats.draws import Draws
 from counterrank.stats.moments import Block, Moments

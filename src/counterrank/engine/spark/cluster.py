@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from counterrank.core import errors
 from counterrank.core.errors import CounterrankError
@@ -14,7 +14,6 @@ from counterrank.core.progress import Progress
 from counterrank.data.checks import some_rows
 from counterrank.data.schema import Input
 from counterrank.data.sources.spark_errors import spoken
-from counterrank.engine.engines import Spark
 from counterrank.engine.partitions import Partition, Partitions, Tables, merge_in_turn
 from counterrank.engine.spark.executor import (
     SENT,
@@ -28,6 +27,9 @@ from counterrank.engine.spark.executor import (
 from counterrank.engine.spark.frames import shuffle
 from counterrank.engine.spark.session import session_of
 from counterrank.engine.wire import unpacked
+
+if TYPE_CHECKING:
+    from counterrank.engine.engines import Spark
 
 A = TypeVar("A")
 B = TypeVar("B")

@@ -11,12 +11,14 @@ import tempfile
 import zipfile
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from counterrank.core.errors import UsageError
 from counterrank.data.sources.spark_errors import spoken
-from counterrank.engine.engines import Spark
+
+if TYPE_CHECKING:
+    from counterrank.engine.engines import Spark
 
 CONF = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
