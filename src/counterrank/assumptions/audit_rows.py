@@ -89,7 +89,7 @@ class AuditRows:
         """
         items = int(self.item.max()) + 1
         x = self.context[self.session]
-        cell, cells = numbered(x * items + self.item)
+        cell, cells = number_keys(x * items + self.item)
         half, contexts = self.half[self.session], int(x.max()) + 1
         out = np.empty(len(cell))
         for own in (0, 1):
@@ -102,6 +102,6 @@ class AuditRows:
         return out
 
 
-def numbered(key: Ints) -> tuple[Ints, int]:
+def number_keys(key: Ints) -> tuple[Ints, int]:
     """Keys as numbers from 0, and how many; not every number need occur."""
     return codes(key, room=max(4 * len(key), 1 << 16))

@@ -11,15 +11,15 @@ import math
 
 import numpy as np
 
-from counterrank.assumptions.audit_rows import AuditRows, numbered
-from counterrank.assumptions.score_test import SURE, centred, fit_product, positive_ratio
+from counterrank.assumptions.audit_rows import AuditRows, number_keys
+from counterrank.assumptions.score_test import SURE, fit_product, positive_ratio, remove_means
 from counterrank.core.arrays import Floats, Ints, summed
 from counterrank.diagnostics.diagnosis import Diagnosis
 
 CAUTION, FAIL = 0.05, 0.2
 
 
-def repeated(
+def pair_effect_variance(
     left: Floats, fit: Floats, pair: Ints, half: Ints, group: Ints, user: Ints
 ) -> tuple[float, float, float]:
     r"""Variance of pair effects, as squared shares of the reward: value, standard error, z.
@@ -41,7 +41,7 @@ def repeated(
     top = float(positive_ratio(r[:, 0] * r[:, 1], total).sum())
     bottom = float(positive_ratio(e[:, 0] * e[:, 1], total).sum())
     other = positive_ratio(r[:, ::-1], np.repeat(total[:, None], 2, axis=1))[pair, half]
-    other = centred(other, fit, group * 2 + half)
+    other = remove_means(other, fit, group * 2 + half)
     by_user = summed(user, left * other, int(user.max()) + 1)
     se = math.sqrt(float(by_user @ by_user) / 2)
     if bottom <= 0 or se <= 0:
@@ -64,8 +64,8 @@ def interaction(rows: AuditRows) -> Diagnosis | str:
     fit = fit_product(rows.reward, rows.seen, rows.alike * 2 + half, rows.depth * 2 + half)
     items = int(rows.item.max()) + 1
     above = np.append(0, rows.item[:-1])
-    pair = numbered((above * items + rows.item)[below])[0]
-    value, se, z = repeated(
+    pair = number_keys((above * items + rows.item)[below])[0]
+    value, se, z = pair_effect_variance(
         fit.left[below], fit.expected[below], pair, half[below], rows.alike[below],
         rows.of_row[below],
     )  # fmt: skip

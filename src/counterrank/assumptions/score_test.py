@@ -70,7 +70,7 @@ def fit_product(y: Floats, w: Floats, group: Ints, rank: Ints | None = None) -> 
     return Fit(expected, y - expected)
 
 
-def centred(z: Floats, weight: Floats, *groups: Ints) -> Floats:
+def remove_means(z: Floats, weight: Floats, *groups: Ints) -> Floats:
     """``z`` less its weighted means by each grouping, in turns."""
     z = z.copy()
     for _ in range(ROUNDS if len(groups) > 1 else 1):

@@ -13,7 +13,7 @@ import typer
 
 from counterrank.cli.options import Quiet
 from counterrank.cli.output import TRUTH, bars, verdict
-from counterrank.core.format import decimals, interval_text, number, wrapped
+from counterrank.core.format import decimals, interval_text, number, wrap_text
 from counterrank.documents.decision import grounds as rests_on
 
 if TYPE_CHECKING:
@@ -63,9 +63,9 @@ def demo(
 
 
 def _opening(sessions: int, users: int, wide: int) -> list[str]:
-    from counterrank.core.format import wrapped
+    from counterrank.core.format import wrap_text
 
-    return wrapped(
+    return wrap_text(
         f"A short-video feed is simulated: {sessions:,} sessions of {users:,} users, all served by"
         " the production ranker, logged. What would four other rankers have earned?",
         wide,
@@ -123,14 +123,14 @@ def told(found: Result, wide: int) -> list[str]:
     head = f"{'':<12}  {USUAL:>{share + 2}} {'by ' + LEADING:>9} {'95% interval':>17}    lift"
     document = found.to_dict()
     return [
-        *wrapped(
+        *wrap_text(
             "Seconds watched per session, estimated from the log alone; lift over logged", wide
         ),
         head,
         *(line.rstrip() for line in lines),
-        *wrapped(f"* the first by {USUAL}, by {LEADING}; + better, - worse than logged.", wide),
+        *wrap_text(f"* the first by {USUAL}, by {LEADING}; + better, - worse than logged.", wide),
         *verdict(document, wide),
-        *wrapped(rests_on(document), wide),
+        *wrap_text(rests_on(document), wide),
     ]
 
 
@@ -161,9 +161,9 @@ def revealed(result: Result, wide: int) -> list[str]:
         "Now the truth, which no estimate has seen",
         f"  {'':<10}  {key:<{BAR}}  {'by ' + LEADING:>8}  {'truth':>8}  {'inside':>6}",
         *lines,
-        *wrapped(f"Intervals that hold the truth: {', '.join(held)}.", wide),
+        *wrap_text(f"Intervals that hold the truth: {', '.join(held)}.", wide),
         "",
-        *wrapped(result.revealed, wide),
+        *wrap_text(result.revealed, wide),
     ]
 
 

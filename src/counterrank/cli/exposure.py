@@ -13,7 +13,7 @@ from counterrank.cli import options
 from counterrank.cli.engine import with_engine
 from counterrank.cli.options import Columns, Format, Strict
 from counterrank.core.errors import UsageError
-from counterrank.core.format import decimals, interval_text, number, printable, wrapped
+from counterrank.core.format import decimals, interval_text, number, printable, wrap_text
 
 if TYPE_CHECKING:
     from counterrank.engine import Engine
@@ -100,14 +100,14 @@ def _lines(learned: Learned, wide: int) -> list[str]:
         lines.append(f"{head}, {asked.by} {printable(value)}" if value else head)
         lines += _block(part.rows(asked), fitted=asked.model != "table")
         shown = ", ".join(map(_parameter, part.parameters))
-        lines += wrapped(f"{asked.model}: {shown}", wide, "  ") if shown else []
+        lines += wrap_text(f"{asked.model}: {shown}", wide, "  ") if shown else []
         lines.append("")
     scale = "shares of rank 1" if learned.whole.curve.relative else "chances of being seen"
     text = (
         f"Values are {scale}. [..]: {asked.level:.0%} interval by the delta method, clustered by"
         f" {learned.whole.basis.by}, each rank by itself."
     )
-    return [*lines, *wrapped(text, wide)]
+    return [*lines, *wrap_text(text, wide)]
 
 
 def _parameter(p: Parameter) -> str:

@@ -25,7 +25,7 @@ from counterrank.data.schema import Table
 from counterrank.engine import Partition, Partitions
 from counterrank.nuisance.cross_fit import Nuisance, cross_fit
 from counterrank.nuisance.encoding import Encoded, encoded
-from counterrank.nuisance.fitted_model import Fitted
+from counterrank.nuisance.fitted_model import FittedModel
 from counterrank.nuisance.registry import pair_model
 from counterrank.nuisance.training_pairs import refuse_unclicked, training
 
@@ -89,8 +89,8 @@ class Predictors:
     """
 
     units: pl.Series
-    clicks: Fitted | None
-    rewards: dict[str, Fitted]
+    clicks: FittedModel | None
+    rewards: dict[str, FittedModel]
 
     def among(self, units: pl.Series) -> Predictors:
         """The same for a partition's users."""

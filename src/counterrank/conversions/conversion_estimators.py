@@ -126,7 +126,9 @@ def divides_by_ctr(e: Estimator) -> bool:
     return isinstance(e, Clipped)
 
 
-def computed(wanted: Sequence[Estimator], *, has_ctr: bool) -> tuple[Estimator, ...]:
+def add_diagnostic_estimators(
+    wanted: Sequence[Estimator], *, has_ctr: bool
+) -> tuple[Estimator, ...]:
     """The estimators asked for, and what diagnoses them where the ctr is known."""
     out = list(wanted)
     if has_ctr:

@@ -8,7 +8,7 @@ from typing import Any
 
 from counterrank.conversions.conversion_estimators import (
     ClickedRows,
-    computed,
+    add_diagnostic_estimators,
     conversion_estimator,
     divides_by_ctr,
     function_of,
@@ -132,7 +132,7 @@ class FunnelRequest:
     @property
     def computed(self) -> tuple[Estimator, ...]:
         """The estimators asked for, and what diagnoses them."""
-        return computed(self.estimators, has_ctr=self.has_ctr)
+        return add_diagnostic_estimators(self.estimators, has_ctr=self.has_ctr)
 
     @property
     def needs_cvr(self) -> list[Estimator]:

@@ -87,7 +87,7 @@ def predictions(ctr: bool, cvr: bool, fitted: str) -> Diagnosis:
     return Diagnosis("predictions", "funnel", float(2 - len(lacking)), 2.0, verdict, text)
 
 
-def uncovered(ctr: bool, reason: str) -> Diagnosis:
+def cvr_coverage(ctr: bool, reason: str) -> Diagnosis:
     """A given cvr that says nothing of pairs that are listed."""
     text = f"The given cvr does not reach the lists, so DM and DR cannot be had of it: {reason}"
     return Diagnosis("predictions", "lists", float(ctr), 2.0, "caution", text)

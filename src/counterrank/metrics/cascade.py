@@ -11,7 +11,14 @@ from counterrank.core.arrays import Bools, Floats, Ints, products_before
 from counterrank.core.errors import UsageError
 from counterrank.matching.hits import Hits, Pool
 from counterrank.metrics.gain import LARGEST, gain, refuse_overflow
-from counterrank.metrics.measure import Binary, Definition, Measure, exposed, quotient, scatter_hits
+from counterrank.metrics.measure import (
+    Binary,
+    Definition,
+    Measure,
+    hit_exposure,
+    quotient,
+    scatter_hits,
+)
 from counterrank.metrics.precision import NOTHING, RELEVANT
 from counterrank.metrics.relevant import first_relevant, relevant
 from counterrank.position import Exposure, Geometric
@@ -152,7 +159,7 @@ class RBP(Binary):
 
     def worth(self, hits: Hits, pool: Pool) -> Floats:
         relevant = hits.rating >= self.rel
-        return (1 - self.p) * relevant * exposed(hits, Geometric(self.p), self.k)
+        return (1 - self.p) * relevant * hit_exposure(hits, Geometric(self.p), self.k)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,14 @@ import numpy as np
 from counterrank.core.arrays import Bools, Floats
 from counterrank.core.errors import UsageError
 from counterrank.matching.hits import Hits, Pool
-from counterrank.metrics.measure import Binary, Definition, Measure, quotient, rated, rated_hits
+from counterrank.metrics.measure import (
+    Binary,
+    Definition,
+    Measure,
+    count_rated,
+    quotient,
+    rated_hits,
+)
 from counterrank.metrics.relevant import first_relevant
 from counterrank.position import Exposure, Flat
 
@@ -195,7 +202,7 @@ class Judged(Measure):
         return np.ones(pool.n, bool)
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        return quotient(rated(hits, 0, self.k), count_listed(hits, self.k))
+        return quotient(count_rated(hits, 0, self.k), count_listed(hits, self.k))
 
     def worth(self, hits: Hits, pool: Pool) -> Floats:
         return quotient(rated_hits(hits, 0, self.k), count_listed(hits, self.k)[hits.unit])

@@ -32,7 +32,7 @@ class Effects:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedModel:
     """The models of all folds. ``link`` is "logit" or "identity"."""
 
     label: str
@@ -40,7 +40,7 @@ class Fitted:
     folds: Folds
     effects: tuple[Effects, ...]
 
-    def only(self, users: Ints) -> Fitted:
+    def only(self, users: Ints) -> FittedModel:
         """The same for some of the users, under their places among these."""
         kept = np.append(users, -1)  # the unknown one stays the last
         return replace(

@@ -54,7 +54,7 @@ class Notebook(ABC):
         document = self.brief()
         parts = [static.estimates_table(document, most=SHOWN), static.loud(document)]
         if bundle.there() and figures(document):
-            parts.append(static.drawing(_main_figure(document, None), WIDTH))
+            parts.append(static.draw_svg(_main_figure(document, None), WIDTH))
         return f"<div>{''.join(parts)}</div>"
 
 

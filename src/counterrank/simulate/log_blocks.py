@@ -13,7 +13,7 @@ from counterrank.simulate.world import World
 VIEWS = ("observed", "latent", "viewed_only")
 
 
-def logged(
+def log_block(
     world: World, who: SimulatedSessions, part: int, *, seed: int, views: str, given: str
 ) -> pl.DataFrame:
     """The log of block ``part``: a row per session and slot."""

@@ -10,7 +10,7 @@ import polars as pl
 
 from counterrank.core.errors import UsageError, one_of
 from counterrank.simulate.grades import JUDGES, judged_cells, judges, judgment_rows
-from counterrank.simulate.log_blocks import VIEWS, logged
+from counterrank.simulate.log_blocks import VIEWS, log_block
 from counterrank.simulate.logged_chances import GIVEN
 from counterrank.simulate.sessions import SimulatedSessions, sessions
 from counterrank.simulate.target_lists import STOCHASTIC, cells, drawn_run, run_rows
@@ -93,7 +93,7 @@ class SamplePlan:
         """The log."""
 
         def part(number: int) -> pl.DataFrame:
-            return logged(
+            return log_block(
                 self.world, self.who, number, seed=self.seed, views=self.views, given=self.given
             )
 

@@ -67,7 +67,7 @@ def worth(world: World, name: str) -> Worth:
     return _summed(world, ranker) if linear else _listed(world, ranker)
 
 
-def known(world: World, found: Worth, day: int | None) -> dict[str, Known]:
+def true_values(world: World, found: Worth, day: int | None) -> dict[str, Known]:
     """The true values of one ranker, over all days or on one."""
     latent = world.latent
     busy = latent.busy if day is None else np.eye(world.days)[day]

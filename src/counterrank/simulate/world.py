@@ -13,7 +13,7 @@ from counterrank.simulate.examination import Examination, Reading, reading
 from counterrank.simulate.latent import Latent, drawn
 from counterrank.simulate.logged_chances import Exposures
 from counterrank.simulate.rankers import RANKERS, SPECIALISTS, Ranker, cast
-from counterrank.simulate.truth import Known, Worth, known, true_position_bias, worth
+from counterrank.simulate.truth import Known, Worth, true_position_bias, true_values, worth
 
 KINDS = ("deterministic", "plackett_luce")
 USER_CONTEXTS = ("one", "any")
@@ -190,7 +190,7 @@ class World:
             raise UsageError(
                 f"This world has no day {day}.", found=f"Its days are 0 to {self.days - 1}."
             )
-        return {name: known(self, found, day) for name, found in self.worth.items()}
+        return {name: true_values(self, found, day) for name, found in self.worth.items()}
 
 
 def _whole(name: str, value: object) -> None:

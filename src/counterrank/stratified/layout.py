@@ -63,7 +63,7 @@ class Layout:
         """
         scores = [unscaled(measures, hits, self.pool, threads=threads)]
         if self.weight is not None:
-            scores.append(weighted(measures, hits, self.pool, self.weight, threads=threads))
+            scores.append(weighted_values(measures, hits, self.pool, self.weight, threads=threads))
         if self.labels:
             scores.append(np.stack([self._published(m, hits) for m in measures]))
         for kept, pool in zip(self.kept, self.pools, strict=True):
@@ -78,7 +78,7 @@ class Layout:
         return np.full(self.pool.n, np.nan)
 
 
-def weighted(
+def weighted_values(
     measures: Sequence[Measure], hits: Hits, pool: Pool, weight: Floats, *, threads: int = 1
 ) -> Floats:
     r"""Every measure with each item weighted: :math:`\sum_i w_i\, worth_i` (measures x units)."""

@@ -179,6 +179,6 @@ def cells_by_group(cells: pl.DataFrame) -> dict[str | None, pl.DataFrame]:
     return {None: add_up(cells.with_columns(pl.lit(None, pl.String).alias(GROUP))), **groups}
 
 
-def unchanged(cells: pl.DataFrame) -> pl.DataFrame:
+def keep_cells(cells: pl.DataFrame) -> pl.DataFrame:
     """Cells that were brought together already."""
     return cells

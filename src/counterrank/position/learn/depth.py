@@ -57,7 +57,7 @@ def count_depths(data: Impressions, deepest: Deepest) -> dict[str, Floats]:
     }
 
 
-def skipping(statistics: RankStatistics) -> float:
+def skip_share(statistics: RankStatistics) -> float:
     """Share of sessions that skip a rank above their deepest view: 0 where users scroll."""
     return float(statistics.sums["skips"][0] / statistics.sessions)
 

@@ -65,14 +65,14 @@ class Harvest:
         of = np.searchsorted(self.entries, code)
         to_entry = csr_array((weight, (first, of)), shape=(len(cell.item), len(self.entries)))
         direction = np.asarray(to_entry @ self.score)
-        return beside.spread(*expected(cell, self.c), direction)
+        return beside.spread(*expected_clicks(cell, self.c), direction)
 
     def curve(self, spread: InfluenceSpread) -> Curve:
         """The table, with the sandwich."""
         return em.relative_curve(self.c, self.schur, spread, self.shown, self.clicks)
 
 
-def expected(cell: Catalogue, c: Floats) -> tuple[Floats, Floats]:
+def expected_clicks(cell: Catalogue, c: Floats) -> tuple[Floats, Floats]:
     r""":math:`c_k \hat\gamma_j` of each cell, and what residuals are multiplied by.
 
     :math:`\hat\gamma_j = \sum_k C_{jk} / \sum_k n_{jk} c_k`. A row has the share

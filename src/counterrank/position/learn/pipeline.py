@@ -28,7 +28,7 @@ from counterrank.position.learn.depth import (
     count_looks,
     deepest_views,
     going_on,
-    skipping,
+    skip_share,
 )
 from counterrank.position.learn.em import Em
 from counterrank.position.learn.harvest import Harvest
@@ -168,7 +168,7 @@ def _solver(
         many = {group: (items, moved) for group, items, moved in total.iter_rows()}
         return lambda statistics, group: solve_counts(request, statistics, *many[group])
     # one partition has each cell once
-    meet = catalogue.unchanged if log.count == 1 else catalogue.add_up
+    meet = catalogue.keep_cells if log.count == 1 else catalogue.add_up
     cells = catalogue.cells_by_group(log.exchange(work, meet, "Items"))
     return lambda statistics, group: solve_items(request, statistics, cells[group])
 
@@ -233,6 +233,6 @@ def finish(
         CurveBasis(s.rows, s.sessions, s.clusters, s.by, solution.items, solution.moved_items),
         test,
         solution.balance,
-        skipping(s) if request.method == "depth" else None,
+        skip_share(s) if request.method == "depth" else None,
         going_on(s) if request.method in ("views", "depth") else None,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from counterrank.documents.decision import leading
+from counterrank.documents.decision import leading_measure
 from counterrank.report import charts
 from counterrank.report.figure import Figure
 
@@ -17,7 +17,7 @@ def strata(document: Row) -> list[Figure]:
     """Every method's value of each system under the leading measure."""
     if document.get("kind") != "strata":
         return []
-    label = leading(document)
+    label = leading_measure(document)
     own = [r for r in document["estimates"] if r["measure"] == label and r["method"] != "IPS"]
     shown = _chosen(document, own)
     share = {s["name"]: s["share"] for s in document["strata"]}

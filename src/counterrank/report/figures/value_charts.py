@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from counterrank.documents.decision import leading, separated
+from counterrank.documents.decision import is_significant, leading_measure
 from counterrank.report import charts
 from counterrank.report.figure import Figure
 
@@ -25,7 +25,7 @@ def lifts(document: Mapping[str, Any]) -> list[Figure]:
     level = float(document["protocol"].get("level", 0.95))
     lower = document["protocol"].get("lower_is_better", ())
     made = []
-    first = leading(document)  # what the decision reads stands on top
+    first = leading_measure(document)  # what the decision reads stands on top
     ordered = sorted(groups.items(), key=lambda pair: _turn(str(pair[1][0]["measure"]), first))
     for place, (group, rows) in enumerate(ordered):
         up = -1 if {rows[0]["measure"], rows[0].get("exposure")} & set(lower) else 1
@@ -58,7 +58,7 @@ def _turn(label: str, first: str) -> int:
 
 
 def _reading(row: Mapping[str, Any], level: float, up: int) -> str:
-    if not separated(row, level):
+    if not is_significant(row, level):
         return "not separated"
     return "better" if up * row["difference"] > 0 else "worse"
 
