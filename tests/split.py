@@ -48,5 +48,5 @@ class Split(Local):
 
     @contextmanager
     def open(self, tables, progress=quiet):
-        with memory.cut(self, tables, progress) as whole:
+        with memory.cut_in_memory(self, tables, progress) as whole:
             yield Parts(whole, tables.unit, self.partitions)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from clicked_world import world
-from counterrank.nuisance.cross_fit import fitted
+from counterrank.nuisance.cross_fit import cross_fit
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ def test_weights_average_one(kind, label, replications):
     found = []
     for seed in range(replications):
         pairs = place.drawn(seed)
-        n = fitted(
+        n = cross_fit(
             pairs, ctr=label, user_features=place.user_features, item_features=place.item_features
         )
         u, i, _ = pairs.clicked

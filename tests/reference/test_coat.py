@@ -10,7 +10,7 @@ import pytest
 
 import counterrank as cr
 from counterrank.propensity.popularity import popularity
-from counterrank.stratified.cut import Spread, cut
+from counterrank.stratified.cut import PropensitySpread, cut_strata
 
 NDCG = "nDCG(gain=binary,rel=4)"
 OPTIONS = {"propensity": "published", "cut": "width", "no_relevant": "skip"}
@@ -102,8 +102,8 @@ def test_the_head_of_movielens_is_four_items(data: Path) -> None:
     for seed in range(3):
         test = np.random.default_rng(seed).random(len(item)) < 0.2
         p, own = propensity[test], item[test]
-        spread = Spread.of(p, own, np.ones(len(p), np.int64))
-        found = cut(spread, bins=2, how="width").code(p, own)
+        spread = PropensitySpread.of(p, own, np.ones(len(p), np.int64))
+        found = cut_strata(spread, bins=2, how="width").code(p, own)
         assert len(np.unique(own[found == 1])) == 4
         assert np.mean(found == 1) == pytest.approx(0.012, abs=0.001)
 

@@ -18,7 +18,7 @@ import counterrank as cr
 from counterrank.assess.discriminative_power import discriminative_power, normal_p
 from counterrank.assess.inputs import read_values
 from counterrank.assess.request import ValueRequest
-from counterrank.assess.resampling import differences, products, resample_users
+from counterrank.assess.resampling import differences_of_sums, products, resample_users
 from counterrank.core.errors import UsageError
 from counterrank.stats.compare import Plan
 from making import world
@@ -86,7 +86,7 @@ def test_resampled_sums_give_every_pairs_difference_and_square():
     rng = np.random.default_rng(2)
     x = rng.random((30, 4))
     w = rng.integers(0, 4, (5, 30)).astype(float)
-    total, square = differences(w @ products(x), 4)
+    total, square = differences_of_sums(w @ products(x), 4)
     pairs = [(b, a) for a, b in itertools.combinations(range(4), 2)]
     for j, (a, b) in enumerate(pairs):
         d = x[:, a] - x[:, b]

@@ -14,10 +14,10 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank.assumptions.carry_over import carried
-from counterrank.assumptions.examination_audit import avoided, left_after
-from counterrank.assumptions.interaction import repeated
-from counterrank.assumptions.score_test import Effect, centred, effect, fitted
+from counterrank.assumptions.carry_over import carry_over_effect
+from counterrank.assumptions.examination_audit import avoidance_effect, left_after
+from counterrank.assumptions.interaction import pair_effect_variance
+from counterrank.assumptions.score_test import Effect, effect, fit_product, remove_means
 from counterrank.assumptions.trust_bias import by_doubling
 from counterrank.simulate import World, platform
 
@@ -47,16 +47,16 @@ def test_effect_is_slope_and_noise_between_users():
 
 
 def test_fits_agree_with_the_sums_they_are_made_of():
-    fit = fitted(Y, W, GROUP)
+    fit = fit_product(Y, W, GROUP)
     for g in range(5):
         inside = np.flatnonzero(g == GROUP)
         share = sum(Y[inside]) / sum(W[inside])
         assert fit.expected[inside] == pytest.approx(share * W[inside])
     rank = RNG.integers(0, 4, N)
-    both = fitted(Y, W, GROUP, rank)
+    both = fit_product(Y, W, GROUP, rank)
     for groups in (GROUP, rank):
         assert np.bincount(groups, both.left) == pytest.approx(0, abs=1e-3)
-    z = centred(X, W, GROUP)
+    z = remove_means(X, W, GROUP)
     assert np.bincount(GROUP, W * z) == pytest.approx(0, abs=1e-12)
 
 
@@ -65,8 +65,8 @@ def test_avoided_takes_off_what_users_have_in_common():
     same = sum(a * b) / sum(one * more)
     pairs = [(s, t) for s in range(N) for t in range(N) if s != t and USER[s] == USER[t]]
     cross = sum(a[s] * b[t] for s, t in pairs) / sum(one[s] * more[t] for s, t in pairs)
-    assert avoided(a, b, one, more, USER).size == pytest.approx(same - cross)
-    alone = avoided(a, b, one, more, np.arange(N))
+    assert avoidance_effect(a, b, one, more, USER).size == pytest.approx(same - cross)
+    alone = avoidance_effect(a, b, one, more, np.arange(N))
     assert alone.size == pytest.approx(same)
     left = [x * y - same * u * v for x, y, u, v in zip(a, b, one, more, strict=True)]
     assert alone.se == pytest.approx(math.sqrt(sum(e * e for e in left)) / sum(one * more))
@@ -74,7 +74,7 @@ def test_avoided_takes_off_what_users_have_in_common():
 
 def test_repeated_is_the_covariance_of_both_halves():
     pair, half = RNG.integers(0, 6, N), USER % 2
-    value, _, _ = repeated(X, W, pair, half, GROUP, USER)
+    value, _, _ = pair_effect_variance(X, W, pair, half, GROUP, USER)
     top = bottom = 0.0
     for p in range(6):
         r = [sum(X[(pair == p) & (half == h)]) for h in (0, 1)]
@@ -92,7 +92,7 @@ def test_effects_are_found_where_nothing_is_random():
     before, now, factor = RNG.random(N), RNG.random(N), 1 + RNG.random(12)
     earned = factor[USER] * W * np.exp(0.02 * before)
     spread = float(np.std(before))
-    found = carried(earned, W, before, now, USER)
+    found = carry_over_effect(earned, W, before, now, USER)
     assert found.size == pytest.approx(0.02 * spread, rel=0.05)
     here, above = RNG.integers(0, 2, N) * 1.0, RNG.integers(0, 2, N) * 1.0
     goes_on = 0.6 + 0.1 * GROUP - 0.3 * here + 0.1 * above

@@ -141,7 +141,7 @@ def test_views_are_counted_as_one_would_by_hand():
     assert found.protocol["method"] == "views"
     by_hand = table.group_by("rank").agg(pl.col("viewed").mean()).sort("rank")["viewed"]
     assert [row.value for row in found.estimates] == pytest.approx(by_hand.to_list())
-    assert found.model == ex.Table(tuple(row.value for row in found.estimates))
+    assert found.model == ex.WeightTable(tuple(row.value for row in found.estimates))
 
 
 def test_depth_is_a_survival_curve():

@@ -13,7 +13,7 @@ import pytest
 
 import counterrank as cr
 from counterrank.data import features
-from counterrank.nuisance.cross_fit import fitted
+from counterrank.nuisance.cross_fit import cross_fit
 from counterrank.nuisance.encoding import encoded
 from counterrank.nuisance.training_pairs import training
 
@@ -99,7 +99,7 @@ def test_predictions_err_no_more_than_the_number_of_coefficients_says(shop):
         *(table[c].to_numpy().astype(float) for c in ("user", "item", "click", "conversion")),
         users=USERS, items=ITEMS,
     )  # fmt: skip
-    n = fitted(pairs, **BOTH, user_features=x.numbers, item_features=v.numbers)
+    n = cross_fit(pairs, **BOTH, user_features=x.numbers, item_features=v.numbers)
     everywhere = np.indices(p.shape).reshape(2, -1)
     k = 7
     for predict, true, (user, item) in ((n.ctr, p, everywhere), (n.cvr, q, pairs.clicked[:2])):

@@ -12,7 +12,7 @@ import pytest
 
 import counterrank as cr
 from counterrank.core.errors import UsageError
-from counterrank.documents.decision import decided
+from counterrank.documents.decision import decide
 from counterrank.documents.gate import gated
 from counterrank.documents.saved import saved
 from counterrank.simulate import judged_world
@@ -60,7 +60,7 @@ def made(difference: float, half: float, *, verdict: str = "pass", lower: bool =
     ],
 )
 def test_the_decision(document: Any, verdict: str) -> None:
-    found = decided(document)
+    found = decide(document)
     assert found.verdict == verdict
     assert "new" in found.sentence or verdict == "distrust"
 
@@ -157,10 +157,10 @@ def test_the_decision_says_who_is_close_and_what_would_have_shown() -> None:
     document = made(0.5, 0.1)
     first = document["comparisons"][0]
     document["comparisons"].append({**first, "system": "other", "difference": 0.45, "low": 0.35})
-    assert "new, other are close, and were not compared" in decided(document).sentence
+    assert "new, other are close, and were not compared" in decide(document).sentence
     kept = made(0.05, 0.1)
     kept["comparisons"][0]["detectable"] = 0.2
-    assert "changes of about 10% or more" in decided(kept).sentence
+    assert "changes of about 10% or more" in decide(kept).sentence
 
 
 def test_less_is_better_where_the_measure_says_so() -> None:
@@ -170,6 +170,6 @@ def test_less_is_better_where_the_measure_says_so() -> None:
         result = cr.evaluate(
             world.judgments, runs, measures=[label], baseline="popular", draws=500
         ).to_dict()
-        found = decided(result)
+        found = decide(result)
         assert (found.verdict, found.system) == ("ship", "deep"), found.sentence
         assert gated(result).passed

@@ -6,15 +6,15 @@ import pytest
 
 import counterrank as cr
 from counterrank.metrics import AP, DCG, RBP, nDCG
-from counterrank.position import Geometric, Table
+from counterrank.position import Geometric, WeightTable
 
 
 def test_python_and_text_are_the_same_value():
     assert nDCG(gain="exp") @ 10 == cr.measure("nDCG(gain=exp)@10")
     assert str(nDCG(gain="exp") @ 10) == "nDCG(gain=exp)@10"
     assert cr.measure("DCG(discount=geometric(p=0.9))@5") == DCG(discount=Geometric(0.9), k=5)
-    assert cr.measure("DCG(discount=table(1,0.5))") == DCG(discount=Table((1.0, 0.5)))
-    assert str(DCG(discount=Table((1.0, 0.5)))) == "DCG(discount=table(1,0.5))"
+    assert cr.measure("DCG(discount=table(1,0.5))") == DCG(discount=WeightTable((1.0, 0.5)))
+    assert str(DCG(discount=WeightTable((1.0, 0.5)))) == "DCG(discount=table(1,0.5))"
 
 
 def test_defaults_are_left_out():

@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 from counterrank.core.errors import InputError
-from counterrank.position import Log2, Power, Table, plackett_luce_exposure, rank_probabilities
+from counterrank.position import (
+    Log2,
+    Power,
+    WeightTable,
+    plackett_luce_exposure,
+    rank_probabilities,
+)
 
 
 def by_enumeration(scores):
@@ -61,7 +67,9 @@ def test_blocks_of_lists_change_nothing(monkeypatch):
     assert rank_probabilities(scores, 4) == pytest.approx(whole, abs=1e-13)
 
 
-@pytest.mark.parametrize("model", [Log2(), Power(2), Table((0.9, 0.5)), Table((0.0, 0.5, 0.0))])
+@pytest.mark.parametrize(
+    "model", [Log2(), Power(2), WeightTable((0.9, 0.5)), WeightTable((0.0, 0.5, 0.0))]
+)
 def test_plackett_luce_exposure_weighs_ranks(model):
     scores = np.random.default_rng(2).normal(size=(4, 5))
     at = rank_probabilities(scores, 5)

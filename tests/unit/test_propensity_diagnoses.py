@@ -16,7 +16,7 @@ from counterrank.diagnostics.nuisance_models import (
     conversion_model,
 )
 from counterrank.nuisance.calibration import calibrated, clicks_calibrated, laid_out, overlap
-from counterrank.nuisance.cross_fit import fitted
+from counterrank.nuisance.cross_fit import cross_fit
 
 
 def diagnosed(models):
@@ -35,13 +35,13 @@ def diagnosed(models):
 def test_models_that_are_right_pass(kind):
     for seed in range(5):
         pairs = world(400, 60, seed=seed).drawn(seed, pairs=kind)
-        found = diagnosed(fitted(pairs))
+        found = diagnosed(cross_fit(pairs))
         assert [d.verdict for d in found] == ["pass"] * 3, found
 
 
 def test_an_overfitted_model_is_found_out():
     pairs = world(300, 60).drawn(0)
-    found = diagnosed(fitted(pairs, ctr="factors(d=4,l2=0.3)", cvr="rates"))[0]
+    found = diagnosed(cross_fit(pairs, ctr="factors(d=4,l2=0.3)", cvr="rates"))[0]
     assert found.verdict == "fail"
     assert found.value > found.threshold
     assert "take another model" in found.meaning
@@ -155,19 +155,19 @@ def test_the_test_of_calibration_holds_its_level():
 
 
 def test_overlap_tells_small_probabilities():
-    fine = overlap(fitted(world(300, 40).drawn(0)))
+    fine = overlap(cross_fit(world(300, 40).drawn(0)))
     assert click_overlap(fine).verdict == "pass"
     assert fine.smallest <= fine.quantiles[0.01] <= fine.quantiles[0.5]
-    rare = overlap(fitted(world(3000, 40, average=-8).drawn(0)))
+    rare = overlap(cross_fit(world(3000, 40, average=-8).drawn(0)))
     assert click_overlap(rare).verdict == "fail"
     assert rare.below > 0.5
-    n = fitted(world(300, 40).drawn(0))
+    n = cross_fit(world(300, 40).drawn(0))
     user, item = np.divmod(np.arange(12000), 40)
     assert fine.effective == pytest.approx(12000**2 / np.sum(1 / n.ctr(user, item)))
 
 
 def test_many_pairs_are_judged_by_some_users(monkeypatch):
-    n = fitted(world(400, 50).drawn(0))
+    n = cross_fit(world(400, 50).drawn(0))
     whole = clicks_calibrated(n)
     monkeypatch.setattr("counterrank.nuisance.calibration.ROOM", 5000)
     part = clicks_calibrated(n)

@@ -12,12 +12,12 @@ from clicked_world import World, sigmoid, world
 from counterrank.core.errors import InputError, UsageError
 from counterrank.nuisance.additive import effects, penalties
 from counterrank.nuisance.base import Features, Task
-from counterrank.nuisance.cross_fit import Nuisance, fitted
+from counterrank.nuisance.cross_fit import Nuisance, cross_fit
 from counterrank.nuisance.examples import examples
 from counterrank.nuisance.factors import _Loss
 from counterrank.nuisance.folds import dealt
-from counterrank.nuisance.margins import Rows, grid
-from counterrank.nuisance.registry import model
+from counterrank.nuisance.margins import PairRows, grid_outside_fold
+from counterrank.nuisance.registry import pair_model
 from counterrank.nuisance.shrinkage import shrink_means
 from counterrank.nuisance.training_pairs import Pairs, training
 
@@ -29,8 +29,8 @@ LABELS = (
 
 def fit(pairs: Pairs, place: World, label: str, **how) -> Nuisance:
     """Both models by one label; what is for conversions alone is taken off the clicks'."""
-    return fitted(
-        pairs, ctr=replace(model(label), weight="none"), cvr=label,
+    return cross_fit(
+        pairs, ctr=replace(pair_model(label), weight="none"), cvr=label,
         user_features=place.user_features, item_features=place.item_features, **how,
     )  # fmt: skip
 
@@ -80,7 +80,7 @@ def test_effects_solve_the_penalised_equations(link):
     user, item = np.nonzero(random.random((30, 12)) < 0.6)
     score = random.normal(0, 1, 30)[user] + random.normal(0, 1, 12)[item]
     y = random.random(len(user)) < sigmoid(score) if link == "logit" else score + 1
-    rows = Rows(user, item, y.astype(float), random.uniform(0.5, 2, len(user)), 30, 12)
+    rows = PairRows(user, item, y.astype(float), random.uniform(0.5, 2, len(user)), 30, 12)
     penalty = penalties(rows, 0.2, link)
     mu, a, b = effects(rows, 0.2, link)
     by_user, by_item = [0.0] * 30, [0.0] * 12
@@ -101,30 +101,32 @@ def test_classes_of_the_grid_say_the_same_as_all_pairs_laid_out(by, monkeypatch)
     pairs = world(50, 20).drawn(1)
     folds = dealt(50, 20, by=by, folds=3, seed=0)
     train = folds.of(pairs.user, pairs.item) != 1
-    classes, user_class, item_class = grid(pairs.user[train], pairs.item[train], folds, 1)
+    classes, user_class, item_class = grid_outside_fold(
+        pairs.user[train], pairs.item[train], folds, 1
+    )
     task = Task(
         pairs.user[train], pairs.item[train], np.ones(int(train.sum())),
         np.ones(int(train.sum())), folds, 1, True, "logit", Features(), 0,
     )  # fmt: skip
     user, item, y, w = examples(task, 1000)
     assert task._pairs() == len(user) == np.sum(folds.of(*everywhere(pairs)) != 1)
-    laid = effects(Rows(user, item, y, w, 50, 20), task.noise, "logit")
+    laid = effects(PairRows(user, item, y, w, 50, 20), task.noise, "logit")
     found = effects(classes, task.noise, "logit")
     assert found[0] == pytest.approx(laid[0], abs=1e-5)
     seen = np.isin(np.arange(50), user)  # users of the fold have no pair to learn from
     assert found[1][user_class][seen] == pytest.approx(laid[1][seen], abs=1e-5)
     assert found[2][item_class] == pytest.approx(laid[2], abs=1e-5)
     monkeypatch.setattr("counterrank.nuisance.margins.CELLS", 1)  # counts below 65 stay exact
-    again, _, _ = grid(pairs.user[train], pairs.item[train], folds, 1)
+    again, _, _ = grid_outside_fold(pairs.user[train], pairs.item[train], folds, 1)
     assert all(np.array_equal(x, z) for x, z in zip(again.observed, classes.observed, strict=True))
 
 
 def test_rounded_counts_change_little(monkeypatch):
     pairs = world(600, 80).drawn(1)
-    exact = fitted(pairs).ctr(*everywhere(pairs))
+    exact = cross_fit(pairs).ctr(*everywhere(pairs))
     monkeypatch.setattr("counterrank.nuisance.margins.CELLS", 1)
     monkeypatch.setattr("counterrank.nuisance.margins.EXACT", 20)
-    rough = fitted(pairs).ctr(*everywhere(pairs))
+    rough = cross_fit(pairs).ctr(*everywhere(pairs))
     off = np.abs(rough / exact - 1)
     assert 0 < off.max() < 0.03
 
@@ -134,7 +136,7 @@ def test_the_gradient_of_factors_is_that_of_their_loss():
     user, item = np.nonzero(random.random((7, 5)) < 0.7)
     y, w = (random.random(len(user)) < 0.4).astype(float), random.uniform(0.5, 2, len(user))
     order = random.permutation(len(user))
-    rows = Rows(user[order], item[order], y, w, 7, 5)
+    rows = PairRows(user[order], item[order], y, w, 7, 5)
     x, ridge = random.normal(0, 1, 1 + 12 * 4), random.uniform(0, 2, 1 + 12 * 4)
     loss = _Loss(rows, ridge, (7, 5, 3))
     a, b = x[1:8], x[8:13]
@@ -270,7 +272,7 @@ def test_weights_make_the_conversion_model_serve_all_pairs():
     pairs = training(u, i, np.ones(len(u)), y, users=2000, items=20)
     features = keen[:, None].astype(float)
     for label, expected in (("rates(by=item)", 0.2667), ("rates(by=item,weight=ctr)", 0.5)):
-        n = fitted(pairs, ctr="logistic", cvr=label, user_features=features)
+        n = cross_fit(pairs, ctr="logistic", cvr=label, user_features=features)
         error = sqrt(0.25 / len(u)) if "weight" not in label else sqrt(0.2 / (0.05 * 20000)) / 2
         assert n.cvr(*everywhere(pairs)).mean() == pytest.approx(expected, abs=4 * error)
 
@@ -319,33 +321,33 @@ def test_few_clicks_leave_probabilities_within_bounds():
     u, i = np.array([0, 1]), np.array([0, 0])
     pairs = training(u, i, np.ones(2), np.zeros(2), users=6, items=3)
     for label in ("rates", "rates(by=item)", "factors(d=1)"):
-        n = fitted(pairs, ctr=label, cvr=label, folds=3)
+        n = cross_fit(pairs, ctr=label, cvr=label, folds=3)
         p, h = n.ctr(*everywhere(pairs)), n.cvr(*everywhere(pairs))
         assert ((p > 0) & (p < 1) & (h > 0) & (h < 1)).all(), label
 
 
 def test_labels_say_all_options_and_are_read_back():
     for label in LABELS:
-        assert str(model(label)) == label
-    assert str(model("FACTORS(d=10)")) == "factors"
+        assert str(pair_model(label)) == label
+    assert str(pair_model("FACTORS(d=10)")) == "factors"
     for wrong in ("rate", "rates(by=day)", "factors(d=-1)", "factors(l2=0)", "logistic(l=1)"):
         with pytest.raises(UsageError):
-            model(wrong)
+            pair_model(wrong)
 
 
 def test_what_cannot_be_fitted_says_so(monkeypatch):
     place = world(30, 10)
     pairs = place.drawn(0)
     with pytest.raises(UsageError, match="weight=ctr is for conversions"):
-        fitted(pairs, ctr="rates(weight=ctr)")
+        cross_fit(pairs, ctr="rates(weight=ctr)")
     with pytest.raises(UsageError, match="folds cannot be 1"):
-        fitted(pairs, folds=1)
+        cross_fit(pairs, folds=1)
     with pytest.raises(UsageError, match="needs features"):
-        fitted(pairs, ctr="logistic")
+        cross_fit(pairs, ctr="logistic")
     with pytest.raises(UsageError, match="Expected 30 rows"):
-        fitted(pairs, ctr="logistic", user_features=place.user_features[:5])
+        cross_fit(pairs, ctr="logistic", user_features=place.user_features[:5])
     with pytest.raises(InputError, match="No pair was clicked"):
         training(pairs.user, pairs.item, 0.0 * pairs.user, pairs.conversion, users=30, items=10)
     monkeypatch.setitem(__import__("sys").modules, "sklearn.linear_model", None)
     with pytest.raises(UsageError, match="not installed"):
-        fitted(pairs, ctr="logistic", user_features=place.user_features)
+        cross_fit(pairs, ctr="logistic", user_features=place.user_features)

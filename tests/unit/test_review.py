@@ -224,10 +224,12 @@ def test_labels_that_were_accepted_or_crashed(label):
 
 def test_numpy_cut_offs_and_tables_of_weights():
     from counterrank.metrics import AP, DCG
-    from counterrank.position import Table
+    from counterrank.position import WeightTable
 
     assert AP() @ np.int64(5) == AP(k=5)
-    assert hash(DCG(discount=Table([1.0, 0.5]))) == hash(DCG(discount=Table((1.0, 0.5))))
+    assert hash(DCG(discount=WeightTable([1.0, 0.5]))) == hash(
+        DCG(discount=WeightTable((1.0, 0.5)))
+    )
 
 
 def test_permutation_memory_is_bounded_by_pairs(monkeypatch):

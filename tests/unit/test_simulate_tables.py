@@ -14,7 +14,7 @@ from counterrank.simulate import (
     SPECIALISTS,
     Cascade,
     DependentClicks,
-    Plan,
+    SamplePlan,
     World,
     platform,
     streaming,
@@ -138,7 +138,7 @@ def test_cascading_ends_sessions_with_a_click():
 
 def test_carry_over_depends_on_the_last_list():
     world = World(carry_over=1)
-    who = Plan(world=world, sessions=4000).who
+    who = SamplePlan(world=world, sessions=4000).who
     items = world.items_at(who.context, who.set, who.places)
     rich = world.users.richness(who.context, items)
     last = {}
@@ -314,15 +314,21 @@ def test_blocks_hold_the_same_sessions_in_memory_and_in_a_stream(monkeypatch):
 
     monkeypatch.setattr("counterrank.simulate.sample.JUDGES", 16)
     monkeypatch.setattr("counterrank.simulate.grades.JUDGES", 16)
-    plan = Plan(world=world, sessions=300)
-    assert_frame_equal(streaming.judgments(plan, counted).collect(), sample.judgments)
+    plan = SamplePlan(world=world, sessions=300)
+    assert_frame_equal(streaming.stream_judgments(plan, counted).collect(), sample.judgments)
     assert len(steps) > 3
     steps.clear()
-    assert_frame_equal(streaming.log(plan, counted).collect(), sample.log)
+    assert_frame_equal(streaming.stream_log(plan, counted).collect(), sample.log)
     assert steps == ["log"] * 5
     for name in ("near", "stochastic"):
-        assert_frame_equal(streaming.run(plan, name, counted).collect(), sample.runs[name])
-    few = streaming.log(plan, counted).filter(pl.col("rank") == 2).select("item").head(70).collect()
+        assert_frame_equal(streaming.stream_run(plan, name, counted).collect(), sample.runs[name])
+    few = (
+        streaming.stream_log(plan, counted)
+        .filter(pl.col("rank") == 2)
+        .select("item")
+        .head(70)
+        .collect()
+    )
     assert_frame_equal(few, sample.log.filter(pl.col("rank") == 2).select("item").head(70))
 
 

@@ -15,8 +15,7 @@ import counterrank as cr
 import plain
 from counterrank.simulate import judged_world, paradox_world
 from counterrank.stats.intervals import interval
-from counterrank.stratified.cut import Spread, by_values
-from counterrank.stratified.cut import cut as cut_into
+from counterrank.stratified.cut import PropensitySpread, by_values, cut_strata
 from making import judgments, run, weighed, world
 
 LABELS = ("nDCG@5", "DCG(gain=exp)@5", "P(rel=2)@5", "Recall(rel=2)@5", "AP(rel=2)@10", "RR(rel=3)")
@@ -262,7 +261,7 @@ def stratified(table: pl.DataFrame, listed: pl.DataFrame) -> list[tuple[str, flo
 
 def cut(p, item, *, bins, how):
     """The strata of rows that stand once each, and the stratum of each row."""
-    found = cut_into(Spread.of(p, item, np.ones(len(p), np.int64)), bins=bins, how=how)
+    found = cut_strata(PropensitySpread.of(p, item, np.ones(len(p), np.int64)), bins=bins, how=how)
     return found, found.code(p, item).tolist()
 
 
@@ -287,7 +286,9 @@ def test_a_cut_is_the_same_from_counts(values, bins) -> None:
     kinds, count = np.unique(p, return_counts=True)
     for how in ("width", "quantile"):
         found, code = cut(p, np.zeros(len(p), int), bins=bins, how=how)
-        again = cut_into(Spread.of(kinds, np.zeros(len(kinds), int), count), bins=bins, how=how)
+        again = cut_strata(
+            PropensitySpread.of(kinds, np.zeros(len(kinds), int), count), bins=bins, how=how
+        )
         assert (again.names, again.empty) == (found.names, found.empty)
         assert again.code(p, np.zeros(len(p), int)).tolist() == code
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from counterrank.api.estimate import estimate
 from counterrank.core.progress import Progress, quiet
 from counterrank.data.runs import Runs
-from counterrank.position.model_file import Model
+from counterrank.position.model_file import PositionModel
 from counterrank.results.result import Result
 from counterrank.simulate import World
 
@@ -27,7 +27,7 @@ def feed() -> World:
 
 
 def estimate_feed(
-    log: object, runs: Runs, position_bias: Model | str, *, progress: Progress = quiet
+    log: object, runs: Runs, position_bias: PositionModel | str, *, progress: Progress = quiet
 ) -> Result:
     """What the candidates would have earned. Only the log and the runs are looked at."""
     return estimate(

@@ -8,7 +8,7 @@ from typing import Any
 
 from counterrank.core.progress import Progress, quiet
 from counterrank.data.runs import Runs, tables_of
-from counterrank.data.schema import Named
+from counterrank.data.schema import ColumnNames
 from counterrank.engine import Engine
 from counterrank.engine import engine as choose_engine
 from counterrank.engine.partitions import Tables
@@ -94,7 +94,7 @@ def estimate(
         loggers,
         rewards=listed(rewards),
         contexts=[*listed(contexts), *by],
-        columns=Named(columns),
+        columns=ColumnNames(columns),
     )
     request = EstimateRequest(
         tables, wanted, position, plan, per, scores, logged, views, missing, disjoint, sweep

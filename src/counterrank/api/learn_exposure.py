@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from counterrank.core.progress import Progress, quiet
-from counterrank.data.schema import Named
+from counterrank.data.schema import ColumnNames
 from counterrank.diagnostics.position_models import position
 from counterrank.engine import Engine
 from counterrank.engine import engine as chosen
@@ -49,7 +49,7 @@ def learn_exposure(
     request = LearnRequest(
         method, reward, tuple(context), by, ranks, length, swapped, model, level
     )  # fmt: skip
-    names = Named(columns)
+    names = ColumnNames(columns)
     tables = request.tables(table, names)
     with chosen(engine, [table]).open(tables, progress) as log:
         names.refuse_unmet()

@@ -8,7 +8,7 @@ from counterrank.core.errors import UsageError
 from counterrank.core.progress import Progress, quiet
 from counterrank.data.policies import Policies
 from counterrank.data.runs import Runs, tables_of
-from counterrank.data.schema import Named
+from counterrank.data.schema import ColumnNames
 from counterrank.engine import Engine
 from counterrank.engine import engine as as_engine
 from counterrank.judged.request import parse_measures
@@ -93,7 +93,7 @@ def strata(
     refuse_ties(wanted, ties)
     if open_runs is not None and open_loop is None:
         raise UsageError("open_runs need open_loop: the judgments they are held against.")
-    named = Named(columns)
+    named = ColumnNames(columns)
     choices = Choices.of(strata, cut, propensity, feedback, named, judgments)
     own = open_runs is not None
     request = choices.request(tuple(wanted), policies, plan, more=open_loop, own=own)

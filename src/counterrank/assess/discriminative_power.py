@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.assess.resampling import all_pairs, differences, products, resample_users
+from counterrank.assess.resampling import all_pairs, differences_of_sums, products, resample_users
 from counterrank.assess.values import Values
 from counterrank.core.arrays import Floats
 from counterrank.core.format import in_a_sentence
@@ -119,7 +119,7 @@ def discriminative_power(
     )  # fmt: skip
 
     def dps(sums: list[Floats]) -> Floats:
-        each = [normal_p(*differences(s, systems), tested.draws).sum(axis=1) for s in sums]
+        each = [normal_p(*differences_of_sums(s, systems), tested.draws).sum(axis=1) for s in sums]
         return np.stack(each, axis=1)
 
     columns = [products(x) for x in scores]

@@ -74,7 +74,7 @@ def with_clips(labels: Sequence[str | Estimator], sweep: str) -> tuple[Estimator
     return tuple(dict.fromkeys(wanted))
 
 
-def log_schemas(
+def past_log_schemas(
     log: object,
     runs: Runs | None,
     rewards: Sequence[str],

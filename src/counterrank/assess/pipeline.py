@@ -30,7 +30,7 @@ from counterrank.assess.online import (
     pool_rewards,
 )
 from counterrank.assess.online_advice import recommend_online
-from counterrank.assess.past_log import cases_of_log, log_schemas
+from counterrank.assess.past_log import cases_of_log, past_log_schemas
 from counterrank.assess.past_table import cases_of_table
 from counterrank.assess.request import OnlineRequest, ResamplingRequest, RobustnessRequest
 from counterrank.assess.resampling import all_pairs
@@ -199,7 +199,7 @@ def _from_log(request: OnlineRequest) -> tuple[list[Cases], tuple[Input, ...], d
             todo="Leave --resume out, or --memory, --partitions and --engine.",
         )
     day = request.day
-    schemas, names = log_schemas(
+    schemas, names = past_log_schemas(
         request.source, request.runs, request.rewards, day, request.columns
     )
     tables = Tables(schemas, "session", ("session", "item"), needs="log")

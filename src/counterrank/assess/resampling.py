@@ -70,7 +70,7 @@ def products(x: Floats) -> Floats:
     return np.hstack([x, x[:, a] * x[:, b]])
 
 
-def differences(sums: Floats, systems: int) -> tuple[Floats, Floats]:
+def differences_of_sums(sums: Floats, systems: int) -> tuple[Floats, Floats]:
     """:math:`D` and :math:`Q` of every pair (draws x pairs) from the sums of ``products``."""
     left, right = np.array(all_pairs(systems)).T
     a, b = np.triu_indices(systems)

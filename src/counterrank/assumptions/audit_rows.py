@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from counterrank.assumptions.score_test import ratio
+from counterrank.assumptions.score_test import positive_ratio
 from counterrank.core.arrays import Floats, Ints, codes, summed
 
 DEEPEST = 50  # ranks below are taken together
@@ -89,19 +89,19 @@ class AuditRows:
         """
         items = int(self.item.max()) + 1
         x = self.context[self.session]
-        cell, cells = numbered(x * items + self.item)
+        cell, cells = number_keys(x * items + self.item)
         half, contexts = self.half[self.session], int(x.max()) + 1
         out = np.empty(len(cell))
         for own in (0, 1):
             there = half != own
             c, v = self.reward * there, self.seen * there
-            mean = ratio(summed(x, c, contexts), summed(x, v, contexts))
+            mean = positive_ratio(summed(x, c, contexts), summed(x, v, contexts))
             total, views = summed(cell, c, cells), summed(cell, v, cells)
             here = ~there
             out[here] = (total[cell[here]] + PRIOR * mean[x[here]]) / (views[cell[here]] + PRIOR)
         return out
 
 
-def numbered(key: Ints) -> tuple[Ints, int]:
+def number_keys(key: Ints) -> tuple[Ints, int]:
     """Keys as numbers from 0, and how many; not every number need occur."""
     return codes(key, room=max(4 * len(key), 1 << 16))

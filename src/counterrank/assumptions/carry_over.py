@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterrank.assumptions.audit_rows import AuditRows, numbered
-from counterrank.assumptions.score_test import Effect, centred, effect, ratio
+from counterrank.assumptions.audit_rows import AuditRows, number_keys
+from counterrank.assumptions.score_test import Effect, effect, positive_ratio, remove_means
 from counterrank.core.arrays import Bools, Floats, Ints, summed
 from counterrank.diagnostics.diagnosis import Diagnosis
 
 CAUTION, FAIL = 0.02, 0.1
 
 
-def carried(reward: Floats, expected: Floats, before: Floats, now: Floats, user: Ints) -> Effect:
+def carry_over_effect(
+    reward: Floats, expected: Floats, before: Floats, now: Floats, user: Ints
+) -> Effect:
     r"""Share of the reward that one standard deviation of the previous list's quality moves.
 
     With :math:`Y_s` earned and :math:`M_s` expected in session :math:`s` of user :math:`u`,
@@ -28,8 +30,10 @@ def carried(reward: Floats, expected: Floats, before: Floats, now: Floats, user:
     factor :math:`f_u` is fitted; the value is :math:`\beta` times the spread of :math:`P_{s-1}`.
     """
     users = int(user.max()) + 1
-    fit = expected * ratio(summed(user, reward, users), summed(user, expected, users))[user]
-    z = np.stack([centred(p, fit, user) for p in (before, now)], axis=1)
+    fit = (
+        expected * positive_ratio(summed(user, reward, users), summed(user, expected, users))[user]
+    )
+    z = np.stack([remove_means(p, fit, user) for p in (before, now)], axis=1)
     found = effect(reward - fit, fit, z, user, (1.0, 0.0))
     spread = float(np.std(before))
     return Effect(found.size * spread, found.se * spread)
@@ -48,17 +52,17 @@ def carry_over(rows: AuditRows) -> Diagnosis | str:
         return Diagnosis("carry over", "log", 0.0, CAUTION, "pass", text)
     list_worth = summed(rows.session, rows.patience * rows.worth, rows.n)
     contexts = int(rows.context.max()) + 1
-    usual = ratio(
+    usual = positive_ratio(
         summed(rows.context, list_worth, contexts),
         summed(rows.context, np.ones(rows.n), contexts),
     )
-    good = ratio(list_worth, usual[rows.context])
-    found = carried(
+    good = positive_ratio(list_worth, usual[rows.context])
+    found = carry_over_effect(
         summed(rows.session, rows.reward, rows.n)[again],
         summed(rows.session, rows.seen * rows.worth, rows.n)[again],
         good[last[again]],
         good[again],
-        numbered(rows.cluster[again])[0],
+        number_keys(rows.cluster[again])[0],
     )
     verdict = found.verdict(CAUTION, FAIL)
     way = "less" if found.size < 0 else "more"

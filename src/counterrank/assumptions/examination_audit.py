@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from counterrank.assumptions.audit_rows import DEEPEST, AuditRows
-from counterrank.assumptions.score_test import SURE, Effect, centred, effect, ratio
+from counterrank.assumptions.score_test import SURE, Effect, effect, positive_ratio, remove_means
 from counterrank.core.arrays import Floats, Ints, summed
 from counterrank.diagnostics.diagnosis import Diagnosis
 
@@ -28,13 +28,13 @@ def left_after(goes_on: Floats, here: Floats, above: Floats, stratum: Ints, user
     The value is :math:`(\beta_1 - \beta_2)` over the mean of :math:`V_{r+1}`.
     """
     one = np.ones(len(goes_on))
-    z = np.stack([centred(x, one, stratum) for x in (here, above)], axis=1)
-    found = effect(centred(goes_on, one, stratum), one, z, user, (1.0, -1.0))
+    z = np.stack([remove_means(x, one, stratum) for x in (here, above)], axis=1)
+    found = effect(remove_means(goes_on, one, stratum), one, z, user, (1.0, -1.0))
     mean = float(goes_on.mean())
     return Effect(found.size / mean, found.se / mean)
 
 
-def avoided(first: Floats, rest: Floats, one: Floats, more: Floats, user: Ints) -> Effect:
+def avoidance_effect(first: Floats, rest: Floats, one: Floats, more: Floats, user: Ints) -> Effect:
     r"""How much rarer a reward below is in sessions with one at the top, views being unknown.
 
     Per session: what is left of the reward at the first rank, :math:`a_s`, and below it,
@@ -69,7 +69,7 @@ def examination(rows: AuditRows) -> Diagnosis | str:
         return found
     verdict = found.verdict(CAUTION, FAIL)
     if rows.views == "latent" and found.size > 0:
-        verdict = "pass"  # see ``avoided``
+        verdict = "pass"  # see ``avoidance_effect``
     if verdict == "pass":
         text = (
             "Rewards above do not change how many read on; an effect of"
@@ -110,14 +110,14 @@ def _by_rewards(rows: AuditRows) -> Effect:
     y = (rows.reward != 0).astype(float)
     due = rows.seen * rows.worth
     ranks = int(rows.depth.max()) + 1
-    due *= ratio(summed(rows.depth, y, ranks), summed(rows.depth, due, ranks))[rows.depth]
+    due *= positive_ratio(summed(rows.depth, y, ranks), summed(rows.depth, due, ranks))[rows.depth]
     top = rows.rank == 1
     parts = [
         summed(rows.session, column * there, rows.n)
         for there in (top, ~top)
         for column in (y - due, due)
     ]
-    return avoided(parts[0], parts[2], parts[1], parts[3], rows.cluster)
+    return avoidance_effect(parts[0], parts[2], parts[1], parts[3], rows.cluster)
 
 
 def position_fit(rows: AuditRows, model: Floats) -> Diagnosis:
@@ -142,7 +142,7 @@ def position_fit(rows: AuditRows, model: Floats) -> Diagnosis:
     off = (views - factor * due).reshape(users, ranks)
     wanted = factor * due.reshape(users, ranks).sum(axis=0)
     sure = np.abs(off.sum(axis=0)) > (SURE + 0.5) * np.sqrt(np.sum(off**2, axis=0))
-    miss = np.where(sure, np.abs(ratio(off.sum(axis=0), wanted)), 0.0)
+    miss = np.where(sure, np.abs(positive_ratio(off.sum(axis=0), wanted)), 0.0)
     worst = int(np.argmax(miss))
     verdict = "pass" if miss[worst] < 0.05 else "caution" if miss[worst] < 0.25 else "fail"
     text = "Ranks are seen as often as the position model says."

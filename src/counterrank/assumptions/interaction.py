@@ -11,15 +11,15 @@ import math
 
 import numpy as np
 
-from counterrank.assumptions.audit_rows import AuditRows, numbered
-from counterrank.assumptions.score_test import SURE, centred, fitted, ratio
+from counterrank.assumptions.audit_rows import AuditRows, number_keys
+from counterrank.assumptions.score_test import SURE, fit_product, positive_ratio, remove_means
 from counterrank.core.arrays import Floats, Ints, summed
 from counterrank.diagnostics.diagnosis import Diagnosis
 
 CAUTION, FAIL = 0.05, 0.2
 
 
-def repeated(
+def pair_effect_variance(
     left: Floats, fit: Floats, pair: Ints, half: Ints, group: Ints, user: Ints
 ) -> tuple[float, float, float]:
     r"""Variance of pair effects, as squared shares of the reward: value, standard error, z.
@@ -38,10 +38,10 @@ def repeated(
     r = summed(cell, left, 2 * pairs).reshape(pairs, 2)
     e = summed(cell, fit, 2 * pairs).reshape(pairs, 2)
     total = e.sum(axis=1)
-    top = float(ratio(r[:, 0] * r[:, 1], total).sum())
-    bottom = float(ratio(e[:, 0] * e[:, 1], total).sum())
-    other = ratio(r[:, ::-1], np.repeat(total[:, None], 2, axis=1))[pair, half]
-    other = centred(other, fit, group * 2 + half)
+    top = float(positive_ratio(r[:, 0] * r[:, 1], total).sum())
+    bottom = float(positive_ratio(e[:, 0] * e[:, 1], total).sum())
+    other = positive_ratio(r[:, ::-1], np.repeat(total[:, None], 2, axis=1))[pair, half]
+    other = remove_means(other, fit, group * 2 + half)
     by_user = summed(user, left * other, int(user.max()) + 1)
     se = math.sqrt(float(by_user @ by_user) / 2)
     if bottom <= 0 or se <= 0:
@@ -61,11 +61,11 @@ def interaction(rows: AuditRows) -> Diagnosis | str:
         return "whether neighbours matter needs lists of two rows or more"
     half = rows.half[rows.session]
     # each half is fitted on its own: what is left in one says nothing about the other by itself
-    fit = fitted(rows.reward, rows.seen, rows.alike * 2 + half, rows.depth * 2 + half)
+    fit = fit_product(rows.reward, rows.seen, rows.alike * 2 + half, rows.depth * 2 + half)
     items = int(rows.item.max()) + 1
     above = np.append(0, rows.item[:-1])
-    pair = numbered((above * items + rows.item)[below])[0]
-    value, se, z = repeated(
+    pair = number_keys((above * items + rows.item)[below])[0]
+    value, se, z = pair_effect_variance(
         fit.left[below], fit.expected[below], pair, half[below], rows.alike[below],
         rows.of_row[below],
     )  # fmt: skip

@@ -52,31 +52,31 @@ class Fit(NamedTuple):
     left: Floats
 
 
-def fitted(y: Floats, w: Floats, group: Ints, rank: Ints | None = None) -> Fit:
+def fit_product(y: Floats, w: Floats, group: Ints, rank: Ints | None = None) -> Fit:
     r"""Fit :math:`\hat y = w\, q_g\, \kappa_r`, in turns until sums over groups and ranks agree.
 
     Without ``rank`` all :math:`\kappa` are 1 and :math:`q_g = \sum y / \sum w`.
     """
     groups = int(group.max()) + 1
     total = summed(group, y, groups)
-    expected = w * ratio(total, summed(group, w, groups))[group]
+    expected = w * positive_ratio(total, summed(group, w, groups))[group]
     if rank is None:
         return Fit(expected, y - expected)
     ranks = int(rank.max()) + 1
     wanted = summed(rank, y, ranks)
     for _ in range(ROUNDS):
-        expected *= ratio(wanted, summed(rank, expected, ranks))[rank]
-        expected *= ratio(total, summed(group, expected, groups))[group]
+        expected *= positive_ratio(wanted, summed(rank, expected, ranks))[rank]
+        expected *= positive_ratio(total, summed(group, expected, groups))[group]
     return Fit(expected, y - expected)
 
 
-def centred(z: Floats, weight: Floats, *groups: Ints) -> Floats:
+def remove_means(z: Floats, weight: Floats, *groups: Ints) -> Floats:
     """``z`` less its weighted means by each grouping, in turns."""
     z = z.copy()
     for _ in range(ROUNDS if len(groups) > 1 else 1):
         for group in groups:
             size = int(group.max()) + 1
-            z -= ratio(summed(group, weight * z, size), summed(group, weight, size))[group]
+            z -= positive_ratio(summed(group, weight * z, size), summed(group, weight, size))[group]
     return z
 
 
@@ -100,7 +100,7 @@ def effect(
     return Effect(float(a @ inverse @ scores.sum(axis=0)), math.sqrt(max(float(variance), 0.0)))
 
 
-def ratio(top: Floats, bottom: Floats) -> Floats:
+def positive_ratio(top: Floats, bottom: Floats) -> Floats:
     """Quotients, 0 where there is nothing to divide by."""
     out: Floats = np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
     return out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterrank.assumptions.audit_rows import AuditRows, numbered
+from counterrank.assumptions.audit_rows import AuditRows, number_keys
 from counterrank.diagnostics.diagnosis import Diagnosis, graded
 
 
@@ -16,7 +16,7 @@ def variety(rows: AuditRows) -> Diagnosis:
     """
     x = rows.context[rows.session]
     items = int(rows.item.max()) + 1
-    cell, cells = numbered(x * items + rows.item)
+    cell, cells = number_keys(x * items + rows.item)
     high, low = np.zeros(cells, np.int64), np.full(cells, 1 << 62)
     np.maximum.at(high, cell, rows.rank)
     np.minimum.at(low, cell, rows.rank)

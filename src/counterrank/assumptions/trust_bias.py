@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from counterrank.assumptions.audit_rows import AuditRows
-from counterrank.assumptions.score_test import Effect, centred, effect, fitted
+from counterrank.assumptions.score_test import Effect, effect, fit_product, remove_means
 from counterrank.core.arrays import Floats, Ints
 from counterrank.diagnostics.diagnosis import Diagnosis
 
@@ -24,8 +24,8 @@ def by_doubling(y: Floats, w: Floats, rank: Ints, group: Ints, user: Ints) -> Ef
     depth = np.log2(rank)
 
     def step(slope: float) -> Effect:
-        fit = fitted(y, w * np.exp(slope * depth), group)
-        return effect(fit.left, fit.expected, centred(depth, fit.expected, group), user)
+        fit = fit_product(y, w * np.exp(slope * depth), group)
+        return effect(fit.left, fit.expected, remove_means(depth, fit.expected, group), user)
 
     start = step(0.0)
     slope = start.size

@@ -29,7 +29,7 @@ from counterrank.cli.options import (
     Unjudged,
 )
 from counterrank.cli.plain import Command, Group
-from counterrank.core.format import wrapped
+from counterrank.core.format import wrap_text
 
 if TYPE_CHECKING:
     from counterrank.engine import Engine
@@ -327,7 +327,7 @@ def _show(question: str, result: Result, shown: Shown) -> None:
 
     def lines(result: Result, wide: int) -> list[str]:
         table: list[str] = getattr(assess_tables, f"{question}_lines")(result, wide)
-        return [*table, "", "Recommendation", *wrapped(" ".join(result.recommendation), wide)]
+        return [*table, "", "Recommendation", *wrap_text(" ".join(result.recommendation), wide)]
 
     output.show(result, shown.format, lines)
     written = writing.by_unit(result, shown.by_unit) + writing.folder(result, shown.out)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from counterrank.core.format import number, p_value, shortened, wrapped
+from counterrank.core.format import number, p_value, shorten, wrap_text
 
 if TYPE_CHECKING:
     from counterrank.results.result import Result
@@ -40,11 +40,11 @@ def power_lines(result: Result, wide: int) -> list[str]:
     )
     curves = {c.measure: c.p for c in result.tables["curves"]}
     shown = [c for c in range(LARGEST) if c < rows[0].pairs]
-    out = [*wrapped(text, wide), "", *aligned(head, cells, wide), ""]
+    out = [*wrap_text(text, wide), "", *aligned(head, cells, wide), ""]
     out.append(f"The {len(shown)} largest p-values")
     for r in rows:
         top = " ".join(_two_decimals(curves[r.measure][c]) for c in shown)
-        out += wrapped(f"{r.measure}: {top}", wide, "  ")
+        out += wrap_text(f"{r.measure}: {top}", wide, "  ")
     return out
 
 
@@ -73,7 +73,7 @@ def robustness_lines(result: Result, wide: int) -> list[str]:
         for row in rows
     ]
     table = aligned(["measure", "all", *(HEADS[kind] for kind in kinds)], cells, wide)
-    return [*wrapped(text, wide), "", *table]
+    return [*wrap_text(text, wide), "", *table]
 
 
 def agreement_lines(result: Result, wide: int) -> list[str]:
@@ -93,7 +93,7 @@ def agreement_lines(result: Result, wide: int) -> list[str]:
         for r in shown
     ]  # fmt: skip
     more = len(rows) - len(shown)
-    out = [*_matrix(result, wide), "", *wrapped(text, wide), "", *aligned(head, cells, wide)]
+    out = [*_matrix(result, wide), "", *wrap_text(text, wide), "", *aligned(head, cells, wide)]
     out += [f"and {more} more pairs of measures that agree better"] if more else []
     found = result.tables["opposed"]
     if found:
@@ -103,7 +103,7 @@ def agreement_lines(result: Result, wide: int) -> list[str]:
                 f"{o.measure} / {o.other}: {o.system} - {o.baseline}: {o.difference:+.4g}"
                 f" ({p_value(o.p)}), {o.other_difference:+.4g} ({p_value(o.other_p)})"
             )
-            out += wrapped(line, wide, "  ")
+            out += wrap_text(line, wide, "  ")
         out += [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
     return out
 
@@ -153,7 +153,7 @@ def online_lines(result: Result, wide: int) -> list[str]:
         "all": "All effects are taken as real.",
     }[result.protocol["truth"]]
     some = any(row.effects + row.nulls for row in result.estimates)
-    return [*out, *wrapped(text, wide)] if some else out
+    return [*out, *wrap_text(text, wide)] if some else out
 
 
 def _correlations(rows: list[Any], wide: int) -> list[str]:
@@ -203,7 +203,7 @@ def accuracy_lines(result: Result, wide: int) -> list[str]:
         )
         for r in rows
     ]  # fmt: skip
-    return [*wrapped(text, wide), "", *aligned(head, cells, wide)]
+    return [*wrap_text(text, wide), "", *aligned(head, cells, wide)]
 
 
 def aligned(head: Sequence[str], rows: Sequence[Sequence[str]], wide: int) -> list[str]:
@@ -213,7 +213,7 @@ def aligned(head: Sequence[str], rows: Sequence[Sequence[str]], wide: int) -> li
     widths[0] = max(min(widths[0], room), 10)
     return [
         "  ".join(
-            shortened(cell, w).ljust(w) if n == 0 else cell.rjust(w)
+            shorten(cell, w).ljust(w) if n == 0 else cell.rjust(w)
             for n, (cell, w) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in (head, *rows)

@@ -12,7 +12,7 @@ from counterrank.cli.engine import with_engine
 from counterrank.cli.estimate import Bias, Contexts, Reward, Views
 from counterrank.cli.options import Columns, Duplicates, Format, Measures, Strict
 from counterrank.cli.output import grounds
-from counterrank.core.format import wrapped
+from counterrank.core.format import wrap_text
 
 if TYPE_CHECKING:
     from counterrank.diagnostics.table_reports import TableReport
@@ -62,7 +62,7 @@ def check(
         typer.echo(result.to_frame("tables").write_csv(), nl=False)
     else:
         wide = shutil.get_terminal_size().columns
-        lines = [part for report in reports for part in wrapped(report.line(), wide, " " * 9)]
+        lines = [part for report in reports for part in wrap_text(report.line(), wide, " " * 9)]
         if result.diagnoses:
             lines += ["", *grounds(result.diagnoses, wide)]
         if any(report.kind in ("log", "funnel") and not report.fault for report in reports):
@@ -78,5 +78,5 @@ def _advice(wanted: list[str], wide: int) -> list[str]:
     """A numbered list."""
     if not wanted:
         return ["Nothing is missing."]
-    each = [wrapped(f"{place}. {text}.", wide, "   ") for place, text in enumerate(wanted, 1)]
+    each = [wrap_text(f"{place}. {text}.", wide, "   ") for place, text in enumerate(wanted, 1)]
     return [line for lines in each for line in lines]

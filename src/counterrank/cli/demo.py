@@ -13,7 +13,7 @@ import typer
 
 from counterrank.cli.options import Quiet
 from counterrank.cli.output import TRUTH, bars, verdict
-from counterrank.core.format import decimals, interval, number, wrapped
+from counterrank.core.format import decimals, interval_text, number, wrap_text
 from counterrank.documents.decision import grounds as rests_on
 
 if TYPE_CHECKING:
@@ -39,10 +39,10 @@ def demo(
     from counterrank.cli import writing
     from counterrank.cli.output import say
     from counterrank.core import progress
-    from counterrank.simulate import Plan
+    from counterrank.simulate import SamplePlan
 
     shown = progress.quiet if quiet else progress.bar
-    plan = Plan(world=verb.feed(), sessions=sessions, seed=seed, runs=verb.CANDIDATES)
+    plan = SamplePlan(world=verb.feed(), sessions=sessions, seed=seed, runs=verb.CANDIDATES)
     data, bias = Path(out) / "data", Path(out) / "position_bias.json"
     simulated.write(plan, str(data), shown)
     log = str(data / "log.parquet")
@@ -63,9 +63,9 @@ def demo(
 
 
 def _opening(sessions: int, users: int, wide: int) -> list[str]:
-    from counterrank.core.format import wrapped
+    from counterrank.core.format import wrap_text
 
-    return wrapped(
+    return wrap_text(
         f"A short-video feed is simulated: {sessions:,} sessions of {users:,} users, all served by"
         " the production ranker, logged. What would four other rankers have earned?",
         wide,
@@ -117,20 +117,20 @@ def told(found: Result, wide: int) -> list[str]:
             + ("*" if first[USUAL] == name else " ")
             + number(r.value, places).rjust(9)
             + ("*" if first[LEADING] == name else " ")
-            + interval(r.low, r.high, places).rjust(17)
+            + interval_text(r.low, r.high, places).rjust(17)
             + (f"{c.lift:+8.1%}  [{c.lift_low:+.1%}, {c.lift_high:+.1%}]" if c else "")
         )
     head = f"{'':<12}  {USUAL:>{share + 2}} {'by ' + LEADING:>9} {'95% interval':>17}    lift"
     document = found.to_dict()
     return [
-        *wrapped(
+        *wrap_text(
             "Seconds watched per session, estimated from the log alone; lift over logged", wide
         ),
         head,
         *(line.rstrip() for line in lines),
-        *wrapped(f"* the first by {USUAL}, by {LEADING}; + better, - worse than logged.", wide),
+        *wrap_text(f"* the first by {USUAL}, by {LEADING}; + better, - worse than logged.", wide),
         *verdict(document, wide),
-        *wrapped(rests_on(document), wide),
+        *wrap_text(rests_on(document), wide),
     ]
 
 
@@ -161,9 +161,9 @@ def revealed(result: Result, wide: int) -> list[str]:
         "Now the truth, which no estimate has seen",
         f"  {'':<10}  {key:<{BAR}}  {'by ' + LEADING:>8}  {'truth':>8}  {'inside':>6}",
         *lines,
-        *wrapped(f"Intervals that hold the truth: {', '.join(held)}.", wide),
+        *wrap_text(f"Intervals that hold the truth: {', '.join(held)}.", wide),
         "",
-        *wrapped(result.revealed, wide),
+        *wrap_text(result.revealed, wide),
     ]
 
 

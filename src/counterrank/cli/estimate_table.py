@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from counterrank.cli.output import beside
-from counterrank.core.format import decimals, interval, number, p_value, shortened, wrapped
+from counterrank.core.format import decimals, interval_text, number, p_value, shorten, wrap_text
 from counterrank.diagnostics.diagnosis import worst
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _block(result: Result, reward: str, scale: str, wide: int) -> list[str]:
     if result.protocol["cluster"] == "user":
         heading += f" of {rows[0].clusters:,} users"
     if versus:
-        heading += f"; lift over {shortened(result.plan.baseline or '', 20)}"
+        heading += f"; lift over {shorten(result.plan.baseline or '', 20)}"
     return block(heading, rows, versus, level=result.plan.level, wide=wide)
 
 
@@ -65,16 +65,16 @@ def _sweep(result: Result, wide: int) -> list[str]:
         rows = [r for r in result.tables["sweep"] if (r.system, r.reward) == both]
         places = decimals([r.se for r in rows])
         values = [number(r.value, places) for r in rows]
-        ends = [interval(r.low, r.high, places) for r in rows]
+        ends = [interval_text(r.low, r.high, places) for r in rows]
         left, right = max(map(len, values)), max(map(len, ends))
         shown = [
             f"  {r.measure:<4} {r.clip:>6g}  {x:>{left}}  {x_ends:>{right}}  {r.effective:>11,.0f}"
             for r, x, x_ends in zip(rows, values, ends, strict=True)
         ]
-        name = shortened(best.system, 30)
+        name = shorten(best.system, 30)
         lines += ["", f"{name}, {best.reward}: clip, value, interval, effective views"]
         lines += beside(shown, [(r.low, r.value, r.high) for r in rows], wide, zero="no")
-        lines += wrapped(f"  chosen: {best.measure}. {best.reason}", wide, "  ")
+        lines += wrap_text(f"  chosen: {best.measure}. {best.reason}", wide, "  ")
     return lines
 
 
@@ -99,12 +99,12 @@ def _reading(result: Result, wide: int) -> list[str]:
     level = f"{result.plan.level:.0%}"
     unit = "user" if result.protocol["cluster"] == "user" else "session"
     text = f"[..]: {level} {result.plan.interval} interval, clustered by {unit}."
-    text += tested(result.comparisons, result.plan.level)
-    out = ["", *wrapped(text, wide), *wrapped(_basis(result), wide)]
+    text += test_sentence(result.comparisons, result.plan.level)
+    out = ["", *wrap_text(text, wide), *wrap_text(_basis(result), wide)]
     for system in result.systems[1:]:
         about = (system, "log")
         verdict = worst(d for d in result.diagnoses if d.subject in about)
-        out += believed(system, verdict, result.not_passing, about, wide)
+        out += trust_sentence(system, verdict, result.not_passing, about, wide)
     return out
 
 
@@ -130,7 +130,7 @@ def block(
     spreads = [[r.se] if c is None else [r.se, c.se] for r, c in zip(rows, changes, strict=True)]
     common = [decimals([s for own in spreads for s in own])] * len(rows)
     each = [decimals(own) for own in spreads]
-    longest = max(len(shortened(r.system, 10**6)) for r in rows)
+    longest = max(len(shorten(r.system, 10**6)) for r in rows)
     kinds = max(len(r.estimator) for r in rows)
     for places, spared in ((common, ()), (each, ()), (each, (P,)), (each, (P, INTERVAL))):
         cells = [_cells(*row) for row in zip(rows, changes, places, strict=True)]
@@ -140,10 +140,10 @@ def block(
         if room >= min(longest, SHORTEST_NAME):
             break
     name = max(min(max(longest, SHORTEST_NAME), room), min(longest, SHORTEST_NAME))
-    out = wrapped(heading, wide)
+    out = wrap_text(heading, wide)
     for r, c, row in zip(rows, changes, kept, strict=True):
         shown = [x.rjust(w) for x, w in zip(row, widths, strict=True) if w]
-        text = f"{shortened(r.system, name):<{name}}  {r.estimator:<{kinds}}"
+        text = f"{shorten(r.system, name):<{name}}  {r.estimator:<{kinds}}"
         out.append(f"{_mark(c, level, better)} {text}  {'  '.join(shown)}".rstrip())
     if versus:
         ends = [(c.low, c.difference, c.high) if c else None for c in changes]
@@ -159,7 +159,7 @@ def _mark(c: Comparison | None, level: float, better: str) -> str:
 
 def _cells(r: Row, c: Comparison | None, places: int) -> list[str]:
     """Value and lift with their intervals, and p; the difference where a lift makes no sense."""
-    value = [number(r.value, places), interval(r.low, r.high, places)]
+    value = [number(r.value, places), interval_text(r.low, r.high, places)]
     if c is None:
         return [*value, "", "", ""]
     known = math.isfinite(c.lift_low) and math.isfinite(c.lift_high)
@@ -167,12 +167,12 @@ def _cells(r: Row, c: Comparison | None, places: int) -> list[str]:
         change = [f"{c.lift:+.1%}", f"[{c.lift_low:+.1%}, {c.lift_high:+.1%}]"]
     else:
         change = [
-            number(c.difference, places, sign=True), interval(c.low, c.high, places, sign=True)
+            number(c.difference, places, sign=True), interval_text(c.low, c.high, places, sign=True)
         ]  # fmt: skip
     return [*value, *change, p_value(c.p_corrected)]
 
 
-def tested(comparisons: Sequence[Comparison], level: float) -> str:
+def test_sentence(comparisons: Sequence[Comparison], level: float) -> str:
     """How p was made, in a sentence; nothing if nothing was compared."""
     if not comparisons:
         return ""
@@ -183,11 +183,11 @@ def tested(comparisons: Sequence[Comparison], level: float) -> str:
     return f"{text} + better, - worse than {c.baseline}, at {level:.0%}."
 
 
-def believed(
+def trust_sentence(
     system: str, verdict: str, loud: Iterable[Diagnosis], about: Sequence[str], wide: int
 ) -> list[str]:
     """How far a ranker's numbers can be believed, and why not."""
     words = {"pass": "can be believed", "caution": "with care", "fail": "not to be relied on"}
     why = dict.fromkeys(d.name for d in loud if d.subject in about)
     tail = f": {', '.join(why)}" if why else ""
-    return wrapped(f"{shortened(system, 40)}: {verdict} ({words[verdict]}){tail}.", wide, "  ")
+    return wrap_text(f"{shorten(system, 40)}: {verdict} ({words[verdict]}){tail}.", wide, "  ")

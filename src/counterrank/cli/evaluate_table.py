@@ -6,7 +6,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from counterrank.cli.output import beside
-from counterrank.core.format import decimals, interval, listed, number, p_value, shortened, wrapped
+from counterrank.core.format import (
+    decimals,
+    interval_text,
+    list_names,
+    number,
+    p_value,
+    shorten,
+    wrap_text,
+)
 
 if TYPE_CHECKING:
     from counterrank.results.result import Result, Row
@@ -66,19 +74,19 @@ class _Block:
         heading = f"{self.measure}, {users} users"
         heading += "" if self.higher else " (lower is better)"
         if self.versus:
-            heading += f"; difference from {shortened(self.against or '', 30)}, p corrected"
+            heading += f"; difference from {shorten(self.against or '', 30)}, p corrected"
         for lift in (True, False):
             cells = [self._cells(r, places, lift=lift) for r in self.rows]
             widths = [max(len(c[n]) for c in cells) for n in range(len(cells[0]))]
             room = wide - 2 - sum(w + 2 for w in widths if w)
-            longest = max(len(shortened(r.system, 10**6)) for r in self.rows)
+            longest = max(len(shorten(r.system, 10**6)) for r in self.rows)
             if longest <= room or not lift:
                 break
         name = max(min(longest, room), SHORTEST_NAME)
-        out = wrapped(heading, wide)
+        out = wrap_text(heading, wide)
         for r, c in zip(self.rows, cells, strict=True):
             shown = [x.rjust(w) for x, w in zip(c, widths, strict=True) if w]
-            line = f"{self.mark(r.system)} {shortened(r.system, name):<{name}}  " + "  ".join(shown)
+            line = f"{self.mark(r.system)} {shorten(r.system, name):<{name}}  " + "  ".join(shown)
             out.append(line.rstrip())
         if self.versus:
             lifts = [self.versus.get(r.system) for r in self.rows]
@@ -87,7 +95,7 @@ class _Block:
         return beside(out, [(r.low, r.value, r.high) for r in self.rows], wide, zero="no")
 
     def _cells(self, r: Row, places: int, *, lift: bool) -> list[str]:
-        own = [number(r.value, places), interval(r.low, r.high, places)]
+        own = [number(r.value, places), interval_text(r.low, r.high, places)]
         c = self.versus.get(r.system)
         if c is None:
             return [*own, "", "", "", ""]
@@ -95,7 +103,7 @@ class _Block:
         return [
             *own,
             number(c.difference, places, sign=True),
-            interval(c.low, c.high, places, sign=True),
+            interval_text(c.low, c.high, places, sign=True),
             share,
             p_value(c.p_corrected),
         ]
@@ -118,7 +126,7 @@ def _reading(result: Result, blocks: list[_Block], wide: int) -> list[str]:
     method = {"normal": "", "bca": "BCa "}.get(result.plan.interval, f"{result.plan.interval} ")
     text = f"[..]: {level} {method}interval, each by itself."
     if not result.comparisons:
-        return ["", *wrapped(text, wide)]
+        return ["", *wrap_text(text, wide)]
     c = result.comparisons[0]
     draws = ""
     if c.test == "permutation":
@@ -129,7 +137,7 @@ def _reading(result: Result, blocks: list[_Block], wide: int) -> list[str]:
     text += f" p: two-sided {c.test} test{draws}, "
     text += f"corrected by {fix} over {c.family}." if fix else "not corrected."
     text += f" + better, - worse than what it is compared with, at {level}."
-    out = ["", *wrapped(text, wide)]
+    out = ["", *wrap_text(text, wide)]
     found = []
     for block in blocks:
         sizes = [c.detectable for c in block.versus.values()]
@@ -137,9 +145,9 @@ def _reading(result: Result, blocks: list[_Block], wide: int) -> list[str]:
         ends = sorted({number(min(sizes), places), number(max(sizes), places)}, key=float)
         found.append(f"{block.measure} {' to '.join(ends)}")
     text = "Differences found with 80% power, before correction: " + ", ".join(found) + "."
-    out += wrapped(text, wide)
+    out += wrap_text(text, wide)
     for block in blocks:
-        out += wrapped(_verdict(block), wide, "  ")
+        out += wrap_text(_verdict(block), wide, "  ")
     return out
 
 
@@ -147,6 +155,6 @@ def _verdict(block: _Block) -> str:
     """Who is better, who is worse, who is not told apart."""
     by = {mark: [s for s in block.versus if block.mark(s) == mark] for mark in "+- "}
     words = {"+": "better", "-": "worse", " ": "not separated"}
-    parts = [f"{words[mark]}: {listed(names)}" for mark, names in by.items() if names]
+    parts = [f"{words[mark]}: {list_names(names)}" for mark, names in by.items() if names]
     assert block.against is not None
-    return f"{block.measure} against {shortened(block.against, 30)}: {'; '.join(parts)}."
+    return f"{block.measure} against {shorten(block.against, 30)}: {'; '.join(parts)}."

@@ -13,7 +13,7 @@ from counterrank.cli import options
 from counterrank.cli.engine import with_engine
 from counterrank.cli.options import Columns, Format, Strict
 from counterrank.core.errors import UsageError
-from counterrank.core.format import decimals, interval, number, printable, wrapped
+from counterrank.core.format import decimals, interval_text, number, printable, wrap_text
 
 if TYPE_CHECKING:
     from counterrank.engine import Engine
@@ -100,19 +100,19 @@ def _lines(learned: Learned, wide: int) -> list[str]:
         lines.append(f"{head}, {asked.by} {printable(value)}" if value else head)
         lines += _block(part.rows(asked), fitted=asked.model != "table")
         shown = ", ".join(map(_parameter, part.parameters))
-        lines += wrapped(f"{asked.model}: {shown}", wide, "  ") if shown else []
+        lines += wrap_text(f"{asked.model}: {shown}", wide, "  ") if shown else []
         lines.append("")
     scale = "shares of rank 1" if learned.whole.curve.relative else "chances of being seen"
     text = (
         f"Values are {scale}. [..]: {asked.level:.0%} interval by the delta method, clustered by"
         f" {learned.whole.basis.by}, each rank by itself."
     )
-    return [*lines, *wrapped(text, wide)]
+    return [*lines, *wrap_text(text, wide)]
 
 
 def _parameter(p: Parameter) -> str:
     places = decimals([p.se])
-    return f"{p.name} {number(p.value, places)} {interval(p.low, p.high, places)}"
+    return f"{p.name} {number(p.value, places)} {interval_text(p.low, p.high, places)}"
 
 
 def _block(rows: list[RankRow], *, fitted: bool) -> list[str]:
@@ -126,6 +126,6 @@ def _block(rows: list[RankRow], *, fitted: bool) -> list[str]:
             at = round(BAR * row.model / top)
             bar = f"{bar:<{at + 1}}"
             bar = f"{bar[:at]}|{bar[at + 1 :]}"
-        ends = interval(row.low, row.high, places)
+        ends = interval_text(row.low, row.high, places)
         out.append(f"{row.rank:>5}  {number(row.value, places)}  {ends}  {bar}".rstrip())
     return out

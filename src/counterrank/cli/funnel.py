@@ -8,7 +8,7 @@ import typer
 
 from counterrank.cli import options
 from counterrank.cli.engine import with_engine
-from counterrank.cli.estimate_table import believed, block, tested
+from counterrank.cli.estimate_table import block, test_sentence, trust_sentence
 from counterrank.cli.options import (
     ByUnit,
     Columns,
@@ -20,7 +20,7 @@ from counterrank.cli.options import (
     Seed,
     Strict,
 )
-from counterrank.core.format import shortened, wrapped
+from counterrank.core.format import shorten, wrap_text
 from counterrank.diagnostics.diagnosis import worst
 
 if TYPE_CHECKING:
@@ -195,19 +195,19 @@ def _block(result: Result, reward: str, measure: str, wide: int) -> list[str]:
     heading = f"{reward}, {measure}, {rows[0].units:,} users"
     heading += "" if better == "higher" else " (lower is better)"
     if versus:
-        heading += f"; lift over {shortened(result.plan.baseline or '', 20)}"
+        heading += f"; lift over {shorten(result.plan.baseline or '', 20)}"
     return block(heading, rows, versus, level=result.plan.level, wide=wide, better=better)
 
 
 def _reading(result: Result, wide: int) -> list[str]:
     level = result.plan.level
     text = f"[..]: {level:.0%} {result.plan.interval} interval over users."
-    out = ["", *wrapped(text + tested(result.comparisons, level), wide)]
-    out += wrapped(_basis(result), wide)
+    out = ["", *wrap_text(text + test_sentence(result.comparisons, level), wide)]
+    out += wrap_text(_basis(result), wide)
     for system in result.systems:
         about = (system, "funnel")
         verdict = worst(d for d in result.diagnoses if d.subject in about)
-        out += believed(system, verdict, result.not_passing, about, wide)
+        out += trust_sentence(system, verdict, result.not_passing, about, wide)
     return out
 
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from counterrank.core.format import wrapped
-from counterrank.documents.decision import decided
+from counterrank.core.format import wrap_text
+from counterrank.documents.decision import decide
 
 if TYPE_CHECKING:
     from counterrank.diagnostics.diagnosis import Diagnosis
@@ -185,21 +185,21 @@ def grounds(found: list[Diagnosis], wide: int) -> list[str]:
         told.setdefault((d.verdict, d.name, d.meaning), []).append(d.subject)
     for (verdict, name, meaning), subjects in told.items():
         who = subjects[0] if len(subjects) == 1 else f"{len(subjects)} systems"
-        lines += wrapped(f"{verdict:<8} {name}, {who}: {meaning}", wide, " " * 9)
+        lines += wrap_text(f"{verdict:<8} {name}, {who}: {meaning}", wide, " " * 9)
     quiet = sorted((d for d in found if d.verdict == "pass"), key=lambda d: found.index(d))
     names = list(dict.fromkeys(d.name for d in quiet))
     short = [_short(name, [d.value for d in quiet if d.name == name]) for name in names]
     if short:
-        lines += wrapped(f"{'pass':<8} {', '.join(short)}.", wide, " " * 9)
+        lines += wrap_text(f"{'pass':<8} {', '.join(short)}.", wide, " " * 9)
     return lines
 
 
 def verdict(document: Mapping[str, Any], wide: int) -> list[str]:
     """The decision the result speaks for, as the last lines; nothing if there is none to take."""
-    found = decided(document)
+    found = decide(document)
     if found.verdict == "read":
         return []
-    return ["", *wrapped(f"Verdict: {found.verdict}. {found.sentence}", wide, "  ")]
+    return ["", *wrap_text(f"Verdict: {found.verdict}. {found.sentence}", wide, "  ")]
 
 
 def _short(name: str, values: list[float]) -> str:

@@ -17,7 +17,7 @@ from counterrank.core.progress import Progress
 if TYPE_CHECKING:
     import polars as pl
 
-    from counterrank.simulate import Plan
+    from counterrank.simulate import SamplePlan
 
 
 Out = Annotated[str, typer.Option(metavar="DIR", help="Where the files go.")]
@@ -113,7 +113,7 @@ def simulate(
     """Simulate a platform: write its log, runs, judgments and the true value of every ranker."""
     from counterrank.cli.simulate import show, write
     from counterrank.core import progress
-    from counterrank.simulate import Plan, World
+    from counterrank.simulate import SamplePlan, World
 
     one_of("--format", format, ("table", "json"))
     world = World(
@@ -141,7 +141,7 @@ def simulate(
         missing_support=missing_support,
         seed=world_seed,
     )
-    plan = Plan(
+    plan = SamplePlan(
         world=world,
         sessions=sessions,
         seed=seed,
@@ -169,21 +169,22 @@ def shares(option: str, given: list[str] | None) -> dict[str, float]:
     return found
 
 
-def write(plan: Plan, out: str, progress: Progress) -> list[str]:
+def write(plan: SamplePlan, out: str, progress: Progress) -> list[str]:
     """Log, runs, judgments and truth; says what was written."""
     from counterrank.simulate import streaming
     from counterrank.simulate import truth_file as document
 
     writing.refuse_early(None, out, [])
     _refuse_leftovers(Path(out) / "runs", plan.targets)
-    text = json.dumps(document.document(plan), indent=1)
+    text = json.dumps(document.truth_document(plan), indent=1)
     folder = writing.made(out)
     runs = writing.made(str(folder / "runs"))
-    tables = {folder / "log.parquet": streaming.log(plan, progress)}
+    tables = {folder / "log.parquet": streaming.stream_log(plan, progress)}
     tables |= {
-        runs / f"{name}.parquet": streaming.run(plan, name, progress) for name in plan.targets
+        runs / f"{name}.parquet": streaming.stream_run(plan, name, progress)
+        for name in plan.targets
     }
-    tables[folder / "judgments.parquet"] = streaming.judgments(plan, progress)
+    tables[folder / "judgments.parquet"] = streaming.stream_judgments(plan, progress)
     for path, table in tables.items():
         writing.whole(path, partial(_sink, table))
     truth = folder / "truth.json"
@@ -191,13 +192,13 @@ def write(plan: Plan, out: str, progress: Progress) -> list[str]:
     return [str(path) for path in (*tables, truth)]
 
 
-def show(plan: Plan, written: list[str], format: str) -> None:
+def show(plan: SamplePlan, written: list[str], format: str) -> None:
     """What was written, and the true value of every reward under every ranker."""
     from counterrank.simulate import REWARDS
     from counterrank.simulate import truth_file as document
 
     if format == "json":
-        typer.echo(json.dumps(document.document(plan), indent=1))
+        typer.echo(json.dumps(document.truth_document(plan), indent=1))
         return
     typer.echo(f"{plan.sessions:,} sessions. Wrote {', '.join(written)}.\n")
     typer.echo("True value per session" + " " * 2 + "".join(f"{r:>11}" for r in REWARDS))

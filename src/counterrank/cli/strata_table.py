@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from counterrank.core.format import decimals, interval, number, p_value, shortened, wrapped
+from counterrank.core.format import decimals, interval_text, number, p_value, shorten, wrap_text
 
 if TYPE_CHECKING:
     from counterrank.results.result import Result, Row
@@ -41,7 +41,7 @@ def _strata(result: Result, wide: int) -> list[str]:
         ends = "" if math.isnan(s.low) else f"{s.low:.4g} to {s.high:.4g}"
         counts = (f"{n:,}" for n in (s.ratings, s.users, s.items))
         rows.append((s.name, ends, f"{s.share:.1%}", *counts))
-    return [*wrapped(heading, wide, "  "), *_aligned(rows, wide)]
+    return [*wrap_text(heading, wide, "  "), *_aligned(rows, wide)]
 
 
 def _block(result: Result, label: str, better: str, wide: int) -> list[str]:
@@ -59,8 +59,8 @@ def _block(result: Result, label: str, better: str, wide: int) -> list[str]:
             other = c.system if c.baseline == against else c.baseline
             versus[other, c.method] = (sign * c.difference, c.p_corrected)
     if versus:
-        heading += f"; + better, - worse than {shortened(against, 30)}"
-    longest = max(len(shortened(s, 10**6)) for s in result.systems)
+        heading += f"; + better, - worse than {shorten(against, 30)}"
+    longest = max(len(shorten(s, 10**6)) for s in result.systems)
     columns = []
     for method in dict.fromkeys(method for _, method in rows):
         own = [rows[system, method] for system in result.systems]
@@ -71,7 +71,7 @@ def _block(result: Result, label: str, better: str, wide: int) -> list[str]:
     widths = [max(map(len, column)) for column in columns]
     room = max(wide - 2 - max(widths), SHORTEST_NAME)
     name = max(min(longest, room, wide // 3), SHORTEST_NAME)
-    lines, start = wrapped(heading, wide, "  "), 0
+    lines, start = wrap_text(heading, wide, "  "), 0
     while start < len(columns):
         end, used = start, name + 2
         while end < len(columns) and (end == start or used + widths[end] + 2 <= wide):
@@ -80,7 +80,7 @@ def _block(result: Result, label: str, better: str, wide: int) -> list[str]:
         for place, system in enumerate(["", *result.systems]):
             cells = [columns[c][place].rjust(widths[c]) for c in range(start, end)]
             lines.append(
-                f"  {shortened(system, name):<{name}}{''.join('  ' + c for c in cells)}".rstrip()
+                f"  {shorten(system, name):<{name}}{''.join('  ' + c for c in cells)}".rstrip()
             )
         start = end
     return lines
@@ -116,7 +116,7 @@ def _reading(result: Result, wide: int) -> list[str]:
         text += " IPS is on the scale of the propensities"
         text += ", which popularity knows only up to a factor" if guessed else ""
         text += ": compare systems by it; SNIPS is on the scale of the measure."
-    return ["", *wrapped(text, wide)]
+    return ["", *wrap_text(text, wide)]
 
 
 def _paradoxes(result: Result, wide: int) -> list[str]:
@@ -129,13 +129,13 @@ def _paradoxes(result: Result, wide: int) -> list[str]:
     pairs = "pair" if audit.tested == 1 else "pairs and measures"
     lines.append(f"Paradoxes: {count:,} proven among {audit.tested:,} {pairs}.")
     for p in audit.paradoxes[:MOST_PARADOXES]:
-        lines += wrapped(f"- {p.sentence} p {p_value(p.p_corrected)}, corrected.", wide, "  ")
+        lines += wrap_text(f"- {p.sentence} p {p_value(p.p_corrected)}, corrected.", wide, "  ")
     if count > MOST_PARADOXES:
         lines.append(f"  and {count - MOST_PARADOXES:,} more: --format json lists them all.")
     if audit.unproven:
         pairs = "pair is" if audit.unproven == 1 else "pairs are"
         text = f"{audit.unproven:,} more {pairs} reversed in most of the feedback, but that may be"
-        lines += wrapped(f"{text} chance.", wide)
+        lines += wrap_text(f"{text} chance.", wide)
     return lines
 
 
@@ -151,10 +151,10 @@ def _agreement(result: Result, wide: int) -> list[str]:
     )
     rows: list[tuple[str, ...]] = []
     for a in found:
-        own = (number(a.tau, 3), interval(a.low, a.high, 3))
+        own = (number(a.tau, 3), interval_text(a.low, a.high, 3))
         apart = (number(a.difference, 3, sign=True), p_value(a.p)) if a.method != a.baseline else ()
         rows.append((f"{a.measure} {a.method}", *own, *(apart or ("", ""))))
-    return ["", *wrapped(text, wide), *_aligned(rows, wide)]
+    return ["", *wrap_text(text, wide), *_aligned(rows, wide)]
 
 
 def _aligned(rows: list[tuple[str, ...]], wide: int) -> list[str]:
@@ -165,5 +165,5 @@ def _aligned(rows: list[tuple[str, ...]], wide: int) -> list[str]:
     lines = []
     for row in rows:
         cells = [x.rjust(w) for x, w in zip(row[1:], widths[1:], strict=True) if w]
-        lines.append((f"  {shortened(row[0], first):<{first}}  " + "  ".join(cells)).rstrip())
+        lines.append((f"  {shorten(row[0], first):<{first}}  " + "  ".join(cells)).rstrip())
     return lines

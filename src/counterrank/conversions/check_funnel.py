@@ -109,7 +109,7 @@ def _with_runs(
     try:
         return [first, *told(("IPS", "DR"), conversions)]
     except InputError as error:
-        return [about.uncovered(ctr, str(error)), *told(("IPS",), COLUMN)]
+        return [about.cvr_coverage(ctr, str(error)), *told(("IPS",), COLUMN)]
 
 
 def _alone(

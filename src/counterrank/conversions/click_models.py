@@ -23,10 +23,10 @@ from counterrank.data.funnels import prediction
 from counterrank.data.ids import positions, unify_id_columns
 from counterrank.data.schema import Table
 from counterrank.engine import Partition, Partitions
-from counterrank.nuisance.cross_fit import Nuisance, fitted
+from counterrank.nuisance.cross_fit import Nuisance, cross_fit
 from counterrank.nuisance.encoding import Encoded, encoded
-from counterrank.nuisance.fitted_model import Fitted
-from counterrank.nuisance.registry import model
+from counterrank.nuisance.fitted_model import FittedModel
+from counterrank.nuisance.registry import pair_model
 from counterrank.nuisance.training_pairs import refuse_unclicked, training
 
 FOLDS = 5  # of models; fewer where there are fewer users
@@ -68,7 +68,7 @@ def _validate_size(
     labels = [label for label in (request.ctr, request.cvr) if label != COLUMN]
     users, each = (
         totals.n(request.users),
-        12 + FOLDS * sum(getattr(model(w), "d", 0) for w in labels),
+        12 + FOLDS * sum(getattr(pair_model(w), "d", 0) for w in labels),
     )
     needed = 8 * (pairs * (4 + len(request.rewards)) + users * each)
     if budget is not None and needed > budget:
@@ -89,8 +89,8 @@ class Predictors:
     """
 
     units: pl.Series
-    clicks: Fitted | None
-    rewards: dict[str, Fitted]
+    clicks: FittedModel | None
+    rewards: dict[str, FittedModel]
 
     def among(self, units: pl.Series) -> Predictors:
         """The same for a partition's users."""
@@ -140,7 +140,7 @@ class ClickModels:
         numbers = {of: found.numbers for of, found in encoded_features.items()}
         n = len(pairs.units)
         models = {
-            reward: fitted(
+            reward: cross_fit(
                 training(
                     pairs.unit,
                     pairs.item,

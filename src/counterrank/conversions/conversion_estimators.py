@@ -126,7 +126,9 @@ def divides_by_ctr(e: Estimator) -> bool:
     return isinstance(e, Clipped)
 
 
-def computed(wanted: Sequence[Estimator], *, has_ctr: bool) -> tuple[Estimator, ...]:
+def add_diagnostic_estimators(
+    wanted: Sequence[Estimator], *, has_ctr: bool
+) -> tuple[Estimator, ...]:
     """The estimators asked for, and what diagnoses them where the ctr is known."""
     out = list(wanted)
     if has_ctr:
@@ -135,7 +137,7 @@ def computed(wanted: Sequence[Estimator], *, has_ctr: bool) -> tuple[Estimator, 
     return tuple(dict.fromkeys(out))
 
 
-def columns_of(e: Estimator, m: ConversionMeasure, rows: Any, every: Any) -> Columns | None:
+def measure_columns(e: Estimator, m: ConversionMeasure, rows: Any, every: Any) -> Columns | None:
     """The sums per list whose means make the value; None where the measure has no such value.
 
     A share (the published form) is of the user's conversions over all items, which ``every`` has:
@@ -151,5 +153,5 @@ def columns_of(e: Estimator, m: ConversionMeasure, rows: Any, every: Any) -> Col
 
 
 def function_of(e: Estimator, m: ConversionMeasure) -> Function:
-    """What makes the value of the means of ``columns_of``."""
+    """What makes the value of the means of ``measure_columns``."""
     return mean if m.form == "share" and not isinstance(e, MeanWeight) else e.function()

@@ -12,7 +12,7 @@ from counterrank.conversions.click_models import ClickModels
 from counterrank.conversions.clicks import FunnelTotals
 from counterrank.conversions.conversion_estimators import VarianceRatio
 from counterrank.conversions.funnel_arrays import FunnelPairs
-from counterrank.conversions.funnel_pass import Contributions
+from counterrank.conversions.funnel_pass import FunnelContributions
 from counterrank.conversions.request import COLUMN, FunnelRequest
 from counterrank.core.arrays import Floats
 from counterrank.diagnostics import funnel_checks as about
@@ -26,7 +26,7 @@ from counterrank.ope.estimators.ips import MeanWeight
 from counterrank.stats.units import Estimate, Key
 
 
-def diagnose_lists(request: FunnelRequest, found: Contributions) -> list[Diagnosis]:
+def diagnose_lists(request: FunnelRequest, found: FunnelContributions) -> list[Diagnosis]:
     """By the first measure and reward, except clipping and the contest of DR and IPS."""
     functions = request.functions()
     reward, first = request.rewards[0], str(request.measures[0])
@@ -41,7 +41,7 @@ def diagnose_lists(request: FunnelRequest, found: Contributions) -> list[Diagnos
 
         out.append(about.lists(system, own.coverage))
         out.append(about.listed_conversions(system, reward, own.conversions[reward]))
-        out.append(about.support(system, own.weights, request.pairs))
+        out.append(about.funnel_support(system, own.weights, request.pairs))
         weighted = of(MeanWeight()) in functions
         if weighted:
             out += [

@@ -11,7 +11,7 @@ import numpy as np
 
 from counterrank.conversions.click_models import Predictors
 from counterrank.conversions.clicks import FunnelTables, FunnelTotals
-from counterrank.conversions.conversion_estimators import ClickedRows, columns_of
+from counterrank.conversions.conversion_estimators import ClickedRows, measure_columns
 from counterrank.conversions.listed_rows import ListedRows, PartitionClicks
 from counterrank.conversions.request import FunnelRequest
 from counterrank.core.arrays import Floats, Ints
@@ -77,7 +77,7 @@ class ListEvidence:
 
 
 @dataclass(frozen=True)
-class Contributions:
+class FunnelContributions:
     """What one partition yields, and what all of them merge to.
 
     ``few_clicks`` are the numbers of users with 0, 1 and 2 clicks.
@@ -89,14 +89,14 @@ class Contributions:
     lists: dict[str, ListEvidence]
 
 
-def contributions(
+def list_contributions(
     request: FunnelRequest,
     totals: FunnelTotals,
     predictors: Predictors | None,
     draws: Draws,
     inference: str,
     part: Partition,
-) -> Contributions:
+) -> FunnelContributions:
     """Columns per user of every system, measure, estimator and reward; or their moments."""
     work = PartitionClicks.of(request, totals, predictors, part)
     columns: dict[Key, Columns] = {}
@@ -108,7 +108,7 @@ def contributions(
     table: UnitTable = units
     if inference == "moments":
         table = Moments.of(units, request.functions(), request.groups())
-    return Contributions(len(units.ids), table, work.arrays.few_clicks(), lists)
+    return FunnelContributions(len(units.ids), table, work.arrays.few_clicks(), lists)
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def _of_block(work: PartitionClicks, part: Part) -> BlockSums:
             if m.form == "share":
                 every = listed.clicked(np.ones(len(c)), y, p, h.get(name))
             for e in request.computed:
-                own = columns_of(e, m, rows, every)
+                own = measure_columns(e, m, rows, every)
                 if own is not None:
                     columns[Key("", str(m), str(e), name)] = own
             weights = weights or _weights(rows, *listed.unsupported(c, work))

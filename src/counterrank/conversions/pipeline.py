@@ -12,7 +12,7 @@ from counterrank.conversions.clicks import FunnelTotals
 from counterrank.conversions.conversion_estimators import FORMULAS, conversion_estimator
 from counterrank.conversions.conversion_measures import conversion_measure
 from counterrank.conversions.funnel_diagnoses import diagnose_lists, diagnose_predictions
-from counterrank.conversions.funnel_pass import Contributions, contributions
+from counterrank.conversions.funnel_pass import FunnelContributions, list_contributions
 from counterrank.conversions.request import FunnelInputs, FunnelRequest, validate_apart
 from counterrank.core.errors import UsageError
 from counterrank.core.progress import Progress, quiet
@@ -38,7 +38,7 @@ def estimate_conversions(
         pairs = gather_pairs(data, request, totals, budget)
         models = ClickModels.fit(pairs, request, totals, inputs.features)
         predictors = models.predictors(request)
-        work = partial(contributions, request, totals, predictors, draws, storage.inference)
+        work = partial(list_contributions, request, totals, predictors, draws, storage.inference)
         found = data.reduce(work, "joining clicks and lists")
     for own in found.lists.values():
         request.refuse(own.faults)
@@ -62,7 +62,7 @@ def count(
 
 def _result(
     request: FunnelRequest,
-    found: Contributions,
+    found: FunnelContributions,
     diagnoses: list[Diagnosis],
     protocol: dict[str, Any],
     inputs: Mapping[str, Input],

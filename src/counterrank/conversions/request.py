@@ -8,11 +8,11 @@ from typing import Any
 
 from counterrank.conversions.conversion_estimators import (
     ClickedRows,
-    columns_of,
-    computed,
+    add_diagnostic_estimators,
     conversion_estimator,
     divides_by_ctr,
     function_of,
+    measure_columns,
 )
 from counterrank.conversions.conversion_measures import ConversionMeasure, conversion_measure
 from counterrank.core.errors import UsageError, one_of
@@ -22,11 +22,11 @@ from counterrank.data.features import features
 from counterrank.data.funnels import prediction
 from counterrank.data.policies import TIES
 from counterrank.data.runs import Runs, RunTables, run_schemas
-from counterrank.data.schema import Input, Named, Table
+from counterrank.data.schema import ColumnNames, Input, Table
 from counterrank.data.sources.dataframes import is_spark
 from counterrank.engine import Partitions, Tables
 from counterrank.nuisance.logistic import Logistic
-from counterrank.nuisance.registry import model
+from counterrank.nuisance.registry import pair_model
 from counterrank.ope.estimators.base import Estimator
 from counterrank.ope.estimators.doubly_robust import SNDR
 from counterrank.ope.estimators.ips import SNIPS
@@ -48,7 +48,7 @@ class FunnelInputs:
     tables: Tables
     names: Mapping[str, str]
     features: Mapping[str, Table]
-    columns: Named
+    columns: ColumnNames
 
     @classmethod
     def of(
@@ -62,7 +62,7 @@ class FunnelInputs:
         columns: Mapping[str, str] | None = None,
     ) -> FunnelInputs:
         """Tables as a caller gives them."""
-        named = Named(columns)
+        named = ColumnNames(columns)
         also = tuple(prediction(reward, rewards) for reward in rewards)
         schemas = {FUNNEL: funnels.funnel_door(funnel, rewards=rewards, columns=named)}
         lists, names = run_schemas(
@@ -83,7 +83,7 @@ class FunnelInputs:
         return {**data.inputs, **{f"{of}s": t.input() for of, t in self.features.items()}}
 
 
-def _read(tables: Mapping[str, Any], columns: Named) -> dict[str, Table]:
+def _read(tables: Mapping[str, Any], columns: ColumnNames) -> dict[str, Table]:
     """Features are read whole, wherever they are."""
     return {
         of: features(table.toArrow() if is_spark(table) else table, of=of, columns=columns)
@@ -132,7 +132,7 @@ class FunnelRequest:
     @property
     def computed(self) -> tuple[Estimator, ...]:
         """The estimators asked for, and what diagnoses them."""
-        return computed(self.estimators, has_ctr=self.has_ctr)
+        return add_diagnostic_estimators(self.estimators, has_ctr=self.has_ctr)
 
     @property
     def needs_cvr(self) -> list[Estimator]:
@@ -152,7 +152,7 @@ class FunnelRequest:
         for m in self.measures:
             for reward in self.rewards:
                 for e in self.computed:
-                    columns = columns_of(e, m, rows, rows)
+                    columns = measure_columns(e, m, rows, rows)
                     if columns is not None:
                         out[Key("", str(m), str(e), reward)] = len(columns)
         return out
@@ -292,7 +292,7 @@ def _validate_values(
 
 def _validate_features(given: Collection[str], ctr: str, cvr: str) -> None:
     """Refuse features that no model would look at."""
-    models = [model(label) for label in (ctr, cvr) if label != COLUMN]
+    models = [pair_model(label) for label in (ctr, cvr) if label != COLUMN]
     if given and not any(isinstance(m, Logistic) for m in models):
         raise UsageError(
             f"Features of {'s and '.join(given)}s were given, and no model reads them.",

@@ -12,7 +12,7 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
 
 
-def shortened(name: str, width: int) -> str:
+def shorten(name: str, width: int) -> str:
     """A name cut in the middle: similar names often differ at the end."""
     name = printable(name)
     if len(name) <= width:
@@ -36,7 +36,7 @@ def number(x: float, places: int, *, sign: bool = False) -> str:
     return text.replace("-", "+" if sign else "") if float(text) == 0 else text
 
 
-def interval(low: float, high: float, places: int, *, sign: bool = False) -> str:
+def interval_text(low: float, high: float, places: int, *, sign: bool = False) -> str:
     """Both ends in brackets, or a word where there are none."""
     if not (math.isfinite(low) and math.isfinite(high)):
         return "[no interval]"
@@ -48,9 +48,9 @@ def p_value(p: float) -> str:
     return "n/a" if math.isnan(p) else "<0.0001" if p < 0.0001 else f"{p:.4f}"
 
 
-def listed(names: list[str], most: int = 6) -> str:
+def list_names(names: list[str], most: int = 6) -> str:
     """Names in a sentence; many are counted."""
-    shown = ", ".join(shortened(name, 30) for name in names[:most])
+    shown = ", ".join(shorten(name, 30) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
@@ -61,6 +61,6 @@ def in_a_sentence(names: list[str], most: int = 5) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def wrapped(text: str, wide: int, indent: str = "") -> list[str]:
+def wrap_text(text: str, wide: int, indent: str = "") -> list[str]:
     """Lines that fit, the later ones indented."""
     return textwrap.wrap(printable(text), max(wide, 40), subsequent_indent=indent)

@@ -100,7 +100,7 @@ def _foretold(
     return _predicted(identifiers(frame, ("user", "item"), name), rewards, name)
 
 
-def kind_of(
+def guess_funnel_kind(
     table: object, *, rewards: Sequence[str] = (), columns: Mapping[str, str] | None = None
 ) -> str:
     """``funnel`` if clicks and what came of them are there, ``predictions``, or neither: empty."""

@@ -154,7 +154,7 @@ def _aimed(name: str, given: Mapping[str, str], frame: pl.DataFrame) -> pl.DataF
     return identifiers(frame, marks, name)
 
 
-def kind_of(
+def guess_log_kind(
     table: object, *, rewards: Sequence[str] = (), columns: Mapping[str, str] | None = None
 ) -> str:
     """``log`` or ``target`` if the table is about sessions, else ``judgments`` or ``run``."""
@@ -162,7 +162,7 @@ def kind_of(
     names = columns or {}
     has = {role: names.get(role, role) in there for role in ("session", "item", "rank", "rating")}
     if not (has["session"] and has["item"]) or has["rating"]:
-        return schema.kind_of(table, columns=columns)
+        return schema.guess_judged_kind(table, columns=columns)
     paid = any(name in there for name in rewards or USUAL)
     if has["rank"] and paid:
         return "log"

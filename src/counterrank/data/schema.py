@@ -178,7 +178,7 @@ def ordered_by(there: list[str], given: Mapping[str, str]) -> str:
     return named[0] if len(named) == 1 else "rank" if "rank" in there else "score"
 
 
-class Named(dict[str, str]):
+class ColumnNames(dict[str, str]):
     """Columns by role, as the caller names them; ``met`` are the roles that some table has so.
 
     One naming serves all tables of a verb, and each may need only a part of it. What none of them
@@ -228,7 +228,7 @@ class Roles:
     def column(self, role: str, there: list[str]) -> str:
         """The column that plays a role: the one named for it, else one of the role's own name."""
         named = (self.given or {}).get(role, role)
-        if named in there and isinstance(self.given, Named):
+        if named in there and isinstance(self.given, ColumnNames):
             self.given.met.add(role)
         return role if named not in there and role in there else named
 
@@ -319,7 +319,7 @@ def label(table: object, name: str) -> str:
     return os.fspath(table) if isinstance(table, (str, os.PathLike)) else name or "the table"
 
 
-def kind_of(table: object, *, columns: Mapping[str, str] | None = None) -> str:
+def guess_judged_kind(table: object, *, columns: Mapping[str, str] | None = None) -> str:
     """``judgments`` if the table has a rating (TREC text: four fields), otherwise ``run``."""
     there = opened(table, trec=(), name=label(table, "")).columns()
     rated = (columns or {}).get("rating", "rating") in there

@@ -23,7 +23,7 @@ def lists(system: str, seen: Coverage) -> Diagnosis:
     return Diagnosis("coverage", system, share, 0.99, graded(share, 0.99, 0.5), text + ".")
 
 
-def support(system: str, weights: WeightStatistics, pairs: str) -> Diagnosis:
+def funnel_support(system: str, weights: WeightStatistics, pairs: str) -> Diagnosis:
     """Share of the lists' weight on pairs that could not be, or on items never, clicked."""
     missing, where = weights.unknown, "items nobody clicked"
     if pairs == "rows":
@@ -87,7 +87,7 @@ def predictions(ctr: bool, cvr: bool, fitted: str) -> Diagnosis:
     return Diagnosis("predictions", "funnel", float(2 - len(lacking)), 2.0, verdict, text)
 
 
-def uncovered(ctr: bool, reason: str) -> Diagnosis:
+def cvr_coverage(ctr: bool, reason: str) -> Diagnosis:
     """A given cvr that says nothing of pairs that are listed."""
     text = f"The given cvr does not reach the lists, so DM and DR cannot be had of it: {reason}"
     return Diagnosis("predictions", "lists", float(ctr), 2.0, "caution", text)

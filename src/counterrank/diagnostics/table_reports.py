@@ -108,8 +108,8 @@ def report_table(
     label = schema.label(table, name)
     kind = "table"
     try:
-        kind = funnels.kind_of(table, rewards=rewards, columns=columns)
-        kind = kind or logs.kind_of(table, rewards=rewards, columns=columns)
+        kind = funnels.guess_funnel_kind(table, rewards=rewards, columns=columns)
+        kind = kind or logs.guess_log_kind(table, rewards=rewards, columns=columns)
         opened = _schema(kind, table, name, rewards, columns)
         unit = "session" if kind in BY_SESSION else "user"
         with engine.open(Tables({TABLE: opened}, unit, ()), progress) as parts:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from counterrank.core.format import interval, number, shortened
+from counterrank.core.format import interval_text, number, shorten
 
 PREFERRED = ("DR", "SNDR", "SNIPS", "IPS")  # of estimators, where none is named
 Row = Mapping[str, Any]
@@ -27,22 +27,22 @@ class Decision:
     baseline: str = ""
 
 
-def decided(document: Row, *, measure: str = "", baseline: str = "") -> Decision:
+def decide(document: Row, *, measure: str = "", baseline: str = "") -> Decision:
     """What to do, by ``measure`` (default: the first asked for) against ``baseline``."""
     if document.get("recommendation"):
         return Decision("read", " ".join(document["recommendation"]), grounds(document))
-    label = measure or leading(document)
+    label = measure or leading_measure(document)
     base = baseline or document.get("protocol", {}).get("baseline") or ""
     found = _against(document, label, base) if base else _among(document, label)
     failed = [d for d in document.get("diagnoses", []) if d["verdict"] == "fail"]
     if failed and found.verdict != "read":
-        worst = f"{failed[0]['name']} of {shortened(str(failed[0]['subject']), 40)}"
+        worst = f"{failed[0]['name']} of {shorten(str(failed[0]['subject']), 40)}"
         sentence = f"Do not decide on these numbers: {worst} fails. {failed[0]['meaning']}"
         return Decision("distrust", sentence, found.grounds, found.system, label, base)
     return found
 
 
-def leading(document: Row) -> str:
+def leading_measure(document: Row) -> str:
     """The measure a decision reads first: the first asked for, or the safest estimator there is."""
     labels = list(dict.fromkeys(str(row["measure"]) for row in document.get("estimates", [])))
     estimators = [label for label in PREFERRED if label in labels]
@@ -58,7 +58,7 @@ def grounds(document: Row) -> str:
     return f"Diagnoses: {', '.join(parts)}." if verdicts else "No diagnosis was made."
 
 
-def rows_of(rows: Sequence[Row], label: str) -> list[Row]:
+def rows_of_measure(rows: Sequence[Row], label: str) -> list[Row]:
     """The rows of one measure; of several rewards or methods, those of the first."""
     own = [row for row in rows if row["measure"] == label]
     for key in ("reward", "exposure", "method"):
@@ -68,7 +68,7 @@ def rows_of(rows: Sequence[Row], label: str) -> list[Row]:
     return own
 
 
-def separated(row: Row, level: float) -> bool:
+def is_significant(row: Row, level: float) -> bool:
     """Whether the difference is significant after correction."""
     p = row.get("p_corrected")
     return p is not None and p <= 1 - level + 1e-12
@@ -77,7 +77,9 @@ def separated(row: Row, level: float) -> bool:
 def sign(document: Row, label: str) -> int:
     """+1 where more is better, -1 where less is, by the measure or by the weight of ranks."""
     lower = document.get("protocol", {}).get("lower_is_better", ())
-    worths = [row.get("exposure") for row in rows_of(document.get("estimates", []), label)[:1]]
+    worths = [
+        row.get("exposure") for row in rows_of_measure(document.get("estimates", []), label)[:1]
+    ]
     return -1 if {label, *worths} & set(lower) else 1
 
 
@@ -88,20 +90,20 @@ def _level(document: Row) -> float:
 def _against(document: Row, label: str, base: str) -> Decision:
     """Candidates against a baseline."""
     level, up = _level(document), sign(document, label)
-    own = [r for r in rows_of(document["comparisons"], label) if r["baseline"] == base]
+    own = [r for r in rows_of_measure(document["comparisons"], label) if r["baseline"] == base]
     rest = f"{grounds(document)} By {label}, {level:.0%} confidence."
     if not own:
         return Decision("open", f"Nothing was compared with {base} by {label}.", rest, "", label)
     best = max(own, key=lambda r: up * r["difference"])
-    name = shortened(str(best["system"]), 40)
-    if up * best["difference"] > 0 and separated(best, level):
-        better = [r for r in own if up * r["difference"] > 0 and separated(r, level)]
-        sentence = f"Ship {name}: {_change(best)} against {shortened(base, 40)}."
+    name = shorten(str(best["system"]), 40)
+    if up * best["difference"] > 0 and is_significant(best, level):
+        better = [r for r in own if up * r["difference"] > 0 and is_significant(r, level)]
+        sentence = f"Ship {name}: {_change(best)} against {shorten(base, 40)}."
         sentence += _others(best, [r for r in better if r is not best], base)
         return Decision("ship", sentence, rest, str(best["system"]), label, base)
-    worse = all(up * r["difference"] < 0 and separated(r, level) for r in own)
+    worse = all(up * r["difference"] < 0 and is_significant(r, level) for r in own)
     why = "every candidate is worse" if worse else "no candidate is clearly better"
-    sentence = f"Keep {shortened(base, 40)}: {why}. The nearest, {name}: {_change(best)}."
+    sentence = f"Keep {shorten(base, 40)}: {why}. The nearest, {name}: {_change(best)}."
     if best["low"] * best["high"] > 0 and up * best["difference"] > 0:
         p, others = best["p_corrected"], best.get("family", "all comparisons")
         sentence += f" That may be chance once {others} are counted (p = {p:.2g})."
@@ -114,7 +116,7 @@ def _others(best: Row, also: Sequence[Row], base: str) -> str:
     """Who else beats the baseline, and who is too close to the best to tell apart."""
     if not also:
         return ""
-    text = f" {_names(also)} also beat{'s' * (len(also) == 1)} {shortened(base, 40)}."
+    text = f" {_names(also)} also beat{'s' * (len(also) == 1)} {shorten(base, 40)}."
     near = [r for r in also if best["low"] <= r["difference"] <= best["high"]]
     if near:
         text += f" {_names([best, *near])} are close, and were not compared with each other."
@@ -124,7 +126,7 @@ def _others(best: Row, also: Sequence[Row], base: str) -> str:
 def _seen(document: Row, row: Row, label: str, base: str) -> str:
     """How large a change would have shown, as a share of the baseline's value."""
     owns = [r for r in document.get("estimates", []) if r["system"] == base]
-    value = next((r["value"] for r in rows_of(owns, label) or owns), None)
+    value = next((r["value"] for r in rows_of_measure(owns, label) or owns), None)
     if not value or not row.get("detectable"):
         return ""
     share = abs(row["detectable"] / value)
@@ -134,20 +136,22 @@ def _seen(document: Row, row: Row, label: str, base: str) -> str:
 def _among(document: Row, label: str) -> Decision:
     """All systems among each other."""
     level, up = _level(document), sign(document, label)
-    own = sorted(rows_of(document.get("estimates", []), label), key=lambda r: -up * r["value"])
+    own = sorted(
+        rows_of_measure(document.get("estimates", []), label), key=lambda r: -up * r["value"]
+    )
     rest = f"{grounds(document)} By {label}, {level:.0%} confidence."
     if not own:
         return Decision("read", f"{document.get('kind', 'result')}: nothing to choose.", rest)
-    name = shortened(str(own[0]["system"]), 40)
+    name = shorten(str(own[0]["system"]), 40)
     if len(own) == 1:
-        shown = f"{number(own[0]['value'], 4)} {interval(own[0]['low'], own[0]['high'], 4)}"
+        shown = f"{number(own[0]['value'], 4)} {interval_text(own[0]['low'], own[0]['high'], 4)}"
         sentence = f"{name} reaches {shown} by {label}; there is nothing to compare it with."
         return Decision("read", sentence, rest, str(own[0]["system"]), label)
     pair = {str(own[0]["system"]), str(own[1]["system"])}
-    rows = rows_of(document["comparisons"], label)
+    rows = rows_of_measure(document["comparisons"], label)
     between = [r for r in rows if {str(r["system"]), str(r["baseline"])} == pair]
-    second = shortened(str(own[1]["system"]), 40)
-    if between and separated(between[0], level):
+    second = shorten(str(own[1]["system"]), 40)
+    if between and is_significant(between[0], level):
         ahead = abs(between[0]["difference"])
         how = f"{own[0]['method']} {label}" if "method" in own[0] else label
         sentence = f"{name} is the best by {how}: {number(ahead, 4)} ahead of {second}, the next,"
@@ -164,12 +168,12 @@ def _change(row: Row) -> str:
     else:
         places = 4
         shown = number(row["difference"], places, sign=True)
-        shown += " " + interval(row["low"], row["high"], places, sign=True)
+        shown += " " + interval_text(row["low"], row["high"], places, sign=True)
     by = f"{row['reward']} (by {row['measure']})" if "reward" in row else row["measure"]
     return f"{by} {shown}"
 
 
 def _names(rows: Sequence[Row]) -> str:
-    return ", ".join(shortened(str(r["system"]), 30) for r in rows[:4]) + (
+    return ", ".join(shorten(str(r["system"]), 30) for r in rows[:4]) + (
         f" and {len(rows) - 4} more" if len(rows) > 4 else ""
     )

@@ -8,13 +8,13 @@ from typing import Any
 
 from counterrank.core.errors import UsageError, nearest
 from counterrank.core.format import printable
-from counterrank.documents.decision import leading, rows_of, sign
+from counterrank.documents.decision import leading_measure, rows_of_measure, sign
 
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Checked:
+class CandidateCheck:
     """One candidate: its lift over the baseline, with both ends, against what was asked."""
 
     system: str
@@ -32,7 +32,7 @@ class Gate:
     baseline: str
     least: float
     level: float
-    checked: tuple[Checked, ...]
+    checked: tuple[CandidateCheck, ...]
     failed: tuple[Row, ...]
 
     @property
@@ -75,8 +75,8 @@ def gated(
     least: float = 0.0,
 ) -> Gate:
     """Hold every candidate's lift against ``least``: its lower end must reach it."""
-    label, base = measure or leading(document), baseline or _baseline(document)
-    rows = [r for r in rows_of(document.get("comparisons", []), label) if _pair(r, base)]
+    label, base = measure or leading_measure(document), baseline or _baseline(document)
+    rows = [r for r in rows_of_measure(document.get("comparisons", []), label) if _pair(r, base)]
     if not rows:
         there = sorted({str(r["measure"]) for r in document.get("comparisons", [])})
         bases = sorted({str(r["baseline"]) for r in document.get("comparisons", [])})
@@ -102,7 +102,7 @@ def gated(
 
 def _checked(
     document: Row, row: Row, base: str, value: float | None, least: float, label: str
-) -> Checked:
+) -> CandidateCheck:
     """The lift the result has; where it has none, the difference over the baseline's value."""
     if row["baseline"] == base and row.get("lift_low") is not None:
         lift, low, high = row["lift"], row["lift_low"], row["lift_high"]
@@ -116,7 +116,7 @@ def _checked(
         ends = sorted(turn * row[key] / abs(value) for key in ("low", "high"))
         lift, low, high = turn * row["difference"] / abs(value), ends[0], ends[1]
     reached = low >= least if sign(document, label) > 0 else high <= -least
-    return Checked(_other(row, base), float(lift), float(low), float(high), bool(reached))
+    return CandidateCheck(_other(row, base), float(lift), float(low), float(high), bool(reached))
 
 
 def _baseline(document: Row) -> str:
@@ -138,7 +138,7 @@ def _other(row: Row, base: str) -> str:
 
 def _value(document: Row, label: str, base: str) -> float | None:
     rows = [r for r in document.get("estimates", []) if r["system"] == base]
-    own = rows_of(rows, label) or rows
+    own = rows_of_measure(rows, label) or rows
     return float(own[0]["value"]) if own else None
 
 

@@ -22,7 +22,7 @@ from counterrank.core.faults import merged, moved
 from counterrank.core.progress import Progress
 from counterrank.data.ids import partition_ids
 from counterrank.data.schema import Door, Input, Table
-from counterrank.data.sources.pieces import pieces, rows_of
+from counterrank.data.sources.pieces import count_source_rows, pieces
 from counterrank.engine import memory
 from counterrank.engine.heads import Head, read_heads
 from counterrank.engine.partitions import Lazy, Partition, Partitions, Tables, merge_in_turn
@@ -163,16 +163,16 @@ def _whole(numbers: pl.Series) -> bool:
 
 
 @contextmanager
-def cut(engine: Local, tables: Tables, progress: Progress) -> Iterator[Partitions]:
+def cut_on_disk(engine: Local, tables: Tables, progress: Progress) -> Iterator[Partitions]:
     """The tables as files, or in memory where that is enough."""
     schemas = tables.schemas
-    rows = {name: rows_of(schema.source) for name, schema in schemas.items()}
+    rows = {name: count_source_rows(schema.source) for name, schema in schemas.items()}
     budget = None if engine.memory is None else max(byte_count(engine.memory) - TAKEN, TAKEN // 4)
     with scratch(engine.folder) as folder:
         heads = read_heads(tables, folder)
         need = sum(rows[name] * _row_bytes(head) for name, head in heads.items())
         if engine.partitions is None and budget is not None and need <= WHOLE * budget:
-            with memory.cut(engine, tables, progress) as whole:
+            with memory.cut_in_memory(engine, tables, progress) as whole:
                 yield whole
             return
         count = engine.partitions or -(-need * workers() // (budget or 1))

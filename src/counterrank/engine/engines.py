@@ -83,10 +83,12 @@ class Local(Engine):
     ) -> AbstractContextManager[Partitions]:
         """One partition in memory, or several on disk."""
         if self.in_memory:
-            from counterrank.engine.memory import cut
-        else:
-            from counterrank.engine.disk import cut
-        return cut(self, tables, progress)
+            from counterrank.engine.memory import cut_in_memory
+
+            return cut_in_memory(self, tables, progress)
+        from counterrank.engine.disk import cut_on_disk
+
+        return cut_on_disk(self, tables, progress)
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ class Spark(Engine):
         """Partitions on the cluster, which keeps them until the context ends."""
         from counterrank.engine.spark import cluster
 
-        return cluster.cut(self, tables, progress)
+        return cluster.cut_on_spark(self, tables, progress)
 
 
 def engine(given: str | Engine, tables: Iterable[object] = ()) -> Engine:

@@ -97,7 +97,7 @@ class _Reported(Lazy[Table]):
 
 
 @contextmanager
-def cut(engine: Local, tables: Tables, progress: Progress) -> Iterator[Partitions]:
+def cut_in_memory(engine: Local, tables: Tables, progress: Progress) -> Iterator[Partitions]:
     """The tables, read in threads, each while checksums of others are made; or read later."""
     if tables.lazy:
         yield LazyInMemory(tables.schemas, progress)

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from counterrank.core.merge import merge
-from counterrank.data.schema import Door, Input, Named, Table
+from counterrank.data.schema import ColumnNames, Door, Input, Table
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -41,7 +41,7 @@ class Tables:
     def validate_names(self) -> None:
         """Refuse a column named by the caller that no table has had, once they are open."""
         for schema in self.schemas.values():
-            if isinstance(schema.roles.given, Named):
+            if isinstance(schema.roles.given, ColumnNames):
                 schema.roles.given.refuse_unmet()
 
 

@@ -35,7 +35,7 @@ class Matches:
         """Those of all partitions, in the order of the units' ids, as if there had been one."""
         pools = [part.pool for part in parts]
         units, place = place_units([pool.units for pool in pools])
-        size = spread([pool.size for pool in pools], place)
+        size = merge_columns([pool.size for pool in pools], place)
         start = np.cumsum(size) - size
         row = [ranges(start[where], pool.size) for pool, where in zip(pools, place, strict=True)]
         items = pl.concat([pool.items for pool in pools])
@@ -43,7 +43,7 @@ class Matches:
             units=units,
             items=items.gather(np.argsort(joined(row), kind="stable")),
             size=size,
-            rating=spread([pool.rating for pool in pools], row),
+            rating=merge_columns([pool.rating for pool in pools], row),
             top=max(pool.top for pool in pools),
         )
         by_system = zip(*(part.hits for part in parts), strict=True)
@@ -53,7 +53,7 @@ class Matches:
 def _merge_hits(parts: Sequence[Hits], place: Sequence[Ints], row: Sequence[Ints]) -> Hits:
     """One system's hits in all partitions: units and judgments get the numbers of the whole."""
     numbered = list(zip(parts, place, row, strict=True))
-    depth = spread([h.depth for h in parts], place)
+    depth = merge_columns([h.depth for h in parts], place)
     rank = joined([h.rank for h in parts])
     first, last = joined([h.first for h in parts]), joined([h.last for h in parts])
     tied = not (np.array_equal(first, rank) and np.array_equal(last, rank))
@@ -82,7 +82,7 @@ def place_units(units: Sequence[pl.Series]) -> tuple[pl.Series, list[Ints]]:
     return every.gather(by), np.split(place, cuts)
 
 
-def spread(parts: Sequence[npt.NDArray[D]], place: Sequence[Ints]) -> npt.NDArray[D]:
+def merge_columns(parts: Sequence[npt.NDArray[D]], place: Sequence[Ints]) -> npt.NDArray[D]:
     """Columns of parts (last axis: units), each unit at its place."""
     out = np.empty((*parts[0].shape[:-1], sum(map(len, place))), parts[0].dtype)
     for part, where in zip(parts, place, strict=True):

@@ -9,7 +9,7 @@ from counterrank.core.errors import UsageError
 from counterrank.data import schema
 from counterrank.data.policies import Policies
 from counterrank.data.runs import Runs, run_schemas
-from counterrank.data.schema import Named
+from counterrank.data.schema import ColumnNames
 from counterrank.engine import Engine, Tables
 from counterrank.metrics import DCG, DEFAULTS, Judged, Measure, dcg_forms, deepest, measure, nDCG
 from counterrank.stats.compare import Plan
@@ -25,14 +25,14 @@ class JudgedTables:
 
     tables: Tables
     names: Mapping[str, str]
-    columns: Named
+    columns: ColumnNames
 
     @classmethod
     def of(
         cls, judgments: object, runs: Runs, columns: Mapping[str, str] | None = None
     ) -> JudgedTables:
         """The tables as a caller gives them; ``columns`` maps roles to column names."""
-        named = Named(columns)
+        named = ColumnNames(columns)
         judged = {JUDGMENTS: schema.judgments_door(judgments, columns=named)}
         lists, names = run_schemas(
             runs, lambda table, name: schema.run_door(table, name=name, columns=named)

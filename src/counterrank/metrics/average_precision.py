@@ -10,7 +10,7 @@ import numpy as np
 
 from counterrank.core.arrays import Floats
 from counterrank.matching.hits import Hits, Pool
-from counterrank.metrics.measure import Binary, Definition, ratio, spread
+from counterrank.metrics.measure import Binary, Definition, quotient, scatter_hits
 from counterrank.metrics.precision import NOTHING, RELEVANT
 from counterrank.metrics.relevant import Relevant, nonrelevant_above, relevant
 
@@ -30,12 +30,12 @@ class PerRelevant(Binary):
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
         found, term = self.term(hits.within(self.k), pool)
-        return ratio(found.sum(term), self.divisor(pool))
+        return quotient(found.sum(term), self.divisor(pool))
 
     def worth(self, hits: Hits, pool: Pool) -> Floats:
         found, term = self.term(hits, pool)
         near = term if self.k is None else term * (found.rank <= self.k)
-        return spread(near / self.divisor(pool)[found.unit], found.place, hits)
+        return scatter_hits(near / self.divisor(pool)[found.unit], found.place, hits)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,5 +143,5 @@ class Bpref(PerRelevant):
     def term(self, hits: Hits, pool: Pool) -> tuple[Relevant, Floats]:
         found, above = relevant(hits, self.rel), nonrelevant_above(hits, self.rel)
         R, N = pool.relevant(self.rel), pool.nonrelevant(self.rel)
-        penalty = ratio(np.minimum(above, R[found.unit]), np.minimum(N, R)[found.unit])
+        penalty = quotient(np.minimum(above, R[found.unit]), np.minimum(N, R)[found.unit])
         return found, 1 - penalty

@@ -11,7 +11,14 @@ from counterrank.core.arrays import Bools, Floats, Ints, products_before
 from counterrank.core.errors import UsageError
 from counterrank.matching.hits import Hits, Pool
 from counterrank.metrics.gain import LARGEST, gain, refuse_overflow
-from counterrank.metrics.measure import Binary, Definition, Measure, exposed, ratio, spread
+from counterrank.metrics.measure import (
+    Binary,
+    Definition,
+    Measure,
+    hit_exposure,
+    quotient,
+    scatter_hits,
+)
 from counterrank.metrics.precision import NOTHING, RELEVANT
 from counterrank.metrics.relevant import first_relevant, relevant
 from counterrank.position import Exposure, Geometric
@@ -89,7 +96,7 @@ class ERR(Measure):
     def worth(self, hits: Hits, pool: Pool) -> Floats:
         near = hits.within(self.k)
         places = np.flatnonzero(hits.rank <= (self.k or hits.deepest))
-        return spread(self._chance(near, pool), places, hits)
+        return scatter_hits(self._chance(near, pool), places, hits)
 
     def _chance(self, hits: Hits, pool: Pool) -> Floats:
         """One over the rank, times the chance that the user gets there and stops."""
@@ -152,7 +159,7 @@ class RBP(Binary):
 
     def worth(self, hits: Hits, pool: Pool) -> Floats:
         relevant = hits.rating >= self.rel
-        return (1 - self.p) * relevant * exposed(hits, Geometric(self.p), self.k)
+        return (1 - self.p) * relevant * hit_exposure(hits, Geometric(self.p), self.k)
 
 
 @dataclass(frozen=True)
@@ -202,13 +209,13 @@ class ARP(Binary):
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
         R = pool.relevant(self.rel)
-        return ratio(hits.sum(self._gap(hits)) + self._worst * R, R)
+        return quotient(hits.sum(self._gap(hits)) + self._worst * R, R)
 
     def worth(self, hits: Hits, pool: Pool) -> Floats:
-        return ratio(self._gap(hits), pool.relevant(self.rel)[hits.unit])
+        return quotient(self._gap(hits), pool.relevant(self.rel)[hits.unit])
 
     def standing(self, pool: Pool) -> Floats:
-        return ratio(self._worst * self.gains(pool), pool.relevant(self.rel)[pool.unit])
+        return quotient(self._worst * self.gains(pool), pool.relevant(self.rel)[pool.unit])
 
     @property
     def _worst(self) -> int:

@@ -10,7 +10,7 @@ from counterrank.core.arrays import Bools, Floats
 from counterrank.core.errors import UsageError
 from counterrank.matching.hits import Hits, Pool
 from counterrank.metrics.gain import GAINS, gain, refuse_overflow
-from counterrank.metrics.measure import Definition, Measure, exposed, ratio
+from counterrank.metrics.measure import Definition, Measure, hit_exposure, quotient
 from counterrank.position import Exposure, Flat, Log2
 from counterrank.stats.functions import Function, ratio_or_zero
 
@@ -58,7 +58,7 @@ class Graded(Measure):
         form = ("terms", self.gain, self.rel, discount, self.k)
         return hits.kept(
             form,
-            lambda: gain(hits.rating, self.gain, self.rel) * exposed(hits, discount, self.k),
+            lambda: gain(hits.rating, self.gain, self.rel) * hit_exposure(hits, discount, self.k),
         )
 
 
@@ -169,10 +169,10 @@ class nDCG(DCG):  # noqa: N801 - the literature's name
     )
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        return ratio(self.total(hits, self.discount), self.best(pool))
+        return quotient(self.total(hits, self.discount), self.best(pool))
 
     def worth(self, hits: Hits, pool: Pool) -> Floats:
-        return ratio(self.terms(hits, self.discount), self.best(pool)[hits.unit])
+        return quotient(self.terms(hits, self.discount), self.best(pool)[hits.unit])
 
     def best(self, pool: Pool) -> Floats:
         """The DCG of each unit's ideal list."""

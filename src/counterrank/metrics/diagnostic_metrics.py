@@ -22,7 +22,7 @@ def dcg_forms(measures: Sequence[Measure]) -> list[tuple[DCG, nDCG]]:
     ]
 
 
-def beside(measures: Sequence[Measure], *, systems: int) -> list[Measure]:
+def metrics_for_diagnosis(measures: Sequence[Measure], *, systems: int) -> list[Measure]:
     """The judged share of lists and, where there are systems to order, DCG and nDCG."""
     pairs = dcg_forms(measures) if systems > 1 else []
     looked_at: list[Measure] = [Judged(k=deepest(measures)), *(m for pair in pairs for m in pair)]

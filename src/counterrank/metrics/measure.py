@@ -150,14 +150,14 @@ class Binary(Measure):
 
     def found(self, hits: Hits) -> Floats:
         """Number of relevant items among the first ``k``."""
-        return rated(hits, self.rel, self.k)
+        return count_rated(hits, self.rel, self.k)
 
     def near(self, hits: Hits) -> Floats:
         """1 for each relevant item among the first ``k``, else 0."""
         return rated_hits(hits, self.rel, self.k)
 
 
-def rated(hits: Hits, rel: float, k: int | None) -> Floats:
+def count_rated(hits: Hits, rel: float, k: int | None) -> Floats:
     """Number of items rated ``rel`` or better among the first ``k``, or its mean over ties."""
     if not hits.expected:
         return relevant(hits.within(k), rel).size.astype(float)
@@ -167,19 +167,19 @@ def rated(hits: Hits, rel: float, k: int | None) -> Floats:
 def rated_hits(hits: Hits, rel: float, k: int | None) -> Floats:
     """1 for each hit rated ``rel`` or better among the first ``k``, or its mean over ties."""
     if hits.expected:
-        return (hits.rating >= rel) * exposed(hits, Flat(), k)
+        return (hits.rating >= rel) * hit_exposure(hits, Flat(), k)
     good = hits.rating >= rel
     return (good if k is None else good & (hits.rank <= k)).astype(float)
 
 
-def spread(x: Floats, places: Ints, hits: Hits) -> Floats:
+def scatter_hits(x: Floats, places: Ints, hits: Hits) -> Floats:
     """Values of some of the hits as values of all: 0 elsewhere."""
     out = np.zeros(len(hits.rank))
     out[places] = x
     return out
 
 
-def exposed(hits: Hits, model: Exposure, k: int | None) -> Floats:
+def hit_exposure(hits: Hits, model: Exposure, k: int | None) -> Floats:
     r"""Exposure of each hit: :math:`c(r)\,1[r \le k]`, or its mean over orders of tied items."""
     if not hits.expected:
         return _weights(hits, model, k)
@@ -202,7 +202,7 @@ def _weights(hits: Hits, model: Exposure, k: int | None) -> Floats:
     return worth
 
 
-def ratio(top: Floats, bottom: Floats) -> Floats:
+def quotient(top: Floats, bottom: Floats) -> Floats:
     """``top / bottom``, and 0 where there is nothing to divide by."""
     return np.divide(top, bottom, out=np.zeros(len(top)), where=bottom != 0)
 

@@ -10,7 +10,14 @@ import numpy as np
 from counterrank.core.arrays import Bools, Floats
 from counterrank.core.errors import UsageError
 from counterrank.matching.hits import Hits, Pool
-from counterrank.metrics.measure import Binary, Definition, Measure, rated, rated_hits, ratio
+from counterrank.metrics.measure import (
+    Binary,
+    Definition,
+    Measure,
+    count_rated,
+    quotient,
+    rated_hits,
+)
 from counterrank.metrics.relevant import first_relevant
 from counterrank.position import Exposure, Flat
 
@@ -18,7 +25,7 @@ RELEVANT = "1 if the rating is rel or better (rel=1 by default), else 0"
 NOTHING = "0 for a user with no relevant item (trec_eval's rule); policy no_relevant can skip them"
 
 
-def listed(hits: Hits, k: int | None) -> Floats:
+def count_listed(hits: Hits, k: int | None) -> Floats:
     """Number of listed items among the first ``k``."""
     return np.minimum(hits.depth, hits.depth.max(initial=0) if k is None else k).astype(float)
 
@@ -55,15 +62,15 @@ class P(Binary):
         return Flat(k=self.k), 1 / self.k
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        return ratio(self.found(hits), self.divisor(hits, pool))
+        return quotient(self.found(hits), self.divisor(hits, pool))
 
     def worth(self, hits: Hits, pool: Pool) -> Floats:
-        return ratio(self.near(hits), self.divisor(hits, pool)[hits.unit])
+        return quotient(self.near(hits), self.divisor(hits, pool)[hits.unit])
 
     def divisor(self, hits: Hits, pool: Pool) -> Floats:
         """What the count of relevant items is divided by."""
         if self.k is None or self.over == "listed":
-            return listed(hits, self.k)
+            return count_listed(hits, self.k)
         return np.full(hits.n, float(self.k))
 
 
@@ -92,10 +99,10 @@ class Recall(Binary):
         return Flat(k=self.k), 1.0
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        return ratio(self.found(hits), pool.relevant(self.rel))
+        return quotient(self.found(hits), pool.relevant(self.rel))
 
     def worth(self, hits: Hits, pool: Pool) -> Floats:
-        return ratio(self.near(hits), pool.relevant(self.rel)[hits.unit])
+        return quotient(self.near(hits), pool.relevant(self.rel)[hits.unit])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,7 +177,7 @@ class Rprec(Binary):
         R = pool.relevant(self.rel)
         cut = R if self.k is None else np.minimum(R, self.k)
         near = (hits.rating >= self.rel) & (hits.rank <= cut[hits.unit])
-        return ratio(near.astype(float), R[hits.unit])
+        return quotient(near.astype(float), R[hits.unit])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,10 +202,10 @@ class Judged(Measure):
         return np.ones(pool.n, bool)
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        return ratio(rated(hits, 0, self.k), listed(hits, self.k))
+        return quotient(count_rated(hits, 0, self.k), count_listed(hits, self.k))
 
     def worth(self, hits: Hits, pool: Pool) -> Floats:
-        return ratio(rated_hits(hits, 0, self.k), listed(hits, self.k)[hits.unit])
+        return quotient(rated_hits(hits, 0, self.k), count_listed(hits, self.k)[hits.unit])
 
     def gains(self, pool: Pool) -> Floats:
         return (pool.rating >= 0).astype(float)

@@ -59,7 +59,7 @@ class Task:
         if self.grid:
             share = len(self.user) / max(self._pairs(), 1)
             return max(share * (1 - share), 1e-12)
-        return spread(self.y, self.weight)
+        return outcome_variance(self.y, self.weight)
 
     def _pairs(self) -> float:
         """Pairs outside the fold."""
@@ -70,7 +70,7 @@ class Task:
         return float(self.users) * self.items - inside
 
 
-class Model(Value):
+class PairModel(Value):
     """A frozen dataclass; its label says all its options."""
 
     weight: str
@@ -89,7 +89,7 @@ class Model(Value):
         """The scores of one fold's model, an entry for the unknown last."""
 
 
-def binary(model: Model, task: Task) -> None:
+def binary(model: PairModel, task: Task) -> None:
     """Refuse outcomes that are not 0 or 1, which only ``rates`` can model."""
     if task.link != "logit":
         raise UsageError(
@@ -99,7 +99,7 @@ def binary(model: Model, task: Task) -> None:
         )
 
 
-def spread(y: Floats, weight: Floats) -> float:
+def outcome_variance(y: Floats, weight: Floats) -> float:
     """Variance of a weighted outcome per unit of weight: what uneven weights add is in it."""
     total = max(float(weight.sum()), 1e-300)
     average = dot(weight, y) / total

@@ -8,10 +8,10 @@ import numpy as np
 
 from counterrank.core.arrays import Floats, Ints
 from counterrank.core.errors import InputError, UsageError
-from counterrank.nuisance.base import Features, Model, Task
-from counterrank.nuisance.fitted_model import Fitted
+from counterrank.nuisance.base import Features, PairModel, Task
+from counterrank.nuisance.fitted_model import FittedModel
 from counterrank.nuisance.folds import Folds, dealt
-from counterrank.nuisance.registry import model
+from counterrank.nuisance.registry import pair_model
 from counterrank.nuisance.training_pairs import Pairs
 
 HOW = {
@@ -24,8 +24,8 @@ HOW = {
 class Nuisance:
     """The two fitted models: ``clicks`` and ``conversions``, and what they were fitted on."""
 
-    clicks: Fitted
-    conversions: Fitted
+    clicks: FittedModel
+    conversions: FittedModel
     pairs: Pairs
     seed: int
 
@@ -52,11 +52,11 @@ class Nuisance:
         }
 
 
-def fitted(
+def cross_fit(
     pairs: Pairs,
     *,
-    ctr: str | Model = "rates",
-    cvr: str | Model = "rates",
+    ctr: str | PairModel = "rates",
+    cvr: str | PairModel = "rates",
     folds: int = 5,
     seed: int = 0,
     user_features: Floats | None = None,
@@ -68,7 +68,7 @@ def fitted(
     learns from clicked pairs alone; with ``weight=ctr`` each weighs 1/ctr, as given or by the model
     of clicks of the same fold, and weights average 1.
     """
-    click, convert = model(ctr), model(cvr)
+    click, convert = pair_model(ctr), pair_model(cvr)
     if click.weight != "none":
         raise UsageError(
             f'"{click}" cannot be the model of clicks: weight=ctr is for conversions.',
@@ -81,7 +81,9 @@ def fitted(
     return Nuisance(clicks, _conversions(convert, pairs, clicks, features, seed), pairs, seed)
 
 
-def _clicks(kind: Model, pairs: Pairs, folds: Folds, features: Features, seed: int) -> Fitted:
+def _clicks(
+    kind: PairModel, pairs: Pairs, folds: Folds, features: Features, seed: int
+) -> FittedModel:
     grid = pairs.kind == "all"
     user, item, y = pairs.user, pairs.item, pairs.click.astype(np.float64)
     if grid:
@@ -92,12 +94,12 @@ def _clicks(kind: Model, pairs: Pairs, folds: Folds, features: Features, seed: i
         t = fold != k
         task = Task(user[t], item[t], y[t], w[t], folds, k, grid, "logit", features, seed)
         found.append(kind.fit(task))
-    return Fitted(str(kind), kind.link("logit"), folds, tuple(found))
+    return FittedModel(str(kind), kind.link("logit"), folds, tuple(found))
 
 
 def _conversions(
-    kind: Model, pairs: Pairs, clicks: Fitted, features: Features, seed: int
-) -> Fitted:
+    kind: PairModel, pairs: Pairs, clicks: FittedModel, features: Features, seed: int
+) -> FittedModel:
     user, item, y = pairs.clicked
     given = None if pairs.ctr is None else pairs.ctr[pairs.click]
     if kind.weight == "ctr" and given is not None and np.isnan(given).any():
@@ -117,4 +119,4 @@ def _conversions(
             w /= w.mean() if len(w) else 1.0
         task = Task(user[t], item[t], y[t], w, folds, k, False, link, features, seed)
         found.append(kind.fit(task))
-    return Fitted(str(kind), kind.link(link), folds, tuple(found))
+    return FittedModel(str(kind), kind.link(link), folds, tuple(found))

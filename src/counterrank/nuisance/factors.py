@@ -21,16 +21,16 @@ import numpy as np
 from counterrank.core.arrays import Floats, summed
 from counterrank.core.errors import UsageError, one_of
 from counterrank.nuisance.additive import RIGID, effects, penalties
-from counterrank.nuisance.base import WEIGHT, Model, Task, binary, spread
+from counterrank.nuisance.base import WEIGHT, PairModel, Task, binary, outcome_variance
 from counterrank.nuisance.examples import examples
-from counterrank.nuisance.fitted_model import Effects, mean
-from counterrank.nuisance.margins import Rows
+from counterrank.nuisance.fitted_model import Effects, inverse_link
+from counterrank.nuisance.margins import PairRows
 
 STEPS = 100  # of L-BFGS
 
 
 @dataclass(frozen=True)
-class Factors(Model):
+class Factors(PairModel):
     r"""``d`` factors; ``l2``: :math:`\lambda`; ``sample``: pairs drawn where there are more."""
 
     name: ClassVar[str] = "factors"
@@ -58,8 +58,8 @@ class Factors(Model):
         binary(self, task)
         user, item, y, weight = examples(task, self.sample)
         sizes = (task.users, task.items, self.d)
-        rows = Rows(user, item, y, weight, task.users, task.items)
-        noise = spread(y, weight)
+        rows = PairRows(user, item, y, weight, task.users, task.items)
+        noise = outcome_variance(y, weight)
         mu, a, b = effects(rows, noise, "logit")
         random = np.random.default_rng([task.seed, 29, task.fold])
         factors = random.normal(0, 0.1, (task.users + task.items) * self.d)
@@ -78,7 +78,7 @@ class Factors(Model):
 class _Loss:
     """The penalised loss and its gradient."""
 
-    def __init__(self, rows: Rows, ridge: Floats, sizes: tuple[int, int, int]) -> None:
+    def __init__(self, rows: PairRows, ridge: Floats, sizes: tuple[int, int, int]) -> None:
         from scipy.sparse import csr_array
 
         self.rows, self.sizes = rows, sizes
@@ -94,7 +94,7 @@ class _Loss:
         user, item, y, weight = self.rows.user, self.rows.item, self.rows.y, self.rows.weight
         score = mu + a[user] + b[item] + np.einsum("nd,nd->n", p[user], q[item])
         loss = float(weight @ (np.logaddexp(0, score) - y * score))
-        residual = weight * (mean(score, "logit") - y)
+        residual = weight * (inverse_link(score, "logit") - y)
         self.table.data = residual[self.order]
         gradient = np.concatenate(
             [

@@ -32,7 +32,7 @@ class Effects:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedModel:
     """The models of all folds. ``link`` is "logit" or "identity"."""
 
     label: str
@@ -40,7 +40,7 @@ class Fitted:
     folds: Folds
     effects: tuple[Effects, ...]
 
-    def only(self, users: Ints) -> Fitted:
+    def only(self, users: Ints) -> FittedModel:
         """The same for some of the users, under their places among these."""
         kept = np.append(users, -1)  # the unknown one stays the last
         return replace(
@@ -66,7 +66,7 @@ class Fitted:
         score += b.reshape(-1)[item * b.shape[1] + h[user]]
         if self.effects[0].user_factors is not None:
             score += self._products(self.folds.of(user, item), user, item)
-        return mean(score, self.link)
+        return inverse_link(score, self.link)
 
     def within(self, fold: int, user: Ints, item: Ints) -> Floats:
         """What one fold's model says of any pair."""
@@ -74,7 +74,7 @@ class Fitted:
         score: Floats = e.user[user] + e.item[item]
         if e.user_factors is not None and e.item_factors is not None:
             score = score + np.einsum("nd,nd->n", e.user_factors[user], e.item_factors[item])
-        return mean(score, self.link)
+        return inverse_link(score, self.link)
 
     @once
     def _tables(self) -> tuple[Floats, Floats]:
@@ -97,7 +97,7 @@ class Fitted:
         return out
 
 
-def mean(score: Floats, link: str) -> Floats:
+def inverse_link(score: Floats, link: str) -> Floats:
     r"""The mean a score stands for: :math:`1 / (1 + e^{-\eta})`, or the score itself."""
     if link == "identity":
         return score

@@ -15,7 +15,7 @@ import numpy as np
 
 from counterrank.core.arrays import Floats, Ints
 from counterrank.core.errors import UsageError, one_of
-from counterrank.nuisance.base import WEIGHT, Model, Task, binary
+from counterrank.nuisance.base import WEIGHT, PairModel, Task, binary
 from counterrank.nuisance.examples import centre, examples
 from counterrank.nuisance.fitted_model import Effects, logit
 
@@ -24,7 +24,7 @@ LARGEST = 1 << 28  # numbers laid out for a fit: 2 GB
 
 
 @dataclass(frozen=True)
-class Logistic(Model):
+class Logistic(PairModel):
     r"""``terms``: main, or crossed with :math:`\Gamma`; ``l2``: :math:`\lambda`; ``sample``.
 
     ``sample``: pairs drawn where there are more.

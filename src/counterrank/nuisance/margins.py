@@ -46,7 +46,7 @@ class Margins(Protocol):
 
 
 @dataclass(frozen=True)
-class Rows:
+class PairRows:
     """Rows as they are, each with a weight."""
 
     user: Ints
@@ -156,7 +156,7 @@ class Grid:
                 yield slice(first, min(first + step, int(end))), there
 
 
-def grid(user: Ints, item: Ints, folds: Folds, fold: int) -> tuple[Grid, Ints, Ints]:
+def grid_outside_fold(user: Ints, item: Ints, folds: Folds, fold: int) -> tuple[Grid, Ints, Ints]:
     """The grid outside a fold from its clicked pairs; the class of each user and item."""
     h, g = folds.known()
     clicks = np.bincount(user, minlength=len(h)), np.bincount(item, minlength=len(g))

@@ -15,16 +15,16 @@ import numpy as np
 from counterrank.core.arrays import Floats, dot
 from counterrank.core.errors import one_of
 from counterrank.nuisance.additive import effects
-from counterrank.nuisance.base import WEIGHT, Model, Task
+from counterrank.nuisance.base import WEIGHT, PairModel, Task
 from counterrank.nuisance.fitted_model import Effects
-from counterrank.nuisance.margins import Margins, Rows, grid
+from counterrank.nuisance.margins import Margins, PairRows, grid_outside_fold
 from counterrank.nuisance.shrinkage import shrink_means
 
 BY = ("both", "item", "user")
 
 
 @dataclass(frozen=True)
-class Rates(Model):
+class Rates(PairModel):
     """``by``: both, item or user; ``weight``: none, or ctr for conversions weighted by 1/ctr."""
 
     name: ClassVar[str] = "rates"
@@ -46,10 +46,12 @@ class Rates(Model):
 
     def fit(self, task: Task) -> Effects:
         """From sums by user and by item."""
-        margins: Margins = Rows(task.user, task.item, task.y, task.weight, task.users, task.items)
+        margins: Margins = PairRows(
+            task.user, task.item, task.y, task.weight, task.users, task.items
+        )
         user, item = np.arange(task.users), np.arange(task.items)
         if task.grid:
-            margins, user, item = grid(task.user, task.item, task.folds, task.fold)
+            margins, user, item = grid_outside_fold(task.user, task.item, task.folds, task.fold)
         if self.by == "both":
             mu, a, b = effects(margins, task.noise, task.link)
             return Effects(np.append(a[user], 0.0), np.append(mu + b[item], mu))

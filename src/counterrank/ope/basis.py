@@ -17,14 +17,12 @@ from counterrank.core.errors import InputError, UsageError, one_of
 from counterrank.data.logs import Log
 from counterrank.data.schema import Table
 from counterrank.ope.log import LogTotals
-from counterrank.position import ByContext, Exposure
+from counterrank.position.model_file import PositionModel
 
 KNOWN = ("auto", "rank", "exposure", "propensity")
 DEEPEST = 10_000  # ranks below are as likely to be seen as this one
 NEAR = 0.2  # of logged exposures and a learned curve that mean the same
 VIEWS = ("auto", "observed", "rows", "latent")
-
-PositionModel = Exposure | ByContext
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,7 @@ class Basis:
             return basis
         views = "observed" if totals.viewed else "latent"
         known = basis.model is not None
-        if views == "latent" and known and thinned(totals.lengths, basis.curves[0]):
+        if views == "latent" and known and only_viewed_rows(totals.lengths, basis.curves[0]):
             views = "rows"
         return replace(basis, views=views)
 
@@ -142,7 +140,7 @@ def _validate_positions(
         )
 
 
-def thinned(lengths: Ints, curve: Floats) -> bool:
+def only_viewed_rows(lengths: Ints, curve: Floats) -> bool:
     """Whether a log without a column ``viewed`` holds only viewed rows, not all that were shown.
 
     Such a log thins out as views do: the share of sessions that reach a rank is then nearer to the

@@ -22,7 +22,7 @@ from counterrank.core.merge import merge
 from counterrank.engine.partitions import Partition, Partitions
 from counterrank.ope.log import FOLDS, Sessions
 from counterrank.ope.match import LoggedRows, Meeting
-from counterrank.ope.reward_model import Model, Regressor, RewardSums, fit_model, sum_rewards
+from counterrank.ope.reward_model import Regressor, RewardModel, RewardSums, fit_model, sum_rewards
 from counterrank.ope.setting import Setting
 from counterrank.ope.targets import Target
 from counterrank.ope.validate import validate_rows
@@ -36,8 +36,8 @@ NEARLY = 0.01  # what rounded probabilities of a rank may miss of 1
 class Models:
     """Models of each reward, and of what each target earns from a rank on, where asked for."""
 
-    rewards: dict[str, Model] = field(default_factory=dict)
-    futures: dict[str, dict[str, Model]] = field(default_factory=dict)
+    rewards: dict[str, RewardModel] = field(default_factory=dict)
+    futures: dict[str, dict[str, RewardModel]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ def fit_models(log: Partitions, setting: Setting, kind: str | Regressor) -> Mode
     """The models that the estimators ask for, each a pass of its own over the log."""
     request, shape = setting.request, Shape.of(setting)
     fit = partial(fit_model, ranks=shape.ranks, contextual=shape.contextual, kind=kind)
-    rewards: dict[str, Model] = {}
-    futures: dict[str, dict[str, Model]] = {}
+    rewards: dict[str, RewardModel] = {}
+    futures: dict[str, dict[str, RewardModel]] = {}
     if any("model" in e.needs for e in request.computed):
         sums = log.reduce(partial(reward_sums, setting), "learning what items earn")
         rewards = {reward: fit(total) for reward, total in sums.items()}

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from counterrank.assumptions.audit import Extent, audit_assumptions, audit_extent
-from counterrank.assumptions.audit_rows import AuditRows, numbered
+from counterrank.assumptions.audit_rows import AuditRows, number_keys
 from counterrank.core.arrays import Ints
 from counterrank.data.ids import as_categories, hash_ids
 from counterrank.diagnostics.diagnosis import Diagnosis
@@ -85,9 +85,9 @@ def audit_rows(sessions: Sessions, basis: Basis, reward: str) -> AuditRows:
     key = context if named else cluster if users else None
     alike = None
     if key is not None:
-        alike = numbered(key[session] * (int(item.max()) + 1) + item)[0]
+        alike = number_keys(key[session] * (int(item.max()) + 1) + item)[0]
     return AuditRows(
-        cluster=numbered(cluster)[0],
+        cluster=number_keys(cluster)[0],
         context=context,
         half=(hash_ids(ids) & np.uint64(1)).astype(np.int64),
         turn=_turn(sessions),

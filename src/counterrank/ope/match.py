@@ -11,7 +11,7 @@ from counterrank.matching.hashjoin import dense_join
 from counterrank.matching.order import natural_rank
 from counterrank.ope.basis import Basis
 from counterrank.ope.log import Sessions
-from counterrank.ope.reward_model import Model
+from counterrank.ope.reward_model import RewardModel
 from counterrank.ope.targets import Cells, Target
 from counterrank.ope.weighted import Rows
 
@@ -143,7 +143,9 @@ class Meeting:
             summed(cells.session[new], cells.e[new], n),
         )  # fmt: skip
 
-    def rewarded(self, reward: Floats, model: Model | None, future: Model | None = None) -> Rows:
+    def rewarded(
+        self, reward: Floats, model: RewardModel | None, future: RewardModel | None = None
+    ) -> Rows:
         """The arrays for one reward, with the models' predictions where there are any."""
         rows, cells = replace(self.rows, reward=reward), self.cells
         if future is not None:
@@ -157,7 +159,7 @@ class Meeting:
         direct = summed(cells.session, cells.e * q, rows.n)
         return replace(rows, q=np.append(q, 0.0)[rows.cell], direct=direct)
 
-    def _predict_cells(self, model: Model) -> Floats:
+    def _predict_cells(self, model: RewardModel) -> Floats:
         cells, logged = self.cells, self.logged
         session = cells.session
         return model.at(logged.fold[session], logged.context[session], cells.item, cells.rank)

@@ -16,12 +16,12 @@ from counterrank.data.ids import as_categories
 from counterrank.data.runs import Runs, RunTables, run_schemas
 from counterrank.data.schema import Door, Table
 from counterrank.engine.partitions import Partition, Partitions
-from counterrank.ope.basis import PositionModel
 from counterrank.ope.clip_sweep import CLIPS, SWEEP
 from counterrank.ope.estimators.base import PER, Clipped, Estimator
 from counterrank.ope.estimators.ips import MeanWeight, OnPolicy
 from counterrank.ope.estimators.slate import SlateWeight
 from counterrank.ope.log import LOG, log_table
+from counterrank.position.model_file import PositionModel
 from counterrank.stats.compare import Plan
 from counterrank.stats.functions import Function
 from counterrank.stats.intervals import INTERVALS as ALL_INTERVALS

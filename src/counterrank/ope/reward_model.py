@@ -65,7 +65,7 @@ def sum_rewards(
 
 
 @dataclass(frozen=True)
-class Model:
+class RewardModel:
     """Predicted reward of a view: folds x situations x items; the last item is any unknown one."""
 
     table: Floats
@@ -88,14 +88,14 @@ class Model:
 
 def fit_model(
     total: RewardSums, ranks: int, contextual: bool, kind: str | Regressor = "means"
-) -> Model:
+) -> RewardModel:
     """A cross-fitted model from the sums of the whole log: shrunken means, or a regressor's."""
     folds = range(len(total.reward[0]))
     means = np.stack([_predict(*_other_folds(total, fold)) for fold in folds])
     if isinstance(kind, str):
         one_of("model", kind, ("means",))
-        return Model(means, ranks, contextual)
-    return Model(_regress(total, means, ranks, kind), ranks, contextual)
+        return RewardModel(means, ranks, contextual)
+    return RewardModel(_regress(total, means, ranks, kind), ranks, contextual)
 
 
 def _other_folds(total: RewardSums, fold: int) -> tuple[Floats, Floats, Floats]:

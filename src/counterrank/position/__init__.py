@@ -4,7 +4,7 @@
 """
 
 from counterrank.position.by_context import ByContext
-from counterrank.position.expected import expected_exposure, mean_weight
+from counterrank.position.expected import expected_exposure, mean_exposure
 from counterrank.position.model_file import position_bias
 from counterrank.position.models import (
     MODELS,
@@ -15,13 +15,13 @@ from counterrank.position.models import (
     Jarvelin,
     Log2,
     Power,
-    Table,
+    WeightTable,
 )
 from counterrank.position.plackett_luce import plackett_luce_exposure, rank_probabilities
-from counterrank.position.registry import exposure, model
+from counterrank.position.registry import exposure, position_model
 
 __all__ = [
     "MODELS", "BetaGeometric", "ByContext", "Exposure", "Flat", "Geometric", "Jarvelin", "Log2",
-    "Power", "Table", "expected_exposure", "exposure", "mean_weight", "model",
-    "plackett_luce_exposure", "position_bias", "rank_probabilities",
+    "Power", "WeightTable", "expected_exposure", "exposure", "mean_exposure",
+    "plackett_luce_exposure", "position_bias", "position_model", "rank_probabilities",
 ]  # fmt: skip

@@ -21,10 +21,12 @@ def expected_exposure(
     candidate generator left the item out adds 0. Returned are lists, items and exposures of the
     distinct pairs, by list and then item.
     """
-    return mean_weight(lists, items, model.at(rank), draws)
+    return mean_exposure(lists, items, model.at(rank), draws)
 
 
-def mean_weight(lists: Ints, items: Ints, weight: Floats, draws: Ints) -> tuple[Ints, Ints, Floats]:
+def mean_exposure(
+    lists: Ints, items: Ints, weight: Floats, draws: Ints
+) -> tuple[Ints, Ints, Floats]:
     """The same for weights :math:`c(r_d)` already at hand, as a model by context gives them."""
     width = int(items.max(initial=0)) + 1
     pairs, code = np.unique(lists * width + items, return_inverse=True)

@@ -14,13 +14,13 @@ from typing import Any
 from counterrank.core.errors import CounterrankError, InputError, UsageError, brief, first_line
 from counterrank.position.by_context import ByContext
 from counterrank.position.models import MODELS, Exposure
-from counterrank.position.registry import model as parsed
+from counterrank.position.registry import position_model
 
 KIND = "exposure"
-Model = Exposure | ByContext
+PositionModel = Exposure | ByContext
 
 
-def to_json(model: Model) -> dict[str, Any]:
+def to_json(model: PositionModel) -> dict[str, Any]:
     """A model as JSON values."""
     if isinstance(model, ByContext):
         default = None if model.default is None else to_json(model.default)
@@ -32,7 +32,7 @@ def to_json(model: Model) -> dict[str, Any]:
     }
 
 
-def from_json(entry: object) -> Model:
+def from_json(entry: object) -> PositionModel:
     """The model that JSON values stand for."""
     if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
         raise UsageError('A model needs a "name" and its options.', found=f"Got {brief(entry)}.")
@@ -77,7 +77,7 @@ def _number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def load(path: str | os.PathLike[str]) -> Model:
+def load(path: str | os.PathLike[str]) -> PositionModel:
     """The model in a file that ``counterrank exposure`` wrote."""
     todo = "Write one with: counterrank exposure LOG --out FILE.json"
     name = os.fspath(path)
@@ -107,7 +107,7 @@ def load(path: str | os.PathLike[str]) -> Model:
         ) from error
 
 
-def position_bias(given: Model | str | os.PathLike[str]) -> Model:
+def position_bias(given: PositionModel | str | os.PathLike[str]) -> PositionModel:
     """The position model that ``--position-bias`` names: a label, a .json file or a model."""
     if isinstance(given, (Exposure, ByContext)):
         return given
@@ -115,7 +115,7 @@ def position_bias(given: Model | str | os.PathLike[str]) -> Model:
         return load(given)
     if not isinstance(given, str):
         raise UsageError(f"{brief(given)} is not a position model.", todo='Write "log2", say.')
-    return parsed(given)
+    return position_model(given)
 
 
 def _is_path(text: str) -> bool:

@@ -176,7 +176,7 @@ class BetaGeometric(Scaled):
 
 
 @dataclass(frozen=True)
-class Table(Exposure):
+class WeightTable(Exposure):
     r""":math:`c(r)` from a list, zero below it: ``table(1,0.6,0.4)``."""
 
     weights: tuple[float, ...] = (1.0,)
@@ -205,5 +205,6 @@ class Table(Exposure):
 
 
 MODELS: dict[str, type[Exposure]] = {
-    model.name: model for model in (Flat, Log2, Jarvelin, Power, Geometric, BetaGeometric, Table)
+    model.name: model
+    for model in (Flat, Log2, Jarvelin, Power, Geometric, BetaGeometric, WeightTable)
 }

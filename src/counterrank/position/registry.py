@@ -5,7 +5,7 @@ from __future__ import annotations
 from counterrank.core.errors import UsageError
 from counterrank.core.labels import Call, known_name, options, parse
 from counterrank.position.by_context import ByContext
-from counterrank.position.models import MODELS, Exposure, Table
+from counterrank.position.models import MODELS, Exposure, WeightTable
 
 
 def exposure(value: object) -> Exposure:
@@ -14,14 +14,14 @@ def exposure(value: object) -> Exposure:
         return value
     call = value if isinstance(value, Call) else parse(str(value))
     name = known_name(call.name, MODELS, f'"{call.name}" is not a discount.')
-    if MODELS[name] is not Table:
+    if MODELS[name] is not WeightTable:
         return MODELS[name](k=call.k, **options(call, MODELS[name]))
     if call.named or not all(isinstance(weight, (int, float)) for weight in call.placed):
         raise UsageError("table(...) takes numbers, as in table(1,0.6,0.4).")
-    return Table(tuple(float(weight) for weight in call.placed), k=call.k)
+    return WeightTable(tuple(float(weight) for weight in call.placed), k=call.k)
 
 
-def model(label: str) -> Exposure | ByContext:
+def position_model(label: str) -> Exposure | ByContext:
     """A position model, or one per context: ``by(device,log2,phone=geometric(p=0.8))``.
 
     The first place of ``by`` names the column, a second one the model of values not listed.

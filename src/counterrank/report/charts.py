@@ -9,7 +9,7 @@ from counterrank.report.figure import BLUE, DATA, GREEN, GREY, ORANGE, PALETTE, 
 STEP = 24  # pixels for each row of a chart
 
 
-def intervals(
+def forest_plot(
     x: str,
     y: str,
     *,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from counterrank.core.format import p_value, printable, shortened
+from counterrank.core.format import p_value, printable, shorten
 from counterrank.documents.document import plain
 
 PROSE = ("sentence", "meaning", "reason")  # columns of sentences, which are shown whole
@@ -24,7 +24,7 @@ def name(value: object) -> str:
     whole = str(value)
     if len(whole) <= LONGEST:
         return f"<bdi>{text(whole)}</bdi>"
-    return f'<bdi title="{text(whole[:1000])}">{text(shortened(whole, LONGEST))}</bdi>'
+    return f'<bdi title="{text(whole[:1000])}">{text(shorten(whole, LONGEST))}</bdi>'
 
 
 def visible(value: Any) -> Any:
@@ -33,7 +33,7 @@ def visible(value: Any) -> Any:
         return {key: visible(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [visible(item) for item in value]
-    return shortened(value, LONGEST) if isinstance(value, str) else value
+    return shorten(value, LONGEST) if isinstance(value, str) else value
 
 
 def data(value: object) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from counterrank.documents.decision import Decision, decided
+from counterrank.documents.decision import Decision, decide
 from counterrank.report import bundle, glossary, tables
 from counterrank.report.figure import DATA, Figure
 from counterrank.report.figures import figures
@@ -60,7 +60,7 @@ def _asset(file: str) -> str:
 def _result(number: int, document: Document, *, drawn: bool) -> str:
     """One result, from its decision to its provenance."""
     parts = [
-        _decision(decided(document)),
+        _decision(decide(document)),
         SIMULATED * ("truth" in document),
         tables.diagnoses(document, f"r{number}"),
         _figures(number, figures(document)) if drawn else _no_charts(),

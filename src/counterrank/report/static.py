@@ -14,7 +14,7 @@ from counterrank.report.html import name, text, visible
 Document = Mapping[str, Any]
 
 
-def table(document: Document, *, most: int) -> str:
+def estimates_table(document: Document, *, most: int) -> str:
     """The estimates, the first ``most`` of them."""
     rows = document.get("estimates", [])
     if not rows:
@@ -35,7 +35,7 @@ def loud(document: Document) -> str:
     return f"<ul>{lines}</ul>" if lines else "<p>Every diagnosis passes.</p>"
 
 
-def drawing(figure: Figure, width: int) -> str:
+def draw_svg(figure: Figure, width: int) -> str:
     """The figure as SVG, with its title and how to read it; nothing in it can run or load."""
     import vl_convert
 

@@ -52,9 +52,9 @@ class Notebook(ABC):
         from counterrank.report.figures import figures
 
         document = self.brief()
-        parts = [static.table(document, most=SHOWN), static.loud(document)]
+        parts = [static.estimates_table(document, most=SHOWN), static.loud(document)]
         if bundle.there() and figures(document):
-            parts.append(static.drawing(_main_figure(document, None), WIDTH))
+            parts.append(static.draw_svg(_main_figure(document, None), WIDTH))
         return f"<div>{''.join(parts)}</div>"
 
 

@@ -5,13 +5,13 @@ from counterrank.simulate.judged_world import JudgedWorld, judged_world
 from counterrank.simulate.latent import REWARDS
 from counterrank.simulate.paradox_world import ParadoxWorld, paradox_world
 from counterrank.simulate.rankers import RANKERS, SPECIALISTS
-from counterrank.simulate.sample import Plan, Sample, platform
+from counterrank.simulate.sample import Sample, SamplePlan, platform
 from counterrank.simulate.shop import FunnelSample, FunnelWorld, funnel_world
 from counterrank.simulate.truth import Known
 from counterrank.simulate.world import World
 
 __all__ = [
     "RANKERS", "REWARDS", "SPECIALISTS", "Cascade", "DependentClicks", "FunnelSample",
-    "FunnelWorld", "JudgedWorld", "Known", "ParadoxWorld", "Plan", "Sample", "World",
+    "FunnelWorld", "JudgedWorld", "Known", "ParadoxWorld", "SamplePlan", "Sample", "World",
     "funnel_world", "judged_world", "paradox_world", "platform",
 ]  # fmt: skip

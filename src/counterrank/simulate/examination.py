@@ -81,7 +81,7 @@ class Reading:
         return bool((self.patience != self.patience[0]).any())
 
 
-def examination(label: str | Examination) -> Examination:
+def examination_model(label: str | Examination) -> Examination:
     """The model a label stands for: a position model, ``cascade`` or ``dependent_clicks``."""
     if isinstance(label, (Exposure, Cascade, DependentClicks)):
         return label
@@ -112,7 +112,7 @@ def reading(
 ) -> Reading:
     """One model for all contexts, or several dealt out to the contexts in turn."""
     given = [labels] if isinstance(labels, (str, Value)) else list(labels)
-    models = [examination(label) for label in given]
+    models = [examination_model(label) for label in given]
     if not models:
         raise UsageError("No model of examination was given.", todo="For example log2.")
     leaving = {_leaving(model, slots) for model in models}

@@ -7,14 +7,14 @@ import polars as pl
 
 from counterrank.core.arrays import Bools, Floats, Ints
 from counterrank.simulate.choices import stream
-from counterrank.simulate.sessions import Sessions
+from counterrank.simulate.sessions import SimulatedSessions
 from counterrank.simulate.world import World
 
 VIEWS = ("observed", "latent", "viewed_only")
 
 
-def logged(
-    world: World, who: Sessions, part: int, *, seed: int, views: str, given: str
+def log_block(
+    world: World, who: SimulatedSessions, part: int, *, seed: int, views: str, given: str
 ) -> pl.DataFrame:
     """The log of block ``part``: a row per session and slot."""
     rows = who.block(part)
@@ -61,7 +61,7 @@ def logged(
 
 
 def _reactions(
-    world: World, who: Sessions, rows: slice, items: Ints, seed: int, part: int
+    world: World, who: SimulatedSessions, rows: slice, items: Ints, seed: int, part: int
 ) -> tuple[Bools, Bools, Bools]:
     """Views, clicks and likes. See ``behaviour`` for the probabilities."""
     at = who.day[rows, None], who.context[rows, None], items
@@ -96,7 +96,7 @@ def _after_click(
 
 
 def _logged_chances(
-    world: World, who: Sessions, rows: slice, items: Ints, given: str
+    world: World, who: SimulatedSessions, rows: slice, items: Ints, given: str
 ) -> tuple[Floats, Floats]:
     """Exposure and propensity of each shown item under the ranker that showed it."""
     exposure, propensity = np.empty(items.shape), np.empty(items.shape)

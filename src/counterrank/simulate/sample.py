@@ -9,11 +9,11 @@ from functools import cached_property
 import polars as pl
 
 from counterrank.core.errors import UsageError, one_of
-from counterrank.simulate.grades import JUDGES, judged_cells, judges, judgments
-from counterrank.simulate.log_blocks import VIEWS, logged
+from counterrank.simulate.grades import JUDGES, judged_cells, judges, judgment_rows
+from counterrank.simulate.log_blocks import VIEWS, log_block
 from counterrank.simulate.logged_chances import GIVEN
-from counterrank.simulate.sessions import Sessions, sessions
-from counterrank.simulate.target_lists import STOCHASTIC, cells, drawn_run, run
+from counterrank.simulate.sessions import SimulatedSessions, sessions
+from counterrank.simulate.target_lists import STOCHASTIC, cells, drawn_run, run_rows
 from counterrank.simulate.truth import Known
 from counterrank.simulate.world import World
 
@@ -21,7 +21,7 @@ MOST = 2**31 - 1
 
 
 @dataclass(frozen=True)
-class Blocks:
+class TableParts:
     """A table in parts, each made when asked for."""
 
     parts: range
@@ -43,7 +43,7 @@ class Sample:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class SamplePlan:
     """How much of a world is sampled, and what is written down. See ``platform``."""
 
     world: World
@@ -85,21 +85,21 @@ class Plan:
         return [n for n, r in self.world.rankers.items() if free or not r.own_generator]
 
     @cached_property
-    def who(self) -> Sessions:
+    def who(self) -> SimulatedSessions:
         """The sessions."""
         return sessions(self.world, self.sessions, self.seed)
 
-    def log(self) -> Blocks:
+    def log(self) -> TableParts:
         """The log."""
 
         def part(number: int) -> pl.DataFrame:
-            return logged(
+            return log_block(
                 self.world, self.who, number, seed=self.seed, views=self.views, given=self.given
             )
 
-        return Blocks(self.who.blocks, part)
+        return TableParts(self.who.blocks, part)
 
-    def run(self, name: str) -> Blocks:
+    def run(self, name: str) -> TableParts:
         """The run of a ranker."""
         ranker = self.world.rankers[name]
         drawn = self.stochastic == "draws" and (ranker.stochastic or self.given == "context")
@@ -107,18 +107,18 @@ class Plan:
 
         def part(number: int) -> pl.DataFrame:
             if shared is not None:
-                return run(self.world, self.who, number, shared, self.given)
+                return run_rows(self.world, self.who, number, shared, self.given)
             return drawn_run(
                 self.world, self.who, number, ranker, self.given, draws=self.draws, seed=self.seed
             )
 
-        return Blocks(self.who.blocks, part)
+        return TableParts(self.who.blocks, part)
 
-    def judgments(self) -> Blocks:
+    def judgments(self) -> TableParts:
         """The judgments of the users who came."""
         everyone, grades = judges(self.who), judged_cells(self.world)
         parts = range(-(-len(everyone) // JUDGES))
-        return Blocks(parts, lambda number: judgments(everyone, grades, number))
+        return TableParts(parts, lambda number: judgment_rows(everyone, grades, number))
 
 
 def platform(
@@ -146,7 +146,7 @@ def platform(
     >>> sample.log.height
     1000
     """
-    plan = Plan(
+    plan = SamplePlan(
         world=world or World(),
         sessions=sessions,
         seed=seed,

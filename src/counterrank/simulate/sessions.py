@@ -16,7 +16,7 @@ BLOCK = 1 << 15
 
 
 @dataclass(frozen=True)
-class Sessions:
+class SimulatedSessions:
     """A row per session, in order of time.
 
     ``arm`` counts the world's arms, -1 for the control; ``policy`` counts its rankers.
@@ -44,7 +44,7 @@ class Sessions:
         return range(-(-len(self.day) // BLOCK))
 
 
-def sessions(world: World, count: int, seed: int) -> Sessions:
+def sessions(world: World, count: int, seed: int) -> SimulatedSessions:
     """Draw sessions.
 
     A user belongs to one context, or comes in all of them. Activity has a heavy tail: user j of n
@@ -73,7 +73,7 @@ def sessions(world: World, count: int, seed: int) -> Sessions:
         s0, places0 = _lists(world, seed, x, policy, set="earlier set", list="earlier list")
         unlogged = world.users.richness(x, world.items_at(x, s0, places0))
         appetite = world.users.appetite(_last(user, shown, unlogged))
-    return Sessions(day, x, user, arm, policy, s, places, factor[user], appetite)
+    return SimulatedSessions(day, x, user, arm, policy, s, places, factor[user], appetite)
 
 
 def _among(rng: np.random.Generator, shares: list[float], count: int) -> Ints:

@@ -9,30 +9,30 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from counterrank.core.progress import Progress
-from counterrank.simulate.sample import Blocks, Plan
+from counterrank.simulate.sample import SamplePlan, TableParts
 
 
-def log(plan: Plan, progress: Progress) -> pl.LazyFrame:
+def stream_log(plan: SamplePlan, progress: Progress) -> pl.LazyFrame:
     """The log of a plan, lazily."""
     return _lazy(plan.log(), _small(plan).log(), progress, "log")
 
 
-def run(plan: Plan, name: str, progress: Progress) -> pl.LazyFrame:
+def stream_run(plan: SamplePlan, name: str, progress: Progress) -> pl.LazyFrame:
     """The run of a ranker, lazily."""
     return _lazy(plan.run(name), _small(plan).run(name), progress, f"run {name}")
 
 
-def judgments(plan: Plan, progress: Progress) -> pl.LazyFrame:
+def stream_judgments(plan: SamplePlan, progress: Progress) -> pl.LazyFrame:
     """The judgments, lazily."""
     return _lazy(plan.judgments(), _small(plan).judgments(), progress, "judgments")
 
 
-def _small(plan: Plan) -> Plan:
+def _small(plan: SamplePlan) -> SamplePlan:
     """A plan whose tables have the same columns and cost nothing."""
     return replace(plan, sessions=1)
 
 
-def _lazy(blocks: Blocks, sample: Blocks, progress: Progress, word: str) -> pl.LazyFrame:
+def _lazy(blocks: TableParts, sample: TableParts, progress: Progress, word: str) -> pl.LazyFrame:
     def made(
         columns: list[str] | None, where: pl.Expr | None, rows: int | None, batch: int | None
     ) -> Iterator[pl.DataFrame]:

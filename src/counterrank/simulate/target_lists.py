@@ -10,14 +10,14 @@ import polars as pl
 from counterrank.core.arrays import AnyInts, Ints, ranges
 from counterrank.simulate.choices import chosen, stream
 from counterrank.simulate.rankers import Ranker
-from counterrank.simulate.sessions import Sessions
+from counterrank.simulate.sessions import SimulatedSessions
 from counterrank.simulate.world import World
 
 STOCHASTIC = ("exposure", "draws")
 
 
 @dataclass(frozen=True)
-class Cells:
+class SharedRows:
     """Rows shared by all sessions of a cell, a candidate set or a context."""
 
     start: Ints
@@ -31,7 +31,7 @@ class Cells:
         return frame.insert_column(0, pl.Series("session", np.repeat(session, length)))
 
 
-def cells(world: World, ranker: Ranker, given: str) -> Cells:
+def cells(world: World, ranker: Ranker, given: str) -> SharedRows:
     """A ranker's rows: ranks if it is deterministic given the candidates, otherwise exposures."""
     sets = world.latent.sets
     if given == "candidates" and not ranker.stochastic:
@@ -50,10 +50,12 @@ def cells(world: World, ranker: Ranker, given: str) -> Cells:
         keep = exposure > 0
         length = keep.sum(axis=1)
         rows = pl.DataFrame({"item": item[keep].astype(np.int32), "exposure": exposure[keep]})
-    return Cells(np.cumsum(length) - length, length, rows)
+    return SharedRows(np.cumsum(length) - length, length, rows)
 
 
-def run(world: World, who: Sessions, part: int, shared: Cells, given: str) -> pl.DataFrame:
+def run_rows(
+    world: World, who: SimulatedSessions, part: int, shared: SharedRows, given: str
+) -> pl.DataFrame:
     """The run of one ranker for block ``part``."""
     rows = who.block(part)
     x, s = who.context[rows], who.set[rows]
@@ -62,7 +64,14 @@ def run(world: World, who: Sessions, part: int, shared: Cells, given: str) -> pl
 
 
 def drawn_run(
-    world: World, who: Sessions, part: int, ranker: Ranker, given: str, *, draws: int, seed: int
+    world: World,
+    who: SimulatedSessions,
+    part: int,
+    ranker: Ranker,
+    given: str,
+    *,
+    draws: int,
+    seed: int,
 ) -> pl.DataFrame:
     """The same as sampled lists: ``draws`` per session, with a column ``draw`` from 1."""
     rows = who.block(part)

@@ -67,7 +67,7 @@ def worth(world: World, name: str) -> Worth:
     return _summed(world, ranker) if linear else _listed(world, ranker)
 
 
-def known(world: World, found: Worth, day: int | None) -> dict[str, Known]:
+def true_values(world: World, found: Worth, day: int | None) -> dict[str, Known]:
     """The true values of one ranker, over all days or on one."""
     latent = world.latent
     busy = latent.busy if day is None else np.eye(world.days)[day]
@@ -79,7 +79,7 @@ def known(world: World, found: Worth, day: int | None) -> dict[str, Known]:
     }
 
 
-def position_bias(world: World, found: dict[str, Worth]) -> Floats:
+def true_position_bias(world: World, found: dict[str, Worth]) -> Floats:
     r""":math:`P(V = 1 \mid R = r)`, contexts x slots: what a position-based model would learn.
 
     That is patience, unless users leave after clicks. Then it is the share of views at each rank

@@ -8,12 +8,12 @@ from typing import Any
 from counterrank.core.labels import Value
 from counterrank.simulate.latent import REWARDS
 from counterrank.simulate.rankers import RANKERS, SPECIALISTS
-from counterrank.simulate.sample import Plan
+from counterrank.simulate.sample import SamplePlan
 from counterrank.simulate.world import World
 from counterrank.version import __version__
 
 
-def document(plan: Plan) -> dict[str, Any]:
+def truth_document(plan: SamplePlan) -> dict[str, Any]:
     """Truth over all days and by day, the position bias, and every choice that was made."""
     world = plan.world
     return {

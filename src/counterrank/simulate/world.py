@@ -13,7 +13,7 @@ from counterrank.simulate.examination import Examination, Reading, reading
 from counterrank.simulate.latent import Latent, drawn
 from counterrank.simulate.logged_chances import Exposures
 from counterrank.simulate.rankers import RANKERS, SPECIALISTS, Ranker, cast
-from counterrank.simulate.truth import Known, Worth, known, position_bias, worth
+from counterrank.simulate.truth import Known, Worth, true_position_bias, true_values, worth
 
 KINDS = ("deterministic", "plackett_luce")
 USER_CONTEXTS = ("one", "any")
@@ -171,7 +171,7 @@ class World:
     @cached_property
     def position_bias(self) -> Floats:
         """P(V = 1 | R = r), contexts x slots: what a position-based model of this world holds."""
-        return position_bias(self, self.worth)
+        return true_position_bias(self, self.worth)
 
     @cached_property
     def exposures(self) -> dict[str, Exposures]:
@@ -190,7 +190,7 @@ class World:
             raise UsageError(
                 f"This world has no day {day}.", found=f"Its days are 0 to {self.days - 1}."
             )
-        return {name: known(self, found, day) for name, found in self.worth.items()}
+        return {name: true_values(self, found, day) for name, found in self.worth.items()}
 
 
 def _whole(name: str, value: object) -> None:

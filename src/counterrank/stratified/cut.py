@@ -20,7 +20,7 @@ UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class PropensitySpread:
     """How propensities stand in the feedback: ``count`` rows at ``p``, all of one ``item``.
 
     ``least`` and ``most`` are the ends of what ``p`` is the mean of. ``unknown`` counts rows
@@ -36,7 +36,7 @@ class Spread:
     items: int
 
     @classmethod
-    def of(cls, p: Floats, item: Ints, count: Ints) -> Spread:
+    def of(cls, p: Floats, item: Ints, count: Ints) -> PropensitySpread:
         """Of propensities, NaN where unknown."""
         known = ~np.isnan(p)
         own, items = p[known], int(item.max(initial=-1)) + 1
@@ -78,7 +78,7 @@ class Strata:
         return found["place"].to_numpy().astype(np.int64)
 
 
-def cut(known: Spread, *, bins: int, how: str) -> Strata:
+def cut_strata(known: PropensitySpread, *, bins: int, how: str) -> Strata:
     """Strata Q1 (least propensity) to Qx of feedback.
 
     ``width``: bins of equal width. ``quantile``: about the same number of rows in each.
@@ -149,7 +149,7 @@ def equal_parts(x: Floats, count: Ints, bins: int) -> Ints:
     return bin_of[place]
 
 
-def _by_items(known: Spread, bins: int) -> Ints:
+def _by_items(known: PropensitySpread, bins: int) -> Ints:
     """The bin of each item, at the mean propensity of its rows; about as many items in each."""
     rows = summed(known.item, known.count.astype(float), known.items)
     there = rows > 0

@@ -24,11 +24,11 @@ from counterrank.engine.partitions import Partition
 from counterrank.matching.hits import Pool
 from counterrank.matching.pool import as_written, greatest, pooled
 from counterrank.metrics import Measure
-from counterrank.stratified.cut import CUTS, Spread, Strata, by_values, cut
+from counterrank.stratified.cut import CUTS, PropensitySpread, Strata, by_values, cut_strata
 from counterrank.stratified.layout import Layout
 from counterrank.stratified.methods import Methods
 from counterrank.stratified.propensities import (
-    Catalogue,
+    JudgedItems,
     Propensities,
     from_items,
     from_popularity,
@@ -117,20 +117,20 @@ class FeedbackTotals:
         tables = part.tables
         judged = tables[JUDGMENTS].frame
         return cls(
-            items=count_items(judged),
+            items=count_item_rows(judged),
             top=greatest(tables[JUDGMENTS]),
             open_top=greatest(tables[OPEN]) if OPEN in tables else -np.inf,
             users=judged["user"].n_unique(),
             systems=runs.systems_in(tables) | more.systems_in(tables),
             values=ColumnValues.of(cut_column(judged, request.column)) if request.column else None,
             spread=_spread(request, tables),
-            feedback=count_items(tables[FEEDBACK].frame) if FEEDBACK in tables else None,
+            feedback=count_item_rows(tables[FEEDBACK].frame) if FEEDBACK in tables else None,
         )
 
     @property
-    def catalogue(self) -> Catalogue:
+    def catalogue(self) -> JudgedItems:
         """The judged items."""
-        return Catalogue(self.items["item"], self.items["count"].to_numpy().astype(np.int64))
+        return JudgedItems(self.items["item"], self.items["count"].to_numpy().astype(np.int64))
 
     def propensities(self, request: StrataRequest, aside: Mapping[str, Table]) -> Propensities:
         """Where those of judgments come from; ``aside`` are tables that know no users."""
@@ -155,18 +155,18 @@ class FeedbackTotals:
             return Propensities("none", missing=str(error))
 
     @property
-    def by_judgment(self) -> Spread:
+    def by_judgment(self) -> PropensitySpread:
         """Propensities that differ within items."""
         assert self.spread is not None
         if "p" in self.spread.columns:
             p, count = self.spread["p"].to_numpy(), self.spread["count"].to_numpy()
-            return Spread.of(p, np.zeros(len(p), np.int64), count)
+            return PropensitySpread.of(p, np.zeros(len(p), np.int64), count)
         unknown = int(np.sum(self.spread["rows"].to_numpy() - self.spread["count"].to_numpy()))
         there = self.spread.filter(pl.col("count") > 0)
         count, least, most = (there[name].to_numpy() for name in ("count", "least", "most"))
         mean = (there["high"].to_numpy() * 2.0**LOW + there["low"].to_numpy()) / STEPS / count
         item = positions(there["item"], self.items["item"])
-        return Spread(mean, item, count, least, most, unknown, self.items.height)
+        return PropensitySpread(mean, item, count, least, most, unknown, self.items.height)
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +197,7 @@ class Scheme:
             strata = by_values(request.column, totals.values.first, totals.values.words)
         else:
             spread = totals.by_judgment if known.of_item is None else items.spread(known.of_item)
-            strata = cut(spread, bins=request.bins, how=request.cut)
+            strata = cut_strata(spread, bins=request.bins, how=request.cut)
         return cls(items.items, totals.top, totals.open_top, known, strata, request.column)
 
     def methods(self, measures: tuple[Measure, ...]) -> Methods:
@@ -275,7 +275,7 @@ def cut_column(judged: pl.DataFrame, name: str) -> pl.Series:
     return judged[name]
 
 
-def count_items(frame: pl.DataFrame) -> pl.DataFrame:
+def count_item_rows(frame: pl.DataFrame) -> pl.DataFrame:
     """How many rows each item has."""
     return _count(frame, ["item"])
 

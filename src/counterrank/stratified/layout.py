@@ -11,7 +11,7 @@ import polars as pl
 from counterrank.core.arrays import Bools, Floats, Ints, mapped, summed
 from counterrank.matching.hits import Hits, Pool
 from counterrank.metrics import Measure, nDCG, pnDCG, unscaled, values
-from counterrank.metrics.measure import ratio
+from counterrank.metrics.measure import quotient
 from counterrank.stratified.cut import Strata
 
 
@@ -63,7 +63,7 @@ class Layout:
         """
         scores = [unscaled(measures, hits, self.pool, threads=threads)]
         if self.weight is not None:
-            scores.append(weighted(measures, hits, self.pool, self.weight, threads=threads))
+            scores.append(weighted_values(measures, hits, self.pool, self.weight, threads=threads))
         if self.labels:
             scores.append(np.stack([self._published(m, hits) for m in measures]))
         for kept, pool in zip(self.kept, self.pools, strict=True):
@@ -78,7 +78,7 @@ class Layout:
         return np.full(self.pool.n, np.nan)
 
 
-def weighted(
+def weighted_values(
     measures: Sequence[Measure], hits: Hits, pool: Pool, weight: Floats, *, threads: int = 1
 ) -> Floats:
     r"""Every measure with each item weighted: :math:`\sum_i w_i\, worth_i` (measures x units)."""
@@ -99,7 +99,7 @@ def weighted(
     return out
 
 
-def mean_weight(measure: Measure, pool: Pool, weight: Floats) -> Floats:
+def mean_user_weight(measure: Measure, pool: Pool, weight: Floats) -> Floats:
     r"""Each user's mean weight: :math:`a_u = \sum_i g_i w_i / \sum_i g_i`.
 
     :math:`g_i` is the gain of a judged item, for binary measures 1 if it is relevant. A user with
@@ -109,7 +109,7 @@ def mean_weight(measure: Measure, pool: Pool, weight: Floats) -> Floats:
     gain = known * measure.gains(pool)
     some = summed(pool.unit, gain, pool.n) > 0
     gain = np.where(some[pool.unit], gain, known)
-    return ratio(summed(pool.unit, gain * weight, pool.n), summed(pool.unit, gain, pool.n))
+    return quotient(summed(pool.unit, gain * weight, pool.n), summed(pool.unit, gain, pool.n))
 
 
 def has_labels(measure: Measure) -> bool:

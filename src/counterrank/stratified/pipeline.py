@@ -16,7 +16,7 @@ from counterrank.engine.engines import Engine
 from counterrank.engine.partitions import Partition, Tables
 from counterrank.results.result import Result
 from counterrank.stats.storage import Storage
-from counterrank.stratified.feedback import FeedbackTotals, Scheme, count_items
+from counterrank.stratified.feedback import FeedbackTotals, Scheme, count_item_rows
 from counterrank.stratified.request import FEEDBACK, StrataRequest, StrataTables
 from counterrank.stratified.stratification import Stratification
 from counterrank.stratified.stratum_lists import stratify_lists
@@ -56,7 +56,7 @@ def _read_items(name: str, own: Door, engine: Engine, progress: Progress) -> tup
 
 def _item_rows(name: str, part: Partition) -> pl.DataFrame:
     frame = part[name].frame
-    return count_items(frame) if name == FEEDBACK else frame
+    return count_item_rows(frame) if name == FEEDBACK else frame
 
 
 def _of(runs: RunTables, systems: dict[str, pl.Series]) -> dict[str, pl.Series]:

@@ -15,22 +15,22 @@ from counterrank.data.ids import positions, unify_ids
 from counterrank.data.schema import Table
 from counterrank.metrics import Measure
 from counterrank.propensity.popularity import popularity
-from counterrank.stratified.cut import Spread
+from counterrank.stratified.cut import PropensitySpread
 from counterrank.stratified.layout import has_labels
 
 RULES = {"popularity": "paper", "published": "published"}
 
 
 @dataclass(frozen=True, eq=False)
-class Catalogue:
+class JudgedItems:
     """The judged items, each once and in order, and the number of judgments of each."""
 
     items: pl.Series
     count: Ints
 
-    def spread(self, p: Floats) -> Spread:
+    def spread(self, p: Floats) -> PropensitySpread:
         """How propensities of items stand in the judgments."""
-        return Spread.of(p, np.arange(len(self.items)), self.count)
+        return PropensitySpread.of(p, np.arange(len(self.items)), self.count)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ class Propensities:
         return looked_up(judged, given)
 
 
-def from_popularity(known: Catalogue, word: str, counts: pl.DataFrame | None) -> Propensities:
+def from_popularity(known: JudgedItems, word: str, counts: pl.DataFrame | None) -> Propensities:
     """By how much feedback each item got: in the judgments, or in ``counts`` (item, count)."""
     names, count, place = known.items, known.count, np.arange(len(known.items))
     if counts is not None:
@@ -88,7 +88,7 @@ def from_popularity(known: Catalogue, word: str, counts: pl.DataFrame | None) ->
     return Propensities(word, fitted.value[place], alpha=fitted.alpha, xmin=int(fitted.xmin))
 
 
-def from_items(known: Catalogue, given: Table) -> Propensities:
+def from_items(known: JudgedItems, given: Table) -> Propensities:
     """A table of item and propensity; what it does not have is unknown."""
     refuse_twice(given)
     value = looked_up({"item": known.items}, given)

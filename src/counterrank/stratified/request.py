@@ -18,7 +18,7 @@ from counterrank.data import schema
 from counterrank.data.checks import identifiers, no_missing, shares
 from counterrank.data.policies import Policies
 from counterrank.data.runs import Runs, run_schemas
-from counterrank.data.schema import QRELS, Door, Named, Roles, Table, label
+from counterrank.data.schema import QRELS, ColumnNames, Door, Roles, Table, label
 from counterrank.data.sources import opened
 from counterrank.engine.engines import Engine
 from counterrank.engine.partitions import Tables
@@ -90,12 +90,12 @@ class StrataTables:
     by_item: dict[str, Door]
     runs: dict[str, str]
     open_runs: dict[str, str]
-    columns: Named
+    columns: ColumnNames
     order: tuple[str, ...]
 
     @classmethod
     def of(
-        cls, judged: dict[str, Door], runs: Runs, more: Runs | None, named: Named
+        cls, judged: dict[str, Door], runs: Runs, more: Runs | None, named: ColumnNames
     ) -> StrataTables:
         """Tables of feedback, and of lists; what does not say whose it is is cut by item."""
         lists = partial(_lists, columns=named)
@@ -124,7 +124,7 @@ class Choices:
     cut: str
     propensity: object
     feedback: object
-    columns: Named
+    columns: ColumnNames
     there: tuple[str, ...] = ()
 
     @classmethod
@@ -134,7 +134,7 @@ class Choices:
         cut: str,
         propensity: object,
         feedback: object,
-        columns: Named,
+        columns: ColumnNames,
         judgments: object,
     ) -> Choices:
         """The choices, refused where they mean nothing or cannot go together."""

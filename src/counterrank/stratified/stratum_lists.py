@@ -30,7 +30,7 @@ from counterrank.stats.draws import Draws
 from counterrank.stats.moments import Block, Moments
 from counterrank.stats.units import Columns, Key, Units, once_each
 from counterrank.stratified.feedback import Scheme
-from counterrank.stratified.layout import Layout, mean_weight
+from counterrank.stratified.layout import Layout, mean_user_weight
 from counterrank.stratified.methods import (
     HOLDOUT,
     IPS,
@@ -135,7 +135,7 @@ def stratify_lists(
         lists = (open_runs if request.own_lists else runs).lists(part.tables)
         open_systems = _in_threads(lists, lambda run, n: truth.judge(run, n))
         own = [s for s in open_systems if s.system in {x.system for x in systems}]
-        units = beside(units, truth.units(own, draws))
+        units = join_units(units, truth.units(own, draws))
         faults += truth.faults("open-loop")
     names = [s.system for s in systems]
     groups = [keys for _, _, keys in methods.groups(names, opened is not None)]
@@ -262,7 +262,7 @@ class _Feedback(_Truth):
             whole, *within = (_counting(base, there) for base in self.bases[row])
             mask, *each = (base > 0 for base in (whole, *within))
             if weight is not None:
-                a = mean_weight(m, pool, weight)
+                a = mean_user_weight(m, pool, weight)
                 snips = whole * (a > 0) if m.mean == "geometric" else whole * a
                 weighed = snips > 0
                 columns[weights_key(m)] = self._weights(m, weight)
@@ -348,7 +348,7 @@ def _pair(m: Measure, x: Floats, base: Floats, mask: Bools) -> Columns:
     return x if mask.all() else x * mask, base
 
 
-def beside(a: Units, b: Units) -> Units:
+def join_units(a: Units, b: Units) -> Units:
     """One table with the columns of two: a unit that one lacks does not count for its keys."""
     ids = sort_ids(pl.concat([a.ids, b.ids]).unique())
     columns: dict[Key, Columns] = {}

@@ -46,7 +46,7 @@ def pieces(source: Source, choose: Choose, *, rows: int, scratch: Path) -> Itera
             yield from _trec(file, source.trec, wanted, scratch)
 
 
-def rows_of(source: Source) -> int:
+def count_source_rows(source: Source) -> int:
     """About how many rows the table has: counted where that is quick, else by its size."""
     if isinstance(source.table, pl.LazyFrame):
         with convertible(source.name):

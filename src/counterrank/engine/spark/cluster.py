@@ -37,7 +37,7 @@ P = TypeVar("P")
 
 
 @contextmanager
-def cut(engine: Spark, tables: Tables, progress: Progress) -> Iterator[Partitions]:
+def cut_on_spark(engine: Spark, tables: Tables, progress: Progress) -> Iterator[Partitions]:
     """The tables in partitions on a cluster, which keeps them until the context ends."""
     session = session_of(engine)
     with spoken("looking at the tables"):

@@ -9,7 +9,7 @@ import polars as pl
 
 from counterrank.core.arrays import Bools, Floats, Ints, ranges, renumbered, summed
 from counterrank.data.ids import hash_ids, row_positions
-from counterrank.position.learn.curve import Spread, spread_along
+from counterrank.position.learn.curve import InfluenceSpread, spread_along
 from counterrank.position.learn.impressions import Impressions
 
 HASH = "hash"
@@ -162,7 +162,7 @@ class Beside:
     data: Impressions
     of: Ints
 
-    def spread(self, fitted: Floats, wide: Floats, direction: Floats) -> Spread:
+    def spread(self, fitted: Floats, wide: Floats, direction: Floats) -> InfluenceSpread:
         """Influences: what rows earned beyond ``fitted``, along the ``direction`` of their cell.
 
         ``wide`` is what residuals of each cell are multiplied by.
@@ -171,7 +171,7 @@ class Beside:
         return spread_along(self.data.cluster, self.of, residual, direction)
 
 
-def by_group(cells: pl.DataFrame) -> dict[str | None, pl.DataFrame]:
+def cells_by_group(cells: pl.DataFrame) -> dict[str | None, pl.DataFrame]:
     """The cells of each group, and of all (None)."""
     groups = {name: part for (name,), part in cells.partition_by(GROUP, as_dict=True).items()}
     if None in groups:
@@ -179,6 +179,6 @@ def by_group(cells: pl.DataFrame) -> dict[str | None, pl.DataFrame]:
     return {None: add_up(cells.with_columns(pl.lit(None, pl.String).alias(GROUP))), **groups}
 
 
-def unchanged(cells: pl.DataFrame) -> pl.DataFrame:
+def keep_cells(cells: pl.DataFrame) -> pl.DataFrame:
     """Cells that were brought together already."""
     return cells

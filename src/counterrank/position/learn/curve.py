@@ -65,7 +65,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Spread:
+class InfluenceSpread:
     r"""Sum over whole clusters of :math:`\psi_g \psi_g^\top`, and how many there were.
 
     ``after`` is what `misfit` adds up in the same pass.
@@ -76,7 +76,7 @@ class Spread:
     after: Floats = field(default_factory=lambda: np.zeros(4))
 
     @classmethod
-    def of(cls, psi: Any) -> Spread:
+    def of(cls, psi: Any) -> InfluenceSpread:
         """Of influences as a sparse matrix, clusters x columns."""
         return cls((psi.T @ psi).toarray(), psi.shape[0])
 
@@ -86,16 +86,20 @@ class Spread:
         return self.outer * (self.groups / max(self.groups - 1, 1))
 
 
-def spread(cluster: Ints, column: Ints, influence: Floats, columns: int) -> Spread:
+def spread_by_cluster(
+    cluster: Ints, column: Ints, influence: Floats, columns: int
+) -> InfluenceSpread:
     """Each entry of ``influence`` belongs to one cluster and one column of the estimate."""
-    return Spread.of(_by_cluster(cluster, column, influence, columns))
+    return InfluenceSpread.of(_by_cluster(cluster, column, influence, columns))
 
 
-def spread_along(cluster: Ints, cell: Ints, residual: Floats, direction: Floats) -> Spread:
+def spread_along(cluster: Ints, cell: Ints, residual: Floats, direction: Floats) -> InfluenceSpread:
     """The same where a row's influence is its residual times the ``direction`` of its cell."""
     from scipy.sparse import csr_array
 
-    return Spread.of(csr_array(_by_cluster(cluster, cell, residual, len(direction)) @ direction))
+    return InfluenceSpread.of(
+        csr_array(_by_cluster(cluster, cell, residual, len(direction)) @ direction)
+    )
 
 
 def _by_cluster(cluster: Ints, column: Ints, x: Floats, columns: int) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from counterrank.core.arrays import Floats
 from counterrank.core.errors import one_of
 from counterrank.position.learn.curve import Curve
-from counterrank.position.models import BetaGeometric, Exposure, Geometric, Log2, Power, Table
+from counterrank.position.models import BetaGeometric, Exposure, Geometric, Log2, Power, WeightTable
 
 STEP = 1e-3
 SETTLE = 50
@@ -64,7 +64,7 @@ def fit(curve: Curve, family: str, *, level: float = 0.95) -> tuple[Exposure, li
     """
     one_of("model", family, FAMILIES)
     if family == "table":
-        return Table(tuple(map(float, curve.value))), []
+        return WeightTable(tuple(map(float, curve.value))), []
     from scipy.optimize import least_squares
 
     kind, parts = _KINDS[family]

@@ -8,7 +8,7 @@ import numpy as np
 
 from counterrank.core.arrays import Floats, Ints, ranges, renumbered, summed
 from counterrank.position.learn.catalogue import Beside
-from counterrank.position.learn.curve import Curve, Spread, Steps, spread
+from counterrank.position.learn.curve import Curve, InfluenceSpread, Steps, spread_by_cluster
 from counterrank.position.learn.impressions import Impressions
 from counterrank.position.learn.statistics import RankStatistics, counts
 
@@ -57,7 +57,7 @@ def count_depths(data: Impressions, deepest: Deepest) -> dict[str, Floats]:
     }
 
 
-def skipping(statistics: RankStatistics) -> float:
+def skip_share(statistics: RankStatistics) -> float:
     """Share of sessions that skip a rank above their deepest view: 0 where users scroll."""
     return float(statistics.sums["skips"][0] / statistics.sessions)
 
@@ -102,7 +102,7 @@ class Depth:
         """The survival function at rank 1, 2, ..."""
         return np.cumprod(np.append(1.0, self.on))[1 - self.first :]
 
-    def spread(self, data: Impressions, beside: Beside | None) -> Spread:
+    def spread(self, data: Impressions, beside: Beside | None) -> InfluenceSpread:
         """The influences of some clusters: a session's at each step where it is watched."""
         session = deepest_views(data, self.length)
         watched = np.maximum(np.minimum(session.last, len(self.seen) - 1) - self.first + 1, 0)
@@ -110,9 +110,9 @@ class Depth:
         who = np.repeat(np.arange(len(watched)), watched)
         went = (session.rank[who] > step + self.first).astype(float)
         influence = (went - self.on[step]) / self.risk[step]
-        return spread(session.cluster[who], step, influence, len(self.risk))
+        return spread_by_cluster(session.cluster[who], step, influence, len(self.risk))
 
-    def curve(self, spread: Spread) -> Curve:
+    def curve(self, spread: InfluenceSpread) -> Curve:
         """The table: log c(r) adds up log h, and its covariance follows."""
         c, h, first = self.c, self.on, self.first
         steps, reach = len(self.risk), len(self.seen)

@@ -12,7 +12,7 @@ import numpy as np
 
 from counterrank.core.arrays import Floats, Ints, summed
 from counterrank.position.learn.catalogue import Beside, Catalogue
-from counterrank.position.learn.curve import Curve, Spread
+from counterrank.position.learn.curve import Curve, InfluenceSpread
 from counterrank.position.learn.impressions import Impressions
 
 TINY = 1e-12
@@ -44,7 +44,7 @@ class Em:
         schur = without_items(*info, len(c))[1]
         return cls(c, gamma, schur, *cell.by_rank())
 
-    def spread(self, data: Impressions, beside: Beside | None) -> Spread:
+    def spread(self, data: Impressions, beside: Beside | None) -> InfluenceSpread:
         """The influences of some clusters, from all cells of their items."""
         assert beside is not None
         cell, gamma = beside.catalogue, self.gamma[beside.number]
@@ -55,7 +55,7 @@ class Em:
         wide = 1 / np.sqrt(1 - np.minimum(share, 0.9))
         return beside.spread(fitted, wide, score)
 
-    def curve(self, spread: Spread) -> Curve:
+    def curve(self, spread: InfluenceSpread) -> Curve:
         """The table, with the sandwich."""
         return relative_curve(self.c, self.schur, spread, self.shown, self.clicks)
 
@@ -177,12 +177,12 @@ def directions(item: Ints, rank: Ints, shown: Floats, c: Floats, gamma: Floats) 
     """
     mu = np.clip(c[rank] * gamma[item], TINY, 1 - 1e-9)
     item, rank, info, per_item = information(item, rank, shown, c, gamma)
-    score: Floats = -shares(item, rank, info, per_item, len(c))[item].toarray()
+    score: Floats = -information_shares(item, rank, info, per_item, len(c))[item].toarray()
     score[np.arange(len(rank)), rank] += 1
     return score / (1 - mu)[:, None]
 
 
-def shares(item: Ints, rank: Ints, info: Floats, per_item: Floats, ranks: int) -> Any:
+def information_shares(item: Ints, rank: Ints, info: Floats, per_item: Floats, ranks: int) -> Any:
     """Each rank's share of an item's information (sparse)."""
     from scipy.sparse import csr_array
 
@@ -195,13 +195,13 @@ def without_items(
     """Each rank's share of an item's information (sparse), and what is left for the ranks."""
     from scipy.sparse import csr_array
 
-    share = shares(item, rank, info, per_item, ranks)
+    share = information_shares(item, rank, info, per_item, ranks)
     weight = csr_array((info, (item, rank)), shape=(len(per_item), ranks))
     return share, np.diag(summed(rank, info, ranks)) - (weight.T @ share).toarray()
 
 
 def relative_curve(
-    c: Floats, schur: Floats, spread: Spread, shown: Floats, clicks: Floats
+    c: Floats, schur: Floats, spread: InfluenceSpread, shown: Floats, clicks: Floats
 ) -> Curve:
     """The table of shares of rank 1, with the covariance of log c by the sandwich."""
     bread = np.linalg.pinv(schur[1:, 1:], hermitian=True)  # rank 1 is the unit of measurement

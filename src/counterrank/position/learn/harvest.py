@@ -9,7 +9,7 @@ import numpy as np
 from counterrank.core.arrays import Floats, Ints, ranges, renumbered, summed
 from counterrank.position.learn import em
 from counterrank.position.learn.catalogue import Beside, Catalogue
-from counterrank.position.learn.curve import Curve, Spread
+from counterrank.position.learn.curve import Curve, InfluenceSpread
 from counterrank.position.learn.impressions import Impressions
 
 
@@ -55,7 +55,7 @@ class Harvest:
         schur = em.without_items(*em.information(pair, rank, shown, c, r), depth)[1]
         return cls(c, entries, score, schur, *cell.by_rank())
 
-    def spread(self, data: Impressions, beside: Beside | None) -> Spread:
+    def spread(self, data: Impressions, beside: Beside | None) -> InfluenceSpread:
         """The influences of some clusters, from all cells of their items."""
         from scipy.sparse import csr_array
 
@@ -65,14 +65,14 @@ class Harvest:
         of = np.searchsorted(self.entries, code)
         to_entry = csr_array((weight, (first, of)), shape=(len(cell.item), len(self.entries)))
         direction = np.asarray(to_entry @ self.score)
-        return beside.spread(*expected(cell, self.c), direction)
+        return beside.spread(*expected_clicks(cell, self.c), direction)
 
-    def curve(self, spread: Spread) -> Curve:
+    def curve(self, spread: InfluenceSpread) -> Curve:
         """The table, with the sandwich."""
         return em.relative_curve(self.c, self.schur, spread, self.shown, self.clicks)
 
 
-def expected(cell: Catalogue, c: Floats) -> tuple[Floats, Floats]:
+def expected_clicks(cell: Catalogue, c: Floats) -> tuple[Floats, Floats]:
     r""":math:`c_k \hat\gamma_j` of each cell, and what residuals are multiplied by.
 
     :math:`\hat\gamma_j = \sum_k C_{jk} / \sum_k n_{jk} c_k`. A row has the share

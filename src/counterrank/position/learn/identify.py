@@ -20,7 +20,7 @@ def every_rank(statistics: RankStatistics) -> None:
     if len(empty):
         raise InputError(
             "The log shows nothing at some ranks, so their exposure cannot be learned.",
-            found=f"No row has rank {listed(empty)}; the deepest is {statistics.deepest}.",
+            found=f"No row has rank {list_ranks(empty)}; the deepest is {statistics.deepest}.",
             todo="Log every rank from 1 on, or learn only the ranks above (--ranks).",
         )
     if statistics.deepest > DEEPEST:
@@ -112,7 +112,7 @@ def enough_clicks(clicks: Floats) -> None:
         deep = int(few[0]) - 1
         raise InputError(
             f"Some ranks have fewer than {FEWEST} rewards: too few to learn from.",
-            found=f"Ranks {listed(few)}; the fewest is {clicks.min():g}.",
+            found=f"Ranks {list_ranks(few)}; the fewest is {clicks.min():g}.",
             todo="Log more sessions"
             + (f", or learn only the first {deep} ranks: --ranks {deep}." if deep > 1 else "."),
         )
@@ -132,7 +132,7 @@ def items_move(cell: Catalogue, depth: int) -> None:
     if len(cut):
         raise InputError(
             "Some ranks share no clicked item with rank 1, not even by way of other ranks.",
-            found=f"Cut off: rank {listed(cut)}.",
+            found=f"Cut off: rank {list_ranks(cut)}.",
             todo=f"{LOG}; or learn only the ranks that are connected (--ranks).",
         )
     enough_clicks(np.append(moved.per_rank(moved.positive), np.zeros(depth))[:depth])
@@ -151,7 +151,7 @@ def _cut_off(cell: Catalogue, depth: int) -> Ints:
     return np.flatnonzero(part != part[0]) + 1
 
 
-def listed(ranks: Ints) -> str:
+def list_ranks(ranks: Ints) -> str:
     """Ranks in a sentence; many are counted."""
     shown = ", ".join(map(str, ranks[:8]))
     return shown if len(ranks) <= 8 else f"{shown} and {len(ranks) - 8} more"

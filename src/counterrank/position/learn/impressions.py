@@ -58,15 +58,15 @@ class Impressions:
         return summed(self.rank - 1, ones, self.depth)
 
     @cached_property
-    def cells(self) -> Cells:
+    def cells(self) -> RankCells:
         """Which rows show one item at one rank; several steps look at them."""
         depth = self.depth + 1
         known, of = renumbered(self.item * depth + self.rank)
-        return Cells(known // depth, known % depth, of)
+        return RankCells(known // depth, known % depth, of)
 
 
 @dataclass(frozen=True)
-class Cells:
+class RankCells:
     """One entry per item and rank at which it was shown; ``of`` is the cell of each row."""
 
     item: Ints
@@ -129,7 +129,7 @@ def _within(session: Ints, user: Ints) -> Ints:
 Groups = dict[str | None, Impressions]
 
 
-def by_group(request: LearnRequest, part: Partition) -> Groups:
+def impressions_by_group(request: LearnRequest, part: Partition) -> Groups:
     """All rows of a partition (None), and those of each value that a curve is asked for."""
     return part.cached("impressions", lambda: _grouped(request, part[LOG].frame))
 

@@ -13,7 +13,7 @@ from counterrank.position.learn.curve import Curve
 from counterrank.position.learn.curve_fit import Parameter
 from counterrank.position.learn.misfit import Misfit
 from counterrank.position.learn.request import LearnRequest
-from counterrank.position.model_file import Model
+from counterrank.position.model_file import PositionModel
 from counterrank.position.models import Exposure
 
 
@@ -36,7 +36,7 @@ class RankRow:
 
 
 @dataclass(frozen=True)
-class Basis:
+class CurveBasis:
     """The rows behind a curve. ``moved`` are items shown at several ranks; ``by`` the clusters."""
 
     rows: int
@@ -58,7 +58,7 @@ class LearnedCurve:
     curve: Curve
     model: Exposure
     parameters: list[Parameter]
-    basis: Basis
+    basis: CurveBasis
     misfit: Misfit | None = None
     balance: tuple[float, float] | None = None
     gaps: float | None = None
@@ -90,7 +90,7 @@ class Learned:
     """
 
     request: LearnRequest
-    model: Model
+    model: PositionModel
     whole: LearnedCurve
     parts: Mapping[str, LearnedCurve]
     refused: Mapping[str, str]

@@ -46,7 +46,7 @@ def misfit(cell: Catalogue, c: Floats, after: Floats) -> Misfit:
     seen = c[cell.rank - 1]
     rates = after[::2] / np.maximum(after[1::2], 1e-300)
     above = float(rates[0] / rates[1]) if rates[1] > 0 else float("nan")
-    expected = cell.shown * seen * relevance(cell, c)[cell.item]
+    expected = cell.shown * seen * item_relevance(cell, c)[cell.item]
     enough = expected >= EXPECTED
     enough &= cell.per_item(enough.astype(float))[cell.item] > 1
     item = np.unique(cell.item[enough], return_inverse=True)[1]
@@ -65,7 +65,7 @@ def misfit(cell: Catalogue, c: Floats, after: Floats) -> Misfit:
     return Misfit(chi2, degrees, float(chdtrc(degrees, chi2)), excess, len(clicks), above)
 
 
-def relevance(cell: Catalogue, c: Floats) -> Floats:
+def item_relevance(cell: Catalogue, c: Floats) -> Floats:
     """Each item's relevance, given what is seen."""
     return _relevance(cell.item, cell.clicks, cell.shown, c[cell.rank - 1])
 

@@ -20,7 +20,7 @@ from counterrank.data.logs import Log, certainty
 from counterrank.engine.partitions import Partition, Partitions, split
 from counterrank.position.learn import catalogue, identify
 from counterrank.position.learn.catalogue import Catalogue
-from counterrank.position.learn.curve import Spread
+from counterrank.position.learn.curve import InfluenceSpread
 from counterrank.position.learn.curve_fit import fit
 from counterrank.position.learn.depth import (
     Depth,
@@ -28,13 +28,13 @@ from counterrank.position.learn.depth import (
     count_looks,
     deepest_views,
     going_on,
-    skipping,
+    skip_share,
 )
 from counterrank.position.learn.em import Em
 from counterrank.position.learn.harvest import Harvest
-from counterrank.position.learn.impressions import Impressions, by_group
-from counterrank.position.learn.learned import Basis, Learned, LearnedCurve
-from counterrank.position.learn.misfit import after_click, balance, misfit, relevance
+from counterrank.position.learn.impressions import Impressions, impressions_by_group
+from counterrank.position.learn.learned import CurveBasis, Learned, LearnedCurve
+from counterrank.position.learn.misfit import after_click, balance, item_relevance, misfit
 from counterrank.position.learn.request import LOG, LearnRequest
 from counterrank.position.learn.statistics import RankStatistics
 from counterrank.position.learn.swap import Swap, count_rates
@@ -80,7 +80,7 @@ def count(request: LearnRequest, part: Partition) -> Counts:
     """First pass: counts of all rows and of each value's."""
     frame = part[LOG].frame
     certain = int((frame["propensity"] == 1).sum()) if "propensity" in frame.columns else 0
-    groups = by_group(request, part)
+    groups = impressions_by_group(request, part)
     return Counts(
         frame.height,
         certain,
@@ -135,7 +135,7 @@ def lay_out(
 
     Rewards are at most ``most``.
     """
-    groups = by_group(request, part)
+    groups = impressions_by_group(request, part)
     lay = partial(catalogue.count_cells, most=most) if request.by_item else catalogue.first_and_last
     values = {name: data for name, data in groups.items() if name is not None} or groups
     cells = pl.concat([lay(data, name) for name, data in values.items()])
@@ -168,8 +168,8 @@ def _solver(
         many = {group: (items, moved) for group, items, moved in total.iter_rows()}
         return lambda statistics, group: solve_counts(request, statistics, *many[group])
     # one partition has each cell once
-    meet = catalogue.unchanged if log.count == 1 else catalogue.add_up
-    cells = catalogue.by_group(log.exchange(work, meet, "Items"))
+    meet = catalogue.keep_cells if log.count == 1 else catalogue.add_up
+    cells = catalogue.cells_by_group(log.exchange(work, meet, "Items"))
     return lambda statistics, group: solve_items(request, statistics, cells[group])
 
 
@@ -193,21 +193,21 @@ def solve_items(request: LearnRequest, statistics: RankStatistics, cells: pl.Dat
     sizes = everything.items.height, moved.items.height
     if request.method == "swap":
         swap = Swap.of(statistics, coins=False)
-        return Solution(swap, *sizes, moved, relevance(moved, swap.c), balance(everything))
+        return Solution(swap, *sizes, moved, item_relevance(moved, swap.c), balance(everything))
     identify.items_move(everything, len(statistics.shown))
     method = Harvest.of(moved) if request.method == "harvest" else Em.of(moved)
-    return Solution(method, *sizes, moved, relevance(moved, method.c))
+    return Solution(method, *sizes, moved, item_relevance(moved, method.c))
 
 
 def influences(
     request: LearnRequest, solutions: Mapping[Group, Solution], part: Partition
-) -> dict[Group, Spread]:
+) -> dict[Group, InfluenceSpread]:
     """Third pass: influences on the estimates, known by now."""
-    groups = by_group(request, part)
+    groups = impressions_by_group(request, part)
     return {name: _spread(solutions[name], groups[name]) for name in groups if name in solutions}
 
 
-def _spread(solution: Solution, data: Impressions) -> Spread:
+def _spread(solution: Solution, data: Impressions) -> InfluenceSpread:
     method, moved = solution.method, solution.moved
     if moved is None or solution.relevance is None:
         return method.spread(data, None)
@@ -217,7 +217,7 @@ def _spread(solution: Solution, data: Impressions) -> Spread:
 
 
 def finish(
-    request: LearnRequest, statistics: RankStatistics, solution: Solution, spread: Spread
+    request: LearnRequest, statistics: RankStatistics, solution: Solution, spread: InfluenceSpread
 ) -> LearnedCurve:
     """The table with its intervals, a curve through it, and the statistics of both."""
     curve = solution.method.curve(spread)
@@ -230,9 +230,9 @@ def finish(
         curve,
         model,
         parameters,
-        Basis(s.rows, s.sessions, s.clusters, s.by, solution.items, solution.moved_items),
+        CurveBasis(s.rows, s.sessions, s.clusters, s.by, solution.items, solution.moved_items),
         test,
         solution.balance,
-        skipping(s) if request.method == "depth" else None,
+        skip_share(s) if request.method == "depth" else None,
         going_on(s) if request.method in ("views", "depth") else None,
     )

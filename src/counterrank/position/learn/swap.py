@@ -8,7 +8,7 @@ import numpy as np
 
 from counterrank.core.arrays import Bools, Floats, Ints
 from counterrank.position.learn.catalogue import Beside
-from counterrank.position.learn.curve import Curve, Spread, spread
+from counterrank.position.learn.curve import Curve, InfluenceSpread, spread_by_cluster
 from counterrank.position.learn.impressions import Impressions
 from counterrank.position.learn.statistics import DEEPEST, RankStatistics, counts
 
@@ -84,7 +84,7 @@ class Swap:
         rate = self.rate
         return rate[: self.depth] / rate[self.bottom]
 
-    def spread(self, data: Impressions, beside: Beside | None) -> Spread:
+    def spread(self, data: Impressions, beside: Beside | None) -> InfluenceSpread:
         """The influences of some clusters on the logs of the rates."""
         column = data.rank - 1
         if data.swapped is not None:
@@ -93,9 +93,9 @@ class Swap:
             data = data.only(lower | top)
         rate = self.rate
         influence = (data.reward / self.scale - rate[column]) / (self.shown * rate)[column]
-        return spread(data.cluster, column, influence, len(self.shown))
+        return spread_by_cluster(data.cluster, column, influence, len(self.shown))
 
-    def curve(self, spread: Spread) -> Curve:
+    def curve(self, spread: InfluenceSpread) -> Curve:
         """The table: the covariance of differences of logs."""
         c, top = self.c, np.arange(self.depth)
         turn = np.zeros((self.depth, len(self.shown)))

@@ -8,7 +8,7 @@ import numpy as np
 
 from counterrank.core.arrays import Floats
 from counterrank.position.learn.catalogue import Beside
-from counterrank.position.learn.curve import Curve, Spread, spread
+from counterrank.position.learn.curve import Curve, InfluenceSpread, spread_by_cluster
 from counterrank.position.learn.impressions import Impressions
 from counterrank.position.learn.statistics import RankStatistics, counts
 
@@ -39,13 +39,15 @@ class Views:
         """The share that was viewed."""
         return self.viewed / self.shown
 
-    def spread(self, data: Impressions, beside: Beside | None) -> Spread:
+    def spread(self, data: Impressions, beside: Beside | None) -> InfluenceSpread:
         """The influences of some clusters."""
         viewed = np.zeros(0) if data.viewed is None else data.viewed
         k = data.rank - 1
-        return spread(data.cluster, k, (viewed - self.c[k]) / self.shown[k], len(self.shown))
+        return spread_by_cluster(
+            data.cluster, k, (viewed - self.c[k]) / self.shown[k], len(self.shown)
+        )
 
-    def curve(self, spread: Spread) -> Curve:
+    def curve(self, spread: InfluenceSpread) -> Curve:
         """The table."""
         return Curve(
             self.c, spread.covariance, self.shown, self.viewed, relative=False,

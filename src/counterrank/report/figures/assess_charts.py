@@ -28,7 +28,7 @@ def power(document: Row) -> list[Figure]:
             "Discriminative power: the sum of p-values",
             "Further left is better: such a measure tells more pairs of systems apart.",
             rows,
-            charts.intervals(
+            charts.forest_plot(
                 "value", "measure", order=[r["measure"] for r in rows], title="sum of p-values"
             ),
         ),
@@ -103,7 +103,9 @@ def online(document: Row) -> list[Figure]:
             "Near 1 is an offline figure that foretells the online one; a bar across 0 may be"
             " chance.",
             rows,
-            charts.intervals("value", "name", order=[r["name"] for r in rows], title="Pearson's r"),
+            charts.forest_plot(
+                "value", "name", order=[r["name"] for r in rows], title="Pearson's r"
+            ),
         )
     ]
     cases = document.get("cases", [])
@@ -144,7 +146,7 @@ def accuracy(document: Row) -> list[Figure]:
             "Relative root mean squared error over all systems: further left is closer to the"
             " truth.",
             rows,
-            charts.intervals(
+            charts.forest_plot(
                 "value", "measure", order=[r["measure"] for r in rows], title="relative RMSE"
             ),
         )

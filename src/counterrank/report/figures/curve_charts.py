@@ -45,7 +45,7 @@ def _clip(value: float | None) -> str:
     return "none" if value is None else f"{value:g}"
 
 
-def weights(document: Mapping[str, Any]) -> list[Figure]:
+def weight_charts(document: Mapping[str, Any]) -> list[Figure]:
     """One figure for each system: the share of rows, and of all weight, by size of the weight."""
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for row in document.get("weights", []):

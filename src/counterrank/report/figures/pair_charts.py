@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
 
-from counterrank.documents.decision import leading, rows_of
+from counterrank.documents.decision import leading_measure, rows_of_measure
 from counterrank.report import charts
 from counterrank.report.figure import BLUE, Figure
 from counterrank.report.figures.value_charts import KINDS
@@ -18,9 +18,11 @@ def matrix(document: Mapping[str, Any]) -> list[Figure]:
     """Every pair of systems under the leading measure."""
     if document.get("protocol", {}).get("baseline") or document.get("kind") not in KINDS:
         return []
-    label = leading(document)
+    label = leading_measure(document)
     rows = [
-        r for r in rows_of(document.get("comparisons", []), label) if r["p_corrected"] is not None
+        r
+        for r in rows_of_measure(document.get("comparisons", []), label)
+        if r["p_corrected"] is not None
     ]
     names = list(dict.fromkeys(str(r[k]) for r in rows for k in ("baseline", "system")))
     if len(names) < FEWEST:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from counterrank.documents.decision import leading
+from counterrank.documents.decision import leading_measure
 from counterrank.report import charts
 from counterrank.report.figure import Figure
 
@@ -17,7 +17,7 @@ def strata(document: Row) -> list[Figure]:
     """Every method's value of each system under the leading measure."""
     if document.get("kind") != "strata":
         return []
-    label = leading(document)
+    label = leading_measure(document)
     own = [r for r in document["estimates"] if r["measure"] == label and r["method"] != "IPS"]
     shown = _chosen(document, own)
     share = {s["name"]: s["share"] for s in document["strata"]}
@@ -47,7 +47,7 @@ def flips(document: Row) -> list[Figure]:
                 f"{found['measure']}: {found['ahead']} against {found['behind']}",
                 str(found["sentence"]),
                 rows,
-                charts.intervals(
+                charts.forest_plot(
                     "difference",
                     "part",
                     order=[r["part"] for r in rows],
@@ -59,7 +59,7 @@ def flips(document: Row) -> list[Figure]:
     return made
 
 
-def agreement(document: Row) -> list[Figure]:
+def agreement_charts(document: Row) -> list[Figure]:
     """How each method's order of the systems agrees with the open loop's."""
     rows = document.get("agreement", [])
     if document.get("kind") != "strata" or not rows:
@@ -73,7 +73,7 @@ def agreement(document: Row) -> list[Figure]:
             "Kendall's tau between a method's order of the systems and that of feedback on items"
             " shown at random: 1 is the same order, 0 no relation.",
             own,
-            charts.intervals(
+            charts.forest_plot(
                 "value", "method", order=[r["method"] for r in own], title="Kendall's tau"
             ),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from counterrank.documents.decision import leading, separated
+from counterrank.documents.decision import is_significant, leading_measure
 from counterrank.report import charts
 from counterrank.report.figure import Figure
 
@@ -25,7 +25,7 @@ def lifts(document: Mapping[str, Any]) -> list[Figure]:
     level = float(document["protocol"].get("level", 0.95))
     lower = document["protocol"].get("lower_is_better", ())
     made = []
-    first = leading(document)  # what the decision reads stands on top
+    first = leading_measure(document)  # what the decision reads stands on top
     ordered = sorted(groups.items(), key=lambda pair: _turn(str(pair[1][0]["measure"]), first))
     for place, (group, rows) in enumerate(ordered):
         up = -1 if {rows[0]["measure"], rows[0].get("exposure")} & set(lower) else 1
@@ -39,7 +39,7 @@ def lifts(document: Mapping[str, Any]) -> list[Figure]:
                 " chance. Bars are for one comparison, colours allow for all of them, so a grey bar"
                 " may miss the line." + CONTRAST * (rows[0]["measure"] == NAIVE),
                 marked,
-                charts.intervals(
+                charts.forest_plot(
                     "difference",
                     "system",
                     order=order,
@@ -58,7 +58,7 @@ def _turn(label: str, first: str) -> int:
 
 
 def _reading(row: Mapping[str, Any], level: float, up: int) -> str:
-    if not separated(row, level):
+    if not is_significant(row, level):
         return "not separated"
     return "better" if up * row["difference"] > 0 else "worse"
 
@@ -91,7 +91,7 @@ def estimates(document: Mapping[str, Any]) -> list[Figure]:
                 f"Each point is a value, each bar its {level:.0%} interval. Bars that do not touch"
                 " differ beyond chance; overlapping ones may still differ, see the comparisons.",
                 named,
-                charts.intervals("value", y, order=order, title=what),
+                charts.forest_plot("value", y, order=order, title=what),
             )
         )
     return made
@@ -122,7 +122,7 @@ def truth(document: Mapping[str, Any]) -> list[Figure]:
             "Diamonds are what each system truly earns, computed from the simulated world after"
             " the estimates were made. Where a diamond lies on its bar, the interval holds it.",
             rows,
-            charts.intervals(
+            charts.forest_plot(
                 "estimate",
                 "name",
                 order=[str(row["name"]) for row in rows],
