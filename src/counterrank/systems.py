@@ -17,8 +17,7 @@ from counterrank.data import schema
 from counterrank.data.policies import Policies
 from counterrank.data.runs import Runs, named_tables, split_systems, validate_names
 from counterrank.data.schema import Input, Table
-from counterrank.matching.coverage import Coverage
-from counterrank.matching.hits import Hits, Pool
+from counterrank.matching.hits import Coverage, Hits, Pool
 from counterrank.matching.walk import aligned
 from counterrank.metrics import Measure
 

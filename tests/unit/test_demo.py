@@ -12,8 +12,9 @@ import polars as pl
 import pytest
 
 from counterrank.api import demo
-from counterrank.documents.saved import saved
-from counterrank.report import bundle, page
+from counterrank.documents.document import saved
+from counterrank.report import html as bundle
+from counterrank.report import page
 from counterrank.simulate import platform
 
 SESSIONS = 3000

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank.core.amounts import byte_count
+from counterrank.core.format import byte_count
 from counterrank.data.runs import RunTables
 from counterrank.engine import disk
 from counterrank.engine.wire import packed, unpacked

@@ -13,8 +13,8 @@ import pytest
 import counterrank as cr
 from counterrank.core.errors import UsageError
 from counterrank.documents.decision import decide
+from counterrank.documents.document import saved
 from counterrank.documents.gate import gated
-from counterrank.documents.saved import saved
 from counterrank.simulate import judged_world
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import counterrank as cr
 from counterrank.core.errors import UsageError
-from counterrank.report import bundle
+from counterrank.report import html as bundle
 from counterrank.simulate import World, judged_world, platform
 
 HOSTILE = "<script>alert(1)</script>"

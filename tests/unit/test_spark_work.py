@@ -11,7 +11,7 @@ from counterrank.core.arrays import workers
 from counterrank.core.errors import InputError
 from counterrank.core.faults import DataError, Fault
 from counterrank.data.schema import judgments_door, run_door
-from counterrank.data.sources.spark_errors import _advice, _line
+from counterrank.data.sources.lake import _advice, _line
 from counterrank.engine import Partition
 from counterrank.engine.spark import executor
 from counterrank.engine.spark.executor import (

@@ -10,8 +10,9 @@ import sys
 import pytest
 
 import counterrank as cr
-from counterrank.cli import estimate_table, output
-from counterrank.cli import evaluate_table as table
+from counterrank.cli import estimate as estimate_table
+from counterrank.cli import evaluate as table
+from counterrank.cli import output
 from counterrank.cli.output import bars, beside, plain
 from counterrank.simulate import World, judged_world, platform
 

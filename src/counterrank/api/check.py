@@ -23,7 +23,7 @@ from counterrank.diagnostics.table_reports import (
 from counterrank.engine import Engine
 from counterrank.engine import engine as engine_of
 from counterrank.metrics import DEFAULTS, Measure
-from counterrank.ope.check_log import check_log
+from counterrank.ope.log_audit import check_log
 from counterrank.position import ByContext, Exposure
 from counterrank.position import position_bias as as_model
 from counterrank.results.result import Result

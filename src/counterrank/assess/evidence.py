@@ -5,21 +5,21 @@ Reduced judgments are masked hits. Of per-unit values alone only users can go mi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from counterrank.assess.checkpoint import fingerprint
 from counterrank.assess.inputs import judged_hits, read_values
 from counterrank.assess.request import RobustnessRequest
-from counterrank.assess.stacked import RepeatedPool, stack
 from counterrank.assess.values import Average, Values
-from counterrank.core.arrays import Bools, Floats
+from counterrank.core.arrays import Bools, Floats, Ints
 from counterrank.core.errors import UsageError
 from counterrank.data.policies import Policies
 from counterrank.data.schema import Input
@@ -204,3 +204,57 @@ def value_basis(request: RobustnessRequest) -> RobustnessBasis:
         ValueEvidence(values, places), list(forms), values.systems, key, [], protocol,
         values.inputs, values.frame(),
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RepeatedPool(Pool):
+    """One pool as several systems meet it: what it says of its units, once for each system."""
+
+    one: Pool = field(kw_only=True)
+    times: int = field(kw_only=True)
+
+    @classmethod
+    def of(cls, pool: Pool, times: int) -> RepeatedPool:
+        """The pool for so many systems; what it has counted already is not counted again."""
+        return cls(pool.units, pool.items, pool.size, pool.rating, pool.top, one=pool, times=times)
+
+    @property
+    def n(self) -> int:
+        """Number of units of all systems."""
+        return self.times * self.one.n
+
+    @cached_property
+    def best(self) -> Floats:
+        """The greatest rating of each unit."""
+        return np.tile(self.one.best, self.times)
+
+    def kept(self, name: Hashable, compute: Callable[[], Floats]) -> Floats:
+        """Kept by the pool itself, as it says the same for each system; so parts share it."""
+        first = self.one.kept(name, lambda: compute()[: self.one.n])
+        return super().kept(name, lambda: np.tile(first, self.times))
+
+    def _count(self, low: float, high: float) -> Floats:
+        return super().kept((low, high), lambda: np.tile(self.one._count(low, high), self.times))
+
+    def sum(self, worth: Callable[[Floats, Ints], npt.NDArray[Any]]) -> Floats:
+        """Sum over each unit's judgments of ``worth(rating, rank)``."""
+        return np.tile(self.one.sum(worth), self.times)
+
+
+def stack(hits: Sequence[Hits]) -> Hits:
+    """The hits of several systems; unit u of system s becomes u + s n."""
+    n = hits[0].n
+    rank = np.concatenate([h.rank for h in hits])
+    tied = any(h.first is not h.rank for h in hits)
+    return Hits(
+        n=n * len(hits),
+        unit=np.concatenate([h.unit + n * s for s, h in enumerate(hits)]),
+        rank=rank,
+        judgment=np.concatenate([h.judgment for h in hits]),
+        rating=np.concatenate([h.rating for h in hits]),
+        first=np.concatenate([h.first for h in hits]) if tied else rank,
+        last=np.concatenate([h.last for h in hits]) if tied else rank,
+        depth=np.concatenate([h.depth for h in hits]),
+        present=np.concatenate([h.present for h in hits]),
+        expected=hits[0].expected,
+    )

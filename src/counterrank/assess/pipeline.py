@@ -18,7 +18,6 @@ from counterrank.assess.accuracy import (
     trials_of,
 )
 from counterrank.assess.checkpoint import Checkpoint, fingerprint
-from counterrank.assess.enough import enough, enough_units
 from counterrank.assess.evidence import judged_basis, value_basis
 from counterrank.assess.inputs import at_least, read_values
 from counterrank.assess.online import (
@@ -28,13 +27,13 @@ from counterrank.assess.online import (
     offline_figures,
     online_row,
     pool_rewards,
+    recommend_online,
 )
-from counterrank.assess.online_advice import recommend_online
 from counterrank.assess.past_log import cases_of_log, past_log_schemas
 from counterrank.assess.past_table import cases_of_table
 from counterrank.assess.request import OnlineRequest, ResamplingRequest, RobustnessRequest
 from counterrank.assess.resampling import all_pairs
-from counterrank.assess.values import Values
+from counterrank.assess.values import Values, enough, enough_units
 from counterrank.core.errors import UsageError
 from counterrank.data.runs import tables_of
 from counterrank.data.schema import Input

@@ -13,10 +13,9 @@ from counterrank.cli.estimate import estimate
 from counterrank.cli.evaluate import evaluate
 from counterrank.cli.exposure import exposure
 from counterrank.cli.funnel import funnel
-from counterrank.cli.gate import gate
+from counterrank.cli.gate import gate, report
 from counterrank.cli.measures import measures
 from counterrank.cli.plain import Command, Group
-from counterrank.cli.report import report
 from counterrank.cli.simulate import simulate
 from counterrank.cli.strata import strata
 from counterrank.version import __version__

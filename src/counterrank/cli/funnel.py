@@ -8,7 +8,7 @@ import typer
 
 from counterrank.cli import options
 from counterrank.cli.engine import with_engine
-from counterrank.cli.estimate_table import block, test_sentence, trust_sentence
+from counterrank.cli.estimate import block, test_sentence, trust_sentence
 from counterrank.cli.options import (
     ByUnit,
     Columns,

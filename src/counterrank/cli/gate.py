@@ -47,8 +47,8 @@ def gate(
     """Stop a worse ranker: exit code 3 unless the lift's lower end reaches --min-lift."""
     from counterrank.cli import gate as tracking
     from counterrank.cli import writing
+    from counterrank.documents.document import saved
     from counterrank.documents.gate import gated
-    from counterrank.documents.saved import saved
 
     document = saved(result)
     found = gated(
@@ -104,3 +104,26 @@ def _metrics(document: Mapping[str, Any]) -> dict[str, float]:
 
 def _name(text: str) -> str:
     return re.sub(r"[^\w\-./ ]", "_", text)[:LONGEST]
+
+
+Results = Annotated[
+    list[str],
+    typer.Argument(metavar="RESULT", help="Folders that --out wrote, or JSON documents."),
+]
+Output = Annotated[str, typer.Option("--output", "-o", metavar="PATH", help="The page to write.")]
+Title = Annotated[str, typer.Option(help="What the page is called. [default: what it shows]")]
+
+
+def report(results: Results, output: Output = "report.html", title: Title = "") -> None:
+    """Turn results into one page that shows them: self-contained, nothing is loaded."""
+    from counterrank.cli import writing
+    from counterrank.documents.document import saved
+    from counterrank.report import html as bundle
+    from counterrank.report import page
+
+    documents = [saved(path) for path in results]
+    html = page(documents, title=title)
+    writing.whole(Path(output), lambda temporary: temporary.write_text(html, encoding="utf-8"))
+    typer.echo(f"Wrote {output}.", err=True)
+    if not bundle.there():
+        typer.echo("Without charts: pip install 'counterrank[report]' draws them.", err=True)

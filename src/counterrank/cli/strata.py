@@ -1,7 +1,8 @@
-"""``counterrank strata JUDGMENTS RUN...``."""
+"""The table of a stratified evaluation: its strata, a block per measure, the paradoxes."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,9 +26,171 @@ from counterrank.cli.options import (
     Ties,
     Unjudged,
 )
+from counterrank.core.format import decimals, interval_text, number, p_value, shorten, wrap_text
 
 if TYPE_CHECKING:
     from counterrank.engine import Engine
+    from counterrank.results.result import Result, Row
+
+
+SHORTEST_NAME = 8
+MOST_PARADOXES = 5
+
+
+def table(result: Result, wide: int) -> list[str]:
+    """The strata, each measure under each method, the paradoxes, how to read it."""
+    lines = [*_strata(result, wide), ""]
+    for label in result.protocol["measures"]:
+        better = "lower" if label in result.protocol["lower_is_better"] else "higher"
+        lines += [*_block(result, label, better, wide), ""]
+    return lines[:-1] + _reading(result, wide) + _paradoxes(result, wide) + _agreement(result, wide)
+
+
+def _strata(result: Result, wide: int) -> list[str]:
+    """One line each: what feedback a stratum holds."""
+    by, source = result.protocol["cut"], result.protocol["propensity"]
+    how = {"width": "equal width of propensity", "quantile": "quantiles of feedback"}
+    how |= {"items": "numbers of items by propensity"}
+    heading = f"Strata by {how.get(by, f'column {by}')}; propensity: {source}"
+    alpha = result.protocol["alpha"]
+    if alpha is not None and math.isfinite(alpha):
+        heading += f" (alpha {alpha:.4f}, xmin {result.protocol['xmin']})"
+    elif alpha is not None:
+        heading += " (all items equally often)"
+    known = not all(math.isnan(s.low) for s in result.strata)
+    ranges = "propensity" if known else ""
+    rows: list[tuple[str, ...]] = [("", ranges, "share", "ratings", "users", "items")]
+    for s in result.strata:
+        ends = "" if math.isnan(s.low) else f"{s.low:.4g} to {s.high:.4g}"
+        counts = (f"{n:,}" for n in (s.ratings, s.users, s.items))
+        rows.append((s.name, ends, f"{s.share:.1%}", *counts))
+    return [*wrap_text(heading, wide, "  "), *_aligned(rows, wide)]
+
+
+def _block(result: Result, label: str, better: str, wide: int) -> list[str]:
+    """Systems down, methods across; as many methods side by side as fit, then the next ones."""
+    heading = label + ("" if better == "higher" else " (lower is better)")
+    rows = {(r.system, r.method): r for r in result.estimates if r.measure == label}
+    against, turn = result.plan.baseline, 1 if better == "higher" else -1
+    if against is None:
+        best = max(result.systems, key=lambda s: turn * rows[s, "stratified"].value)
+        against = best
+    versus = {}
+    for c in result.comparisons:
+        if c.measure == label and against in (c.system, c.baseline):
+            sign = turn if c.baseline == against else -turn
+            other = c.system if c.baseline == against else c.baseline
+            versus[other, c.method] = (sign * c.difference, c.p_corrected)
+    if versus:
+        heading += f"; + better, - worse than {shorten(against, 30)}"
+    longest = max(len(shorten(s, 10**6)) for s in result.systems)
+    columns = []
+    for method in dict.fromkeys(method for _, method in rows):
+        own = [rows[system, method] for system in result.systems]
+        places = min(decimals([r.se for r in own]), 6)
+        marks = [_mark(versus.get((r.system, method)), result.plan.level) for r in own]
+        cells = [_cell(r, places) + mark for r, mark in zip(own, marks, strict=True)]
+        columns.append([method, *cells])
+    widths = [max(map(len, column)) for column in columns]
+    room = max(wide - 2 - max(widths), SHORTEST_NAME)
+    name = max(min(longest, room, wide // 3), SHORTEST_NAME)
+    lines, start = wrap_text(heading, wide, "  "), 0
+    while start < len(columns):
+        end, used = start, name + 2
+        while end < len(columns) and (end == start or used + widths[end] + 2 <= wide):
+            used += widths[end] + 2
+            end += 1
+        for place, system in enumerate(["", *result.systems]):
+            cells = [columns[c][place].rjust(widths[c]) for c in range(start, end)]
+            lines.append(
+                f"  {shorten(system, name):<{name}}{''.join('  ' + c for c in cells)}".rstrip()
+            )
+        start = end
+    return lines
+
+
+def _cell(r: Row, places: int) -> str:
+    """The value and half the width of its interval."""
+    half = (r.high - r.low) / 2
+    return f"{number(r.value, places)} ±{number(half, places)}"
+
+
+def _mark(c: tuple[float, float] | None, level: float) -> str:
+    """``+`` if the gain is separated from nothing by the corrected p, ``-`` if the loss is."""
+    if c is None or not c[1] <= 1 - level:
+        return " "
+    return "+" if c[0] > 0 else "-"
+
+
+def _reading(result: Result, wide: int) -> list[str]:
+    """What the columns mean."""
+    plan = result.plan
+    text = f"±: half the {plan.level:.0%} {plan.interval} interval, each by itself."
+    if result.comparisons:
+        c = result.comparisons[0]
+        fix = {"holm": "Holm", "bh": "Benjamini-Hochberg"}.get(c.correction, "")
+        text += " Marks: two-sided t test paired by user, "
+        text += f"corrected by {fix} over {c.family}." if fix else "not corrected."
+    if result.protocol["policies"]["no_relevant"] == "skip":
+        text += " Users with nothing to find are left out (evaluate counts them 0)."
+    text += " stratified: strata weighted by their share of feedback."
+    if "IPS" in result.protocol["methods"]:
+        guessed = result.protocol["alpha"] is not None
+        text += " IPS is on the scale of the propensities"
+        text += ", which popularity knows only up to a factor" if guessed else ""
+        text += ": compare systems by it; SNIPS is on the scale of the measure."
+    return ["", *wrap_text(text, wide)]
+
+
+def _paradoxes(result: Result, wide: int) -> list[str]:
+    """The worst ones in a sentence each, then what was not proven."""
+    if len(result.systems) < 2:
+        return []
+    audit = result.audit
+    lines = [""]
+    count = len(audit.paradoxes)
+    pairs = "pair" if audit.tested == 1 else "pairs and measures"
+    lines.append(f"Paradoxes: {count:,} proven among {audit.tested:,} {pairs}.")
+    for p in audit.paradoxes[:MOST_PARADOXES]:
+        lines += wrap_text(f"- {p.sentence} p {p_value(p.p_corrected)}, corrected.", wide, "  ")
+    if count > MOST_PARADOXES:
+        lines.append(f"  and {count - MOST_PARADOXES:,} more: --format json lists them all.")
+    if audit.unproven:
+        pairs = "pair is" if audit.unproven == 1 else "pairs are"
+        text = f"{audit.unproven:,} more {pairs} reversed in most of the feedback, but that may be"
+        lines += wrap_text(f"{text} chance.", wide)
+    return lines
+
+
+def _agreement(result: Result, wide: int) -> list[str]:
+    """Each method's tau with the open loop, and how much that differs from holdout's."""
+    found = result.agreement
+    if not found:
+        opened = any(row.method == "open loop" for row in result.estimates)
+        return ["", "Agreement with the open loop: needs 4 systems."] if opened else []
+    text = (
+        f"Agreement with the open loop: Kendall's tau of the order of {found[0].systems} systems,"
+        f" {result.plan.level:.0%} interval over users; difference from {found[0].baseline}, p."
+    )
+    rows: list[tuple[str, ...]] = []
+    for a in found:
+        own = (number(a.tau, 3), interval_text(a.low, a.high, 3))
+        apart = (number(a.difference, 3, sign=True), p_value(a.p)) if a.method != a.baseline else ()
+        rows.append((f"{a.measure} {a.method}", *own, *(apart or ("", ""))))
+    return ["", *wrap_text(text, wide), *_aligned(rows, wide)]
+
+
+def _aligned(rows: list[tuple[str, ...]], wide: int) -> list[str]:
+    """Columns side by side; names are shortened where the line would be too long."""
+    widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
+    rest = sum(w + 2 for w in widths[1:] if w)
+    first = max(min(widths[0], wide - 2 - rest), SHORTEST_NAME)
+    lines = []
+    for row in rows:
+        cells = [x.rjust(w) for x, w in zip(row[1:], widths[1:], strict=True) if w]
+        lines.append((f"  {shorten(row[0], first):<{first}}  " + "  ".join(cells)).rstrip())
+    return lines
+
 
 Strata = Annotated[int | None, typer.Option(metavar="N", help="Number of strata. [default: 2]")]
 Cut = Annotated[
@@ -102,7 +265,8 @@ def strata(
     named = options.named_runs(runs)
     digest.begin([judgments, *(path for _, path in named)])  # the imports below take their time
     from counterrank.api import strata as verb
-    from counterrank.cli import output, strata_table, writing
+    from counterrank.cli import output, writing
+    from counterrank.cli import strata as strata_table
     from counterrank.core import progress
     from counterrank.metrics import DEFAULTS
 

@@ -20,7 +20,7 @@ from counterrank.core.merge import merge
 from counterrank.data.schema import Table
 from counterrank.diagnostics.weights import WeightStatistics
 from counterrank.engine import Partition
-from counterrank.matching.coverage import Coverage
+from counterrank.matching.hits import Coverage
 from counterrank.matching.walk import Part, walked
 from counterrank.ope.estimators.ips import MeanWeight
 from counterrank.stats.draws import Draws

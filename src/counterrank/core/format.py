@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Iterable
+
+from counterrank.core.errors import UsageError
 
 
 def printable(text: str) -> str:
@@ -64,3 +67,27 @@ def in_a_sentence(names: list[str], most: int = 5) -> str:
 def wrap_text(text: str, wide: int, indent: str = "") -> list[str]:
     """Lines that fit, the later ones indented."""
     return textwrap.wrap(printable(text), max(wide, 40), subsequent_indent=indent)
+
+
+UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+
+def byte_count(text: str | int) -> int:
+    """4GB, 512MB, 4GiB or a number of bytes, as bytes."""
+    if isinstance(text, int):
+        return text
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", text, re.IGNORECASE)
+    if not found:
+        raise UsageError(f'"{text}" is no amount of memory.', todo="Write it like 4GB or 512MB.")
+    number, unit, binary = found.groups()
+    letter = unit.upper()
+    step = UNITS[letter] if not binary else 1024 ** list(UNITS).index(letter)
+    return int(float(number) * step)
+
+
+def byte_words(number: int) -> str:
+    """Bytes in words, as in 1.5 GB."""
+    for name, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if number >= size:
+            return f"{number / size:,.1f} {name}"
+    return f"{number} bytes"

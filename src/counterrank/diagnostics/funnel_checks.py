@@ -8,7 +8,7 @@ from counterrank.core.arrays import Ints
 from counterrank.diagnostics import weights as of_weights
 from counterrank.diagnostics.diagnosis import Diagnosis, graded
 from counterrank.diagnostics.weights import FUNNEL_WORDS, WeightStatistics
-from counterrank.matching.coverage import Coverage
+from counterrank.matching.hits import Coverage
 from counterrank.stats.units import Estimate
 
 NO_CLICK = FUNNEL_WORDS.nothing

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import polars as pl
 
-from counterrank.core.amounts import byte_count
 from counterrank.core.arrays import one_thread, workers
 from counterrank.core.errors import CounterrankError
 from counterrank.core.faults import merged, moved
+from counterrank.core.format import byte_count
 from counterrank.core.progress import Progress
 from counterrank.data.ids import partition_ids
 from counterrank.data.schema import Door, Input, Table

@@ -16,13 +16,13 @@ from counterrank.core.progress import Progress, quiet
 from counterrank.data.runs import RunTables, validate_names
 from counterrank.data.schema import Input
 from counterrank.diagnostics import judged_lists as about
-from counterrank.diagnostics.dcg_agreement import agreement
 from counterrank.diagnostics.diagnosis import Diagnosis
+from counterrank.diagnostics.judged_lists import agreement
 from counterrank.engine import Engine
 from counterrank.judged.brackets import tie_bracket
 from counterrank.judged.lists import JudgedTotals, MeasuredLists, judged_share_key, measure_lists
 from counterrank.judged.request import JUDGMENTS, EvaluateRequest, JudgedTables
-from counterrank.matching.coverage import Coverage
+from counterrank.matching.hits import Coverage
 from counterrank.metrics import Measure, measure
 from counterrank.results.result import Result
 from counterrank.stats.functions import mean, ratio_or_zero

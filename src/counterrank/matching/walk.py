@@ -16,8 +16,7 @@ from counterrank.data.blocks import BLOCK_ROWS, Blocks
 from counterrank.data.ids import as_categories, as_integers, positions, unify_ids
 from counterrank.data.schema import Table
 from counterrank.matching.align import Aligned, Bucket, Met, align, by_place, met
-from counterrank.matching.coverage import Coverage
-from counterrank.matching.hits import Hits, Pool
+from counterrank.matching.hits import Coverage, Hits, Pool
 
 A = TypeVar("A")
 

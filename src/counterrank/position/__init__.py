@@ -4,7 +4,6 @@
 """
 
 from counterrank.position.by_context import ByContext
-from counterrank.position.expected import expected_exposure, mean_exposure
 from counterrank.position.model_file import position_bias
 from counterrank.position.models import (
     MODELS,
@@ -16,6 +15,8 @@ from counterrank.position.models import (
     Log2,
     Power,
     WeightTable,
+    expected_exposure,
+    mean_exposure,
 )
 from counterrank.position.plackett_luce import plackett_luce_exposure, rank_probabilities
 from counterrank.position.registry import exposure, position_model

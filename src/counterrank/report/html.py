@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import cache
 from html import escape
+from importlib.util import find_spec
 from typing import Any
 
 from counterrank.core.format import p_value, printable, shorten
@@ -100,3 +102,17 @@ def short_number(value: float) -> str:
     if value == 0 or 1e-4 <= abs(value) < 1e6:
         return f"{value:,.5g}" if abs(value) < 1e5 else f"{value:,.0f}"
     return f"{value:.3g}"
+
+
+def there() -> bool:
+    """Whether charts can be drawn: the extra ``report`` is installed."""
+    return find_spec("altair") is not None and find_spec("vl_convert") is not None
+
+
+@cache
+def script() -> str:
+    """Vega, Vega-Lite and Vega-Embed in one script."""
+    import vl_convert
+
+    bundled: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return bundled.replace("</script", "<\\/script")

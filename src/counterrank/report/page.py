@@ -8,7 +8,8 @@ from importlib.resources import files
 from typing import Any
 
 from counterrank.documents.decision import Decision, decide
-from counterrank.report import bundle, glossary, tables
+from counterrank.report import glossary, tables
+from counterrank.report import html as bundle
 from counterrank.report.figure import DATA, Figure
 from counterrank.report.figures import figures
 from counterrank.report.html import data, name, text, visible

@@ -27,7 +27,7 @@ class Notebook(ABC):
 
     def plot(self, measure: str | None = None) -> Any:
         """The main figure as an Altair chart; ``measure`` is the measure or estimator to draw."""
-        from counterrank.report import bundle
+        from counterrank.report import html as bundle
 
         if not bundle.there():
             raise UsageError(
@@ -48,7 +48,8 @@ class Notebook(ABC):
 
     def _repr_html_(self) -> str:
         """The table, what does not pass and, where charts can be drawn, the main figure."""
-        from counterrank.report import bundle, static
+        from counterrank.report import html as bundle
+        from counterrank.report import static
         from counterrank.report.figures import figures
 
         document = self.brief()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from counterrank.core.amounts import byte_words
 from counterrank.core.errors import one_of
+from counterrank.core.format import byte_words
 from counterrank.engine.engines import INFERENCE
 
 

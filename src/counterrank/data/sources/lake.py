@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from counterrank.core.errors import UsageError
+from counterrank.core.errors import CounterrankError, InputError, UsageError, first_line
 from counterrank.data.sources.files import PARQUET, SEPARATORS, ending
-from counterrank.data.sources.spark_errors import spoken
 
 
 def is_address(table: object) -> bool:
@@ -43,3 +45,55 @@ def _running() -> Any:
     except ImportError:
         return None
     return SparkSession.getActiveSession()
+
+
+NEEDS = "Python of the driver's version with numpy, scipy, polars, pyarrow, pandas and narwhals"
+CAUSE = re.compile(r"^\s*(?:Caused by: )?(?:[\w$]+\.)*(\w*(?:Error|Exception)\b: .*\S)\s*$", re.M)
+WRAPPED = ("SparkException", "PythonException", "Py4JJavaError")
+PANDAS = "PySpark does not yet fully support pandas"  # of which nothing is used here
+
+
+@contextmanager
+def spoken(doing: str) -> Iterator[None]:
+    """Turn whatever Spark throws into a message."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import AnalysisException, PySparkException
+
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=PANDAS, category=FutureWarning)
+            yield
+    except CounterrankError:
+        raise
+    except AnalysisException as error:
+        raise InputError(
+            "Spark cannot read a table as it is.", found=f"It says: {_line(str(error))}"
+        ) from error
+    except (PySparkException, Py4JError, ConnectionError, RuntimeError) as error:
+        text = str(error)
+        raise CounterrankError(
+            f"Spark failed while {doing}.", found=f"It says: {_line(text)}", todo=_advice(text)
+        ) from error
+
+
+def _line(text: str) -> str:
+    """The line that names the cause, which may stand deep in a trace."""
+    causes = [cause for cause in CAUSE.findall(text) if not cause.startswith(WRAPPED)]
+    line = causes[0] if causes else first_line(RuntimeError(text))
+    return line if len(line) <= 300 else f"{line[:297]}..."
+
+
+def _advice(text: str) -> str:
+    if "ModuleNotFoundError" in text or "PYTHON_VERSION_MISMATCH" in text:
+        return f"Every executor needs {NEEDS}; PYSPARK_PYTHON names the one it uses."
+    if re.search(r"OutOfMemory|ExecutorLost|exited unexpectedly|MemoryError|exit code 137", text):
+        return (
+            "Give executors more memory (spark.executor.memory, memoryOverhead), or more"
+            " partitions (--partitions)."
+        )
+    if "maxResultSize" in text:
+        return (
+            "Let only moments reach the driver (--inference moments), or raise"
+            " spark.driver.maxResultSize."
+        )
+    return "Look at the cluster's own log; docs/guide/spark.md says what executors need."

@@ -13,7 +13,7 @@ from counterrank.core.faults import DataError, merged
 from counterrank.core.progress import Progress
 from counterrank.data.checks import some_rows
 from counterrank.data.schema import Input
-from counterrank.data.sources.spark_errors import spoken
+from counterrank.data.sources.lake import spoken
 from counterrank.engine.partitions import Partition, Partitions, Tables, merge_in_turn
 from counterrank.engine.spark.executor import (
     SENT,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from counterrank.core.errors import UsageError
-from counterrank.data.sources.spark_errors import spoken
+from counterrank.data.sources.lake import spoken
 
 if TYPE_CHECKING:
     from counterrank.engine.engines import Spark

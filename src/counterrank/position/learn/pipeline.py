@@ -22,23 +22,23 @@ from counterrank.position.learn import catalogue, identify
 from counterrank.position.learn.catalogue import Catalogue
 from counterrank.position.learn.curve import InfluenceSpread
 from counterrank.position.learn.curve_fit import fit
-from counterrank.position.learn.depth import (
+from counterrank.position.learn.em import Em
+from counterrank.position.learn.harvest import Harvest
+from counterrank.position.learn.impressions import Impressions, RankStatistics, impressions_by_group
+from counterrank.position.learn.learned import CurveBasis, Learned, LearnedCurve
+from counterrank.position.learn.misfit import after_click, balance, item_relevance, misfit
+from counterrank.position.learn.request import LOG, LearnRequest
+from counterrank.position.learn.swap import Swap, count_rates
+from counterrank.position.learn.views import (
     Depth,
+    Views,
     count_depths,
     count_looks,
+    count_views,
     deepest_views,
     going_on,
     skip_share,
 )
-from counterrank.position.learn.em import Em
-from counterrank.position.learn.harvest import Harvest
-from counterrank.position.learn.impressions import Impressions, impressions_by_group
-from counterrank.position.learn.learned import CurveBasis, Learned, LearnedCurve
-from counterrank.position.learn.misfit import after_click, balance, item_relevance, misfit
-from counterrank.position.learn.request import LOG, LearnRequest
-from counterrank.position.learn.statistics import RankStatistics
-from counterrank.position.learn.swap import Swap, count_rates
-from counterrank.position.learn.views import Views, count_views
 
 Group = str | None  # a value of the column that curves are learned by, or None: all rows
 

@@ -9,8 +9,7 @@ import numpy as np
 from counterrank.core.arrays import Bools, Floats, Ints
 from counterrank.position.learn.catalogue import Beside
 from counterrank.position.learn.curve import Curve, InfluenceSpread, spread_by_cluster
-from counterrank.position.learn.impressions import Impressions
-from counterrank.position.learn.statistics import DEEPEST, RankStatistics, counts
+from counterrank.position.learn.impressions import DEEPEST, Impressions, RankStatistics, counts
 
 
 def count_rates(data: Impressions) -> dict[str, Floats]:
