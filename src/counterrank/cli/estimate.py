@@ -106,7 +106,7 @@ def _reading(result: Result, wide: int) -> list[str]:
     level = f"{result.plan.level:.0%}"
     unit = "user" if result.protocol["cluster"] == "user" else "session"
     text = f"[..]: {level} {result.plan.interval} interval, clustered by {unit}."
-    text += test_sentence(result.comparisons, result.plan.level)
+    text += p_value_sentence(result.comparisons, result.plan.level)
     out = ["", *wrap_text(text, wide), *wrap_text(_basis(result), wide)]
     for system in result.systems[1:]:
         about = (system, "log")
@@ -179,7 +179,7 @@ def _cells(r: Row, c: Comparison | None, places: int) -> list[str]:
     return [*value, *change, p_value(c.p_corrected)]
 
 
-def test_sentence(comparisons: Sequence[Comparison], level: float) -> str:
+def p_value_sentence(comparisons: Sequence[Comparison], level: float) -> str:
     """How p was made, in a sentence; nothing if nothing was compared."""
     if not comparisons:
         return ""

@@ -8,7 +8,7 @@ import typer
 
 from counterrank.cli import options
 from counterrank.cli.engine import with_engine
-from counterrank.cli.estimate import block, test_sentence, trust_sentence
+from counterrank.cli.estimate import block, p_value_sentence, trust_sentence
 from counterrank.cli.options import (
     ByUnit,
     Columns,
@@ -202,7 +202,7 @@ def _block(result: Result, reward: str, measure: str, wide: int) -> list[str]:
 def _reading(result: Result, wide: int) -> list[str]:
     level = result.plan.level
     text = f"[..]: {level:.0%} {result.plan.interval} interval over users."
-    out = ["", *wrap_text(text + test_sentence(result.comparisons, level), wide)]
+    out = ["", *wrap_text(text + p_value_sentence(result.comparisons, level), wide)]
     out += wrap_text(_basis(result), wide)
     for system in result.systems:
         about = (system, "funnel")
