@@ -1,8 +1,7 @@
-"""Tables cut into buckets by a hash of the unit, as an engine would."""
+"""Judged tables that are hard to cut, and the same evaluation by partitions of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -10,16 +9,14 @@ import numpy as np
 import polars as pl
 
 from counterrank.core.progress import quiet
-from counterrank.data.ids import hash_ids, unify_id_columns
 from counterrank.data.policies import Policies
-from counterrank.data.schema import Door
-from counterrank.engine import Bucket, Buckets, Engine, Partitions
-from counterrank.engine.wire import packed, unpacked
+from counterrank.engine import Engine, memory
 from counterrank.judged.pipeline import evaluate, measure_systems
 from counterrank.judged.request import EvaluateRequest, JudgedTables, parse_measures
 from counterrank.metrics import measure
 from counterrank.stats.compare import Plan
 from making import world
+from split import Parts
 
 LABELS = (
     "CG CG(gain=exp)@3 CG(gain=binary,rel=2)@3 DCG DCG@3 DCG(gain=exp)@3"
@@ -35,47 +32,6 @@ LINEAR = [label for label in LABELS if measure(label).linear]
 COUNTS = (1, 3, 20)
 
 
-class Cut(Buckets):
-    """The tables of ``doors`` in ``count`` buckets; results go over the wire, last bucket first."""
-
-    def __init__(
-        self,
-        doors: Mapping[str, Door],
-        count: int,
-        by: str = "user",
-        ids: Sequence[str] = ("user", "item"),
-    ) -> None:
-        tables = [door.whole() for door in doors.values()]
-        frames = [table.frame for table in tables]
-        for column in ids:
-            frames = unify_id_columns(frames, column)
-        self.inputs = {name: table.input() for name, table in zip(doors, tables, strict=True)}
-        self.heads = {
-            name: replace(table, frame=frame.clear())
-            for name, table, frame in zip(doors, tables, frames, strict=True)
-        }
-        owner = [hash_ids(frame[by]) % count for frame in frames]
-        self.buckets = [
-            Bucket(
-                {
-                    name: replace(table, frame=frame.filter(own == place))
-                    for name, table, frame, own in zip(doors, tables, frames, owner, strict=True)
-                }
-            )
-            for place in range(count)
-        ]
-
-    @property
-    def count(self):
-        return len(self.buckets)
-
-    def mapped(self, work, word):
-        return [unpacked(packed(work(bucket))) for bucket in self.buckets[::-1]]
-
-    def exchanged(self, first, schema, key, second, word):
-        raise NotImplementedError
-
-
 @dataclass(frozen=True)
 class Split(Engine):
     """Tables in ``count`` partitions in memory; results go over the wire, last partition first."""
@@ -87,15 +43,8 @@ class Split(Engine):
 
     @contextmanager
     def open(self, tables, progress=quiet):
-        yield _Partitions(Cut(tables.schemas, self.count, tables.unit, tables.ids))
-
-
-class _Partitions(Partitions):
-    def __init__(self, cut: Cut) -> None:
-        self.cut, self.heads, self.inputs, self.count = cut, cut.heads, cut.inputs, cut.count
-
-    def map(self, work, label):
-        return self.cut.mapped(work, label)
+        with memory.cut(self, replace(tables, lazy=False), progress) as whole:
+            yield Parts(whole, tables.unit, self.count)
 
 
 def cut(truth, runs, count, labels, plan, policies, inference="units", budget=None, **more):

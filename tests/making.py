@@ -155,3 +155,16 @@ def _estimates(columns, mask, function, draws, seed, ids) -> list[Estimate]:
     ids = pl.Series(np.arange(len(mask)) if ids is None else ids)
     table = Units(ids, columns, dict.fromkeys(columns, mask), draws=Draws(draws, 0, seed))
     return [table.estimate(key, function) for key in columns]
+
+
+def estimates(*columns, function=f.mean, ids=None, clusters=None, resamples=0, seed=0):
+    """The function of the means of each set of columns, or of one column, all of the same units."""
+    sets = [x if isinstance(x, tuple) else (x,) for x in columns]
+    keys = [Key(str(number), "x") for number in range(len(sets))]
+    units = Units(
+        pl.Series(np.arange(len(sets[0][0])) if ids is None else ids),
+        dict(zip(keys, sets, strict=True)),
+        clusters=None if clusters is None else pl.Series(clusters),
+        draws=Draws(resamples, seed=seed),
+    )
+    return [units.estimate(key, function) for key in keys]

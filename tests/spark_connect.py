@@ -12,27 +12,25 @@ import polars as pl
 
 from counterrank.core.errors import InputError
 from counterrank.data.schema import judgments_door, run_door
-from counterrank.engine import Bucket, Spark, bucketed
-
-SHAPE: dict[str, pl.DataType] = {"item": pl.Int64(), "rating": pl.Float64()}
+from counterrank.engine import Partition, Spark, Tables, split
 
 
-def sums(bucket: Bucket) -> list[float]:
+def sums(part: Partition) -> list[float]:
     return [
-        float(bucket.tables[name].frame[column].sum())
+        float(part[name].frame[column].sum())
         for name, column in (("truth", "rating"), ("run", "rank"))
     ]
 
 
-def rows(bucket: Bucket) -> pl.DataFrame:
-    return bucket.tables["truth"].frame.select("item", "rating")
+def rows(part: Partition) -> dict[int, pl.DataFrame]:
+    return split(part["truth"].frame.select("item", "rating"), "item", 3)
 
 
 def by_item(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.group_by("item").agg(pl.col("rating").sum())
 
 
-def refused(bucket: Bucket) -> None:
+def refused(part: Partition) -> None:
     raise InputError("Refused.")
 
 
@@ -45,11 +43,11 @@ def main() -> None:
     run = session.range(1000).selectExpr("id % 50 as user", "id as item", "1 + id div 50 as rank")
     doors = {"truth": judgments_door(frame), "run": run_door(run, name="run")}
     chosen = Spark(session=session, partitions=3)
-    with bucketed(chosen, doors, by="user", ids=("user", "item")) as buckets:
-        parts = buckets.mapped(sums, "Adding")
-        items = pl.concat(buckets.exchanged(rows, SHAPE, "item", by_item, "Exchanging"))
+    with chosen.open(Tables(doors, "user", ("user", "item"))) as partitions:
+        parts = partitions.map(sums, "Adding")
+        items = partitions.exchange(rows, by_item, "Exchanging")
         try:
-            buckets.mapped(refused, "Refusing")
+            partitions.map(refused, "Refusing")
         except InputError as error:
             said = str(error)
     found = {

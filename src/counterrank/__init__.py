@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from counterrank.api.strata import strata
     from counterrank.core.errors import CounterrankError, InputError, UsageError
     from counterrank.engine.engines import Local, Spark
-    from counterrank.estimates import Estimate
     from counterrank.metrics import measure
     from counterrank.position import position_bias
     from counterrank.results.result import Result
+    from counterrank.stats.units import Estimate
 
 _HOME = {
     "CounterrankError": "core.errors",
-    "Estimate": "estimates",
+    "Estimate": "stats.units",
     "InputError": "core.errors",
     "Local": "engine.engines",
     "Result": "results.result",

@@ -8,15 +8,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from counterrank.aggregate import GeometricMean, Mean, RatioOfMeans
-from counterrank.moments import Draws, Merged, poisson_weights, signs, summed
-from counterrank.stats.draws import POISSON
-from counterrank.stats.functions import ratio
-from counterrank.stats.intervals import intervals
-from counterrank.stats.old_resample import resampled
+from counterrank.stats.draws import POISSON, Flips, poisson_weights, signs
+from counterrank.stats.functions import geometric, mean, ratio
+from counterrank.stats.intervals import interval
 from counterrank.stats.permutation import flipped_test, permutation_test
-from counterrank.stats.tests import bootstrap_test
-from smooth_functions import Smooth
+from making import estimates
 
 N, LEVEL = 200, 0.95
 PLAIN = np.arange(1 << 13, dtype=np.uint64)  # neighbours, not hashes: the worst ids there are
@@ -77,12 +73,11 @@ def test_weights_and_signs_of_one_seed_are_uncorrelated():
 def draw(kind, rng):
     """Per-user columns, the function of their means, and the value it estimates."""
     if kind == "mean":
-        return rng.beta(0.6, 1.4, (N, 1)), Mean(), 0.3
+        return rng.beta(0.6, 1.4, N), mean, 0.3
     if kind == "geometric":
-        return -rng.gamma(2.0, 0.5, (N, 1)), GeometricMean(), np.exp(-1.0)
+        return -rng.gamma(2.0, 0.5, N), geometric, np.exp(-1.0)
     weight = rng.gamma(2.0, 1.0, N)
-    columns = np.stack([weight * rng.beta(2, 2, N), weight], axis=1)
-    return columns, (Smooth(ratio) if kind == "ratio" else RatioOfMeans(weight)), 0.5
+    return (weight * rng.beta(2, 2, N), weight), ratio, 0.5
 
 
 @pytest.mark.parametrize("kind", ["mean", "geometric", "ratio"])
@@ -91,26 +86,22 @@ def test_intervals_by_poisson_weights_cover(kind):
     inside = 0
     for s in range(repeats):
         columns, function, truth = draw(kind, rng)
-        ids = rng.integers(0, 1 << 62, N).astype(np.uint64)
-        sums = summed(columns, ids, Draws(resamples=draws, seed=s))
-        e = Merged.of(sums, slice(0, columns.shape[1]), function)
-        low, high = intervals([e], level=LEVEL, method="bootstrap", draws=draws)[0]
+        ids = rng.integers(0, 1 << 62, N)
+        (e,) = estimates(columns, function=function, ids=ids, resamples=draws, seed=s)
+        low, high = interval(e, level=LEVEL, method="bootstrap", resamples=e.resamples)
         inside += low <= truth <= high
     assert inside / repeats == pytest.approx(LEVEL, abs=band(LEVEL, repeats))
 
 
 def test_clusters_are_drawn_whole():
-    rng, repeats, draws = np.random.default_rng(22), 500, 300
+    rng, repeats = np.random.default_rng(22), 500
     cluster, inside = np.repeat(np.arange(100), 3), {True: 0, False: 0}
     for s in range(repeats):
-        x = (np.repeat(rng.standard_normal(100), 3) + 0.5 * rng.standard_normal(300))[:, None]
+        x = np.repeat(rng.standard_normal(100), 3) + 0.5 * rng.standard_normal(300)
         for clustered in inside:
-            ids = np.arange(100 if clustered else 300, dtype=np.uint64)
-            sums = summed(
-                x, ids, Draws(resamples=draws, seed=s), cluster=cluster if clustered else None
-            )
-            e = Merged.of(sums, slice(0, 1), Mean())
-            low, high = intervals([e], level=LEVEL, method="bootstrap", draws=draws)[0]
+            own = cluster if clustered else None
+            (e,) = estimates(x, clusters=own, resamples=300, seed=s)
+            low, high = interval(e, level=LEVEL, method="bootstrap", resamples=e.resamples)
             inside[clustered] += low <= 0 <= high
     assert inside[True] / repeats == pytest.approx(LEVEL, abs=band(LEVEL, repeats))
     assert inside[False] / repeats < 0.85  # what happens when clusters are not told
@@ -122,26 +113,19 @@ def null_pair(rng):
     return np.round(np.clip(level + 0.3 * rng.standard_normal((N, 2)), 0, 1), 1)
 
 
-def test_tests_by_ids_reject_at_their_level_and_agree_with_drawn_ones():
+def test_flips_by_ids_reject_at_their_level_and_agree_with_drawn_ones():
     rng, repeats, draws = np.random.default_rng(23), 1500, 499
     ids = np.arange(N, dtype=np.uint64)
-    flipped, permuted, weighed = [], [], []
+    flipped, permuted = [], []
     for s in range(repeats):
         x = null_pair(rng)
-        plan = Draws(resamples=400 if s < 800 else 0, flips=draws, seed=s, pairs=((0, 1),))
-        sums = summed(x, ids, plan, scores=x[:, None])
-        assert sums.flips is not None
-        flipped.append(flipped_test(sums.flips).p[0, 0])
+        flips = Flips.of(x[:, None], ids, np.array([[0, 1]]), draws=draws, seed=s)
+        flipped.append(flipped_test(flips).p[0, 0])
         if s < 300:
             permuted.append(permutation_test([x], [(0, 1)], draws=draws, seed=s).p[0, 0])
-        if s < 800:
-            d = Merged.of(sums, slice(0, 1), Mean()) - Merged.of(sums, slice(1, 2), Mean())
-            weighed.append(bootstrap_test(d, resampled([d], draws=400, seed=s)[:, 0]) <= 0.05)
     p = np.array(flipped)
     for alpha in (0.01, 0.05, 0.2):
         assert np.mean(p <= alpha) == pytest.approx(alpha, abs=band(alpha, repeats))
-    # 400 resamples add at most 1/401 to the level; the percentile approximation a little more
-    assert np.mean(weighed) == pytest.approx(0.05, abs=band(0.05, 800) + 0.01)
     q = np.array(permuted)
     z = (p[: len(q)] - q) / np.sqrt(2 * (q * (1 - q) + 1 / draws) / draws)
     assert np.abs(z).max() <= 4.5
@@ -151,13 +135,12 @@ def test_tests_by_ids_reject_at_their_level_and_agree_with_drawn_ones():
 def test_maxt_of_flips_holds_the_family_wise_error_and_is_not_idle():
     """Five exchangeable systems, ten pairs, two dependent measures: 5 % of data mislead."""
     rng, repeats = np.random.default_rng(24), 600
-    pairs = tuple((a, b) for a in range(5) for b in range(a))
+    pairs = np.array([(a, b) for a in range(5) for b in range(a)])
     ids = np.arange(80, dtype=np.uint64)
     wrong = 0
     for s in range(repeats):
         x = rng.beta(0.5, 1.5, (80, 1)) + 0.2 * rng.standard_normal((80, 5))
         scores = np.stack([x, x**3], axis=1)
-        flips = summed(x, ids, Draws(flips=499, seed=s, pairs=pairs), scores=scores).flips
-        assert flips is not None
+        flips = Flips.of(scores, ids, pairs, draws=499, seed=s)
         wrong += flipped_test(flips).maxt.min() <= 0.05
     assert wrong / repeats == pytest.approx(0.05, abs=band(0.05, repeats))

@@ -1,4 +1,4 @@
-"""Buckets on a real Spark cluster: whole units, whatever the partitions, and whoever dies."""
+"""Partitions on a real Spark cluster: whole units, whatever the partitions, and whoever dies."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from polars.testing import assert_frame_equal
 from counterrank.core.errors import CounterrankError, InputError, UsageError
 from counterrank.data.logs import log_door
 from counterrank.data.schema import Door, judgments_door, run_door
-from counterrank.engine import Bucket, Spark, bucketed, engine
+from counterrank.engine import Engine, Local, Partition, Partitions, Spark, Tables, engine, split
 
 pytestmark = pytest.mark.spark
 
@@ -56,9 +57,15 @@ def doors(truth: object, run: object) -> dict[str, Door]:
     return {"truth": judgments_door(truth), "run": run_door(run, name="new")}
 
 
-def per_user(bucket: Bucket) -> pl.DataFrame:
+def opened(
+    chosen: Engine, schemas: dict[str, Door], unit: str = "user"
+) -> AbstractContextManager[Partitions]:
+    return chosen.open(Tables(schemas, unit, (unit, "item")))
+
+
+def per_user(part: Partition) -> pl.DataFrame:
     """Sums by user over both tables: right only where all rows of a user are here."""
-    truth, run = (bucket.tables[name].frame for name in ("truth", "run"))
+    truth, run = (part[name].frame for name in ("truth", "run"))
     left = truth.group_by("user").agg(pl.col("rating").sum(), pl.len().alias("judged"))
     right = run.group_by("user").agg(pl.col("rank").sum().cast(pl.Int64), pl.len().alias("listed"))
     return left.join(right, on="user", how="full", coalesce=True)
@@ -69,27 +76,25 @@ def in_one(parts: list[pl.DataFrame]) -> pl.DataFrame:
 
 
 def expected(truth: object, run: object) -> pl.DataFrame:
-    from counterrank.engine import Local
-
-    with bucketed(Local(), doors(truth, run), by="user", ids=("user", "item")) as buckets:
-        return in_one(buckets.mapped(per_user, "Adding"))
+    with opened(Local(), doors(truth, run)) as partitions:
+        return in_one(partitions.map(per_user, "Adding"))
 
 
-@pytest.mark.parametrize("partitions", [1, 7, 64])
-def test_every_unit_is_whole_in_one_bucket(spark: Any, partitions: int):
+@pytest.mark.parametrize("count", [1, 7, 64])
+def test_every_unit_is_whole_in_one_partition(spark: Any, count: int):
     truth, run = judged(), listed()
     given = doors(spark.createDataFrame(truth.to_arrow()), spark.createDataFrame(run.to_arrow()))
-    chosen = Spark(session=spark, partitions=partitions)
-    with bucketed(chosen, given, by="user", ids=("user", "item")) as buckets:
-        assert buckets.count == partitions
-        parts = buckets.mapped(per_user, "Adding")
-        assert [i.rows for i in buckets.inputs.values()] == [truth.height, run.height]
-        assert buckets.inputs["truth"].sha256 is None
-        assert buckets.heads["truth"].frame.schema == {
+    chosen = Spark(session=spark, partitions=count)
+    with opened(chosen, given) as partitions:
+        assert partitions.count == count
+        parts = partitions.map(per_user, "Adding")
+        assert [i.rows for i in partitions.inputs.values()] == [truth.height, run.height]
+        assert partitions.inputs["truth"].sha256 is None
+        assert partitions.heads["truth"].frame.schema == {
             "user": pl.Int64, "item": pl.Int64, "rating": pl.Float64,
         }  # fmt: skip
-        assert buckets.heads["run"].system == "new"
-    assert len(parts) <= partitions
+        assert partitions.heads["run"].system == "new"
+    assert len(parts) <= count
     assert sum(part.height for part in parts) == pl.concat(parts)["user"].n_unique()
     assert_frame_equal(in_one(parts), expected(truth, run))
 
@@ -123,9 +128,9 @@ def test_every_kind_of_table(spark: Any, tmp_path: Path, kind: str):
     chosen = Spark(session=spark, partitions=3)
     columns = {"rank": "position"} if kind == "trec" else None
     tables = {"truth": judgments_door(given[0]), "run": run_door(given[1], columns=columns)}
-    with bucketed(chosen, tables, by="user", ids=("user", "item")) as buckets:
-        found = in_one(buckets.mapped(per_user, "Adding"))
-        sums = [source.sha256 for source in buckets.inputs.values()]
+    with opened(chosen, tables) as partitions:
+        found = in_one(partitions.map(per_user, "Adding"))
+        sums = [source.sha256 for source in partitions.inputs.values()]
     text = kind in ("csv", "trec")
     wanted = expected(truth, run)
     wanted = wanted.with_columns(pl.col("user").cast(pl.String)).sort("user") if text else wanted
@@ -138,39 +143,35 @@ def test_a_lake_is_read_by_its_address(spark: Any, tmp_path: Path):
     listed(50).write_csv(tmp_path / "run.csv")
     truth, run = (f"file://{tmp_path}/{name}" for name in ("truth.parquet", "run.csv"))
     chosen = engine(Spark(partitions=2), [truth, run])
-    with bucketed(chosen, doors(truth, run), by="user", ids=("user", "item")) as buckets:
-        found = in_one(buckets.mapped(per_user, "Adding"))
-        assert buckets.inputs["truth"].name == truth
+    with opened(chosen, doors(truth, run)) as partitions:
+        found = in_one(partitions.map(per_user, "Adding"))
+        assert partitions.inputs["truth"].name == truth
     assert found.height == expected(judged(40), listed(50)).height
     with pytest.raises(InputError, match="PATH_NOT_FOUND"):
         judgments_door(f"file://{tmp_path}/nowhere.parquet")
 
 
-def kinds(bucket: Bucket) -> dict[str, list[str]]:
-    frames = {name: table.frame.drop("row") for name, table in bucket.tables.items()}
+def kinds(part: Partition) -> dict[str, list[str]]:
+    frames = {name: table.frame.drop("row") for name, table in part.tables.items()}
     return {name: [str(t) for t in frame.dtypes] for name, frame in frames.items()}
 
 
 def test_ids_have_one_type_and_other_columns_their_own(spark: Any):
     truth = judged(40).with_columns(pl.col("user").cast(pl.String))
     run = listed(50).cast({"user": pl.Int32, "item": pl.Int16, "rank": pl.Int8})
-    with bucketed(
-        Spark(session=spark, partitions=2), doors(truth, run), by="user", ids=("user", "item")
-    ) as buckets:
-        found = buckets.mapped(kinds, "Looking")
-        heads = {name: [str(t) for t in h.frame.dtypes] for name, h in buckets.heads.items()}
+    with opened(Spark(session=spark, partitions=2), doors(truth, run)) as partitions:
+        found = partitions.map(kinds, "Looking")
+        heads = {name: [str(t) for t in h.frame.dtypes] for name, h in partitions.heads.items()}
     assert found[0] == heads
     assert heads["truth"] == ["String", "Int64", "Float64"]
     assert heads["run"] == ["String", "Int64", "Int8"]
 
 
-def test_a_bucket_may_lack_a_table(spark: Any):
+def test_a_partition_may_lack_a_table(spark: Any):
     truth = pl.DataFrame({"user": ["a"], "item": ["x"], "rating": [1]})
     run = pl.DataFrame({"user": ["b", "c"], "item": ["x", "y"], "rank": [1, 1]})
-    with bucketed(
-        Spark(session=spark, partitions=7), doors(truth, run), by="user", ids=("user", "item")
-    ) as buckets:
-        found = in_one(buckets.mapped(per_user, "Adding"))
+    with opened(Spark(session=spark, partitions=7), doors(truth, run)) as partitions:
+        found = in_one(partitions.map(per_user, "Adding"))
     assert found["user"].to_list() == ["a", "b", "c"]
 
 
@@ -180,32 +181,28 @@ def test_what_doors_refuse_on_executors_reads_as_in_memory(spark: Any):
     )
     bad = truth["rating"].is_nan().sum()
     with (
-        bucketed(
-            Spark(session=spark, partitions=7), doors(truth, listed()), by="user", ids=("user",)
-        ) as buckets,
+        opened(Spark(session=spark, partitions=7), doors(truth, listed())) as partitions,
         pytest.raises(InputError) as caught,
     ):
-        buckets.mapped(per_user, "Adding")
+        partitions.map(per_user, "Adding")
     assert caught.value.wrong == 'Column "rating" of "the judgments" must be finite.'
     assert caught.value.found == f"Found {bad} of {truth.height:,} rows (first: value nan)."
 
 
-def refusing(word: str, bucket: Bucket) -> int:
+def refusing(word: str, part: Partition) -> int:
     raise UsageError(f"No {word}.", todo="Leave it.")
 
 
-def failing(bucket: Bucket) -> int:
-    return 1 // (bucket.tables["run"].frame.height * 0)
+def failing(part: Partition) -> int:
+    return 1 // (part["run"].frame.height * 0)
 
 
 def test_errors_of_work(spark: Any):
-    with bucketed(
-        Spark(session=spark, partitions=3), doors(judged(), listed()), by="user", ids=("user",)
-    ) as buckets:
+    with opened(Spark(session=spark, partitions=3), doors(judged(), listed())) as partitions:
         with pytest.raises(UsageError, match=r"^No luck\. Leave it\.$"):
-            buckets.mapped(partial(refusing, "luck"), "Trying")
+            partitions.map(partial(refusing, "luck"), "Trying")
         with pytest.raises(CounterrankError, match="ZeroDivisionError") as caught:
-            buckets.mapped(failing, "Trying")
+            partitions.map(failing, "Trying")
         assert "\n" not in str(caught.value)
 
 
@@ -214,39 +211,36 @@ def test_errors_before_any_work(spark: Any, tmp_path: Path):
     chosen = Spark(session=spark, partitions=2)
     with (
         pytest.raises(InputError, match=r'"the judgments" has no rows\.'),
-        bucketed(chosen, doors(empty, listed()), by="user", ids=("user",)),
+        opened(chosen, doors(empty, listed())),
     ):
         pass
     floats = listed().with_columns(pl.col("user").cast(pl.Float64))
     with (
         pytest.raises(InputError, match=r"must hold ids: text or whole numbers\. .*Float64"),
-        bucketed(chosen, doors(judged(), floats), by="user", ids=("user",)),
+        opened(chosen, doors(judged(), floats)),
     ):
         pass
     ranks = listed().with_columns(pl.col("rank") / 2)
     with (
         pytest.raises(InputError, match=r"must hold whole numbers\. It is of type Float64\."),
-        bucketed(chosen, doors(judged(), ranks), by="user", ids=("user",)),
+        opened(chosen, doors(judged(), ranks)),
     ):
         pass
     (tmp_path / "run.txt").write_text("1 Q0 2 1 0.5 x\n1 Q0 3\n")
     with (
         pytest.raises(InputError, match="is not TREC text of 6 fields"),
-        bucketed(chosen, doors(judged(), tmp_path / "run.txt"), by="user", ids=("user", "item")),
+        opened(chosen, doors(judged(), tmp_path / "run.txt")),
     ):
         pass
 
 
-def item_rows(bucket: Bucket) -> pl.DataFrame:
-    frame = bucket.tables["truth"].frame
+def item_rows(pieces: int, part: Partition) -> dict[int, pl.DataFrame]:
+    frame = part["truth"].frame
     if "raise" in frame["item"].cast(pl.String):
         raise InputError("It said raise.")
     mark = pl.lit((1 << 64) - 1, pl.UInt64)
-    return (
-        frame.group_by("item")
-        .agg(pl.col("rating").sum(), pl.len().alias("n"))
-        .with_columns(mark=mark)
-    )
+    rows = frame.group_by("item").agg(pl.col("rating").sum(), pl.len().alias("n"))
+    return split(rows.with_columns(mark=mark), "item", pieces)
 
 
 def by_item(rows: pl.DataFrame) -> pl.DataFrame:
@@ -256,18 +250,11 @@ def by_item(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.group_by("item").agg(pl.col("rating").sum(), pl.col("n").sum())
 
 
-SHAPE: dict[str, pl.DataType] = {
-    "item": pl.Int64(), "rating": pl.Float64(), "n": pl.UInt32(), "mark": pl.UInt64(),
-}  # fmt: skip
-
-
 def test_rows_are_exchanged_by_another_key(spark: Any):
     truth = judged()
-    with bucketed(
-        Spark(session=spark, partitions=5), doors(truth, listed()), by="user", ids=("user", "item")
-    ) as buckets:
-        parts = buckets.exchanged(item_rows, SHAPE, "item", by_item, "Exchanging")
-    found = pl.concat(parts)
+    with opened(Spark(session=spark, partitions=5), doors(truth, listed())) as partitions:
+        work = partial(item_rows, partitions.pieces)
+        found = partitions.exchange(work, by_item, "Exchanging")
     assert found["item"].n_unique() == found.height
     wanted = truth.group_by("item").agg(
         pl.col("rating").sum().cast(pl.Float64), pl.len().alias("n").cast(pl.UInt32)
@@ -280,18 +267,15 @@ def test_faults_are_exchanged_too(spark: Any):
     truth = truth.with_columns(
         item=pl.when(pl.col("item") == "5").then(pl.lit("raise")).otherwise("item")
     )
-    shape = SHAPE | {"item": pl.String()}
     with (
-        bucketed(
-            Spark(session=spark, partitions=5), doors(truth, listed()), by="user", ids=("user",)
-        ) as buckets,
+        opened(Spark(session=spark, partitions=5), doors(truth, listed())) as partitions,
         pytest.raises(InputError, match=r"^It said raise\.$"),
     ):
-        buckets.exchanged(item_rows, shape, "item", by_item, "Exchanging")
+        partitions.exchange(partial(item_rows, partitions.pieces), by_item, "Exchanging")
 
 
-def sums(bucket: Bucket) -> dict[str, float]:
-    log = bucket.tables["log"].frame
+def sums(part: Partition) -> dict[str, float]:
+    log = part["log"].frame
     return {
         "rows": log.height,
         "click": log["click"].sum(),
@@ -308,34 +292,30 @@ def test_a_user_with_a_million_rows_does_not_kill_an_executor(spark: Any):
         "timestamp_seconds(id) as timestamp",
     )  # fmt: skip
     given = {"log": log_door(rows, contexts=["context"])}
-    with bucketed(
-        Spark(session=spark, partitions=3), given, by="session", ids=("session", "item")
-    ) as buckets:
-        found = buckets.mapped(sums, "Adding")
+    with opened(Spark(session=spark, partitions=3), given, "session") as partitions:
+        found = partitions.map(sums, "Adding")
     assert sum(part["rows"] for part in found) == 1_400_000
     assert sum(part["click"] for part in found) == 200_000
     assert max(part["most"] for part in found) == 1_000_000
 
 
-def slow(bucket: Bucket) -> pl.DataFrame:
+def slow(part: Partition) -> pl.DataFrame:
     time.sleep(0.5)
-    return per_user(bucket)
+    return per_user(part)
 
 
 def test_a_worker_killed_in_mid_job_changes_nothing(spark: Any, cluster: Any):
     truth, run = judged(), listed()
     given = doors(spark.createDataFrame(truth.to_arrow()), spark.createDataFrame(run.to_arrow()))
-    with bucketed(
-        Spark(session=spark, partitions=16), given, by="user", ids=("user", "item")
-    ) as buckets:
+    with opened(Spark(session=spark, partitions=16), given) as partitions:
         killer = threading.Timer(2, cluster.kill_worker)
         killer.start()
         began = time.monotonic()
-        parts = buckets.mapped(slow, "Adding")
+        parts = partitions.map(slow, "Adding")
         killer.join()
         assert time.monotonic() - began > 2, "the job was over before the worker died"
         cluster.start_worker()
-        again = buckets.mapped(per_user, "Adding")
+        again = partitions.map(per_user, "Adding")
     assert_frame_equal(in_one(parts), expected(truth, run))
     assert_frame_equal(in_one(again), expected(truth, run))
 
@@ -358,24 +338,24 @@ def test_spark_connect_gives_the_same(cluster: Any):
 
 OWN_SESSION = """
 import polars as pl
-from counterrank.engine import Spark, bucketed
+from counterrank.engine import Spark, Tables
 from counterrank.core.errors import UsageError
 from counterrank.data.schema import judgments_door
 
-def height(bucket):
+def height(part):
     from counterrank.core.arrays import workers
-    return [bucket.tables["truth"].frame.height, workers()]
+    return [part["truth"].frame.height, workers()]
 
 frame = pl.DataFrame({"user": [1, 2, 3], "item": [1, 1, 1], "rating": [1, 0, 1]})
-door = {"truth": judgments_door(frame)}
+tables = Tables({"truth": judgments_door(frame)}, "user", ("user", "item"))
 one = Spark(master="local[1]", partitions=2)
 for _ in range(2):  # the second time the session is there
-    with bucketed(one, door, by="user", ids=("user", "item")) as buckets:
-        found = buckets.mapped(height, "Counting")
+    with one.open(tables) as partitions:
+        found = partitions.map(height, "Counting")
 try:
-    bucketed(Spark(master="local[2]"), door, by="user", ids=("user", "item")).__enter__()
+    Spark(master="local[2]").open(tables).__enter__()
 except UsageError as error:
-    print(buckets.count, sum(rows for rows, _ in found), {n for _, n in found}, error)
+    print(partitions.count, sum(rows for rows, _ in found), {n for _, n in found}, error)
 """
 
 

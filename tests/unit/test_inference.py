@@ -10,15 +10,13 @@ import pytest
 import scipy.stats
 
 import counterrank as cr
-from counterrank.aggregate import GeometricMean, Mean, RatioOfMeans
-from counterrank.estimates import Estimate
 from counterrank.stats import permutation as module
-from counterrank.stats.intervals import intervals
-from counterrank.stats.old_resample import resampled
+from counterrank.stats.functions import geometric, mean, ratio, ratio_or_zero
+from counterrank.stats.intervals import interval
 from counterrank.stats.permutation import permutation_test
 from counterrank.stats.power import detectable
 from counterrank.stats.tests import t_test, wilcoxon
-from making import world
+from making import estimates, world
 
 
 def sample(n=200, systems=4, seed=0):
@@ -26,59 +24,52 @@ def sample(n=200, systems=4, seed=0):
     return np.clip(rng.normal(0.5, 0.2, (n, 1)) + 0.1 * rng.normal(size=(n, systems)), 0, 1)
 
 
-def estimate(x, aggregate=None):
-    return Estimate.of(x, pl.Series(range(len(x))), aggregate or Mean())
-
-
 def test_mean_has_the_textbook_standard_error_and_interval():
     x = sample()[:, 0]
-    e = estimate(x)
+    (e,) = estimates(x)
     assert e.value == pytest.approx(x.mean())
     assert e.se == pytest.approx(x.std(ddof=1) / np.sqrt(len(x)))
-    low, high = intervals([e], method="t")[0]
+    low, high = interval(e, level=0.95, method="t")
     expected = scipy.stats.ttest_1samp(x, 0).confidence_interval()
     assert (low, high) == pytest.approx((expected.low, expected.high))
-    low, high = intervals([e], level=0.9)[0]
+    low, high = interval(e, level=0.9, method="normal")
     assert high - low == pytest.approx(2 * 1.6448536269514722 * e.se)
 
 
-@pytest.mark.parametrize("aggregate", [Mean(), GeometricMean(), RatioOfMeans(sample()[:, 3] + 0.1)])
-def test_influence_is_the_derivative_of_the_value(aggregate):
+@pytest.mark.parametrize("function", [mean, geometric, ratio, ratio_or_zero])
+def test_influence_is_the_derivative_of_the_value(function):
     """Weigh one unit a little more: the value moves by its influence."""
-    x = sample()[:, 0]
-    e = estimate(x, aggregate)
-    columns = aggregate.columns(x)
+    x, w = sample()[:, 0], sample()[:, 3] + 0.1
+    columns = {mean: (x,), geometric: (np.log(np.maximum(x, 1e-5)),)}.get(function, (x, w))
+    (e,) = estimates(columns, function=function)
     step = 1e-6
     for u in (0, 7, 120):
         weight = np.full(len(x), 1 / len(x))
         weight += step * ((np.arange(len(x)) == u) - weight)
-        moved = aggregate.finish(weight @ columns)
+        moved = function(weight @ np.stack(columns, axis=1))
         assert (moved - e.value) / step == pytest.approx(e.influence[u], rel=1e-3, abs=1e-6)
     assert e.influence.mean() == pytest.approx(0, abs=1e-12)
 
 
 def test_difference_and_ratio_are_paired():
     x = sample()
-    a, b = estimate(x[:, 0]), estimate(x[:, 1])
+    a, b = estimates(x[:, 0], x[:, 1], resamples=4000, seed=1)
     d = a - b
     paired = scipy.stats.ttest_rel(x[:, 0], x[:, 1])
     assert d.value == pytest.approx(x[:, 0].mean() - x[:, 1].mean())
     assert t_test(d) == pytest.approx(paired.pvalue)
     lift = a / b
     assert lift.value == pytest.approx(x[:, 0].mean() / x[:, 1].mean())
-    again = resampled([lift], draws=4000, seed=1)
-    assert lift.se == pytest.approx(again.std(), rel=0.06)
+    assert lift.se == pytest.approx(lift.resamples.std(), rel=0.06)
 
 
 def test_clusters_count_as_one():
     x = sample()[:, 0]
-    doubled = estimate(np.repeat(x, 2)).clustered(np.repeat(np.arange(len(x)), 2))
-    assert doubled.se == pytest.approx(estimate(x).se)
-    assert estimate(np.repeat(x, 2)).se < 0.75 * doubled.se
-    spread = resampled([doubled], draws=4000, seed=0).std()
-    assert doubled.se == pytest.approx(spread, rel=0.06)
-    with pytest.raises(cr.UsageError):
-        estimate(x).clustered([1, 2])
+    users = np.repeat(np.arange(len(x)), 2)
+    (doubled,) = estimates(np.repeat(x, 2), clusters=users, resamples=4000)
+    assert doubled.se == pytest.approx(estimates(x)[0].se)
+    assert estimates(np.repeat(x, 2))[0].se < 0.75 * doubled.se
+    assert doubled.se == pytest.approx(doubled.resamples.std(), rel=0.06)
 
 
 def brute(x, pairs):
@@ -187,14 +178,15 @@ def test_every_test_and_correction_runs_through_evaluate():
 
 def test_bootstrap_resamples_ratios_as_ratios():
     weight = np.random.default_rng(0).gamma(1, 1, 300)
-    e = estimate(0.3 * weight, RatioOfMeans(weight))
-    assert resampled([e], draws=200, seed=0).std() < 1e-12
+    (e,) = estimates((0.3 * weight, weight), function=ratio, resamples=200)
+    assert e.resamples.std() < 1e-12
     assert e.se == pytest.approx(0, abs=1e-12)
 
 
 def test_bca_equals_scipy():
     x = np.random.default_rng(3).exponential(size=60)
-    low, high = intervals([estimate(x)], method="bca", draws=20_000)[0]
+    (e,) = estimates(x, resamples=20_000)
+    low, high = interval(e, level=0.95, method="bca", resamples=e.resamples)
     theirs = scipy.stats.bootstrap(
         (x,), np.mean, method="BCa", n_resamples=20_000, rng=np.random.default_rng(0)
     ).confidence_interval
@@ -202,11 +194,11 @@ def test_bca_equals_scipy():
 
 
 def test_bernstein_is_wider_and_refused_without_bounds():
-    e = estimate(sample()[:, 0])
-    normal, safe = (intervals([e], method=m, span=1.0)[0] for m in ("normal", "bernstein"))
+    (e,) = estimates(sample()[:, 0])
+    normal, safe = (interval(e, level=0.95, method=m, span=1.0) for m in ("normal", "bernstein"))
     assert safe[0] < normal[0] < normal[1] < safe[1]
     with pytest.raises(cr.UsageError):
-        intervals([e], method="bernstein")
+        interval(e, level=0.95, method="bernstein")
 
 
 def test_detectable_difference():

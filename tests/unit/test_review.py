@@ -13,8 +13,8 @@ import counterrank as cr
 from counterrank.data import schema
 from counterrank.matching.pool import pooled
 from counterrank.matching.walk import aligned
-from counterrank.moments import Flips
 from counterrank.stats import permutation as module
+from counterrank.stats.draws import Flips
 from counterrank.stats.permutation import permutation_test
 from counterrank.stats.tests import wilcoxon
 from making import judgments, run, value, world

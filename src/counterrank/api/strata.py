@@ -11,14 +11,13 @@ from counterrank.data.runs import Runs, tables_of
 from counterrank.data.schema import ColumnNames
 from counterrank.engine import Engine
 from counterrank.engine import engine as as_engine
-from counterrank.judged.request import parse_measures
+from counterrank.judged.request import parse_measures, validate_ties
 from counterrank.metrics import DEFAULTS, Measure
 from counterrank.results.result import Result
 from counterrank.stats.compare import Plan
 from counterrank.stats.intervals import RESAMPLES
 from counterrank.stratified import pipeline
 from counterrank.stratified.request import Choices, StrataTables, validate_row_order
-from counterrank.systems import refuse_ties
 
 INTERVALS = ("normal", "t", "bootstrap")
 TESTS = ("t", "none")
@@ -90,7 +89,7 @@ def strata(
     plan = Plan(baseline, test, correct, family, level, interval, 1, resamples, seed)
     plan = plan.only(tests=TESTS, corrections=CORRECTIONS, intervals=INTERVALS)
     policies = Policies(missing, no_relevant, unjudged, duplicates, ties)
-    refuse_ties(wanted, ties)
+    validate_ties(wanted, ties)
     if open_runs is not None and open_loop is None:
         raise UsageError("open_runs need open_loop: the judgments they are held against.")
     named = ColumnNames(columns)

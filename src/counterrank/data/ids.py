@@ -234,7 +234,7 @@ def number_rows(rows: pl.DataFrame) -> tuple[Ints, pl.DataFrame]:
     So the order of rows changes nothing.
     """
     rows = pl.DataFrame([_narrow(sort_key(rows[name])).alias(name) for name in rows.columns])
-    if rows.width == 1 and rows.dtypes[0].is_integer():
+    if rows.height and rows.width == 1 and rows.dtypes[0].is_integer():
         ids = rows.to_series().to_numpy()
         low = int(ids.min())
         if int(ids.max()) - low < 4 * rows.height + 1024:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from counterrank.aggregate import Aggregate, RatioOfMeans
 from counterrank.core.arrays import Bools, Floats
 from counterrank.core.errors import UsageError
 from counterrank.matching.hits import Hits, Pool
@@ -222,10 +221,6 @@ class pnDCG(nDCG):  # noqa: N801 - the paper's name
     def factor(self, base: Floats | None) -> float:
         mean = base.mean() if base is not None and len(base) else 0.0
         return float(1 / mean) if mean else 0.0
-
-    def averaged(self, base: Floats | None) -> Aggregate:
-        assert base is not None
-        return RatioOfMeans(base / (base.mean() or 1.0))
 
     def columns(self, x: Floats, base: Floats | None) -> tuple[Floats, ...]:
         assert base is not None

@@ -11,7 +11,6 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from counterrank.aggregate import Aggregate, GeometricMean, Mean
 from counterrank.core.arrays import Bools, Floats, Ints, mapped
 from counterrank.core.errors import UsageError, one_of
 from counterrank.core.labels import Value
@@ -117,14 +116,6 @@ class Measure(Value, ABC):
     @abstractmethod
     def defined(self, pool: Pool) -> Bools:
         """Units for which the measure is defined: those with something to find."""
-
-    def aggregate(self, pool: Pool) -> Aggregate:
-        """How per-unit values become one number."""
-        return self.averaged(self.base(pool))
-
-    def averaged(self, base: Floats | None) -> Aggregate:
-        """The same from the bases of all units."""
-        return GeometricMean(self.floor) if self.mean == "geometric" else Mean()
 
     def columns(self, x: Floats, base: Floats | None) -> tuple[Floats, ...]:
         """What is averaged over units: their values ``x``, or logarithms of them, floored."""

@@ -127,15 +127,6 @@ class Flips:
             pairs,
         )
 
-    def __add__(self, other: Flips) -> Flips:
-        """Of both parts together."""
-        return Flips(
-            self.sums + other.sums,
-            self.observed + other.observed,
-            self.squares + other.squares,
-            self.pairs,
-        )
-
 
 def _blocks(draws: range) -> list[range]:
     return [draws[start : start + DRAWS] for start in range(0, len(draws), DRAWS)]

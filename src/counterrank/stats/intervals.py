@@ -2,47 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from statistics import NormalDist
 
 import numpy as np
 
 from counterrank.core.arrays import Floats
-from counterrank.core.errors import UsageError, one_of
-from counterrank.estimates import Uncertain
-from counterrank.stats.old_resample import resampled
+from counterrank.core.errors import UsageError
 from counterrank.stats.units import Estimate
 
 INTERVALS = ("normal", "t", "bootstrap", "bca", "bernstein")
 RESAMPLES = 10_000
 
 
-def intervals(
-    estimates: Sequence[Uncertain],
-    *,
-    level: float = 0.95,
-    method: str = "normal",
-    seed: int = 0,
-    draws: int = RESAMPLES,
-    span: float | None = None,
-) -> Floats:
-    """Low and high end for each estimate, one row each; bootstraps share their resamples.
-
-    ``span`` is the width of the range a unit's value can take, which ``bernstein`` needs.
-    """
-    one_of("interval", method, INTERVALS)
-    again: Sequence[Floats | None] = [None] * len(estimates)
-    if method in ("bootstrap", "bca") and estimates:
-        again = list(resampled(estimates, draws=draws, seed=seed).T)
-    ends = [
-        interval(e, level=level, method=method, resamples=values, span=span)
-        for e, values in zip(estimates, again, strict=True)
-    ]
-    return np.array(ends).reshape(-1, 2)
-
-
 def interval(
-    estimate: Uncertain | Estimate,
+    estimate: Estimate,
     *,
     level: float,
     method: str,
@@ -58,14 +31,14 @@ def interval(
     return estimate.value - half, estimate.value + half
 
 
-def _t(estimate: Uncertain | Estimate, level: float) -> float:
+def _t(estimate: Estimate, level: float) -> float:
     """Half width by Student's distribution over the clusters."""
     from scipy.special import stdtrit
 
     return float(stdtrit(estimate.clusters - 1, 0.5 + level / 2)) * estimate.se
 
 
-def _bernstein(estimate: Uncertain | Estimate, level: float, span: float | None) -> float:
+def _bernstein(estimate: Estimate, level: float, span: float | None) -> float:
     r"""Empirical Bernstein bound (Maurer and Pontil 2009), valid for any sample size.
 
     .. math:: \sqrt{2 V \ln(4/\delta) / n} + 7\, b \ln(4/\delta) / (3 (n - 1))
@@ -86,7 +59,7 @@ def _bernstein(estimate: Uncertain | Estimate, level: float, span: float | None)
 
 
 def _percentiles(
-    estimate: Uncertain | Estimate, values: Floats, level: float, *, adjust: bool
+    estimate: Estimate, values: Floats, level: float, *, adjust: bool
 ) -> tuple[float, float]:
     r"""Percentiles of the resampled values.
 
@@ -100,7 +73,7 @@ def _percentiles(
     if adjust and np.ptp(values) > 0:
         below = np.mean(values < estimate.value) + np.mean(values == estimate.value) / 2
         z0 = normal_quantile(float(np.clip(below, 1e-9, 1 - 1e-9)))
-        psi = estimate.grouped
+        psi = estimate.influence
         a = np.sum(psi**3) / (6 * np.sum(psi**2) ** 1.5)
         z = np.array([normal_quantile(end) for end in ends])
         moved = z0 + (z0 + z) / (1 - a * (z0 + z))

@@ -15,7 +15,7 @@ import numpy as np
 
 from counterrank.core.arrays import Floats, Ints, summable
 from counterrank.core.progress import Progress, quiet
-from counterrank.moments import Flips
+from counterrank.stats.draws import Flips
 
 DRAWS = 100_000
 CELLS = 1 << 24  # signs, or statistics, held at a time

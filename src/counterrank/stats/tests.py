@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from counterrank.core.arrays import Floats
-from counterrank.estimates import Uncertain
 from counterrank.stats.units import Estimate
 
 LARGE = 10_000
@@ -15,7 +14,7 @@ SMALLEST = 1e-16  # no p is 0
 TESTS = ("permutation", "t", "bootstrap", "wilcoxon", "none")
 
 
-def t_test(difference: Uncertain | Estimate) -> float:
+def t_test(difference: Estimate) -> float:
     r"""Two-sided p of :math:`t = \bar d / se` with :math:`G - 1` degrees of freedom."""
     value, se = np.array([difference.value]), np.array([difference.se])
     return float(t_tests(value, se, difference.clusters - 1)[0])
@@ -64,7 +63,7 @@ def wilcoxon(d: Floats) -> float:
     return float(tested.pvalue)
 
 
-def bootstrap_test(difference: Uncertain | Estimate, resamples: Floats) -> float:
+def bootstrap_test(difference: Estimate, resamples: Floats) -> float:
     """Two-sided p: how often a resampled difference strays as far from the estimate as zero is."""
     if difference.clusters < 2:
         return 1.0

@@ -77,11 +77,6 @@ class Estimate:
         squares = np.sum(self.influence**2)
         return float(np.sqrt(self.clusters / (self.clusters - 1) * squares) / self.n)
 
-    @property
-    def grouped(self) -> Floats:
-        """The influence by cluster."""
-        return self.influence
-
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Normal interval; `counterrank.stats.intervals` has the other kinds."""
         half = NormalDist().inv_cdf(0.5 + level / 2) * self.se
