@@ -118,7 +118,7 @@ def test_differences_lifts_and_clusters_cover():
 
 def test_power_of_the_detectable_difference():
     """A true difference of the stated size is found four times in five."""
-    from counterrank.stats.power import detectable
+    from counterrank.stats.tests import detectable
 
     rng = np.random.default_rng(16)
     size = detectable(0.3 / np.sqrt(N))

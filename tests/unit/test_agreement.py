@@ -9,8 +9,7 @@ import pytest
 from scipy.stats import kendalltau
 
 from counterrank.core.errors import CounterrankError
-from counterrank.stats.correlation import kendall_tau
-from counterrank.stats.dependent import dependent_correlations
+from counterrank.stats.correlation import dependent_correlations, kendall_tau
 from counterrank.stratified.open_loop import agreements
 from making import ratios, stratified
 

@@ -10,8 +10,7 @@ import pytest
 from scipy.stats import binom, t
 
 from counterrank.core.errors import CounterrankError
-from counterrank.stats.dependent import dependent_correlations, williams
-from counterrank.stats.relative import relative_rmse
+from counterrank.stats.correlation import dependent_correlations, relative_rmse, williams
 
 
 def test_analytic(golden):

@@ -13,7 +13,6 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank.conversions.check_funnel import checked_funnel
 from counterrank.data.ids import unify_id_columns
 from counterrank.engine import Local, Partition, Partitions
 from counterrank.engine.wire import packed, unpacked
@@ -331,12 +330,10 @@ def test_check_says_the_same(shop):
     for funnel in (table, table.drop("ctr", "cvr")):
         for lists in ({0: ("old", runs["old"])}, {}):
             whole, found = (
-                checked_funnel(
-                    funnel, lists, None, rewards=(), duplicates="error", columns=None, engine=engine
-                )
+                cr.check({"funnel": funnel, **dict(lists.values())}, engine=engine)
                 for engine in (Local(), cut(5))
             )
-            assert found.to_log == whole.to_log
+            assert found.tables["to_log"] == whole.tables["to_log"]
             assert [d.name for d in found.diagnoses] == [d.name for d in whole.diagnoses]
             for a, b in zip(found.diagnoses, whole.diagnoses, strict=True):
                 alike(vars(a), vars(b))

@@ -14,8 +14,7 @@ from counterrank.stats import permutation as module
 from counterrank.stats.functions import geometric, mean, ratio, ratio_or_zero
 from counterrank.stats.intervals import interval
 from counterrank.stats.permutation import permutation_test
-from counterrank.stats.power import detectable
-from counterrank.stats.tests import t_test, wilcoxon
+from counterrank.stats.tests import detectable, t_test, wilcoxon
 from making import estimates, world
 
 

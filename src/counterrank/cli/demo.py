@@ -38,7 +38,7 @@ def demo(
     from counterrank.cli import simulate as simulated
     from counterrank.cli import writing
     from counterrank.cli.output import say
-    from counterrank.core import progress
+    from counterrank.core import format as progress
     from counterrank.simulate import SamplePlan
 
     shown = progress.quiet if quiet else progress.bar

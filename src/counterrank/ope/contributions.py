@@ -19,10 +19,9 @@ from counterrank.ope.estimators.ips import OnPolicy
 from counterrank.ope.fitting import Models
 from counterrank.ope.log import LOG, Sessions
 from counterrank.ope.match import LoggedRows, Meeting
-from counterrank.ope.request import LOGGED, EstimateRequest
+from counterrank.ope.request import LOGGED, EstimateRequest, validate_rows
 from counterrank.ope.setting import Setting
 from counterrank.ope.targets import Target
-from counterrank.ope.validate import validate_rows
 from counterrank.ope.weighted import Rows
 from counterrank.stats.draws import Draws
 from counterrank.stats.moments import Moments

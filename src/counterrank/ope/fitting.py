@@ -22,10 +22,10 @@ from counterrank.core.merge import merge
 from counterrank.engine.partitions import Partition, Partitions
 from counterrank.ope.log import FOLDS, Sessions
 from counterrank.ope.match import LoggedRows, Meeting
+from counterrank.ope.request import validate_rows
 from counterrank.ope.reward_model import Regressor, RewardModel, RewardSums, fit_model, sum_rewards
 from counterrank.ope.setting import Setting
 from counterrank.ope.targets import Target
-from counterrank.ope.validate import validate_rows
 from counterrank.ope.weighted import Rows
 
 LARGEST_MODEL = 1 << 25  # cells of the reward model; beyond, contexts are left out of it

@@ -10,14 +10,16 @@ from counterrank.engine.partitions import Partition, Partitions
 from counterrank.ope.basis import Basis, choose_basis
 from counterrank.ope.log import LOG, LogTotals, Sessions, log_table, sessions_of
 from counterrank.ope.loggers import balance_loggers, balanced_column, logger_shares
-from counterrank.ope.request import LOGGED, EstimateRequest, lists_of
-from counterrank.ope.targets import Target
-from counterrank.ope.validate import (
+from counterrank.ope.request import (
+    LOGGED,
+    EstimateRequest,
+    lists_of,
     validate_lists,
     validate_scores,
     validate_slates,
     validate_views,
 )
+from counterrank.ope.targets import Target
 
 
 @dataclass(frozen=True)

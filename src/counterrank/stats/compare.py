@@ -11,8 +11,7 @@ import numpy as np
 
 from counterrank.core.arrays import Floats
 from counterrank.core.errors import UsageError, nearest, one_of
-from counterrank.core.progress import Progress, quiet
-from counterrank.stats.corrections import CORRECTIONS, benjamini_hochberg, holm
+from counterrank.core.format import Progress, quiet
 from counterrank.stats.draws import FLIPS, Draws
 from counterrank.stats.intervals import INTERVALS, RESAMPLES, interval
 from counterrank.stats.moments import (
@@ -31,8 +30,16 @@ from counterrank.stats.permutation import (
     flipped_test,
     permutation_test,
 )
-from counterrank.stats.power import detectable
-from counterrank.stats.tests import TESTS, bootstrap_test, t_test, wilcoxon
+from counterrank.stats.tests import (
+    CORRECTIONS,
+    TESTS,
+    benjamini_hochberg,
+    bootstrap_test,
+    detectable,
+    holm,
+    t_test,
+    wilcoxon,
+)
 from counterrank.stats.units import Estimate, Functions, Key, Units
 
 FAMILIES = ("all", "measure")

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from counterrank.core.arrays import Floats
+from counterrank.stats.intervals import normal_quantile
 from counterrank.stats.units import Estimate
 
 LARGE = 10_000
@@ -69,3 +70,40 @@ def bootstrap_test(difference: Estimate, resamples: Floats) -> float:
         return 1.0
     far = np.abs(resamples - difference.value) >= abs(difference.value) * (1 - 1e-12)
     return float((1 + far.sum()) / (1 + len(resamples)))
+
+
+CORRECTIONS = ("none", "holm", "bh", "maxt")
+
+
+def holm(p: Floats) -> Floats:
+    r"""Holm's step-down: :math:`\tilde p_{(i)} = \max_{j \le i} \min(1, (m - j + 1)\, p_{(j)})`.
+
+    Missing p-values stay missing and do not count towards :math:`m`.
+    """
+    return _stepwise(p, lambda ordered, m: np.maximum.accumulate(ordered * (m - np.arange(m))))
+
+
+def benjamini_hochberg(p: Floats) -> Floats:
+    r"""False discovery rate: :math:`\tilde p_{(i)} = \min_{j \ge i} \min(1, m\, p_{(j)} / j)`."""
+    return _stepwise(
+        p,
+        lambda ordered, m: np.minimum.accumulate((ordered * m / (1 + np.arange(m)))[::-1])[::-1],
+    )
+
+
+def _stepwise(p: Floats, step) -> Floats:  # type: ignore[no-untyped-def]
+    known = np.flatnonzero(~np.isnan(p))
+    order = known[np.argsort(p[known], kind="stable")]
+    out = np.full(len(p), np.nan)
+    out[order] = np.minimum(1, step(p[order], len(order)))
+    return out
+
+
+def detectable(se: float, *, level: float = 0.95, power: float = 0.8) -> float:
+    r"""Smallest true difference found with the given power.
+
+    .. math:: (z_{(1 + level)/2} + z_{power})\, se
+
+    ``se`` is the standard error of the paired difference.
+    """
+    return (normal_quantile(0.5 + level / 2) + normal_quantile(power)) * se

@@ -9,8 +9,7 @@ import numpy as np
 
 from counterrank.core.arrays import Floats
 from counterrank.core.errors import UsageError
-from counterrank.stats.correlation import kendall_tau
-from counterrank.stats.dependent import dependent_correlations
+from counterrank.stats.correlation import dependent_correlations, kendall_tau
 from counterrank.stats.intervals import normal_quantile
 from counterrank.stats.units import Estimate
 

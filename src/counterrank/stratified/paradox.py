@@ -10,8 +10,8 @@ import numpy as np
 
 from counterrank.core.arrays import Bools, Floats, Ints
 from counterrank.core.errors import UsageError, one_of
-from counterrank.stats.corrections import benjamini_hochberg, holm
 from counterrank.stats.pairs import Differences, differences
+from counterrank.stats.tests import benjamini_hochberg, holm
 from counterrank.stats.units import Estimate
 
 CORRECTIONS = ("holm", "bh", "none")
