@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from counterrank.api.demo import LEADING, USUAL, picked
 from counterrank.cli.options import Quiet
 from counterrank.cli.output import TRUTH, bars, verdict
 from counterrank.core.format import decimals, interval, number, wrapped
@@ -36,7 +35,6 @@ def demo(
     """Simulate a short-video feed, choose a ranker from its log, then look at the truth."""
     from counterrank.api import demo as verb
     from counterrank.api.learn_exposure import learn_exposure
-    from counterrank.cli import demo as demo_table
     from counterrank.cli import simulate as simulated
     from counterrank.cli import writing
     from counterrank.cli.output import say
@@ -55,18 +53,16 @@ def demo(
     found = verb.estimated(log, runs, learned.model, progress=shown)
     wide = shutil.get_terminal_size().columns
     say([*_opening(sessions, found.estimates[0].clusters, wide), ""])
-    say([*demo_table.told(found, wide), ""])
+    say([*told(found, wide), ""])
     truth = {name: known[verb.REWARD].value for name, known in plan.world.truth().items()}
     result = verb.Revealed(found, truth)
-    say([*demo_table.revealed(result, wide), ""])
+    say([*revealed(result, wide), ""])
     writing.folder(result, out)
     say(["The same by hand", *_by_hand(log, data, bias)])
     typer.echo(f"\nThe page: {Path(out) / 'report.html'}")
 
 
 def _opening(sessions: int, users: int, wide: int) -> list[str]:
-    from counterrank.core.format import wrapped
-
     return wrapped(
         f"A short-video feed is simulated: {sessions:,} sessions of {users:,} users, all served by"
         " the production ranker, logged. What would four other rankers have earned?",
@@ -101,6 +97,8 @@ BAR = 36
 
 def told(found: Result, wide: int) -> list[str]:
     """The estimates: nDCG, watch time by DR and its lift, and what should be done."""
+    from counterrank.api.demo import LEADING, USUAL, picked
+
     seconds, places = _leading(found)
     usual = {r.system: r for r in found.estimates if r.estimator == USUAL}
     share = decimals(r.se for r in usual.values())
@@ -136,6 +134,8 @@ def told(found: Result, wide: int) -> list[str]:
 
 def revealed(result: Revealed, wide: int) -> list[str]:
     """The truth on the same scale, how often intervals hold it, and what nDCG would have cost."""
+    from counterrank.api.demo import LEADING
+
     seconds, places = _leading(result.estimation)
     rows = {r.system: r for r in result.rows if r.measure in (LEADING, "OnPolicy")}
     drawn = bars(
@@ -167,5 +167,7 @@ def revealed(result: Revealed, wide: int) -> list[str]:
 
 def _leading(found: Result) -> tuple[dict[str, Row], int]:
     """The rows a decision reads, by system, and how many decimals they need."""
+    from counterrank.api.demo import LEADING
+
     rows = {r.system: r for r in found.estimates if r.estimator in (LEADING, "OnPolicy")}
     return rows, decimals(r.se for r in rows.values())

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from counterrank.cli.output import beside
 from counterrank.core.format import decimals, interval, number, p_value, shortened, wrapped
 from counterrank.diagnostics.diagnosis import worst
-from counterrank.ope.estimators.registry import estimator
 
 if TYPE_CHECKING:
     from counterrank.diagnostics.diagnosis import Diagnosis
@@ -35,6 +34,8 @@ def table(result: Result, wide: int) -> list[str]:
 
 def _scale(label: str) -> str:
     """Nothing if an estimator's value is the reward's, otherwise its name, like nDCG."""
+    from counterrank.ope.estimators.registry import estimator
+
     kind = estimator(label)
     return kind.name if kind.total == "no" else ""
 
