@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from counterrank.core.format import quiet
+from counterrank.core.progress import quiet
 from counterrank.data.policies import Policies
 from counterrank.engine import Engine, memory
 from counterrank.judged.pipeline import evaluate, measure_systems

@@ -9,7 +9,7 @@ import numpy as np
 
 from counterrank.core.errors import CounterrankError
 from counterrank.core.faults import merged
-from counterrank.core.format import quiet
+from counterrank.core.progress import quiet
 from counterrank.data.ids import hash_ids
 from counterrank.engine import Local, memory
 from counterrank.engine.partitions import Partition, Partitions

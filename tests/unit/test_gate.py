@@ -150,7 +150,7 @@ def test_mlflow_takes_the_result(folder: Path, tmp_path: Path, monkeypatch: Any)
     document = json.loads((folder / "result.json").read_text())
     rows = {f"{r['system']}/{r['measure'].replace('@', '_')}": r for r in document["estimates"]}
     assert run.data.metrics == pytest.approx({name: r["value"] for name, r in rows.items()})
-    assert run.data.tags["counterrank.documents.gate"] == "open"
+    assert run.data.tags["counterrank.gate"] == "open"
 
 
 def test_the_decision_says_who_is_close_and_what_would_have_shown() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from counterrank.assess import pipeline
 from counterrank.assess.request import RESAMPLES, ResamplingRequest, ValueRequest
-from counterrank.core.format import Progress, quiet
+from counterrank.core.progress import Progress, quiet
 from counterrank.data.policies import Policies
 from counterrank.data.runs import Runs
 from counterrank.engine import Engine

@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 
 from counterrank.assess import pipeline
+from counterrank.assess.reductions import SIZES
 from counterrank.assess.request import SAMPLES, RobustnessRequest, ValueRequest
-from counterrank.assess.robustness import SIZES
-from counterrank.core.format import Progress, quiet
+from counterrank.core.progress import Progress, quiet
 from counterrank.data.policies import Policies
 from counterrank.data.runs import Runs
 from counterrank.engine import Engine

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from counterrank.core.format import Progress, quiet
+from counterrank.core.progress import Progress, quiet
 from counterrank.data.runs import Runs, tables_of
 from counterrank.data.schema import ColumnNames
 from counterrank.engine import Engine

@@ -10,7 +10,7 @@ from counterrank.conversions.conversion_measures import DEFAULTS, ConversionMeas
 from counterrank.conversions.pipeline import estimate_conversions
 from counterrank.conversions.request import COLUMN, FunnelInputs, funnel_request
 from counterrank.core.errors import UsageError
-from counterrank.core.format import Progress, quiet
+from counterrank.core.progress import Progress, quiet
 from counterrank.data.runs import Runs, tables_of
 from counterrank.engine import Engine
 from counterrank.engine import engine as engine_of

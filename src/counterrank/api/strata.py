@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from counterrank.core.errors import UsageError
-from counterrank.core.format import Progress, quiet
+from counterrank.core.progress import Progress, quiet
 from counterrank.data.policies import Policies
 from counterrank.data.runs import Runs, tables_of
 from counterrank.data.schema import ColumnNames

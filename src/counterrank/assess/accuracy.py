@@ -29,9 +29,8 @@ from counterrank.data.checks import finite, identifiers, numbers, some_rows
 from counterrank.data.ids import positions
 from counterrank.data.schema import Roles, Table, label
 from counterrank.data.sources import opened
-from counterrank.stats.correlation import kendall_tau
+from counterrank.stats.correlation import kendall_tau, relative_rmse
 from counterrank.stats.intervals import normal_quantile
-from counterrank.stats.relative import relative_rmse
 
 
 @dataclass(frozen=True)

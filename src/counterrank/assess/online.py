@@ -23,8 +23,7 @@ from counterrank.core.arrays import Bools, Floats
 from counterrank.core.errors import CounterrankError, UsageError
 from counterrank.core.format import in_a_sentence
 from counterrank.ope.estimators.registry import estimator
-from counterrank.stats.correlation import kendall_tau, pearson
-from counterrank.stats.dependent import dependent_correlations
+from counterrank.stats.correlation import dependent_correlations, kendall_tau, pearson
 from counterrank.stats.intervals import normal_quantile
 
 ALL = "all"  # rewards together

@@ -306,7 +306,7 @@ def _answer(
     paths = [path for _, path in (source, *runs)]
     digest.begin(paths)
     from counterrank.cli import writing
-    from counterrank.core import format as progress
+    from counterrank.core import progress
 
     options.formatted(shown.format)
     writing.refuse_early(shown.by_unit, shown.out, paths)

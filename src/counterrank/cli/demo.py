@@ -34,11 +34,10 @@ def demo(
     """Simulate a short-video feed, choose a ranker from its log, then look at the truth."""
     from counterrank.api import demo as verb
     from counterrank.api.learn_exposure import learn_exposure
-    from counterrank.cli import demo as demo_table
     from counterrank.cli import simulate as simulated
     from counterrank.cli import writing
     from counterrank.cli.output import say
-    from counterrank.core import format as progress
+    from counterrank.core import progress
     from counterrank.simulate import SamplePlan
 
     shown = progress.quiet if quiet else progress.bar
@@ -53,10 +52,10 @@ def demo(
     found = verb.estimate_feed(log, runs, learned.model, progress=shown)
     wide = shutil.get_terminal_size().columns
     say([*_opening(sessions, found.estimates[0].clusters, wide), ""])
-    say([*demo_table.told(found, wide), ""])
+    say([*told(found, wide), ""])
     truth = {name: known[verb.REWARD].value for name, known in plan.world.truth().items()}
     result = verb.reveal(found, truth)
-    say([*demo_table.revealed(result, wide), ""])
+    say([*revealed(result, wide), ""])
     writing.folder(result, out)
     say(["The same by hand", *_by_hand(log, data, bias)])
     typer.echo(f"\nThe page: {Path(out) / 'report.html'}")

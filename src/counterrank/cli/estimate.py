@@ -289,7 +289,7 @@ def estimate(
     from counterrank.api import estimate as verb
     from counterrank.cli import estimate as estimate_table
     from counterrank.cli import output, writing
-    from counterrank.core import format as progress
+    from counterrank.core import progress
     from counterrank.ope.estimators.registry import DEFAULTS
 
     options.formatted(format)

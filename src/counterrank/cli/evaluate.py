@@ -239,7 +239,7 @@ def evaluate(
     from counterrank.api import evaluate as verb
     from counterrank.cli import evaluate as table
     from counterrank.cli import output, writing
-    from counterrank.core import format as progress
+    from counterrank.core import progress
     from counterrank.metrics import DEFAULTS
 
     options.formatted(format)

@@ -133,7 +133,7 @@ def funnel(
     from counterrank.cli import output, writing
     from counterrank.conversions.conversion_estimators import ESTIMATORS
     from counterrank.conversions.conversion_measures import DEFAULTS
-    from counterrank.core import format as progress
+    from counterrank.core import progress
 
     options.formatted(format)
     named = options.named_runs(runs)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from counterrank.core.errors import UsageError
-from counterrank.documents.document import as_json
 
 if TYPE_CHECKING:
     from counterrank.documents.gate import Gate
@@ -45,7 +44,6 @@ def gate(
     experiment: Experiment = "counterrank",
 ) -> None:
     """Stop a worse ranker: exit code 3 unless the lift's lower end reaches --min-lift."""
-    from counterrank.cli import gate as tracking
     from counterrank.cli import writing
     from counterrank.documents.document import saved
     from counterrank.documents.gate import gated
@@ -59,7 +57,7 @@ def gate(
     if summary is not None:
         writing.appended(summary, text)
     if mlflow is not None:
-        typer.echo(tracking.logged(document, found, mlflow, experiment), err=True)
+        typer.echo(logged(document, found, mlflow, experiment), err=True)
     if not found.passed:
         raise typer.Exit(3)
 
@@ -76,13 +74,15 @@ def logged(document: Mapping[str, Any], gate: Gate, uri: str, experiment: str) -
         os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
     import mlflow
 
+    from counterrank.documents.document import as_json
+
     try:
         mlflow.set_tracking_uri(uri if "://" in uri else Path(uri).absolute().as_uri())
         mlflow.set_experiment(experiment)
         with mlflow.start_run() as run:
             mlflow.log_metrics(_metrics(document))
             mlflow.log_params({k: str(v)[:MOST] for k, v in document["protocol"].items()})
-            mlflow.set_tag("counterrank.documents.gate", "open" if gate.passed else "closed")
+            mlflow.set_tag("counterrank.gate", "open" if gate.passed else "closed")
             mlflow.log_text(as_json(document), "result.json")
             mlflow.log_text(gate.markdown(), "gate.md")
     except mlflow.exceptions.MlflowException as error:

@@ -12,7 +12,7 @@ import typer
 from counterrank.cli import writing
 from counterrank.cli.options import Quiet
 from counterrank.core.errors import UsageError, first_line, one_of
-from counterrank.core.format import Progress
+from counterrank.core.progress import Progress
 
 if TYPE_CHECKING:
     import polars as pl
@@ -112,7 +112,7 @@ def simulate(
 ) -> None:
     """Simulate a platform: write its log, runs, judgments and the true value of every ranker."""
     from counterrank.cli.simulate import show, write
-    from counterrank.core import format as progress
+    from counterrank.core import progress
     from counterrank.simulate import SamplePlan, World
 
     one_of("--format", format, ("table", "json"))

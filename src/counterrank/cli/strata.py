@@ -267,7 +267,7 @@ def strata(
     from counterrank.api import strata as verb
     from counterrank.cli import output, writing
     from counterrank.cli import strata as strata_table
-    from counterrank.core import format as progress
+    from counterrank.core import progress
     from counterrank.metrics import DEFAULTS
 
     options.formatted(format)

@@ -15,7 +15,7 @@ from counterrank.conversions.funnel_diagnoses import diagnose_lists, diagnose_pr
 from counterrank.conversions.funnel_pass import FunnelContributions, list_contributions
 from counterrank.conversions.request import FunnelInputs, FunnelRequest, validate_apart
 from counterrank.core.errors import UsageError
-from counterrank.core.format import Progress, quiet
+from counterrank.core.progress import Progress, quiet
 from counterrank.data.schema import Input
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.diagnostics.nuisance_models import constant_features

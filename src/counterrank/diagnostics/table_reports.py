@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from counterrank.core.errors import CounterrankError, InputError, UsageError
-from counterrank.core.format import Progress, quiet
+from counterrank.core.progress import Progress, quiet
 from counterrank.data import funnels, logs, schema
 from counterrank.data.runs import split_systems
 from counterrank.data.schema import Door, Table

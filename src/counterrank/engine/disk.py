@@ -18,7 +18,8 @@ import polars as pl
 from counterrank.core.arrays import one_thread, workers
 from counterrank.core.errors import CounterrankError
 from counterrank.core.faults import merged, moved
-from counterrank.core.format import Progress, byte_count
+from counterrank.core.format import byte_count
+from counterrank.core.progress import Progress
 from counterrank.data.ids import partition_ids
 from counterrank.data.schema import Door, Input, Table
 from counterrank.data.sources.pieces import count_source_rows, pieces

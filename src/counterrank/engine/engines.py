@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from counterrank.core.errors import UsageError, one_of
-from counterrank.core.format import Progress, byte_count, quiet
+from counterrank.core.format import byte_count
+from counterrank.core.progress import Progress, quiet
 from counterrank.data.sources.dataframes import is_spark
 from counterrank.data.sources.lake import is_address
 from counterrank.engine.partitions import Partitions, Tables

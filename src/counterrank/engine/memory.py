@@ -11,7 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from counterrank.core.arrays import workers
-from counterrank.core.format import Progress, quiet
+from counterrank.core.progress import Progress, quiet
 from counterrank.data.ids import unify_id_columns
 from counterrank.data.schema import Door, Input, Table
 from counterrank.engine.partitions import Lazy, Partition, Partitions, Tables, merge_in_turn

@@ -12,7 +12,7 @@ import numpy as np
 from counterrank.core.arrays import Floats
 from counterrank.core.errors import InputError, UsageError
 from counterrank.core.faults import Faults
-from counterrank.core.format import Progress, quiet
+from counterrank.core.progress import Progress, quiet
 from counterrank.data.runs import RunTables, validate_names
 from counterrank.data.schema import Input
 from counterrank.diagnostics import judged_lists as about

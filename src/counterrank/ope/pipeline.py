@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from counterrank.core.format import Progress
+from counterrank.core.progress import Progress
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.engine import Engine
 from counterrank.engine.partitions import Partitions, Tables

@@ -12,7 +12,7 @@ import polars as pl
 
 from counterrank.core.arrays import Floats
 from counterrank.core.errors import UsageError, nearest, one_of
-from counterrank.core.format import Progress, quiet
+from counterrank.core.progress import Progress, quiet
 from counterrank.data.schema import Input
 from counterrank.diagnostics.diagnosis import Diagnosis, gravest, worst
 from counterrank.documents.document import as_json, columns_of, document

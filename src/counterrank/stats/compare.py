@@ -11,7 +11,7 @@ import numpy as np
 
 from counterrank.core.arrays import Floats
 from counterrank.core.errors import UsageError, nearest, one_of
-from counterrank.core.format import Progress, quiet
+from counterrank.core.progress import Progress, quiet
 from counterrank.stats.draws import FLIPS, Draws
 from counterrank.stats.intervals import INTERVALS, RESAMPLES, interval
 from counterrank.stats.moments import (

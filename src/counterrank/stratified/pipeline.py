@@ -9,7 +9,7 @@ from functools import partial
 import polars as pl
 
 from counterrank.core.errors import UsageError
-from counterrank.core.format import Progress
+from counterrank.core.progress import Progress
 from counterrank.data.runs import RunTables, validate_names
 from counterrank.data.schema import Door, Input, Table
 from counterrank.engine.engines import Engine

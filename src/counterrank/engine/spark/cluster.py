@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from counterrank.core import errors
 from counterrank.core.errors import CounterrankError
 from counterrank.core.faults import DataError, merged
-from counterrank.core.format import Progress
+from counterrank.core.progress import Progress
 from counterrank.data.checks import some_rows
 from counterrank.data.schema import Input
 from counterrank.data.sources.lake import spoken
