@@ -6,9 +6,10 @@ import numpy as np
 import polars as pl
 
 import counterrank as cr
-from counterrank.stats import functions as f
+from counterrank.stats import functions_of_means as f
 from counterrank.stats.draws import Draws
 from counterrank.stats.units import Estimate, Key, Units
+from counterrank.stratified.stratified_value import Stratified
 
 
 def judgments(rated: dict[object, dict[object, float]]) -> pl.DataFrame:
@@ -148,7 +149,7 @@ def stratified(x, bases, feedback, *, draws: int = 0, seed: int = 0, ids=None) -
         for s, key in enumerate(keys)
     }
     there = feedback[bases.any(axis=1)].any(axis=0)
-    return _estimates(columns, there, f.Stratified(len(x)), draws, seed, ids)
+    return _estimates(columns, there, Stratified(len(x)), draws, seed, ids)
 
 
 def _estimates(columns, mask, function, draws, seed, ids) -> list[Estimate]:

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 import counterrank as cr
 import plain
 from counterrank.data import schema
+from counterrank.matching.list_blocks import aligned
 from counterrank.matching.pool import pooled
-from counterrank.matching.walk import aligned
 from counterrank.metrics import MEASURES
 from making import grid, judgments, run, scored, values, world
 

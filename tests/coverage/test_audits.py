@@ -16,7 +16,7 @@ from counterrank.assumptions import (
 from counterrank.assumptions.audit import Extent
 from counterrank.data import logs
 from counterrank.ope import log_audit
-from counterrank.ope.basis import Basis
+from counterrank.ope.exposure_basis import Basis
 from counterrank.ope.log import LogTotals, Sessions
 from counterrank.ope.log_audit import audit_sessions
 from counterrank.position import position_bias

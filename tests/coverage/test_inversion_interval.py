@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from counterrank.assess.metric_agreement import compare_orders
-from counterrank.assess.values import Values
+from counterrank.assess.unit_values import Values
 from counterrank.stats.compare import Plan
 from counterrank.stats.intervals import normal_quantile
 

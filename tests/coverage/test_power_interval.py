@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from counterrank.assess.discriminative_power import discriminative_power
-from counterrank.assess.values import Values
+from counterrank.assess.unit_values import Values
 from counterrank.stats.compare import Plan
 
 

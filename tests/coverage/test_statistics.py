@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from counterrank.stats.functions import geometric, mean, ratio
+from counterrank.stats.functions_of_means import geometric, mean, ratio
 from counterrank.stats.intervals import interval
 from counterrank.stats.permutation import permutation_test
 from counterrank.stats.tests import bootstrap_test, t_test

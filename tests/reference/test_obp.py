@@ -11,7 +11,7 @@ import pytest
 
 import counterrank as cr
 from counterrank.ope.estimators.registry import estimator
-from counterrank.ope.weighted import Rows
+from counterrank.ope.importance_weights import Rows
 
 HERE = Path(__file__).parent / "obp"
 SLATE = ("SIPS", "IIPS", "RIPS", "SNSIPS", "SNIIPS", "SNRIPS")

@@ -10,7 +10,7 @@ import counterrank as cr
 from counterrank.assess.checkpoint import Checkpoint, fingerprint
 from counterrank.assess.inputs import read_values
 from counterrank.assess.request import ValueRequest
-from counterrank.assess.values import Average, Values
+from counterrank.assess.unit_values import Average, Values
 from counterrank.core.errors import InputError, UsageError
 from counterrank.data.policies import Policies
 from counterrank.stats.permutation import permutation_test

@@ -124,7 +124,7 @@ def test_expected_exposure_is_the_mean_over_draws():
     plain: dict[tuple[int, int], float] = {}
     for q, i, r in rows:
         plain[q, i] = plain.get((q, i), 0.0) + r**-0.7 / int(draws[q])
-    found = ex.expected_exposure(lists, items, rank, draws, model)
+    found = ex.expected_exposure(lists, items, model.at(rank), draws)
     assert {(q, i): e for q, i, e in zip(*found, strict=True)} == pytest.approx(plain)
     total = np.bincount(found[0], found[2])
     assert total[[0, 1, 3]] == pytest.approx(model.at(np.arange(1, 5)).sum())

@@ -6,8 +6,8 @@ import pytest
 
 from counterrank.data import schema
 from counterrank.matching.hits import Hits, Pool
+from counterrank.matching.list_blocks import aligned
 from counterrank.matching.pool import pooled
-from counterrank.matching.walk import aligned
 from counterrank.metrics import measure, values
 from counterrank.simulate import judged_world
 

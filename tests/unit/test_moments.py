@@ -19,7 +19,7 @@ from counterrank.data.ids import hash_ids
 from counterrank.engine.wire import packed, unpacked
 from counterrank.stats.compare import Plan, compare
 from counterrank.stats.draws import Draws, Flips, poisson_weights, resample, signs
-from counterrank.stats.functions import (
+from counterrank.stats.functions_of_means import (
     PerView,
     geometric,
     mean,

@@ -11,8 +11,8 @@ import pytest
 
 import counterrank as cr
 from counterrank.data import schema
+from counterrank.matching.list_blocks import aligned
 from counterrank.matching.pool import pooled
-from counterrank.matching.walk import aligned
 from counterrank.stats import permutation as module
 from counterrank.stats.draws import Flips
 from counterrank.stats.permutation import permutation_test

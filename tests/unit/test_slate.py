@@ -18,9 +18,9 @@ from counterrank.engine.memory import InMemory
 from counterrank.ope import log as sessions
 from counterrank.ope.estimators.registry import estimator
 from counterrank.ope.fitting import fit_models, returns
+from counterrank.ope.importance_weights import Rows
 from counterrank.ope.request import EstimateRequest, LogTables
 from counterrank.ope.setting import Setting
-from counterrank.ope.weighted import Rows
 from counterrank.stats.compare import Plan
 
 ITEMS = 3

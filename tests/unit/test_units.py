@@ -8,11 +8,12 @@ import pytest
 
 from counterrank.core.errors import UsageError
 from counterrank.core.merge import merge
-from counterrank.stats import functions as f
+from counterrank.stats import functions_of_means as f
 from counterrank.stats.compare import Plan, compare
 from counterrank.stats.draws import Draws
 from counterrank.stats.moments import Moments
 from counterrank.stats.units import Key, Units
+from counterrank.stratified.stratified_value import Stratified
 
 A, B, C = (Key(name, "x") for name in "abc")
 
@@ -131,6 +132,6 @@ def test_gradients_by_a_complex_step_are_the_derivatives(function, means, slopes
 
 
 def test_the_stratified_value_leaves_out_a_stratum_with_nothing_to_find():
-    value = f.Stratified(2)
+    value = Stratified(2)
     means = np.array([1.0, 2.0, 0.0, 0.0, 3.0, 5.0])  # x1, w1, x2, w2, n1, n2
     assert value(means) == pytest.approx(0.5)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterrank.assess.resampling import all_pairs, differences_of_sums, products, resample_users
-from counterrank.assess.values import Values
+from counterrank.assess.unit_values import Values
 from counterrank.core.arrays import Floats
 from counterrank.core.format import in_a_sentence
 from counterrank.core.progress import Progress, quiet

@@ -18,7 +18,7 @@ import polars as pl
 from counterrank.assess.checkpoint import fingerprint
 from counterrank.assess.inputs import judged_hits, read_values
 from counterrank.assess.request import RobustnessRequest
-from counterrank.assess.values import Average, Values
+from counterrank.assess.unit_values import Average, Values
 from counterrank.core.arrays import Bools, Floats, Ints
 from counterrank.core.errors import UsageError
 from counterrank.data.policies import Policies

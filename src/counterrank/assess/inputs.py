@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from counterrank.assess.request import ValueRequest
-from counterrank.assess.values import Values
+from counterrank.assess.unit_values import Values
 from counterrank.core.errors import InputError, UsageError, brief
 from counterrank.data.checks import finite, identifiers, numbers, some_rows
 from counterrank.data.ids import positions, sort_ids

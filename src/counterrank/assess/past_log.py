@@ -29,7 +29,7 @@ from counterrank.ope.estimators.base import Clipped, Estimator
 from counterrank.ope.estimators.registry import estimator
 from counterrank.position import ByContext, Exposure
 from counterrank.results.result import Result
-from counterrank.stats.functions import mean
+from counterrank.stats.functions_of_means import mean
 from counterrank.stats.units import Estimate, Key, Units
 
 SHOWN = "shown by the control"  # its own lists, as a run

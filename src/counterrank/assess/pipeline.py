@@ -33,7 +33,7 @@ from counterrank.assess.past_log import cases_of_log, past_log_schemas
 from counterrank.assess.past_table import cases_of_table
 from counterrank.assess.request import OnlineRequest, ResamplingRequest, RobustnessRequest
 from counterrank.assess.resampling import all_pairs
-from counterrank.assess.values import Values, enough, enough_units
+from counterrank.assess.unit_values import Values, enough, enough_units
 from counterrank.core.errors import UsageError
 from counterrank.data.runs import tables_of
 from counterrank.data.schema import Input

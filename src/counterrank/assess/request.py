@@ -10,7 +10,7 @@ from typing import Any
 from counterrank.assess.past_log import DayRequest
 from counterrank.assess.past_table import KINDS
 from counterrank.assess.reductions import REDUCTIONS
-from counterrank.assess.values import geometric_twin
+from counterrank.assess.unit_values import geometric_twin
 from counterrank.core.arrays import workers
 from counterrank.core.errors import UsageError, one_of
 from counterrank.core.progress import Progress, quiet

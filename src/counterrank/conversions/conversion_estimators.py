@@ -20,8 +20,8 @@ from counterrank.ope.estimators.base import Clipped, Estimator
 from counterrank.ope.estimators.doubly_robust import DM, DR, SNDR
 from counterrank.ope.estimators.ips import IPS, SNIPS, MeanWeight
 from counterrank.ope.estimators.registry import estimator
-from counterrank.ope.weighted import Weighted
-from counterrank.stats.functions import Function, divide, mean
+from counterrank.ope.importance_weights import Weighted
+from counterrank.stats.functions_of_means import Function, divide, mean
 from counterrank.stats.units import Columns
 
 

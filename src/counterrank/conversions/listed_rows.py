@@ -16,7 +16,7 @@ from counterrank.core.arrays import AnyInts, Bools, Floats, Ints
 from counterrank.core.cached import once
 from counterrank.data.funnels import prediction
 from counterrank.engine import Partition
-from counterrank.matching.walk import Part
+from counterrank.matching.list_blocks import Part
 
 
 @dataclass(frozen=True)

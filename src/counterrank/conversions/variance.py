@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from counterrank.core.arrays import Floats
-from counterrank.stats.functions import divide
+from counterrank.stats.functions_of_means import divide
 
 
 def ips_variance(

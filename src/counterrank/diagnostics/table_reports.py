@@ -16,8 +16,8 @@ from counterrank.data.runs import split_systems
 from counterrank.data.schema import Door, Table
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.engine import Engine, Partition, Partitions, Tables, split
+from counterrank.matching.list_blocks import aligned
 from counterrank.matching.pool import pooled
-from counterrank.matching.walk import aligned
 
 TABLE = "table"
 COUNTED = ("user", "item", "session")

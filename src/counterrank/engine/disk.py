@@ -24,9 +24,9 @@ from counterrank.data.ids import partition_ids
 from counterrank.data.schema import Door, Input, Table
 from counterrank.data.sources.pieces import count_source_rows, pieces
 from counterrank.engine import memory
-from counterrank.engine.heads import Head, read_heads
 from counterrank.engine.partitions import Lazy, Partition, Partitions, Tables, merge_in_turn
 from counterrank.engine.scratch import refuse_small, scratch
+from counterrank.engine.table_heads import Head, read_heads
 from counterrank.engine.wire import packed, unpacked
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from counterrank.engine import Partition
 from counterrank.judged.brackets import tie_shifts
 from counterrank.judged.request import JUDGMENTS, EvaluateRequest, pairs_of
 from counterrank.matching.hits import Hits, Pool
+from counterrank.matching.list_blocks import aligned
 from counterrank.matching.pool import greatest, pooled
-from counterrank.matching.walk import aligned
 from counterrank.metrics import Measure, unscaled
 from counterrank.stats.moments import Moments
 from counterrank.stats.units import Columns, Key, Units

@@ -25,7 +25,7 @@ from counterrank.judged.request import JUDGMENTS, EvaluateRequest, JudgedTables
 from counterrank.matching.hits import Coverage
 from counterrank.metrics import Measure, measure
 from counterrank.results.result import Result
-from counterrank.stats.functions import mean, ratio_or_zero
+from counterrank.stats.functions_of_means import mean, ratio_or_zero
 from counterrank.stats.moments import keys_of
 from counterrank.stats.storage import Storage
 from counterrank.stats.units import Estimate, Key, Units

@@ -11,7 +11,7 @@ from counterrank.matching.hits import Hits, Pool
 from counterrank.metrics.gain import GAINS, gain, refuse_overflow
 from counterrank.metrics.measure import Definition, Measure, hit_exposure, quotient
 from counterrank.position import Exposure, Flat, Log2
-from counterrank.stats.functions import Function, ratio_or_zero
+from counterrank.stats.functions_of_means import Function, ratio_or_zero
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from counterrank.core.labels import Value
 from counterrank.matching.hits import Hits, Pool
 from counterrank.metrics.relevant import relevant
 from counterrank.position import Exposure, Flat
-from counterrank.stats.functions import Function, geometric, mean
+from counterrank.stats.functions_of_means import Function, geometric, mean
 
 
 @dataclass(frozen=True)

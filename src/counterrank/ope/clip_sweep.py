@@ -21,7 +21,7 @@ from counterrank.diagnostics.weights import WeightStatistics
 from counterrank.ope.estimators.base import Clipped, Estimator
 from counterrank.ope.estimators.doubly_robust import DR, MODEL
 from counterrank.ope.estimators.ips import IPS
-from counterrank.ope.weighted import Rows
+from counterrank.ope.importance_weights import Rows
 from counterrank.stats.units import Estimate
 
 CLIPS = (*(float(2**j) for j in range(13)), float("inf"))

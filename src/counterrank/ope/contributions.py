@@ -17,12 +17,12 @@ from counterrank.engine.partitions import Partition, Partitions
 from counterrank.ope.estimators.base import Estimator
 from counterrank.ope.estimators.ips import OnPolicy
 from counterrank.ope.fitting import Models
+from counterrank.ope.importance_weights import Rows
 from counterrank.ope.log import LOG, Sessions
 from counterrank.ope.match import LoggedRows, Meeting
 from counterrank.ope.request import LOGGED, EstimateRequest, validate_rows
 from counterrank.ope.setting import Setting
 from counterrank.ope.targets import Target
-from counterrank.ope.weighted import Rows
 from counterrank.stats.draws import Draws
 from counterrank.stats.moments import Moments
 from counterrank.stats.storage import Storage

@@ -20,13 +20,13 @@ from counterrank.core.arrays import Floats, mapped, workers
 from counterrank.core.errors import InputError
 from counterrank.core.merge import merge
 from counterrank.engine.partitions import Partition, Partitions
+from counterrank.ope.importance_weights import Rows
 from counterrank.ope.log import FOLDS, Sessions
 from counterrank.ope.match import LoggedRows, Meeting
 from counterrank.ope.request import validate_rows
 from counterrank.ope.reward_model import Regressor, RewardModel, RewardSums, fit_model, sum_rewards
 from counterrank.ope.setting import Setting
 from counterrank.ope.targets import Target
-from counterrank.ope.weighted import Rows
 
 LARGEST_MODEL = 1 << 25  # cells of the reward model; beyond, contexts are left out of it
 NEARLY = 0.01  # what rounded probabilities of a rank may miss of 1

@@ -22,7 +22,7 @@ from counterrank.diagnostics.advice import to_log
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.diagnostics.table_reports import Findings
 from counterrank.engine import Engine, Partition, Partitions, Tables
-from counterrank.ope.basis import Basis
+from counterrank.ope.exposure_basis import Basis
 from counterrank.ope.log import LOG, LogTotals, Sessions, log_table, sessions_of
 from counterrank.position import ByContext, Exposure
 

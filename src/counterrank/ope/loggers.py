@@ -21,7 +21,7 @@ from counterrank.core.arrays import Bools, Floats, mapped, workers
 from counterrank.core.errors import UsageError
 from counterrank.core.faults import DataError
 from counterrank.data.logs import Log
-from counterrank.ope.basis import Basis
+from counterrank.ope.exposure_basis import Basis
 from counterrank.ope.log import LogTotals, Sessions
 from counterrank.ope.match import LoggedRows, Meeting
 from counterrank.ope.targets import Target

@@ -9,11 +9,11 @@ import numpy as np
 from counterrank.core.arrays import Floats, Ints, summed
 from counterrank.matching.hashjoin import dense_join
 from counterrank.matching.order import natural_rank
-from counterrank.ope.basis import Basis
+from counterrank.ope.exposure_basis import Basis
+from counterrank.ope.importance_weights import Rows
 from counterrank.ope.log import Sessions
 from counterrank.ope.reward_model import RewardModel
 from counterrank.ope.targets import Cells, Target
-from counterrank.ope.weighted import Rows
 
 
 @dataclass(frozen=True)

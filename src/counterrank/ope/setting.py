@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from counterrank.data.schema import Table
 from counterrank.engine.partitions import Partition, Partitions
-from counterrank.ope.basis import Basis, choose_basis
+from counterrank.ope.exposure_basis import Basis, choose_basis
 from counterrank.ope.log import LOG, LogTotals, Sessions, log_table, sessions_of
 from counterrank.ope.loggers import balance_loggers, balanced_column, logger_shares
 from counterrank.ope.request import (

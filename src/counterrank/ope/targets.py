@@ -16,9 +16,9 @@ from counterrank.data.blocks import Blocks
 from counterrank.data.ids import positions
 from counterrank.data.schema import Table
 from counterrank.matching.order import by_rank, by_score
-from counterrank.ope.basis import Basis
+from counterrank.ope.exposure_basis import Basis
 from counterrank.ope.log import Sessions
-from counterrank.position import mean_exposure, rank_probabilities
+from counterrank.position import expected_exposure, rank_probabilities
 
 CHUNK = 1 << 12  # lists whose probabilities are held at a time
 
@@ -168,11 +168,11 @@ def _average_draws(cells: Cells, draw: pl.Series, items: int) -> Cells:
     draws = np.bincount(lists.unique()["session"].to_numpy())
     ranks = int(cells.rank.max(initial=0)) + 1
     thing = cells.item * ranks + cells.rank
-    session, of, e = mean_exposure(cells.session, thing, cells.e, draws)
+    session, of, e = expected_exposure(cells.session, thing, cells.e, draws)
     predicted = None
     if cells.predicted is not None:
-        drawn = mean_exposure(cells.session, thing, np.ones(len(thing)), draws)[2]
-        predicted = mean_exposure(cells.session, thing, cells.predicted, draws)[2] / drawn
+        drawn = expected_exposure(cells.session, thing, np.ones(len(thing)), draws)[2]
+        predicted = expected_exposure(cells.session, thing, cells.predicted, draws)[2] / drawn
     return Cells(session, of // ranks, e, of % ranks, predicted)
 
 

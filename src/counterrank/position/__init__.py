@@ -15,14 +15,13 @@ from counterrank.position.models import (
     Log2,
     Power,
     WeightTable,
-    expected_exposure,
-    mean_exposure,
 )
 from counterrank.position.plackett_luce import plackett_luce_exposure, rank_probabilities
 from counterrank.position.registry import exposure, position_model
+from counterrank.position.two_stage_exposure import expected_exposure
 
 __all__ = [
     "MODELS", "BetaGeometric", "ByContext", "Exposure", "Flat", "Geometric", "Jarvelin", "Log2",
-    "Power", "WeightTable", "expected_exposure", "exposure", "mean_exposure",
+    "Power", "WeightTable", "expected_exposure", "exposure",
     "plackett_luce_exposure", "position_bias", "position_model", "rank_probabilities",
 ]  # fmt: skip

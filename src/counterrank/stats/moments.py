@@ -31,7 +31,7 @@ from counterrank.core.arrays import Floats, Ints, summed
 from counterrank.core.cached import once
 from counterrank.core.merge import first
 from counterrank.stats.draws import Flips
-from counterrank.stats.functions import Function, divide, gradient
+from counterrank.stats.functions_of_means import Function, divide, gradient
 from counterrank.stats.units import ROUNDING, Estimate, Key, Units
 
 Pair = tuple[Key, Key]

@@ -21,7 +21,7 @@ from counterrank.core.arrays import Bools, Floats, Ints, summed
 from counterrank.core.errors import UsageError
 from counterrank.data.ids import Hashes, argsort_ids, hash_ids, number_rows
 from counterrank.stats.draws import Draws, resample
-from counterrank.stats.functions import Function, divide, gradient
+from counterrank.stats.functions_of_means import Function, divide, gradient
 
 NO_DRAWS = Draws()
 ROUNDING = 1e-14  # a spread below this share of its terms is 0

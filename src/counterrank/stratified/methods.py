@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from counterrank.metrics import Measure
-from counterrank.stats.functions import Function, Stratified, geometric_ratio, ratio
+from counterrank.stats.functions_of_means import Function, geometric_ratio, ratio
 from counterrank.stats.units import Key
+from counterrank.stratified.stratified_value import Stratified
 
 
 class Method(NamedTuple):

@@ -18,7 +18,7 @@ from counterrank.diagnostics import strata_diagnoses as diagnosed
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.metrics import Measure, deepest
 from counterrank.results.result import Result
-from counterrank.stats.functions import mean
+from counterrank.stats.functions_of_means import mean
 from counterrank.stats.moments import Moments, Pair
 from counterrank.stats.units import Estimate, Functions, Key, Units
 from counterrank.stratified.feedback import Scheme

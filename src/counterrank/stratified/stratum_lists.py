@@ -24,7 +24,7 @@ from counterrank.diagnostics.judged_lists import ListStatistics, RatingStatistic
 from counterrank.engine.partitions import Partition
 from counterrank.judged.brackets import break_ties
 from counterrank.matching.hits import Hits, Pool
-from counterrank.matching.walk import aligned
+from counterrank.matching.list_blocks import aligned
 from counterrank.metrics import Judged, Measure, deepest, unscaled
 from counterrank.stats.draws import Draws
 from counterrank.stats.moments import Block, Moments

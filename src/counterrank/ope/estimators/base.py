@@ -9,8 +9,8 @@ from typing import ClassVar
 from counterrank.core.arrays import Floats
 from counterrank.core.errors import UsageError
 from counterrank.core.labels import Value
-from counterrank.ope.weighted import Rows
-from counterrank.stats.functions import Function, PerView, mean
+from counterrank.ope.importance_weights import Rows
+from counterrank.stats.functions_of_means import Function, PerView, mean
 
 PER = ("session", "impression")
 

@@ -10,8 +10,8 @@ from typing import ClassVar
 
 from counterrank.core.arrays import Floats
 from counterrank.ope.estimators.base import Clipped, Estimator
-from counterrank.ope.weighted import Weighted
-from counterrank.stats.functions import Function, self_normalised
+from counterrank.ope.importance_weights import Weighted
+from counterrank.stats.functions_of_means import Function, self_normalised
 
 MODEL = frozenset({"model"})
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from counterrank.core.arrays import Floats
 from counterrank.ope.estimators.base import Clipped, Estimator
-from counterrank.ope.weighted import Rows, Weighted
-from counterrank.stats.functions import Function, ratio, self_normalised
+from counterrank.ope.importance_weights import Rows, Weighted
+from counterrank.stats.functions_of_means import Function, ratio, self_normalised
 
 
 @dataclass(frozen=True)

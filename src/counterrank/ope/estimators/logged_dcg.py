@@ -16,8 +16,8 @@ from counterrank.core.arrays import Floats, Ints
 from counterrank.core.errors import one_of
 from counterrank.metrics.dcg import DCG, nDCG, pnDCG
 from counterrank.ope.estimators.base import Clipped
-from counterrank.ope.weighted import Rows
-from counterrank.stats.functions import Function, ratio
+from counterrank.ope.importance_weights import Rows
+from counterrank.stats.functions_of_means import Function, ratio
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from typing import ClassVar
 from counterrank.core.arrays import Floats
 from counterrank.ope.estimators.base import Clipped
 from counterrank.ope.estimators.ips import IPS
-from counterrank.ope.weighted import Rows
-from counterrank.stats.functions import Function, ratio, sum_of_ratios
+from counterrank.ope.importance_weights import Rows
+from counterrank.stats.functions_of_means import Function, ratio, sum_of_ratios
 
 ROWS = frozenset({"propensity"})
 PREFIX = ROWS | {"slates", "chances"}

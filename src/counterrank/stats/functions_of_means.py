@@ -101,24 +101,3 @@ class PerView:
         """The value."""
         value: Floats = divide(self.inner(m[..., :-1]), m[..., -1])
         return value
-
-
-@dataclass(frozen=True)
-class Stratified:
-    r""":math:`\sum_q \bar n_q v_q / \sum_q \bar n_q`: two columns for each stratum, then all n.
-
-    A stratum where nobody has anything to find has no value and no share.
-    """
-
-    strata: int
-    within: Function = ratio
-
-    def __call__(self, m: Floats) -> Floats:
-        """The value."""
-        pairs, n = m[..., : 2 * self.strata], m[..., 2 * self.strata :]
-        places = range(0, 2 * self.strata, 2)
-        value = np.stack([self.within(pairs[..., q : q + 2]) for q in places], axis=-1)
-        there = pairs[..., 1::2] != 0
-        share = n / np.where(there, n, 0).sum(axis=-1, keepdims=True)
-        total: Floats = np.where(there, share * value, 0).sum(axis=-1)
-        return total
