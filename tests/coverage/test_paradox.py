@@ -23,7 +23,7 @@ def false_findings(means, share, weight, seed, *, noise=0.3):
     means, share = np.asarray(means, float), np.asarray(share, float)
     strata, systems = means.shape
     names = [f"s{n}" for n in range(systems)]
-    found = value = 0
+    found = in_value = 0
     for _ in range(SETS):
         day = rng.normal(0, 0.2, (1, 1, USERS))
         x = means[:, :, None] + day + noise * (rng.exponential(size=(strata, systems, USERS)) - 1)
@@ -34,8 +34,8 @@ def false_findings(means, share, weight, seed, *, noise=0.3):
         holdout = ratios(np.tensordot(weight, x, 1))
         audit = paradoxes([audit_pairs(names, "m", holdout, each, whole, share=own)], level=LEVEL)
         found += bool(audit.paradoxes)
-        value += any(row.stratified == "reversed" for row in audit.paradoxes)
-    return found, value
+        in_value += any(row.stratified == "reversed" for row in audit.paradoxes)
+    return found, in_value
 
 
 def most(rate):
