@@ -43,7 +43,7 @@ class Split(Engine):
 
     @contextmanager
     def open(self, tables, progress=quiet):
-        with memory.cut(self, replace(tables, lazy=False), progress) as whole:
+        with memory.cut_in_memory(self, replace(tables, lazy=False), progress) as whole:
             yield Parts(whole, tables.unit, self.count)
 
 
