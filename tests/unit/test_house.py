@@ -91,10 +91,10 @@ def test_no_file_name_occurs_twice():
 
 
 def test_no_public_name_has_two_definitions():
-    """A verb's function, its pipeline and its command share the verb's name, and nothing else."""
+    """A verb's function and its command may share the verb's name with its pipeline."""
     places = defaultdict(list)
     for name, path in MODULES.items():
-        if name.split(".")[0] in ("api", "cli") or path.stem == "pipeline":
+        if name.split(".")[0] in ("api", "cli"):
             continue
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):

@@ -10,7 +10,7 @@ from counterrank.conversions.clicks import FunnelTotals
 from counterrank.conversions.funnel_arrays import few_clicks
 from counterrank.conversions.funnel_diagnoses import ctr_of, diagnose_predictions
 from counterrank.conversions.funnel_pass import ClickChances
-from counterrank.conversions.pipeline import count
+from counterrank.conversions.pipeline import count_funnel
 from counterrank.conversions.request import (
     COLUMN,
     FUNNEL,
@@ -56,7 +56,7 @@ def check_funnel(
             there = predicted_columns(data.heads)
             ctr, cvr = "ctr" in there, any(prediction(r, wanted) in there for r in wanted)
             request = _request(wanted, ctr, cvr)
-            request, totals = count(request, alone, data)
+            request, totals = count_funnel(request, alone, data)
             for place, run in runs.items():
                 try:
                     sell([run], estimators="Naive")

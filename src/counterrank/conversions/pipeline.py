@@ -29,7 +29,7 @@ def estimate_conversions(
 ) -> Result:
     """Statistics of the whole; pairs that models need; contributions of every user."""
     with engine.open(inputs.tables, progress) as data:
-        request, totals = count(request, inputs, data)
+        request, totals = count_funnel(request, inputs, data)
         request.validate_predictions(data.heads)
         budget, users = engine.memory_budget, totals.n(request.users)
         wide = len(request.runs.labels) * sum(request.widths.values())
@@ -49,7 +49,7 @@ def estimate_conversions(
     return _result(request, found, told, protocol, inputs.remembered(data))
 
 
-def count(
+def count_funnel(
     request: FunnelRequest, inputs: FunnelInputs, data: Partitions
 ) -> tuple[FunnelRequest, FunnelTotals]:
     """Statistics of the whole funnel, and the request with what they and the columns tell."""

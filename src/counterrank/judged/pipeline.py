@@ -119,7 +119,7 @@ def compare_systems(
         groups=groups,
         plan=request.plan,
         diagnoses=diagnose(request, found),
-        protocol=protocol(request, found) | judged.protocol,
+        protocol=evaluation_protocol(request, found) | judged.protocol,
         inputs=judged.inputs,
         tables={"coverage": [coverage_row(s, own.coverage) for s, own in found.lists.items()]},
         spans=request.spans(systems),
@@ -174,7 +174,7 @@ def _estimates(request: EvaluateRequest, found: MeasuredLists, m: Measure) -> li
     return [view.estimate(key, mean) for key in keys]
 
 
-def protocol(request: EvaluateRequest, found: MeasuredLists) -> dict[str, Any]:
+def evaluation_protocol(request: EvaluateRequest, found: MeasuredLists) -> dict[str, Any]:
     """All choices behind the numbers."""
     plan = request.plan
     return {

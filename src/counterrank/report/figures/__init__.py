@@ -9,14 +9,14 @@ from counterrank.report.figure import Figure
 from counterrank.report.figures.assess_charts import accuracy, online, power, robustness, taus
 from counterrank.report.figures.curve_charts import curve, sweeps, weight_charts
 from counterrank.report.figures.pair_charts import dcg_and_ndcg, matrix
-from counterrank.report.figures.strata_charts import agreement_charts, flips, strata
+from counterrank.report.figures.strata_charts import agreement_charts, flips, strata_values_chart
 from counterrank.report.figures.value_charts import estimates, lifts, truth
 
 Draw = Callable[[Mapping[str, Any]], list[Figure]]
 
 ALL: tuple[Draw, ...] = (
-    strata, flips, agreement_charts, lifts, estimates, matrix, dcg_and_ndcg, curve, weight_charts,
-    sweeps, power, robustness, taus, online, accuracy, truth,
+    strata_values_chart, flips, agreement_charts, lifts, estimates, matrix, dcg_and_ndcg, curve,
+    weight_charts, sweeps, power, robustness, taus, online, accuracy, truth,
 )  # fmt: skip
 
 

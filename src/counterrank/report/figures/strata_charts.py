@@ -13,7 +13,7 @@ MOST = 8  # systems that colours tell apart
 Row = Mapping[str, Any]
 
 
-def strata(document: Row) -> list[Figure]:
+def strata_values_chart(document: Row) -> list[Figure]:
     """Every method's value of each system under the leading measure."""
     if document.get("kind") != "strata":
         return []
