@@ -147,6 +147,42 @@ def test_little_is_loaded(work: str, most: int):
     assert int(done.stdout) <= most
 
 
+ENTERED = """
+import sys
+import counterrank as cr
+from counterrank.simulate import judged_world, paradox_world, platform, World
+files = set()
+def enter(frame, event, _):
+    if event == "call" and frame.f_code.co_name[0] != "<":
+        files.add(frame.f_code.co_filename)
+{world}
+sys.setprofile(enter)
+{call}
+sys.setprofile(None)
+names = sorted(name.partition("/counterrank/")[2] for name in files if "/counterrank/" in name)
+print("\\n".join(names))
+"""
+
+
+@pytest.mark.parametrize(
+    ("world", "call"),
+    [
+        ("w = judged_world(seed=0)", "cr.evaluate(w.judgments, w.runs, draws=1000)"),
+        (
+            "w = platform(World(seed=1), sessions=500, runs=['near'])",
+            "cr.estimate(w.log, w.runs, rewards='like', position_bias='log2@10')",
+        ),
+        ("w = paradox_world(seed=0)", "cr.strata(w.judgments, w.runs)"),
+    ],
+    ids=["evaluate", "estimate", "strata"],
+)
+def test_a_number_passes_few_files(world: str, call: str):
+    code = ENTERED.format(world=world, call=call)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    names = done.stdout.split()
+    assert len(names) <= 45, f"{len(names)} files:\n" + done.stdout
+
+
 def test_importing_allocates_nothing_large():
     code = (
         "import resource, pkgutil, numpy, polars, importlib, counterrank\n"
