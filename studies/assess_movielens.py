@@ -63,7 +63,7 @@ def robustness(fold: Path, samples: int) -> cr.Result:
 def powers(fold: Path) -> list[float]:
     """Sum of the p-values of all pairs, for each of the nine."""
     found = cr.assess_power(
-        *inputs(fold), measures=LABELS, resamples=200, resume=fold / "power", progress=bar
+        *inputs(fold), measure=LABELS, resamples=200, resume=fold / "power", progress=bar
     )
     value = {row.measure: row.value for row in found.estimates}
     return [value[label] for label in LABELS]

@@ -122,7 +122,7 @@ def valued(
 ) -> dict[tuple[str, str, str], tuple[float, float]]:
     """Value and standard error of every recommender: by measure, estimator and recommender."""
     result = cr.funnel(
-        seen, runs, measures=MEASURES, estimators=labels, users="all", test="none",
+        seen, runs, measure=MEASURES, estimator=labels, users="all", test="none",
         ctr=ctr, cvr=cvr, seed=seed,
     )  # fmt: skip
     return {(x.measure, x.estimator, x.system): (x.value, x.se) for x in result.estimates}

@@ -23,7 +23,7 @@ def drawn() -> str:
     shop = funnel_world()
     week = shop.sample(users=20_000, seed=1)
     result = cr.funnel(
-        week.funnel, {name: week.runs[name] for name in RUNS}, estimators=LABELS, test="none"
+        week.funnel, {name: week.runs[name] for name in RUNS}, estimator=LABELS, test="none"
     )
     rows = {(row.estimator, row.system): row for row in result.estimates}
 

@@ -29,10 +29,10 @@ def errors(examination: str, sessions: int, replications: int) -> dict[tuple[str
         result = cr.estimate(
             sample.log,
             sample.runs,
-            rewards="click",
+            reward="click",
             position_bias=f"{examination}@10",
-            contexts="context",
-            estimators=LABELS,
+            context="context",
+            estimator=LABELS,
             sweep="clip",
             test="none",
         )

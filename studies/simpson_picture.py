@@ -22,7 +22,7 @@ LABELS = {"holdout": "all feedback", "tail": "tail", "head": "head", "stratified
 def main(path: str) -> None:
     """Evaluate, then draw what came out."""
     world = paradox_world(users=1000)
-    result = cr.strata(world.judgments, world.runs, measures=["nDCG@10"], cut="stratum")
+    result = cr.strata(world.judgments, world.runs, measure=["nDCG@10"], cut="stratum")
     rows = {(r.system, r.method): r for r in result.estimates}
     share = {s.name.partition("=")[2]: s.share for s in result.strata}
     method = {"holdout": "holdout", "stratified": "stratified"}

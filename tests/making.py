@@ -32,7 +32,7 @@ def scored(lists: dict[object, list[tuple[object, float]]]) -> pl.DataFrame:
 
 def values(truth, table, label, /, **policies) -> dict[object, float]:
     """Per-user values of one measure of one run."""
-    result = cr.evaluate(truth, {"run": table}, measures=[label], test="none", **policies)
+    result = cr.evaluate(truth, {"run": table}, measure=[label], test="none", **policies)
     frame = result.by_unit()
     return dict(zip(frame["unit"], frame["value"], strict=True))
 
@@ -49,7 +49,7 @@ def grid(result):
 
 def value(truth, table, label, /, **policies) -> float:
     """The aggregate of one measure of one run."""
-    result = cr.evaluate(truth, {"run": table}, measures=[label], test="none", **policies)
+    result = cr.evaluate(truth, {"run": table}, measure=[label], test="none", **policies)
     return result.estimates[0].value
 
 

@@ -57,49 +57,49 @@ def cases() -> dict[str, Case]:
     slates, chances = _slates()
     funnel, lists = _funnel()
     seen = shown(seen=[1, 0.7, 0.5, 0.4], sessions=600, seed=1, per_user=2)
-    bare = {"position_bias": "log2", "rewards": ["click", "spend"]}
+    bare = {"position_bias": "log2", "reward": ["click", "spend"]}
     return {
-        "evaluate": Case("evaluate", {"judgments": judged, "runs": runs}, {"measures": MEASURES}),
+        "evaluate": Case("evaluate", {"judgments": judged, "runs": runs}, {"measure": MEASURES}),
         "evaluate, ties": Case(
-            "evaluate", {"judgments": judged, "runs": tied}, {"measures": MEASURES, "test": "t"}
+            "evaluate", {"judgments": judged, "runs": tied}, {"measure": MEASURES, "test": "t"}
         ),
         "estimate": Case(
             "estimate", {"log": log, "runs": targets},
-            {**bare, "estimators": ESTIMATORS, "contexts": "context"},
+            {**bare, "estimator": ESTIMATORS, "context": "context"},
         ),
         "estimate, slates": Case(
             "estimate", {"log": slates, "runs": {"new": chances}},
-            {"rewards": "click", "estimators": SLATES, "logged": "propensity"},
+            {"reward": "click", "estimator": SLATES, "logged": "propensity"},
         ),
         "funnel": Case(
             "funnel", {"funnel": funnel, "runs": lists},
-            {"estimators": SALES, "measures": ["DCG@5", "CG@5", "P@5", "RBP"]},
+            {"estimator": SALES, "measure": ["DCG@5", "CG@5", "P@5", "RBP"]},
         ),
         "funnel, whole rankings": Case(
             "funnel", {"funnel": funnel, "runs": _ranked(funnel)},
-            {"estimators": SALES, "measures": ["ARP", "DCG"]},
+            {"estimator": SALES, "measure": ["ARP", "DCG"]},
         ),
         "funnel, models": Case(
             "funnel", {"funnel": funnel.drop("ctr", "cvr"), "runs": lists},
             {
-                "estimators": SALES, "ctr": "rates", "cvr": "rates", "measures": ["DCG@5", "P@5"],
+                "estimator": SALES, "ctr": "rates", "cvr": "rates", "measure": ["DCG@5", "P@5"],
             },
         ),
         "strata": Case(
             "strata", {"judgments": cut, "runs": listed},
-            {"measures": ["nDCG@5", "P@5", "AP@10"], "cut": "quantile"},
+            {"measure": ["nDCG@5", "P@5", "AP@10"], "cut": "quantile"},
         ),
-        "exposure, views": Case("learn_exposure", {"log": seen}, {"method": "views"}),
+        "exposure, views": Case("exposure", {"log": seen}, {"method": "views"}),
         "exposure, em": Case(
-            "learn_exposure", {"log": seen.drop("viewed")}, {"method": "em", "context": ["query"]}
+            "exposure", {"log": seen.drop("viewed")}, {"method": "em", "context": ["query"]}
         ),
         "exposure, harvest": Case(
-            "learn_exposure", {"log": seen.drop("viewed")},
+            "exposure", {"log": seen.drop("viewed")},
             {"method": "harvest", "context": ["query"]},
         ),
         "assess online": Case(
             "assess_online", {"source": _dated(log), "runs": targets},
-            {**bare, "estimators": ["IPS", "DR"], "contexts": "context"},
+            {**bare, "estimator": ["IPS", "DR"], "context": "context"},
         ),
         "check": Case(
             "check", {"tables": {"log": log, "new": targets["new"]}}, {"position_bias": "log2"}

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from counterrank.api.check import check
     from counterrank.api.estimate import estimate
     from counterrank.api.evaluate import evaluate
+    from counterrank.api.exposure import exposure
     from counterrank.api.funnel import funnel
-    from counterrank.api.learn_exposure import learn_exposure
+    from counterrank.api.gate import gate, report
     from counterrank.api.strata import strata
     from counterrank.core.errors import CounterrankError, InputError, UsageError
     from counterrank.engine.engines import Local, Spark
@@ -45,10 +46,12 @@ _HOME = {
     "check": "api.check",
     "estimate": "api.estimate",
     "evaluate": "api.evaluate",
+    "exposure": "api.exposure",
     "funnel": "api.funnel",
-    "learn_exposure": "api.learn_exposure",
+    "gate": "api.gate",
     "measure": "metrics",
     "position_bias": "position",
+    "report": "api.gate",
     "strata": "api.strata",
 }
 
@@ -56,8 +59,8 @@ __all__ = [
     "CounterrankError", "Estimate", "InputError", "Local", "Result", "Spark", "UsageError",
     "__version__",
     "assess_accuracy", "assess_agreement", "assess_online", "assess_power", "assess_robustness",
-    "check", "estimate", "evaluate", "funnel", "learn_exposure", "measure", "position_bias",
-    "strata",
+    "check", "estimate", "evaluate", "exposure", "funnel", "gate", "measure", "position_bias",
+    "report", "strata",
 ]  # fmt: skip
 
 

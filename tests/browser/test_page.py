@@ -30,7 +30,7 @@ HOSTILE = [
 def demonstration() -> dict[str, Any]:
     week = platform(demo.feed(), sessions=1500, runs=demo.CANDIDATES)
     truth = {name: known[demo.REWARD].value for name, known in week.truth.items()}
-    bias = cr.learn_exposure(week.log, reward="click").model
+    bias = cr.exposure(week.log, reward="click").model
     return demo.reveal(demo.estimate_feed(week.log, week.runs, bias), truth).to_dict()
 
 
@@ -78,35 +78,35 @@ def documents() -> dict[str, dict[str, Any]]:
     week = platform(World(seed=1), sessions=1500, runs=["near", "far"])
     paradox, shop = paradox_world(users=300), funnel_world().sample(users=300)
     measures = ["DCG@10", "nDCG@10", "P@10"]
-    learnt = cr.learn_exposure(week.log, reward="click")
+    learnt = cr.exposure(week.log, reward="click")
     return {
         "evaluate": cr.evaluate(
-            world.judgments, world.runs, measures=measures, draws=500
+            world.judgments, world.runs, measure=measures, draws=500
         ).to_dict(),
         "baseline": cr.evaluate(
-            world.judgments, world.runs, measures=measures, baseline="popular", draws=500
+            world.judgments, world.runs, measure=measures, baseline="popular", draws=500
         ).to_dict(),
         "estimate": cr.estimate(
-            week.log, week.runs, rewards="like", position_bias="log2@10", sweep="clip"
+            week.log, week.runs, reward="like", position_bias="log2@10", sweep="clip"
         ).to_dict(),
         "exposure": learnt.to_dict(),
         "demo": demonstration(),
         "check": cr.check([("log", week.log)]).to_dict(),
         "strata": cr.strata(
-            paradox.judgments, paradox.runs, measures=["nDCG@10"], open_loop=paradox.open_loop
+            paradox.judgments, paradox.runs, measure=["nDCG@10"], open_loop=paradox.open_loop
         ).to_dict(),
-        "funnel": cr.funnel(shop.funnel, shop.runs, measures=["DCG@10"]).to_dict(),
+        "funnel": cr.funnel(shop.funnel, shop.runs, measure=["DCG@10"]).to_dict(),
         "power": cr.assess_power(world.judgments, world.runs, draws=500).to_dict(),
         "agreement": cr.assess_agreement(world.judgments, world.runs, draws=500).to_dict(),
         "robustness": cr.assess_robustness(
-            world.judgments, world.runs, measures=["nDCG@10", "P@10"], samples=2
+            world.judgments, world.runs, measure=["nDCG@10", "P@10"], samples=2
         ).to_dict(),
         "online": cr.assess_online(_past()).to_dict(),
         "accuracy": cr.assess_accuracy(_trials()).to_dict(),
         "hostile": cr.evaluate(
             world.judgments,
             dict(zip(HOSTILE, [*world.runs.values()] * 3, strict=False)),
-            measures=["DCG@10"],
+            measure=["DCG@10"],
             baseline=HOSTILE[0],
             draws=500,
         ).to_dict(),
@@ -252,5 +252,5 @@ def test_twenty_systems_and_ten_measures_stay_below_three_megabytes() -> None:
     runs = {f"system {n}": run for n, run in enumerate([*world.runs.values()] * 5)}
     measures = [f"{m}@{k}" for m in ("nDCG", "DCG", "P", "Recall", "AP") for k in (5, 10)]
     for baseline in (None, "system 0"):
-        result = cr.evaluate(world.judgments, runs, measures=measures, baseline=baseline, draws=200)
+        result = cr.evaluate(world.judgments, runs, measure=measures, baseline=baseline, draws=200)
         assert len(page([result.to_dict()]).encode()) < 3_000_000

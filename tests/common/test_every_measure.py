@@ -96,7 +96,7 @@ def prepared(drawn):
 
 
 def all_values(truth, table, labels=LABELS, **policies):
-    result = cr.evaluate(truth, {"run": table}, measures=labels, test="none", **policies)
+    result = cr.evaluate(truth, {"run": table}, measure=labels, test="none", **policies)
     return grid(result)[0], result
 
 
@@ -147,12 +147,12 @@ def test_geometric_means_and_ratio_of_means(drawn):
     truth, lists = prepared(drawn)
     labels = [str(cr.measure(label[:-1] + ",mean=geometric)" if label.endswith(")") else label))
               for label in EVERY]  # fmt: skip
-    result = cr.evaluate(judgments(truth), {"run": run(lists)}, measures=labels, test="none")
+    result = cr.evaluate(judgments(truth), {"run": run(lists)}, measure=labels, test="none")
     for m, row in enumerate(result.estimates):
         x = list(grid(result)[0, m])
         geometric = cr.measure(row.measure).mean == "geometric"
         assert row.value == pytest.approx(plain.geometric(x) if geometric else np.mean(x))
-    ratio = cr.evaluate(judgments(truth), {"run": run(lists)}, measures=["pnDCG@3"], test="none")
+    ratio = cr.evaluate(judgments(truth), {"run": run(lists)}, measure=["pnDCG@3"], test="none")
     top = sum(plain.dcg(lists.get(u, []), truth[u], 3) for u in truth)
     bottom = sum(plain.idcg(truth[u], 3) for u in truth)
     assert ratio.estimates[0].value == pytest.approx(top / bottom, abs=1e-12)
@@ -313,7 +313,7 @@ def test_every_option_changes_some_value(name):
                     if field.name == "k"
                     else f"{name}({base}{field.name}={word})@5"
                 )
-                rows = cr.evaluate(truth, {"r": short}, measures=[old, new], test="none").estimates
+                rows = cr.evaluate(truth, {"r": short}, measure=[old, new], test="none").estimates
             except cr.UsageError:
                 continue
             changed |= abs(rows[0].value - rows[1].value) > 1e-9

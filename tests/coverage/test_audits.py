@@ -26,7 +26,7 @@ AUDITS = ("carry over", "examination", "interaction", "trust", "position model")
 VIEWS = {"observed": "observed", "latent": "latent", "rows": "viewed_only"}
 CLEAN = [
     {}, {"ranker": "plackett_luce"}, {"user_spread": 1}, {"days": 5, "drift": 1, "traffic": 1},
-    {"loggers": {"logged": 0.5, "far": 0.5}}, {"examination": ("log2", "power(eta=1)")},
+    {"logger": {"logged": 0.5, "far": 0.5}}, {"examination": ("log2", "power(eta=1)")},
 ]  # fmt: skip
 
 
@@ -121,8 +121,8 @@ def test_missing_support_shows_in_the_targets_and_not_in_the_log():
     sample = platform(world, sessions=5000, seed=1, runs=["far"])
     log = sample.log.drop("exposure")
     result = cr.estimate(
-        log, sample.runs, rewards="click", position_bias="log2", contexts="context",
-        estimators=["IPS"], disjoint="zero",
+        log, sample.runs, reward="click", position_bias="log2", context="context",
+        estimator=["IPS"], disjoint="zero",
     )  # fmt: skip
     assert not loud(d for d in result.diagnoses if d.subject == "log")
     assert "fail" in [d.verdict for d in result.diagnoses if d.name == "support"]
@@ -133,7 +133,7 @@ def test_a_large_log_is_audited_by_a_sample_and_says_so(monkeypatch):
     log = platform(World(trust=1), sessions=20_000, seed=1, runs=[]).log
 
     def audits():
-        found = cr.check(log, rewards="click", position_bias="log2", contexts="context")
+        found = cr.check(log, reward="click", position_bias="log2", context="context")
         return {d.name: d for d in found.diagnoses}
 
     found = audits()

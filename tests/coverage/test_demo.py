@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from counterrank.api import demo
-from counterrank.api.learn_exposure import learn_exposure
+from counterrank.api.exposure import exposure
 from counterrank.simulate import platform
 
 LOGS, SESSIONS = 100, 4000
@@ -32,7 +32,7 @@ def found(truth):
     results = []
     for seed in range(LOGS):
         sample = platform(world, sessions=SESSIONS, seed=seed, runs=demo.CANDIDATES)
-        bias = learn_exposure(sample.log, reward="click").model
+        bias = exposure(sample.log, reward="click").model
         results.append(demo.reveal(demo.estimate_feed(sample.log, sample.runs, bias), truth))
     return results
 

@@ -23,9 +23,9 @@ def squared_errors(world, sessions, replications, **options):
         result = cr.estimate(
             sample.log,
             sample.runs,
-            rewards="click",
+            reward="click",
             position_bias=f"{world.examination}@10",
-            contexts="context",
+            context="context",
             test="none",
             **options,
         )

@@ -42,12 +42,12 @@ def replications(place: str) -> dict[tuple[str, str], np.ndarray]:
         result = cr.estimate(
             sample.log,
             {name: sample.runs[name] for name in rankers},
-            rewards="click",
+            reward="click",
             position_bias=f"{options.get('examination', 'log2')}@10",
             views="rows" if how.get("views") == "viewed_only" else "auto",
             disjoint="zero",
-            contexts="context",
-            estimators=LABELS,
+            context="context",
+            estimator=LABELS,
             test="none",
         )
         for row in result.estimates:
@@ -79,11 +79,11 @@ def test_several_loggers_weighed_together_are_unbiased_and_steadier():
     together, apart, covered = [], [], []
     for seed in range(300):
         sample = platform(world, sessions=600, seed=seed, runs=["logged", "random", "ideal"])
-        options = {"rewards": "click", "position_bias": "power(eta=1)@10", "test": "none"}
+        options = {"reward": "click", "position_bias": "power(eta=1)@10", "test": "none"}
         runs = {"ideal": sample.runs["ideal"]}
         lists = {name: sample.runs[name] for name in ("logged", "random")}
-        one = cr.estimate(sample.log, runs, estimators=["IPS"], **options)
-        all_of_them = cr.estimate(sample.log, runs, loggers=lists, estimators=["IPS"], **options)
+        one = cr.estimate(sample.log, runs, estimator=["IPS"], **options)
+        all_of_them = cr.estimate(sample.log, runs, logger=lists, estimator=["IPS"], **options)
         apart.append(one.estimate("ideal", "IPS").value)
         together.append(all_of_them.estimate("ideal", "IPS").value)
         low, high = all_of_them.estimate("ideal", "IPS").interval()

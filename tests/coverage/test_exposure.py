@@ -20,7 +20,7 @@ POWER = Power(0.8).at(np.arange(1, DEPTH + 1))
 
 def learned(log, method, **options):
     """The curve of all rows, by a method."""
-    return cr.learn_exposure(log, method=method, **options).learned.whole
+    return cr.exposure(log, method=method, **options).learned.whole
 
 
 def by_query(log, method):
@@ -179,7 +179,7 @@ def test_by_context_recovers_each_curve():
         )
         for n, (device, model) in enumerate(curves.items())
     ]  # fmt: skip
-    found = cr.learn_exposure(pl.concat(logs), reward="click", method="harvest",
+    found = cr.exposure(pl.concat(logs), reward="click", method="harvest",
                               context=["query"], by="device", level=0.9999).learned  # fmt: skip
     for device, model in curves.items():
         low, high = found.parts[device].curve.interval(0.9999)

@@ -47,8 +47,8 @@ def repeated():
         result = cr.funnel(
             pl.DataFrame({**clicks, "ctr": ctr[user, item]}),
             {"seller": pl.DataFrame({**lists, "cvr": np.tile(h.ravel(), REPEATED)})},
-            measures="DCG",
-            estimators=["Naive", "IPS", "DR"],
+            measure="DCG",
+            estimator=["Naive", "IPS", "DR"],
             test="none",
         )
         return {
@@ -100,7 +100,7 @@ def test_intervals_cover_for_users_drawn_anew():
     result = cr.funnel(
         sample.funnel,
         {"seller": run, "clickbait": sample.runs["clickbait"]},
-        estimators=["Naive", "IPS", "SNIPS", "DR", "SNDR", "IPS(clip=8)"],
+        estimator=["Naive", "IPS", "SNIPS", "DR", "SNDR", "IPS(clip=8)"],
         test="none",
     )
     truth = world.truth("seller")
@@ -131,7 +131,7 @@ def test_the_difference_of_two_runs_is_covered_and_naive_gets_it_wrong():
     for seed in (3, 4, 5, 6):
         sample = world.sample(users=times * users, seed=seed)
         runs = {name: sample.runs[name] for name in ("seller", "clickbait")}
-        result = cr.funnel(sample.funnel, runs, estimators=["Naive", "DR"], test="none")
+        result = cr.funnel(sample.funnel, runs, estimator=["Naive", "DR"], test="none")
         naive = result.estimate("seller", "Naive") - result.estimate("clickbait", "Naive")
         assert naive.value + 10 * naive.se < 0
         keys = [result.key(name, "DR") for name in runs]
@@ -147,7 +147,7 @@ def test_the_contest_of_dr_and_ips_is_told_from_the_clicks(factor):
     """The estimated ratio of variances against that of 100,000 users, on both sides of 1."""
     sample = funnel_world(items=12, seed=1).sample(users=100_000, seed=4)
     run = sample.runs["seller"].with_columns(pl.col("cvr") * factor)
-    result = cr.funnel(sample.funnel, {"seller": run}, estimators=["IPS", "DR"], test="none")
+    result = cr.funnel(sample.funnel, {"seller": run}, estimator=["IPS", "DR"], test="none")
     told = next(d for d in result.diagnoses if d.name == "doubly robust")
     ratio = (result.estimate("seller", "DR").se / result.estimate("seller", "IPS").se) ** 2
     assert told.value == pytest.approx(ratio, rel=0.02)
@@ -165,8 +165,8 @@ def fitted(world, *, times: int = 60, users: int = 1500) -> dict[str, float]:
         result = cr.funnel(
             sample.funnel.drop("ctr"),
             {"seller": sample.runs["seller"].drop("cvr")},
-            measures="CG@6",
-            estimators=["IPS", "DM", "DR"],
+            measure="CG@6",
+            estimator=["IPS", "DM", "DR"],
             ctr="rates(by=item)",
             cvr="rates(by=item)",
             test="none",

@@ -39,7 +39,7 @@ def correlations():
                       arms={"ideal": 0.5}, seed=week)  # fmt: skip
         sample = platform(world, sessions=60_000 * days, seed=week, runs=["ideal"])
         control = sample.log.filter(pl.col("arm") == "control")
-        model = cr.learn_exposure(control, method="views").model
+        model = cr.exposure(control, method="views").model
         online, offline = [], {name: [] for name in VARIANTS}
         for day in range(days):
             arm = sample.log.filter((pl.col("arm") == "ideal") & (pl.col("day") == day))
@@ -48,9 +48,9 @@ def correlations():
             result = cr.estimate(
                 log,
                 {"new": of_sessions(sample.runs["ideal"], log)},
-                rewards="click",
+                reward="click",
                 position_bias=model,
-                estimators=list(VARIANTS.values()),
+                estimator=list(VARIANTS.values()),
                 test="none",
             )
             for name, label in VARIANTS.items():
@@ -90,9 +90,9 @@ def test_sensitivity_rises_with_the_clip_and_falls_without_one():
             result = cr.estimate(
                 log,
                 runs,
-                rewards=rewards,
+                reward=rewards,
                 position_bias="geometric(p=0.6)@20",
-                estimators=list(labels.values()),
+                estimator=list(labels.values()),
                 test="none",
             )
             for key, label in labels.items():

@@ -46,7 +46,7 @@ def estimates(rng):
     run = {"session": session, "item": item, "rank": rank + 1, "propensity": TARGET[rank, item]}
     run = pl.DataFrame({k: v.ravel() for k, v in run.items()})
     result = cr.estimate(
-        log.with_columns(pl.col("click").cast(pl.Float64)), {"new": run}, estimators=LABELS,
+        log.with_columns(pl.col("click").cast(pl.Float64)), {"new": run}, estimator=LABELS,
         logged="propensity", test="none",
     )  # fmt: skip
     return {row.estimator: row for row in result.estimates if row.system == "new"}

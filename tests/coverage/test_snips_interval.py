@@ -102,6 +102,6 @@ def test_the_verb_gives_the_interval_measured_here():
             "propensity": np.tile(p, ROUNDS),
         }
     )
-    result = cr.estimate(log, {"new": run}, estimators="SNIPS", logged="propensity", test="none")
+    result = cr.estimate(log, {"new": run}, estimator="SNIPS", logged="propensity", test="none")
     row = next(row for row in result.estimates if row.system == "new")
     assert (row.low, row.high) == pytest.approx(ours(w, c), rel=1e-9)

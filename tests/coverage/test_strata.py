@@ -41,7 +41,7 @@ def population() -> tuple[Result, dict[str, float]]:
         runs[name] = pl.DataFrame({"user": u, "item": i, "rank": rank[u, i]})
         gain = np.where(rank <= 5, like / np.log2(rank + 1), 0).sum(axis=1)
         truth[name] = float(gain[np.unique(user)].mean())  # users without feedback are no users
-    options = {"measures": ["DCG@5", "nDCG@5"], "propensity": "propensity", "cut": "quantile"}
+    options = {"measure": ["DCG@5", "nDCG@5"], "propensity": "propensity", "cut": "quantile"}
     return cr.strata(judged, runs, strata=3, no_relevant="skip", **options), truth
 
 

@@ -31,14 +31,14 @@ def bad_judgments() -> Iterator[tuple[str, Refusal]]:
     """Judgments and runs that ``evaluate`` and ``strata`` refuse."""
 
     def judged(table: object) -> Refusal:
-        return lambda **e: cr.evaluate(table, {"good": "good.parquet"}, measures=["nDCG@5"], **e)
+        return lambda **e: cr.evaluate(table, {"good": "good.parquet"}, measure=["nDCG@5"], **e)
 
     def listed(table: object, **options: Any) -> Refusal:
-        asked = {"measures": ["nDCG@5"], **options}
+        asked = {"measure": ["nDCG@5"], **options}
         return lambda **e: cr.evaluate("judgments.parquet", {"bad": table}, **asked, **e)
 
     def cut(**options: Any) -> Refusal:
-        asked = {"measures": ["nDCG@5"], **options}
+        asked = {"measure": ["nDCG@5"], **options}
         return lambda **e: cr.strata("judgments.parquet", ["good.parquet"], **asked, **e)
 
     yield "no rows", judged(read("judgments").clear())
@@ -69,19 +69,19 @@ def bad_judgments() -> Iterator[tuple[str, Refusal]]:
     yield "unjudged", listed("good.parquet", unjudged="error")
     yield "missing lists", listed("tied.parquet", missing="error")
     yield "nothing to find", listed("good.parquet", no_relevant="error")
-    yield "nobody left", listed("good.parquet", measures=["P(rel=9)@5"], no_relevant="skip")
-    yield "ties of a bent measure", listed("tied.parquet", measures=["AP"], ties="expected")
+    yield "nobody left", listed("good.parquet", measure=["P(rel=9)@5"], no_relevant="skip")
+    yield "ties of a bent measure", listed("tied.parquet", measure=["AP"], ties="expected")
     yield "no such column", listed("good.parquet", columns={"user": "uid"})
     yield "no such role", listed("good.parquet", columns={"usr": "user"})
     yield "two roles", listed("good.parquet", columns={"user": "item"})
     yield "no such baseline", listed("good.parquet", baseline="god")
-    yield "no such measure", listed("good.parquet", measures=["nDGC@5"])
-    yield "no such option", listed("good.parquet", measures=["AP(reel=4)"])
-    yield "no measure", listed("good.parquet", measures=[])
+    yield "no such measure", listed("good.parquet", measure=["nDGC@5"])
+    yield "no such option", listed("good.parquet", measure=["AP(reel=4)"])
+    yield "no measure", listed("good.parquet", measure=[])
     yield "no such test", listed("good.parquet", test="perm")
     yield "level in percent", listed("good.parquet", level=95)
     yield "max-T of t", listed("good.parquet", test="t", correct="maxt")
-    yield "unbounded", listed("good.parquet", measures=["DCG@5"], interval="bernstein")
+    yield "unbounded", listed("good.parquet", measure=["DCG@5"], interval="bernstein")
     yield "no such file", listed("gone.parquet")
     yield (
         "two of one name",
@@ -93,39 +93,39 @@ def bad_judgments() -> Iterator[tuple[str, Refusal]]:
     yield "feedback of nothing", cut(propensity="propensity", feedback="feedback.parquet")
     yield "strata of a column", cut(cut="country", strata=2)
     yield "too many values", cut(cut="item")
-    yield "open runs alone", cut(open_runs=["good.parquet"])
+    yield "open runs alone", cut(open_run=["good.parquet"])
     yield (
         "propensity above 1",
         lambda **e: cr.strata(
             spoilt("judgments", "propensity", 1.5), ["good.parquet"], propensity="propensity", **e
         ),
     )
-    yield "nothing to find, strata", cut(measures=["P(rel=9)@5"])
+    yield "nothing to find, strata", cut(measure=["P(rel=9)@5"])
 
 
 def bad_logs() -> Iterator[tuple[str, Refusal]]:
     """Logs and rankers that ``estimate`` and the others of logs refuse."""
 
     def logged(table: object, **options: Any) -> Refusal:
-        asked = {"position_bias": CURVE, "rewards": "click", **options}
+        asked = {"position_bias": CURVE, "reward": "click", **options}
         return lambda **e: cr.estimate(table, {"new": "new.parquet"}, **asked, **e)
 
     def aimed(table: object, **options: Any) -> Refusal:
-        asked = {"position_bias": CURVE, "rewards": "click", **options}
+        asked = {"position_bias": CURVE, "reward": "click", **options}
         return lambda **e: cr.estimate("log.parquet", {"bad": table}, **asked, **e)
 
     def sliced(label: str, table: object, **options: Any) -> Refusal:
-        return lambda **e: cr.estimate(table, "slate_target.parquet", estimators=[label],
+        return lambda **e: cr.estimate(table, "slate_target.parquet", estimator=[label],
                                        **options, **e)  # fmt: skip
 
     first = pl.col("session") != "s000"
     yield "unviewed click", logged(spoilt("log", "viewed", 0).with_columns(click=pl.lit(1)))
     yield "viewed twice", logged(spoilt("log", "viewed", 2))
     yield "text reward", logged(spoilt("log", "click", "yes", pl.String))
-    yield "missing context", logged(spoilt("log", "context", None), contexts="context")
-    yield "no reward", logged(read("log").drop("click", "dwell"), rewards=())
-    yield "no such reward", logged("log.parquet", rewards="clicks")
-    yield "reward and context", logged("log.parquet", contexts="click")
+    yield "missing context", logged(spoilt("log", "context", None), context="context")
+    yield "no reward", logged(read("log").drop("click", "dwell"), reward=())
+    yield "no such reward", logged("log.parquet", reward="clicks")
+    yield "reward and context", logged("log.parquet", context="click")
     yield "exposure 0", logged(spoilt("exposed_log", "exposure", 0.0))
     yield (
         "certain",
@@ -144,17 +144,17 @@ def bad_logs() -> Iterator[tuple[str, Refusal]]:
     yield "two users", logged(spoilt("log", "user", "u99"))
     yield "no logged propensity", logged("log.parquet", logged="propensity")
     yield "no views", logged("latent.parquet", views="observed")
-    yield "no such estimator", logged("log.parquet", estimators=["ISP"])
-    yield "not a slate", logged("log.parquet", estimators=["SIPS"])
+    yield "no such estimator", logged("log.parquet", estimator=["ISP"])
+    yield "not a slate", logged("log.parquet", estimator=["SIPS"])
     yield "no such baseline", logged("log.parquet", baseline="odl")
-    yield "no loggers' lists", logged("served_log.parquet", loggers={"a": "logger_a.parquet"})
+    yield "no loggers' lists", logged("served_log.parquet", logger={"a": "logger_a.parquet"})
     yield (
         "loggers contradicted",
-        logged("served_log.parquet", loggers={"a": "logger_b.parquet", "b": "logger_a.parquet"}),
+        logged("served_log.parquet", logger={"a": "logger_b.parquet", "b": "logger_a.parquet"}),
     )
     yield (
         "no policy",
-        logged("log.parquet", loggers={"a": "logger_a.parquet", "b": "logger_b.parquet"}),
+        logged("log.parquet", logger={"a": "logger_a.parquet", "b": "logger_b.parquet"}),
     )
     yield "no sessions in common", aimed(read("new").with_columns(pl.col("session") + "z"))
     yield "absent sessions", aimed("partial.parquet")
@@ -164,7 +164,7 @@ def bad_logs() -> Iterator[tuple[str, Refusal]]:
     yield "rank twice", aimed(spoilt("new", "rank", 1))
     yield "one session short", aimed(read("new").filter(first))
     yield "negative exposure", aimed(spoilt("exposing", "exposure", -0.5))
-    yield "samples have no DCG", aimed("sampled.parquet", estimators=["DCG"])
+    yield "samples have no DCG", aimed("sampled.parquet", estimator=["DCG"])
     yield "no scores", aimed("new.parquet", scores="plackett_luce")
     yield "predicted and logged", aimed("foretold.parquet", missing="logged")
     yield "gaps in slates", sliced("SIPS", "gappy.parquet", views="rows")
@@ -173,29 +173,29 @@ def bad_logs() -> Iterator[tuple[str, Refusal]]:
         lambda **e: cr.estimate(
             "slates.parquet",
             read("slate_list").filter(pl.col("rank") < 3),
-            estimators=["SIPS"],
+            estimator=["SIPS"],
             **e,
         ),
     )
     yield (
         "no arm",
         lambda **e: cr.assess_online(
-            "dated.parquet", {"newer": "new.parquet"}, position_bias=CURVE, rewards="click", **e
+            "dated.parquet", {"newer": "new.parquet"}, position_bias=CURVE, reward="click", **e
         ),
     )
     yield (
         "no day",
         lambda **e: cr.assess_online(
-            "log.parquet", {"new": "new.parquet"}, position_bias=CURVE, rewards="click", **e
+            "log.parquet", {"new": "new.parquet"}, position_bias=CURVE, reward="click", **e
         ),
     )
 
 
 def bad_positions() -> Iterator[tuple[str, Refusal]]:
-    """Logs from which ``learn_exposure`` cannot learn."""
+    """Logs from which ``exposure`` cannot learn."""
 
     def learnt(table: object, **options: Any) -> Refusal:
-        return lambda **e: cr.learn_exposure(table, **options, **e)
+        return lambda **e: cr.exposure(table, **options, **e)
 
     still = read("seen").with_columns(item=pl.col("rank"))
     yield "nothing moves", learnt(still, method="harvest")
@@ -229,10 +229,10 @@ def bad_funnels() -> Iterator[tuple[str, Refusal]]:
     yield "certain clicks", clicked(read("funnel").with_columns(ctr=pl.lit(1.0)))
     yield "pair twice", clicked(pl.concat([read("funnel"), read("funnel").head(4)]))
     yield "no ctr", clicked("bare_funnel.parquet")
-    yield "no cvr", clicked(read("funnel").drop("cvr"), estimators=["DM"])
-    yield "click as a reward", clicked("funnel.parquet", rewards="click")
-    yield "no such measure", clicked("funnel.parquet", measures="DGC@5")
-    yield "no such estimator", clicked("funnel.parquet", estimators=["SIPS"])
+    yield "no cvr", clicked(read("funnel").drop("cvr"), estimator=["DM"])
+    yield "click as a reward", clicked("funnel.parquet", reward="click")
+    yield "no such measure", clicked("funnel.parquet", measure="DGC@5")
+    yield "no such estimator", clicked("funnel.parquet", estimator=["SIPS"])
     yield "floor", clicked("funnel.parquet", floor=1.0)
     yield (
         "some predicted",
@@ -268,7 +268,7 @@ def bad_funnels() -> Iterator[tuple[str, Refusal]]:
             **{**fitted, "user_features": spoilt("user_features", "city", " ")},
         ),
     )
-    yield "short rankings", listed("sale_a.parquet", measures="ARP")
+    yield "short rankings", listed("sale_a.parquet", measure="ARP")
     yield "no list", listed("sale_b.parquet", missing="error")
     yield "item twice", listed("sale_twice.parquet")
     yield "nobody in common", listed(read("sale_a").with_columns(pl.col("user") + 1000))
@@ -288,7 +288,7 @@ def bad_assessments() -> Iterator[tuple[str, Refusal]]:
     yield (
         "one measure",
         lambda **e: cr.assess_agreement(
-            pl.read_parquet("units.parquet").filter(pl.col("measure") == "RR"), means="given", **e
+            pl.read_parquet("units.parquet").filter(pl.col("measure") == "RR"), mean="given", **e
         ),
     )
     yield (
@@ -303,12 +303,12 @@ def bad_assessments() -> Iterator[tuple[str, Refusal]]:
     )
     yield (
         "items of values",
-        lambda **e: cr.assess_robustness("units.parquet", reductions=["items"], **e),
+        lambda **e: cr.assess_robustness("units.parquet", reduction=["items"], **e),
     )
     yield (
         "no such loss",
         lambda **e: cr.assess_robustness(
-            "judgments.parquet", ["good.parquet", "weak.csv"], reductions=["itmes"], **e
+            "judgments.parquet", ["good.parquet", "weak.csv"], reduction=["itmes"], **e
         ),
     )
     yield (

@@ -79,9 +79,9 @@ def test_same_to_the_last_bit(kind, ids, tmp_path):
         truth = truth.with_columns(number)
         runs = {name: table.with_columns(number) for name, table in runs.items()}
     runs = {name: tied(table) for name, table in runs.items()}
-    expected = cr.evaluate(truth, runs, measures=LABELS, draws=200)
+    expected = cr.evaluate(truth, runs, measure=LABELS, draws=200)
     tables = {name: made(kind, table, tmp_path / name) for name, table in runs.items()}
-    got = cr.evaluate(made(kind, truth, tmp_path / "truth"), tables, measures=LABELS, draws=200)
+    got = cr.evaluate(made(kind, truth, tmp_path / "truth"), tables, measure=LABELS, draws=200)
     before, after = (
         r.by_unit().with_columns(pl.col("unit").cast(pl.String)) for r in (expected, got)
     )

@@ -43,7 +43,7 @@ def test_equal_per_user(truth, run, level):
     table = scored({u: list(items.items()) for u, items in run.items()})
     labels = {n: str(cr.measure(text.format(l=level))) for n, text in NAMES.items()}
     result = cr.evaluate(
-        judgments(truth), {"run": table}, measures=list(labels.values()), test="none", ties="id32",
+        judgments(truth), {"run": table}, measure=list(labels.values()), test="none", ties="id32",
         missing="skip",
     )  # fmt: skip
     frame = result.by_unit()

@@ -46,7 +46,7 @@ def test_jeunen_table_1(worked):
     truth = judgments(case["quality"])
     expected = case["normaliser_ideal_top_1"]["expected"]
     runs = {"R": run({"x1": ["a1"], "x2": ["a1"]}), "R_prime": run({"x1": ["a2"], "x2": ["a2"]})}
-    result = cr.evaluate(truth, runs, measures=["DCG@1", "nDCG@1", "pnDCG@1"])
+    result = cr.evaluate(truth, runs, measure=["DCG@1", "nDCG@1", "pnDCG@1"])
     for name in runs:
         got = {str(m): result.estimate(name, m).value for m in result.protocol["measures"]}
         assert got["DCG@1"] == pytest.approx(expected[name]["dcg_mean"]["value"], abs=1e-12)
@@ -84,7 +84,7 @@ def test_err_normaliser(worked):
     case = worked["valcarce_metrics"]["err_normaliser"]
     truth = judgments({"u": {"a": 4}, "v": {"b": 5}})
     table = run({"u": ["a"], "v": ["c"]})
-    result = cr.evaluate(truth, {"run": table}, measures=["ERR", "ERR(top=user)"], test="none")
+    result = cr.evaluate(truth, {"run": table}, measure=["ERR", "ERR(top=user)"], test="none")
     assert grid(result)[0, 0, 0] == pytest.approx(case["paper"]["value"], abs=1e-12)
     assert grid(result)[0, 1, 0] == pytest.approx(case["evaluator"]["value"], abs=1e-12)
 

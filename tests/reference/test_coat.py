@@ -44,7 +44,7 @@ def test_most_popular_on_the_open_loop_to_four_decimals(coat) -> None:
     result = cr.strata(
         opened,
         {"MPOP": most_popular(closed)},
-        measures=[NDCG + cut for cut in printed],
+        measure=[NDCG + cut for cut in printed],
         feedback=closed,
         **OPTIONS,
     )
@@ -58,7 +58,7 @@ def test_most_popular_on_the_open_loop_to_four_decimals(coat) -> None:
     near = cr.evaluate(
         opened,
         {"MPOP": most_popular(closed)},
-        measures=[NDCG + "@30", NDCG + "@100"],
+        measure=[NDCG + "@30", NDCG + "@100"],
         no_relevant="skip",
         ties="expected",
         test="none",
@@ -69,7 +69,7 @@ def test_most_popular_on_the_open_loop_to_four_decimals(coat) -> None:
 def test_most_popular_without_the_users_own_training_items(coat) -> None:
     closed, opened = coat
     new = most_popular(closed).join(closed, on=["user", "item"], how="anti")
-    result = cr.evaluate(opened, {"MPOP": new}, measures=[NDCG], no_relevant="skip", test="none")
+    result = cr.evaluate(opened, {"MPOP": new}, measure=[NDCG], no_relevant="skip", test="none")
     # other orders of items of equal counts move it by as much
     assert result.estimates[0].value == pytest.approx(0.2146, abs=5e-4)
 
@@ -81,7 +81,7 @@ def test_the_head_stratum_and_the_most_popular_row(coat) -> None:
     for seed in range(SPLITS):
         train, test = split(closed, seed)
         result = cr.strata(
-            test, {"MPOP": most_popular(train)}, measures=[NDCG], feedback=closed, **OPTIONS
+            test, {"MPOP": most_popular(train)}, measure=[NDCG], feedback=closed, **OPTIONS
         )
         tail, head = result.strata
         assert head.items == 5
@@ -112,7 +112,7 @@ def test_one_stratum_is_holdout(coat) -> None:
     closed, _ = coat
     train, test = split(closed, 0)
     result = cr.strata(
-        test, {"MPOP": most_popular(train)}, measures=[NDCG], feedback=closed, strata=1, **OPTIONS
+        test, {"MPOP": most_popular(train)}, measure=[NDCG], feedback=closed, strata=1, **OPTIONS
     )
     rows = {row.method: row.value for row in result.estimates}
     assert rows["stratified"] == rows["holdout"] == rows["Q1"]
@@ -123,7 +123,7 @@ def test_propensities_of_every_cell_serve_too(coat, data: Path) -> None:
     closed, _ = coat
     train, test = split(closed, 0)
     given = str(data / "coat" / "propensities.parquet")
-    result = cr.strata(test, {"MPOP": most_popular(train)}, measures=[NDCG], propensity=given)
+    result = cr.strata(test, {"MPOP": most_popular(train)}, measure=[NDCG], propensity=given)
     low, high = result.strata[0].low, result.strata[-1].high
     assert 0.00253 <= low < high <= 0.69026
     rows = {row.method: row.value for row in result.estimates}

@@ -69,8 +69,8 @@ def every_outcome(worked):
         """The estimates of each outcome, by estimator and measure."""
         given = {"ctr": np.tile(at[ctr].ravel(), n), "cvr": np.tile(at[h].ravel(), n)}
         result = cr.funnel(
-            pl.DataFrame(funnel | given), {"new": run}, measures=[*MEASURES.values(), "DCG"],
-            estimators=["Naive", "IPS", "DR"], test="none",
+            pl.DataFrame(funnel | given), {"new": run}, measure=[*MEASURES.values(), "DCG"],
+            estimator=["Naive", "IPS", "DR"], test="none",
         )  # fmt: skip
         frame = result.by_unit()
         return {
@@ -156,8 +156,8 @@ def test_the_published_form(worked, k):
     result = cr.funnel(
         funnel,
         {"new": run},
-        measures=[f"PublishedDCG@{k}", f"PublishedRecall@{k}"],
-        estimators=["Naive", "IPS", "DR"],
+        measure=[f"PublishedDCG@{k}", f"PublishedRecall@{k}"],
+        estimator=["Naive", "IPS", "DR"],
     )
     intended = worked["saito_code_metrics"]["intended"][f"k={k}"]
     for row in result.estimates:

@@ -20,7 +20,7 @@ def test_features_of_coat(data):
     grid = {"user": np.repeat(np.arange(users), 20), "item": np.tile(best, users)}
     run = pl.DataFrame(grid | {"rank": np.tile(np.arange(1, 21), users)})
     result = cr.funnel(
-        table, {"popular": run}, estimators=["IPS", "DR"], measures="CG@20", ctr="logistic",
+        table, {"popular": run}, estimator=["IPS", "DR"], measure="CG@20", ctr="logistic",
         cvr="logistic", user_features=folder / "user_features.parquet",
         item_features=folder / "item_features.parquet",
     )  # fmt: skip

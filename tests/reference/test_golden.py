@@ -78,7 +78,7 @@ def compare(case: Path, level: int, rows: list[dict[str, str]]) -> int:
     checked = 0
     for column, (missing, ties) in columns.items():
         result = cr.evaluate(
-            str(case / "qrels.txt"), {"run": str(case / "run.txt")}, measures=labels, test="none",
+            str(case / "qrels.txt"), {"run": str(case / "run.txt")}, measure=labels, test="none",
             missing=missing, ties=ties,
         )  # fmt: skip
         means = {e.measure: e.value for e in result.estimates}

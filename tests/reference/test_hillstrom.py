@@ -40,7 +40,7 @@ def policy(mails: pl.DataFrame, item: pl.Expr) -> pl.DataFrame:
 def test_every_e_mail_earns_what_its_customers_brought(mails):
     runs = {name: policy(mails, pl.lit(name)) for name in SEGMENTS}
     result = cr.funnel(
-        funnel(mails), runs, rewards=REWARDS, measures="CG@1", estimators=["IPS", "SNIPS", "DR"]
+        funnel(mails), runs, reward=REWARDS, measure="CG@1", estimator=["IPS", "SNIPS", "DR"]
     )
     assert {row.units for row in result.estimates} == {64_000}
     for row in result.estimates:
@@ -66,7 +66,7 @@ def test_a_policy_that_sends_by_past_purchases(mails):
     chosen = chosen.otherwise(pl.lit("Mens E-Mail"))
     runs = {"all men": policy(mails, pl.lit("Mens E-Mail")), "by past": policy(mails, chosen)}
     result = cr.funnel(
-        funnel(mails), runs, rewards=["visit"], measures="CG@1", estimators=["SNIPS", "DR"]
+        funnel(mails), runs, reward=["visit"], measure="CG@1", estimator=["SNIPS", "DR"]
     )
     got = mails.with_columns(chosen=chosen)
     by_kind = got.filter(pl.col("segment") == pl.col("chosen")).group_by("womens")
@@ -93,7 +93,7 @@ def test_conversions_are_seen_only_after_a_visit(mails):
         "conversion", user="customer", item="segment", click=pl.lit(1), ctr=pl.col("rate") / 3
     )
     runs = {name: policy(mails, pl.lit(name)).select("user", "item", "rank") for name in SEGMENTS}
-    result = cr.funnel(table, runs, measures="CG@1", estimators=["Naive", "IPS", "SNIPS"])
+    result = cr.funnel(table, runs, measure="CG@1", estimator=["Naive", "IPS", "SNIPS"])
     share = mails.group_by("channel").agg(share=pl.len() / mails.height)
     sold = clicked.group_by(cell).agg(cvr=pl.col("conversion").mean()).join(share, on="channel")
     for name in SEGMENTS:

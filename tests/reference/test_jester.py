@@ -58,7 +58,7 @@ def test_intervals_cover_what_people_like_and_naive_counting_does_not(jokes):
         for name, best in ranking.items()
     }  # fmt: skip
     labels = ("Naive", "IPS", "SNIPS", "DR")
-    result = cr.funnel(funnel, runs, estimators=labels, measures=f"DCG@{TOP}", test="none")
+    result = cr.funnel(funnel, runs, estimator=labels, measure=f"DCG@{TOP}", test="none")
     for name, best in ranking.items():
         truth = float((like[:, best] @ c).mean())
         for label in labels:

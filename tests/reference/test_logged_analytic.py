@@ -47,7 +47,7 @@ def every_outcome(setting):
 )
 def test_unbiased_dcg_and_its_clipped_forms(worked, label, entry):
     log, run, chance, model = every_outcome(worked["pbm_dcg"]["setting"])
-    result = cr.estimate(log, {"new": run}, position_bias=model, estimators=[label])
+    result = cr.estimate(log, {"new": run}, position_bias=model, estimator=[label])
     value = result.by_unit().filter(pl.col("measure") == label).sort("unit")["value"].to_numpy()
     mean = chance @ value
     expected = worked["pbm_dcg"][entry]
@@ -74,9 +74,9 @@ def test_normalising_inverts_the_order(worked):
     result = cr.estimate(
         log,
         runs,
-        rewards="quality",
+        reward="quality",
         position_bias="table(1)",
-        estimators=[f"{kind}(discount=learnt)" for kind in ("DCG", "nDCG", "pnDCG")],
+        estimator=[f"{kind}(discount=learnt)" for kind in ("DCG", "nDCG", "pnDCG")],
     )
     expected = table["normaliser_ideal_top_1"]["expected"]
     unit = {(r["system"], r["measure"][:4].strip("("), r["unit"]): r["value"]

@@ -44,7 +44,7 @@ def test_ips_and_snips_of_the_open_bandit_sample(data, campaign, logger, target)
     run = log.select("session", "rank").join(policy, on="rank")
     # an impression is a session of its own, and may stand at rank 2 or 3: only viewed rows
     result = cr.estimate(
-        log, {target: run}, estimators=["IPS", "SNIPS"], logged="propensity", views="rows",
+        log, {target: run}, estimator=["IPS", "SNIPS"], logged="propensity", views="rows",
         disjoint="zero", test="none",
     )  # fmt: skip
     expected = known["estimates"][f"{campaign} {target}"]
@@ -69,7 +69,7 @@ def slate_target(known, ranks):
 def test_slate_estimators():
     known = stored("slate")
     log, run = slate_log(known), slate_target(known, 3)
-    result = cr.estimate(log, {"new": run}, estimators=SLATE, logged="propensity", test="none")
+    result = cr.estimate(log, {"new": run}, estimator=SLATE, logged="propensity", test="none")
     expected = {name: known["estimates"][name] for name in SLATE}
     assert values(result, "new") == pytest.approx(expected, abs=1e-9, rel=1e-9)
 

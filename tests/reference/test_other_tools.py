@@ -18,7 +18,7 @@ def test_lenskit_java(data):
     expected = pl.read_parquet(folder / "metrics.parquet")
     result = cr.evaluate(
         str(folder / "truth.parquet"), runs, test="none",
-        measures=["nDCG(discount=jarvelin,ideal=all)", "RR(rel=0.5)"],
+        measure=["nDCG(discount=jarvelin,ideal=all)", "RR(rel=0.5)"],
     )  # fmt: skip
     wide = result.by_unit().with_columns(pl.col("system", "measure").cast(pl.String))
     both = expected.rename({"algorithm": "system", "user": "unit"}).with_columns(
@@ -50,7 +50,7 @@ def test_cwl_eval_rbp_and_friends(data):
         except cr.UsageError:
             continue
         result = cr.evaluate(
-            str(folder / "cwl.qrels"), {"run": str(folder / "cwl.run")}, measures=[measure],
+            str(folder / "cwl.qrels"), {"run": str(folder / "cwl.run")}, measure=[measure],
             test="none",
         )  # fmt: skip
         ours = dict(zip(result.by_unit()["unit"], result.by_unit()["value"], strict=True))

@@ -15,7 +15,7 @@ METHODS = ("views", "depth", "harvest", "em")
 
 def learnt(label, method, sessions=20_000, **options):
     log = platform(World(examination=label, seed=3), sessions=sessions, seed=1).log
-    return cr.learn_exposure(log, method=method, reward="click", context=["context"], **options)
+    return cr.exposure(log, method=method, reward="click", context=["context"], **options)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -40,10 +40,10 @@ def test_a_saved_model_serves_an_estimate(tmp_path):
     sample = platform(World(examination="power(eta=1)", seed=3), sessions=20_000, seed=2)
     log = sample.log.drop("viewed", "exposure", strict=False)
     path = tmp_path / "pbm.json"
-    path.write_text(cr.learn_exposure(log, method="harvest", reward="click",
+    path.write_text(cr.exposure(log, method="harvest", reward="click",
                                       context=["context"], model="power").to_json())  # fmt: skip
     found = cr.estimate(
-        log, {"near": sample.runs["near"]}, estimators=["IPS"], rewards=["click"],
+        log, {"near": sample.runs["near"]}, estimator=["IPS"], reward=["click"],
         position_bias=path, level=0.999,
     )  # fmt: skip
     row = next(e for e in found.estimates if e.system == "near")

@@ -66,7 +66,7 @@ def test_kidney_stones_through_the_verb(analytic) -> None:
     judged = pl.DataFrame(rated, schema=["user", "item", "rating", "stone"], orient="row")
     runs = {t: pl.DataFrame(x, schema=["user", "item", "rank"], orient="row")
             for t, x in ranks.items()}  # fmt: skip
-    result = cr.strata(judged, runs, measures=["Success@1"], cut="stone")
+    result = cr.strata(judged, runs, measure=["Success@1"], cut="stone")
     rows = {(r.system, r.method): r.value for r in result.estimates}
     for treatment in ("A", "B"):
         expected = case["adjusted_exact"][treatment]["value"]

@@ -64,7 +64,7 @@ def test_printed_values(data, case, version):
     expected = [(label(n, level, most), t, v) for n, t, v in lines(path) if label(n, level, most)]
     wanted = sorted({name for name, _, _ in expected})
     result = cr.evaluate(
-        str(folder / judgments), {"run": str(folder / run)}, measures=wanted, test="none",
+        str(folder / judgments), {"run": str(folder / run)}, measure=wanted, test="none",
         missing=missing,
     )  # fmt: skip
     means = {e.measure: e.value for e in result.estimates}

@@ -20,7 +20,7 @@ def learnt(request, data):
         data / "yandex-relevance-prediction-sample" / f"{request.param}.parquet"
     )
     found = {
-        method: cr.learn_exposure(
+        method: cr.exposure(
             table, method=method, reward="click", context=["query", "region"],
             columns={"rank": "position"},
         )
@@ -83,7 +83,7 @@ def test_queries_differ_in_their_curves(data):
     """The last rank is worth less on the page of the largest query than on other pages."""
     table = pl.read_parquet(data / "yandex-relevance-prediction-sample" / "train.parquet")
     table = table.with_columns(largest=(pl.col("query") == 9982).cast(pl.Int8))
-    found = cr.learn_exposure(
+    found = cr.exposure(
         table, method="harvest", reward="click", context=["query", "region"], by="largest",
         columns={"rank": "position"},
     )  # fmt: skip

@@ -25,7 +25,7 @@ MEASURES = ["nDCG@5", "DCG@5", "AP@5", "RR@5", "P@5", "Recall@5", "ERR@5", "Bpre
 def test_trap_01_constant_scores_are_not_perfect():
     truth = judgments({"u": {"b": 1}})
     tied = scored({"u": [("a", 1), ("b", 1), ("c", 1)]})
-    result = cr.evaluate(truth, {"run": tied}, measures=["nDCG@3", "RR"], test="none")
+    result = cr.evaluate(truth, {"run": tied}, measure=["nDCG@3", "RR"], test="none")
     ties = next(d for d in result.diagnoses if d.name == "ties")
     assert ties.value == 1.0
     assert ties.verdict != "pass"
@@ -48,7 +48,7 @@ def test_trap_02_renaming_items_changes_no_value():
     # the trec_eval rule depends on ids by design, and says so
     changed = value(truth.with_columns(rename), table.with_columns(rename), "RR")
     assert changed != value(truth, table, "RR")
-    result = cr.evaluate(truth, {"run": table}, measures=["RR"], test="none")
+    result = cr.evaluate(truth, {"run": table}, measure=["RR"], test="none")
     assert next(d for d in result.diagnoses if d.name == "ties").verdict != "pass"
 
 
@@ -97,25 +97,25 @@ def test_trap_07_k_changes_every_measure(name):
 def test_trap_08_user_with_no_relevant_item_follows_the_policy():
     truth, table = judgments({"u": {"a": 1}, "v": {"a": 0}}), run({"u": ["a"], "v": ["a"]})
     for label in MEASURES:
-        zero = cr.evaluate(truth, {"r": table}, measures=[label], test="none")
-        skip = cr.evaluate(truth, {"r": table}, measures=[label], test="none", no_relevant="skip")
+        zero = cr.evaluate(truth, {"r": table}, measure=[label], test="none")
+        skip = cr.evaluate(truth, {"r": table}, measure=[label], test="none", no_relevant="skip")
         assert (zero.estimates[0].units, skip.estimates[0].units) == (2, 1)
         assert skip.estimates[0].value == pytest.approx(2 * zero.estimates[0].value)
         with pytest.raises(cr.InputError, match="'v'"):
-            cr.evaluate(truth, {"r": table}, measures=[label], no_relevant="error")
+            cr.evaluate(truth, {"r": table}, measure=[label], no_relevant="error")
 
 
 def test_trap_09_missing_user_is_counted_not_dropped():
     truth, table = judgments({"u": {"a": 1}, "v": {"a": 1}}), run({"u": ["a"]})
-    result = cr.evaluate(truth, {"r": table}, measures=["RR"], test="none")
+    result = cr.evaluate(truth, {"r": table}, measure=["RR"], test="none")
     assert (result.estimates[0].value, result.estimates[0].units) == (0.5, 2)
     seen = next(d for d in result.diagnoses if d.name == "coverage")
     assert seen.value == 0.5
     assert "1 of 2" in seen.meaning
-    skipped = cr.evaluate(truth, {"r": table}, measures=["RR"], test="none", missing="skip")
+    skipped = cr.evaluate(truth, {"r": table}, measure=["RR"], test="none", missing="skip")
     assert (skipped.estimates[0].value, skipped.estimates[0].units) == (1.0, 1)
     with pytest.raises(cr.InputError, match="'v'"):
-        cr.evaluate(truth, {"r": table}, measures=["RR"], missing="error")
+        cr.evaluate(truth, {"r": table}, measure=["RR"], missing="error")
 
 
 def test_trap_10_an_empty_user_in_the_middle_disturbs_nobody():
@@ -137,7 +137,7 @@ def test_trap_11_duplicate_items_raise_or_keep_the_first():
     clean = scored({"u": [("a", 3), ("b", 1)]})
     for label in MEASURES:
         assert value(truth, doubled, label, duplicates="first") == value(truth, clean, label)
-    result = cr.evaluate(truth, {"r": doubled}, measures=["RR"], test="none", duplicates="first")
+    result = cr.evaluate(truth, {"r": doubled}, measure=["RR"], test="none", duplicates="first")
     assert next(d for d in result.diagnoses if d.name == "duplicates").value == 1
 
 
@@ -206,16 +206,16 @@ def test_trap_14_huge_integer_and_string_ids_give_the_same():
 
 def test_trap_15_two_runs_with_users_in_another_order():
     truth, runs = world()
-    plain = cr.evaluate(truth, runs, measures=["nDCG@5"], baseline="a")
+    plain = cr.evaluate(truth, runs, measure=["nDCG@5"], baseline="a")
     turned = {"a": runs["a"].reverse(), "b": runs["b"], "c": runs["c"].sort("item")}
-    mixed = cr.evaluate(truth, turned, measures=["nDCG@5"], baseline="a")
+    mixed = cr.evaluate(truth, turned, measure=["nDCG@5"], baseline="a")
     assert [c.difference for c in plain.comparisons] == [c.difference for c in mixed.comparisons]
     assert [c.p for c in plain.comparisons] == [c.p for c in mixed.comparisons]
     a, b = plain.estimate("a", "nDCG@5"), plain.estimate("b", "nDCG@5")
     turned_a, turned_b = mixed.estimate("a", "nDCG@5"), mixed.estimate("b", "nDCG@5")
     assert (turned_a - turned_b).se == pytest.approx((a - b).se, rel=1e-12)
     with pytest.raises(cr.UsageError, match="same units"):
-        a - cr.evaluate(truth.filter(pl.col("user") != "u3"), runs, measures=["nDCG@5"]).estimate(
+        a - cr.evaluate(truth.filter(pl.col("user") != "u3"), runs, measure=["nDCG@5"]).estimate(
             "b", "nDCG@5"
         )
 
@@ -228,7 +228,7 @@ def test_trap_16_corrections_work_on_the_whole_family():
     assert np.delete(holm(gap), 1) == pytest.approx(holm(p))
     assert np.isnan(holm(gap)[1])
     truth, runs = world()
-    options = {"measures": MEASURES[:3], "test": "t", "draws": 500}
+    options = {"measure": MEASURES[:3], "test": "t", "draws": 500}
     raw = cr.evaluate(truth, runs, correct="none", **options).comparisons
     done = cr.evaluate(truth, runs, correct="holm", **options).comparisons
     assert len(raw) == 9
@@ -267,7 +267,7 @@ LEFT = {"u": [("b", 2), ("a", 2), ("a", 1)], "v": [("a", 1), ("c", 1 + 1e-9)], "
         "x": [("c", 1), ("b", 0)]}  # fmt: skip
 RIGHT = {"u": [("b", 3), ("c", 2)], "w": [("c", 1)], "x": [("b", 1)], "v": [("a", 1)]}
 OTHER = {
-    "measures": ["P@2"], "baseline": "right", "level": 0.5, "interval": "bca", "test": "t",
+    "measure": ["P@2"], "baseline": "right", "level": 0.5, "interval": "bca", "test": "t",
     "correct": "none", "family": "measure", "draws": 3, "resamples": 20, "seed": 7,
     "missing": "skip", "no_relevant": "skip", "unjudged": "error", "duplicates": "error",
     "ties": "id32", "columns": {"rating": "stars"}, "progress": None,
@@ -276,7 +276,7 @@ OTHER = {
 
 def outcome(**changed):
     """Estimates, comparisons and diagnoses of one evaluation, or the reason it was refused."""
-    options = {"measures": ["nDCG@2", "RR@2"], "duplicates": "first", "draws": 5, "resamples": 50,
+    options = {"measure": ["nDCG@2", "RR@2"], "duplicates": "first", "draws": 5, "resamples": 50,
                **changed}  # fmt: skip
     truth = judgments(TRUTH).with_columns(stars=pl.lit(1) + pl.col("rating") % 2)
     try:
@@ -305,9 +305,9 @@ def test_trap_23_every_argument_of_evaluate_changes_some_result(name):
 
 def test_trap_25_threads_and_buckets_change_no_value():
     truth, runs = world(users=200)
-    result = cr.evaluate(truth, runs, measures=MEASURES, test="none")
+    result = cr.evaluate(truth, runs, measure=MEASURES, test="none")
     one_by_one = [
-        cr.evaluate(truth, {n: t}, measures=MEASURES, test="none") for n, t in runs.items()
+        cr.evaluate(truth, {n: t}, measure=MEASURES, test="none") for n, t in runs.items()
     ]
     for s, single in enumerate(one_by_one):
         assert np.array_equal(grid(result)[s], grid(single)[0])

@@ -137,8 +137,8 @@ def test_estimates_from_logs_meet_their_simulated_truth():
     for seed in range(4):
         sample = platform(world, sessions=3000, seed=seed, runs=names)
         result = cr.estimate(
-            sample.log, sample.runs, rewards="click", position_bias="log2@10",
-            estimators=["IPS", "IPS(clip=1)"], test="none",
+            sample.log, sample.runs, reward="click", position_bias="log2@10",
+            estimator=["IPS", "IPS(clip=1)"], test="none",
         )  # fmt: skip
         for e in result.estimates:
             if e.system in names:

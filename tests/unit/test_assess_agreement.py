@@ -57,7 +57,7 @@ def test_as_many_items_for_every_user_leave_dcg_and_ndcg_no_disagreement(rating,
         for a, b in itertools.product(range(4), range(4))
     }
     found = cr.assess_agreement(
-        truth, lists, measures=["DCG@10", "nDCG@10"], draws=200, resamples=40
+        truth, lists, measure=["DCG@10", "nDCG@10"], draws=200, resamples=40
     ).estimates[0]
     assert (found.measure, found.other) == ("DCG@10", "nDCG@10")
     assert (found.value, found.se, found.low, found.high, found.opposed) == (0, 0, 0, 0, 0)
@@ -66,7 +66,7 @@ def test_as_many_items_for_every_user_leave_dcg_and_ndcg_no_disagreement(rating,
 
 def test_varying_numbers_of_items_let_them_disagree():
     truth, runs = several(60, lambda rng: int(rng.integers(1, 20)), apart=0.0, seed=1)
-    found = cr.assess_agreement(truth, runs, measures=["nDCG@10"], draws=200, resamples=40)
+    found = cr.assess_agreement(truth, runs, measure=["nDCG@10"], draws=200, resamples=40)
     assert (found.estimates[0].measure, found.estimates[0].other) == ("DCG@10", "nDCG@10")
     assert found.estimates[0].value > 0
     assert found.estimates[0].se > 0
@@ -75,11 +75,11 @@ def test_varying_numbers_of_items_let_them_disagree():
 def test_every_figure_is_that_of_its_formula():
     truth, runs = several(50, lambda rng: int(rng.integers(1, 20)), seed=2)
     labels = ["P@5", "RR@5", "ARP@10"]
-    found = cr.assess_agreement(truth, runs, measures=labels, draws=500, resamples=60, seed=5)
+    found = cr.assess_agreement(truth, runs, measure=labels, draws=500, resamples=60, seed=5)
     every = list(dict.fromkeys(n for t in found.tables["taus"] for n in (t.measure, t.other)))
     assert every[:5] == ["DCG@10", "nDCG@10", "P@5", "RR@5", "ARP@10"]
     assert "RR(mean=geometric)@5" in every
-    theirs = cr.evaluate(truth, runs, measures=every, draws=500, seed=5, correct="none")
+    theirs = cr.evaluate(truth, runs, measure=every, draws=500, seed=5, correct="none")
     value = {
         m: np.array([(-1 if m == "ARP@10" else 1) * theirs.estimate(s, m).value for s in runs])
         for m in every
@@ -187,24 +187,24 @@ def test_only_dcg_and_ndcg_are_told_apart_by_what_dcg_means():
     x = 0.05 * np.random.default_rng(0).random((200, 3)) + np.array([0.1, 0.2, 0.3])
     for first, says in (("P@10", False), ("DCG@10", True)):
         table = constructed(**{first: x, "nDCG@10": 0.8 - x})
-        found = cr.assess_agreement(table, draws=100, resamples=30, means="given")
+        found = cr.assess_agreement(table, draws=100, resamples=30, mean="given")
         assert ("speaks for DCG" in found.recommendation[2]) == says
 
 
 def test_options_matter_and_too_little_is_refused():
     truth, runs = world(users=30)
     labels = ["P@5", "RR@5"]
-    both = cr.assess_agreement(truth, runs, measures=labels, draws=100, resamples=30)
+    both = cr.assess_agreement(truth, runs, measure=labels, draws=100, resamples=30)
     given = cr.assess_agreement(
-        truth, runs, measures=labels, means="given", draws=100, resamples=30
+        truth, runs, measure=labels, mean="given", draws=100, resamples=30
     )
     assert len(both.tables["taus"]) > len(given.tables["taus"])
     assert len(both.recommendation) == len(given.recommendation) == 3
     frame = read_values(ValueRequest(truth, runs, ["P@5"])).frame()
     with pytest.raises(UsageError, match="at least two measures"):
-        cr.assess_agreement(frame, means="given")
+        cr.assess_agreement(frame, mean="given")
     with pytest.raises(UsageError, match="means cannot be"):
-        cr.assess_agreement(frame, means="harmonic")
+        cr.assess_agreement(frame, mean="harmonic")
 
 
 def test_the_command_line_fits_80_columns_and_writes_whole_files(tmp_path):
@@ -226,5 +226,5 @@ def test_the_command_line_fits_80_columns_and_writes_whole_files(tmp_path):
     document = json.loads((tmp_path / "result" / "result.json").read_text())
     assert document["kind"] == "assess agreement"
     assert len(document["recommendation"]) == 3
-    again = cr.assess_agreement(tmp_path / "result", means="given", draws=500, resamples=50)
+    again = cr.assess_agreement(tmp_path / "result", mean="given", draws=500, resamples=50)
     assert again.estimates[0].value == document["estimates"][0]["value"]

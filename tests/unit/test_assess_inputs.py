@@ -26,7 +26,7 @@ def values_of(*given, **options) -> Values:
 @pytest.fixture(scope="module")
 def result():
     truth, runs = world(users=30)
-    return truth, runs, cr.evaluate(truth, runs, measures=LABELS, test="none")
+    return truth, runs, cr.evaluate(truth, runs, measure=LABELS, test="none")
 
 
 @pytest.mark.parametrize("way", ["runs", "result", "frame", "shuffled", "csv", "parquet", "folder"])
@@ -72,7 +72,7 @@ def test_totals_are_those_of_an_evaluation_also_geometric_ones_and_costs(result)
     truth, runs, _ = result
     found = values_of(truth, runs, measures=LABELS).with_geometric()
     assert found.measures[3:] == ("nDCG(mean=geometric)@5", "P(mean=geometric)@5")
-    again = cr.evaluate(truth, runs, measures=list(found.measures), test="none")
+    again = cr.evaluate(truth, runs, measure=list(found.measures), test="none")
     for m, label in enumerate(found.measures):
         own = [again.estimate(s, label).value for s in found.systems]
         np.testing.assert_allclose(found.totals()[m], own, rtol=1e-12)

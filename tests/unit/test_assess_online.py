@@ -208,7 +208,7 @@ def test_what_was_kept_for_one_role_of_a_column_is_not_used_for_another(week, tm
     log = log.filter(pl.col("session").is_in(log["session"].unique().head(800).implode()))
     log = log.with_columns(chance=0.5 + 0.3 * (pl.col("rank") % 2), day=pl.lit("1/11/2024"))
     given = {"near": runs["near"].with_columns(chance=pl.lit(0.4))}
-    ask = {"rewards": "click", "estimators": ["IPS"]}
+    ask = {"reward": "click", "estimator": ["IPS"]}
     for role in ("exposure", "propensity"):
         fresh, kept = (
             cr.assess_online(log, given, columns={role: "chance"}, resume=folder, **ask)
@@ -234,7 +234,7 @@ LABELS = ["IPS", "IPS(clip=2)", "DCG"]
 def assessed(week):
     log, runs = week
     return cr.assess_online(
-        log, runs, rewards=["click", "like"], position_bias="power(eta=1)", estimators=LABELS
+        log, runs, reward=["click", "like"], position_bias="power(eta=1)", estimator=LABELS
     )
 
 
@@ -248,7 +248,7 @@ def test_a_log_gives_the_figures_of_estimate_day_by_day(week, assessed):
         "old": control.select("session", "item", "rank"),
     }
     theirs = cr.estimate(
-        control, own, rewards="like", position_bias="power(eta=1)", estimators=LABELS, test="none"
+        control, own, reward="like", position_bias="power(eta=1)", estimator=LABELS, test="none"
     )
     for label in LABELS:
         case = next(
@@ -277,7 +277,7 @@ def test_several_rewards_are_also_pooled_and_the_sweep_is_one_of_clips(week, ass
     assert pooled.effects == sum(r.effects for r in parts)
     assert np.isnan(pooled.value)
     swept = cr.assess_online(
-        log, runs, rewards="click", position_bias="power(eta=1)", estimators=["IPS"], sweep="clip"
+        log, runs, reward="click", position_bias="power(eta=1)", estimator=["IPS"], sweep="clip"
     )
     assert [r.clip for r in swept.estimates] == [*(2.0**j for j in range(13)), float("inf")]
     assert swept.estimates[1].value == pytest.approx(assessed.estimates[1].value)
@@ -286,14 +286,14 @@ def test_several_rewards_are_also_pooled_and_the_sweep_is_one_of_clips(week, ass
 def test_a_log_without_days_arms_or_runs_is_refused(week):
     log, runs = week
     with pytest.raises(InputError, match='no column "day"'):
-        cr.assess_online(log.drop("day"), runs, rewards="click", position_bias="log2")
+        cr.assess_online(log.drop("day"), runs, reward="click", position_bias="log2")
     with pytest.raises(UsageError, match='no arm "other"'):
-        cr.assess_online(log, {"other": runs["near"]}, rewards="click", position_bias="log2")
+        cr.assess_online(log, {"other": runs["near"]}, reward="click", position_bias="log2")
     with pytest.raises(UsageError, match="is the control"):
-        cr.assess_online(log, runs, control="near", rewards="click", position_bias="log2")
+        cr.assess_online(log, runs, control="near", reward="click", position_bias="log2")
     gone = log.filter((pl.col("arm") != "near") | (pl.col("day") != 1))
     with pytest.raises(InputError, match='"near" has no rows on day 1'):
-        cr.assess_online(gone, runs, rewards="click", position_bias="log2")
+        cr.assess_online(gone, runs, reward="click", position_bias="log2")
 
 
 def test_the_command_line_prints_all_and_goes_on_by_day(week, tmp_path):

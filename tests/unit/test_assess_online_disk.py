@@ -80,7 +80,7 @@ def test_a_table_of_systems_is_one_run_for_each(week):
     log, runs = week
     log = log.drop("exposure")
     both = pl.concat(runs[a].with_columns(system=pl.lit(a)) for a in sorted(runs))
-    options = {"rewards": "click", "position_bias": "log2", "estimators": ["IPS"]}
+    options = {"reward": "click", "position_bias": "log2", "estimator": ["IPS"]}
     found = same(log, both, **options)
     apart = cr.assess_online(log, {a: runs[a] for a in sorted(runs)}, **options)
     assert str(found.tables["cases"]) == str(apart.tables["cases"])
@@ -90,7 +90,7 @@ def test_what_is_refused_in_memory_is_refused_here(week, tmp_path):
     log, runs = week
     log = log.drop("exposure")
     gone = log.filter((pl.col("arm") != "near") | (pl.col("day") != 1))
-    asked = {"rewards": "click", "position_bias": "log2"}
+    asked = {"reward": "click", "position_bias": "log2"}
     for given, own, options in (
         (gone, runs, {}),
         (log.drop("day"), runs, {}),

@@ -64,8 +64,8 @@ def test_dp_equals_a_plain_transcription_with_the_same_flips():
 def test_all_figures_follow_from_the_p_values_of_evaluate():
     truth, runs = world(users=50)
     labels = ["nDCG@5", "P@5"]
-    found = cr.assess_power(truth, runs, measures=labels, draws=999, resamples=50, seed=3)
-    theirs = cr.evaluate(truth, runs, measures=labels, draws=999, seed=3, correct="none")
+    found = cr.assess_power(truth, runs, measure=labels, draws=999, resamples=50, seed=3)
+    theirs = cr.evaluate(truth, runs, measure=labels, draws=999, seed=3, correct="none")
     p = {(c.measure, c.system, c.baseline): c.p for c in theirs.comparisons}
     gap = {(c.measure, c.system, c.baseline): c.difference for c in theirs.comparisons}
     for c in found.comparisons:
@@ -78,7 +78,7 @@ def test_all_figures_follow_from_the_p_values_of_evaluate():
         assert row.median_p == np.median(own)
         assert row.significant == np.mean(np.array(own) <= 0.05)
         assert row.low < row.value < row.high
-    strict = cr.assess_power(truth, runs, measures=labels, draws=999, resamples=50, level=0.5)
+    strict = cr.assess_power(truth, runs, measure=labels, draws=999, resamples=50, level=0.5)
     assert strict.estimates[0].significant >= found.estimates[0].significant
 
 
@@ -163,7 +163,7 @@ def test_the_recommendation_has_three_sentences_and_admits_ties():
     assert len(found.recommendation) == 3
     assert found.recommendation[0].startswith("sharp has the lowest DP")
     assert "not separated from it: twice." in found.recommendation[2]
-    alone = cr.assess_power(frame, measures=["sharp", "twice"], draws=2000, resamples=100)
+    alone = cr.assess_power(frame, measure=["sharp", "twice"], draws=2000, resamples=100)
     assert alone.recommendation[0].startswith("The measures are not separated")
 
 

@@ -31,7 +31,7 @@ def test_a_funnel_is_recognised_and_weighed_with_its_runs(week):
     found = cr.check({"clicks": week.funnel, "seller": week.runs["seller"]})
     assert [t.kind for t in found.tables["tables"]] == ["funnel", "run"]
     assert not any(t.fault for t in found.tables["tables"])
-    told = cr.funnel(week.funnel, {"seller": week.runs["seller"]}, estimators=["IPS", "DR"])
+    told = cr.funnel(week.funnel, {"seller": week.runs["seller"]}, estimator=["IPS", "DR"])
     assert set(told.diagnoses) <= set(found.diagnoses)
     assert {"predictions", "conversions", "users without a click", "mean weight"} <= set(
         named(found)
@@ -95,7 +95,7 @@ def test_faults_of_a_funnel_and_of_its_runs(week):
     with pytest.raises(cr.UsageError, match="More than one funnel"):
         cr.check([week.funnel, week.funnel])
     spend = week.funnel.drop("conversion")
-    assert cr.check(spend, rewards="spend").tables["tables"][0].kind == "funnel"
+    assert cr.check(spend, reward="spend").tables["tables"][0].kind == "funnel"
     assert cr.check(spend).tables["tables"][0].fault  # nothing says what a click brought
 
 

@@ -50,7 +50,7 @@ def said(result: Result) -> list[object]:
 @pytest.mark.parametrize("name", [*TABLES, *FAULTY])
 def test_a_table_in_partitions_is_reported_alike(name):
     table = (TABLES | FAULTY)[name]
-    kind = {"rewards": (), "columns": None, "duplicates": "error"}
+    kind = {"reward": (), "columns": None, "duplicates": "error"}
     whole = report_table(name, table, **kind, engine=Local())
     assert bool(whole.fault) == (name in FAULTY)
     for count in COUNTS:
@@ -103,4 +103,4 @@ def test_chances_that_are_all_1_are_refused_everywhere():
     for count in COUNTS:
         assert cr.check([log], engine=Local(partitions=count)).tables["tables"] == whole
         with pytest.raises(cr.InputError, match="All 2,000 rows"):
-            cr.learn_exposure(log, engine=Local(partitions=count))
+            cr.exposure(log, engine=Local(partitions=count))

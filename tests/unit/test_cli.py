@@ -210,7 +210,7 @@ def test_run_arguments_with_an_equals_sign_in_the_path(tmp_path):
 
 
 def test_import_is_light_and_help_is_quick():
-    verbs = "check, demo, estimate, evaluate, funnel, learn_exposure, strata"
+    verbs = "check, demo, estimate, evaluate, funnel, exposure, strata"
     heavy = {"pandas", "pyarrow", "duckdb", "scipy", "narwhals"}
     drawing = {"pyspark", "matplotlib", "altair", "plotly"}
     for line, unwanted in {

@@ -30,7 +30,7 @@ def clean():
 
 def test_silent_on_clean_data(clean):
     truth, runs = clean
-    result = cr.evaluate(truth, runs, measures=["nDCG@10", "AP@10"], test="none")
+    result = cr.evaluate(truth, runs, measure=["nDCG@10", "AP@10"], test="none")
     assert {d.verdict for d in result.diagnoses} == {"pass"}
     assert result.verdict == "pass"
 
@@ -51,12 +51,12 @@ def test_coverage_and_unjudged_users(clean):
 def test_short_lists_and_judged_share(clean):
     truth, runs = clean
     short = runs["a"].filter(pl.col("rank") <= 4)
-    result = cr.evaluate(truth, {"a": short}, measures=["P@10"], test="none")
+    result = cr.evaluate(truth, {"a": short}, measure=["P@10"], test="none")
     assert found(result, "short lists").verdict == "caution"
     assert found(result, "short lists").value == 1.0
     other = runs["a"].with_columns(item=pl.lit("x") + pl.col("item"))
     other = pl.concat([other, run({"u0": []}).cast(other.schema)])
-    result = cr.evaluate(truth, {"a": other}, measures=["P@10"], test="none")
+    result = cr.evaluate(truth, {"a": other}, measure=["P@10"], test="none")
     assert found(result, "judged share").verdict == "caution"
 
 
@@ -65,10 +65,10 @@ def test_no_relevant_item(clean):
     poor = pl.col("user").str.ends_with("1") | pl.col("user").str.ends_with("2")
     poor |= pl.col("user").str.ends_with("3")
     truth = truth.with_columns(rating=pl.when(poor).then(0).otherwise("rating"))
-    result = cr.evaluate(truth, runs, measures=["P(rel=4)@10"], test="none")
+    result = cr.evaluate(truth, runs, measure=["P(rel=4)@10"], test="none")
     share = found(result, "no relevant item")
     assert share.verdict == "caution"
-    skipped = cr.evaluate(truth, runs, measures=["P(rel=4)@10"], test="none", no_relevant="skip")
+    skipped = cr.evaluate(truth, runs, measure=["P(rel=4)@10"], test="none", no_relevant="skip")
     assert skipped.estimates[0].units == round(60 * (1 - share.value))
 
 
@@ -76,7 +76,7 @@ def test_ties_bracket_what_they_could_do(clean):
     truth, _ = clean
     items = sorted(set(truth["item"]))
     tied = scored({u: [(i, 1.0) for i in items] for u in truth["user"].unique()})
-    result = cr.evaluate(truth, {"a": tied}, measures=["nDCG@5"], test="none")
+    result = cr.evaluate(truth, {"a": tied}, measure=["nDCG@5"], test="none")
     ties = found(result, "ties")
     assert ties.verdict == "fail"
     assert "nDCG@5 0.0" in ties.meaning  # all judged items fit below the cut-off
@@ -87,7 +87,7 @@ def test_tie_bracket_contains_every_order_and_follows_the_policies():
     truth = judgments({"u": {"a": 1}, "v": {"a": 1}, "w": {"a": 0}})
     table = scored({"u": [("a", 1), ("b", 1)], "v": [("a", 2), ("b", 1)]})
     result = cr.evaluate(
-        truth, {"r": table}, measures=["RR@5"], test="none", missing="skip", no_relevant="skip"
+        truth, {"r": table}, measure=["RR@5"], test="none", missing="skip", no_relevant="skip"
     )
     assert result.estimates[0].value == 0.75
     assert found(result, "ties").verdict == "caution"  # the interval is wider than the bracket
@@ -110,7 +110,7 @@ def test_agreement_is_silent_when_every_user_has_the_same_ideal():
 def test_agreement_names_the_pair_and_says_which_is_a_total():
     truth = judgments({"x1": {"a1": 1.0}, "x2": {"a1": 1.0, "a2": 2.5}})
     runs = {"old": run({"x1": ["a1"], "x2": ["a1"]}), "new": run({"x1": ["q"], "x2": ["a2"]})}
-    text = found(cr.evaluate(truth, runs, measures=["P@1"], test="none"), "agreement").meaning
+    text = found(cr.evaluate(truth, runs, measure=["P@1"], test="none"), "agreement").meaning
     assert "DCG puts new above old" in text
     assert "DCG estimates a total" in text
     assert "Lemma 5.2" in text
@@ -125,13 +125,13 @@ def test_one_user_gives_values_without_warnings_or_false_certainty():
     for test in ("permutation", "t", "bootstrap", "wilcoxon"):
         for correct in ("none", "holm"):
             result = cr.evaluate(
-                truth, {"a": a, "b": b}, measures=["RR"], test=test, correct=correct
+                truth, {"a": a, "b": b}, measure=["RR"], test=test, correct=correct
             )
             assert result.comparisons[0].p == 1.0
             assert result.comparisons[0].p_corrected == 1.0
             assert '"low": null' in result.to_json()
     for interval in ("normal", "t", "bootstrap", "bca", "bernstein"):
-        row = cr.evaluate(truth, {"a": a}, measures=["RR"], interval=interval).estimates[0]
+        row = cr.evaluate(truth, {"a": a}, measure=["RR"], interval=interval).estimates[0]
         assert row.low != row.low
 
 
@@ -157,7 +157,7 @@ def test_ideal_gives_the_best_item_the_largest_weight():
 
 def test_results_print_their_grounds(clean):
     truth, runs = clean
-    result = cr.evaluate(truth, runs, measures=["nDCG@10"])
+    result = cr.evaluate(truth, runs, measure=["nDCG@10"])
     lines = repr(result).splitlines()
     assert lines[0].startswith("a  nDCG@10")
     assert "95%" in lines[0]

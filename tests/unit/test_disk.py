@@ -34,7 +34,7 @@ RUN = LOG.select("session", "item", rank=4 - pl.col("rank"))
 
 
 def estimated(log, run, **options):
-    given = {"rewards": "click", "position_bias": "log2", "estimators": ["IPS", "DR"], **options}
+    given = {"reward": "click", "position_bias": "log2", "estimator": ["IPS", "DR"], **options}
     return cr.estimate(log, {"new": run}, **given)
 
 
@@ -62,10 +62,10 @@ def kinds(folder):
 def test_whatever_is_read_in_pieces_is_the_same(tmp_path, monkeypatch):
     monkeypatch.setattr(disk, "PIECE", 50)
     judged, table, tables = kinds(tmp_path)
-    whole = cr.evaluate(judged, {"a": table}, measures=["nDCG@5", "AP"])
+    whole = cr.evaluate(judged, {"a": table}, measure=["nDCG@5", "AP"])
     for given in tables:
         engine = cr.Local(partitions=5, folder=str(tmp_path))
-        found = cr.evaluate(judged, {"a": given}, measures=["nDCG@5", "AP"], engine=engine)
+        found = cr.evaluate(judged, {"a": given}, measure=["nDCG@5", "AP"], engine=engine)
         assert rows(found) == rows(whole)
 
 
@@ -231,7 +231,7 @@ def test_scores_beyond_what_floats_hold_keep_their_order(monkeypatch):
     score = pl.when(pl.col("rank") < 4).then((1 << 60) - pl.col("rank")).otherwise(-pl.col("rank"))
     run = {"a": table.select("user", "item", score=score)}
     found = [
-        rows(cr.evaluate(judged, run, measures=["nDCG@5"], engine=engine))
+        rows(cr.evaluate(judged, run, measure=["nDCG@5"], engine=engine))
         for engine in (cr.Local(), cr.Local(partitions=1), cr.Local(partitions=5))
     ]
     assert found[0] == found[1] == found[2]
@@ -240,7 +240,7 @@ def test_scores_beyond_what_floats_hold_keep_their_order(monkeypatch):
 def test_a_column_of_the_name_row_is_refused():
     """It would be taken for the numbers of rows, or overwritten by them."""
     log = LOG.with_columns(row=pl.col("click") * 2.5)
-    for options in ({"rewards": ["row"]}, {"contexts": "row"}):
+    for options in ({"reward": ["row"]}, {"context": "row"}):
         for engine in (cr.Local(), cr.Local(partitions=5)):
             with pytest.raises(cr.UsageError, match="cannot be used under this name"):
                 estimated(log, RUN, **options, engine=engine)

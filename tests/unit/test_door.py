@@ -48,13 +48,13 @@ def test_renamed_columns_work_for_judgments_and_runs():
     truth = TRUTH.rename({"user": "uid", "rating": "stars"})
     table = RUN.rename({"user": "uid"})
     names = {"user": "uid", "rating": "stars"}
-    result = cr.evaluate(truth, {"r": table}, columns=names, measures=["RR"], test="none")
+    result = cr.evaluate(truth, {"r": table}, columns=names, measure=["RR"], test="none")
     assert result.estimates[0].value == 1.0
 
 
 def test_a_name_may_hold_for_one_table_only():
     truth = TRUTH.rename({"user": "uid"})
-    result = cr.evaluate(truth, {"r": RUN}, columns={"user": "uid"}, measures=["RR"], test="none")
+    result = cr.evaluate(truth, {"r": RUN}, columns={"user": "uid"}, measure=["RR"], test="none")
     assert result.estimates[0].value == 1.0
 
 
@@ -163,7 +163,7 @@ def test_damaged_parquet_never_gives_a_traceback(tmp_path):
             broken[place] ^= 0xFF
         path.write_bytes(broken)
         try:
-            cr.evaluate(truth, {"r": str(path)}, measures=["RR"], test="none")
+            cr.evaluate(truth, {"r": str(path)}, measure=["RR"], test="none")
         except cr.CounterrankError:
             refused += 1
     assert refused > 0
@@ -211,7 +211,7 @@ def test_folder_glob_and_parts_of_several_types(tmp_path):
     )
     (folder / "_SUCCESS").write_text("")
     for source in (str(folder), str(folder / "*.parquet"), folder):
-        result = cr.evaluate(TRUTH, {"r": source}, measures=["RR"], test="none")
+        result = cr.evaluate(TRUTH, {"r": source}, measure=["RR"], test="none")
         assert result.estimates[0].value == 1.0
         assert result.inputs[1].rows == 3
 
@@ -220,7 +220,7 @@ def test_csv_keeps_leading_zeros(tmp_path):
     truth, table = tmp_path / "j.csv", tmp_path / "r.tsv"
     truth.write_text("user,item,rating\n1,007,1\n")
     table.write_text("user\titem\trank\n1\t7\t1\n1\t007\t2\n")
-    result = cr.evaluate(str(truth), {"r": str(table)}, measures=["RR"], test="none")
+    result = cr.evaluate(str(truth), {"r": str(table)}, measure=["RR"], test="none")
     assert result.estimates[0].value == 0.5
 
 
@@ -228,11 +228,11 @@ def test_text_and_integer_ids_meet(tmp_path):
     path = tmp_path / "j.csv"
     path.write_text("user,item,rating\n1,10,1\n2,11,1\n")
     table = pl.DataFrame({"user": [1, 2], "item": [10, 11], "rank": [1, 1]})
-    result = cr.evaluate(str(path), {"r": table}, measures=["RR"], test="none")
+    result = cr.evaluate(str(path), {"r": table}, measure=["RR"], test="none")
     assert result.estimates[0].value == 1.0
     small = pl.DataFrame({"user": [1, 2], "item": [10, 11], "rating": [1, 1]},
                          schema_overrides={"user": pl.UInt64, "item": pl.Int8})  # fmt: skip
-    assert cr.evaluate(small, {"r": table}, measures=["RR"], test="none").estimates[0].value == 1.0
+    assert cr.evaluate(small, {"r": table}, measure=["RR"], test="none").estimates[0].value == 1.0
 
 
 def test_same_name_twice():
@@ -242,9 +242,9 @@ def test_same_name_twice():
 
 def test_system_column_splits_a_table():
     both = pl.concat([RUN.with_columns(system=pl.lit("x")), RUN.with_columns(system=pl.lit("y"))])
-    result = cr.evaluate(TRUTH, both, measures=["RR"], test="none")
+    result = cr.evaluate(TRUTH, both, measure=["RR"], test="none")
     assert result.systems == ("x", "y")
-    assert cr.evaluate(TRUTH, {"n": both}, measures=["RR"], test="none").systems == ("n/x", "n/y")
+    assert cr.evaluate(TRUTH, {"n": both}, measure=["RR"], test="none").systems == ("n/x", "n/y")
 
 
 def test_draws_are_refused_with_a_reason():
@@ -253,7 +253,7 @@ def test_draws_are_refused_with_a_reason():
 
 def test_rank_wins_over_score():
     table = RUN.with_columns(score=pl.col("rank"))  # scores say the opposite
-    result = cr.evaluate(TRUTH, {"r": table}, measures=["RR"], test="none")
+    result = cr.evaluate(TRUTH, {"r": table}, measure=["RR"], test="none")
     assert grid(result)[0, 0].tolist() == [1.0, 1.0]
     assert result.protocol["ranked_by"] == {"r": "rank"}
 
@@ -305,6 +305,6 @@ def test_a_name_that_no_table_has_is_a_slip():
     with pytest.raises(cr.InputError, match='No table has a column "place"'):
         cr.estimate(week.log, week.runs, position_bias="log2", columns={"rank": "place"})
     with pytest.raises(cr.InputError, match='No table has a column "place"'):
-        cr.learn_exposure(week.log, columns={"rank": "place"})
+        cr.exposure(week.log, columns={"rank": "place"})
     named = world.judgments.rename({"rating": "stars"})  # one table has it, the other needs none
     assert cr.evaluate(named, world.runs, columns=wrong).estimates

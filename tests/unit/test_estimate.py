@@ -60,7 +60,7 @@ def test_estimators_equal_their_formulas(world, views, logged, model, clip):
         views=views,
         logged=logged,
         disjoint="zero",
-        estimators=["DM", *(f"{name}{tail}" for name in ("IPS", "DR", "SNIPS", "SNDR"))],
+        estimator=["DM", *(f"{name}{tail}" for name in ("IPS", "DR", "SNIPS", "SNDR"))],
     )
     expected = {
         "IPS": plain.ips(data, clip),
@@ -100,7 +100,7 @@ LABELS = ["IPS", "IPS(clip=3)", "SNIPS", "DM", "DR", "SNDR", "DCG", "nDCG", "pnD
 
 def values(log, run, **more):
     result = cr.estimate(
-        log, {"new": run}, rewards="click", position_bias="log2", estimators=LABELS, **more
+        log, {"new": run}, reward="click", position_bias="log2", estimator=LABELS, **more
     )
     return {
         (r.system, r.estimator, k): v
@@ -148,7 +148,7 @@ def test_the_logged_ranker_estimated_from_its_own_log_is_what_it_earned():
 def test_influence_is_the_derivative_of_the_value():
     log, run = small()
     result = cr.estimate(
-        log, {"new": run}, rewards="click", position_bias="log2", estimators=LABELS
+        log, {"new": run}, reward="click", position_bias="log2", estimator=LABELS
     )
     for label in LABELS:
         e, key = result.estimate("new", label), result.key("new", label)
@@ -173,7 +173,7 @@ def test_samples_of_a_stochastic_ranker_are_averaged():
 
     def found(target):
         result = cr.estimate(
-            log, {"new": target}, rewards="click", position_bias="log2", estimators=labels
+            log, {"new": target}, reward="click", position_bias="log2", estimator=labels
         )
         return np.array([result.estimate("new", label).value for label in labels])
 
@@ -193,7 +193,7 @@ def test_a_uniform_target_on_a_uniform_log_earns_the_mean():
     log = log.with_columns(propensity=0.2, click=pl.Series(rng.integers(0, 2, 500)))
     every = pl.DataFrame({"session": np.repeat(session, 5), "item": np.tile(np.arange(5), 500)})
     every = every.with_columns(rank=1, propensity=0.2)
-    result = cr.estimate(log, {"uniform": every}, estimators=["IPS", "SNIPS"])
+    result = cr.estimate(log, {"uniform": every}, estimator=["IPS", "SNIPS"])
     for label in ("IPS", "SNIPS"):
         assert result.estimate("uniform", label).value == pytest.approx(log["click"].mean())
     assert result.protocol["logged_exposure"] == "propensity"
@@ -202,14 +202,14 @@ def test_a_uniform_target_on_a_uniform_log_earns_the_mean():
 def test_per_impression_is_per_session_over_views():
     log, run = small()
     ses = cr.estimate(
-        log, {"new": run}, rewards="click", position_bias="log2", estimators=LABELS[:6]
+        log, {"new": run}, reward="click", position_bias="log2", estimator=LABELS[:6]
     )
     imp = cr.estimate(
         log,
         {"new": run},
-        rewards="click",
+        reward="click",
         position_bias="log2",
-        estimators=LABELS[:6],
+        estimator=LABELS[:6],
         per="impression",
     )
     views = sum(1 / math.log2(r + 1) for r in range(1, 7))
@@ -230,14 +230,14 @@ def test_sessions_without_a_list():
     skipped = cr.estimate(
         log,
         {"new": part},
-        rewards="click",
+        reward="click",
         position_bias="log2",
         missing="skip",
-        estimators=["IPS"],
+        estimator=["IPS"],
     )
     rest = log.filter(pl.col("session") >= 10)
     only = cr.estimate(
-        rest, {"new": part}, rewards="click", position_bias="log2", estimators=["IPS"]
+        rest, {"new": part}, reward="click", position_bias="log2", estimator=["IPS"]
     )
     assert skipped.estimate("new", "IPS").value == pytest.approx(only.estimate("new", "IPS").value)
     a, b = skipped.comparisons[0], only.comparisons[0]
@@ -245,10 +245,10 @@ def test_sessions_without_a_list():
     kept = cr.estimate(
         log,
         {"new": part},
-        rewards="click",
+        reward="click",
         position_bias="log2",
         missing="logged",
-        estimators=["IPS"],
+        estimator=["IPS"],
     )
     early = log.filter(pl.col("session") < 10)["click"].sum()
     assert kept.estimate("new", "IPS").value == pytest.approx(
@@ -269,10 +269,10 @@ def test_several_loggers_are_weighed_together():
     result = cr.estimate(
         served,
         {"new": run},
-        rewards="click",
+        reward="click",
         position_bias="log2",
-        loggers=lists,
-        estimators=["IPS"],
+        logger=lists,
+        estimator=["IPS"],
     )
     c = {r: 1 / math.log2(r + 1) for r in range(1, 7)}
     target = {(s, i): c[r] for s, i, r in run.iter_rows()}
@@ -283,7 +283,7 @@ def test_several_loggers_are_weighed_together():
     assert result.estimate("new", "IPS").value == pytest.approx(total / 200)
     with pytest.raises(cr.UsageError, match='logger "b"'):
         cr.estimate(
-            served, {"new": run}, rewards="click", position_bias="log2", loggers={"a": lists["a"]}
+            served, {"new": run}, reward="click", position_bias="log2", logger={"a": lists["a"]}
         )
 
 
@@ -294,13 +294,13 @@ def test_any_regressor_can_model_the_reward():
     result = cr.estimate(
         log,
         {"new": run},
-        rewards="click",
+        reward="click",
         position_bias="log2",
         model=RandomForestRegressor(10, random_state=0),
-        estimators=["DM", "DR"],
+        estimator=["DM", "DR"],
     )
     plain_means = cr.estimate(
-        log, {"new": run}, rewards="click", position_bias="log2", estimators=["DM", "DR"]
+        log, {"new": run}, reward="click", position_bias="log2", estimator=["DM", "DR"]
     )
     assert result.estimate("new", "DM").value != plain_means.estimate("new", "DM").value
     assert result.estimate("new", "DR").value == pytest.approx(
@@ -310,7 +310,7 @@ def test_any_regressor_can_model_the_reward():
 
 def test_lift_is_the_ratio_and_its_interval_covers_the_difference_sign():
     log, run = small()
-    result = cr.estimate(log, {"new": run}, rewards="click", position_bias="log2")
+    result = cr.estimate(log, {"new": run}, reward="click", position_bias="log2")
     for row in result.comparisons:
         base = result.estimate("logged", "OnPolicy").value
         assert row.lift == pytest.approx(row.difference / base)
@@ -346,7 +346,7 @@ def test_scores_of_a_plackett_luce_ranker_give_its_exposure():
                 e[item] += chance * c[place]
         rows += [(session, item, x) for item, x in e.items()]
     given = pl.DataFrame(rows, schema=["session", "item", "exposure"], orient="row")
-    options = {"rewards": "click", "position_bias": "log2", "estimators": ["IPS", "DM", "DR"]}
+    options = {"reward": "click", "position_bias": "log2", "estimator": ["IPS", "DM", "DR"]}
     drawn = cr.estimate(log, {"new": scored}, scores="plackett_luce", **options)
     exact = cr.estimate(log, {"new": given}, **options)
     for label in options["estimators"]:
@@ -372,19 +372,19 @@ def test_loggers_count_also_where_the_log_has_exposures():
     rough = served.with_columns(
         exposure=(1 / (pl.col("rank") + 1).log(2)) * (0.5 + 0.4 * (pl.col("item") % 2))
     )
-    options = {"rewards": "click", "position_bias": "log2", "estimators": ["IPS"]}
+    options = {"reward": "click", "position_bias": "log2", "estimator": ["IPS"]}
     found = [
-        cr.estimate(table, {"new": run}, loggers=lists, **options) for table in (served, rough)
+        cr.estimate(table, {"new": run}, logger=lists, **options) for table in (served, rough)
     ]
     values = [result.estimate("new", "IPS").value for result in found]
     assert values[0] == pytest.approx(values[1], rel=1e-12)
     alone = cr.estimate(rough, {"new": run}, **options).estimate("new", "IPS").value
     assert values[0] != pytest.approx(alone, rel=1e-3)
     with pytest.raises(cr.InputError, match="contradict the lists"):
-        cr.estimate(served, {"new": run}, loggers={"0": lists["1"], "1": lists["0"]}, **options)
+        cr.estimate(served, {"new": run}, logger={"0": lists["1"], "1": lists["0"]}, **options)
     half = {"0": lists["0"].filter(pl.col("session") % 2 == 0), "1": lists["1"]}
     with pytest.raises(cr.InputError, match=r"lack sessions of the log\. Found 100 such"):
-        cr.estimate(served, {"new": run}, loggers=half, **options)
+        cr.estimate(served, {"new": run}, logger=half, **options)
 
 
 def test_ids_far_apart_and_long_target_lists():
@@ -398,7 +398,7 @@ def test_ids_far_apart_and_long_target_lists():
     deep = pl.DataFrame({"session": np.repeat(np.arange(n), 60), "item": np.tile(np.arange(60), n)})
     deep = deep.with_columns(rank=pl.int_range(1, pl.len() + 1).over("session"))
     result = cr.estimate(
-        log, {"new": deep}, position_bias="log2", disjoint="zero", estimators=["IPS"]
+        log, {"new": deep}, position_bias="log2", disjoint="zero", estimator=["IPS"]
     )
     joined = log.join(deep, on=["session", "item"], suffix="_new")
     expected = (joined["click"] / (joined["rank_new"] + 1).log(2)).sum() / n
@@ -421,7 +421,7 @@ def test_a_draw_may_list_items_the_log_never_had():
     drawn = pl.DataFrame(
         {"session": [1] * 4, "draw": [0] * 4, "item": [1, 2, 8, 9], "rank": [1, 2, 3, 4]}
     )
-    result = cr.estimate(log, {"new": drawn}, position_bias="log2", estimators=["IPS"])
+    result = cr.estimate(log, {"new": drawn}, position_bias="log2", estimator=["IPS"])
     assert result.estimate("new", "IPS").value == pytest.approx(1.0)
 
 
@@ -430,7 +430,7 @@ def test_rows_nobody_sees_weigh_nothing_in_any_estimator():
                         "click": [1, 0, 0, 0, 1, 0]})  # fmt: skip
     run = log.select("session", "item", rank=4 - pl.col("rank"))
     labels = ["IPS", "DCG(discount=learnt,label=debiased)", "nDCG(discount=learnt,label=debiased)"]
-    result = cr.estimate(log, {"new": run}, position_bias="log2@2", estimators=labels)
+    result = cr.estimate(log, {"new": run}, position_bias="log2@2", estimator=labels)
     ips, dcg, ndcg = (result.estimate("new", label).value for label in labels)
     assert dcg == pytest.approx(ips)
     assert 0 < ndcg < 1
@@ -442,8 +442,8 @@ def test_kept_lists_of_a_logger_by_chance_keep_what_they_earned():
     sample = platform(World(ranker="plackett_luce"), sessions=400, runs=["stochastic"])
     part = sample.runs["stochastic"].filter(pl.col("session") < 2)
     result = cr.estimate(
-        sample.log, {"new": part}, rewards="click", position_bias="log2@10", missing="logged",
-        estimators=["IPS", "SNIPS", "DR"],
+        sample.log, {"new": part}, reward="click", position_bias="log2@10", missing="logged",
+        estimator=["IPS", "SNIPS", "DR"],
     )  # fmt: skip
     paid = result.estimate("logged", "OnPolicy").value
     for label in ("IPS", "SNIPS", "DR"):
@@ -459,36 +459,36 @@ def test_what_auto_does_with_exposures_that_are_a_curve():
     true = log.with_columns(exposure=1 / (pl.col("rank") + 1).log(2))
     learnt = "table(1,0.64,0.49,0.44,0.38,0.36)"
     both = cr.estimate(
-        true, {"new": run}, rewards="click", position_bias=learnt, estimators=["IPS"]
+        true, {"new": run}, reward="click", position_bias=learnt, estimator=["IPS"]
     )
     plain_ = cr.estimate(
-        log, {"new": run}, rewards="click", position_bias=learnt, estimators=["IPS"]
+        log, {"new": run}, reward="click", position_bias=learnt, estimator=["IPS"]
     )
     assert both.protocol["logged_exposure"] == "rank"
     assert both.estimate("new", "IPS").value == plain_.estimate("new", "IPS").value
     kept = cr.estimate(
-        true, {"new": run}, rewards="click", position_bias="power", estimators=["IPS"]
+        true, {"new": run}, reward="click", position_bias="power", estimator=["IPS"]
     )
     assert kept.protocol["logged_exposure"] == "exposure"
 
 
 def test_what_is_refused_or_said():
     log, run = small(n=60)
-    options = {"rewards": "click", "position_bias": "log2"}
+    options = {"reward": "click", "position_bias": "log2"}
     with pytest.raises(cr.UsageError, match='"production" to be the baseline'):
         cr.estimate(log, {"new": run}, baseline="production", **options)
     with pytest.raises(cr.UsageError, match="at most 1"):
-        cr.estimate(log, {"new": run}, rewards="click", position_bias="table(2,1,1,1,1,1)")
+        cr.estimate(log, {"new": run}, reward="click", position_bias="table(2,1,1,1,1,1)")
     bare = log.with_columns(exposure=0.3)
     given = run.drop("rank").with_columns(exposure=0.3)
     with pytest.raises(cr.UsageError, match="SNIPS needs to know"):
-        cr.estimate(bare, {"new": given}, rewards="click", estimators=["IPS", "SNIPS"])
-    assert cr.estimate(bare, {"new": given}, rewards="click", estimators=["IPS"]).estimates
+        cr.estimate(bare, {"new": given}, reward="click", estimator=["IPS", "SNIPS"])
+    assert cr.estimate(bare, {"new": given}, reward="click", estimator=["IPS"]).estimates
     short = cr.estimate(log, {"new": run.filter(pl.col("rank") <= 3)}, disjoint="zero", **options)
     assert {d.name for d in short.not_passing} >= {"list length"}
     even = cr.estimate(log, {"new": run.drop("rank").with_columns(score=1.0)}, **options)
     assert [d.verdict for d in even.diagnoses if d.name == "ties"] == ["fail"]
-    classic = cr.estimate(log, {"new": run}, estimators=["DR", "DCG", "nDCG"], **options)
+    classic = cr.estimate(log, {"new": run}, estimator=["DR", "DCG", "nDCG"], **options)
     assert [c.estimator for c in classic.comparisons] == ["DR"]
     mixed = cr.estimate(log.with_columns(arm=pl.col("session") % 2), {"new": run}, **options)
     assert "one ranker" in {d.name for d in mixed.not_passing}
@@ -502,10 +502,10 @@ def test_position_models_by_context():
     result = cr.estimate(
         log,
         {"new": run},
-        rewards="click",
+        reward="click",
         position_bias="by(device,log2,1=power(eta=1))",
-        contexts="query",
-        estimators=["IPS", "SNIPS"],
+        context="query",
+        estimator=["IPS", "SNIPS"],
     )
     at = {(row["session"], row["item"]): row["rank"] for row in run.iter_rows(named=True)}
     curves = (lambda r: 1 / math.log2(r + 1), lambda r: 1 / r)
@@ -518,7 +518,7 @@ def test_position_models_by_context():
 
 def test_weights_are_counted_by_size():
     week = platform(World(seed=1), sessions=400, runs=["far"])
-    result = cr.estimate(week.log, week.runs, rewards="like", position_bias="log2@10")
+    result = cr.estimate(week.log, week.runs, reward="like", position_bias="log2@10")
     rows = result.to_dict()["weights"]
     rank = week.log.join(week.runs["far"], on=["session", "item"], suffix="_target")
     w = np.log2(rank["rank"].to_numpy() + 1) / np.log2(rank["rank_target"].to_numpy() + 1)

@@ -61,7 +61,7 @@ def test_a_discount_with_a_cut_off_is_a_measure_with_one():
         ("nDCG(discount=table(1,0.9,0.8)@2)", "nDCG(discount=table(1,0.9,0.8))@2"),
     )
     for inner, outer in pairs:
-        found = cr.evaluate(judged, {"r": run}, measures=[inner, outer], test="none")
+        found = cr.evaluate(judged, {"r": run}, measure=[inner, outer], test="none")
         assert found.estimates[0].value == found.estimates[1].value
 
 
@@ -137,7 +137,7 @@ def log(**change) -> pl.DataFrame:
 
 def test_views_are_counted_as_one_would_by_hand():
     table = log()
-    found = cr.learn_exposure(table, method="auto")
+    found = cr.exposure(table, method="auto")
     assert found.protocol["method"] == "views"
     by_hand = table.group_by("rank").agg(pl.col("viewed").mean()).sort("rank")["viewed"]
     assert [row.value for row in found.estimates] == pytest.approx(by_hand.to_list())
@@ -152,7 +152,7 @@ def test_depth_is_a_survival_curve():
         schema=["session", "item", "rank", "viewed"], orient="row",
     )  # fmt: skip
     for table in (whole, whole.filter(pl.col("viewed") == 1).drop("viewed")):
-        found = cr.learn_exposure(table, method="depth", length=3)
+        found = cr.exposure(table, method="depth", length=3)
         assert [row.value for row in found.estimates] == pytest.approx([1, 0.75, 0.5])
 
 
@@ -164,7 +164,7 @@ def test_lists_that_end_are_no_users_who_stop():
          for r in range(1, n + 1)],
         schema=["session", "item", "rank", "viewed"], orient="row",
     )  # fmt: skip
-    found = cr.learn_exposure(table, method="depth")
+    found = cr.exposure(table, method="depth")
     # 4 of 6 went on from rank 1, 2 of 2 that could from rank 2, 1 of 2 from rank 3
     assert [row.value for row in found.estimates] == pytest.approx([1, 2 / 3, 2 / 3, 1 / 3])
 
@@ -172,10 +172,10 @@ def test_lists_that_end_are_no_users_who_stop():
 def test_swap_is_a_ratio_of_click_rates():
     table = log(jitter=1e6).drop("viewed")
     rate = table.group_by("rank").agg(pl.col("click").mean()).sort("rank")["click"].to_list()
-    found = cr.learn_exposure(table, method="swap", context=["query"])
+    found = cr.exposure(table, method="swap", context=["query"])
     assert [r.value for r in found.estimates] == pytest.approx([x / rate[0] for x in rate])
     assert verdicts(found)["random ranks"] == "pass"
-    unshuffled = cr.learn_exposure(log().drop("viewed"), method="swap", context=["query"])
+    unshuffled = cr.exposure(log().drop("viewed"), method="swap", context=["query"])
     assert verdicts(unshuffled)["random ranks"] == "fail"
 
 
@@ -197,7 +197,7 @@ def test_em_finds_the_greatest_likelihood():
         table.group_by("query", "item", "rank").agg(pl.len(), pl.col("click").sum()).iter_rows()
     ):
         cells.setdefault((q, i), []).append((r - 1, n, k))
-    learned = cr.learn_exposure(table, method="em", reward="click", context=["query"]).learned
+    learned = cr.exposure(table, method="em", reward="click", context=["query"]).learned
     found = learned.whole.curve.value
     best = likelihood(found, cells)
     for k in range(1, 5):
@@ -219,7 +219,7 @@ def test_harvest_with_two_ranks_is_one_ratio():
         if min(n):
             weight = n[0] * n[1] / (n[0] + n[1])
             up, down = up + weight * k[1] / n[1], down + weight * k[0] / n[0]
-    found = cr.learn_exposure(table, method="harvest", context=["query"])
+    found = cr.exposure(table, method="harvest", context=["query"])
     assert [row.value for row in found.estimates] == pytest.approx([1, up / down], rel=1e-6)
 
 
@@ -228,7 +228,7 @@ def test_a_factor_of_the_reward_changes_nothing():
     paid = table.with_columns(revenue=pl.col("click") * 20.0)
     for method in ("harvest", "em", "swap"):
         a, b = (
-            cr.learn_exposure(paid, method=method, reward=r, context=["query"]).to_frame()
+            cr.exposure(paid, method=method, reward=r, context=["query"]).to_frame()
             for r in ("click", "revenue")
         )
         assert np.allclose(a["value"], b["value"])
@@ -240,38 +240,38 @@ def verdicts(found) -> dict[str, str]:
 
 
 def test_diagnoses_are_silent_on_clean_logs_and_loud_on_broken_ones():
-    clean = cr.learn_exposure(log(sessions=8000), method="harvest", context=["query"])
+    clean = cr.exposure(log(sessions=8000), method="harvest", context=["query"])
     assert set(verdicts(clean).values()) == {"pass"}
-    cascade = cr.learn_exposure(log(cascade=True), method="harvest", context=["query"])
+    cascade = cr.exposure(log(cascade=True), method="harvest", context=["query"])
     assert verdicts(cascade)["click above"] == "fail"
     # an item whose relevance is another one at each rank: rank acts differently on each item
     table = log(sessions=8000)
     odd = ((pl.col("item") + pl.col("query")) % 2 == 0) & (pl.col("rank") > 2)
     mixed = table.with_columns(click=pl.when(odd).then(0).otherwise(pl.col("click")))
-    found = cr.learn_exposure(mixed, method="em", context=["query"])
+    found = cr.exposure(mixed, method="em", context=["query"])
     assert verdicts(found)["position-based model"] == "fail"
-    thin = cr.learn_exposure(log(sessions=250), method="harvest", context=["query"])
+    thin = cr.exposure(log(sessions=250), method="harvest", context=["query"])
     assert verdicts(thin)["rank sample"] == "caution"
     table = log(queries=400, sessions=3000)
-    assert verdicts(cr.learn_exposure(table, method="em", context=["query"]))["rows per item"] == (
+    assert verdicts(cr.exposure(table, method="em", context=["query"]))["rows per item"] == (
         "caution"
     )
 
 
 def test_a_wrong_family_and_a_rising_curve_are_noticed():
     seen = [0.9, 0.9, 0.9, 0.2, 0.6]
-    found = cr.learn_exposure(log(seen=seen), method="views", model="power")
+    found = cr.exposure(log(seen=seen), method="views", model="power")
     assert verdicts(found)["curve shape"] == "fail"
     assert verdicts(found)["falling curve"] == "caution"
-    good = cr.learn_exposure(log(seen=0.9 / RANKS[:5]), method="views", model="power")
+    good = cr.exposure(log(seen=0.9 / RANKS[:5]), method="views", model="power")
     assert verdicts(good)["curve shape"] == verdicts(good)["falling curve"] == "pass"
 
 
 def test_skipped_ranks_are_noticed():
-    found = cr.learn_exposure(log(seen=[0.9, 0.5, 0.5, 0.5, 0.5]), method="depth")
+    found = cr.exposure(log(seen=[0.9, 0.5, 0.5, 0.5, 0.5]), method="depth")
     assert verdicts(found)["scrolling"] == "fail"
     whole = scrolled(length=8, sessions=500, seed=1, a=4, b=1)
-    assert verdicts(cr.learn_exposure(whole, method="depth", length=8))["scrolling"] == "pass"
+    assert verdicts(cr.exposure(whole, method="depth", length=8))["scrolling"] == "pass"
 
 
 def fixed(table):
@@ -306,7 +306,7 @@ def islands(table):
 )  # fmt: skip
 def test_what_cannot_be_learnt_is_refused_with_what_to_log(change, method, hint):
     with pytest.raises(cr.InputError, match=hint):
-        cr.learn_exposure(change(log()), method=method, reward="click", context=["query"])
+        cr.exposure(change(log()), method=method, reward="click", context=["query"])
 
 
 @pytest.mark.parametrize(
@@ -316,13 +316,13 @@ def test_what_cannot_be_learnt_is_refused_with_what_to_log(change, method, hint)
 )  # fmt: skip
 def test_options_that_make_no_sense_are_refused(options):
     with pytest.raises(cr.UsageError):
-        cr.learn_exposure(log(), **options)
+        cr.exposure(log(), **options)
 
 
 def test_swaps_must_be_ranks():
     table = log().with_columns(coin=pl.lit("heads"))
     with pytest.raises(cr.InputError, match="which rank was swapped"):
-        cr.learn_exposure(table, method="swap", swapped="coin")
+        cr.exposure(table, method="swap", swapped="coin")
 
 
 @pytest.mark.parametrize("kind", [pl.Boolean, pl.String, pl.Float64, pl.Int8, pl.Date])
@@ -330,7 +330,7 @@ def test_contexts_of_any_type_find_their_curve(kind):
     column = (pl.col("session") % 2).cast(pl.Int32)
     column = column.cast(pl.Boolean) if kind == pl.Boolean else column.cast(kind)
     table = log().with_columns(mark=column)
-    found = cr.learn_exposure(table, by="mark")
+    found = cr.exposure(table, by="mark")
     seen = found.model.at(table["rank"].to_numpy(), table["mark"])
     mean = table.group_by("mark", "rank").agg(pl.col("viewed").mean())
     by_hand = table.join(
@@ -344,7 +344,7 @@ def test_thin_contexts_take_the_curve_of_all_rows():
     table = log(sessions=4000).with_columns(
         device=pl.when(pl.col("session") < 5).then(pl.lit("tv")).otherwise(pl.lit("phone"))
     )
-    found = cr.learn_exposure(table, method="harvest", context=["query"], by="device")
+    found = cr.exposure(table, method="harvest", context=["query"], by="device")
     assert list(found.learned.parts) == ["phone"]
     assert found.model.default == found.learned.whole.model
     assert verdicts(found)["thin contexts"] == "caution"
@@ -354,7 +354,7 @@ def test_thin_contexts_take_the_curve_of_all_rows():
 def test_the_document_is_read_back_exactly(tmp_path):
     table = log().with_columns(device=pl.col("session") % 2)
     for by in (None, "device"):
-        found = cr.learn_exposure(table, model="beta_geometric", by=by)
+        found = cr.exposure(table, model="beta_geometric", by=by)
         path = tmp_path / "pbm.json"
         path.write_text(found.to_json())
         assert cr.position_bias(path) == found.model
@@ -367,7 +367,7 @@ def test_auto_takes_depth_where_only_viewed_rows_were_logged():
     from counterrank.simulate import World, platform
 
     log = platform(World(), sessions=2000, views="viewed_only", runs=[]).log
-    found = cr.learn_exposure(log)
+    found = cr.exposure(log)
     assert found.protocol["method"] == "depth"
     latent = platform(World(), sessions=2000, views="latent", runs=[]).log
-    assert cr.learn_exposure(latent, context=["context"]).protocol["method"] == "harvest"
+    assert cr.exposure(latent, context=["context"]).protocol["method"] == "harvest"

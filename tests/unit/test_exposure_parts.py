@@ -99,10 +99,10 @@ def same(one, other) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_partitions_change_nothing(name):
     log, options = CASES[name]
-    whole = everything(cr.learn_exposure(log, **options))
+    whole = everything(cr.exposure(log, **options))
     for count in (1, 3, 20):
         mixed = log.sample(fraction=1.0, shuffle=True, seed=count)
-        found = cr.learn_exposure(mixed, engine=Local(partitions=count), **options)
+        found = cr.exposure(mixed, engine=Local(partitions=count), **options)
         same(whole, everything(found))
 
 
@@ -132,18 +132,18 @@ REFUSED = {
 def test_partitions_refuse_as_the_whole_does(name):
     log, options = REFUSED[name]
     with pytest.raises(cr.InputError) as whole:
-        cr.learn_exposure(log, **options)
+        cr.exposure(log, **options)
     with pytest.raises(cr.InputError) as cut:
-        cr.learn_exposure(log, engine=Local(partitions=7), **options)
+        cr.exposure(log, engine=Local(partitions=7), **options)
     assert str(cut.value) == str(whole.value)
 
 
 def test_a_session_is_one_of_its_user():
     """Sessions numbered from 1 for each user are told apart, in one partition as in many."""
     counted = MIXED.with_columns(session=pl.col("session").rank("dense").over("user"))
-    whole = cr.learn_exposure(counted, method="depth")
+    whole = cr.exposure(counted, method="depth")
     assert whole.learned.whole.basis.sessions == MIXED["session"].n_unique()
-    found = cr.learn_exposure(counted, method="depth", engine=Local(partitions=5))
+    found = cr.exposure(counted, method="depth", engine=Local(partitions=5))
     same(everything(whole), everything(found))
 
 
@@ -160,5 +160,5 @@ def test_the_work_of_a_partition_and_its_results_can_be_sent(name, monkeypatch):
 
     monkeypatch.setattr(OnDisk, "_results", sent)
     log, options = CASES[name]
-    found = cr.learn_exposure(log, engine=Local(partitions=2), **options)
-    same(everything(cr.learn_exposure(log, **options)), everything(found))
+    found = cr.exposure(log, engine=Local(partitions=2), **options)
+    same(everything(cr.exposure(log, **options)), everything(found))

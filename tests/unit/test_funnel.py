@@ -49,7 +49,7 @@ def known(pairs, reward="conversion"):
 
 def values(table, lists, **options) -> dict:
     runs = {"new": lists if isinstance(lists, pl.DataFrame) else run(lists)}
-    result = cr.funnel(table, runs, **{"estimators": ALL, "measures": list(CURVES)} | options)
+    result = cr.funnel(table, runs, **{"estimator": ALL, "measure": list(CURVES)} | options)
     return {(r.estimator, r.measure, r.reward): r.value for r in result.estimates}
 
 
@@ -77,7 +77,7 @@ def test_clips_and_the_floor(shop):
 
 def test_influence_values_are_the_derivative_by_the_users(shop):
     _, table, _, lists = shop
-    result = cr.funnel(table, {"new": run(lists)}, estimators=ALL, measures="DCG@3")
+    result = cr.funnel(table, {"new": run(lists)}, estimator=ALL, measure="DCG@3")
     for label in ALL:
         e, key = result.estimate("new", label), result.key("new", label)
         columns, function = np.stack(result.units.columns[key], axis=1), result.functions[key]
@@ -103,7 +103,7 @@ def test_predictions_may_come_from_four_places(shop):
     assert values(told, own) == pytest.approx(expected, rel=1e-12)
     fitted = values(bare, lists, ctr="rates", cvr="rates")
     assert fitted["Naive", "power", "conversion"] == expected["Naive", "power", "conversion"]
-    told = cr.funnel(bare, {"new": run(lists)}, ctr="rates", estimators="IPS").protocol
+    told = cr.funnel(bare, {"new": run(lists)}, ctr="rates", estimator="IPS").protocol
     assert (told["models"]["conversion"]["ctr"], told["ctr"], told["cvr"]) == (
         "rates", "rates", "column"
     )  # fmt: skip
@@ -132,7 +132,7 @@ def test_users_without_a_click_or_a_list_are_counted(shop):
         conversion=pl.when(pl.col("user") == "u3").then(0).otherwise(pl.col("conversion")),
     )
     clicks = table.filter(pl.col("click") == 1).drop("cvr")
-    options = {"estimators": "IPS", "measures": "CG@2"}
+    options = {"estimator": "IPS", "measure": "CG@2"}
     auto = cr.funnel(clicks, {"new": run(lists)}, **options)
     assert auto.estimates[0].units == 40
     assert auto.protocol["users"] == "all"
@@ -158,7 +158,7 @@ def test_pairs_without_a_row_could_not_be_clicked(shop):
     _, table, _, lists = shop
     some = table.filter(pl.col("item") != "i4")
     for pairs, share in (("all", "items nobody clicked"), ("rows", "the funnel does not hold")):
-        result = cr.funnel(some, {"new": run(lists)}, pairs=pairs, estimators=["IPS"])
+        result = cr.funnel(some, {"new": run(lists)}, pairs=pairs, estimator=["IPS"])
         told = next(d for d in result.diagnoses if d.name == "support")
         assert told.value > 0.05
         assert share in told.meaning
@@ -166,7 +166,7 @@ def test_pairs_without_a_row_could_not_be_clicked(shop):
     found = [
         next(
             d.value
-            for d in cr.funnel(gap, {"new": run(lists)}, pairs=p, estimators=["IPS"]).diagnoses
+            for d in cr.funnel(gap, {"new": run(lists)}, pairs=p, estimator=["IPS"]).diagnoses
             if d.name == "support"
         )
         for p in ("all", "rows")
@@ -179,7 +179,7 @@ def test_a_run_of_strangers_is_refused_also_where_lists_make_users(shop):
     clicks = table.filter(pl.col("click") == 1)
     runs = {"new": run(lists), "other": run(lists).with_columns(user=pl.col("user") + "x")}
     with pytest.raises(cr.InputError, match="no user in common"):
-        cr.funnel(clicks, runs, estimators="IPS")
+        cr.funnel(clicks, runs, estimator="IPS")
 
 
 @pytest.mark.parametrize(
@@ -225,14 +225,14 @@ def test_conversions_may_be_missing_where_there_was_no_click(shop):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"estimators": ["PI"]}, '"PI" is not an estimator'),
-        ({"estimators": ["IPS@3"]}, "not a label of an estimator"),
-        ({"measures": ["nDCG@10"]}, "not a measure of conversions"),
-        ({"measures": ["CG"]}, "needs a cut-off"),
-        ({"measures": ["ARP"]}, "needs rankings of all 9 items"),
-        ({"measures": ["PublishedDCG@3"]}, "divides by each user's own sum"),
-        ({"measures": ["PublishedDCG@3"], "estimators": "DR"}, "needs rankings of all 9 items"),
-        ({"measures": ["RBP(p=2)"]}, "needs p between 0 and 1"),
+        ({"estimator": ["PI"]}, '"PI" is not an estimator'),
+        ({"estimator": ["IPS@3"]}, "not a label of an estimator"),
+        ({"measure": ["nDCG@10"]}, "not a measure of conversions"),
+        ({"measure": ["CG"]}, "needs a cut-off"),
+        ({"measure": ["ARP"]}, "needs rankings of all 9 items"),
+        ({"measure": ["PublishedDCG@3"]}, "divides by each user's own sum"),
+        ({"measure": ["PublishedDCG@3"], "estimator": "DR"}, "needs rankings of all 9 items"),
+        ({"measure": ["RBP(p=2)"]}, "needs p between 0 and 1"),
         ({"pairs": "some"}, 'pairs cannot be "some"'),
         ({"users": "none"}, 'users cannot be "none"'),
         ({"missing": "skip"}, 'missing cannot be "skip"'),
@@ -241,9 +241,9 @@ def test_conversions_may_be_missing_where_there_was_no_click(shop):
         ({"baseline": "old"}, 'no system "old"'),
         ({"ctr": "guess"}, '"guess" is not a model'),
         ({"interval": "bernstein"}, 'interval cannot be "bernstein"'),
-        ({"rewards": ["click"]}, "cannot be a reward of a click"),
-        ({"rewards": ["spent"]}, 'no column "spent"'),
-        ({"estimators": []}, "Nothing is to be estimated"),
+        ({"reward": ["click"]}, "cannot be a reward of a click"),
+        ({"reward": ["spent"]}, 'no column "spent"'),
+        ({"estimator": []}, "Nothing is to be estimated"),
     ],
 )
 def test_options_that_make_no_sense(shop, options, said):
@@ -280,7 +280,7 @@ def test_comparisons_are_paired_and_corrected_together(shop):
     _, table, _, lists = shop
     other = {user: items[::-1] for user, items in lists.items()}
     runs = {"old": run(other), "new": run(lists)}
-    result = cr.funnel(table, runs, estimators=["IPS", "DR"], measures=["DCG@3", "CG@2"])
+    result = cr.funnel(table, runs, estimator=["IPS", "DR"], measure=["DCG@3", "CG@2"])
     assert {c.baseline for c in result.comparisons} == {"old"}
     assert [c.family for c in result.comparisons] == ["4 comparisons"] * 4
     for c in result.comparisons:
@@ -292,15 +292,15 @@ def test_comparisons_are_paired_and_corrected_together(shop):
         assert c.lift == pytest.approx(c.difference / (result.estimate(
             "old", c.estimator, c.measure).value))  # fmt: skip
         assert c.p_corrected >= c.p
-    turned = cr.funnel(table, runs, estimators=["IPS"], measures=["DCG@3"], baseline="new")
+    turned = cr.funnel(table, runs, estimator=["IPS"], measure=["DCG@3"], baseline="new")
     assert turned.comparisons[0].difference == -result.comparisons[0].difference
-    quiet = cr.funnel(table, runs, estimators=["IPS"], test="none")
+    quiet = cr.funnel(table, runs, estimator=["IPS"], test="none")
     assert quiet.comparisons == []
 
 
 def test_the_document(shop):
     _, table, _, lists = shop
-    result = cr.funnel(table, {"old": run(lists), "new": run(lists)}, estimators=["IPS", "DR"])
+    result = cr.funnel(table, {"old": run(lists), "new": run(lists)}, estimator=["IPS", "DR"])
     told = json.loads(result.to_json())
     assert told["kind"] == "funnel"
     assert set(told) == {
@@ -338,7 +338,7 @@ def test_diagnoses_are_silent_on_a_clean_funnel_and_loud_on_broken_ones():
     world = funnel_world(items=10, seed=2)
     sample = world.sample(users=6000, top=5, seed=1)
     seller = {"seller": sample.runs["seller"]}
-    options = {"estimators": ["IPS", "DR"], "measures": "CG@5"}
+    options = {"estimator": ["IPS", "DR"], "measure": "CG@5"}
     assert loud(cr.funnel(sample.funnel, seller, **options)) == set()
     low = sample.funnel.with_columns(pl.col("ctr") * 0.7)
     assert "mean weight" in loud(cr.funnel(low, seller, **options))
@@ -357,7 +357,7 @@ def test_diagnoses_are_silent_on_a_clean_funnel_and_loud_on_broken_ones():
     assert "users without a click" in loud(cr.funnel(sample.funnel, mine, **options))
     half = {"seller": seller["seller"].filter(pl.col("user") < 4000)}
     assert "coverage" in loud(cr.funnel(sample.funnel, half, **options))
-    clipped = cr.funnel(sample.funnel, seller, estimators=["IPS(clip=3)"], measures="CG@5")
+    clipped = cr.funnel(sample.funnel, seller, estimator=["IPS(clip=3)"], measure="CG@5")
     assert loud(clipped) == {"clipping"}
 
 
@@ -365,7 +365,7 @@ def test_forecasts_that_do_not_come_true_are_told():
     world = funnel_world(items=60, seed=2)
     sample = world.sample(users=1500, top=5, seed=1, rows="all")
     runs = {"seller": sample.runs["seller"].drop("cvr")}
-    options = {"estimators": ["IPS", "DR"], "measures": "CG@5"}
+    options = {"estimator": ["IPS", "DR"], "measure": "CG@5"}
     clean = cr.funnel(sample.funnel, runs, **options)
     assert {"click model", "conversion model"} <= {d.name for d in clean.diagnoses}
     assert loud(clean) == set()
@@ -397,7 +397,7 @@ def test_a_tail_of_weights_is_told(power, verdict):
     click = np.flatnonzero(rng.random(users) < ctr)
     table = pl.DataFrame({"user": click, "item": 0, "click": 1, "conversion": 1, "ctr": ctr[click]})
     run_ = pl.DataFrame({"user": np.arange(users), "item": 0, "rank": 1})
-    result = cr.funnel(table, {"new": run_}, estimators="IPS", measures="CG@1")
+    result = cr.funnel(table, {"new": run_}, estimator="IPS", measure="CG@1")
     told = next(d for d in result.diagnoses if d.name == "weight tail")
     assert told.verdict == verdict
     if verdict == "fail":
@@ -422,7 +422,7 @@ def test_a_wrong_ctr_of_all_pairs_is_told_with_and_without_a_cvr():
     for columns in (table, table.drop("cvr")):
         for power, verdict in ((1, "pass"), (2, "fail")):
             given = columns.with_columns(pl.col("ctr") ** power)
-            result = cr.funnel(given, {"r": run}, estimators="IPS", test="none")
+            result = cr.funnel(given, {"r": run}, estimator="IPS", test="none")
             told = [d.verdict for d in result.diagnoses if d.name == "click model"]
             assert told == [verdict]
 
@@ -431,7 +431,7 @@ def test_the_contest_of_dr_and_ips_is_told_for_every_reward():
     table, run = whole_shop()
     table = table.with_columns(spend=10.0 * pl.col("conversion"), cvr_spend=40 * pl.col("cvr"))
     result = cr.funnel(
-        table, {"r": run}, rewards=["conversion", "spend"], estimators=["IPS", "DR"], test="none"
+        table, {"r": run}, reward=["conversion", "spend"], estimator=["IPS", "DR"], test="none"
     )
     told = [d for d in result.diagnoses if d.name == "doubly robust"]
     for d, reward in zip(told, ("conversion", "spend"), strict=True):
@@ -446,7 +446,7 @@ def test_the_contest_of_dr_and_ips_is_told_for_every_reward():
 def test_the_protocol_describes_what_was_fitted_and_only_that():
     table, run = whole_shop(users=100)
     for given, asked in (({"ctr": "rates"}, "ctr"), ({"cvr": "rates"}, "cvr")):
-        result = cr.funnel(table, {"r": run}, estimators=["IPS", "DR"], test="none", **given)
+        result = cr.funnel(table, {"r": run}, estimator=["IPS", "DR"], test="none", **given)
         (told,) = result.protocol["models"].values()
         assert {"ctr", "cvr"} & set(told) == {asked}
         assert told["folds"] == 5
@@ -463,7 +463,7 @@ def test_conversions_are_weighted_by_the_ctr_that_was_given():
                           "conversion": sold.astype(int), "ctr": p})  # fmt: skip
     run = pl.DataFrame({"user": np.arange(4000), "item": 0, "rank": 1})
     found = {
-        label: cr.funnel(table, {"r": run}, estimators="DM", cvr=label, test="none")
+        label: cr.funnel(table, {"r": run}, estimator="DM", cvr=label, test="none")
         for label in ("rates(by=item)", "rates(by=item,weight=ctr)")
     }
     value = [result.estimates[0].value for result in found.values()]
@@ -472,7 +472,7 @@ def test_conversions_are_weighted_by_the_ctr_that_was_given():
     blank = table.with_columns(ctr=pl.when(pl.col("user") > 9).then(pl.col("ctr")))
     with pytest.raises(cr.InputError, match="have no ctr"):
         cr.funnel(
-            table.drop("ctr"), {"r": run}, estimators="DM", cvr="rates(by=item,weight=ctr)",
+            table.drop("ctr"), {"r": run}, estimator="DM", cvr="rates(by=item,weight=ctr)",
             predictions=blank.select("user", "item", "ctr").drop_nulls(),
         )  # fmt: skip
 
@@ -482,13 +482,13 @@ def test_the_interval_of_the_direct_method_is_held_against_the_clicks():
     table, run = whole_shop()
     for factor, verdict in ((1.0, "caution"), (2.5, "fail")):
         given = table.with_columns(pl.col("cvr") * factor)
-        result = cr.funnel(given, {"r": run}, estimators=["DM", "IPS"], test="none")
+        result = cr.funnel(given, {"r": run}, estimator=["DM", "IPS"], test="none")
         (told,) = [d for d in result.diagnoses if d.name == "direct method"]
         assert told.verdict == verdict
         row = {r.estimator: r for r in result.estimates}
         assert set(row) == {"DM", "IPS"}
         assert row["DM"].verdict == verdict
-        dr = cr.funnel(given, {"r": run}, estimators=["DM", "DR"], test="none")
+        dr = cr.funnel(given, {"r": run}, estimator=["DM", "DR"], test="none")
         missed = dr.estimate("r", "DR") - dr.estimate("r", "DM")
         assert told.value == pytest.approx(row["DM"].se / missed.se)
 
@@ -497,7 +497,7 @@ def test_the_published_form_written_out_also_clipped_and_first():
     """Shares of each user's own sum; weights are diagnosed as for any other measure."""
     table, run = whole_shop(users=30, items=6)
     labels = ["Naive", "IPS(clip=2)", "DM", "DR"]
-    result = cr.funnel(table, {"r": run}, measures="PublishedDCG@3", estimators=labels)
+    result = cr.funnel(table, {"r": run}, measure="PublishedDCG@3", estimator=labels)
     z, y, p, h = (
         table[name].to_numpy().reshape(30, 6) for name in ("click", "conversion", "ctr", "cvr")
     )
@@ -525,6 +525,6 @@ def test_a_resampled_baseline_of_nothing_is_no_warning():
     runs = {"a": run, "b": run.with_columns(rank=3 - pl.col("rank"))}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        result = cr.funnel(table, runs, measures="CG@1", estimators="IPS", interval="bootstrap",
+        result = cr.funnel(table, runs, measure="CG@1", estimator="IPS", interval="bootstrap",
                            test="bootstrap", resamples=200)  # fmt: skip
         assert result.comparisons[0].p <= 1

@@ -61,7 +61,7 @@ def shop():
 
 def told(shop, **options):
     table, runs, of_users, of_items, _ = shop
-    given = {"user_features": of_users, "item_features": of_items, "measures": "CG@10", **BOTH}
+    given = {"user_features": of_users, "item_features": of_items, "measure": "CG@10", **BOTH}
     return cr.funnel(table, runs, **given | options)
 
 

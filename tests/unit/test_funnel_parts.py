@@ -125,7 +125,7 @@ def alike(a, b, tolerance=1e-12) -> None:
 
 
 def same(table, runs, *, exact=True, counts=(1, 3, 20), **options) -> None:
-    options = {"estimators": ALL, "measures": MEASURES} | options
+    options = {"estimator": ALL, "measure": MEASURES} | options
     whole = cr.funnel(table, runs, **options)
     for n in counts:
         found = cr.funnel(table, runs, engine=cut(n), **options)
@@ -154,7 +154,7 @@ def test_columns_of_the_funnel(shop):
 def test_who_and_what_counts(shop, users, pairs):
     table, runs = shop
     some = table.filter((pl.col("click") == 1) | (pl.int_range(pl.len()) % 3 > 0)).drop("cvr")
-    options = {"estimators": ("Naive", "IPS", "SNIPS"), "users": users, "pairs": pairs}
+    options = {"estimator": ("Naive", "IPS", "SNIPS"), "users": users, "pairs": pairs}
     same(some, runs, **options)
     same(clicks(some), runs, **options)
 
@@ -204,9 +204,9 @@ def test_fitted_models(shop, ctr, cvr, pairs):
         "ctr": ctr,
         "cvr": cvr,
         "pairs": pairs,
-        "measures": ("DCG@10",),
+        "measure": ("DCG@10",),
         "floor": 0.01,
-        "estimators": ("IPS", "SNDR"),
+        "estimator": ("IPS", "SNDR"),
     }
     same(bare, runs, exact=False, counts=(5,), **options)
     if pairs == "all":
@@ -224,7 +224,7 @@ def test_models_of_features(shop):
     items = pl.DataFrame({"item": [f"i{n}" for n in range(ITEMS)]}).with_columns(
         price=pl.Series(rng.uniform(1, 9, ITEMS))
     )
-    options = {"user_features": users, "item_features": items, "measures": ("DCG@10",)}
+    options = {"user_features": users, "item_features": items, "measure": ("DCG@10",)}
     same(
         table.drop("ctr", "cvr"), runs, exact=False, counts=(3,), ctr="logistic",
         cvr="logistic", **options,
@@ -244,7 +244,7 @@ def test_a_table_of_several_systems_need_not_be_in_every_part(shop):
     "wrong",
     [
         {"missing": "error"},
-        {"measures": ["ARP"]},
+        {"measure": ["ARP"]},
         {"table": lambda t: t.with_columns(ctr=pl.lit(1.0))},
         {"table": lambda t: t.with_columns(pl.col("user").str.replace("u", "v"))},
         {"table": lambda t: t.drop("ctr")},
@@ -268,7 +268,7 @@ def test_what_is_refused_is_refused_in_the_same_words(shop, wrong):
 def test_models_are_refused_where_their_clicks_do_not_fit(shop):
     table, runs = shop
     tiny = cut(3, memory="128MB")
-    many = partial(cr.funnel, table.drop("ctr"), runs, estimators="IPS", ctr="rates")
+    many = partial(cr.funnel, table.drop("ctr"), runs, estimator="IPS", ctr="rates")
     assert many(engine=tiny).protocol["partitions"] == 3
     object.__setattr__(tiny, "memory", 1000)
     with pytest.raises(cr.UsageError, match="in one place"):
@@ -279,7 +279,7 @@ def test_models_are_refused_where_their_clicks_do_not_fit(shop):
 def test_moments_say_what_values_per_user_say(shop, fitted):
     table, runs = shop
     options = {
-        "estimators": ALL, "measures": MEASURES, "rewards": ["conversion", "spend"],
+        "estimator": ALL, "measure": MEASURES, "reward": ["conversion", "spend"],
         "ctr": fitted, "interval": "t",
     }  # fmt: skip
     whole = cr.funnel(table, runs, **options)
@@ -296,7 +296,7 @@ def test_moments_say_what_values_per_user_say(shop, fitted):
 
 def test_resamples_do_not_depend_on_the_parts(shop):
     options = {
-        "estimators": ALL[:5],
+        "estimator": ALL[:5],
         "interval": "bootstrap",
         "test": "bootstrap",
         "resamples": 300,
@@ -317,7 +317,7 @@ def test_by_way_of_the_disk(shop, tmp_path):
         run.write_parquet(tmp_path / f"{name}.parquet")
     files = [tmp_path / f"{name}.parquet" for name in runs]
     whole, found = (
-        cr.funnel(tmp_path / "clicks.csv", files, estimators=ALL, measures=MEASURES, engine=engine)
+        cr.funnel(tmp_path / "clicks.csv", files, estimator=ALL, measure=MEASURES, engine=engine)
         for engine in (Local(), Local(partitions=7, folder=str(tmp_path)))
     )
     assert found.protocol["partitions"] == 7

@@ -107,7 +107,7 @@ def test_what_the_result_does_not_have_is_said() -> None:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: Any) -> Path:
     world = judged_world(users=100)
-    result = cr.evaluate(world.judgments, world.runs, measures=["nDCG@10"], baseline="popular")
+    result = cr.evaluate(world.judgments, world.runs, measure=["nDCG@10"], baseline="popular")
     where: Path = tmp_path_factory.mktemp("result")
     (where / "result.json").write_text(result.to_json())
     return where
@@ -168,7 +168,7 @@ def test_less_is_better_where_the_measure_says_so() -> None:
     runs = {name: world.runs[name] for name in ("popular", "deep")}
     for label in ("ARP@10", "nDCG@10"):
         result = cr.evaluate(
-            world.judgments, runs, measures=[label], baseline="popular", draws=500
+            world.judgments, runs, measure=[label], baseline="popular", draws=500
         ).to_dict()
         found = decide(result)
         assert (found.verdict, found.system) == ("ship", "deep"), found.sentence

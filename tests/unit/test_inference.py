@@ -167,7 +167,7 @@ def test_every_test_and_correction_runs_through_evaluate():
                     cr.evaluate(truth, runs, test=test, correct=correct)
                 continue
             rows = cr.evaluate(
-                truth, runs, measures=["nDCG@5", "AP@5"], test=test, correct=correct, draws=500,
+                truth, runs, measure=["nDCG@5", "AP@5"], test=test, correct=correct, draws=500,
                 resamples=500,
             ).comparisons  # fmt: skip
             assert len(rows) == 6
@@ -207,11 +207,11 @@ def test_detectable_difference():
 def test_skipped_users_are_compared_where_all_have_values():
     truth, runs = world()
     fewer = {"a": runs["a"], "b": runs["b"].filter(pl.col("user") != "u1")}
-    result = cr.evaluate(truth, fewer, measures=["nDCG@5"], missing="skip", draws=200)
+    result = cr.evaluate(truth, fewer, measure=["nDCG@5"], missing="skip", draws=200)
     assert [e.units for e in result.estimates] == [40, 39]
     assert result.comparisons[0].units == 39
     same = cr.evaluate(
-        truth.filter(pl.col("user") != "u1"), fewer, measures=["nDCG@5"], missing="skip", draws=200
+        truth.filter(pl.col("user") != "u1"), fewer, measure=["nDCG@5"], missing="skip", draws=200
     )
     assert result.comparisons[0].difference == pytest.approx(same.comparisons[0].difference)
     assert result.comparisons[0].p == pytest.approx(same.comparisons[0].p, abs=0.1)

@@ -22,7 +22,7 @@ def test_evaluate(partitions, ties, tmp_path):
     for name, table in runs.items():
         table.write_csv(tmp_path / f"{name}.csv")
     tables = tmp_path / "truth.parquet", [tmp_path / f"{name}.csv" for name in runs]
-    options = {"measures": FEW, "ties": ties, "missing": "skip", "draws": 200}
+    options = {"measure": FEW, "ties": ties, "missing": "skip", "draws": 200}
     whole = cr.evaluate(*tables, **options)
     parts = cr.evaluate(*tables, **options, engine=Local(partitions=partitions))
     told, expected = parts.to_dict(), whole.to_dict()
@@ -36,7 +36,7 @@ def test_a_table_of_systems_and_a_column_by_another_name():
     truth, runs = uneven(2)
     table = pl.concat(t.with_columns(system=pl.lit(n)) for n, t in runs.items())
     table = table.rename({"user": "who"})
-    options = {"measures": FEW, "columns": {"user": "who"}, "draws": 200}
+    options = {"measure": FEW, "columns": {"user": "who"}, "draws": 200}
     whole = cr.evaluate(truth, table, **options)
     parts = cr.evaluate(truth, table, **options, engine=Local(partitions=4))
     assert parts.by_unit().equals(whole.by_unit())
@@ -59,8 +59,8 @@ def test_repeated_items_are_counted_over_all_buckets():
 def test_moments_where_values_do_not_fit():
     truth, runs = uneven(4)
     engine = Local(partitions=3, inference="moments")
-    sums = cr.evaluate(truth, runs, measures=FEW, engine=engine, draws=500)
-    whole = cr.evaluate(truth, runs, measures=FEW)
+    sums = cr.evaluate(truth, runs, measure=FEW, engine=engine, draws=500)
+    whole = cr.evaluate(truth, runs, measure=FEW)
     for a, b in zip(sums.estimates, whole.estimates, strict=True):
         assert (a.value, a.se) == pytest.approx((b.value, b.se), abs=1e-12)
     assert sums.comparisons[0].draws == 500
@@ -86,7 +86,7 @@ def test_assess(kind):
 def test_one_table_of_runs_may_be_a_frame():
     truth, runs = uneven(6)
     table = pl.concat(t.with_columns(system=pl.lit(n)) for n, t in runs.items())
-    few = {"measures": ["nDCG@5"], "draws": 100, "resamples": 20}
+    few = {"measure": ["nDCG@5"], "draws": 100, "resamples": 20}
     assert str(cr.assess_power(truth, table, **few).estimates) == str(
         cr.assess_power(truth, runs, **few).estimates
     )

@@ -18,7 +18,7 @@ FEW = ["nDCG@5", "pnDCG@3", "AP(mean=geometric)@5", "RR(rel=4)", "ARP@3", "DCG"]
 
 def both(truth, runs, labels, plan, count, **policies):
     whole = cr.evaluate(
-        truth, runs, measures=labels, test=plan.test, draws=plan.draws, interval=plan.interval,
+        truth, runs, measure=labels, test=plan.test, draws=plan.draws, interval=plan.interval,
         resamples=plan.resamples, baseline=plan.baseline, **policies,
     )  # fmt: skip
     return whole, cut(truth, runs, count, labels, plan, Policies(**policies), inference="moments")
@@ -100,7 +100,7 @@ def test_what_needs_values_is_refused():
 def test_refused_with_the_same_words(policies):
     truth, runs = uneven(5)
     with pytest.raises(cr.InputError) as whole:
-        cr.evaluate(truth, runs, measures=["RR"], **policies)
+        cr.evaluate(truth, runs, measure=["RR"], **policies)
     with pytest.raises(cr.InputError) as sums:
         cut(truth, runs, 4, ["RR"], Plan(), Policies(**policies), inference="moments")
     assert str(sums.value) == str(whole.value)
@@ -108,8 +108,8 @@ def test_refused_with_the_same_words(policies):
 
 def test_asked_for_in_memory():
     truth, runs = uneven(6)
-    found = cr.evaluate(truth, runs, measures=FEW, engine=Local(inference="moments"), test="t")
-    near(found.estimates, cr.evaluate(truth, runs, measures=FEW, test="t").estimates)
+    found = cr.evaluate(truth, runs, measure=FEW, engine=Local(inference="moments"), test="t")
+    near(found.estimates, cr.evaluate(truth, runs, measure=FEW, test="t").estimates)
     assert found.protocol["inference"]["why"] == "as asked for"
 
 

@@ -18,7 +18,7 @@ def same(truth, runs, labels, *, counts=COUNTS, plan=None, **policies):
     """Compare everything a result offers."""
     plan = plan or Plan(draws=200)
     whole = cr.evaluate(
-        truth, runs, measures=labels, test=plan.test, correct=plan.correct, draws=plan.draws,
+        truth, runs, measure=labels, test=plan.test, correct=plan.correct, draws=plan.draws,
         interval=plan.interval, resamples=plan.resamples, **policies,
     )  # fmt: skip
     for count in counts:
@@ -100,7 +100,7 @@ def test_one_system_alone():
 def test_ids_that_are_numbers_in_one_table_only():
     truth, runs = uneven(7, text=False)
     runs["b"] = runs["b"].with_columns(pl.col("user", "item").cast(pl.String))
-    whole = cr.evaluate(truth, runs, measures=LABELS)
+    whole = cr.evaluate(truth, runs, measure=LABELS)
     parts = cut(truth, runs, 3, LABELS, Plan(), Policies())
     assert np.array_equal(grid(parts), grid(whole))
     assert parts.units.ids.equals(whole.units.ids.cast(pl.String))
@@ -127,7 +127,7 @@ def test_refused_with_the_same_words(fault):
     policies, label = FAULTS[fault]
     truth, runs = uneven(8)
     with pytest.raises(cr.CounterrankError) as whole:
-        cr.evaluate(truth, runs, measures=[label], **policies)
+        cr.evaluate(truth, runs, measure=[label], **policies)
     with pytest.raises(cr.CounterrankError) as parts:
         cut(truth, runs, 7, [label], Plan(), Policies(**policies))
     assert str(parts.value) == str(whole.value)

@@ -123,7 +123,7 @@ def test_users_split_over_files(tmp_path):
     for n, part in enumerate((table[[0, 5]], table[[2, 4]], table[[3, 1]])):
         part.write_parquet(tmp_path / f"{n}.parquet")
     truth = judgments({"u": {"c": 1}, "v": {"a": 2}})
-    result = cr.evaluate(truth, {"r": str(tmp_path)}, measures=["RR"], test="none")
+    result = cr.evaluate(truth, {"r": str(tmp_path)}, measure=["RR"], test="none")
     assert grid(result)[0, 0].tolist() == [1 / 3, 1 / 2]
 
 

@@ -15,7 +15,7 @@ MEASURES = ["nDCG@10", "Recall@10", "RR"]
 @pytest.mark.parametrize("seed", range(3))
 def test_the_audit_finds_the_planted_paradox_and_no_other(seed):
     world = paradox_world(users=600, seed=seed)
-    found = cr.strata(world.judgments, world.runs, measures=MEASURES, cut="stratum").paradoxes
+    found = cr.strata(world.judgments, world.runs, measure=MEASURES, cut="stratum").paradoxes
     assert {(row.ahead, row.behind) for row in found} == {world.planted}
     assert {row.measure for row in found} == set(MEASURES)
     assert all(row.stratified == "reversed" for row in found if row.measure == "nDCG@10")
@@ -35,7 +35,7 @@ def test_truth(seed):
 
 def test_the_open_loop_orders_as_the_strata_do():
     world = paradox_world(users=600)
-    options = {"measures": ["nDCG@10"], "cut": "stratum", "open_loop": world.open_loop}
+    options = {"measure": ["nDCG@10"], "cut": "stratum", "open_loop": world.open_loop}
     tau = {
         row.method: row.tau for row in cr.strata(world.judgments, world.runs, **options).agreement
     }

@@ -22,11 +22,11 @@ def results():
     week = platform(World(seed=1), sessions=300, runs=["near", "far"])
     runs = {HOSTILE: world.runs["deep"], "a\u202eb": world.runs["broad"]}
     return {
-        "evaluation": cr.evaluate(world.judgments, runs, measures=["DCG@10", "nDCG@10"]),
+        "evaluation": cr.evaluate(world.judgments, runs, measure=["DCG@10", "nDCG@10"]),
         "estimation": cr.estimate(
-            week.log, {HOSTILE: week.runs["near"]}, rewards="like", position_bias="log2@10"
+            week.log, {HOSTILE: week.runs["near"]}, reward="like", position_bias="log2@10"
         ),
-        "exposure": cr.learn_exposure(week.log, reward="click"),
+        "exposure": cr.exposure(week.log, reward="click"),
     }
 
 

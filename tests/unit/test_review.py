@@ -47,12 +47,12 @@ def test_measures_that_are_multiples_have_equal_p():
         lists[f"s{s}"] = run({u: list(rng.permutation(30)[:10]) for u in range(150)})
     truth = judgments({u: dict.fromkeys(range(10), 1) for u in range(150)})
     labels = ["P@10", "Recall@10", "CG(gain=binary)@10"]
-    rows = cr.evaluate(truth, lists, measures=labels, draws=3000, correct="none").comparisons
+    rows = cr.evaluate(truth, lists, measure=labels, draws=3000, correct="none").comparisons
     third = len(rows) // 3
     for a, b, c in zip(rows[:third], rows[third : 2 * third], rows[2 * third :], strict=True):
         assert a.p == b.p == c.p
     pair = {name: lists[name] for name in ("s0", "s1")}
-    alone = cr.evaluate(truth, pair, measures=["P@10"], draws=3000, correct="none").comparisons
+    alone = cr.evaluate(truth, pair, measure=["P@10"], draws=3000, correct="none").comparisons
     assert alone[0].p == pytest.approx(rows[0].p, abs=0.05)
 
 
@@ -90,7 +90,7 @@ def test_many_judgments_and_few_rows_do_not_overflow():
 
 
 def agreement_of(truth, runs, measures, **policies):
-    result = cr.evaluate(truth, runs, measures=measures, test="none", **policies)
+    result = cr.evaluate(truth, runs, measure=measures, test="none", **policies)
     return result, [d for d in result.diagnoses if d.name == "agreement"]
 
 
@@ -120,12 +120,12 @@ def test_diagnoses_follow_the_policies():
 def test_bernstein_holds_for_comparisons_or_is_refused_at_once():
     truth, runs = world()
     labels = ["nDCG@5", "AP@5"]
-    rows = [cr.evaluate(truth, runs, measures=labels, interval=i, draws=10).comparisons
+    rows = [cr.evaluate(truth, runs, measure=labels, interval=i, draws=10).comparisons
             for i in ("normal", "bernstein")]  # fmt: skip
     assert all(b.low < n.low and n.high < b.high for n, b in zip(*rows, strict=True))
     for label in ("DCG@5", "pnDCG@5", "AP(mean=geometric)@5"):
         with pytest.raises(cr.UsageError, match="Bernstein"):
-            cr.evaluate(truth, runs, measures=[label], interval="bernstein")
+            cr.evaluate(truth, runs, measure=[label], interval="bernstein")
 
 
 def test_wilcoxon_ties_differences_equal_but_for_rounding():
@@ -137,7 +137,7 @@ def test_wilcoxon_ties_differences_equal_but_for_rounding():
 
 def test_the_draws_told_are_those_used():
     truth, runs = world(users=6)
-    row = cr.evaluate(truth, {"a": runs["a"], "b": runs["b"]}, measures=["DCG@5"]).comparisons[0]
+    row = cr.evaluate(truth, {"a": runs["a"], "b": runs["b"]}, measure=["DCG@5"]).comparisons[0]
     assert row.draws <= 64
     assert row.p * row.draws == pytest.approx(round(row.p * row.draws))
 
@@ -167,7 +167,7 @@ def test_ids_may_begin_with_a_hash(tmp_path):
     (tmp_path / "qrels").write_text("#tag 0 a 1\n# a comment of 4\nu 0 #x 1\n#\n")
     (tmp_path / "run").write_text("#tag Q0 a 1 1 t\nu Q0 #x 1 1 t\n")
     result = cr.evaluate(
-        str(tmp_path / "qrels"), {"r": str(tmp_path / "run")}, measures=["RR"], test="none"
+        str(tmp_path / "qrels"), {"r": str(tmp_path / "run")}, measure=["RR"], test="none"
     )
     assert result.by_unit()["unit"].to_list() == ["#tag", "u"]
     assert result.estimates[0].value == 1.0
@@ -207,7 +207,7 @@ def test_file_names_with_brackets_and_dots(tmp_path):
         path = tmp_path / name
         table.write_csv(path) if name.endswith("csv") else table.write_parquet(path)
     paths = [str(tmp_path / n) for n in ("we[ird].parquet", "bpr.v1.csv", "bpr.v2.csv")]
-    result = cr.evaluate(truth, paths, measures=["RR"], test="none")
+    result = cr.evaluate(truth, paths, measure=["RR"], test="none")
     assert result.systems == ("we[ird]", "bpr.v1", "bpr.v2")
     assert value(truth, str(tmp_path / "we[ird].csv"), "RR") == 1.0
 
@@ -273,13 +273,13 @@ def test_stars_without_a_threshold_are_noticed():
     table = run({"u": ["a"], "v": ["a"]})
 
     def verdict(label):
-        result = cr.evaluate(truth, {"r": table}, measures=[label], test="none")
+        result = cr.evaluate(truth, {"r": table}, measure=[label], test="none")
         return [d.verdict for d in result.diagnoses if d.name == "relevance"]
 
     assert verdict("P@10") == ["caution"]
     assert verdict("P(rel=4)@10") == ["pass"]
     assert verdict("nDCG@10") == []
-    result = cr.evaluate(truth, {"r": table}, measures=["AP(rel=9)@10"], test="none")
+    result = cr.evaluate(truth, {"r": table}, measure=["AP(rel=9)@10"], test="none")
     assert next(d for d in result.diagnoses if d.name == "no relevant item").verdict == "fail"
 
 

@@ -66,7 +66,7 @@ def test_a_reduction_is_an_evaluation_of_the_smaller_table(kind, missing, no_rel
         ).filter(pl.Series(kept))
         assert rows["rating"].max() == pool.top, "the scale of ratings must still be there"
         plain = cr.evaluate(
-            rows, runs, measures=LABELS, test="none", missing=missing, no_relevant=no_relevant
+            rows, runs, measure=LABELS, test="none", missing=missing, no_relevant=no_relevant
         )
         theirs = plain.to_frame().pivot("system", index="measure", values="value")
         assert theirs["measure"].to_list() == [str(m) for m in evidence.measures]
@@ -147,13 +147,13 @@ def test_every_judgment_is_as_likely_to_stay():
 def test_a_sample_is_the_same_whatever_else_is_asked():
     """Neither threads nor other kinds and sizes change a number; another seed does."""
     truth, runs = world(users=60, seed=3)
-    ask = {"measures": ["nDCG@10", "RR@10"], "samples": 4}
+    ask = {"measure": ["nDCG@10", "RR@10"], "samples": 4}
     whole = assess_robustness(truth, runs, sizes=[1, 0.5, 0.2], threads=1, **ask)
-    part = assess_robustness(truth, runs, sizes=[0.2], reductions=["items"], threads=3, **ask)
+    part = assess_robustness(truth, runs, sizes=[0.2], reduction=["items"], threads=3, **ask)
     mine = [row for row in whole.tables["values"] if row.reduction == "items"]
     assert [row.value[2] for row in mine] == [row.value[0] for row in part.tables["values"]]
     assert whole.tables["curves"][0].samples == 1, "nothing is drawn where nothing is lost"
-    other = assess_robustness(truth, runs, sizes=[0.2], reductions=["items"], seed=1, **ask)
+    other = assess_robustness(truth, runs, sizes=[0.2], reduction=["items"], seed=1, **ask)
     assert part.tables["values"] != other.tables["values"]
 
 
@@ -211,14 +211,14 @@ def test_the_monte_carlo_error_of_an_area_and_of_a_difference():
 def test_curves_are_those_of_plain_evaluations():
     """The whole way by hand for one kind: reduce, evaluate, order, correlate."""
     truth, runs = world(users=60, seed=3)
-    ask = {"measures": ["AP@10"], "mean": "geometric", "reductions": ["large_users"]}
+    ask = {"measure": ["AP@10"], "mean": "geometric", "reduction": ["large_users"]}
     result = assess_robustness(truth, runs, sizes=[1, 0.5, 0.1], **ask)
     number = truth.group_by("user").len().sort("len", "user", descending=[True, False])
     order = {}
     for size in (1, 0.5, 0.1):
         left = number["user"].tail(round(size * 60))
         rows = truth.filter(pl.col("user").is_in(left.implode()))
-        plain = cr.evaluate(rows, runs, measures=["AP(mean=geometric)@10"], test="none")
+        plain = cr.evaluate(rows, runs, measure=["AP(mean=geometric)@10"], test="none")
         order[size] = [row.value for row in plain.estimates]
     for row in result.tables["curves"]:
         assert row.tau == pytest.approx(kendalltau(order[1], order[row.size]).statistic)
@@ -240,7 +240,7 @@ def test_areas_not_separated_are_named():
     """Two measures that always agree cannot be told apart."""
     truth, runs = world(users=60, seed=3)
     result = assess_robustness(
-        truth, runs, measures=["DCG@10", "pnDCG@10"], mean="arithmetic", samples=3, sizes=[0.5, 0.1]
+        truth, runs, measure=["DCG@10", "pnDCG@10"], mean="arithmetic", samples=3, sizes=[0.5, 0.1]
     )
     first, second = result.estimates
     assert first.value == second.value
@@ -279,11 +279,11 @@ def test_the_sentences_follow_from_the_areas():
         ({"sizes": []}, "Found none"),
         ({"samples": 1}, "at least two samples"),
         ({"threads": -3, "samples": 2}, "cannot be -3 threads"),
-        ({"reductions": ["rating"]}, "ratings"),
-        ({"reductions": []}, "No kind of loss"),
+        ({"reduction": ["rating"]}, "ratings"),
+        ({"reduction": []}, "No kind of loss"),
         ({"mean": "harmonic"}, "geometric"),
-        ({"measures": ["P@10"], "rel": 4}, "in the label"),
-        ({"measures": ["pnDCG@10"], "mean": "geometric"}, "no geometric mean"),
+        ({"measure": ["P@10"], "rel": 4}, "in the label"),
+        ({"measure": ["pnDCG@10"], "mean": "geometric"}, "no geometric mean"),
         ({"no_relevant": "error"}, "zero, skip"),
         ({"seed": -1}, "the seed at least 0"),
     ],
@@ -302,9 +302,9 @@ def test_one_system_has_no_order():
 
 def test_per_unit_values_lose_users_as_judgments_and_runs_do(tmp_path):
     world = judged_world(users=80)
-    wanted = {"measures": ["nDCG@10", "RR@10"], "samples": 3, "reductions": ["users"]}
+    wanted = {"measure": ["nDCG@10", "RR@10"], "samples": 3, "reduction": ["users"]}
     whole = cr.assess_robustness(world.judgments, world.runs, **wanted)
-    values = cr.evaluate(world.judgments, world.runs, measures=["nDCG@10", "RR@10"], test="none")
+    values = cr.evaluate(world.judgments, world.runs, measure=["nDCG@10", "RR@10"], test="none")
     told = cr.assess_robustness(values, samples=3)
     values.by_unit().write_parquet(tmp_path / "units.parquet")
     saved = cr.assess_robustness(tmp_path / "units.parquet", samples=3)
@@ -314,4 +314,4 @@ def test_per_unit_values_lose_users_as_judgments_and_runs_do(tmp_path):
     assert mine["tau"].to_list() == pytest.approx(theirs["tau"].to_list(), abs=1e-12)
     assert mine.height == 4 * 20  # two measures, both means, every size
     with pytest.raises(UsageError, match="items cannot go missing"):
-        cr.assess_robustness(values, reductions=["items"])
+        cr.assess_robustness(values, reduction=["items"])

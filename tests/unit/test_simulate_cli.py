@@ -60,7 +60,7 @@ def test_every_option_is_passed_on(tmp_path):
     from dataclasses import fields
 
     changed = {
-        "contexts": 3, "items": 50, "sets": 2, "candidates": 7, "slots": 6, "days": 2,
+        "context": 3, "items": 50, "sets": 2, "candidates": 7, "slots": 6, "days": 2,
         "sessions_per_user": 2.0, "traffic": 0.1, "drift": 0.2, "ranker": "plackett_luce",
         "temperature": 2.0, "user_spread": 0.3, "length_spread": 0.6, "carry_over": 0.1,
         "cascading": 0.2, "interaction": 0.3, "trust": 0.4, "missing_support": 0.5,

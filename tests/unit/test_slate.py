@@ -82,7 +82,7 @@ def plain(label, slates, clip=float("inf")):
 def estimated(slates, labels, **options):
     log, run = tables(slates)
     result = cr.estimate(
-        log, {"new": run}, estimators=labels, logged="propensity", test="none", **options
+        log, {"new": run}, estimator=labels, logged="propensity", test="none", **options
     )
     return {row.estimator: row for row in result.estimates if row.system == "new"}
 
@@ -203,7 +203,7 @@ def test_influence_of_ratios_is_the_derivative(label):
     """Weighing one session a little more moves the value as its influence says."""
     slates = drawn(20, 5)
     log, run = tables(slates)
-    result = cr.estimate(log, {"new": run}, estimators=[label], logged="propensity", test="none")
+    result = cr.estimate(log, {"new": run}, estimator=[label], logged="propensity", test="none")
     key = result.key("new", label)
     one, columns = result.estimate("new", label), np.stack(result.units.columns[key], axis=1)
     function = result.functions[key]
@@ -218,7 +218,7 @@ def test_influence_of_ratios_is_the_derivative(label):
 
 def refused(log, run, label, **options):
     with pytest.raises((cr.InputError, cr.UsageError)) as caught:
-        cr.estimate(log, {"new": run}, estimators=[label], test="none", **options)
+        cr.estimate(log, {"new": run}, estimator=[label], test="none", **options)
     return str(caught.value)
 
 
@@ -245,7 +245,7 @@ def test_refused_where_ranks_are_missing(label):
 def test_rows_by_themselves_need_no_whole_slate():
     log, run = tables(drawn(5, 0))
     result = cr.estimate(
-        log.filter(pl.col("rank") != 2), {"new": run}, estimators=["IIPS", "SNIIPS"],
+        log.filter(pl.col("rank") != 2), {"new": run}, estimator=["IIPS", "SNIIPS"],
         logged="propensity", views="rows", test="none",
     )  # fmt: skip
     assert all(np.isfinite(row.value) for row in result.estimates)
@@ -302,7 +302,7 @@ def test_a_list_is_a_certain_target():
     )
     run = pl.DataFrame({"session": [1, 1, 2, 2], "item": [0, 1, 0, 1], "rank": [1, 2, 1, 2]})
     result = cr.estimate(
-        log, {"new": run}, estimators=["SIPS", "RIPS", "IIPS", "PI"], logged="propensity",
+        log, {"new": run}, estimator=["SIPS", "RIPS", "IIPS", "PI"], logged="propensity",
         test="none",
     )  # fmt: skip
     values = {row.estimator: row.value for row in result.estimates if row.system == "new"}
@@ -319,7 +319,7 @@ def test_kept_logged_lists_earn_what_they_earned(label):
     log, run = tables(slates)
     one = run.filter(pl.col("session") == 0)
     result = cr.estimate(
-        log, {"new": one}, estimators=[label], logged="propensity", missing="logged", test="none",
+        log, {"new": one}, estimator=[label], logged="propensity", missing="logged", test="none",
         disjoint="zero",
     )  # fmt: skip
     columns = result.units.columns[result.key("new", label)]
@@ -330,7 +330,7 @@ def test_kept_logged_lists_earn_what_they_earned(label):
 
 def diagnosis(slates, labels, kind):
     log, run = tables(slates)
-    result = cr.estimate(log, {"new": run}, estimators=labels, logged="propensity", test="none")
+    result = cr.estimate(log, {"new": run}, estimator=labels, logged="propensity", test="none")
     return [d for d in result.diagnoses if d.name == kind]
 
 

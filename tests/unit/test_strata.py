@@ -77,7 +77,7 @@ PLAIN = {
 def test_every_method_equals_plain_python(policy: str) -> None:
     table, runs = weighed()
     result = cr.strata(
-        table, runs, measures=LABELS, propensity="propensity", cut="country", no_relevant=policy
+        table, runs, measure=LABELS, propensity="propensity", cut="country", no_relevant=policy
     )
     J, p, g = own(table, "rating"), own(table, "propensity"), own(table, "country")
     rows = {(r.system, r.measure, r.method): r for r in result.estimates}
@@ -112,7 +112,7 @@ def test_published_ips_equals_plain_python() -> None:
     """Labels 1/p of relevant items, gain 2^label - 1, ideal of the same labels; nDCG only."""
     table, runs = world(users=60, seed=4)
     labels = ["nDCG(gain=binary,rel=3)@5", "nDCG@5", "P(rel=3)@5"]
-    result = cr.strata(table, runs, measures=labels, propensity="published")
+    result = cr.strata(table, runs, measure=labels, propensity="published")
     rows = {(r.system, r.measure, r.method): r.value for r in result.estimates}
     assert ("a", "P(rel=3)@5", "IPS-published") not in rows
     counts = dict(table.group_by("item").len("n").iter_rows())
@@ -156,8 +156,8 @@ def test_one_stratum_is_holdout_exactly(kind: str) -> None:
 def test_holdout_is_what_evaluate_says(policy: str) -> None:
     table, runs = weighed()
     labels = [*LABELS, "pnDCG@5", "AP(mean=geometric,rel=2)@5", "ARP(rel=2)@5"]
-    ours = cr.strata(table, runs, measures=labels, no_relevant=policy, propensity="propensity")
-    theirs = cr.evaluate(table, runs, measures=labels, no_relevant=policy, test="none")
+    ours = cr.strata(table, runs, measure=labels, no_relevant=policy, propensity="propensity")
+    theirs = cr.evaluate(table, runs, measure=labels, no_relevant=policy, test="none")
     expected = {(r.system, r.measure): r for r in theirs.estimates}
     for row in (r for r in ours.estimates if r.method == "holdout"):
         same = expected[row.system, row.measure]
@@ -174,7 +174,7 @@ def test_equal_propensities_give_holdout_back(policy: str) -> None:
               "RBP", "ARP(rel=2)@5", "Judged@5", "CG@5", "pnDCG@5", "F1(rel=2)@5",
               "P(mean=geometric,rel=2)@5"]  # fmt: skip
     table = table.with_columns(propensity=pl.lit(0.2))
-    result = cr.strata(table, runs, measures=labels, propensity="propensity", no_relevant=policy)
+    result = cr.strata(table, runs, measure=labels, propensity="propensity", no_relevant=policy)
     rows = {(r.system, r.measure, r.method): r.value for r in result.estimates}
     for system in runs:
         for m in result.protocol["measures"]:
@@ -185,7 +185,7 @@ def test_equal_propensities_give_holdout_back(policy: str) -> None:
 
 def test_estimates_subtract_as_the_comparisons_say() -> None:
     table, runs = weighed()
-    result = cr.strata(table, runs, measures=["nDCG@5"], cut="country", baseline="a", interval="t")
+    result = cr.strata(table, runs, measure=["nDCG@5"], cut="country", baseline="a", interval="t")
     assert len(result.comparisons) == 2 * len(result.protocol["methods"])
     for c in result.comparisons:
         d = result.estimate(c.system, c.measure, c.method) - result.estimate(
@@ -194,9 +194,9 @@ def test_estimates_subtract_as_the_comparisons_say() -> None:
         assert (c.difference, c.se) == pytest.approx((d.value, d.se), abs=1e-12)
         assert c.p_corrected >= c.p
         assert c.low < c.difference < c.high
-    alone = cr.strata(table, runs, measures=["nDCG@5"], cut="country", baseline="a", correct="none")
+    alone = cr.strata(table, runs, measure=["nDCG@5"], cut="country", baseline="a", correct="none")
     assert all(c.p == c.p_corrected for c in alone.comparisons)
-    many = cr.strata(table, runs, measures=["nDCG@5"], cut="country")
+    many = cr.strata(table, runs, measure=["nDCG@5"], cut="country")
     assert len(many.comparisons) == 3 * len(many.protocol["methods"])
 
 
@@ -205,7 +205,7 @@ def test_rows_are_those_of_the_estimates() -> None:
     labels = ["nDCG@5", "pnDCG@5", "AP(mean=geometric,rel=2)@5"]
     for kind in ("normal", "t"):
         result = cr.strata(
-            table, runs, measures=labels, propensity="propensity", cut="country", interval=kind
+            table, runs, measure=labels, propensity="propensity", cut="country", interval=kind
         )
         for row in result.estimates:
             own = result.estimate(row.system, row.measure, row.method)
@@ -218,7 +218,7 @@ def test_bootstrap_and_normal_intervals_agree() -> None:
     table, runs = world(users=300, seed=2)
     kinds = {
         kind: cr.strata(
-            table, runs, measures=["nDCG@5"], cut="quantile", interval=kind, baseline="a"
+            table, runs, measure=["nDCG@5"], cut="quantile", interval=kind, baseline="a"
         )
         for kind in ("normal", "bootstrap")
     }
@@ -255,7 +255,7 @@ def hash_of(user: str, item: str) -> int:
 def stratified(table: pl.DataFrame, listed: pl.DataFrame) -> list[tuple[str, float]]:
     counts = table.group_by("item").len("n")
     table = table.join(counts, on="item").with_columns(p=pl.col("n") / pl.col("n").max())
-    result = cr.strata(table, {"r": listed}, measures=["nDCG@3", "AP@3"], propensity="p", strata=3)
+    result = cr.strata(table, {"r": listed}, measure=["nDCG@3", "AP@3"], propensity="p", strata=3)
     return [(r.method, round(r.value, 12), r.units) for r in result.estimates if r.units]
 
 
@@ -318,11 +318,11 @@ def test_column_values_are_strata_in_order() -> None:
 
 def test_user_dependent_propensities_come_from_a_table_too(tmp_path) -> None:
     table, runs = weighed()
-    expected = cr.strata(table, runs, measures=["nDCG@5"], propensity="propensity")
+    expected = cr.strata(table, runs, measure=["nDCG@5"], propensity="propensity")
     plain_table, given = table.drop("propensity"), table.select("user", "item", "propensity")
     given.sample(fraction=1, shuffle=True, seed=1).write_csv(tmp_path / "p.csv")
     for source in (given, str(tmp_path / "p.csv")):
-        again = cr.strata(plain_table, runs, measures=["nDCG@5"], propensity=source)
+        again = cr.strata(plain_table, runs, measure=["nDCG@5"], propensity=source)
         assert again.to_frame().equals(expected.to_frame())
     assert [i.name for i in again.inputs][1] == str(tmp_path / "p.csv")
 
@@ -330,7 +330,7 @@ def test_user_dependent_propensities_come_from_a_table_too(tmp_path) -> None:
 def test_rows_without_a_propensity_are_said_and_set_apart() -> None:
     table, runs = weighed()
     given = table.group_by("item").agg(pl.col("propensity").mean()).sort("item")
-    result = cr.strata(table, runs, measures=["nDCG@5"], propensity=given[3:])
+    result = cr.strata(table, runs, measure=["nDCG@5"], propensity=given[3:])
     assert result.strata[-1].name == "unknown"
     loud = {d.name: d for d in result.diagnoses if d.verdict != "pass"}
     assert "left out of IPS" in loud["propensities missing"].meaning
@@ -342,11 +342,11 @@ def test_popularity_is_counted_where_asked() -> None:
     items = sorted(table["item"].unique())
     rows = [(f"x{n}", item) for k, item in enumerate(items) for n in range(1 + (3 * k) // 2)]
     feedback = pl.DataFrame(rows, schema=["user", "item"], orient="row")
-    here = cr.strata(table, runs, measures=["nDCG@5"], propensity="published")
-    there = cr.strata(table, runs, measures=["nDCG@5"], propensity="published", feedback=feedback)
+    here = cr.strata(table, runs, measure=["nDCG@5"], propensity="published")
+    there = cr.strata(table, runs, measure=["nDCG@5"], propensity="published", feedback=feedback)
     assert here.protocol["alpha"] != there.protocol["alpha"]
     assert len(there.inputs) == 1 + 1 + 3
-    paper = cr.strata(table, runs, measures=["nDCG@5"], feedback=feedback)
+    paper = cr.strata(table, runs, measure=["nDCG@5"], feedback=feedback)
     assert paper.strata[-1].high == pytest.approx(1)
     # the published values are not scaled; item and count stay in the same order
     assert there.strata[-1].high > 1
@@ -357,7 +357,7 @@ def test_a_stratum_without_anything_to_find_is_loud() -> None:
     table = table.with_columns(group=pl.when(pl.col("item") == "b").then(1).otherwise(0))
     listed = run({u: ["c", "a", "b"] for u in "uvwxy"})
     given = pl.DataFrame({"item": ["a", "b", "c"], "propensity": [0.5, 0.2, 0.3]})
-    result = cr.strata(table, {"r": listed}, measures=["nDCG"], cut="group", propensity=given)
+    result = cr.strata(table, {"r": listed}, measure=["nDCG"], cut="group", propensity=given)
     rows = {r.method: r for r in result.estimates}
     assert np.isnan(rows["group=1"].value)
     assert rows["group=1"].units == 0
@@ -371,7 +371,7 @@ def test_empty_bins_are_named_in_result_and_diagnosis() -> None:
     table = table.with_columns(
         propensity=pl.when(pl.col("propensity") < 0.5).then(0.1).otherwise(0.9)
     )
-    result = cr.strata(table, runs, measures=["P@3"], strata=4, propensity="propensity")
+    result = cr.strata(table, runs, measure=["P@3"], strata=4, propensity="propensity")
     assert [s.name for s in result.strata] == ["Q1", "Q4"]
     (said,) = [d for d in result.diagnoses if d.name == "empty strata"]
     assert said.verdict == "caution"
@@ -384,7 +384,7 @@ def test_thin_strata_few_items_and_heavy_weights_are_diagnosed() -> None:
     listed = run({u: ["head", *(f"t{k}" for k in range(7))] for u in truth})
     given = pl.DataFrame({"item": ["head", *(f"t{k}" for k in range(7))],
                           "propensity": [1.0, 1e-6, *[0.2] * 6]})  # fmt: skip
-    result = cr.strata(judgments(truth), {"r": listed}, measures=["RR"], propensity=given)
+    result = cr.strata(judgments(truth), {"r": listed}, measure=["RR"], propensity=given)
     loud = {(d.name, d.subject): d.verdict for d in result.diagnoses if d.verdict != "pass"}
     assert loud["users in stratum", "Q2"] == "caution"
     assert loud["few items decide", "Q2"] == "caution"
@@ -395,7 +395,7 @@ def test_thin_strata_few_items_and_heavy_weights_are_diagnosed() -> None:
 def test_missing_users_are_left_out_for_all_or_count_zero() -> None:
     table, runs = weighed()
     short = {**runs, "b": runs["b"].filter(pl.col("user") != "u3")}
-    options = {"measures": ["P@5"], "propensity": "propensity"}
+    options = {"measure": ["P@5"], "propensity": "propensity"}
     skip = cr.strata(table, short, missing="skip", **options)
     fewer = cr.strata(table.filter(pl.col("user") != "u3"), runs, **options)
     pairs = zip(skip.estimates, fewer.estimates, strict=True)
@@ -408,14 +408,14 @@ def test_nobody_with_lists_has_anything_to_find() -> None:
     table = judgments({"u": {"a": 1, "b": 0}, "v": {"a": 0, "b": 0}})
     given = pl.DataFrame({"item": ["a", "b"], "propensity": [0.5, 0.2]})
     with pytest.raises(cr.InputError, match="No user with a list of every system has anything"):
-        cr.strata(table, {"r": run({"v": ["a", "b"]})}, measures=["RR"], propensity=given,
+        cr.strata(table, {"r": run({"v": ["a", "b"]})}, measure=["RR"], propensity=given,
                   missing="skip")  # fmt: skip
 
 
 def test_the_document_has_every_key_and_values_by_unit_average_to_the_rows() -> None:
     table, runs = weighed()
     labels = ["nDCG@5", "pnDCG@5"]
-    result = cr.strata(table, runs, measures=labels, cut="country", baseline="a")
+    result = cr.strata(table, runs, measure=labels, cut="country", baseline="a")
     document = json.loads(result.to_json())
     assert {"kind", "estimates", "comparisons", "strata", "paradoxes", "diagnoses", "protocol",
             "provenance"} <= set(document)  # fmt: skip
@@ -454,9 +454,9 @@ def test_the_document_has_every_key_and_values_by_unit_average_to_the_rows() -> 
         ({"propensity": pl.DataFrame({"item": ["i1"], "propensity": [0.0]})}, "above 0"),
         ({"interval": "bernstein"}, "interval cannot be"),
         ({"test": "permutation"}, "test cannot be"),
-        ({"measures": ["P(rel=9)@5"]}, "None of 40 judged users has anything to find"),
+        ({"measure": ["P(rel=9)@5"]}, "None of 40 judged users has anything to find"),
         ({"strata": 2.5}, "between 1 and 20, not 2.5"),
-        ({"no_relevant": "error", "measures": ["P(rel=4)@5"]}, "nothing to find"),
+        ({"no_relevant": "error", "measure": ["P(rel=4)@5"]}, "nothing to find"),
         ({"baseline": "zz"}, "no system"),
     ],
 )
@@ -468,28 +468,28 @@ def test_messages(options, words) -> None:
 
 def test_open_loop_judgments_tell_which_method_agrees() -> None:
     world = paradox_world(users=400)
-    result = cr.strata(world.judgments, world.runs, measures=["nDCG@10"], open_loop=world.open_loop)
+    result = cr.strata(world.judgments, world.runs, measure=["nDCG@10"], open_loop=world.open_loop)
     assert [a.method for a in result.agreement] == result.protocol["methods"]
     tau = {a.method: a.tau for a in result.agreement}
     assert tau["holdout"] < tau["stratified"] == 1
     assert {r.method for r in result.estimates} == {*result.protocol["methods"], "open loop"}
-    alone = cr.evaluate(world.open_loop, world.runs, measures=["nDCG@10"], test="none",
+    alone = cr.evaluate(world.open_loop, world.runs, measure=["nDCG@10"], test="none",
                         no_relevant="skip")  # fmt: skip
     opened = [r for r in result.estimates if r.method == "open loop"]
     assert [r.value for r in opened] == pytest.approx([r.value for r in alone.estimates])
     again = cr.strata(
-        world.judgments, world.runs, measures=["nDCG@10"], open_loop=world.open_loop,
-        open_runs=dict(reversed(world.runs.items())),
+        world.judgments, world.runs, measure=["nDCG@10"], open_loop=world.open_loop,
+        open_run=dict(reversed(world.runs.items())),
     )  # fmt: skip
     assert again.agreement == result.agreement
     with pytest.raises(cr.UsageError, match="no open-loop run"):
-        cr.strata(world.judgments, world.runs, measures=["P@5"], open_loop=world.open_loop,
-                  open_runs={"weak": world.runs["weak"]})  # fmt: skip
+        cr.strata(world.judgments, world.runs, measure=["P@5"], open_loop=world.open_loop,
+                  open_run={"weak": world.runs["weak"]})  # fmt: skip
 
 
 def test_a_planted_paradox_is_found_named_and_diagnosed() -> None:
     world = paradox_world(users=400)
-    result = cr.strata(world.judgments, world.runs, measures=["nDCG@10"])
+    result = cr.strata(world.judgments, world.runs, measure=["nDCG@10"])
     assert [(p.ahead, p.behind) for p in result.paradoxes] == [world.planted]
     (said,) = [d for d in result.diagnoses if d.name == "Simpson's paradox"]
     assert (said.verdict, said.value) == ("caution", 1)
@@ -499,9 +499,9 @@ def test_propensities_are_probabilities_and_guesses_are_told():
     small = judged_world(users=60)
     given = small.judgments.with_columns(pl.lit(0.5).alias("p"), pl.lit(1.5).alias("q"))
     with pytest.raises(cr.InputError, match="at most 1"):
-        cr.strata(given, small.runs, measures=["nDCG@10"], propensity="q")
+        cr.strata(given, small.runs, measure=["nDCG@10"], propensity="q")
     verdicts = {}
     for word in ("p", "popularity"):
-        result = cr.strata(given, small.runs, measures=["nDCG@10"], propensity=word, strata=1)
+        result = cr.strata(given, small.runs, measure=["nDCG@10"], propensity=word, strata=1)
         verdicts[word] = {d.name: d.verdict for d in result.diagnoses}["propensities known"]
     assert verdicts == {"p": "pass", "popularity": "caution"}

@@ -48,7 +48,7 @@ def test_the_command_line_is_the_verb(folder) -> None:
     document = json.loads(done.stdout)
     table, runs = weighed()
     result = cr.strata(
-        table, {"x": runs["a"], "b": runs["b"]}, measures=["P@3"], strata=3, cut="items",
+        table, {"x": runs["a"], "b": runs["b"]}, measure=["P@3"], strata=3, cut="items",
         propensity="propensity", no_relevant="zero", baseline="x",
     )  # fmt: skip
     expected = json.loads(result.to_json())

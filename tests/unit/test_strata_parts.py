@@ -23,7 +23,7 @@ COUNTS = (1, 3, 20)
 
 def same(table, runs, counts=COUNTS, **options):
     """Compare everything a result offers with what buckets give."""
-    options = {"measures": LABELS, **options}
+    options = {"measure": LABELS, **options}
     whole = cr.strata(table, runs, **options)
     for count in counts:
         parts = cr.strata(table, runs, engine=Split(partitions=count), **options)
@@ -90,14 +90,14 @@ def test_open_loop(missing, own) -> None:
     table, runs = uneven()
     random, others = world(seed=7, users=50)
     again = {name: others[{"d": "a"}.get(name, name)] for name in reversed(runs)}
-    options = {"open_loop": random, "missing": missing, "measures": LABELS[:3]}
+    options = {"open_loop": random, "missing": missing, "measure": LABELS[:3]}
     whole = same(table, runs, open_runs=again if own else None, **options)
     assert whole.agreement
 
 
 @pytest.mark.parametrize("policies", [
-    {"missing": "skip"}, {"no_relevant": "zero"}, {"ties": "expected", "measures": ["DCG@5"]},
-    {"interval": "bootstrap", "resamples": 50, "measures": LABELS[:1]},
+    {"missing": "skip"}, {"no_relevant": "zero"}, {"ties": "expected", "measure": ["DCG@5"]},
+    {"interval": "bootstrap", "resamples": 50, "measure": LABELS[:1]},
 ])  # fmt: skip
 def test_policies(policies) -> None:
     table, runs = uneven()
@@ -122,13 +122,13 @@ def near(a, b) -> None:
 
 
 @pytest.mark.parametrize("options", [
-    {}, {"missing": "skip", "measures": MORE}, {"cut": "country", "no_relevant": "zero"},
+    {}, {"missing": "skip", "measure": MORE}, {"cut": "country", "no_relevant": "zero"},
     {"propensity": "published", "cut": "quantile", "interval": "t", "strata": 4},
-    {"cut": "rating", "measures": ["nDCG(gain=binary,rel=3)@5", "pnDCG@5"]},
+    {"cut": "rating", "measure": ["nDCG(gain=binary,rel=3)@5", "pnDCG@5"]},
 ])  # fmt: skip
 def test_moments_give_the_same_numbers(options) -> None:
     table, runs = uneven()
-    options = {"measures": LABELS, **options}
+    options = {"measure": LABELS, **options}
     whole = cr.strata(table, runs, **options)
     for engine in (Local(inference="moments"), Split(partitions=7, inference="moments")):
         sums = cr.strata(table, runs, engine=engine, **options)
@@ -152,7 +152,7 @@ def test_moments_give_the_same_numbers(options) -> None:
 
 def test_a_proven_paradox_is_one_by_moments_too() -> None:
     world = paradox_world(users=400, items=200)
-    options = {"measures": ["nDCG@10"], "cut": "stratum"}
+    options = {"measure": ["nDCG@10"], "cut": "stratum"}
     whole = cr.strata(world.judgments, world.runs, **options)
     sums = cr.strata(
         world.judgments, world.runs, engine=Split(partitions=3, inference="moments"), **options
@@ -166,7 +166,7 @@ def test_resamples_of_moments() -> None:
     """Other draws, the same spread; and the same draws whatever the buckets."""
     table, runs = uneven()
     random, _ = world(seed=7, users=50)
-    options = {"measures": LABELS[:1], "open_loop": random, "interval": "bootstrap"}
+    options = {"measure": LABELS[:1], "open_loop": random, "interval": "bootstrap"}
     options |= {"resamples": 2000}
     whole = cr.strata(table, runs, **options)
     one, more = (
@@ -195,7 +195,7 @@ def test_the_switch_to_moments_is_stated() -> None:
     table, runs = uneven()
     for limit, word in ((1 << 20, "units"), (1000, "moments")):
         engine = Within(partitions=3, memory_budget=limit)
-        told = cr.strata(table, runs, measures=LABELS, engine=engine).protocol["inference"]
+        told = cr.strata(table, runs, measure=LABELS, engine=engine).protocol["inference"]
         assert (told["inference"], told["threshold"]) == (word, limit)
         assert "40 units x" in told["why"]
 
@@ -219,11 +219,11 @@ def test_numbers_for_ids() -> None:
 
 @pytest.mark.parametrize("options", [
     {"missing": "error"}, {"no_relevant": "error"}, {"unjudged": "error"}, {"cut": "user"},
-    {"cut": "length"}, {"measures": ["nDCG(gain=binary,rel=9)@5"]}, {"strata": 99},
-    {"measures": ["DCG(gain=exp)@5"], "open_loop": True},
+    {"cut": "length"}, {"measure": ["nDCG(gain=binary,rel=9)@5"]}, {"strata": 99},
+    {"measure": ["DCG(gain=exp)@5"], "open_loop": True},
     {"propensity": pl.DataFrame({"user": "u1", "item": "x", "propensity": 0.5})},
     {"propensity": pl.DataFrame({"user": "u1", "item": ["x", "x"], "propensity": 0.5})},
-    {"baseline": "z"}, {"open_loop": True, "open_runs": {"a": 0}},
+    {"baseline": "z"}, {"open_loop": True, "open_run": {"a": 0}},
 ])  # fmt: skip
 def test_the_same_is_refused(options) -> None:
     table, runs = uneven()
@@ -231,8 +231,8 @@ def test_the_same_is_refused(options) -> None:
         top = 4 if "open_runs" in options else 2000
         options = options | {"open_loop": table.with_columns(rating=pl.col("rating") * top)}
     if "open_runs" in options:
-        options = options | {"open_runs": {"a": runs["a"]}}
-    options = {"measures": LABELS, **options}
+        options = options | {"open_run": {"a": runs["a"]}}
+    options = {"measure": LABELS, **options}
     with pytest.raises(CounterrankError) as whole:
         cr.strata(table, runs, **options)
     for engine in (

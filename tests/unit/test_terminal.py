@@ -54,20 +54,20 @@ def results():
     runs = {LONG + name: run for name, run in world.runs.items()}
     week = platform(World(seed=1), sessions=400, runs=["near", "far"])
     targets = {LONG + name: run for name, run in week.runs.items()}
-    log = {"rewards": ["dwell", "like"], "position_bias": "log2@10", "sweep": "clip"}
+    log = {"reward": ["dwell", "like"], "position_bias": "log2@10", "sweep": "clip"}
     labels = ["IPS(clip=200)", "SNIPS", "DR", "nDCG", "nDCG(label=debiased)", "DCG"]
     measures = ["DCG@10", "nDCG(gain=exp)@10", "RR@10"]
-    evaluated = {"measures": measures, "draws": 200}
+    evaluated = {"measure": measures, "draws": 200}
     return {
         "all": (table, cr.evaluate(world.judgments, runs, **evaluated)),
         "baseline": (
             table, cr.evaluate(world.judgments, runs, baseline=LONG + "deep", **evaluated)
         ),
         "no test": (table, cr.evaluate(world.judgments, runs, test="none", **evaluated)),
-        "estimate": (estimate_table, cr.estimate(week.log, targets, estimators=labels, **log)),
+        "estimate": (estimate_table, cr.estimate(week.log, targets, estimator=labels, **log)),
         "other": (
             estimate_table,
-            cr.estimate(week.log, targets, estimators=labels, baseline=LONG + "near", **log),
+            cr.estimate(week.log, targets, estimator=labels, baseline=LONG + "near", **log),
         ),
     }  # fmt: skip
 
@@ -90,7 +90,7 @@ def test_names_come_before_bars():
     world = judged_world(users=80, items=120)
 
     def drawn(wide, **options):
-        result = cr.evaluate(world.judgments, world.runs, measures=["DCG@10"], **options)
+        result = cr.evaluate(world.judgments, world.runs, measure=["DCG@10"], **options)
         return [line.count("●") for line in table.table(result, wide)[1:5]]
 
     assert drawn(80, test="none") == [1, 1, 1, 1]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from counterrank.assess import pipeline
-from counterrank.results.result import Result
-from counterrank.stats.compare import Plan
+from counterrank.api import verb as v
+
+if TYPE_CHECKING:
+    from counterrank.results.result import Result
 
 
-def assess_accuracy(
-    table: object, *, level: float = 0.95, columns: Mapping[str, str] | None = None
-) -> Result:
+@v.verb
+def assess_accuracy(table: v.Table, *, level: v.Level = 0.95, columns: v.Columns = None) -> Result:
     """How close do estimators come to a known truth?
 
     ``table`` has system, estimator, estimate and truth; optionally low and high (the estimate's
@@ -29,4 +29,6 @@ def assess_accuracy(
     >>> round(cr.assess_accuracy(table).estimates[0].value, 6)
     0.163299
     """
-    return pipeline.assess_accuracy(table, Plan(level=level).level, columns)
+    from counterrank.assess import pipeline
+
+    return pipeline.assess_accuracy(table, level, columns)

@@ -2,46 +2,41 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, Unpack
 
-from counterrank.assess import pipeline
-from counterrank.assess.request import RESAMPLES, ResamplingRequest, ValueRequest
-from counterrank.core.progress import Progress, quiet
-from counterrank.data.policies import Policies
-from counterrank.data.runs import Runs
-from counterrank.engine import Engine
-from counterrank.metrics import Measure
-from counterrank.results.result import Result
-from counterrank.stats.compare import Plan
-from counterrank.stats.permutation import DRAWS
+from counterrank.api import verb as v
+from counterrank.core.progress import quiet
+
+if TYPE_CHECKING:
+    from counterrank.results.result import Result
 
 
+@v.verb
 def assess_agreement(
-    source: object,
-    runs: Runs | None = None,
+    table: v.Table,
+    runs: v.MoreLists = None,
     *,
-    measures: Sequence[str | Measure] = (),
-    means: str = "both",
-    level: float = 0.95,
-    draws: int = DRAWS,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    missing: str = "zero",
-    no_relevant: str = "zero",
-    unjudged: str = "ignore",
-    duplicates: str = "error",
-    ties: str = "id",
-    engine: str | Engine = "auto",
-    columns: Mapping[str, str] | None = None,
-    resume: str | os.PathLike[str] | None = None,
-    progress: Progress = quiet,
+    measure: v.Measures = (),
+    mean: Literal["both", "given"] = "both",
+    level: v.Level = 0.95,
+    draws: v.Count = v.DRAWS,
+    resamples: v.Count = 1000,
+    seed: v.Seed = 0,
+    missing: v.Missing = "zero",
+    no_relevant: v.Missing = "zero",
+    unjudged: v.Unjudged = "ignore",
+    duplicates: v.Duplicates = "error",
+    ties: v.Ties = "id",
+    columns: v.Columns = None,
+    resume: v.Folder = None,
+    progress: v.Bar = quiet,
+    **where: Unpack[v.Where],
 ) -> Result:
     """Do measures agree on the order of systems? DCG and nDCG first.
 
-    ``source`` is judgments, with ``runs``; or alone a table with unit, system, measure and value,
+    ``table`` is judgments, with ``runs``; or alone a table with unit, system, measure and value,
     a folder written by ``--out``, or a result. With runs, DCG and nDCG are added in the form asked
-    for. ``means="both"`` adds each measure's geometric mean, ``given`` adds none.
+    for. ``mean="both"`` adds each measure's geometric mean, ``given`` adds none.
 
     Every two measures get Pearson's and Kendall's correlation over the systems, the probability
     that they order a pair of systems differently, with an interval from ``resamples`` of the users,
@@ -49,7 +44,13 @@ def assess_agreement(
     opposite directions. ``resume`` is a folder for results so far. The other options are those of
     ``evaluate``.
     """
+    from counterrank.assess import pipeline
+    from counterrank.assess.request import ResamplingRequest, ValueRequest
+    from counterrank.data.policies import Policies
+    from counterrank.stats.compare import Plan
+
     policies = Policies(missing, no_relevant, unjudged, duplicates, ties)
-    values = ValueRequest(source, runs, measures, policies, engine, columns, progress)
+    engine = v.engine_for(where, table, runs, ties=ties)
+    values = ValueRequest(table, runs, v.as_list(measure), policies, engine, columns, progress)
     plan = Plan(level=level, draws=draws, resamples=resamples, seed=seed)
-    return pipeline.assess_agreement(ResamplingRequest(values, plan, resume, means))
+    return pipeline.assess_agreement(ResamplingRequest(values, plan, resume, mean))

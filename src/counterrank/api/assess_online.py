@@ -2,57 +2,48 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Unpack
 
-from counterrank.api.estimate import estimate
-from counterrank.assess import pipeline
-from counterrank.assess.past_log import CONTROL, DayRequest, with_clips
-from counterrank.assess.request import OnlineRequest, as_list
-from counterrank.core.progress import Progress, quiet
-from counterrank.data.runs import Runs
-from counterrank.engine import Engine
-from counterrank.ope.estimators.base import Estimator
-from counterrank.ope.estimators.registry import DEFAULTS
-from counterrank.position import ByContext, Exposure
-from counterrank.position import position_bias as as_model
-from counterrank.results.result import Result
-from counterrank.stats.compare import Plan
+from counterrank.api import verb as v
+from counterrank.core.progress import quiet
+
+if TYPE_CHECKING:
+    from counterrank.results.result import Result
 
 
+@v.verb
 def assess_online(
-    source: object,
-    runs: Runs | None = None,
+    table: v.Table,
+    runs: v.MoreLists = None,
     *,
-    offline: Sequence[str] = (),
-    kind: str = "values",
+    offline: v.Several = (),
+    kind: Literal["values", "effects"] = "values",
     baseline: str | None = None,
-    rewards: str | Sequence[str] = (),
-    position_bias: str | Path | Exposure | ByContext | None = None,
-    estimators: Sequence[str | Estimator] = DEFAULTS,
-    sweep: str = "none",
-    contexts: str | Sequence[str] = (),
-    views: str = "auto",
-    control: str = CONTROL,
-    truth: str = "auto",
-    level: float = 0.95,
-    engine: str | Engine = "auto",
-    columns: Mapping[str, str] | None = None,
-    resume: str | os.PathLike[str] | None = None,
-    progress: Progress = quiet,
+    reward: v.Several = (),
+    position_bias: v.PositionBias = None,
+    estimator: v.Estimators = v.ESTIMATORS,
+    sweep: v.Sweep = "none",
+    context: v.Several = (),
+    views: v.Views = "auto",
+    control: str = "control",
+    truth: Literal["auto", "online", "all"] = "auto",
+    level: v.Level = 0.95,
+    columns: v.Columns = None,
+    resume: v.Folder = None,
+    progress: v.Bar = quiet,
+    **where: Unpack[v.Where],
 ) -> Result:
     """Do offline figures foretell online ones?
 
-    ``source`` alone is a table of past experiments: experiment (or day), online, and either measure
+    ``table`` alone is a table of past experiments: experiment (or day), online, and either measure
     and offline in each row or a column for each measure (``offline`` names them, otherwise all
     that are left over); optionally system, reward, online_se and offline_se. Rows are ``values``
     of systems, compared with the ``baseline`` of the same experiment, or are ``effects`` already.
 
-    With ``runs``, ``source`` is a log with the columns day and arm, and each run, named by its arm,
+    With ``runs``, ``table`` is a log with the columns day and arm, and each run, named by its arm,
     holds what the arm's ranker would have shown in the sessions of the ``control``. Each day's
-    control log gives the ``estimators``' figures (see ``estimate`` for them and for ``rewards``,
-    ``position_bias``, ``contexts`` and ``views``); the arm's own sessions give the online value.
+    control log gives the figures of each ``estimator`` (see ``estimate``, also for ``reward``,
+    ``position_bias``, ``context`` and ``views``); the arm's own sessions give the online value.
     ``sweep="clip"`` repeats every estimator that can be clipped over a range of clips.
 
     ``truth`` is which effects are real: those the experiment calls at ``level`` (``online``), or
@@ -62,16 +53,23 @@ def assess_online(
     core must fit. ``resume`` is a folder for results so far: the same call goes on where it
     stopped. It needs tables that are read into memory.
     """
+    from counterrank.api.estimate import estimate
+    from counterrank.assess import pipeline
+    from counterrank.assess.past_log import DayRequest, with_clips
+    from counterrank.assess.request import OnlineRequest
+    from counterrank.position import position_bias as as_model
+    from counterrank.stats.compare import Plan
+
     day = DayRequest(
         control=control,
-        estimators=with_clips(as_list(estimators), sweep),
+        estimators=with_clips(v.as_list(estimator), sweep),
         model=None if position_bias is None else as_model(position_bias),
-        contexts=tuple(as_list(contexts)),
+        contexts=tuple(v.as_list(context)),
         views=views,
         estimate=estimate,
     )
     request = OnlineRequest(
-        source, runs, as_list(offline), kind, baseline, as_list(rewards), day, sweep, truth,
-        Plan(level=level), engine, columns, resume, progress,
+        table, runs, v.as_list(offline), kind, baseline, v.as_list(reward), day, sweep, truth,
+        Plan(level=level), v.engine_for(where, table, runs), columns, resume, progress,
     )  # fmt: skip
     return pipeline.assess_online(request)

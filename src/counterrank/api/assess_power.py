@@ -2,44 +2,39 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Unpack
 
-from counterrank.assess import pipeline
-from counterrank.assess.request import RESAMPLES, ResamplingRequest, ValueRequest
-from counterrank.core.progress import Progress, quiet
-from counterrank.data.policies import Policies
-from counterrank.data.runs import Runs
-from counterrank.engine import Engine
-from counterrank.metrics import Measure
-from counterrank.results.result import Result
-from counterrank.stats.compare import Plan
-from counterrank.stats.permutation import DRAWS
+from counterrank.api import verb as v
+from counterrank.core.progress import quiet
+
+if TYPE_CHECKING:
+    from counterrank.results.result import Result
 
 
+@v.verb
 def assess_power(
-    source: object,
-    runs: Runs | None = None,
+    table: v.Table,
+    runs: v.MoreLists = None,
     *,
-    measures: Sequence[str | Measure] = (),
-    level: float = 0.95,
-    draws: int = DRAWS,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    missing: str = "zero",
-    no_relevant: str = "zero",
-    unjudged: str = "ignore",
-    duplicates: str = "error",
-    ties: str = "id",
-    engine: str | Engine = "auto",
-    columns: Mapping[str, str] | None = None,
-    resume: str | os.PathLike[str] | None = None,
-    progress: Progress = quiet,
+    measure: v.Measures = (),
+    level: v.Level = 0.95,
+    draws: v.Count = v.DRAWS,
+    resamples: v.Count = 1000,
+    seed: v.Seed = 0,
+    missing: v.Missing = "zero",
+    no_relevant: v.Missing = "zero",
+    unjudged: v.Unjudged = "ignore",
+    duplicates: v.Duplicates = "error",
+    ties: v.Ties = "id",
+    columns: v.Columns = None,
+    resume: v.Folder = None,
+    progress: v.Bar = quiet,
+    **where: Unpack[v.Where],
 ) -> Result:
     """How well each measure tells systems apart: p-values of all pairs, their curve, DP.
 
-    ``source`` is judgments, with ``runs``; or alone a table with unit, system, measure and value,
-    a folder written by ``--out``, or a result. ``measures`` are labels; of a table, some of its.
+    ``table`` is judgments, with ``runs``; or alone a table with unit, system, measure and value,
+    a folder written by ``--out``, or a result. ``measure`` are labels; of a table, some of its.
 
     DP is the sum of the p-values of all pairs, from ``draws`` sign flips that all pairs and
     measures share; ``significant`` the share of pairs with p at most 1 - ``level``. The interval
@@ -50,12 +45,18 @@ def assess_power(
     >>> import counterrank as cr
     >>> from counterrank.simulate import judged_world
     >>> world = judged_world(users=100)
-    >>> result = cr.assess_power(world.judgments, world.runs, measures=["nDCG@10", "RR@10"],
+    >>> result = cr.assess_power(world.judgments, world.runs, measure=["nDCG@10", "RR@10"],
     ...                          draws=2000, resamples=200)
     >>> [row.measure for row in result.estimates]
     ['nDCG@10', 'RR@10']
     """
+    from counterrank.assess import pipeline
+    from counterrank.assess.request import ResamplingRequest, ValueRequest
+    from counterrank.data.policies import Policies
+    from counterrank.stats.compare import Plan
+
     policies = Policies(missing, no_relevant, unjudged, duplicates, ties)
-    values = ValueRequest(source, runs, measures, policies, engine, columns, progress)
+    engine = v.engine_for(where, table, runs, ties=ties)
+    values = ValueRequest(table, runs, v.as_list(measure), policies, engine, columns, progress)
     plan = Plan(level=level, draws=draws, resamples=resamples, seed=seed)
     return pipeline.assess_power(ResamplingRequest(values, plan, resume))

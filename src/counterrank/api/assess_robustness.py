@@ -1,54 +1,52 @@
-"""``assess robustness``: which measure keeps the order of systems when judgments are missing?"""
+"""``assess robustness``: which measure keeps the order of systems when judgments are missing."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, Unpack
 
-from counterrank.assess import pipeline
-from counterrank.assess.reductions import SIZES
-from counterrank.assess.request import SAMPLES, RobustnessRequest, ValueRequest
-from counterrank.core.progress import Progress, quiet
-from counterrank.data.policies import Policies
-from counterrank.data.runs import Runs
-from counterrank.engine import Engine
-from counterrank.metrics import Measure
-from counterrank.results.result import Result
-from counterrank.stats.compare import Plan
+from counterrank.api import verb as v
+from counterrank.core.progress import quiet
+
+if TYPE_CHECKING:
+    from counterrank.results.result import Result
+
+Losses = Literal["ratings", "items", "users", "popular_items", "large_users"]
 
 
+@v.verb
 def assess_robustness(
-    source: object,
-    runs: Runs | None = None,
+    table: v.Table,
+    runs: v.MoreLists = None,
     *,
-    measures: Sequence[str | Measure] = (),
+    measure: v.Measures = (),
     rel: float | None = None,
-    mean: str = "both",
-    reductions: Sequence[str] | None = None,
-    sizes: Sequence[float] = SIZES,
-    samples: int = SAMPLES,
-    level: float = 0.95,
-    seed: int = 0,
-    missing: str = "zero",
-    no_relevant: str = "zero",
-    unjudged: str = "ignore",
-    duplicates: str = "error",
-    ties: str = "id",
-    engine: str | Engine = "auto",
-    columns: Mapping[str, str] | None = None,
-    threads: int = 0,
-    resume: str | os.PathLike[str] | None = None,
-    progress: Progress = quiet,
+    mean: Literal["both", "arithmetic", "geometric"] = "both",
+    reduction: Losses | Sequence[Losses] = (),
+    sizes: float | Sequence[float] = (),
+    samples: v.Count = 50,
+    level: v.Level = 0.95,
+    seed: v.Seed = 0,
+    missing: v.Missing = "zero",
+    no_relevant: Literal["zero", "skip"] = "zero",
+    unjudged: v.Unjudged = "ignore",
+    duplicates: v.Duplicates = "error",
+    ties: v.Ties = "id",
+    columns: v.Columns = None,
+    threads: v.Seed = 0,
+    resume: v.Folder = None,
+    progress: v.Bar = quiet,
+    **where: Unpack[v.Where],
 ) -> Result:
     """Take judgments away, order the systems again, and see how much of the order is left.
 
-    ``source`` is judgments if there are ``runs``, both as for ``evaluate``. Otherwise it is a table
+    ``table`` is judgments if there are ``runs``, both as for ``evaluate``. Otherwise it is a table
     of per-unit values, a folder that ``--out`` wrote, or a result; of those only users can go
-    missing, as it is not known what was judged. ``measures`` are by default the nine of
+    missing, as it is not known what was judged. ``measure`` is by default the nine of
     Valcarce et al. 2020 at a cut-off of 100, with ``rel`` as the threshold of the binary ones
     (1 unless given). ``mean`` is both, arithmetic or geometric.
 
-    What goes missing: ``reductions`` are all or some of ratings, items, users (at random,
+    What goes missing: ``reduction`` is all or some of ratings, items, users (at random,
     ``samples`` times for each of ``sizes``, the shares that are left), popular_items and
     large_users (those with the most judgments; of equally many the smaller id goes first).
 
@@ -66,15 +64,21 @@ def assess_robustness(
     >>> from counterrank.simulate import judged_world
     >>> world = judged_world(users=100)
     >>> result = cr.assess_robustness(
-    ...     world.judgments, world.runs, measures=["nDCG@10", "RR@10"], samples=5)
+    ...     world.judgments, world.runs, measure=["nDCG@10", "RR@10"], samples=5)
     >>> len(result.estimates), len(result.recommendation)
     (4, 3)
     """
+    from counterrank.assess import pipeline
+    from counterrank.assess.request import RobustnessRequest, ValueRequest
+    from counterrank.data.policies import Policies
+    from counterrank.stats.compare import Plan
+
     policies = Policies(missing, no_relevant, unjudged, duplicates, ties)
-    values = ValueRequest(source, runs, measures, policies, engine, columns, progress)
+    engine = v.engine_for(where, table, runs, ties=ties)
+    values = ValueRequest(table, runs, v.as_list(measure), policies, engine, columns, progress)
     plan = Plan(level=level, seed=seed, test="none")
     request = RobustnessRequest.of(
-        values, plan, rel=rel, mean=mean, reductions=reductions, sizes=sizes, samples=samples,
-        threads=threads, resume=resume,
+        values, plan, rel=rel, mean=mean, reductions=v.as_list(reduction), sizes=v.as_list(sizes),
+        samples=samples, threads=threads, resume=resume,
     )  # fmt: skip
     return pipeline.assess_robustness(request)

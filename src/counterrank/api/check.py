@@ -2,66 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from counterrank.api.estimate import estimate
-from counterrank.api.evaluate import evaluate
-from counterrank.api.funnel import funnel
-from counterrank.conversions.check_funnel import check_funnel
-from counterrank.core.progress import Progress, quiet
-from counterrank.data.runs import named_tables
-from counterrank.diagnostics.table_reports import (
-    Findings,
-    check_runs,
-    refuse_several,
-    report_table,
-    usable,
-)
-from counterrank.engine import Engine
-from counterrank.engine import engine as engine_of
-from counterrank.metrics import DEFAULTS, Measure
-from counterrank.ope.log_audit import check_log
-from counterrank.position import ByContext, Exposure
-from counterrank.position import position_bias as as_model
-from counterrank.results.result import Result
+from counterrank.api import verb as v
+from counterrank.core.progress import quiet
+
+if TYPE_CHECKING:
+    from counterrank.results.result import Result
 
 
+@v.verb
 def check(
-    tables: Mapping[str, object] | Sequence[object] | object,
-    *,
-    measures: Sequence[str | Measure] | None = None,
-    duplicates: str = "error",
-    rewards: str | Sequence[str] = (),
-    position_bias: str | Path | Exposure | ByContext | None = None,
-    contexts: str | Sequence[str] = (),
-    views: str = "auto",
-    engine: str | Engine = "auto",
-    columns: Mapping[str, str] | None = None,
-    progress: Progress = quiet,
+    *table: v.TablesByName,
+    measure: v.Measures = (),
+    duplicates: v.Duplicates = "error",
+    reward: v.Several = (),
+    position_bias: v.PositionBias = None,
+    context: v.Several = (),
+    views: v.Views = "auto",
+    columns: v.Columns = None,
+    progress: v.Bar = quiet,
+    **where: Unpack[v.Where],
 ) -> Result:
     """Report on tables, on how they fit together, and on what estimates of them would rest on.
 
     A table with a rating is judgments, one with a rank or score a run. One with a session and a
     reward is a log: it is audited, with rankers by session if some are given. One with user, click
     and conversion is a funnel: it is diagnosed as by ``funnel``, with runs and a table of predicted
-    ctr or cvr if some are given. ``rewards``,
-    ``position_bias``, ``contexts`` and ``views`` are as in ``estimate``; a column named context is
-    taken for one. ``engine`` says where tables too large for memory go: to disk or to Spark.
+    ctr or cvr if some are given. ``reward``,
+    ``position_bias``, ``context`` and ``views`` are as in ``estimate``; a column named context is
+    taken for one. ``memory`` sends what needs more to disk, ``engine`` to Spark.
 
     The result has a report of each table in ``tables["tables"]``, and in ``tables["to_log"]`` what
     should have been logged, most useful first.
     """
-    given = list(named_tables(tables))
-    paid = [rewards] if isinstance(rewards, str) else list(rewards)
-    asked: dict[str, Any] = {
-        "columns": columns, "engine": engine_of(engine, [table for _, table in given]),
-    }  # fmt: skip
+    from counterrank.api.estimate import estimate
+    from counterrank.api.evaluate import evaluate
+    from counterrank.api.funnel import funnel
+    from counterrank.conversions.check_funnel import check_funnel
+    from counterrank.data.runs import named_tables
+    from counterrank.diagnostics.table_reports import (
+        Findings,
+        check_runs,
+        refuse_several,
+        report_table,
+        usable,
+    )
+    from counterrank.ope.log_audit import check_log
+    from counterrank.position import position_bias as as_model
+    from counterrank.results.result import Result
+
+    alone = len(table) == 1 and isinstance(table[0], (Mapping, list))
+    given = list(named_tables(table[0] if alone else table))
+    paid, labels = v.as_list(reward), v.as_list(measure)
+    asked: dict[str, Any] = {"columns": columns, "engine": v.engine_for(where, given)}
     alike: dict[str, Any] = {"duplicates": duplicates, **asked}
     reports = [
-        report_table(name, table, rewards=paid, progress=progress, **alike) for name, table in given
+        report_table(name, own, rewards=paid, progress=progress, **alike) for name, own in given
     ]
     refuse_several(reports)
     findings: list[Findings] = []
@@ -74,25 +73,25 @@ def check(
     def those(kind: str) -> dict[int, tuple[str, object]]:
         return {place: given[place] for place in usable(reports, kind)}
 
-    for place, (_, table) in those("log").items():
+    for place, (_, own) in those("log").items():
         found = check_log(
-            table,
+            own,
             those("target"),
-            partial(estimate, table, estimators=("IPS",), test="none", **asked),
+            partial(estimate, own, estimator="IPS", test="none", **asked),
             rewards=paid,
             model=None if position_bias is None else as_model(position_bias),
-            contexts=[contexts] if isinstance(contexts, str) else list(contexts),
+            contexts=v.as_list(context),
             views=views,
             users=reports[place].users,
             **asked,
         )
         note(place, found)
-    for place, (_, table) in those("funnel").items():
+    for place, (_, own) in those("funnel").items():
         guess = next((table for _, table in those("predictions").values()), None)
-        sell = partial(funnel, table, rewards=paid, test="none", **alike)
-        note(place, check_funnel(table, those("run"), guess, sell, rewards=paid, **asked))
-    for place, (_, table) in those("judgments").items():
-        judge = partial(evaluate, table, measures=measures or DEFAULTS, test="none", **alike)
+        sell = partial(funnel, own, reward=paid, test="none", **alike)
+        note(place, check_funnel(own, those("run"), guess, sell, rewards=paid, **asked))
+    for place, (_, own) in those("judgments").items():
+        judge = partial(evaluate, own, measure=labels or v.MEASURES, test="none", **alike)
         note(place, check_runs(those("run"), judge))
     return Result(
         kind="check",

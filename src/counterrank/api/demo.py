@@ -33,10 +33,10 @@ def estimate_feed(
     return estimate(
         log,
         runs,
-        rewards=REWARD,
+        reward=REWARD,
         position_bias=position_bias,
-        contexts="context",
-        estimators=ESTIMATORS,
+        context="context",
+        estimator=ESTIMATORS,
         progress=progress,
     )
 

@@ -1,56 +1,45 @@
-"""``estimate``: a log and target rankers in, what each would have earned out."""
+"""``estimate``: what target rankers would have earned, from a log."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Literal, Unpack
 
-from counterrank.core.progress import Progress, quiet
-from counterrank.data.runs import Runs, tables_of
-from counterrank.data.schema import ColumnNames
-from counterrank.engine import Engine
-from counterrank.engine import engine as choose_engine
-from counterrank.engine.partitions import Tables
-from counterrank.ope import pipeline
-from counterrank.ope.estimators.base import Estimator
-from counterrank.ope.estimators.registry import DEFAULTS, estimator
-from counterrank.ope.request import LOGGED, EstimateRequest, log_schemas
-from counterrank.ope.reward_model import Regressor
-from counterrank.position import ByContext, Exposure
-from counterrank.position import position_bias as position_model
-from counterrank.results.result import Result
-from counterrank.stats.compare import Plan
-from counterrank.stats.intervals import RESAMPLES
+from counterrank.api import verb as v
+from counterrank.core.progress import quiet
+
+if TYPE_CHECKING:
+    from counterrank.ope.reward_model import Regressor
+    from counterrank.results.result import Result
 
 
+@v.verb
 def estimate(
-    log: object,
-    runs: Runs,
+    log: v.Table,
+    runs: v.Lists,
     *,
-    rewards: str | Sequence[str] = (),
-    position_bias: str | Path | Exposure | ByContext | None = None,
-    estimators: Sequence[str | Estimator] = DEFAULTS,
-    per: str = "session",
-    baseline: str = LOGGED,
-    level: float = 0.95,
-    interval: str = "normal",
-    test: str = "t",
-    correct: str = "holm",
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    scores: str = "order",
-    logged: str = "auto",
-    views: str = "auto",
-    missing: str = "error",
-    disjoint: str = "auto",
-    contexts: str | Sequence[str] = (),
-    loggers: Runs | None = None,
-    model: str | Regressor = "means",
-    sweep: str = "none",
-    engine: str | Engine = "auto",
-    columns: Mapping[str, str] | None = None,
-    progress: Progress = quiet,
+    reward: v.Several = (),
+    position_bias: v.PositionBias = None,
+    estimator: v.Estimators = v.ESTIMATORS,
+    per: Literal["session", "impression"] = "session",
+    baseline: str = "logged",
+    level: v.Level = 0.95,
+    interval: v.Interval = "normal",
+    test: v.Test = "t",
+    correct: v.Correct = "holm",
+    resamples: v.Count = v.RESAMPLES,
+    seed: v.Seed = 0,
+    scores: Literal["order", "plackett_luce"] = "order",
+    logged: Literal["auto", "rank", "exposure", "propensity"] = "auto",
+    views: v.Views = "auto",
+    missing: Literal["error", "skip", "logged"] = "error",
+    disjoint: Literal["auto", "error", "zero"] = "auto",
+    context: v.Several = (),
+    logger: v.MoreLists = None,
+    model: Annotated[Literal["means"] | Regressor, "python"] = "means",
+    sweep: v.Sweep = "none",
+    columns: v.Columns = None,
+    progress: v.Bar = quiet,
+    **where: Unpack[v.Where],
 ) -> Result:
     """Estimate what rankers would have earned, from a log of what another one showed.
 
@@ -61,48 +50,46 @@ def estimate(
     ``scores`` of a run order its items, or are those of a ``plackett_luce`` ranker, which draws
     lists by them; its expected exposures are then computed exactly.
 
-    What is estimated: the ``rewards`` (columns) per session or per impression, by ``estimators``
-    such as ``IPS``, ``IPS(clip=200)``, ``SNIPS``, ``DR``. The reward model of DM and DR is
-    ``means`` (shrunken means by item and by the columns ``contexts``), a scikit-learn regressor, or
-    a column ``predicted`` of the run. ``sweep="clip"`` repeats IPS and DR over a range of clips.
+    What is estimated: the ``reward`` (one column or several) per session or per impression, by
+    each ``estimator``, such as ``IPS``, ``IPS(clip=200)``, ``SNIPS``, ``DR``. The reward ``model``
+    of DM and DR is ``means`` (shrunken means by item and by the columns ``context``), a regressor
+    with ``fit`` and ``predict``, or a column ``predicted`` of the run. ``sweep="clip"`` repeats IPS
+    and DR over a range of clips.
     What is compared: every ranker with ``baseline``, the logged one or another; ``test`` is t,
     bootstrap or none, ``correct`` is holm, bh or none.
     What the log holds: ``logged`` is how the logger's exposure is known (rank, exposure,
     propensity), ``views`` what is known of views (observed, rows: only viewed rows were logged,
-    latent). ``loggers`` are the lists of several loggers, for the balance heuristic.
+    latent). ``logger`` has the lists of several loggers, for the balance heuristic.
     What does not fit: ``missing`` (error, skip, logged) is for logged sessions without a list,
     ``disjoint`` (error, zero) for lists of which nothing was logged.
-    Where it runs: ``engine`` is local, spark, or one of `counterrank.Local` and `counterrank.Spark`
-    with what they may use; auto is Spark for Spark frames.
+    Where it runs: ``engine`` is local, spark or auto (Spark for Spark frames), with ``memory``,
+    ``partitions``, ``scratch`` and ``inference``, or a `counterrank.Local` or `counterrank.Spark`.
     """
-    wanted = tuple(dict.fromkeys(estimator(label) for label in listed(estimators)))
+    from counterrank.data.schema import ColumnNames
+    from counterrank.engine.partitions import Tables
+    from counterrank.ope import pipeline
+    from counterrank.ope.estimators.registry import estimator as as_estimator
+    from counterrank.ope.request import EstimateRequest, log_schemas
+    from counterrank.position import position_bias as as_model
+    from counterrank.stats.compare import Plan
+
+    wanted = tuple(dict.fromkeys(map(as_estimator, v.as_list(estimator))))
     plan = Plan(
-        baseline=baseline,
-        test=test,
-        correct=correct,
-        level=level,
-        interval=interval,
-        resamples=resamples,
-        seed=seed,
+        baseline, test, correct, level=level, interval=interval, resamples=resamples, seed=seed
     )
-    position = None if position_bias is None else position_model(position_bias)
+    position = None if position_bias is None else as_model(position_bias)
     by = [] if position is None or position.column is None else [position.column]
-    chosen = choose_engine(engine, [log, *tables_of(runs), *tables_of(loggers)])
+    engine = v.engine_for(where, log, runs, logger)
     schemas, tables = log_schemas(
         log,
         runs,
-        loggers,
-        rewards=listed(rewards),
-        contexts=[*listed(contexts), *by],
+        logger,
+        rewards=v.as_list(reward),
+        contexts=[*v.as_list(context), *by],
         columns=ColumnNames(columns),
     )
     request = EstimateRequest(
         tables, wanted, position, plan, per, scores, logged, views, missing, disjoint, sweep
     )
     opened = Tables(schemas, "session", ("session", "item"))
-    return pipeline.estimate(request, opened, chosen, model, progress)
-
-
-def listed(given: Any) -> list[Any]:
-    """One word or several, as a list."""
-    return [given] if isinstance(given, (str, Estimator)) else list(given)
+    return pipeline.estimate(request, opened, engine, model, progress)

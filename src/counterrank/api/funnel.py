@@ -1,53 +1,45 @@
-"""``funnel``: clicks, conversions and lists in, what each recommender would have sold out."""
+"""``funnel``: what recommenders would have sold, from clicks and conversions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Literal, Unpack
 
-from counterrank.conversions.conversion_estimators import ESTIMATORS
-from counterrank.conversions.conversion_measures import DEFAULTS, ConversionMeasure
-from counterrank.conversions.pipeline import estimate_conversions
-from counterrank.conversions.request import COLUMN, FunnelInputs, funnel_request
-from counterrank.core.errors import UsageError
-from counterrank.core.progress import Progress, quiet
-from counterrank.data.runs import Runs, tables_of
-from counterrank.engine import Engine
-from counterrank.engine import engine as engine_of
-from counterrank.ope.estimators.base import Estimator
-from counterrank.position import Exposure
-from counterrank.results.result import Result
-from counterrank.stats.intervals import RESAMPLES
+from counterrank.api import verb as v
+from counterrank.core.progress import quiet
+
+if TYPE_CHECKING:
+    from counterrank.results.result import Result
 
 
+@v.verb
 def funnel(
-    funnel: object,
-    runs: Runs,
+    funnel: v.Table,
+    runs: v.Lists,
     *,
-    rewards: str | Sequence[str] = (),
-    measures: str | Sequence[str | ConversionMeasure | Exposure] = DEFAULTS,
-    estimators: str | Sequence[str | Estimator] = ESTIMATORS,
-    predictions: object | None = None,
-    ctr: str = COLUMN,
-    cvr: str = COLUMN,
-    user_features: object | None = None,
-    item_features: object | None = None,
-    floor: float = 0.0,
-    pairs: str = "all",
-    users: str = "auto",
+    reward: v.Several = (),
+    measure: v.ConversionMeasures = ("DCG@10",),
+    estimator: v.Estimators = ("Naive", "IPS", "SNIPS", "DR"),
+    predictions: v.MoreTable = None,
+    ctr: str = "column",
+    cvr: str = "column",
+    user_features: v.MoreTable = None,
+    item_features: v.MoreTable = None,
+    floor: Annotated[float, v.Between(0, 1, "high")] = 0.0,
+    pairs: Literal["all", "rows"] = "all",
+    users: Literal["auto", "table", "all"] = "auto",
     baseline: str | None = None,
-    level: float = 0.95,
-    interval: str = "normal",
-    test: str = "t",
-    correct: str = "holm",
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    missing: str = "zero",
-    duplicates: str = "error",
-    ties: str = "id",
-    engine: str | Engine = "auto",
-    columns: Mapping[str, str] | None = None,
-    progress: Progress = quiet,
+    level: v.Level = 0.95,
+    interval: v.Interval = "normal",
+    test: v.Test = "t",
+    correct: v.Correct = "holm",
+    resamples: v.Count = v.RESAMPLES,
+    seed: v.Seed = 0,
+    missing: Literal["zero", "error"] = "zero",
+    duplicates: v.Duplicates = "error",
+    ties: Literal["id", "id32", "file"] = "id",
+    columns: v.Columns = None,
+    progress: v.Bar = quiet,
+    **where: Unpack[v.Where],
 ) -> Result:
     """Estimate what recommenders would have sold, from clicks and conversions after clicks.
 
@@ -59,10 +51,10 @@ def funnel(
     ``item_features`` or both: tables with a row per user or item, and columns of numbers, of yes
     or no, or of text.
 
-    What is estimated: the ``rewards`` (columns beside or instead of conversion, such as spend)
-    that all listed items would bring if they were clicked, weighted by their ranks: ``measures``
-    are DCG@10, CG@10 (conversions among the first 10; Recall@10 is the same, not divided by
-    anything), P@10, RBP, ARP, or a position model as text. ``estimators`` are Naive, IPS, SNIPS,
+    What is estimated: the ``reward`` (columns beside or instead of conversion, such as spend)
+    that all listed items would bring if they were clicked, weighted by their ranks: ``measure``
+    is DCG@10, CG@10 (conversions among the first 10; Recall@10 is the same, not divided by
+    anything), P@10, RBP, ARP, or a position model as text. ``estimator`` is Naive, IPS, SNIPS,
     DM, DR, SNDR, with (clip=...) on 1/ctr. ``floor`` raises smaller ctr to it.
     Who could click: with ``pairs`` all, a pair without a row was not clicked; with rows, it could
     not be. ``users`` is who counts: those of the table, all with lists, or auto: all if the table
@@ -71,28 +63,25 @@ def funnel(
     bootstrap or none, ``correct`` is holm, bh or none.
     What does not fit: ``missing`` (zero, error) is for users without a list, ``duplicates`` (error,
     first) for an item twice in a list, ``ties`` (id, id32, file) for equal scores.
-    Where it runs: ``engine`` is auto, local or spark, or ``Local(memory="4GB")``, ``Spark(...)``.
+    Where it runs: ``engine`` is local, spark or auto (Spark for Spark frames), with ``memory``,
+    ``partitions``, ``scratch`` and ``inference``, or a `counterrank.Local` or `counterrank.Spark`.
     """
+    from counterrank.conversions.pipeline import estimate_conversions
+    from counterrank.conversions.request import FunnelInputs, funnel_request
+    from counterrank.stats.compare import Plan
+
     both = {"user": user_features, "item": item_features}
     features = {of: table for of, table in both.items() if table is not None}
+    plan = Plan(
+        baseline, test, correct, level=level, interval=interval, resamples=resamples, seed=seed
+    )
     request = funnel_request(
-        rewards=_listed(rewards), measures=_listed(measures), estimators=_listed(estimators),
-        features=features, ctr=ctr, cvr=cvr, floor=floor, pairs=pairs, users=users,
-        baseline=baseline, level=level, interval=interval, test=test, correct=correct,
-        resamples=resamples, seed=seed, missing=missing, duplicates=duplicates, ties=ties,
+        rewards=v.as_list(reward), measures=v.as_list(measure), estimators=v.as_list(estimator),
+        features=features, plan=plan, ctr=ctr, cvr=cvr, floor=floor, pairs=pairs, users=users,
+        missing=missing, duplicates=duplicates, ties=ties,
     )  # fmt: skip
-    chosen = engine_of(engine, [funnel, *tables_of(runs), predictions])
-    if not chosen.row_order and ties == "file":
-        raise UsageError(
-            "Rows have no order on Spark, so ties cannot go by it.",
-            todo="Use --ties id, or the local engine.",
-        )
+    engine = v.engine_for(where, funnel, runs, predictions, ties=ties)
     inputs = FunnelInputs.of(
         funnel, runs, predictions, rewards=request.rewards, features=features, columns=columns
     )
-    return estimate_conversions(request, inputs, chosen, progress)
-
-
-def _listed(given: Any) -> list[Any]:
-    one = isinstance(given, (str, Estimator, ConversionMeasure, Exposure))
-    return [given] if one else list(given)
+    return estimate_conversions(request, inputs, engine, progress)

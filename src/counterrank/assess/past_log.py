@@ -253,8 +253,8 @@ def day_figures(request: DayRequest, rows: DayRows) -> Floats:
     live = [rows.log.filter(pl.col("arm") == arm) for arm in request.arms]
     shown = control.select("session", "item", "rank", *request.chances)
     offline = request.estimate(
-        control.drop("arm"), {**rows.lists, SHOWN: shown}, rewards=request.rewards,
-        position_bias=request.model, estimators=request.estimators, contexts=request.contexts,
+        control.drop("arm"), {**rows.lists, SHOWN: shown}, reward=request.rewards,
+        position_bias=request.model, estimator=request.estimators, context=request.contexts,
         views=request.views, test="none",
     )  # fmt: skip
     shape = (len(request.arms), len(request.rewards), len(request.estimators), FIGURES)

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from counterrank.assess.past_log import DayRequest
-from counterrank.assess.past_table import KINDS
-from counterrank.assess.reductions import REDUCTIONS
+from counterrank.assess.reductions import REDUCTIONS, SIZES
 from counterrank.assess.unit_values import geometric_twin
 from counterrank.core.arrays import workers
-from counterrank.core.errors import UsageError, one_of
+from counterrank.core.errors import UsageError
 from counterrank.core.progress import Progress, quiet
 from counterrank.data.policies import Policies
 from counterrank.data.runs import Runs, has_runs
@@ -70,7 +69,6 @@ class ResamplingRequest:
     means: str = "given"
 
     def __post_init__(self) -> None:
-        one_of("means", self.means, ("both", "given"))
         if self.plan.resamples < FEWEST_RESAMPLES:
             raise UsageError(
                 f"An interval needs at least {FEWEST_RESAMPLES} resamples.",
@@ -104,22 +102,16 @@ class RobustnessRequest:
         *,
         rel: float | None,
         mean: str,
-        reductions: str | Sequence[str] | None,
-        sizes: Iterable[float],
+        reductions: Sequence[str],
+        sizes: Sequence[float],
         samples: int,
         threads: int,
         resume: Folder,
     ) -> RobustnessRequest:
         """As a caller says it; no ``threads`` stand for the number of cores."""
-        shares = _falling(sizes)
+        shares = _falling(sizes or SIZES)
         if samples < 2:
             raise UsageError(f"There must be at least two samples, not {samples}.")
-        one_of("no_relevant", values.policies.no_relevant, ("zero", "skip"))
-        if threads < 0:
-            raise UsageError(
-                f"There cannot be {threads} threads.", todo="Use 0 for as many as there are cores."
-            )
-        one_of("mean", mean, MEANS)
         measures = _measures(values.labels, rel, mean) if values.judged else []
         kinds = _kinds(reductions, values.judged)
         return cls(
@@ -147,12 +139,9 @@ def _measures(labels: Sequence[str | Measure], rel: float | None, mean: str) -> 
     return list(dict.fromkeys(wanted)) or _no_geometric(asked[0])
 
 
-def _kinds(given: str | Sequence[str] | None, judged: bool) -> list[str]:
+def _kinds(given: Sequence[str], judged: bool) -> list[str]:
     """Kinds of loss, each once; from per-unit values only users can go missing."""
-    words = (REDUCTIONS if judged else ["users"]) if given is None else as_list(given)
-    kinds = list(dict.fromkeys(one_of("reduction", word, REDUCTIONS) for word in words))
-    if not kinds:
-        raise UsageError("No kind of loss is named.", todo=f"Some of: {', '.join(REDUCTIONS)}.")
+    kinds = list(dict.fromkeys(given or (REDUCTIONS if judged else ["users"])))
     more = [kind for kind in kinds if kind != "users"]
     if more and not judged:
         raise UsageError(
@@ -185,9 +174,6 @@ class OnlineRequest:
     progress: Progress
 
     def __post_init__(self) -> None:
-        one_of("kind", self.kind, KINDS)
-        one_of("truth", self.truth, TRUTHS)
-        one_of("sweep", self.sweep, ("none", "clip"))
         if self.sweep != "none" and not self.logged:
             raise UsageError("A clip sweep needs a log and runs, not a table of figures.")
 

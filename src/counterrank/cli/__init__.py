@@ -54,13 +54,13 @@ def main() -> None:
 
 def _run() -> int:
     """The exit code; what the user can mend ends with a message and 2."""
-    from counterrank.cli.app import app
+    from counterrank.cli.commands import run
     from counterrank.core.command import COMMAND
     from counterrank.core.errors import CounterrankError
 
     COMMAND[:] = ["counterrank", *sys.argv[1:]]
     try:
-        app()
+        return run(sys.argv[1:])
     except SystemExit as done:
         return done.code if isinstance(done.code, int) else 0
     except CounterrankError as error:
@@ -68,4 +68,3 @@ def _run() -> int:
             if part:
                 print(part, file=sys.stderr)
         return 2
-    return 0

@@ -7,37 +7,33 @@ import shlex
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from counterrank.cli.options import Quiet
-from counterrank.cli.output import TRUTH, bars, verdict
+from counterrank.api import verb as v
 from counterrank.core.format import decimals, interval_text, number, wrap_text
 from counterrank.documents.decision import grounds as rests_on
+from counterrank.report.terminal import verdict
+from counterrank.report.terminal.bars import TRUTH, bars
 
 if TYPE_CHECKING:
     from counterrank.results.result import Result, Row
 
 
-Out = Annotated[str, typer.Option(metavar="DIR", help="Where data, result and page go.")]
-Seed = Annotated[int, typer.Option(help="Seed of the simulated sessions.")]
-Sessions = Annotated[int, typer.Option(help="How many sessions.")]
-
-
+@v.verb
 def demo(
-    out: Out = "counterrank-demo",
-    seed: Seed = 0,
-    sessions: Sessions = 40_000,
-    quiet: Quiet = False,
+    *,
+    out: str = "counterrank-demo",
+    seed: v.Seed = 0,
+    sessions: v.Count = 40_000,
+    quiet: bool = False,
 ) -> None:
     """Simulate a short-video feed, choose a ranker from its log, then look at the truth."""
     from counterrank.api import demo as verb
-    from counterrank.api.learn_exposure import learn_exposure
+    from counterrank.api.exposure import exposure
     from counterrank.cli import simulate as simulated
-    from counterrank.cli import writing
     from counterrank.cli.output import say
     from counterrank.core import progress
+    from counterrank.results import files
     from counterrank.simulate import SamplePlan
 
     shown = progress.quiet if quiet else progress.bar
@@ -46,9 +42,8 @@ def demo(
     simulated.write(plan, str(data), shown)
     log = str(data / "log.parquet")
     runs = {name: str(data / "runs" / f"{name}.parquet") for name in verb.CANDIDATES}
-    learned = learn_exposure(log, reward="click")
-    text = learned.to_json()
-    writing.whole(bias, lambda path: path.write_text(text, encoding="utf-8"))
+    learned = exposure(log, reward="click")
+    files.whole_text(bias, learned.to_json())
     found = verb.estimate_feed(log, runs, learned.model, progress=shown)
     wide = shutil.get_terminal_size().columns
     say([*_opening(sessions, found.estimates[0].clusters, wide), ""])
@@ -56,9 +51,9 @@ def demo(
     truth = {name: known[verb.REWARD].value for name, known in plan.world.truth().items()}
     result = verb.reveal(found, truth)
     say([*revealed(result, wide), ""])
-    writing.folder(result, out)
+    files.folder(result, out)
     say(["The same by hand", *_by_hand(log, data, bias)])
-    typer.echo(f"\nThe page: {Path(out) / 'report.html'}")
+    print(f"\nThe page: {Path(out) / 'report.html'}")
 
 
 def _opening(sessions: int, users: int, wide: int) -> list[str]:

@@ -5,16 +5,9 @@ from __future__ import annotations
 import json
 import textwrap
 from dataclasses import asdict, fields
-from typing import Annotated, Any
+from typing import Any, Literal
 
-import typer
-
-from counterrank.cli import options
-from counterrank.cli.options import Format
-
-Name = Annotated[
-    str | None, typer.Argument(help="A measure or a label, like nDCG or AP(rel=4)@10.")
-]
+from counterrank.api.verb import verb
 
 TIES = (
     "equal scores: item id, descending by bytes, as trec_eval (--ties id); file order (file);"
@@ -23,18 +16,18 @@ TIES = (
 EXPECTED = "; exact mean over all orders (expected)"
 
 
-def measures(name: Name = None, format: Format = "table") -> None:
+@verb
+def measures(name: str | None = None, *, format: Literal["table", "json", "csv"] = "table") -> None:
     """List the measures, or print one's exact definition."""
     from counterrank.metrics import MEASURES, measure
 
-    options.formatted(format)
     found = [kind() for kind in MEASURES.values()] if name is None else [measure(name)]
     if format == "json":
-        typer.echo(json.dumps([_record(m) for m in found], indent=1, ensure_ascii=False))
+        print(json.dumps([_record(m) for m in found], indent=1, ensure_ascii=False))
     elif format == "csv":
-        typer.echo("name,better,says")
+        print("name,better,says")
         for m in found:
-            typer.echo(f'{m.name},{m.better},"{m.about.says}"')
+            print(f'{m.name},{m.better},"{m.about.says}"')
     elif name is None:
         _list(found)
     else:
@@ -47,8 +40,8 @@ def _list(found: list[Any]) -> None:
     for m in found:
         _wrapped(m.name, m.about.says)
     _wrapped("", "Other names: " + ", ".join(f"{a} = {b}" for a, b in ALIASES.items()) + ".")
-    typer.echo("\nWrite NAME(option=value)@k, as in AP(rel=4)@100. All but pnDCG also take")
-    typer.echo("mean=geometric. `counterrank measures NAME` prints the exact definition.")
+    print("\nWrite NAME(option=value)@k, as in AP(rel=4)@100. All but pnDCG also take")
+    print("mean=geometric. `counterrank measures NAME` prints the exact definition.")
 
 
 def _define(m: Any) -> None:
@@ -72,14 +65,14 @@ def _define(m: Any) -> None:
         "agrees": about.peers,
         "source": about.source,
     }
-    typer.echo(str(m))
+    print(str(m))
     for head, text in lines.items():
         _wrapped(head, text)
 
 
 def _wrapped(head: str, text: str) -> None:
     for place, line in enumerate(textwrap.wrap(text, 68)):
-        typer.echo(f"  {head if place == 0 else '':<9}{line}")
+        print(f"  {head if place == 0 else '':<9}{line}")
 
 
 def _record(m: Any) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.diagnostics.table_reports import Findings
 from counterrank.engine import Engine, Partitions
 from counterrank.results.result import Result
+from counterrank.stats.compare import Plan
 
 FITTED = "rates"  # stands in for predictions that nobody gave
 
@@ -59,7 +60,7 @@ def check_funnel(
             request, totals = count_funnel(request, alone, data)
             for place, run in runs.items():
                 try:
-                    sell([run], estimators="Naive")
+                    sell([run], estimator="Naive")
                     fit.append(run)
                 except CounterrankError as error:
                     faults[place] = str(error)
@@ -82,7 +83,8 @@ def _request(rewards: Sequence[str], ctr: bool, cvr: bool) -> FunnelRequest:
     """What is given as columns, and models of the rest."""
     ctr_from, cvr_from = (COLUMN if given else FITTED for given in (ctr, cvr))
     return funnel_request(
-        rewards=rewards, measures=["DCG@10"], estimators=["Naive"], users="table", ctr=ctr_from,
+        rewards=rewards, measures=["DCG@10"], estimators=["Naive"], users="table", plan=Plan(),
+        ctr=ctr_from,
         cvr=cvr_from,
     )  # fmt: skip
 
@@ -103,7 +105,7 @@ def _with_runs(
     clicks, conversions = (COLUMN if there else FITTED for there in (ctr, all_cvr))
 
     def told(estimators: Sequence[str], cvr: str) -> list[Diagnosis]:
-        return sell(runs, estimators=estimators, ctr=clicks, cvr=cvr).diagnoses
+        return sell(runs, estimator=estimators, ctr=clicks, cvr=cvr).diagnoses
 
     first = about.predictions(ctr, all_cvr, FITTED)
     try:

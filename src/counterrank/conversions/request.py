@@ -15,12 +15,11 @@ from counterrank.conversions.conversion_estimators import (
     measure_columns,
 )
 from counterrank.conversions.conversion_measures import ConversionMeasure, conversion_measure
-from counterrank.core.errors import UsageError, one_of
+from counterrank.core.errors import UsageError
 from counterrank.core.faults import Faults
 from counterrank.data import funnels, schema
 from counterrank.data.features import features
 from counterrank.data.funnels import prediction
-from counterrank.data.policies import TIES
 from counterrank.data.runs import Runs, RunTables, run_schemas
 from counterrank.data.schema import ColumnNames, Input, Table
 from counterrank.data.sources.dataframes import is_spark
@@ -32,7 +31,6 @@ from counterrank.ope.estimators.doubly_robust import SNDR
 from counterrank.ope.estimators.ips import SNIPS
 from counterrank.position import Exposure
 from counterrank.stats.compare import Plan
-from counterrank.stats.intervals import INTERVALS
 from counterrank.stats.moments import Pair
 from counterrank.stats.units import Functions, Key
 
@@ -116,13 +114,6 @@ class FunnelRequest:
 
     def __post_init__(self) -> None:
         _validate_values(self.estimators, self.measures)
-        one_of("pairs", self.pairs, PAIRS)
-        one_of("users", self.users, USERS)
-        one_of("missing", self.missing, ("zero", "error"))
-        one_of("duplicates", self.duplicates, ("error", "first"))
-        one_of("ties", self.ties, [word for word in TIES if word != "expected"])
-        if not 0 <= self.floor < 1:
-            raise UsageError(f"floor must lie between 0 and 1, not {self.floor:g}.")
 
     @property
     def fitting(self) -> bool:
@@ -227,26 +218,13 @@ def funnel_request(
     rewards: Sequence[str],
     measures: Sequence[str | ConversionMeasure | Exposure],
     estimators: Sequence[str | Estimator],
+    plan: Plan,
     features: Collection[str] = (),
-    test: str = "t",
-    correct: str = "holm",
-    interval: str = "normal",
-    baseline: str | None = None,
-    level: float = 0.95,
-    resamples: int = 10_000,
-    seed: int = 0,
     **options: Any,
 ) -> FunnelRequest:
     """A request from words; ``features`` are what tables of features are of: user, item."""
     wanted = tuple(dict.fromkeys(conversion_estimator(e) for e in estimators))
     weights = tuple(dict.fromkeys(conversion_measure(m) for m in measures))
-    one_of("test", test, ("t", "bootstrap", "none"))
-    one_of("correct", correct, ("none", "holm", "bh"))
-    one_of("interval", interval, [kind for kind in INTERVALS if kind != "bernstein"])
-    plan = Plan(
-        baseline=baseline, test=test, correct=correct, level=level, interval=interval,
-        resamples=resamples, seed=seed,
-    )  # fmt: skip
     request = FunnelRequest(weights, wanted, paid(rewards), plan=plan, **options)
     _validate_features(features, request.ctr, request.cvr)
     return request

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from counterrank.core.errors import one_of
-
 TIES = ("id", "id32", "file", "expected")
 
 
@@ -23,10 +21,3 @@ class Policies:
     unjudged: str = "ignore"
     duplicates: str = "error"
     ties: str = "id"
-
-    def __post_init__(self) -> None:
-        one_of("missing", self.missing, ("zero", "skip", "error"))
-        one_of("no_relevant", self.no_relevant, ("zero", "skip", "error"))
-        one_of("unjudged", self.unjudged, ("ignore", "error"))
-        one_of("duplicates", self.duplicates, ("error", "first"))
-        one_of("ties", self.ties, TIES)

@@ -70,12 +70,13 @@ def gated(
     document: Row,
     *,
     measure: str = "",
+    estimator: str = "",
     baseline: str = "",
     systems: Sequence[str] = (),
     least: float = 0.0,
 ) -> Gate:
     """Hold every candidate's lift against ``least``: its lower end must reach it."""
-    label, base = measure or leading_measure(document), baseline or _baseline(document)
+    label, base = estimator or measure or leading_measure(document), baseline or _baseline(document)
     rows = [r for r in rows_of_measure(document.get("comparisons", []), label) if _pair(r, base)]
     if not rows:
         there = sorted({str(r["measure"]) for r in document.get("comparisons", [])})

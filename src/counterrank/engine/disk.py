@@ -168,7 +168,7 @@ def cut_on_disk(engine: Local, tables: Tables, progress: Progress) -> Iterator[P
     schemas = tables.schemas
     rows = {name: count_source_rows(schema.source) for name, schema in schemas.items()}
     budget = None if engine.memory is None else max(byte_count(engine.memory) - TAKEN, TAKEN // 4)
-    with scratch(engine.folder) as folder:
+    with scratch(engine.scratch) as folder:
         heads = read_heads(tables, folder)
         need = sum(rows[name] * _row_bytes(head) for name, head in heads.items())
         if engine.partitions is None and budget is not None and need <= WHOLE * budget:

@@ -54,13 +54,13 @@ class Local(Engine):
     """This machine. With ``memory``, tables that need more go by way of the disk.
 
     ``memory`` is text like 4GB or a number of bytes; ``partitions`` is their number, chosen by
-    size if not given; ``folder`` where temporary files go. ``inference``: see `Engine`.
+    size if not given; ``scratch`` where temporary files go. ``inference``: see `Engine`.
     """
 
     name = "local"
     memory: str | int | None = None
     partitions: int | None = None
-    folder: str | None = None
+    scratch: str | None = None
     inference: str = "auto"
 
     def __post_init__(self) -> None:

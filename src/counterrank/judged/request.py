@@ -66,11 +66,6 @@ class EvaluateRequest:
 
     def inference(self, engine: Engine) -> str:
         """Whether values per unit, or only moments of them, are held: units, moments or auto."""
-        if not engine.row_order and self.policies.ties == "file":
-            raise UsageError(
-                "Rows have no order on Spark, so ties cannot go by it.",
-                todo="Use --ties id or expected, or the local engine.",
-            )
         return "units" if self.per_unit or self.hits else engine.inference
 
     @property

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from counterrank.core.arrays import Floats, Ints
-from counterrank.core.errors import InputError, UsageError, one_of
+from counterrank.core.errors import InputError, UsageError
 from counterrank.data.logs import Log
 from counterrank.data.schema import Table
 from counterrank.ope.log import LogTotals
@@ -69,8 +69,6 @@ def choose_basis(
     log: Log, targets: list[Table], *, logged: str, views: str, model: PositionModel | None
 ) -> Basis:
     """The basis asked for, or the one the tables allow."""
-    one_of("logged", logged, KNOWN)
-    one_of("views", views, VIEWS)
     if logged == "auto":
         logged = "exposure" if log.has("exposure") else "rank"
         told = model is not None or all("exposure" in t.frame.columns for t in targets)

@@ -163,7 +163,7 @@ def check_log(
     for place, target in targets.items():
         try:
             result = weigh(
-                [target], rewards=log.rewards, position_bias=model, views=views, contexts=known
+                [target], reward=log.rewards, position_bias=model, views=views, context=known
             )
             diagnoses += [d for d in result.diagnoses if d.subject != "log"]
         except CounterrankError as error:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from counterrank.core.errors import UsageError, one_of
+from counterrank.core.errors import UsageError
 from counterrank.core.faults import DataError
 from counterrank.core.merge import by_key, union
 from counterrank.data import logs
@@ -20,7 +20,7 @@ from counterrank.data.schema import Door, Table
 from counterrank.engine.partitions import Partition, Partitions
 from counterrank.matching.order import natural_rank
 from counterrank.ope.clip_sweep import CLIPS, SWEEP
-from counterrank.ope.estimators.base import PER, Clipped, Estimator
+from counterrank.ope.estimators.base import Clipped, Estimator
 from counterrank.ope.estimators.ips import MeanWeight, OnPolicy
 from counterrank.ope.estimators.slate import SlateWeight
 from counterrank.ope.exposure_basis import Basis
@@ -122,14 +122,6 @@ class EstimateRequest:
     disjoint: str = "auto"
     sweep: str = "none"
     rewards: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        self.plan.only(tests=TESTS, corrections=CORRECTIONS, intervals=INTERVALS)
-        one_of("per", self.per, PER)
-        one_of("missing", self.missing, ("error", "skip", "logged"))
-        one_of("disjoint", self.disjoint, ("auto", "error", "zero"))
-        one_of("sweep", self.sweep, ("none", "clip"))
-        one_of("scores", self.scores, ("order", "plackett_luce"))
 
     def with_heads(self, log: Partitions) -> EstimateRequest:
         """With the names of all rankers and rewards."""

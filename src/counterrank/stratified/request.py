@@ -20,7 +20,6 @@ from counterrank.data.policies import Policies
 from counterrank.data.runs import Runs, run_schemas
 from counterrank.data.schema import QRELS, ColumnNames, Door, Roles, Table, label
 from counterrank.data.sources import opened
-from counterrank.engine.engines import Engine
 from counterrank.engine.partitions import Tables
 from counterrank.metrics import Measure, measure
 from counterrank.stats.compare import Plan
@@ -236,15 +235,6 @@ class Choices:
         if named in self.there and self.columns.get(word) == named:
             self.columns.met.add(word)
         return named if named in self.there else ""
-
-
-def validate_row_order(policies: Policies, engine: Engine) -> None:
-    """Refuse an order of ties that the engine does not have."""
-    if not engine.row_order and policies.ties == "file":
-        raise UsageError(
-            "Rows have no order on Spark, so ties cannot go by it.",
-            todo="Use --ties id or expected, or the local engine.",
-        )
 
 
 def _lists(table: object, name: str, *, columns: Mapping[str, str] | None) -> Door:

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from counterrank.core.errors import InputError, UsageError, one_of
+from counterrank.core.errors import InputError, UsageError
 from counterrank.data import logs
 from counterrank.engine.partitions import Tables
-from counterrank.position.learn.curve_fit import FAMILIES
 
 LOG = "log"
 METHODS = ("auto", "views", "depth", "harvest", "swap", "em")
@@ -38,16 +37,10 @@ class LearnRequest:
 
     def __post_init__(self) -> None:
         """Refuse options that make no sense, alone or together."""
-        one_of("method", self.method, METHODS)
-        if not 0 < self.level < 1:
-            raise UsageError("The level must lie between 0 and 1.", found=f"Got {self.level:g}.")
         if self.length is not None and self.method not in ("depth", "auto"):
             raise UsageError(f"A length of lists says nothing to method {self.method}.")
         if self.swapped is not None and self.method != "swap":
             raise UsageError(f"A column of swaps says nothing to method {self.method}.")
-        if self.ranks is not None and self.ranks < 1:
-            raise UsageError("The deepest rank to learn counts from 1.", found=f"Got {self.ranks}.")
-        one_of("model", self.model, FAMILIES)
 
     @property
     def by_item(self) -> bool:

@@ -134,7 +134,7 @@ def appended(path: str, text: str) -> None:
         before = file.read_text(encoding="utf-8") if file.exists() else ""
     except (OSError, ValueError) as error:
         raise UsageError(f'"{path}" cannot be added to.', found=str(error)[:120]) from error
-    whole(file, lambda temporary: temporary.write_text(before + text, encoding="utf-8"))
+    whole_text(file, before + text)
 
 
 def discard(path: str) -> None:
@@ -164,6 +164,11 @@ def whole(path: Path, write: Callable[[Path], object]) -> None:
         raise _unwritable(path, error) from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def whole_text(path: str | Path, text: str) -> None:
+    """A file of text, whole or not at all."""
+    whole(Path(path), lambda temporary: temporary.write_text(text, encoding="utf-8"))
 
 
 def _umask() -> int:

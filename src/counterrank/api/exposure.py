@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from counterrank.core.progress import Progress, quiet
-from counterrank.data.schema import ColumnNames
-from counterrank.diagnostics.position_models import position
-from counterrank.engine import Engine
-from counterrank.engine import engine as chosen
-from counterrank.position.learn.learned import Learned
-from counterrank.position.learn.pipeline import learn
-from counterrank.position.learn.request import LearnRequest
-from counterrank.position.model_file import KIND, to_json
-from counterrank.results.result import Result
+from counterrank.api import verb as v
+from counterrank.core.progress import quiet
+
+if TYPE_CHECKING:
+    from counterrank.position.learn.learned import Learned
+    from counterrank.position.learn.request import LearnRequest
+    from counterrank.results.result import Result
 
 
-def learn_exposure(
-    table: object,
+@v.verb
+def exposure(
+    log: v.Table,
     *,
-    method: str = "auto",
+    method: Literal["auto", "views", "depth", "harvest", "swap", "em"] = "auto",
     reward: str | None = None,
-    model: str = "table",
-    context: Sequence[str] = (),
+    model: Literal["table", "power", "geometric", "beta_geometric", "log2"] = "table",
+    context: v.Several = (),
     by: str | None = None,
-    level: float = 0.95,
-    ranks: int | None = None,
-    length: int | None = None,
+    level: v.Level = 0.95,
+    ranks: v.Count | None = None,
+    length: v.Count | None = None,
     swapped: str | None = None,
-    engine: str | Engine = "auto",
-    columns: Mapping[str, str] | None = None,
-    progress: Progress = quiet,
+    columns: v.Columns = None,
+    progress: v.Bar = quiet,
+    **where: Unpack[v.Where],
 ) -> Result:
     """Learn a position model from a log: session, item, rank, a reward, optionally viewed, user.
 
@@ -41,20 +38,26 @@ def learn_exposure(
     ``auto`` takes views where they were logged, depth where only viewed rows
     seem to have been, and harvests otherwise. ``model`` is ``table`` or a
     family fitted to it. An item keeps its relevance within a ``context``, such as the query.
-    ``engine`` says where a log too large for memory goes: to disk or to a Spark cluster.
+    ``memory`` sends a log that needs more to disk, ``engine`` to a Spark cluster.
 
     The estimates of the result are one row per rank (and value of ``by``); ``result.model`` is the
     model, ready for ``position_bias``, and ``result.learned`` has the curves with their covariance.
     """
-    request = LearnRequest(
-        method, reward, tuple(context), by, ranks, length, swapped, model, level
-    )  # fmt: skip
+    from counterrank.data.schema import ColumnNames
+    from counterrank.diagnostics.position_models import position
+    from counterrank.position.learn.pipeline import learn
+    from counterrank.position.learn.request import LearnRequest
+    from counterrank.position.model_file import KIND
+    from counterrank.results.result import Result
+
+    within = tuple(v.as_list(context))
+    request = LearnRequest(method, reward, within, by, ranks, length, swapped, model, level)
     names = ColumnNames(columns)
-    tables = request.tables(table, names)
-    with chosen(engine, [table]).open(tables, progress) as log:
+    tables = request.tables(log, names)
+    with v.engine_for(where, log).open(tables, progress) as partitions:
         names.refuse_unmet()
-        learned = learn(request, log)
-        protocol = _protocol(request, learned) | log.protocol()
+        learned = learn(request, partitions)
+        protocol = _protocol(request, learned) | partitions.protocol()
     curves = learned.curves()
     return Result(
         kind=KIND,
@@ -62,7 +65,7 @@ def learn_exposure(
         comparisons=[],
         diagnoses=position(learned),
         protocol=protocol,
-        inputs=tuple(log.inputs.values()),
+        inputs=tuple(partitions.inputs.values()),
         tables=_tables(learned),
         notes={"learned": learned, "model": learned.model},
     )
@@ -85,6 +88,8 @@ def _protocol(request: LearnRequest, learned: Learned) -> dict[str, Any]:
 
 def _tables(learned: Learned) -> dict[str, Any]:
     """What only this document has; ``model`` is what is read back."""
+    from counterrank.position.model_file import to_json
+
     curves = learned.curves()
     return {
         "model": to_json(learned.model),

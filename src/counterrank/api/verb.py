@@ -1,0 +1,136 @@
+"""What all verbs share: kinds of arguments, where a verb runs, and the check of a call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, TypedDict, TypeVar
+
+from counterrank.core.arguments import Between, check_call
+
+if TYPE_CHECKING:
+    from counterrank.conversions.conversion_measures import ConversionMeasure
+    from counterrank.core.progress import Progress
+    from counterrank.data.runs import Runs
+    from counterrank.engine import Engine
+    from counterrank.metrics import Measure
+    from counterrank.ope.estimators.base import Estimator
+    from counterrank.position import ByContext, Exposure
+
+MEASURES = ("DCG@10", "nDCG@10", "P@10", "Recall@10", "AP@10", "RR@10")
+ESTIMATORS = ("IPS", "SNIPS", "DR")
+DRAWS, RESAMPLES = 100_000, 10_000
+
+Table = Annotated[object, "table"]
+Lists = Annotated["Runs", "lists"]
+TablesByName = Annotated[object, "lists"]
+MoreLists = Annotated["Runs | None", "lists"]
+MoreTable = Annotated["object | None", "table"]
+Columns = Annotated[Mapping[str, str] | None, "roles"]
+Bar = Annotated["Progress", "python"]
+Folder = Annotated["str | os.PathLike[str] | None", "folder"]
+Several = str | Sequence[str]
+Measures = Annotated["str | Measure | Sequence[str | Measure]", ""]
+ConversionMeasures = Annotated[
+    "str | ConversionMeasure | Exposure | Sequence[str | ConversionMeasure | Exposure]", ""
+]
+Estimators = Annotated["str | Estimator | Sequence[str | Estimator]", ""]
+PositionBias = Annotated["str | os.PathLike[str] | Exposure | ByContext | None", ""]
+
+Level = Annotated[float, Between(0, 1, "both")]
+Count = Annotated[int, Between(1)]
+Seed = Annotated[int, Between(0)]
+Share = Annotated[float, Between(0, 1)]
+Interval = Literal["normal", "t", "bootstrap", "bca"]
+Test = Literal["t", "bootstrap", "none"]
+Correct = Literal["holm", "bh", "none"]
+Family = Literal["all", "measure"]
+Missing = Literal["zero", "skip", "error"]
+Unjudged = Literal["ignore", "error"]
+Duplicates = Literal["error", "first"]
+Ties = Literal["id", "id32", "file", "expected"]
+Views = Literal["auto", "observed", "rows", "latent"]
+Sweep = Literal["none", "clip"]
+
+
+class Where(TypedDict, total=False):
+    """Where a verb runs, and what it may use. An ``engine`` object says all of it at once."""
+
+    engine: Annotated[Literal["auto", "local", "spark"] | Engine, ""]
+    master: str | None
+    memory: Annotated[str | int | None, ""]
+    partitions: Annotated[int, Between(1, 65_536)] | None
+    inference: Literal["auto", "units", "moments"]
+    scratch: Annotated[str | os.PathLike[str] | None, ""]
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def verb(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, with every call checked against its signature."""
+
+    @wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        check_call(function, args, kwargs)
+        return function(*args, **kwargs)
+
+    return run
+
+
+def as_list(given: Any) -> list[Any]:
+    """One thing or several, as a list."""
+    return list(given) if isinstance(given, (list, tuple)) else [given]
+
+
+def engine_for(where: Where, *given: object, ties: str = "id") -> Engine:
+    """The engine that the words ask for; ``auto`` is Spark if some table is a Spark frame."""
+    from counterrank.core.errors import UsageError
+
+    chosen = _engine(where, given)
+    if ties == "file" and not chosen.row_order:
+        raise UsageError(
+            "Rows have no order on Spark, so ties cannot go by it.",
+            todo="Use --ties id or expected, or the local engine.",
+        )
+    return chosen
+
+
+def _engine(where: Where, given: Sequence[object]) -> Engine:
+    from counterrank.core.errors import UsageError
+    from counterrank.data.runs import tables_of
+    from counterrank.data.sources.dataframes import is_spark
+    from counterrank.engine import Engine, Local, Spark, engine
+
+    tables = [table for some in given for table in tables_of(some)]
+    asked: dict[str, Any] = {name: value for name, value in where.items() if value is not None}
+    word = asked.pop("engine", "auto")
+    if isinstance(word, Engine):
+        if asked:
+            raise UsageError(
+                f"{next(iter(asked))} was given beside an engine that says it already.",
+                todo="Give it to the engine: Local(memory=...), Spark(master=...).",
+            )
+        return engine(word, tables)
+    if word != "spark" and "master" not in asked and not any(map(is_spark, tables)):
+        return engine(Local(**asked), tables)
+    for name in ("memory", "scratch"):
+        if name in asked:
+            raise UsageError(
+                f"{name} is for the local engine.",
+                todo="Spark's memory and disk are set where it is started.",
+            )
+    if word == "local":
+        return engine(word, tables)
+    sessions = [table.sparkSession for table in tables if is_spark(table)]  # type: ignore[attr-defined]
+    return engine(Spark(session=sessions[0] if sessions else None, **asked), tables)
+
+
+def document_of(result: Any) -> dict[str, Any]:
+    """The document of a result in memory, of a folder or of a file."""
+    from counterrank.documents.document import saved
+
+    document: dict[str, Any] = result.to_dict() if hasattr(result, "to_dict") else saved(result)
+    return document

@@ -1,0 +1,222 @@
+"""What the command line says of itself: a line for each option, and examples that run."""
+
+from __future__ import annotations
+
+TABLES, MEASURED, SURE = "tables", "what is measured", "how sure"
+COUNTS, WHERE, OUTPUT = "who counts", "where it runs", "output"
+WORLD, BREAKS = "the world", "assumptions to break, 0 to 1"
+GROUPS = (TABLES, MEASURED, SURE, COUNTS, WORLD, BREAKS, WHERE, OUTPUT)
+SHORT = {"measure": "-m", "estimator": "-e", "output": "-o"}
+
+# What an option is, by its name; "verb.name" where a verb says more, or other, than the rest.
+HELP: dict[str, tuple[str, str, str]] = {
+    # name: (group, what stands for the value, what it is)
+    "judgments": (TABLES, "JUDGMENTS", "user, item, rating: Parquet, CSV, TSV or qrels."),
+    "log": (TABLES, "LOG", "session, item, rank and rewards."),
+    "funnel": (TABLES, "FUNNEL", "user, item, click, conversion; ctr and cvr if predicted."),
+    "runs": (TABLES, "RUN", "path or name=path: user, item, rank or score."),
+    "estimate.runs": (TABLES, "RUN", "path or name=path: session, item, rank or score."),
+    "table": (
+        TABLES, "TABLE", "Judgments (with RUN...), a table of per-unit values (unit, system,"
+        " measure, value), or a folder that --out wrote.",
+    ),
+    "check.table": (TABLES, "TABLE", "Judgments, a log or a funnel, and runs, in any order."),
+    "assess online.table": (
+        TABLES, "TABLE", "experiment or day, system, measure, offline, online; or a log (with RUN"
+        "...).",
+    ),
+    "assess online.runs": (TABLES, "RUN", "ARM=path: what an arm's ranker would have shown."),
+    "assess accuracy.table": (
+        TABLES, "TABLE", "system, estimator, estimate, truth; optionally low, high, repetition.",
+    ),
+    "columns": (TABLES, "ROLE=NAME,...", "Columns under other names: user=uid,item=sku."),
+    "predictions": (TABLES, "PATH", "A table of user, item, ctr, cvr."),
+    "user_features": (TABLES, "PATH", "For logistic: user, and columns of numbers or text."),
+    "item_features": (TABLES, "PATH", "For logistic: item, and columns of numbers or text."),
+    "logger": (TABLES, "NAME=PATH", "What each of several loggers would show."),
+    "feedback": (TABLES, "PATH", "Where popularity is counted. [default: the judgments]"),
+    "open_loop": (TABLES, "JUDGMENTS", "Judgments of items shown at random: the truth."),
+    "open_run": (TABLES, "RUN", "Runs for the open loop, if not the same."),
+    "measure": (MEASURED, "LABEL", "A measure, like nDCG@10; repeat for more."),
+    "funnel.measure": (
+        MEASURED, "LABEL", "What a rank is worth: DCG@10, CG@10, P@10, RBP(p=0.8), ARP,"
+        " PublishedDCG@10, or a position model; repeat for more.",
+    ),
+    "assess robustness.measure": (
+        MEASURED, "LABEL", "A measure, like nDCG@10; repeat for more. [default: P, Recall, F1, AP,"
+        " nDCG, RR, ERR, Bpref and InfAP at 100]",
+    ),
+    "reward": (MEASURED, "COLUMN", "What came back; repeat for more."),
+    "funnel.reward": (MEASURED, "COLUMN", "What a click brought. [default: conversion]"),
+    "position_bias": (
+        MEASURED, "MODEL", "How likely a rank is seen: log2, power(eta=1), geometric(p=0.9),"
+        " table(1,0.6,...), or a JSON file.",
+    ),
+    "estimator": (
+        MEASURED, "LABEL", "OnPolicy, IPS, IPS(clip=200), SNIPS, DM, DR, ...; repeat for more.",
+    ),
+    "funnel.estimator": (
+        MEASURED, "LABEL", "Naive, IPS, IPS(clip=200), SNIPS, DM, DR, SNDR; repeat for more.",
+    ),
+    "per": (MEASURED, "", "Reward per session, or per impression (a view)."),
+    "context": (MEASURED, "COLUMN", "Columns the reward model may use; repeat for more."),
+    "exposure.context": (MEASURED, "COLUMN", "Where an item keeps its relevance, like query."),
+    "logged": (MEASURED, "", "How the logger's exposure is known."),
+    "views": (MEASURED, "", "What is known of views; rows: only viewed rows were logged."),
+    "scores": (MEASURED, "", "A run's scores order its items, or weigh a random draw."),
+    "sweep": (MEASURED, "", "clip: estimates over a range of clips, and a choice."),
+    "ctr": (MEASURED, "MODEL", "column, or a model to be fitted: rates, factors, logistic."),
+    "cvr": (MEASURED, "MODEL", "column, or a model to be fitted: rates, factors, logistic."),
+    "floor": (MEASURED, "", "Raise smaller ctr to this."),
+    "strata": (MEASURED, "", "Number of strata. [default: 2]"),
+    "cut": (
+        MEASURED, "HOW", "width, quantile or items of the propensity, or a column of the"
+        " judgments.",
+    ),
+    "propensity": (
+        MEASURED, "WHAT", "popularity, published, a column of the judgments, or a table with item"
+        " and propensity. [default: popularity]",
+    ),
+    "method": (MEASURED, "", "How exposure is learned."),
+    "model": (MEASURED, "", "A table, or a family fitted to it."),
+    "by": (MEASURED, "COLUMN", "One model per value of a column."),
+    "ranks": (MEASURED, "", "Learn only the first ranks."),
+    "length": (MEASURED, "", "Length of lists, for depth."),
+    "swapped": (MEASURED, "COLUMN", "The rank that was swapped with rank 1, for swap."),
+    "rel": (MEASURED, "", "Rating from which an item is relevant, for the default measures."),
+    "mean": (MEASURED, "", "Mean of each measure."),
+    "assess agreement.mean": (MEASURED, "", "both: geometric means too; given: only those asked."),
+    "reduction": (MEASURED, "KIND", "What goes missing; repeat for more. [default: all]"),
+    "sizes": (MEASURED, "SHARE,...", "Shares left. [default: 1, 0.9 to 0.05 by 0.05, 0.01]"),
+    "offline": (MEASURED, "COLUMN", "Columns of offline measures. [default: all left over]"),
+    "kind": (MEASURED, "", "What rows of a table hold."),
+    "control": (MEASURED, "ARM", "The arm whose log the others are estimated from."),
+    "truth": (MEASURED, "", "Effects that are real: online (called by the experiment) or all."),
+    "name": (MEASURED, "NAME", "A measure or a label, like nDCG or AP(rel=4)@10."),
+    "baseline": (SURE, "SYSTEM", "Compare every system with this one."),
+    "estimate.baseline": (SURE, "SYSTEM", "Compare with this one; logged is the log's own."),
+    "funnel.baseline": (SURE, "SYSTEM", "Compare every run with this one. [default: the first]"),
+    "gate.baseline": (SURE, "SYSTEM", "The system to hold. [default: the result's]"),
+    "level": (SURE, "", "Confidence of intervals."),
+    "interval": (SURE, "", "Kind of interval."),
+    "test": (SURE, "", "Test of a difference."),
+    "correct": (SURE, "", "Correction for many comparisons."),
+    "family": (SURE, "", "What a correction spans: all, or each measure by itself."),
+    "draws": (SURE, "", "Random sign flips of the permutation test."),
+    "resamples": (SURE, "", "Resamples of a bootstrap, by user."),
+    "samples": (SURE, "", "Samples of each size, where chance decides."),
+    "seed": (SURE, "", "Seed of everything random."),
+    "min_lift": (SURE, "", "What the lower end of the lift must reach."),
+    "missing": (COUNTS, "", "Judged users without a list."),
+    "estimate.missing": (COUNTS, "", "Logged sessions without a list."),
+    "funnel.missing": (COUNTS, "", "Users without a list."),
+    "disjoint": (COUNTS, "", "Lists with nothing that was logged."),
+    "no_relevant": (COUNTS, "", "Users with nothing to find."),
+    "unjudged": (COUNTS, "", "Listed users without judgments."),
+    "duplicates": (COUNTS, "", "An item twice in a list."),
+    "ties": (COUNTS, "", "Order of equal scores."),
+    "pairs": (COUNTS, "", "Pairs without a row: all (not clicked), rows (could not be)."),
+    "users": (COUNTS, "", "Who counts: those of the table, or all with lists."),
+    "system": (COUNTS, "SYSTEM", "Which candidate; repeat for more. [default: all]"),
+    "engine": (WHERE, "", "Where it runs. [default: auto, Spark for lake addresses]"),
+    "master": (WHERE, "URL", "Spark's: spark://host:7077, local[*], sc://host."),
+    "memory": (WHERE, "SIZE", "Tables that need more, say 4GB, go by the disk."),
+    "partitions": (WHERE, "", "Number of partitions. [default: by size]"),
+    "inference": (WHERE, "", "Values per unit, or moments only. [default: units while they fit]"),
+    "scratch": (WHERE, "DIR", "Where temporary files go. [default: TMPDIR]"),
+    "threads": (WHERE, "", "Threads; 0: as many as cores. No number changes."),
+    "resume": (WHERE, "DIR", "Keep results so far here, and go on from them. [default: in --out]"),
+    "result": (TABLES, "RESULT", "A folder that --out wrote, or a JSON document."),
+    "results": (TABLES, "RESULT", "Folders that --out wrote, or JSON documents."),
+    "out": (OUTPUT, "DIR", "Write result.json, units.parquet, report.html."),
+    "exposure.out": (OUTPUT, "FILE.json", "Save for --position-bias."),
+    "simulate.out": (OUTPUT, "DIR", "Where the files go."),
+    "demo.out": (OUTPUT, "DIR", "Where data, result and page go."),
+    "by_unit": (OUTPUT, "PATH", "Write per-unit values, .parquet or .csv."),
+    "format": (OUTPUT, "", "What is printed."),
+    "strict": (OUTPUT, "", "Exit code 3 if a diagnosis fails."),
+    "quiet": (OUTPUT, "", "No progress bars."),
+    "output": (OUTPUT, "PATH", "The page to write."),
+    "title": (OUTPUT, "TEXT", "What the page is called. [default: what it shows]"),
+    "summary": (OUTPUT, "PATH", "Add the summary to this Markdown file."),
+    "mlflow": (OUTPUT, "URI", "Log the result to this MLflow store."),
+    "experiment": (OUTPUT, "NAME", "The MLflow experiment to log to."),
+    "sessions": (WORLD, "", "How many sessions."),
+    "world_seed": (WORLD, "", "Seed of the world; --seed is that of the sample."),
+    "contexts": (WORLD, "", "Contexts."),
+    "items": (WORLD, "", "Items."),
+    "sets": (WORLD, "", "Candidate sets per context."),
+    "candidates": (WORLD, "", "Items in a candidate set."),
+    "slots": (WORLD, "", "Items shown."),
+    "days": (WORLD, "", "Days."),
+    "sessions_per_user": (WORLD, "", "Mean number of sessions of a user."),
+    "traffic": (WORLD, "", "How much traffic changes by day, 0 to 1."),
+    "drift": (WORLD, "", "How much quality changes by day, 0 to 1."),
+    "ranker": (WORLD, "", "How production ranks."),
+    "temperature": (WORLD, "", "Temperature of a plackett_luce production."),
+    "simulate.logger": (WORLD, "RANKER=SHARE", "Who logs; repeat. [default: logged=1]"),
+    "arm": (WORLD, "RANKER=SHARE", "An A/B arm, by share of users; repeat."),
+    "examination": (
+        WORLD, "LABEL", "A position model, cascade or dependent_clicks; several are dealt out to"
+        " the contexts.",
+    ),
+    "user_spread": (WORLD, "", "How much users differ, 0 to 1."),
+    "user_contexts": (WORLD, "", "Contexts of a user."),
+    "length_spread": (WORLD, "", "How much longer a quarter of the contexts watches, 0 to 1."),
+    "carry_over": (BREAKS, "", "Effect of the last list."),
+    "cascading": (BREAKS, "", "Clicks end sessions."),
+    "interaction": (BREAKS, "", "Effect of the item above."),
+    "trust": (BREAKS, "", "Effect of the rank on clicks."),
+    "missing_support": (BREAKS, "", "Items only targets show."),
+    "simulate.views": (WORLD, "", "Views in the log."),
+    "given": (WORLD, "", "Exposures given the candidates or the context."),
+    "stochastic": (WORLD, "", "Runs of stochastic rankers."),
+    "simulate.draws": (WORLD, "", "Lists per session if runs are draws."),
+    "run": (WORLD, "RANKER", "Whose runs to write; repeat. [default: all]"),
+}  # fmt: skip
+
+EXAMPLES = {
+    "evaluate": (
+        "evaluate judgments.parquet new=new.parquet old.parquet --baseline old",
+        "evaluate judgments.parquet new.parquet old.parquet -m nDCG@10 --format json",
+    ),
+    "estimate": (
+        "estimate log.parquet new=shown.parquet --reward click --position-bias log2",
+        "estimate log.parquet shown.parquet --reward click --position-bias pbm.json -e DR,SNIPS",
+    ),
+    "strata": (
+        "strata judgments.parquet new.parquet old.parquet",
+        "strata judgments.parquet new.parquet old.parquet --cut quantile --strata 3",
+    ),
+    "funnel": (
+        "funnel funnel.parquet new=new.parquet old=old.parquet --ctr rates --cvr rates",
+        "funnel funnel.parquet new.parquet -m CG@10 --ctr rates --cvr rates -e IPS,DR",
+    ),
+    "exposure": (
+        "exposure log.parquet --reward click --out pbm.json",
+        "exposure log.parquet --reward click --method views --model power",
+    ),
+    "check": ("check log.parquet shown.parquet", "check judgments.parquet new.parquet"),
+    "assess power": (
+        "assess power judgments.parquet new.parquet old.parquet",
+        "assess power judgments.parquet new.parquet old.parquet -m nDCG@10 -m RR@10",
+    ),
+    "assess robustness": (
+        "assess robustness judgments.parquet new.parquet old.parquet --samples 5",
+        "assess robustness judgments.parquet new.parquet old.parquet --reduction items -m AP@10",
+    ),
+    "assess agreement": (
+        "assess agreement judgments.parquet new.parquet old.parquet",
+        "assess agreement judgments.parquet new.parquet old.parquet -m DCG@10 --mean given",
+    ),
+    "assess online": (
+        "assess online past.csv --baseline old",
+        "assess online past.csv --baseline old --format json",
+    ),
+    "assess accuracy": ("assess accuracy trials.csv", "assess accuracy trials.csv --level 0.9"),
+    "report": ("report result", "report result -o page.html --title 'Which ranker?'"),
+    "gate": ("gate result", "gate result --min-lift 0.01 --summary summary.md"),
+    "measures": ("measures", "measures nDCG"),
+    "simulate": ("simulate --out feed --sessions 500", "simulate --out feed --trust 0.4"),
+    "demo": ("demo", "demo --out feed --sessions 5000"),
+}

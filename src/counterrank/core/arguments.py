@@ -1,0 +1,195 @@
+"""What a function takes, read off its signature: kinds, words and bounds stand there alone.
+
+The type checker, the check of a call, the command line, its help and files of options all read the
+same annotations: ``Literal`` lists words, ``Annotated[int, Between(1)]`` bounds a number, a
+``Sequence`` among the kinds means that one or several are taken, and the marks below say what a
+text on the command line stands for.
+"""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    Union,
+    Unpack,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
+
+from counterrank.core.errors import UsageError, brief, nearest, one_of
+
+REQUIRED = inspect.Parameter.empty
+MARKS = ("table", "lists", "roles", "shares", "folder", "python")
+"""What a mark says of an argument: ``table`` is a path or a table, ``lists`` are NAME=PATH,
+``roles`` ROLE=NAME, ``shares`` NAME=NUMBER; ``python`` has no flag."""
+
+
+@dataclass(frozen=True)
+class Between:
+    """Bounds of a number; those that are ``open`` (low, high, both) are not allowed themselves."""
+
+    low: float
+    high: float = float("inf")
+    open: str = ""
+
+    def __contains__(self, x: float) -> bool:
+        above = self.low < x if self.open in ("low", "both") else self.low <= x
+        return above and (x < self.high if self.open in ("high", "both") else x <= self.high)
+
+    def __str__(self) -> str:
+        if self.high == float("inf"):
+            return f"be {'more than' if self.open == 'low' else 'at least'} {self.low:g}"
+        return f"lie between {self.low:g} and {self.high:g}"
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One parameter: its ``kind`` (int, float, str or object), ``words``, ``bounds``, ``mark``.
+
+    ``several`` takes one or more; ``optional`` takes None; ``place`` is ``one`` or ``rest`` for
+    what is told by its place, and empty for keywords.
+    """
+
+    name: str
+    kind: type
+    words: tuple[str, ...]
+    bounds: Between | None
+    mark: str
+    several: bool
+    optional: bool
+    place: str
+    default: Any
+
+    def check(self, value: Any) -> None:
+        """Refuse what the annotation does not allow."""
+        if value is None and (self.optional or self.default is None):
+            return
+        if self.several and isinstance(value, (list, tuple)):
+            for one in value:
+                self._check_one(one)
+        else:
+            self._check_one(value)
+
+    def _check_one(self, value: Any) -> None:
+        if self.words and isinstance(value, str):
+            one_of(self.name, value, self.words)
+        elif self.kind in SORTS:
+            whole, sort = SORTS[self.kind]
+            if isinstance(value, bool) or not isinstance(value, whole):
+                raise UsageError(f"{self.name} must be {sort}, not {brief(value)}.")
+        if self.bounds is not None and value not in self.bounds:
+            share = self.bounds.high == 1 < value <= 100
+            todo = f"Write {value / 100:g}." if share else ""
+            raise UsageError(f"{self.name} must {self.bounds}, not {value:g}.", todo=todo)
+
+
+SORTS: dict[type, tuple[type, str]] = {
+    int: (Integral, "a whole number"),
+    float: (Real, "a number"),
+    str: (str, "text"),
+}
+
+
+COMMON = {"Literal": Literal, "Mapping": Mapping, "Sequence": Sequence, "os": os}
+
+
+class _Names(dict[str, Any]):
+    """Names that only the type checker imports are any object here: nothing heavy is loaded."""
+
+    def __missing__(self, name: str) -> Any:
+        return object
+
+
+def _hints(of: Any, scope: Mapping[str, Any]) -> dict[str, Any]:
+    return get_type_hints(
+        of, localns=_Names({**vars(builtins), **COMMON, **scope}), include_extras=True
+    )
+
+
+@cache
+def arguments(function: Callable[..., Any]) -> dict[str, Argument]:
+    """The parameters of a function by name; those of an unpacked dictionary are its own."""
+    plain = inspect.unwrap(function)
+    scope = plain.__globals__
+    hints, found = _hints(plain, scope), {}
+    for name, parameter in inspect.signature(plain).parameters.items():
+        hint = hints.get(name, object)
+        if parameter.kind is parameter.VAR_KEYWORD:
+            fields = get_args(hint)[0] if get_origin(hint) is Unpack else hint
+            assert is_typeddict(fields)
+            home = vars(inspect.getmodule(fields))
+            for key, kind in _hints(fields, home).items():
+                found[key] = _argument(key, kind, "", None)
+        else:
+            several = parameter.kind is parameter.VAR_POSITIONAL
+            places: dict[Any, str] = {
+                parameter.POSITIONAL_OR_KEYWORD: "one",
+                parameter.VAR_POSITIONAL: "rest",
+            }
+            default = REQUIRED if several else parameter.default
+            found[name] = _argument(name, hint, places.get(parameter.kind, ""), default)
+    return found
+
+
+def _argument(name: str, hint: Any, place: str, default: Any) -> Argument:
+    """An argument of a type: looks through ``Annotated`` and unions."""
+    bounds, mark, words = None, "", []
+    kinds: list[Any] = []
+    todo = [hint]
+    while todo:
+        kind = todo.pop(0)
+        if get_origin(kind) is Annotated:
+            kind, *marks = get_args(kind)
+            bounds = next((m for m in marks if isinstance(m, Between)), bounds)
+            mark = next((m for m in marks if m in MARKS), mark)
+            todo.insert(0, kind)
+        elif get_origin(kind) in (Union, UnionType):
+            todo = [*get_args(kind), *todo]
+        elif get_origin(kind) is Sequence or kind is Sequence:
+            kinds.append(Sequence)
+            todo = [*get_args(kind), *todo]
+        elif get_origin(kind) is Literal:
+            words += [word for word in get_args(kind) if word not in words]
+            kinds.append(str)
+        else:
+            kinds.append(kind)
+    simple = {kind for kind in kinds if kind not in (NoneType, Sequence)}
+    kind = simple.pop() if len(simple) == 1 else object
+    kind = kind if kind in SORTS else object
+    return Argument(
+        name, kind, tuple(words), bounds, mark, Sequence in kinds, NoneType in kinds, place, default
+    )
+
+
+def check_call(
+    function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What is passed, by name; refused where a name, a word, a kind or a bound is wrong."""
+    known = arguments(function)
+    unknown = [name for name in kwargs if name not in known]
+    if unknown:
+        raise UsageError(
+            f'{function.__name__} has no argument "{unknown[0]}".',
+            found=nearest(unknown[0], known),
+            todo=f"It takes: {', '.join(known)}.",
+        )
+    passed: dict[str, Any] = {}
+    for name, value in inspect.signature(function).bind(*args, **kwargs).arguments.items():
+        passed |= {name: value} if name in known else value
+    for name, value in passed.items():
+        several = value if known[name].place == "rest" else (value,)
+        for one in several:
+            known[name].check(one)
+    return passed

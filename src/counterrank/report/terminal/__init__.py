@@ -1,0 +1,49 @@
+"""A result as lines of text: the same on a terminal, in a notebook's print and in a log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from counterrank.core.format import wrap_text
+from counterrank.documents.decision import decide
+from counterrank.report.terminal.diagnostics import grounds
+
+if TYPE_CHECKING:
+    from counterrank.results.result import Result
+
+TABLES = {  # where each verb's table is laid out
+    "evaluate": "evaluate_table:table",
+    "estimate": "estimate_table:table",
+    "funnel": "funnel_table:table",
+    "strata": "strata_table:table",
+    "exposure": "exposure_table:table",
+    "check": "check_table:table",
+    **{
+        f"assess {name}": f"assess_tables:{name}_lines"
+        for name in ("power", "robustness", "agreement", "online", "accuracy")
+    },
+}
+
+
+def lines(result: Result, wide: int) -> list[str]:
+    """The whole result: its table, what it rests on, and the decision it speaks for."""
+    module, _, name = TABLES[result.kind].partition(":")
+    table: Callable[[Result, int], list[str]] = getattr(
+        import_module(f"counterrank.report.terminal.{module}"), name
+    )
+    shown = table(result, wide)
+    if result.recommendation:
+        shown += ["", "Recommendation", *wrap_text(" ".join(result.recommendation), wide)]
+    if result.kind != "check":
+        shown += ["", *grounds(result.diagnoses, wide)]
+    return shown + (verdict(result.to_dict(), wide) if result.comparisons else [])
+
+
+def verdict(document: Mapping[str, Any], wide: int) -> list[str]:
+    """The decision the result speaks for, as the last lines; nothing if there is none to take."""
+    found = decide(document)
+    if found.verdict == "read":
+        return []
+    return ["", *wrap_text(f"Verdict: {found.verdict}. {found.sentence}", wide, "  ")]

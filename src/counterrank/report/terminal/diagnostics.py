@@ -1,0 +1,59 @@
+"""What numbers rest on, as lines: failures first."""
+
+from __future__ import annotations
+
+import math
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from counterrank.core.format import wrap_text
+
+if TYPE_CHECKING:
+    from counterrank.diagnostics.diagnosis import Diagnosis
+
+# fmt: off
+COUNTS = (
+    "duplicates", "sample size", "effective sample size", "rank sample", "rows per item", "events",
+    "Simpson's paradox", "conversions", "effective slates", "empty strata", "experiments",
+    "systems", "users in stratum", "users", "constant user features", "constant item features",
+    "predictions",
+)
+# fmt: on
+DECIMAL = (
+    "list length",
+    "mean weight",
+    "weight tail",
+    "click above",
+    "random ranks",
+    "doubly robust",
+)  # fmt: skip
+
+
+def grounds(found: list[Diagnosis], wide: int) -> list[str]:
+    """Failures first, then cautions, each once for all systems it holds for."""
+    order = {"fail": 0, "caution": 1}
+    loud = sorted((d for d in found if d.verdict in order), key=lambda d: order[d.verdict])
+    lines = ["What this rests on"]
+    told: dict[tuple[str, str, str], list[str]] = {}
+    for d in loud:
+        told.setdefault((d.verdict, d.name, d.meaning), []).append(d.subject)
+    for (verdict, name, meaning), subjects in told.items():
+        who = subjects[0] if len(subjects) == 1 else f"{len(subjects)} systems"
+        lines += wrap_text(f"{verdict:<8} {name}, {who}: {meaning}", wide, " " * 9)
+    quiet = sorted((d for d in found if d.verdict == "pass"), key=lambda d: found.index(d))
+    names = list(dict.fromkeys(d.name for d in quiet))
+    short = [_short(name, [d.value for d in quiet if d.name == name]) for name in names]
+    if short:
+        lines += wrap_text(f"{'pass':<8} {', '.join(short)}.", wide, " " * 9)
+    return lines
+
+
+def _short(name: str, values: list[float]) -> str:
+    """A name with its value, or the range over systems."""
+    style = "{:,.0f}" if name in COUNTS else "{:.2f}" if name in DECIMAL else "{:.1%}"
+    ends = [style.format(min(values)), style.format(max(values))]
+    if name == "weight tail" and max(values) == -math.inf:
+        return "weights without a tail"
+    if name == "agreement":
+        return "DCG and nDCG in the same order"
+    return f"{name} {' to '.join(key for key, _ in groupby(ends))}"
