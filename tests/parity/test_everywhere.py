@@ -39,7 +39,7 @@ def test_whatever_holds_the_tables(plain, name, holder):
 @pytest.mark.parametrize("partitions", [1, 7, 64])
 @pytest.mark.parametrize("name", cases())
 def test_by_way_of_the_disk(plain, name, partitions, tmp_path):
-    engine = Local(partitions=partitions, folder=str(tmp_path))
+    engine = Local(partitions=partitions, scratch=str(tmp_path))
     told = cases()[name].told(lambda frame: frame, engine=engine)
     assert not list(differences(plain(name), told))
     assert not list(Path(tmp_path).iterdir()), "temporary files were left"

@@ -64,7 +64,7 @@ def test_whatever_is_read_in_pieces_is_the_same(tmp_path, monkeypatch):
     judged, table, tables = kinds(tmp_path)
     whole = cr.evaluate(judged, {"a": table}, measure=["nDCG@5", "AP"])
     for given in tables:
-        engine = cr.Local(partitions=5, folder=str(tmp_path))
+        engine = cr.Local(partitions=5, scratch=str(tmp_path))
         found = cr.evaluate(judged, {"a": given}, measure=["nDCG@5", "AP"], engine=engine)
         assert rows(found) == rows(whole)
 
@@ -130,7 +130,7 @@ def test_enough_memory_is_memory():
 
 def test_little_memory_is_the_disk(monkeypatch, tmp_path):
     monkeypatch.setattr(disk, "HELD", 10**7)
-    found = estimated(LOG, RUN, engine=cr.Local(memory="1GB", folder=str(tmp_path)))
+    found = estimated(LOG, RUN, engine=cr.Local(memory="1GB", scratch=str(tmp_path)))
     assert found.protocol["partitions"] > 1
     assert rows(found) == rows(estimated(LOG, RUN))
 
@@ -141,20 +141,20 @@ def test_a_full_disk_is_told_and_cleared(monkeypatch, tmp_path):
 
     monkeypatch.setattr(pl.DataFrame, "write_ipc", full)
     with pytest.raises(cr.UsageError, match="is full"):
-        estimated(LOG, RUN, engine=cr.Local(partitions=3, folder=str(tmp_path)))
+        estimated(LOG, RUN, engine=cr.Local(partitions=3, scratch=str(tmp_path)))
     assert not list(tmp_path.iterdir())
 
 
 def test_too_small_a_disk_is_refused_at_once(monkeypatch, tmp_path):
     monkeypatch.setattr("shutil.disk_usage", lambda _: type("Disk", (), {"free": 10})())
     with pytest.raises(cr.UsageError, match="too little room"):
-        estimated(LOG, RUN, engine=cr.Local(partitions=3, folder=str(tmp_path)))
+        estimated(LOG, RUN, engine=cr.Local(partitions=3, scratch=str(tmp_path)))
     assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(cr.UsageError, match="No temporary folder"):
-        estimated(LOG, RUN, engine=cr.Local(partitions=3, folder=str(tmp_path / "no")))
+        estimated(LOG, RUN, engine=cr.Local(partitions=3, scratch=str(tmp_path / "no")))
 
 
 def test_what_a_killed_process_left_is_removed(tmp_path):
@@ -162,7 +162,7 @@ def test_what_a_killed_process_left_is_removed(tmp_path):
     gone.wait()
     (tmp_path / f"counterrank-{gone.pid}-abc").mkdir()
     (tmp_path / f"counterrank-{os.getpid()}-abc").mkdir()
-    estimated(LOG, RUN, engine=cr.Local(partitions=3, folder=str(tmp_path)))
+    estimated(LOG, RUN, engine=cr.Local(partitions=3, scratch=str(tmp_path)))
     assert [p.name for p in tmp_path.iterdir()] == [f"counterrank-{os.getpid()}-abc"]
 
 

@@ -318,7 +318,7 @@ def test_by_way_of_the_disk(shop, tmp_path):
     files = [tmp_path / f"{name}.parquet" for name in runs]
     whole, found = (
         cr.funnel(tmp_path / "clicks.csv", files, estimator=ALL, measure=MEASURES, engine=engine)
-        for engine in (Local(), Local(partitions=7, folder=str(tmp_path)))
+        for engine in (Local(), Local(partitions=7, scratch=str(tmp_path)))
     )
     assert found.protocol["partitions"] == 7
     assert found.by_unit().equals(whole.by_unit())

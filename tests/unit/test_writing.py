@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from counterrank.cli.writing import NAMES
+from counterrank.results.output_files import NAMES
 from counterrank.simulate import judged_world
 
 WRITE = """
 import sys
 from pathlib import Path
 import polars as pl
-from counterrank.cli import writing
+from counterrank.results import output_files as writing
 
 class Result:
     def __init__(self, mark):

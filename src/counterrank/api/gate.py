@@ -35,7 +35,7 @@ def gate(
     Markdown file that the answer is added to, ``mlflow`` a store that it is logged to.
     """
     from counterrank.documents.gate import gated
-    from counterrank.results import files
+    from counterrank.results import output_files as files
     from counterrank.results.mlflow_store import log_to_mlflow
 
     document = v.document_of(result)
@@ -57,7 +57,7 @@ def report(*results: Saved, output: str = "report.html", title: str = "") -> str
     ``results`` are folders that ``--out`` wrote, JSON documents, or results in memory.
     """
     from counterrank.report import page
-    from counterrank.results import files
+    from counterrank.results import output_files as files
 
     files.whole_text(output, page([v.document_of(r) for r in results], title=title))
     return output

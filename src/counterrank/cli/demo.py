@@ -33,7 +33,7 @@ def demo(
     from counterrank.cli import simulate as simulated
     from counterrank.cli.output import say
     from counterrank.core import progress
-    from counterrank.results import files
+    from counterrank.results import output_files as files
     from counterrank.simulate import SamplePlan
 
     shown = progress.quiet if quiet else progress.bar

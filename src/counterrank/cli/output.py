@@ -10,11 +10,12 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from counterrank.core import progress
+from counterrank.core.arguments import arguments
 from counterrank.core.errors import UsageError
-from counterrank.results import files
+from counterrank.results import output_files as files
 
 if TYPE_CHECKING:
-    from counterrank.cli.commands import Command
+    from counterrank.cli.command import Command
     from counterrank.documents.gate import Gate
     from counterrank.results.result import Result
 
@@ -30,7 +31,7 @@ ELSEWHERE = ("engine", "master", "memory", "partitions")
 
 def run_verb(command: Command, asked: dict[str, Any], given: Namespace) -> int:
     """Call a verb, print what it returns, write the files asked for; the exit code."""
-    from counterrank.cli.commands import call
+    from counterrank.cli.command import call
     from counterrank.data import digest
 
     paths = list(_paths(command, asked))
@@ -41,7 +42,8 @@ def run_verb(command: Command, asked: dict[str, Any], given: Namespace) -> int:
         _refuse_model(out, paths)
     else:
         files.refuse_early(by_unit, out, paths)
-    asked |= {"progress": progress.quiet if getattr(given, "quiet", True) else progress.bar}
+    if "progress" in arguments(command.function) and not getattr(given, "quiet", True):
+        asked["progress"] = progress.bar
     if by_unit is not None and "inference" in command.arguments:
         asked.setdefault("inference", "units")  # they are to be written
     unfinished = os.path.join(out or "", UNFINISHED)
@@ -116,12 +118,12 @@ def say(lines: list[str]) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from counterrank.report.terminal.bars import plain
+    from counterrank.report.terminal.bars import plain_signs
 
     console = Console(highlight=False, soft_wrap=True)
     styles = {"+ ": "green", "- ": "red", "fail ": "bold red", "caution ": "bold yellow"}
     styles["Verdict: "] = "bold"
-    for line in (plain(line, sys.stdout.encoding) for line in lines):
+    for line in (plain_signs(line, sys.stdout.encoding) for line in lines):
         text = Text(line)
         for begin, style in styles.items():
             if line.startswith(begin):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from counterrank.api import verb as v
 from counterrank.core.errors import UsageError, first_line
 from counterrank.core.progress import Progress
-from counterrank.results import files
+from counterrank.results import output_files as files
 
 if TYPE_CHECKING:
     import polars as pl

@@ -12,7 +12,7 @@ PLAIN = str.maketrans({"├": "|", "┤": "|", "─": "-", "●": "o", "┊": ":
 Ends = tuple[float, float, float]  # low, value, high
 
 
-def plain(text: str, encoding: str | None) -> str:
+def plain_signs(text: str, encoding: str | None) -> str:
     """The text in signs that the stream can write: a sign for a sign, so columns stay."""
     try:
         text.encode(encoding or "ascii")

@@ -29,7 +29,7 @@ DECIMAL = (
 )  # fmt: skip
 
 
-def grounds(found: list[Diagnosis], wide: int) -> list[str]:
+def diagnostic_lines(found: list[Diagnosis], wide: int) -> list[str]:
     """Failures first, then cautions, each once for all systems it holds for."""
     order = {"fail": 0, "caution": 1}
     loud = sorted((d for d in found if d.verdict in order), key=lambda d: order[d.verdict])

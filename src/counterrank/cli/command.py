@@ -1,0 +1,230 @@
+"""Commands, made from the signatures of their functions.
+
+A command's flags are its function's keywords; defaults and words stand in the signature, the first
+line of its help is the docstring's, and `counterrank.cli.help` has a line for each option. So a
+flag cannot drift from its keyword: it is nowhere written down.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, NoReturn
+
+from counterrank.cli import help as texts
+from counterrank.core.arguments import REQUIRED, Argument, arguments
+from counterrank.core.errors import UsageError, nearest
+
+FORMATS = ("table", "json", "csv")
+
+
+@dataclass(frozen=True)
+class Command:
+    """A function by its address, and what is done with what it returns.
+
+    ``output`` are the flags that say where a result goes; ``show`` prints what is no result, and
+    gives the exit code. Functions that print by themselves have neither.
+    """
+
+    name: str
+    home: str
+    output: tuple[str, ...] = ()
+    show: str = ""
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function, which is loaded only now."""
+        module, _, name = self.home.partition(":")
+        found: Callable[..., Any] = getattr(import_module(f"counterrank.{module}"), name)
+        return found
+
+    @property
+    def arguments(self) -> dict[str, Argument]:
+        """What can be said on the command line."""
+        return {n: a for n, a in arguments(self.function).items() if a.mark != "python"}
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of the docstring."""
+        return " ".join((self.function.__doc__ or "").split("\n\n")[0].split())
+
+
+PAIRS = {
+    "roles": "Write ROLE=NAME, as in user=uid,item=sku.",
+    "shares": "Write RANKER=SHARE, as in near=0.5.",
+}
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that refuses like everything else here: what was wrong, and what to do."""
+
+    def read(self, words: Sequence[str]) -> argparse.Namespace:
+        """The words by their names; an unknown flag is told before what is missing."""
+        flags = [flag for action in self._actions for flag in action.option_strings]
+        for word in (text.partition("=")[0] for text in words):
+            if word.startswith("--") and word not in (*flags, "--"):
+                raise UsageError(
+                    f'{self.prog} has no option "{word}".',
+                    found=nearest(word, flags),
+                    todo=f"{self.prog} --help lists them.",
+                )
+        return self.parse_intermixed_args(words)
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what argparse would print."""
+        raise UsageError(f"{message[:1].upper()}{message[1:]}.", todo=f"See {self.prog} --help.")
+
+
+def parser(command: Command) -> Parser:
+    """The parser of one command."""
+    examples = "".join(f"\n  counterrank {line}" for line in texts.EXAMPLES[command.name])
+    places = [a for a in command.arguments.values() if a.place]
+    words = [_text(command.name, a.name)[1] + "..." * (a.mark == "lists") for a in places]
+    made = Parser(
+        f"counterrank {command.name}",
+        usage=" ".join([f"counterrank {command.name}", *words, "[options]"]),
+        description=command.summary,
+        epilog=f"examples:{examples}",
+        formatter_class=_Help,
+        allow_abbrev=False,
+        add_help=False,
+    )
+    groups = {name: made.add_argument_group(name) for name in texts.GROUPS}
+    for argument in command.arguments.values():
+        _add(groups, command.name, argument)
+    for name in command.output:
+        _add_output(groups, command.name, name)
+    groups[texts.OUTPUT].add_argument("-h", "--help", action="help", help="Show this and exit.")
+    return made
+
+
+class _Help(argparse.RawDescriptionHelpFormatter):
+    def __init__(self, prog: str) -> None:
+        wide = min(shutil.get_terminal_size().columns, 100)
+        super().__init__(prog, max_help_position=26, width=wide)
+
+
+def _text(verb: str, name: str) -> tuple[str, str, str]:
+    return texts.HELP.get(f"{verb}.{name}") or texts.HELP[name]
+
+
+def flag(name: str) -> str:
+    """The flag of a keyword."""
+    return f"--{name.replace('_', '-')}"
+
+
+def _add(groups: dict[str, Any], verb: str, a: Argument) -> None:
+    """One argument of the function, as its annotation says."""
+    group, metavar, text = _text(verb, a.name)
+    if a.place and a.name != "columns":
+        several = a.place == "rest" or a.mark == "lists" or a.several
+        many = ("*" if a.default is not REQUIRED else "+") if several else None
+        many = "?" if not several and a.default is not REQUIRED else many
+        groups[group].add_argument(a.name, nargs=many, metavar=metavar, help=text)
+        return
+    names = [texts.SHORT[a.name]] if a.name in texts.SHORT else []
+    if isinstance(a.default, bool):
+        groups[group].add_argument(flag(a.name), action="store_true", help=text)
+        return
+    metavar = metavar or "|".join(a.words) or {int: "N", float: "X"}.get(a.kind, "WORD")
+    default = a.default
+    if default not in (None, (), "", REQUIRED) and "[default" not in text:
+        shown = ", ".join(map(str, default)) if isinstance(default, tuple) else default
+        text += f" [default: {shown}]"
+    groups[group].add_argument(
+        *names,
+        flag(a.name),
+        action="append" if repeats(a) else "store",
+        metavar=metavar,
+        help=text.replace("%", "%%"),
+    )
+
+
+def _add_output(groups: dict[str, Any], verb: str, name: str) -> None:
+    group, metavar, text = _text(verb, name)
+    if name in ("strict", "quiet"):
+        groups[group].add_argument(flag(name), action="store_true", help=text)
+    elif name == "format":
+        words = "|".join(FORMATS)
+        text += " [default: table]"
+        groups[group].add_argument(flag(name), default="table", metavar=words, help=text)
+    else:
+        groups[group].add_argument(flag(name), metavar=metavar, help=text)
+
+
+def repeats(a: Argument) -> bool:
+    """Whether a flag may be given more than once."""
+    return a.several or a.mark in ("lists", "roles", "shares")
+
+
+def values(command: Command, given: argparse.Namespace) -> dict[str, Any]:
+    """What the words stand for, by keyword; what was not said is left to the function."""
+    told = {name: getattr(given, name) for name in command.arguments}
+    return {
+        name: convert(command.arguments[name], text)
+        for name, text in told.items()
+        if text is not None and text != []
+    }
+
+
+def convert(a: Argument, text: Any) -> Any:
+    """The value of an argument from its text, or from several."""
+    if isinstance(text, bool):
+        return text
+    if a.mark == "lists":
+        return named_tables(text)
+    if a.mark in ("roles", "shares"):
+        pairs = dict(_pair(a.name, part) for one in text for part in one.split(","))
+        return pairs if a.mark == "roles" else {k: _number(a, v) for k, v in pairs.items()}
+    if a.several and not a.place:
+        return [_one(a, part) for part in labels(text)]
+    return [_one(a, one) for one in text] if isinstance(text, list) else _one(a, text)
+
+
+def _one(a: Argument, text: str) -> Any:
+    return _number(a, text) if a.kind in (int, float) else text
+
+
+def _number(a: Argument, text: str) -> int | float:
+    try:
+        return int(text) if a.kind is int else float(text)
+    except ValueError:
+        sort = "a whole number" if a.kind is int else "a number"
+        raise UsageError(f'{flag(a.name)} must be {sort}, not "{text}".') from None
+
+
+def labels(given: Iterable[str]) -> list[str]:
+    """Labels, also several in one word: commas within parentheses belong to a label."""
+    return [part for text in given for part in re.split(r",(?![^(]*\))", text) if part]
+
+
+def named_tables(given: Iterable[str]) -> list[tuple[str, str]]:
+    """``name=path`` or ``path`` as names (empty: from the file) and paths."""
+    pairs = []
+    for text in given:
+        name, mark, path = text.partition("=")
+        named = mark and path and not os.path.exists(text) and os.sep not in name
+        pairs.append((name, path) if named else ("", text))
+    return pairs
+
+
+def _pair(name: str, text: str) -> tuple[str, str]:
+    key, mark, value = text.partition("=")
+    if not (mark and key.strip() and value.strip()):
+        todo = PAIRS["roles" if name == "columns" else "shares"]
+        raise UsageError(f'{flag(name)} cannot read "{text}".', todo=todo)
+    return key.strip(), value.strip()
+
+
+def call(command: Command, asked: dict[str, Any]) -> Any:
+    """The function, called with what is told by place and what by name."""
+    places = [a for a in command.arguments.values() if a.place]
+    left = dict(asked)
+    by_place = [left.pop(a.name) for a in places if a.place == "one" and a.name in left]
+    more = next((left.pop(a.name) for a in places if a.place == "rest" and a.name in left), ())
+    return command.function(*by_place, *more, **left)
