@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import is_dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, TypedDict, TypeVar
 
-from counterrank.core.arguments import Between, check_call
+from counterrank.core.arguments import REQUIRED, Between, arguments, check_call
 
 if TYPE_CHECKING:
     from counterrank.conversions.conversion_measures import ConversionMeasure
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 MEASURES = ("DCG@10", "nDCG@10", "P@10", "Recall@10", "AP@10", "RR@10")
 ESTIMATORS = ("IPS", "SNIPS", "DR")
 DRAWS, RESAMPLES = 100_000, 10_000
+IN_MEMORY = "(in memory)"
 
 Table = Annotated[object, "table"]
 Lists = Annotated["Runs", "lists"]
@@ -70,14 +72,41 @@ R = TypeVar("R")
 
 
 def verb(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, with every call checked against its signature."""
+    """The function, with every call checked against its signature, and told by its result."""
 
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        check_call(function, args, kwargs)
-        return function(*args, **kwargs)
+        passed = check_call(function, args, kwargs)
+        found = function(*args, **kwargs)
+        if hasattr(found, "options"):
+            return replace(found, options=recorded_options(function, passed))  # type: ignore
+        return found
 
     return run
+
+
+def recorded_options(function: Callable[..., Any], passed: Mapping[str, Any]) -> dict[str, Any]:
+    """Every option of a call as plain values, so that a document can say how it was made."""
+    known = arguments(function)
+    own = {name: a for name, a in known.items() if a.mark not in ("python", "folder")}
+    told = {name: a.default for name, a in own.items() if a.default is not REQUIRED}
+    told |= {name: passed[name] for name in own if name in passed}
+    if not isinstance(told.get("engine", ""), str):
+        told["engine"] = told["engine"].name  # the numbers do not depend on more
+    return {name: _plain(value) for name, value in told.items() if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    """A value that JSON holds: labels for objects, paths for files, a word for tables."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    if isinstance(value, (str, int, float, bool)) or value is None:
+        return value
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    return str(value) if is_dataclass(value) else IN_MEMORY
 
 
 def as_list(given: Any) -> list[Any]:

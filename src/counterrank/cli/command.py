@@ -11,6 +11,7 @@ import argparse
 import os
 import re
 import shutil
+import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -80,8 +81,8 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message[:1].upper()}{message[1:]}.", todo=f"See {self.prog} --help.")
 
 
-def parser(command: Command) -> Parser:
-    """The parser of one command."""
+def parser(command: Command, *, complete: bool = True) -> Parser:
+    """The parser of one command; not ``complete``, a file says the rest."""
     examples = "".join(f"\n  counterrank {line}" for line in texts.EXAMPLES[command.name])
     places = [a for a in command.arguments.values() if a.place]
     words = [_text(command.name, a.name)[1] + "..." * (a.mark == "lists") for a in places]
@@ -96,9 +97,12 @@ def parser(command: Command) -> Parser:
     )
     groups = {name: made.add_argument_group(name) for name in texts.GROUPS}
     for argument in command.arguments.values():
-        _add(groups, command.name, argument)
+        _add(groups, command.name, argument, complete)
     for name in command.output:
         _add_output(groups, command.name, name)
+    if command.output:
+        for name in ("config", "dry_run"):
+            _add_output(groups, command.name, name)
     groups[texts.OUTPUT].add_argument("-h", "--help", action="help", help="Show this and exit.")
     return made
 
@@ -118,13 +122,13 @@ def flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _add(groups: dict[str, Any], verb: str, a: Argument) -> None:
+def _add(groups: dict[str, Any], verb: str, a: Argument, complete: bool) -> None:
     """One argument of the function, as its annotation says."""
     group, metavar, text = _text(verb, a.name)
     if a.place and a.name != "columns":
         several = a.place == "rest" or a.mark == "lists" or a.several
-        many = ("*" if a.default is not REQUIRED else "+") if several else None
-        many = "?" if not several and a.default is not REQUIRED else many
+        needed = complete and a.default is REQUIRED
+        many = ("+" if needed else "*") if several else (None if needed else "?")
         groups[group].add_argument(a.name, nargs=many, metavar=metavar, help=text)
         return
     names = [texts.SHORT[a.name]] if a.name in texts.SHORT else []
@@ -147,12 +151,12 @@ def _add(groups: dict[str, Any], verb: str, a: Argument) -> None:
 
 def _add_output(groups: dict[str, Any], verb: str, name: str) -> None:
     group, metavar, text = _text(verb, name)
-    if name in ("strict", "quiet"):
+    if name in ("strict", "quiet", "dry_run"):
         groups[group].add_argument(flag(name), action="store_true", help=text)
     elif name == "format":
         words = "|".join(FORMATS)
         text += " [default: table]"
-        groups[group].add_argument(flag(name), default="table", metavar=words, help=text)
+        groups[group].add_argument(flag(name), metavar=words, help=text)
     else:
         groups[group].add_argument(flag(name), metavar=metavar, help=text)
 
@@ -219,6 +223,38 @@ def _pair(name: str, text: str) -> tuple[str, str]:
         todo = PAIRS["roles" if name == "columns" else "shares"]
         raise UsageError(f'{flag(name)} cannot read "{text}".', todo=todo)
     return key.strip(), value.strip()
+
+
+def read_options(command: Command, given: argparse.Namespace) -> dict[str, Any]:
+    """What the file of ``--config`` says, by keyword; output flags that were not given are set."""
+    try:
+        with open(given.config, "rb") as file:
+            told = tomllib.load(file)
+    except OSError as error:
+        raise UsageError(f'"{given.config}" cannot be read.', found=f"{error.strerror}.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f'"{given.config}" is not TOML.', found=f"{error}.") from error
+    known = [*command.arguments, *command.output]
+    for name, value in told.items():
+        if name not in known:
+            raise UsageError(
+                f'"{given.config}" has the option "{name}", which {command.name} does not know.',
+                found=nearest(name, known),
+                todo=f"It takes: {', '.join(known)}.",
+            )
+        if name in command.output:
+            setattr(given, name, getattr(given, name) or value)
+    known_here = {name: value for name, value in told.items() if name in command.arguments}
+    return {name: _from_file(command.arguments[name], value) for name, value in known_here.items()}
+
+
+def _from_file(a: Argument, value: Any) -> Any:
+    """Lists as the command line has them: pairs of a name and a path."""
+    if a.mark != "lists" or not isinstance(value, (dict, list, str)):
+        return value
+    if isinstance(value, dict):
+        return list(value.items())
+    return named_tables([value] if isinstance(value, str) else value)
 
 
 def call(command: Command, asked: dict[str, Any]) -> Any:

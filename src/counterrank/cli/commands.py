@@ -6,7 +6,7 @@ import argparse
 import shutil
 from collections.abc import Sequence
 
-from counterrank.cli.command import FORMATS, Command, call, parser, values
+from counterrank.cli.command import FORMATS, Command, call, parser, read_options, values
 from counterrank.core.errors import UsageError, nearest, one_of
 
 RESULT = ("out", "by_unit", "format", "strict", "quiet")
@@ -25,6 +25,7 @@ COMMANDS = {
         ),
         Command("check", "api.check:check", SHOWN),
         Command("report", "api.gate:report", show="show_page"),
+        Command("repeat", "api.repeat:repeat", show="show_repetition"),
         Command("gate", "api.gate:gate", show="show_gate"),
         Command("measures", "cli.measures:measures"),
         Command("simulate", "cli.simulate:simulate"),
@@ -78,8 +79,11 @@ def run(words: Sequence[str]) -> int:
         print(overview("assess"), end="")
         return 0
     command, rest = find(words)
-    given = parser(command).read(rest)
+    from_file = any(word.partition("=")[0] == "--config" for word in rest)
+    given = parser(command, complete=not from_file).read(rest)
     asked = values(command, given)
+    if from_file:
+        asked = read_options(command, given) | asked
     if not command.output and not command.show:
         call(command, asked)
         return 0
@@ -87,5 +91,5 @@ def run(words: Sequence[str]) -> int:
 
     if command.show:
         return int(getattr(output, command.show)(call(command, asked)))
-    one_of("--format", given.format, FORMATS)
+    given.format = one_of("--format", given.format or "table", FORMATS)
     return output.run_verb(command, asked, given)

@@ -15,6 +15,7 @@ from counterrank.core.errors import UsageError
 from counterrank.results import output_files as files
 
 if TYPE_CHECKING:
+    from counterrank.api.repeat import Repetition
     from counterrank.cli.command import Command
     from counterrank.documents.gate import Gate
     from counterrank.results.result import Result
@@ -26,6 +27,7 @@ CSV = (
 )
 # fmt: on
 UNFINISHED = "unfinished"
+MOST = 20  # differences of a repetition that are shown
 ELSEWHERE = ("engine", "master", "memory", "partitions")
 
 
@@ -69,6 +71,22 @@ def show_gate(gate: Gate) -> int:
     """The summary; 3 if the gate stays shut."""
     print(gate.markdown(), end="")
     return 0 if gate.passed else 3
+
+
+def show_repetition(found: Repetition) -> int:
+    """What differs; 3 if anything does."""
+    result = found.result
+    for place, old, new in found.differences[:MOST]:
+        print(f"{place}: {old!r} was saved, {new!r} came out.")
+    if found.same:
+        rows = f"{len(result.estimates)} estimates, {len(result.comparisons)} comparisons"
+        print(f"The same: {rows}, {len(result.diagnoses)} diagnostics; inputs as they were.")
+        return 0
+    more = len(found.differences) - MOST
+    print(
+        *([f"and {more} more"] if more > 0 else []), f"{len(found.differences)} differ.", sep=". "
+    )
+    return 3
 
 
 def show_page(path: str) -> int:

@@ -23,6 +23,7 @@ def document(
     comparisons: Sequence[object] = (),
     diagnoses: Sequence[object] = (),
     further: Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """A result as plain values; ``further`` holds what only this verb has."""
     rows = {"estimates": estimates, "comparisons": comparisons, "diagnoses": diagnoses}
@@ -35,6 +36,7 @@ def document(
         "provenance": {
             "version": __version__,
             **({"command": list(COMMAND)} if COMMAND else {}),
+            **({} if options is None else {"options": dict(options)}),
             "inputs": [dict(vars(i)) for i in inputs],
         },
     }

@@ -58,7 +58,7 @@ class Result(Notebook):
     not made of ``units``: unit, system, measure, value. ``parse`` makes the text of a label from
     what a caller writes for it; ``default`` is the estimator that is meant where none is named.
     ``notes`` is what else a verb has to say, which its document leaves out. Tables and notes are
-    attributes, too.
+    attributes, too. ``options`` is the call that made it, as plain values.
     """
 
     kind: str
@@ -76,6 +76,7 @@ class Result(Notebook):
     per_unit: PerUnit | None = None
     parse: Callable[[object], str] = str
     default: str = ""
+    options: Mapping[str, Any] | None = None
 
     @classmethod
     def of(
@@ -267,6 +268,7 @@ class Result(Notebook):
             comparisons=self.rows("comparisons"),
             diagnoses=self.rows("diagnoses"),
             further=listed,
+            options=self.options,
         )
 
     def to_json(self) -> str:

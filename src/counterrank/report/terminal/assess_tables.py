@@ -110,6 +110,8 @@ def agreement_lines(result: Result, wide: int) -> list[str]:
 
 def _matrix(result: Result, wide: int) -> list[str]:
     """Kendall's tau of every two measures, as many columns as fit; last, with the own twin."""
+    from counterrank.assess.unit_values import geometric_twin
+
     tau = {(t.measure, t.other): t.kendall for t in result.tables["taus"]}
     tau |= {(b, a): value for (a, b), value in tau.items()}
     labels = list(dict.fromkeys(name for pair in tau for name in pair))
