@@ -99,9 +99,7 @@ def _told(document: Mapping[str, Any]) -> dict[str, Any]:
 
     found: dict[str, Any] = json.loads(as_json(document))
     inputs = found.pop("provenance")["inputs"]
-    found["inputs"] = [
-        {name: i.get(name) for name in ("name", "rows", "sha256") if name in i} for i in inputs
-    ]
+    found["inputs"] = [i | {"name": Path(i["name"]).name} for i in inputs]
     return found
 
 

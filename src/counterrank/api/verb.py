@@ -91,7 +91,7 @@ def recorded_options(function: Callable[..., Any], passed: Mapping[str, Any]) ->
     own = {name: a for name, a in known.items() if a.mark not in ("python", "folder")}
     told = {name: a.default for name, a in own.items() if a.default is not REQUIRED}
     told |= {name: passed[name] for name in own if name in passed}
-    if not isinstance(told.get("engine", ""), str):
+    if hasattr(told.get("engine"), "name"):
         told["engine"] = told["engine"].name  # the numbers do not depend on more
     return {name: _plain(value) for name, value in told.items() if value is not None}
 
