@@ -13,9 +13,8 @@ import pytest
 
 import counterrank as cr
 from counterrank.data import features
-from counterrank.nuisance.cross_fit import cross_fit
-from counterrank.nuisance.encoding import encoded
-from counterrank.nuisance.training_pairs import training
+from counterrank.nuisance.cross_fit import cross_fit, training
+from counterrank.nuisance.logistic import encoded
 
 USERS, ITEMS, TOP = 1200, 30, 10
 BOTH = {"ctr": "logistic", "cvr": "logistic"}

@@ -10,16 +10,12 @@ import pytest
 
 from clicked_world import World, sigmoid, world
 from counterrank.core.errors import InputError, UsageError
-from counterrank.nuisance.additive import effects, penalties
-from counterrank.nuisance.base import Features, Task
-from counterrank.nuisance.cross_fit import Nuisance, cross_fit
-from counterrank.nuisance.examples import examples
+from counterrank.nuisance.additive import PairRows, effects, grid_outside_fold, penalties
+from counterrank.nuisance.base import Features, Task, examples
+from counterrank.nuisance.cross_fit import Nuisance, Pairs, cross_fit, pair_model, training
 from counterrank.nuisance.factors import _Loss
-from counterrank.nuisance.folds import dealt
-from counterrank.nuisance.margins import PairRows, grid_outside_fold
-from counterrank.nuisance.registry import pair_model
+from counterrank.nuisance.fitted_model import dealt
 from counterrank.nuisance.shrinkage import shrink_means
-from counterrank.nuisance.training_pairs import Pairs, training
 
 LABELS = (
     "rates", "rates(by=item)", "rates(by=user)", "rates(weight=ctr)", "logistic",
@@ -116,7 +112,7 @@ def test_classes_of_the_grid_say_the_same_as_all_pairs_laid_out(by, monkeypatch)
     seen = np.isin(np.arange(50), user)  # users of the fold have no pair to learn from
     assert found[1][user_class][seen] == pytest.approx(laid[1][seen], abs=1e-5)
     assert found[2][item_class] == pytest.approx(laid[2], abs=1e-5)
-    monkeypatch.setattr("counterrank.nuisance.margins.CELLS", 1)  # counts below 65 stay exact
+    monkeypatch.setattr("counterrank.nuisance.additive.CELLS", 1)  # counts below 65 stay exact
     again, _, _ = grid_outside_fold(pairs.user[train], pairs.item[train], folds, 1)
     assert all(np.array_equal(x, z) for x, z in zip(again.observed, classes.observed, strict=True))
 
@@ -124,8 +120,8 @@ def test_classes_of_the_grid_say_the_same_as_all_pairs_laid_out(by, monkeypatch)
 def test_rounded_counts_change_little(monkeypatch):
     pairs = world(600, 80).drawn(1)
     exact = cross_fit(pairs).ctr(*everywhere(pairs))
-    monkeypatch.setattr("counterrank.nuisance.margins.CELLS", 1)
-    monkeypatch.setattr("counterrank.nuisance.margins.EXACT", 20)
+    monkeypatch.setattr("counterrank.nuisance.additive.CELLS", 1)
+    monkeypatch.setattr("counterrank.nuisance.additive.EXACT", 20)
     rough = cross_fit(pairs).ctr(*everywhere(pairs))
     off = np.abs(rough / exact - 1)
     assert 0 < off.max() < 0.03

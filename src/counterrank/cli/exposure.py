@@ -17,7 +17,7 @@ from counterrank.core.format import decimals, interval_text, number, printable, 
 
 if TYPE_CHECKING:
     from counterrank.engine import Engine
-    from counterrank.position.learn.curve_fit import Parameter
+    from counterrank.position.learn.curve import Parameter
     from counterrank.position.learn.learned import Learned, RankRow
 
 Log = Annotated[str, typer.Argument(metavar="LOG", help="Session, item, rank and what came back.")]

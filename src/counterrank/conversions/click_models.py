@@ -23,11 +23,15 @@ from counterrank.data.funnels import prediction
 from counterrank.data.ids import positions, unify_id_columns
 from counterrank.data.schema import Table
 from counterrank.engine import Partition, Partitions
-from counterrank.nuisance.cross_fit import Nuisance, cross_fit
-from counterrank.nuisance.encoding import Encoded, encoded
+from counterrank.nuisance.cross_fit import (
+    Nuisance,
+    cross_fit,
+    pair_model,
+    refuse_unclicked,
+    training,
+)
 from counterrank.nuisance.fitted_model import FittedModel
-from counterrank.nuisance.registry import pair_model
-from counterrank.nuisance.training_pairs import refuse_unclicked, training
+from counterrank.nuisance.logistic import Encoded, encoded
 
 FOLDS = 5  # of models; fewer where there are fewer users
 

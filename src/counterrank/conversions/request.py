@@ -25,8 +25,8 @@ from counterrank.data.runs import Runs, RunTables, run_schemas
 from counterrank.data.schema import ColumnNames, Input, Table
 from counterrank.data.sources.dataframes import is_spark
 from counterrank.engine import Partitions, Tables
+from counterrank.nuisance.cross_fit import pair_model
 from counterrank.nuisance.logistic import Logistic
-from counterrank.nuisance.registry import pair_model
 from counterrank.ope.estimators.base import Estimator
 from counterrank.ope.estimators.doubly_robust import SNDR
 from counterrank.ope.estimators.ips import SNIPS

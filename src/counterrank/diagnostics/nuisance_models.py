@@ -6,7 +6,7 @@ import math
 
 from counterrank.diagnostics.diagnosis import VERDICTS, Diagnosis, graded
 from counterrank.nuisance.calibration import Calibration, Overlap
-from counterrank.nuisance.encoding import Encoded
+from counterrank.nuisance.logistic import Encoded
 
 SURE = 0.001  # p of an error that is no chance
 MATTERS, GRAVE = 0.1, 0.3  # relative errors of a bin; estimates inherit about as much

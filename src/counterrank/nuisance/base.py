@@ -1,4 +1,4 @@
-"""What every model of clicks or conversions has: a label, its fields as options, and a fit."""
+"""What every model of clicks or conversions has: a label, options, and a fit to some pairs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import numpy as np
 from counterrank.core.arrays import Floats, Ints, dot
 from counterrank.core.errors import UsageError
 from counterrank.core.labels import Value
-from counterrank.nuisance.fitted_model import Effects
-from counterrank.nuisance.folds import Folds
+from counterrank.nuisance.fitted_model import Effects, Folds
 
 WEIGHT = ("none", "ctr")
 
@@ -104,3 +103,35 @@ def outcome_variance(y: Floats, weight: Floats) -> float:
     total = max(float(weight.sum()), 1e-300)
     average = dot(weight, y) / total
     return max(dot(weight**2, (y - average) ** 2) / total, 1e-12)
+
+
+def examples(task: Task, sample: int) -> tuple[Ints, Ints, Floats, Floats]:
+    r"""User, item, outcome and weight of the rows outside the task's fold.
+
+    All pairs are laid out if there are at most :math:`m` of them. Otherwise :math:`m` of the
+    :math:`N` pairs are drawn with replacement, whatever their click, and those drawn that were not
+    clicked weigh :math:`N / m` beside all clicked ones, which weigh 1. So every pair counts once on
+    average, and whether a pair was clicked changes nothing about the other rows.
+    """
+    if not task.grid:
+        return task.user, task.item, task.y, task.weight
+    pairs = task.users * task.items
+    drawn = np.arange(pairs)
+    if pairs > sample:
+        drawn = np.sort(np.random.default_rng([task.seed, 23]).integers(0, pairs, sample))
+    clicked = np.sort(task.user * task.items + task.item)
+    place = np.minimum(np.searchsorted(clicked, drawn), max(len(clicked) - 1, 0))
+    user, item = np.divmod(drawn, task.items)
+    kept = task.folds.of(user, item) != task.fold
+    if len(clicked):
+        kept &= clicked[place] != drawn
+    user, item = user[kept], item[kept]
+    y = np.append(np.ones(len(clicked)), np.zeros(len(user)))
+    weight = np.append(np.ones(len(clicked)), np.full(len(user), pairs / len(drawn)))
+    return np.append(task.user, user), np.append(task.item, item), y, weight
+
+
+def centre(y: Floats, weight: Floats) -> float:
+    """The weighted share of ones, half a row from 0 and 1: where a fit starts or gives up."""
+    total = float(weight.sum())
+    return (float(weight @ y) + 0.5) / (total + 1)

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterrank.core.arrays import Floats, Ints, over, summed
-from counterrank.nuisance.cross_fit import Nuisance
-from counterrank.nuisance.training_pairs import Pairs
+from counterrank.nuisance.cross_fit import Nuisance, Pairs
 
 BINS = 10
 LEAST = 5.0  # outcomes a bin must lead one to expect

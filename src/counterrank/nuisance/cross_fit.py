@@ -6,18 +6,100 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints
-from counterrank.core.errors import InputError, UsageError
+from counterrank.core.arrays import Bools, Floats, Ints, sort_order
+from counterrank.core.errors import InputError, UsageError, one_of
+from counterrank.core.labels import known_name, options, parse
 from counterrank.nuisance.base import Features, PairModel, Task
-from counterrank.nuisance.fitted_model import FittedModel
-from counterrank.nuisance.folds import Folds, dealt
-from counterrank.nuisance.registry import pair_model
-from counterrank.nuisance.training_pairs import Pairs
+from counterrank.nuisance.factors import Factors
+from counterrank.nuisance.fitted_model import FittedModel, Folds, dealt
+from counterrank.nuisance.logistic import Logistic
+from counterrank.nuisance.rates import Rates
 
 HOW = {
     "user": "by user: a user's own clicks never enter a prediction for that user",
     "pair": "by pair: the clicks of a user on a group of items never enter predictions for them",
 }
+
+
+PAIRS = ("all", "rows")
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Rows in order of user and item; codes are places among the sorted ids.
+
+    ``click`` is 0 or 1; ``conversion`` is only known where it is 1, and 0 elsewhere. With ``kind``
+    "all" a pair without a row was not clicked; with "rows" it could not have been. ``ctr`` is there
+    where it was given, not to be fitted.
+    """
+
+    user: Ints
+    item: Ints
+    click: Bools
+    conversion: Floats
+    users: int
+    items: int
+    kind: str
+    ctr: Floats | None = None
+
+    @property
+    def count(self) -> int:
+        """How many pairs there are, those without a row among them."""
+        return self.users * self.items if self.kind == "all" else len(self.user)
+
+    @property
+    def clicked(self) -> tuple[Ints, Ints, Floats]:
+        """User, item and conversion of the clicked pairs."""
+        z = self.click
+        return self.user[z], self.item[z], self.conversion[z]
+
+
+def training(
+    user: Ints,
+    item: Ints,
+    click: Floats,
+    conversion: Floats,
+    *,
+    users: int,
+    items: int,
+    pairs: str = "all",
+    ctr: Floats | None = None,
+) -> Pairs:
+    """The pairs in order of their codes: the order of rows changes nothing, not even a last bit."""
+    one_of("pairs", pairs, PAIRS)
+    user, item = user.astype(np.int64), item.astype(np.int64)
+    order = sort_order(user, item)
+    z = click[order] > 0
+    if not z.any():
+        refuse_unclicked(len(z))
+    y = np.where(z, conversion[order], 0.0)
+    given = None if ctr is None else ctr[order]
+    return Pairs(user[order], item[order], z, y, users, items, pairs, given)
+
+
+def refuse_unclicked(rows: int) -> None:
+    """A table without clicks."""
+    raise InputError(
+        "No pair was clicked, so there is nothing to learn clicks and conversions from.",
+        found=f"The table has {rows:,} rows.",
+        todo="Give a table with clicks, or predictions in columns ctr and cvr.",
+    )
+
+
+KINDS: tuple[type[PairModel], ...] = (Rates, Logistic, Factors)
+MODELS: dict[str, type[PairModel]] = {kind.name: kind for kind in KINDS}
+
+
+def pair_model(label: str | PairModel) -> PairModel:
+    """The model a label stands for; case does not matter."""
+    if isinstance(label, PairModel):
+        return label
+    call = parse(str(label))
+    wrong = f'"{call.name}" is not a model of clicks or conversions.'
+    kind = MODELS[known_name(call.name, MODELS, wrong)]
+    if call.k is not None:
+        raise UsageError(f'"{label}" has a cut-off, which a model of pairs does not.')
+    return kind(**options(call, kind))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ r"""Logistic matrix factorisation with biases.
 with :math:`d` factors, by L-BFGS over all rows from the solution without factors, whose penalties
 :math:`\lambda_a, \lambda_b` it keeps (`additive.py`). Libraries of logistic factorisation are made
 for rankings: they draw unclicked items without weighing them back, so their scores are no
-probabilities. Here every pair counts once (`examples.py`) and :math:`\mu` is free.
+probabilities. Here every pair counts once (`examples`) and :math:`\mu` is free.
 """
 
 from __future__ import annotations
@@ -20,11 +20,9 @@ import numpy as np
 
 from counterrank.core.arrays import Floats, summed
 from counterrank.core.errors import UsageError, one_of
-from counterrank.nuisance.additive import RIGID, effects, penalties
-from counterrank.nuisance.base import WEIGHT, PairModel, Task, binary, outcome_variance
-from counterrank.nuisance.examples import examples
+from counterrank.nuisance.additive import RIGID, PairRows, effects, penalties
+from counterrank.nuisance.base import WEIGHT, PairModel, Task, binary, examples, outcome_variance
 from counterrank.nuisance.fitted_model import Effects, inverse_link
-from counterrank.nuisance.margins import PairRows
 
 STEPS = 100  # of L-BFGS
 

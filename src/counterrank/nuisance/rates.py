@@ -14,10 +14,9 @@ import numpy as np
 
 from counterrank.core.arrays import Floats, dot
 from counterrank.core.errors import one_of
-from counterrank.nuisance.additive import effects
+from counterrank.nuisance.additive import Margins, PairRows, effects, grid_outside_fold
 from counterrank.nuisance.base import WEIGHT, PairModel, Task
 from counterrank.nuisance.fitted_model import Effects
-from counterrank.nuisance.margins import Margins, PairRows, grid_outside_fold
 from counterrank.nuisance.shrinkage import shrink_means
 
 BY = ("both", "item", "user")

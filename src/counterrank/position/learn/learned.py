@@ -8,13 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterrank.core.errors import InputError
-from counterrank.position.by_context import ByContext
-from counterrank.position.learn.curve import Curve
-from counterrank.position.learn.curve_fit import Parameter
+from counterrank.position.learn.curve import Curve, Parameter
 from counterrank.position.learn.misfit import Misfit
 from counterrank.position.learn.request import LearnRequest
 from counterrank.position.model_file import PositionModel
-from counterrank.position.models import Exposure
+from counterrank.position.models import ByContext, Exposure
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ from counterrank.data.logs import Log, certainty
 from counterrank.engine.partitions import Partition, Partitions, split
 from counterrank.position.learn import catalogue, identify
 from counterrank.position.learn.catalogue import Catalogue
-from counterrank.position.learn.curve import InfluenceSpread
-from counterrank.position.learn.curve_fit import fit
+from counterrank.position.learn.curve import InfluenceSpread, fit
 from counterrank.position.learn.em import Em
 from counterrank.position.learn.harvest import Harvest
 from counterrank.position.learn.impressions import Impressions, RankStatistics, impressions_by_group

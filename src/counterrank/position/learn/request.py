@@ -10,7 +10,7 @@ import polars as pl
 from counterrank.core.errors import InputError, UsageError, one_of
 from counterrank.data import logs
 from counterrank.engine.partitions import Tables
-from counterrank.position.learn.curve_fit import FAMILIES
+from counterrank.position.learn.curve import FAMILIES
 
 LOG = "log"
 METHODS = ("auto", "views", "depth", "harvest", "swap", "em")
