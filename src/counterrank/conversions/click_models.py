@@ -23,15 +23,15 @@ from counterrank.data.funnels import prediction
 from counterrank.data.ids import positions, unify_id_columns
 from counterrank.data.schema import Table
 from counterrank.engine import Partition, Partitions
+from counterrank.nuisance.base import FittedModel
 from counterrank.nuisance.cross_fit import (
     Nuisance,
     cross_fit,
     pair_model,
-    refuse_unclicked,
     training,
+    validate_clicks,
 )
-from counterrank.nuisance.fitted_model import FittedModel
-from counterrank.nuisance.logistic import Encoded, encoded
+from counterrank.nuisance.logistic import Encoded, encode_features
 
 FOLDS = 5  # of models; fewer where there are fewer users
 
@@ -138,8 +138,7 @@ class ClickModels:
         if pairs is None or not request.fitting:
             return cls(totals.items.clear())
         encoded_features = _encode(pairs.units, totals, features)
-        if not totals.clicks:
-            refuse_unclicked(totals.rows)
+        validate_clicks(totals.clicks, totals.rows)
         pairs = pairs.select(pairs.has_row)
         numbers = {of: found.numbers for of, found in encoded_features.items()}
         n = len(pairs.units)
@@ -195,5 +194,5 @@ def _encode(
     out = {}
     for of, table in tables.items():
         mine, frame = unify_id_columns([ids[of].alias(of).to_frame(), table.frame], of)
-        out[of] = encoded(Table(table.source, frame), of, mine[of])
+        out[of] = encode_features(Table(table.source, frame), of, mine[of])
     return out

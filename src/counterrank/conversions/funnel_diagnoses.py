@@ -20,7 +20,7 @@ from counterrank.diagnostics import weights
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.diagnostics.nuisance_models import click_model, click_overlap, conversion_model
 from counterrank.diagnostics.weights import FUNNEL_WORDS as WORDS
-from counterrank.nuisance.calibration import calibrated, clicks_calibrated, overlap
+from counterrank.nuisance.calibration import calibration, click_calibration, overlap
 from counterrank.ope.estimators.base import Clipped
 from counterrank.ope.estimators.ips import MeanWeight
 from counterrank.stats.units import Estimate, Key
@@ -81,14 +81,14 @@ def diagnose_predictions(
     out = []
     model = next(iter(models.by_reward.values()), None)
     if model is not None and request.ctr != COLUMN:
-        out.append(click_model(clicks_calibrated(model), request.ctr))
+        out.append(click_model(click_calibration(model), request.ctr))
         out.append(click_overlap(overlap(model)))
     elif pairs.ctr is not None and totals.tests_ctr(request):
         rows = pairs.select(pairs.has_row)
         assert rows.ctr is not None
         p = np.maximum(rows.ctr, request.floor)
         if not np.isnan(p).any():
-            found = calibrated(rows.unit, rows.item, rows.click.astype(float), p)
+            found = calibration(rows.unit, rows.item, rows.click.astype(float), p)
             out.append(click_model(found, request.ctr))
     clicked = pairs.select(pairs.click).of_some_users(totals.looked_at)
     out += _conversions(request, clicked, models)
@@ -117,6 +117,6 @@ def _conversions(
         if known.any():
             weight = 1 / np.maximum(p[known], request.floor)
             user, item = clicked.unit[known], clicked.item[known]
-            found = calibrated(user, item, y[known], h[known], weight)
+            found = calibration(user, item, y[known], h[known], weight)
             label = request.cvr if len(clicked.reward) == 1 else f"{request.cvr}, {reward}"
             yield conversion_model(found, label)

@@ -25,13 +25,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from counterrank.core.arrays import Bools, Floats, Ints, dot, sort_order, summed
 from counterrank.core.cached import once
-from counterrank.nuisance.fitted_model import Folds, logit
+from counterrank.nuisance.base import STRETCH, Folds, logit
 from counterrank.nuisance.shrinkage import shrink_means, variance_of_means
 
 TURNS, CLOSE, LONGEST = 100, 1e-6, 2.0
@@ -40,7 +40,6 @@ RIGID = 1e12  # the penalty of effects that chance explains
 
 CELLS = 1 << 22  # classes of users times classes of items before counts are rounded
 EXACT = 64  # counts up to here are never rounded
-STRETCH = 1 << 15  # rows or cells at a time, so that what is computed on the way stays in a cache
 
 
 def effects(margins: Margins, noise: float, link: str) -> tuple[float, Floats, Floats]:
@@ -91,29 +90,6 @@ def _start(margins: Margins, side: int, noise: float, link: str) -> Floats:
         margins.observed[side], margins.trials[side], noise, many=margins.many[side]
     )
     return logit(np.clip(rate, 1e-6, 1 - 1e-6)) if link == "logit" else rate
-
-
-class Margins(Protocol):
-    """Observed and expected sums; an entry is a user or an item, or a class of ``many`` of them."""
-
-    @property
-    def observed(self) -> tuple[Floats, Floats]:
-        """Outcomes summed by user and by item."""
-        ...
-
-    @property
-    def trials(self) -> tuple[Floats, Floats]:
-        """Pairs, or their weights, by user and by item."""
-        ...
-
-    @property
-    def many(self) -> tuple[Floats, Floats]:
-        """How many users and items are alike."""
-        ...
-
-    def expected(self, a: Floats, b: Floats, link: str, side: int) -> tuple[Floats, Floats]:
-        """Means and their slopes summed by user (side 0) or by item (side 1)."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -225,6 +201,9 @@ class Grid:
         for begin, end, there in zip(ends - self.sizes, ends, self.there, strict=True):
             for first in range(int(begin), int(end), step):
                 yield slice(first, min(first + step, int(end))), there
+
+
+Margins = PairRows | Grid  # outcomes, trials and means summed by user and by item
 
 
 def grid_outside_fold(user: Ints, item: Ints, folds: Folds, fold: int) -> tuple[Grid, Ints, Ints]:

@@ -8,7 +8,7 @@ r"""Logistic matrix factorisation with biases.
 with :math:`d` factors, by L-BFGS over all rows from the solution without factors, whose penalties
 :math:`\lambda_a, \lambda_b` it keeps (`additive.py`). Libraries of logistic factorisation are made
 for rankings: they draw unclicked items without weighing them back, so their scores are no
-probabilities. Here every pair counts once (`examples`) and :math:`\mu` is free.
+probabilities. Here every pair counts once (`Task.examples`) and :math:`\mu` is free.
 """
 
 from __future__ import annotations
@@ -21,8 +21,14 @@ import numpy as np
 from counterrank.core.arrays import Floats, summed
 from counterrank.core.errors import UsageError, one_of
 from counterrank.nuisance.additive import RIGID, PairRows, effects, penalties
-from counterrank.nuisance.base import WEIGHT, PairModel, Task, binary, examples, outcome_variance
-from counterrank.nuisance.fitted_model import Effects, inverse_link
+from counterrank.nuisance.base import (
+    WEIGHT,
+    Effects,
+    PairModel,
+    Task,
+    inverse_link,
+    outcome_variance,
+)
 
 STEPS = 100  # of L-BFGS
 
@@ -44,17 +50,12 @@ class Factors(PairModel):
                 f"{self} is no model.", todo="d must be 0 or more and l2 must be above 0."
             )
 
-    @property
-    def knows_users(self) -> bool:
-        """A user's factors are learned from the user's other items."""
-        return True
-
     def fit(self, task: Task) -> Effects:
         """From small random factors, the same for the same seed."""
         from scipy.optimize import minimize
 
-        binary(self, task)
-        user, item, y, weight = examples(task, self.sample)
+        self.validate_binary(task)
+        user, item, y, weight = task.examples(self.sample)
         sizes = (task.users, task.items, self.d)
         rows = PairRows(user, item, y, weight, task.users, task.items)
         noise = outcome_variance(y, weight)

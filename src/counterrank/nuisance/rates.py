@@ -12,11 +12,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, dot
+from counterrank.core.arrays import dot
 from counterrank.core.errors import one_of
 from counterrank.nuisance.additive import Margins, PairRows, effects, grid_outside_fold
-from counterrank.nuisance.base import WEIGHT, PairModel, Task
-from counterrank.nuisance.fitted_model import Effects
+from counterrank.nuisance.base import WEIGHT, Effects, PairModel, Task
 from counterrank.nuisance.shrinkage import shrink_means
 
 BY = ("both", "item", "user")
@@ -61,11 +60,6 @@ class Rates(PairModel):
         rate = np.append(shrink_means(c, n, task.noise, many=many)[(user, item)[side]], average)
         if task.link == "logit":  # where all outcomes were alike: half a pair of the other
             rate = np.clip(rate, 0.5 / (total + 1), (total + 0.5) / (total + 1))
-        return Effects(*_one(rate, task, self.by))
-
-
-def _one(rate: Floats, task: Task, by: str) -> tuple[Floats, Floats]:
-    """The rate on its own side, 0 on the other."""
-    if by == "user":
-        return rate, np.zeros(task.items + 1)
-    return np.zeros(task.users + 1), rate
+        if self.by == "user":
+            return Effects(rate, np.zeros(task.items + 1))
+        return Effects(np.zeros(task.users + 1), rate)
