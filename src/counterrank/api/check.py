@@ -10,7 +10,7 @@ from typing import Any
 from counterrank.api.estimate import estimate
 from counterrank.api.evaluate import evaluate
 from counterrank.api.funnel import funnel
-from counterrank.conversions.check_funnel import check_funnel
+from counterrank.conversions.funnel_diagnoses import check_funnel
 from counterrank.core.progress import Progress, quiet
 from counterrank.data.runs import named_tables
 from counterrank.diagnostics.table_reports import (

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Annotated
 
 import numpy as np
 import polars as pl
 
-from counterrank.conversions.clicks import FunnelTotals
-from counterrank.conversions.funnel_arrays import FunnelArrays, FunnelPairs
+from counterrank.conversions.funnel_arrays import FunnelArrays, FunnelPairs, FunnelTotals
 from counterrank.conversions.request import COLUMN, FunnelRequest, predicted_columns
-from counterrank.core.arrays import Floats
+from counterrank.core.arrays import Bools, Floats, Ints
 from counterrank.core.errors import UsageError
 from counterrank.data.funnels import prediction
 from counterrank.data.ids import positions, unify_id_columns
@@ -33,6 +33,7 @@ from counterrank.nuisance.cross_fit import (
 )
 from counterrank.nuisance.logistic import Encoded, encode_features
 
+STEPS, OCTAVES = 128, 64  # bins of half a percent, down to 2^-64
 FOLDS = 5  # of models; fewer where there are fewer users
 
 
@@ -196,3 +197,58 @@ def _encode(
         mine, frame = unify_id_columns([ids[of].alias(of).to_frame(), table.frame], of)
         out[of] = encode_features(Table(table.source, frame), of, mine[of])
     return out
+
+
+@dataclass(frozen=True)
+class PartitionClicks:
+    """What a partition knows of its pairs; ``ctr`` is that of each (NaN: unknown)."""
+
+    request: FunnelRequest
+    arrays: FunnelArrays
+    predictors: Predictors | None
+    ctr: Floats
+    is_clicked: Bools
+
+    @classmethod
+    def of(
+        cls,
+        request: FunnelRequest,
+        totals: FunnelTotals,
+        predictors: Predictors | None,
+        part: Partition,
+    ) -> PartitionClicks:
+        arrays = FunnelArrays.of(request, totals, part)
+        pairs = arrays.pairs
+        own = None if predictors is None else predictors.among(pairs.units)
+        ctr = own.ctr(pairs) if own is not None and own.clicks is not None else pairs.ctr
+        if ctr is None:
+            ctr = np.full(len(pairs.click), np.nan)
+        return cls(request, arrays, own, np.maximum(ctr, request.floor), totals.is_clicked)
+
+
+@dataclass(frozen=True)
+class ClickChances:
+    """The ctr of clicked pairs: the ``values``, or where they are too many ``counts`` by size."""
+
+    count: int
+    smallest: Annotated[float, min]
+    values: Annotated[Floats, np.concatenate]
+    counts: Ints
+
+    @classmethod
+    def of(cls, ctr: Floats, *, hold: bool) -> ClickChances:
+        """Those of one partition; ``hold`` all values or only counts."""
+        known = ctr[~np.isnan(ctr)]
+        least = float(known.min(initial=np.inf))
+        if hold:
+            return cls(len(known), least, known, np.empty(0, np.int64))
+        bin_ = np.clip(-np.log2(known) * STEPS, 0, STEPS * OCTAVES - 1).astype(np.int64)
+        return cls(len(known), least, np.empty(0), np.bincount(bin_, minlength=STEPS * OCTAVES))
+
+    @property
+    def median(self) -> float:
+        """The usual ctr; from counts, to half a percent."""
+        if len(self.values):
+            return float(np.median(self.values))
+        half = int(np.searchsorted(np.cumsum(self.counts), self.count / 2))
+        return float(2.0 ** (-(half + 0.5) / STEPS))

@@ -8,18 +8,18 @@ from functools import partial
 from typing import Any
 
 from counterrank.conversions.click_models import ClickModels, gather_pairs
-from counterrank.conversions.clicks import FunnelTotals
 from counterrank.conversions.conversion_estimators import FORMULAS, conversion_estimator
 from counterrank.conversions.conversion_measures import conversion_measure
+from counterrank.conversions.funnel_arrays import FunnelTotals, count_funnel
 from counterrank.conversions.funnel_diagnoses import diagnose_lists, diagnose_predictions
 from counterrank.conversions.funnel_pass import FunnelContributions, list_contributions
-from counterrank.conversions.request import FunnelInputs, FunnelRequest, validate_apart
+from counterrank.conversions.request import FunnelInputs, FunnelRequest
 from counterrank.core.errors import UsageError
 from counterrank.core.progress import Progress, quiet
 from counterrank.data.schema import Input
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.diagnostics.nuisance_models import constant_features
-from counterrank.engine import Engine, Partitions
+from counterrank.engine import Engine
 from counterrank.results.result import Result
 from counterrank.stats.storage import Storage
 
@@ -47,17 +47,6 @@ def estimate_conversions(
     protocol = _protocol(request, totals, models) | data.protocol()
     protocol["inference"] = storage.protocol()
     return _result(request, found, told, protocol, inputs.remembered(data))
-
-
-def count_funnel(
-    request: FunnelRequest, inputs: FunnelInputs, data: Partitions
-) -> tuple[FunnelRequest, FunnelTotals]:
-    """Statistics of the whole funnel, and the request with what they and the columns tell."""
-    inputs.columns.refuse_unmet()
-    validate_apart(data.heads)
-    request = request.with_tables(inputs.names, data.heads)
-    totals = data.reduce(partial(FunnelTotals.of, request), "counting users and items")
-    return totals.settle(request), totals
 
 
 def _result(
