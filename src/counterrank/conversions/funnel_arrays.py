@@ -257,26 +257,22 @@ class FunnelPairs:
         place[by] = np.arange(len(by))
         begin = np.cumsum([0, *(len(part.units) for part in parts)])
         unit = np.concatenate([place[p.unit + at] for p, at in zip(parts, begin, strict=False)])
-        turn = np.argsort(unit, kind="stable")
-
-        def column(pieces: Sequence[Floats]) -> Floats:
-            return np.concatenate(pieces)[turn]
-
-        one = parts[0]
-        return cls(
+        given = [part.ctr for part in parts if part.ctr is not None]
+        whole = cls(
             units=units.gather(by),
-            unit=unit[turn],
-            item=np.concatenate([part.item for part in parts])[turn],
-            click=np.concatenate([part.click for part in parts])[turn],
-            has_row=np.concatenate([part.has_row for part in parts])[turn],
-            reward={name: column([p.reward[name] for p in parts]) for name in one.reward},
-            ctr=None if one.ctr is None else column([p.ctr for p in parts if p.ctr is not None]),
-            cvr={name: column([p.cvr[name] for p in parts]) for name in one.cvr},
+            unit=unit,
+            item=np.concatenate([part.item for part in parts]),
+            click=np.concatenate([part.click for part in parts]),
+            has_row=np.concatenate([part.has_row for part in parts]),
+            reward=by_key(np.concatenate)([part.reward for part in parts]),
+            ctr=np.concatenate(given) if given else None,
+            cvr=by_key(np.concatenate)([part.cvr for part in parts]),
         )
+        return whole.select(np.argsort(unit, kind="stable"))
 
-    def select(self, which: Bools) -> FunnelPairs:
-        """Some of the pairs; users stay as they are."""
-        if which.all():
+    def select(self, which: Bools | Ints) -> FunnelPairs:
+        """Some of the pairs, or all in another order; users stay as they are."""
+        if which.dtype == bool and which.all():
             return self
         return replace(
             self,
@@ -350,16 +346,12 @@ class FunnelArrays:
         # all that is known of the others is that they were not clicked
         return cls(pool.only(pairs.click), items, pairs.select(pairs.click))
 
-    def few_clicks(self) -> Ints:
-        """How many users have 0, 1 and 2 clicks."""
-        pairs = self.pairs
-        clicks = np.bincount(pairs.unit[pairs.click], minlength=len(pairs.units))
-        return np.bincount(np.minimum(clicks, 3), minlength=3)[:3]
-
 
 def few_clicks(request: FunnelRequest, totals: FunnelTotals, part: Partition) -> Ints:
     """How many users of a partition have 0, 1 and 2 clicks."""
-    return FunnelArrays.of(request, totals, part).few_clicks()
+    pairs = FunnelArrays.of(request, totals, part).pairs
+    clicks = np.bincount(pairs.unit[pairs.click], minlength=len(pairs.units))
+    return np.bincount(np.minimum(clicks, 3), minlength=3)[:3]
 
 
 def _by_unit(frame: pl.DataFrame, units: pl.Series) -> tuple[pl.DataFrame, Ints]:

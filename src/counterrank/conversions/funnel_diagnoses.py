@@ -24,8 +24,8 @@ from counterrank.conversions.request import (
     FunnelInputs,
     FunnelRequest,
     funnel_request,
-    paid,
     predicted_columns,
+    reward_columns,
 )
 from counterrank.core.arrays import Floats
 from counterrank.core.errors import CounterrankError, InputError
@@ -47,18 +47,18 @@ from counterrank.stats.units import Estimate, Key
 FITTED = "rates"  # stands in for predictions that nobody gave
 
 
-def diagnose_lists(request: FunnelRequest, found: FunnelContributions) -> list[Diagnosis]:
+def diagnose_lists(request: FunnelRequest, contributions: FunnelContributions) -> list[Diagnosis]:
     """By the first measure and reward, except clipping and the contest of DR and IPS."""
     functions = request.functions()
     reward, first = request.rewards[0], str(request.measures[0])
-    out = [about.idle_users(found.users, found.few_clicks)]
-    for system, own in found.lists.items():
+    out = [about.idle_users(contributions.users, contributions.few_clicks)]
+    for system, own in contributions.lists.items():
 
         def of(label: object, measure: str = first, reward: str = reward) -> Key:
             return Key(system, measure, str(label), reward)  # noqa: B023
 
         def estimate(key: Key) -> Estimate:
-            return found.units.estimate(key, functions[key])
+            return contributions.units.estimate(key, functions[key])
 
         out.append(about.lists(system, own.coverage))
         out.append(about.listed_conversions(system, reward, own.conversions[reward]))
@@ -77,7 +77,7 @@ def diagnose_lists(request: FunnelRequest, found: FunnelContributions) -> list[D
                 left = estimate(of(MeanWeight(clip=e.clip)))
                 out.append(weights.clipping(system, str(e), left, WORDS))
         if weighted and {of("DM"), of("DR")} <= functions.keys():
-            shared = found.units.over(of("DM"), of("DR"))
+            shared = contributions.units.over(of("DM"), of("DR"))
             dm, dr = (shared.estimate(of(e), functions[of(e)]) for e in ("DM", "DR"))
             out.append(about.direct(system, dm, dr - dm))
         for m, name in product(request.measures, request.rewards):
@@ -109,8 +109,8 @@ def diagnose_predictions(
         assert rows.ctr is not None
         p = np.maximum(rows.ctr, request.floor)
         if not np.isnan(p).any():
-            found = calibration(rows.unit, rows.item, rows.click.astype(float), p)
-            out.append(click_model(found, request.ctr))
+            given = calibration(rows.unit, rows.item, rows.click.astype(float), p)
+            out.append(click_model(given, request.ctr))
     clicked = pairs.select(pairs.click).of_some_users(totals.looked_at)
     out += _conversions(request, clicked, models)
     return [replace(d, subject="funnel") for d in out]
@@ -128,7 +128,7 @@ def _conversions(
 ) -> Iterator[Diagnosis]:
     """Predicted conversions of clicked pairs, each weighed by 1/ctr."""
     p = ctr_of(request, clicked, models)
-    for reward, y in clicked.reward.items() if p is not None else ():
+    for reward, y in clicked.reward.items():
         h = clicked.cvr.get(reward)
         if request.cvr != COLUMN:
             h = models.by_reward[reward].cvr(clicked.unit, clicked.item)
@@ -138,16 +138,15 @@ def _conversions(
         if known.any():
             weight = 1 / np.maximum(p[known], request.floor)
             user, item = clicked.unit[known], clicked.item[known]
-            found = calibration(user, item, y[known], h[known], weight)
             label = request.cvr if len(clicked.reward) == 1 else f"{request.cvr}, {reward}"
-            yield conversion_model(found, label)
+            yield conversion_model(calibration(user, item, y[known], h[known], weight), label)
 
 
 def check_funnel(
     table: object,
     runs: Mapping[int, tuple[str, object]],
     predictions: object | None,
-    sell: Callable[..., Result],
+    estimate: Callable[..., Result],
     *,
     rewards: Sequence[str],
     columns: Mapping[str, str] | None,
@@ -155,72 +154,69 @@ def check_funnel(
 ) -> Findings:
     """Diagnose a funnel, and how the runs at their places in ``runs`` fit it.
 
-    ``sell`` estimates what runs would have sold by this funnel. Where a ctr or cvr is not given,
+    ``estimate`` says what runs would have sold by this funnel. Where a ctr or cvr is not given,
     one is fitted, as an estimate would have to.
     """
     faults: dict[int, str] = {}
     fit: list[tuple[str, object]] = []
-    wanted = paid(rewards)
+    rewards = reward_columns(rewards)
     try:
-        alone = FunnelInputs.of(table, None, predictions, rewards=wanted, columns=columns)
+        alone = FunnelInputs.of(table, None, predictions, rewards=rewards, columns=columns)
         with engine.open(alone.tables) as data:
             there = predicted_columns(data.heads)
-            ctr, cvr = "ctr" in there, any(prediction(r, wanted) in there for r in wanted)
-            request = _request(wanted, ctr, cvr)
+            ctr, cvr = "ctr" in there, any(prediction(r, rewards) in there for r in rewards)
+            request = funnel_request(
+                rewards=rewards,
+                measures=["DCG@10"],
+                estimators=["Naive"],
+                users="table",
+                ctr=COLUMN if ctr else FITTED,
+                cvr=COLUMN if cvr else FITTED,
+            )
             request, totals = count_funnel(request, alone, data)
             for place, run in runs.items():
                 try:
-                    sell([run], estimators="Naive")
+                    estimate([run], estimators="Naive")
                     fit.append(run)
                 except CounterrankError as error:
                     faults[place] = str(error)
-            reward = wanted[0]
-            told = [about.all_conversions(reward, totals.conversions[reward], totals.clicks)]
+            conversions = totals.conversions[rewards[0]]
+            diagnoses = [about.all_conversions(rewards[0], conversions, totals.clicks)]
             if fit:
-                inputs = FunnelInputs.of(table, fit, None, rewards=wanted, columns=columns)
-                told += _with_runs(inputs, fit, partial(sell, predictions=predictions), ctr, cvr)
+                inputs = FunnelInputs.of(table, fit, None, rewards=rewards, columns=columns)
+                with_predictions = partial(estimate, predictions=predictions)
+                diagnoses += _with_runs(inputs, fit, with_predictions, ctr, cvr)
             else:
-                told.append(about.predictions(ctr, cvr, FITTED))
-                told += _alone(data, request, totals, engine.memory_budget)
+                diagnoses.append(about.predictions(ctr, cvr, FITTED))
+                diagnoses += _alone(data, request, totals, engine.memory_budget)
     except CounterrankError as error:
         return Findings(fault=str(error))
     logged = alone.tables.schemas[FUNNEL].source.columns()
     clicks_only = totals.clicks == totals.rows
-    return Findings(told, funnel_to_log(logged, told, clicks_only=clicks_only, ctr=ctr), "", faults)
-
-
-def _request(rewards: Sequence[str], ctr: bool, cvr: bool) -> FunnelRequest:
-    """What is given as columns, and models of the rest."""
-    ctr_from, cvr_from = (COLUMN if given else FITTED for given in (ctr, cvr))
-    return funnel_request(
-        rewards=rewards, measures=["DCG@10"], estimators=["Naive"], users="table", ctr=ctr_from,
-        cvr=cvr_from,
-    )  # fmt: skip
+    to_log = funnel_to_log(logged, diagnoses, clicks_only=clicks_only, ctr=ctr)
+    return Findings(diagnoses, to_log, "", faults)
 
 
 def _with_runs(
     inputs: FunnelInputs,
     runs: list[tuple[str, object]],
-    sell: Callable[..., Result],
+    estimate: Callable[..., Result],
     ctr: bool,
     cvr: bool,
 ) -> list[Diagnosis]:
     """What estimates of these runs would rest on."""
     lists = [inputs.tables.schemas[name] for name in inputs.names]
-    all_cvr = cvr or all(
-        schema.roles.column("cvr", there) in there
-        for schema, there in ((schema, schema.source.columns()) for schema in lists)
-    )
-    clicks, conversions = (COLUMN if there else FITTED for there in (ctr, all_cvr))
+    columns = [(schema.roles, schema.source.columns()) for schema in lists]
+    all_cvr = cvr or all(roles.column("cvr", there) in there for roles, there in columns)
+    clicks, conversions = (COLUMN if given else FITTED for given in (ctr, all_cvr))
 
-    def told(estimators: Sequence[str], cvr: str) -> list[Diagnosis]:
-        return sell(runs, estimators=estimators, ctr=clicks, cvr=cvr).diagnoses
+    def diagnose(estimators: Sequence[str], cvr: str) -> list[Diagnosis]:
+        return estimate(runs, estimators=estimators, ctr=clicks, cvr=cvr).diagnoses
 
-    first = about.predictions(ctr, all_cvr, FITTED)
     try:
-        return [first, *told(("IPS", "DR"), conversions)]
+        return [about.predictions(ctr, all_cvr, FITTED), *diagnose(("IPS", "DR"), conversions)]
     except InputError as error:
-        return [about.cvr_coverage(ctr, str(error)), *told(("IPS",), COLUMN)]
+        return [about.cvr_coverage(ctr, str(error)), *diagnose(("IPS",), COLUMN)]
 
 
 def _alone(

@@ -11,7 +11,7 @@ import numpy as np
 
 from counterrank.conversions.click_models import ClickChances, PartitionClicks, Predictors
 from counterrank.conversions.conversion_estimators import ClickedRows, measure_columns
-from counterrank.conversions.funnel_arrays import FunnelTables, FunnelTotals
+from counterrank.conversions.funnel_arrays import FunnelTables, FunnelTotals, few_clicks
 from counterrank.conversions.request import COLUMN, FunnelRequest
 from counterrank.core.arrays import AnyInts, Floats, Ints
 from counterrank.core.cached import once
@@ -186,7 +186,7 @@ def list_contributions(
     table: UnitTable = units
     if inference == "moments":
         table = Moments.of(units, request.functions(), request.groups())
-    return FunnelContributions(len(units.ids), table, work.arrays.few_clicks(), lists)
+    return FunnelContributions(len(units.ids), table, few_clicks(request, totals, part), lists)
 
 
 @dataclass(frozen=True)

@@ -247,12 +247,12 @@ def funnel_request(
         baseline=baseline, test=test, correct=correct, level=level, interval=interval,
         resamples=resamples, seed=seed,
     )  # fmt: skip
-    request = FunnelRequest(weights, wanted, paid(rewards), plan=plan, **options)
+    request = FunnelRequest(weights, wanted, reward_columns(rewards), plan=plan, **options)
     _validate_features(features, request.ctr, request.cvr)
     return request
 
 
-def paid(rewards: Sequence[str]) -> tuple[str, ...]:
+def reward_columns(rewards: Sequence[str]) -> tuple[str, ...]:
     """The columns that say what a click brought, each once."""
     return tuple(dict.fromkeys(rewards)) or (funnels.CONVERSION,)
 

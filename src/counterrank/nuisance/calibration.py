@@ -28,7 +28,7 @@ LEVELS = (0.01, 0.1, 0.5)
 
 @dataclass(frozen=True)
 class Calibration:
-    """``ratio`` of observed to predicted with its ``se``: overall, and by bin from low to high.
+    """``ratio`` of observed to predicted with its ``se``; ``by_bin`` from low to high.
 
     ``p_ratio`` is that of the overall ratio. ``excess``: root mean square of the bins' relative
     errors beyond chance; ``p`` of the test of all bins.
@@ -37,12 +37,8 @@ class Calibration:
     ratio: float
     se: float
     p_ratio: float
-    predicted: Floats
     by_bin: Floats
-    by_bin_se: Floats
     excess: float
-    chi2: float
-    degrees: int
     p: float
     users: int
 
@@ -78,14 +74,9 @@ def calibration(
     )
     se, off = over(np.sqrt(np.diag(V)), total), over(R, total)
     overall, error = float(over(r, t)[0]), float(over(np.sqrt(v[0]), t)[0])
-    chi2, degrees = _quadratic(R, V)
-    excess = float(np.mean(off**2 - se**2))
-    return Calibration(
-        1 + overall, error, _tail(float(over(r**2, v[0])[0]), 1, freedom),
-        over(summed(bin_, w * predicted, bins), summed(bin_, w, bins)), 1 + off, se,
-        float(np.sqrt(np.maximum(excess, 0.0))), chi2, degrees, _tail(chi2, degrees, freedom),
-        len(np.unique(user)),
-    )  # fmt: skip
+    excess = float(np.sqrt(np.maximum(np.mean(off**2 - se**2), 0.0)))
+    p_ratio, p = _tail(float(over(r**2, v[0])[0]), 1, freedom), _tail(*_quadratic(R, V), freedom)
+    return Calibration(1 + overall, error, p_ratio, 1 + off, excess, p, len(np.unique(user)))
 
 
 def click_calibration(nuisance: Nuisance) -> Calibration:
