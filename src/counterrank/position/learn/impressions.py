@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated
@@ -22,7 +21,8 @@ class Impressions:
     """One entry per row. ``item`` is a code of context and item: what may differ in relevance.
 
     ``cluster`` is the user where one is logged, otherwise the session: what is independent.
-    ``keys`` are context and item by their code, ``swapped`` the rank that was swapped with rank 1.
+    ``keys`` are context and item by their code, as whole numbers or text; ``swapped`` is the rank
+    that was swapped with rank 1.
     """
 
     session: Ints
@@ -40,24 +40,14 @@ class Impressions:
         """The deepest rank."""
         return int(self.rank.max(initial=0))
 
-    @property
-    def clusters(self) -> int:
-        """Number of clusters; their codes need not all occur after a filter."""
-        return len(renumbered(self.cluster)[0])
-
-    def only(self, keep: Bools | Ints) -> Impressions:
-        """The rows that are kept."""
+    def only(self, rows: Bools | Ints) -> Impressions:
+        """Some of the rows."""
         return replace(
-            self, session=self.session[keep], cluster=self.cluster[keep], item=self.item[keep],
-            rank=self.rank[keep], reward=self.reward[keep],
-            viewed=None if self.viewed is None else self.viewed[keep],
-            swapped=None if self.swapped is None else self.swapped[keep],
+            self, session=self.session[rows], cluster=self.cluster[rows], item=self.item[rows],
+            rank=self.rank[rows], reward=self.reward[rows],
+            viewed=None if self.viewed is None else self.viewed[rows],
+            swapped=None if self.swapped is None else self.swapped[rows],
         )  # fmt: skip
-
-    def per_rank(self, x: Floats | None = None) -> Floats:
-        """Sum of ``x``, or number of rows, at ranks 1, 2, ... to the deepest."""
-        ones = np.ones(len(self.rank)) if x is None else x
-        return summed(self.rank - 1, ones, self.depth)
 
     @cached_property
     def cells(self) -> RankCells:
@@ -76,24 +66,20 @@ class RankCells:
     of: Ints
 
 
-def impressions(
-    frame: pl.DataFrame,
-    *,
-    reward: str | None,
-    context: Sequence[str] = (),
-    swapped: str | None = None,
-) -> Impressions:
+def impressions(request: LearnRequest, frame: pl.DataFrame) -> Impressions:
     """The arrays of a log that its schema has let pass; views and depth need no reward.
 
     Where users are logged, a session is one of its user: the same number elsewhere is another.
     """
     keep_freed_memory()
+    reward, swapped = request.reward, request.swapped
     by = "user" if "user" in frame.columns else "session"
     session, cluster = (code_rows(frame.select(column)) for column in ("session", by))
-    names = list(dict.fromkeys([*context, "item"]))  # an item may be named as its own context
+    names = list(dict.fromkeys([*request.context, "item"]))  # an item may be its own context
     item = code_rows(frame.select(names))
     first = np.zeros(int(item.max(initial=-1)) + 1, np.int64)
     first[item[::-1]] = np.arange(frame.height)[::-1]
+    named = [frame[name].gather(first).alias(f"key {n}") for n, name in enumerate(names)]
     return Impressions(
         session=session if by == "session" else _within(session, cluster),
         cluster=cluster,
@@ -102,25 +88,13 @@ def impressions(
         reward=np.zeros(frame.height) if reward is None else frame[reward].to_numpy().astype(float),
         viewed=frame["viewed"].to_numpy() if "viewed" in frame.columns else None,
         by=by,
-        keys=_keys(frame[first], names),
+        keys=pl.DataFrame([x if x.dtype.is_integer() else x.cast(pl.String) for x in named]),
         swapped=None if swapped is None else frame[swapped].cast(pl.Int64).to_numpy(),
     )
 
 
-def _keys(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-    """Columns that name an item, as whole numbers or text, under names of their own."""
-    return frame.select(
-        key(pl.col(name), frame.schema[name]).alias(f"key {n}") for n, name in enumerate(columns)
-    )
-
-
-def key(column: pl.Expr, kind: pl.DataType) -> pl.Expr:
-    """A column by which items are told apart."""
-    return column if kind.is_integer() else column.cast(pl.String)
-
-
 def _within(session: Ints, user: Ints) -> Ints:
-    """Sessions told apart by user; as they are where none has two users."""
+    """Sessions, each of one user; as they are where none has two users."""
     owner = np.zeros(int(session.max(initial=0)) + 1, np.int64)
     owner[session] = user
     if np.array_equal(owner[session], user):
@@ -133,15 +107,13 @@ Groups = dict[str | None, Impressions]
 
 def impressions_by_group(request: LearnRequest, part: Partition) -> Groups:
     """All rows of a partition (None), and those of each value that a curve is asked for."""
-    return part.cached("impressions", lambda: _grouped(request, part[LOG].frame))
+    return part.cached("impressions", lambda: _groups(request, part[LOG].frame))
 
 
-def _grouped(request: LearnRequest, frame: pl.DataFrame) -> Groups:
+def _groups(request: LearnRequest, frame: pl.DataFrame) -> Groups:
     if request.ranks is not None:
         frame = frame.filter(pl.col("rank") <= request.ranks)
-    data = impressions(
-        frame, reward=request.reward, context=request.context, swapped=request.swapped
-    )
+    data = impressions(request, frame)
     if request.by is None or not frame.height:
         return {None: data}
     text = frame[request.by].cast(pl.String)  # as models by context compare values
@@ -183,7 +155,7 @@ class RankStatistics:
             viewed=data.viewed is not None,
             rows=len(data.rank),
             sessions=len(renumbered(data.session)[0]),
-            clusters=data.clusters,
+            clusters=len(renumbered(data.cluster)[0]),
             deepest=data.depth,
             low=float(data.reward.min(initial=np.inf)),
             high=float(data.reward.max(initial=-np.inf)),

@@ -24,8 +24,15 @@ from counterrank.position.learn.curve import InfluenceSpread, fit
 from counterrank.position.learn.em import Em
 from counterrank.position.learn.harvest import Harvest
 from counterrank.position.learn.impressions import Impressions, RankStatistics, impressions_by_group
-from counterrank.position.learn.learned import CurveBasis, Learned, LearnedCurve
-from counterrank.position.learn.misfit import after_click, balance, item_relevance, misfit
+from counterrank.position.learn.learned import (
+    CurveBasis,
+    Learned,
+    LearnedCurve,
+    after_click,
+    balance,
+    item_relevance,
+    misfit,
+)
 from counterrank.position.learn.request import LOG, LearnRequest
 from counterrank.position.learn.swap import Swap, count_rates
 from counterrank.position.learn.views import (
