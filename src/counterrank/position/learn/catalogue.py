@@ -61,7 +61,20 @@ def add_up(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.group_by(by).agg(pl.col(name).sum() for name in COUNTS)
 
 
-def count_items(frame: pl.DataFrame) -> pl.DataFrame:
+def as_they_are(frame: pl.DataFrame) -> pl.DataFrame:
+    """The cells of some items that one partition has all of."""
+    return frame
+
+
+def by_group(frame: pl.DataFrame) -> dict[str | None, pl.DataFrame]:
+    """The cells, or numbers of items, of each group, and of all (None)."""
+    groups = {name: part for (name,), part in frame.partition_by(GROUP, as_dict=True).items()}
+    if None in groups:
+        return groups
+    return {None: add_up(frame.with_columns(pl.lit(None, pl.String).alias(GROUP))), **groups}
+
+
+def count_moved(frame: pl.DataFrame) -> pl.DataFrame:
     """How many items each group has, and how many of them moved; all rows have no group."""
     keys = [name for name in frame.columns if name not in (*COUNTS, GROUP, "rank")]
     alone = frame.with_columns(pl.lit(None, pl.String).alias(GROUP))
@@ -136,7 +149,7 @@ class Catalogue:
         """Sum of ``x`` over the cells of each item."""
         return summed(self.item, x, self.items.height)
 
-    def beside(self, data: Impressions) -> Beside:
+    def rows_in(self, data: Impressions) -> ItemRows:
         """The rows of these items in a partition, and only what is known of their items."""
         cell = data.cells
         local, code = renumbered(cell.item)
@@ -150,11 +163,11 @@ class Catalogue:
         of = place[cell.of]
         if not known.all():
             data, of = data.only(known), of[known]
-        return Beside(there, here, replace(data, reward=data.reward / self.scale), of)
+        return ItemRows(there, here, replace(data, reward=data.reward / self.scale), of)
 
 
 @dataclass(frozen=True)
-class Beside:
+class ItemRows:
     """Rows and the items they show: ``number`` that of each item, ``of`` the cell of each row."""
 
     catalogue: Catalogue
@@ -169,16 +182,3 @@ class Beside:
         """
         residual = (self.data.reward - fitted[self.of]) * wide[self.of]
         return spread_along(self.data.cluster, self.of, residual, direction)
-
-
-def cells_by_group(cells: pl.DataFrame) -> dict[str | None, pl.DataFrame]:
-    """The cells of each group, and of all (None)."""
-    groups = {name: part for (name,), part in cells.partition_by(GROUP, as_dict=True).items()}
-    if None in groups:
-        return groups
-    return {None: add_up(cells.with_columns(pl.lit(None, pl.String).alias(GROUP))), **groups}
-
-
-def keep_cells(cells: pl.DataFrame) -> pl.DataFrame:
-    """Cells that were brought together already."""
-    return cells

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from counterrank.core.arrays import Floats, Ints, summed
-from counterrank.position.learn.catalogue import Beside, Catalogue
+from counterrank.position.learn.catalogue import Catalogue, ItemRows
 from counterrank.position.learn.curve import Curve, InfluenceSpread
 from counterrank.position.learn.impressions import Impressions
 
@@ -44,16 +44,16 @@ class Em:
         schur = without_items(*info, len(c))[1]
         return cls(c, gamma, schur, *cell.by_rank())
 
-    def spread(self, data: Impressions, beside: Beside | None) -> InfluenceSpread:
+    def spread(self, data: Impressions, items: ItemRows | None) -> InfluenceSpread:
         """The influences of some clusters, from all cells of their items."""
-        assert beside is not None
-        cell, gamma = beside.catalogue, self.gamma[beside.number]
+        assert items is not None
+        cell, gamma = items.catalogue, self.gamma[items.number]
         score = directions(cell.item, cell.rank - 1, cell.shown, self.c, gamma)
         fitted = self.c[cell.rank - 1] * gamma[cell.item]
         info = fitted / np.maximum(1 - fitted, 1e-9)
         share = info / np.maximum(cell.per_item(cell.shown * info)[cell.item], 1e-300)
         wide = 1 / np.sqrt(1 - np.minimum(share, 0.9))
-        return beside.spread(fitted, wide, score)
+        return items.spread(fitted, wide, score)
 
     def curve(self, spread: InfluenceSpread) -> Curve:
         """The table, with the sandwich."""

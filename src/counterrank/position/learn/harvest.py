@@ -8,7 +8,7 @@ import numpy as np
 
 from counterrank.core.arrays import Floats, Ints, ranges, renumbered, summed
 from counterrank.position.learn import em
-from counterrank.position.learn.catalogue import Beside, Catalogue
+from counterrank.position.learn.catalogue import Catalogue, ItemRows
 from counterrank.position.learn.curve import Curve, InfluenceSpread
 from counterrank.position.learn.impressions import Impressions
 
@@ -55,17 +55,17 @@ class Harvest:
         schur = em.without_items(*em.information(pair, rank, shown, c, r), depth)[1]
         return cls(c, entries, score, schur, *cell.by_rank())
 
-    def spread(self, data: Impressions, beside: Beside | None) -> InfluenceSpread:
+    def spread(self, data: Impressions, items: ItemRows | None) -> InfluenceSpread:
         """The influences of some clusters, from all cells of their items."""
         from scipy.sparse import csr_array
 
-        assert beside is not None
-        cell = beside.catalogue
+        assert items is not None
+        cell = items.catalogue
         first, weight, code = _paired(cell, len(self.c))
         of = np.searchsorted(self.entries, code)
         to_entry = csr_array((weight, (first, of)), shape=(len(cell.item), len(self.entries)))
         direction = np.asarray(to_entry @ self.score)
-        return beside.spread(*expected_clicks(cell, self.c), direction)
+        return items.spread(*expected_clicks(cell, self.c), direction)
 
     def curve(self, spread: InfluenceSpread) -> Curve:
         """The table, with the sandwich."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from counterrank.core.arrays import Floats, Ints, sort_order, summed
 from counterrank.core.errors import InputError
-from counterrank.position.learn.catalogue import Beside, Catalogue
+from counterrank.position.learn.catalogue import Catalogue, ItemRows
 from counterrank.position.learn.curve import Curve, Parameter
 from counterrank.position.learn.request import LearnRequest
 from counterrank.position.model_file import PositionModel
@@ -191,12 +191,12 @@ def _relevance(item: Ints, clicks: Floats, shown: Floats, seen: Floats) -> Float
     return gamma
 
 
-def after_click(beside: Beside, c: Floats, gamma: Floats) -> Floats:
+def after_click(items: ItemRows, c: Floats, gamma: Floats) -> Floats:
     """Clicks and expected clicks below rank 1: where something above was clicked, where nothing."""
-    cell, data = beside.catalogue, beside.data
+    cell, data = items.catalogue, items.data
     if len(data.rank) == 0:
         return np.zeros(4)
-    expected = (c[cell.rank - 1] * gamma[beside.number][cell.item])[beside.of]
+    expected = (c[cell.rank - 1] * gamma[items.number][cell.item])[items.of]
     order = sort_order(data.session, data.rank)
     session, clicked = data.session[order], (data.reward[order] > 0).astype(float)
     before = np.cumsum(clicked) - clicked

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterrank.core.arrays import Bools, Floats, Ints
-from counterrank.position.learn.catalogue import Beside
+from counterrank.position.learn.catalogue import ItemRows
 from counterrank.position.learn.curve import Curve, InfluenceSpread, spread_by_cluster
 from counterrank.position.learn.impressions import DEEPEST, Impressions, RankStatistics, counts
 
@@ -83,7 +83,7 @@ class Swap:
         rate = self.rate
         return rate[: self.depth] / rate[self.bottom]
 
-    def spread(self, data: Impressions, beside: Beside | None) -> InfluenceSpread:
+    def spread(self, data: Impressions, items: ItemRows | None) -> InfluenceSpread:
         """The influences of some clusters on the logs of the rates."""
         column = data.rank - 1
         if data.swapped is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterrank.core.arrays import Floats, Ints, ranges, renumbered, summed
-from counterrank.position.learn.catalogue import Beside
+from counterrank.position.learn.catalogue import ItemRows
 from counterrank.position.learn.curve import Curve, InfluenceSpread, Steps, spread_by_cluster
 from counterrank.position.learn.impressions import Impressions, RankStatistics, counts
 
@@ -38,7 +38,7 @@ class Views:
         """The share that was viewed."""
         return self.viewed / self.shown
 
-    def spread(self, data: Impressions, beside: Beside | None) -> InfluenceSpread:
+    def spread(self, data: Impressions, items: ItemRows | None) -> InfluenceSpread:
         """The influences of some clusters."""
         viewed = np.zeros(0) if data.viewed is None else data.viewed
         k = data.rank - 1
@@ -144,7 +144,7 @@ class Depth:
         """The survival function at rank 1, 2, ..."""
         return np.cumprod(np.append(1.0, self.on))[1 - self.first :]
 
-    def spread(self, data: Impressions, beside: Beside | None) -> InfluenceSpread:
+    def spread(self, data: Impressions, items: ItemRows | None) -> InfluenceSpread:
         """The influences of some clusters: a session's at each step where it is watched."""
         session = deepest_views(data, self.length)
         watched = np.maximum(np.minimum(session.last, len(self.seen) - 1) - self.first + 1, 0)
