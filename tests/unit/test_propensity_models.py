@@ -10,10 +10,10 @@ import pytest
 
 from clicked_world import World, sigmoid, world
 from counterrank.core.errors import InputError, UsageError
-from counterrank.nuisance.additive import PairRows, effects, grid_outside_fold, penalties
 from counterrank.nuisance.base import Features, Folds, Task
 from counterrank.nuisance.cross_fit import Nuisance, Pairs, cross_fit, pair_model, training
 from counterrank.nuisance.factors import _Loss
+from counterrank.nuisance.rates import PairRows, effects, grid_outside_fold, penalties
 from counterrank.nuisance.shrinkage import shrink_means
 
 LABELS = (
@@ -111,7 +111,7 @@ def test_classes_of_the_grid_say_the_same_as_all_pairs_laid_out(by, monkeypatch)
     seen = np.isin(np.arange(50), user)  # users of the fold have no pair to learn from
     assert found[1][user_class][seen] == pytest.approx(laid[1][seen], abs=1e-5)
     assert found[2][item_class] == pytest.approx(laid[2], abs=1e-5)
-    monkeypatch.setattr("counterrank.nuisance.additive.CELLS", 1)  # counts below 65 stay exact
+    monkeypatch.setattr("counterrank.nuisance.rates.CELLS", 1)  # counts below 65 stay exact
     again, _, _ = grid_outside_fold(pairs.user[train], pairs.item[train], folds, 1)
     assert all(np.array_equal(x, z) for x, z in zip(again.observed, classes.observed, strict=True))
 
@@ -119,8 +119,8 @@ def test_classes_of_the_grid_say_the_same_as_all_pairs_laid_out(by, monkeypatch)
 def test_rounded_counts_change_little(monkeypatch):
     pairs = world(600, 80).drawn(1)
     exact = cross_fit(pairs).ctr(*everywhere(pairs))
-    monkeypatch.setattr("counterrank.nuisance.additive.CELLS", 1)
-    monkeypatch.setattr("counterrank.nuisance.additive.EXACT", 20)
+    monkeypatch.setattr("counterrank.nuisance.rates.CELLS", 1)
+    monkeypatch.setattr("counterrank.nuisance.rates.EXACT", 20)
     rough = cross_fit(pairs).ctr(*everywhere(pairs))
     off = np.abs(rough / exact - 1)
     assert 0 < off.max() < 0.03

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from counterrank.conversions.conversion_estimators import ESTIMATORS
-from counterrank.conversions.conversion_measures import DEFAULTS, ConversionMeasure
+from counterrank.conversions.conversion_estimators import DEFAULTS, ESTIMATORS, ConversionMeasure
 from counterrank.conversions.pipeline import estimate_conversions
 from counterrank.conversions.request import COLUMN, FunnelInputs, funnel_request
 from counterrank.core.errors import UsageError

@@ -131,8 +131,7 @@ def funnel(
     """Estimate what recommenders would have sold, from clicks and conversions after clicks."""
     from counterrank.api import funnel as verb
     from counterrank.cli import output, writing
-    from counterrank.conversions.conversion_estimators import ESTIMATORS
-    from counterrank.conversions.conversion_measures import DEFAULTS
+    from counterrank.conversions.conversion_estimators import DEFAULTS, ESTIMATORS
     from counterrank.core import progress
 
     options.formatted(format)

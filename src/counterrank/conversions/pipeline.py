@@ -8,8 +8,11 @@ from functools import partial
 from typing import Any
 
 from counterrank.conversions.click_models import ClickModels, gather_pairs
-from counterrank.conversions.conversion_estimators import FORMULAS, conversion_estimator
-from counterrank.conversions.conversion_measures import conversion_measure
+from counterrank.conversions.conversion_estimators import (
+    FORMULAS,
+    conversion_estimator,
+    conversion_measure,
+)
 from counterrank.conversions.funnel_arrays import FunnelTotals, count_funnel
 from counterrank.conversions.funnel_diagnoses import diagnose_lists, diagnose_predictions
 from counterrank.conversions.funnel_pass import FunnelContributions, list_contributions

@@ -8,13 +8,14 @@ from typing import Any
 
 from counterrank.conversions.conversion_estimators import (
     ClickedRows,
+    ConversionMeasure,
     add_diagnostic_estimators,
     conversion_estimator,
+    conversion_measure,
     divides_by_ctr,
     function_of,
     measure_columns,
 )
-from counterrank.conversions.conversion_measures import ConversionMeasure, conversion_measure
 from counterrank.core.errors import UsageError, one_of
 from counterrank.core.faults import Faults
 from counterrank.data import funnels, schema

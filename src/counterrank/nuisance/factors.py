@@ -6,7 +6,7 @@ r"""Logistic matrix factorisation with biases.
           + \frac{\lambda}{2} \left(|p|^2 + |q|^2\right)
 
 with :math:`d` factors, by L-BFGS over all rows from the solution without factors, whose penalties
-:math:`\lambda_a, \lambda_b` it keeps (`additive.py`). Libraries of logistic factorisation are made
+:math:`\lambda_a, \lambda_b` it keeps (`rates.py`). Libraries of logistic factorisation are made
 for rankings: they draw unclicked items without weighing them back, so their scores are no
 probabilities. Here every pair counts once (`Task.examples`) and :math:`\mu` is free.
 """
@@ -20,7 +20,6 @@ import numpy as np
 
 from counterrank.core.arrays import Floats, summed
 from counterrank.core.errors import UsageError, one_of
-from counterrank.nuisance.additive import RIGID, PairRows, effects, penalties
 from counterrank.nuisance.base import (
     WEIGHT,
     Effects,
@@ -29,6 +28,7 @@ from counterrank.nuisance.base import (
     inverse_link,
     outcome_variance,
 )
+from counterrank.nuisance.rates import RIGID, PairRows, effects, penalties
 
 STEPS = 100  # of L-BFGS
 

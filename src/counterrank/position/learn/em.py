@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from counterrank.core.arrays import Floats, Ints, summed
-from counterrank.position.learn.catalogue import Catalogue, ItemRows
 from counterrank.position.learn.curve import Curve, InfluenceSpread
-from counterrank.position.learn.impressions import Impressions
+from counterrank.position.learn.impressions import Catalogue, Impressions, ItemRows
 
 TINY = 1e-12
 STEPS = 2000

@@ -8,9 +8,8 @@ import numpy as np
 
 from counterrank.core.arrays import Floats, Ints, ranges, renumbered, summed
 from counterrank.position.learn import em
-from counterrank.position.learn.catalogue import Catalogue, ItemRows
 from counterrank.position.learn.curve import Curve, InfluenceSpread
-from counterrank.position.learn.impressions import Impressions
+from counterrank.position.learn.impressions import Catalogue, Impressions, ItemRows
 
 
 @dataclass(frozen=True)

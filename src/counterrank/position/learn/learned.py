@@ -9,8 +9,8 @@ import numpy as np
 
 from counterrank.core.arrays import Floats, Ints, sort_order, summed
 from counterrank.core.errors import InputError
-from counterrank.position.learn.catalogue import Catalogue, ItemRows
 from counterrank.position.learn.curve import Curve, Parameter
+from counterrank.position.learn.impressions import Catalogue, ItemRows
 from counterrank.position.learn.request import LearnRequest
 from counterrank.position.model_file import PositionModel
 from counterrank.position.models import ByContext, Exposure

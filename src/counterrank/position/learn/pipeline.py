@@ -18,12 +18,23 @@ from counterrank.core.arrays import Floats
 from counterrank.core.errors import InputError
 from counterrank.data.logs import Log, certainty
 from counterrank.engine.partitions import Partition, Partitions, split
-from counterrank.position.learn import catalogue, identify
-from counterrank.position.learn.catalogue import Catalogue
+from counterrank.position.learn import identify
 from counterrank.position.learn.curve import InfluenceSpread, fit
 from counterrank.position.learn.em import Em
 from counterrank.position.learn.harvest import Harvest
-from counterrank.position.learn.impressions import Impressions, RankStatistics, impressions_by_group
+from counterrank.position.learn.impressions import (
+    HASH,
+    Catalogue,
+    Impressions,
+    RankStatistics,
+    add_up,
+    as_they_are,
+    by_group,
+    count_cells,
+    count_moved,
+    first_and_last,
+    impressions_by_group,
+)
 from counterrank.position.learn.learned import (
     CurveBasis,
     Learned,
@@ -58,11 +69,11 @@ def learn(request: LearnRequest, log: Partitions) -> Learned:
     everyone = counts.groups[None]
     request = choose_method(request, everyone)
     items = items_by_group(request, everyone.scale, log)
-    solutions: dict[Group, Solution] = {None: solve(request, everyone, items[None])}
+    solutions: dict[Group, Solution] = {None: solve_group(request, everyone, items[None])}
     refused = {}
     for value in sorted(group for group in counts.groups if group is not None):
         try:
-            solutions[value] = solve(request, counts.groups[value], items[value])
+            solutions[value] = solve_group(request, counts.groups[value], items[value])
         except InputError as error:
             refused[value] = f"{error.wrong} {error.found}"
     spreads = log.reduce(partial(influences, request, solutions), "Intervals")
@@ -142,10 +153,10 @@ def items_by_group(
     Rewards are at most ``most``.
     """
     work = partial(count_items, request, most, log.pieces)
-    meet = catalogue.add_up if request.by_item else catalogue.count_moved
+    meet = add_up if request.by_item else count_moved
     if request.by_item and log.count == 1:  # each cell is there once
-        meet = catalogue.as_they_are
-    return catalogue.by_group(log.exchange(work, meet, "Items"))
+        meet = as_they_are
+    return by_group(log.exchange(work, meet, "Items"))
 
 
 def count_items(
@@ -153,11 +164,11 @@ def count_items(
 ) -> dict[int, pl.DataFrame]:
     """A partition's counts by item and rank, of each value apart, by a hash of the item."""
     groups = impressions_by_group(request, part)
-    cells = partial(catalogue.count_cells, most=most)
-    each = cells if request.by_item else catalogue.first_and_last
+    cells = partial(count_cells, most=most)
+    each = cells if request.by_item else first_and_last
     values = {name: data for name, data in groups.items() if name is not None} or groups
     frame = pl.concat([each(data, name) for name, data in values.items()])
-    return split(frame, catalogue.HASH, pieces)
+    return split(frame, HASH, pieces)
 
 
 @dataclass(frozen=True)
@@ -175,7 +186,7 @@ class Solution:
     balance: tuple[float, float] | None = None
 
 
-def solve(request: LearnRequest, statistics: RankStatistics, items: pl.DataFrame) -> Solution:
+def solve_group(request: LearnRequest, statistics: RankStatistics, items: pl.DataFrame) -> Solution:
     """The method's estimate of a group, if its log lets it learn."""
     method = request.method
     identify.counts_suffice(statistics, method, request.length)

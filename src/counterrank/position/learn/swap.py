@@ -7,9 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterrank.core.arrays import Bools, Floats, Ints
-from counterrank.position.learn.catalogue import ItemRows
 from counterrank.position.learn.curve import Curve, InfluenceSpread, spread_by_cluster
-from counterrank.position.learn.impressions import DEEPEST, Impressions, RankStatistics, counts
+from counterrank.position.learn.impressions import (
+    DEEPEST,
+    Impressions,
+    ItemRows,
+    RankStatistics,
+    counts,
+)
 
 
 def count_rates(data: Impressions) -> dict[str, Floats]:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterrank.core.arrays import Floats, Ints, ranges, renumbered, summed
-from counterrank.position.learn.catalogue import ItemRows
 from counterrank.position.learn.curve import Curve, InfluenceSpread, Steps, spread_by_cluster
-from counterrank.position.learn.impressions import Impressions, RankStatistics, counts
+from counterrank.position.learn.impressions import Impressions, ItemRows, RankStatistics, counts
 
 
 def count_views(data: Impressions) -> dict[str, Floats]:
