@@ -70,12 +70,9 @@ def _validate_size(
     pairs: int, request: FunnelRequest, totals: FunnelTotals, budget: int | None
 ) -> None:
     """Refuse pairs, and numbers of users, that do not fit into the one place models are made."""
-    labels = [label for label in (request.ctr, request.cvr) if label != COLUMN]
-    users, each = (
-        totals.n(request.users),
-        12 + FOLDS * sum(getattr(pair_model(w), "d", 0) for w in labels),
-    )
-    needed = 8 * (pairs * (4 + len(request.rewards)) + users * each)
+    models = [pair_model(label) for label in (request.ctr, request.cvr) if label != COLUMN]
+    users, factors = totals.n(request.users), sum(getattr(model, "d", 0) for model in models)
+    needed = 8 * (pairs * (4 + len(request.rewards)) + users * (12 + FOLDS * factors))
     if budget is not None and needed > budget:
         raise UsageError(
             "Models of clicks and conversions are fitted on all clicked pairs in one place.",
@@ -141,7 +138,7 @@ class ClickModels:
         encoded_features = _encode(pairs.units, totals, features)
         validate_clicks(totals.clicks, totals.rows)
         pairs = pairs.select(pairs.has_row)
-        numbers = {of: found.numbers for of, found in encoded_features.items()}
+        numbers = {of: table.numbers for of, table in encoded_features.items()}
         n = len(pairs.units)
         models = {
             reward: cross_fit(

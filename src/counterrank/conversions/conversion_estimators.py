@@ -180,10 +180,10 @@ class VarianceRatio(Estimator):
         return variance_ratio
 
 
-KINDS: tuple[type[Estimator], ...] = (Naive, IPS, SNIPS, DM, DR, SNDR)
+KINDS: dict[str, type[Estimator]] = {e.name: e for e in (Naive, IPS, SNIPS, DM, DR, SNDR)}
 ESTIMATORS = ("Naive", "IPS", "SNIPS", "DR")
 FORMULAS = {
-    "Naive": "1/|U| sum z y c",
+    "Naive": Naive.formula,
     "IPS": "1/|U| sum z y c min(clip, 1/ctr)",
     "SNIPS": "(sum z y c w / sum z c w) * sum c / |U|, w = min(clip, 1/ctr)",
     "DM": "1/|U| sum h c",
@@ -194,9 +194,8 @@ FORMULAS = {
 
 def conversion_estimator(label: str | Estimator) -> Estimator:
     """The estimator a label stands for; case does not matter."""
-    known: dict[str, type[Estimator]] = {kind.name: kind for kind in KINDS}
-    e = estimator(label, known)
-    if not isinstance(e, KINDS):
+    e = estimator(label, KINDS)
+    if not isinstance(e, tuple(KINDS.values())):
         raise UsageError(f"{e} is not an estimator of conversions.")
     return e
 

@@ -19,7 +19,7 @@ from counterrank.conversions.conversion_estimators import (
 from counterrank.core.errors import UsageError, one_of
 from counterrank.core.faults import Faults
 from counterrank.data import funnels, schema
-from counterrank.data.features import features
+from counterrank.data.features import features as read_features
 from counterrank.data.funnels import prediction
 from counterrank.data.policies import TIES
 from counterrank.data.runs import Runs, RunTables, run_schemas
@@ -76,20 +76,15 @@ class FunnelInputs:
             schemas[PREDICTIONS] = funnels.predictions_door(
                 predictions, rewards=rewards, columns=named
             )
-        tables = Tables(schemas, "user", ("user", "item"))
-        return cls(tables, names, _read(features or {}, named), named)
+        read = {
+            of: read_features(table.toArrow() if is_spark(table) else table, of=of, columns=named)
+            for of, table in (features or {}).items()
+        }
+        return cls(Tables(schemas, "user", ("user", "item")), names, read, named)
 
     def remembered(self, data: Partitions) -> dict[str, Input]:
         """What a result remembers of all tables."""
         return {**data.inputs, **{f"{of}s": t.input() for of, t in self.features.items()}}
-
-
-def _read(tables: Mapping[str, Any], columns: ColumnNames) -> dict[str, Table]:
-    """Features are read whole, wherever they are."""
-    return {
-        of: features(table.toArrow() if is_spark(table) else table, of=of, columns=columns)
-        for of, table in tables.items()
-    }
 
 
 @dataclass(frozen=True)
@@ -116,7 +111,15 @@ class FunnelRequest:
     has_ctr: bool = False
 
     def __post_init__(self) -> None:
-        _validate_values(self.estimators, self.measures)
+        if not self.estimators or not self.measures:
+            raise UsageError("Nothing is to be estimated.", todo="For example DR of DCG@10.")
+        ratios = [str(e) for e in self.estimators if isinstance(e, (SNIPS, SNDR))]
+        shares = [str(m) for m in self.measures if m.form == "share"]
+        if ratios and shares:
+            raise UsageError(
+                f"{shares[0]} divides by each user's own sum, {ratios[0]} by that of all users.",
+                todo="Ask for Naive, IPS, DM or DR of it.",
+            )
         one_of("pairs", self.pairs, PAIRS)
         one_of("users", self.users, USERS)
         one_of("missing", self.missing, ("zero", "error"))
@@ -249,7 +252,13 @@ def funnel_request(
         resamples=resamples, seed=seed,
     )  # fmt: skip
     request = FunnelRequest(weights, wanted, reward_columns(rewards), plan=plan, **options)
-    _validate_features(features, request.ctr, request.cvr)
+    models = [pair_model(label) for label in (request.ctr, request.cvr) if label != COLUMN]
+    if features and not any(isinstance(m, Logistic) for m in models):
+        raise UsageError(
+            f"Features of {'s and '.join(features)}s were given, and no model reads them.",
+            found=f"ctr is {request.ctr}, cvr is {request.cvr}.",
+            todo="Ask for logistic: --ctr logistic, --cvr logistic, or both.",
+        )
     return request
 
 
@@ -274,29 +283,4 @@ def validate_apart(heads: Mapping[str, Table]) -> None:
         raise UsageError(
             f'Both "{funnel.name}" and "{guess.name}" have a column "{min(both)}".',
             todo="Leave it out of one of them, so that it is clear which counts.",
-        )
-
-
-def _validate_values(
-    estimators: Sequence[Estimator], measures: Sequence[ConversionMeasure]
-) -> None:
-    if not estimators or not measures:
-        raise UsageError("Nothing is to be estimated.", todo="For example DR of DCG@10.")
-    ratios = [str(e) for e in estimators if isinstance(e, (SNIPS, SNDR))]
-    shares = [str(m) for m in measures if m.form == "share"]
-    if ratios and shares:
-        raise UsageError(
-            f"{shares[0]} divides by each user's own sum, {ratios[0]} by that of all users.",
-            todo="Ask for Naive, IPS, DM or DR of it.",
-        )
-
-
-def _validate_features(given: Collection[str], ctr: str, cvr: str) -> None:
-    """Refuse features that no model would look at."""
-    models = [pair_model(label) for label in (ctr, cvr) if label != COLUMN]
-    if given and not any(isinstance(m, Logistic) for m in models):
-        raise UsageError(
-            f"Features of {'s and '.join(given)}s were given, and no model reads them.",
-            found=f"ctr is {ctr}, cvr is {cvr}.",
-            todo="Ask for logistic: --ctr logistic, --cvr logistic, or both.",
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 
@@ -83,37 +82,26 @@ class InfluenceSpread:
     after: Floats = field(default_factory=lambda: np.zeros(4))
 
     @classmethod
-    def of(cls, psi: Any) -> InfluenceSpread:
-        """Of influences as a sparse matrix, clusters x columns."""
-        return cls((psi.T @ psi).toarray(), psi.shape[0])
+    def of(
+        cls, cluster: Ints, column: Ints, x: Floats, columns: int, direction: Floats | None = None
+    ) -> InfluenceSpread:
+        """Each entry of ``x`` is an influence of one cluster on one column of the estimate.
+
+        With ``direction``, it is a residual of one cell, and the influence is that times the
+        direction of the cell.
+        """
+        from scipy.sparse import csr_array
+
+        known, code = renumbered(cluster)
+        psi = csr_array((x, (code, column)), shape=(len(known), columns))
+        if direction is not None:
+            psi = csr_array(psi @ direction)
+        return cls((psi.T @ psi).toarray(), len(known))
 
     @property
     def covariance(self) -> Floats:
         r""":math:`\frac{G}{G-1} \sum_g \psi_g \psi_g^\top`: for few clusters a little larger."""
         return self.outer * (self.groups / max(self.groups - 1, 1))
-
-
-def spread_by_cluster(
-    cluster: Ints, column: Ints, influence: Floats, columns: int
-) -> InfluenceSpread:
-    """Each entry of ``influence`` belongs to one cluster and one column of the estimate."""
-    return InfluenceSpread.of(_by_cluster(cluster, column, influence, columns))
-
-
-def spread_along(cluster: Ints, cell: Ints, residual: Floats, direction: Floats) -> InfluenceSpread:
-    """The same where a row's influence is its residual times the ``direction`` of its cell."""
-    from scipy.sparse import csr_array
-
-    return InfluenceSpread.of(
-        csr_array(_by_cluster(cluster, cell, residual, len(direction)) @ direction)
-    )
-
-
-def _by_cluster(cluster: Ints, column: Ints, x: Floats, columns: int) -> Any:
-    from scipy.sparse import csr_array
-
-    known, code = renumbered(cluster)
-    return csr_array((x, (code, column)), shape=(len(known), columns))
 
 
 @dataclass(frozen=True)
@@ -186,11 +174,11 @@ def fit(curve: Curve, family: str, *, level: float = 0.95) -> tuple[Exposure, li
     y, cov, n = _points(curve)
     if not names:
         return model(np.zeros(0)), []
-    weigh = _least_squares(y, cov) if curve.relative else _likelihood(y, n)
     start = np.array([scale.there(first) for scale, first in parts.values()])
 
     def residual(theta: Floats) -> Floats:
-        return weigh(predicted(theta))
+        f = predicted(theta)
+        return (y - f) / np.sqrt(_floor(np.diag(cov))) if curve.relative else _deviance(f, y, n)
 
     def local(theta: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """Prediction, weights, slopes and the inverse information."""
@@ -240,22 +228,14 @@ def _points(curve: Curve) -> tuple[Floats, Floats, Floats]:
     return curve.value, curve.covariance, curve.shown
 
 
-def _least_squares(y: Floats, cov: Floats) -> Callable[[Floats], Floats]:
-    se = np.sqrt(_floor(np.diag(cov)))
-    return lambda f: (y - f) / se
-
-
-def _likelihood(y: Floats, n: Floats) -> Callable[[Floats], Floats]:
+def _deviance(f: Floats, y: Floats, n: Floats) -> Floats:
     """Signed roots of the deviance: their sum of squares is least where likelihood is most."""
     from scipy.special import xlogy
 
-    def residual(f: Floats) -> Floats:
-        f = np.clip(f, 1e-12, 1 - 1e-12)
-        deviance = 2 * n * (xlogy(y, y / f) + xlogy(1 - y, (1 - y) / (1 - f)))
-        out: Floats = np.sign(y - f) * np.sqrt(np.maximum(deviance, 0))
-        return out
-
-    return residual
+    f = np.clip(f, 1e-12, 1 - 1e-12)
+    deviance = 2 * n * (xlogy(y, y / f) + xlogy(1 - y, (1 - y) / (1 - f)))
+    out: Floats = np.sign(y - f) * np.sqrt(np.maximum(deviance, 0))
+    return out
 
 
 def _floor(x: Floats) -> Floats:

@@ -39,8 +39,7 @@ class Em:
     def of(cls, cell: Catalogue) -> Em:
         """From the cells of items that moved."""
         c, gamma = solve(cell.item, cell.rank - 1, cell.clicks, cell.shown)
-        info = information(cell.item, cell.rank - 1, cell.shown, c, gamma)
-        schur = without_items(*info, len(c))[1]
+        schur = rank_information(cell.item, cell.rank - 1, cell.shown, c, gamma)
         return cls(c, gamma, schur, *cell.by_rank())
 
     def spread(self, data: Impressions, items: ItemRows | None) -> InfluenceSpread:
@@ -145,24 +144,16 @@ class _Cells:
         step = np.zeros(self.ranks)
         step[1:] = np.linalg.pinv(schur[1:, 1:], hermitian=True) @ by_rank[1:]
         move = np.append(step, by_item / per_item - share @ step)
-        return self.bounded(theta * np.exp(np.clip(move, -1, 1)))
-
-    def bounded(self, theta: Floats) -> Floats:
-        """The same model on the scale that gives items most room: the best rank is always seen."""
-        top = theta[: self.ranks].max()
+        theta = theta * np.exp(np.clip(move, -1, 1))
+        top = theta[: self.ranks].max()  # the scale on which the best rank is always seen
         return np.append(theta[: self.ranks] / top, np.minimum(theta[self.ranks :] * top, 1 - TINY))
 
 
-def information(
-    item: Ints, rank: Ints, shown: Floats, c: Floats, gamma: Floats
-) -> tuple[Ints, Ints, Floats, Floats]:
-    r"""Item, rank and information :math:`I_{jk} = n \mu / (1 - \mu)` of each cell; that of items.
-
-    :math:`\mu = c_k \gamma_j`, shown :math:`n` times.
-    """
+def rank_information(item: Ints, rank: Ints, shown: Floats, c: Floats, gamma: Floats) -> Floats:
+    r"""The information :math:`S` about :math:`\log c` that is left without that about items."""
     mu = np.clip(c[rank] * gamma[item], TINY, 1 - 1e-9)
     info = shown * mu / (1 - mu)
-    return item, rank, info, summed(item, info, len(gamma))
+    return without_items(item, rank, info, summed(item, info, len(gamma)), len(c))[1]
 
 
 def directions(item: Ints, rank: Ints, shown: Floats, c: Floats, gamma: Floats) -> Floats:
@@ -170,12 +161,14 @@ def directions(item: Ints, rank: Ints, shown: Floats, c: Floats, gamma: Floats) 
 
     A residual :math:`y - \mu` has the score :math:`(y - \mu)/(1 - \mu)` for :math:`\log c_k` and
     for :math:`\log \gamma_j` alike. Taking out the nuisance leaves the score
-    :math:`\frac{1}{1-\mu} (e_k - I_{j\cdot} / \sum_k I_{jk})`, one row per cell, and as information
+    :math:`\frac{1}{1-\mu} (e_k - I_{j\cdot} / \sum_k I_{jk})`, one row per cell, with
+    :math:`I_{jk} = n \mu / (1 - \mu)` of :math:`n` rows, and as information
     :math:`S = \mathrm{diag}(\sum_j I_{jk}) - \sum_j I_{j\cdot} I_{j\cdot}^\top / \sum_k I_{jk}`
     (`without_items`). An item's cells are all that its scores need.
     """
     mu = np.clip(c[rank] * gamma[item], TINY, 1 - 1e-9)
-    item, rank, info, per_item = information(item, rank, shown, c, gamma)
+    info = shown * mu / (1 - mu)
+    per_item = summed(item, info, len(gamma))
     score: Floats = -information_shares(item, rank, info, per_item, len(c))[item].toarray()
     score[np.arange(len(rank)), rank] += 1
     return score / (1 - mu)[:, None]

@@ -51,7 +51,7 @@ class Harvest:
         clicks = summed(of, weight * cell.clicks[first], len(entries))
         c, r = em.solve(pair, rank, clicks, shown)
         score = em.directions(pair, rank, shown, c, r)
-        schur = em.without_items(*em.information(pair, rank, shown, c, r), depth)[1]
+        schur = em.rank_information(pair, rank, shown, c, r)
         return cls(c, entries, score, schur, *cell.by_rank())
 
     def spread(self, data: Impressions, items: ItemRows | None) -> InfluenceSpread:

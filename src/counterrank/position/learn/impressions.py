@@ -24,7 +24,7 @@ from counterrank.core.arrays import (
 from counterrank.core.merge import by_key, padded
 from counterrank.data.ids import code_rows, hash_ids, row_positions
 from counterrank.engine.partitions import Partition
-from counterrank.position.learn.curve import InfluenceSpread, spread_along
+from counterrank.position.learn.curve import InfluenceSpread
 from counterrank.position.learn.request import LOG, LearnRequest
 
 HASH = "hash"
@@ -355,4 +355,4 @@ class ItemRows:
         ``wide`` is what residuals of each cell are multiplied by.
         """
         residual = (self.data.reward - fitted[self.of]) * wide[self.of]
-        return spread_along(self.data.cluster, self.of, residual, direction)
+        return InfluenceSpread.of(self.data.cluster, self.of, residual, len(direction), direction)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterrank.core.arrays import Floats, Ints, ranges, renumbered, summed
-from counterrank.position.learn.curve import Curve, InfluenceSpread, Steps, spread_by_cluster
+from counterrank.position.learn.curve import Curve, InfluenceSpread, Steps
 from counterrank.position.learn.impressions import Impressions, ItemRows, RankStatistics, counts
 
 
@@ -41,7 +41,7 @@ class Views:
         """The influences of some clusters."""
         viewed = np.zeros(0) if data.viewed is None else data.viewed
         k = data.rank - 1
-        return spread_by_cluster(
+        return InfluenceSpread.of(
             data.cluster, k, (viewed - self.c[k]) / self.shown[k], len(self.shown)
         )
 
@@ -151,7 +151,7 @@ class Depth:
         who = np.repeat(np.arange(len(watched)), watched)
         went = (session.rank[who] > step + self.first).astype(float)
         influence = (went - self.on[step]) / self.risk[step]
-        return spread_by_cluster(session.cluster[who], step, influence, len(self.risk))
+        return InfluenceSpread.of(session.cluster[who], step, influence, len(self.risk))
 
     def curve(self, spread: InfluenceSpread) -> Curve:
         """The table: log c(r) adds up log h, and its covariance follows."""
