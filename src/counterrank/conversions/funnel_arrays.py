@@ -87,8 +87,8 @@ class FunnelTables:
     @once
     def items(self) -> IdCodes:
         """The items of all these tables."""
-        guess = [] if self.predictions is None else [self.predictions]
-        return IdCodes.of([t.frame["item"] for t in (self.funnel, *self.runs, *guess)])
+        predictions = [] if self.predictions is None else [self.predictions]
+        return IdCodes.of([t.frame["item"] for t in (self.funnel, *self.runs, *predictions)])
 
 
 def _once_a_run(users: pl.Series) -> pl.Series:
@@ -141,12 +141,12 @@ class FunnelTotals:
     def of(cls, request: FunnelRequest, part: Partition) -> FunnelTotals:
         """Of a partition; users with lists only are looked for where they may count."""
         tables = FunnelTables.of(request, part)
-        funnel, guess = tables.funnel, tables.predictions
+        funnel, predictions = tables.funnel, tables.predictions
         frame = funnel.frame
         hit = frame["click"] == 1
         alone = request.users == "table" or (request.users == "auto" and not hit.all())
         repeats = [repeated_pairs(funnel, "pair twice")]
-        repeats += [] if guess is None else [repeated_pairs(guess, "prediction twice")]
+        repeats += [] if predictions is None else [repeated_pairs(predictions, "prediction twice")]
         return cls(
             items=tables.items.names,
             clicked=_ids([distinct_ids([frame["item"].filter(hit)])]),
@@ -155,7 +155,7 @@ class FunnelTotals:
             rows=frame.height,
             clicks=int(hit.sum()),
             conversions={name: int((frame[name] != 0).sum()) for name in funnel.rewards},
-            certain={t.name: is_certain(t.frame) for t in (funnel, guess) if t is not None},
+            certain={t.name: is_certain(t.frame) for t in (funnel, predictions) if t is not None},
             systems=request.runs.systems_in(part.tables),
             lists={
                 run.system: ListTotals(

@@ -180,8 +180,8 @@ def list_contributions(
     columns: dict[Key, Columns] = {}
     lists = {}
     for run in FunnelTables.of(request, part).runs:
-        found, lists[run.system] = _of_run(work, run, hold=inference == "units")
-        columns |= {key._replace(system=run.system): own for key, own in found.items()}
+        of_run, lists[run.system] = _of_run(work, run, hold=inference == "units")
+        columns |= {key._replace(system=run.system): own for key, own in of_run.items()}
     units = Units(work.arrays.pairs.units, columns, draws=draws)
     table: UnitTable = units
     if inference == "moments":

@@ -277,10 +277,10 @@ def validate_apart(heads: Mapping[str, Table]) -> None:
     """Refuse predictions that stand in two tables."""
     if PREDICTIONS not in heads:
         return
-    funnel, guess = heads[FUNNEL], heads[PREDICTIONS]
-    both = (set(funnel.frame.columns) & set(guess.frame.columns)) - {"user", "item"}
+    funnel, predictions = heads[FUNNEL], heads[PREDICTIONS]
+    both = (set(funnel.frame.columns) & set(predictions.frame.columns)) - {"user", "item"}
     if both:
         raise UsageError(
-            f'Both "{funnel.name}" and "{guess.name}" have a column "{min(both)}".',
+            f'Both "{funnel.name}" and "{predictions.name}" have a column "{min(both)}".',
             todo="Leave it out of one of them, so that it is clear which counts.",
         )

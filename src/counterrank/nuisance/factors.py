@@ -63,11 +63,11 @@ class Factors(PairModel):
         random = np.random.default_rng([task.seed, 29, task.fold])
         factors = random.normal(0, 0.1, (task.users + task.items) * self.d)
         ridge = _ridge(penalties(rows, noise, "logit"), self.l2, sizes)
-        found = minimize(
+        solution = minimize(
             _Loss(rows, ridge, sizes), np.concatenate([[mu], a, b, factors]),
             jac=True, method="L-BFGS-B", options={"maxiter": STEPS},
         )  # fmt: skip
-        mu, a, b, p, q = _parts(found.x, sizes)
+        mu, a, b, p, q = _parts(solution.x, sizes)
         none = np.zeros((1, self.d))
         return Effects(
             np.append(a, 0.0), np.append(mu + b, mu), np.vstack([p, none]), np.vstack([q, none])

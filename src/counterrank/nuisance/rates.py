@@ -117,11 +117,11 @@ def penalties(margins: Margins, noise: float, link: str) -> list[float]:
     r"""The penalties :math:`\lambda_a` and :math:`\lambda_b`."""
     average = _average(margins, link)
     scale = average * (1 - average) if link == "logit" else 1.0
-    found = []
-    for side in zip(margins.observed, margins.trials, margins.many, strict=True):
-        tau2 = variance_of_means(side[0], side[1], noise, many=side[2])
-        found.append(float(np.clip(scale * noise / tau2, 1e-9, RIGID)) if tau2 > 0 else RIGID)
-    return found
+    out = []
+    for c, n, many in zip(margins.observed, margins.trials, margins.many, strict=True):
+        tau2 = variance_of_means(c, n, noise, many=many)
+        out.append(float(np.clip(scale * noise / tau2, 1e-9, RIGID)) if tau2 > 0 else RIGID)
+    return out
 
 
 def _average(margins: Margins, link: str) -> float:
@@ -270,8 +270,8 @@ def grid_outside_fold(user: Ints, item: Ints, folds: Folds, fold: int) -> tuple[
     groups = np.arange(folds.count)
     there = (groups[:, None] + sides[1][1][None, :]) % folds.count != fold
     sizes = np.bincount(sides[0][1], minlength=folds.count)
-    found = Grid((total[0], total[1]), (many[0], many[1]), sizes, there)
-    return found, sides[0][0], sides[1][0]
+    grid = Grid((total[0], total[1]), (many[0], many[1]), sizes, there)
+    return grid, sides[0][0], sides[1][0]
 
 
 def _classes(group: Ints, clicks: Ints) -> tuple[Ints, Ints]:
