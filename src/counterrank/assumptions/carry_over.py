@@ -9,8 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterrank.assumptions.audit_rows import AuditRows, number_keys
-from counterrank.assumptions.score_test import Effect, effect, positive_ratio, remove_means
+from counterrank.assumptions.score_test import (
+    AuditRows,
+    Effect,
+    effect,
+    number_keys,
+    positive_ratio,
+    remove_means,
+)
 from counterrank.core.arrays import Bools, Floats, Ints, summed
 from counterrank.diagnostics.diagnosis import Diagnosis
 
@@ -50,16 +56,16 @@ def carry_over(rows: AuditRows) -> Diagnosis | str:
     if returning < 30:
         text = f"Only {returning:,} users came twice, so hardly anything can carry over."
         return Diagnosis("carry over", "log", 0.0, CAUTION, "pass", text)
-    list_worth = summed(rows.session, rows.patience * rows.worth, rows.n)
+    list_quality = summed(rows.session, rows.patience * rows.quality, rows.n)
     contexts = int(rows.context.max()) + 1
     usual = positive_ratio(
-        summed(rows.context, list_worth, contexts),
+        summed(rows.context, list_quality, contexts),
         summed(rows.context, np.ones(rows.n), contexts),
     )
-    good = positive_ratio(list_worth, usual[rows.context])
+    good = positive_ratio(list_quality, usual[rows.context])
     found = carry_over_effect(
         summed(rows.session, rows.reward, rows.n)[again],
-        summed(rows.session, rows.seen * rows.worth, rows.n)[again],
+        summed(rows.session, rows.seen * rows.quality, rows.n)[again],
         good[last[again]],
         good[again],
         number_keys(rows.cluster[again])[0],

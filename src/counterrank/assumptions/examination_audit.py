@@ -9,8 +9,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterrank.assumptions.audit_rows import DEEPEST, AuditRows
-from counterrank.assumptions.score_test import SURE, Effect, effect, positive_ratio, remove_means
+from counterrank.assumptions.score_test import (
+    DEEPEST,
+    SURE,
+    AuditRows,
+    Effect,
+    effect,
+    positive_ratio,
+    remove_means,
+)
 from counterrank.core.arrays import Floats, Ints, summed
 from counterrank.diagnostics.diagnosis import Diagnosis
 
@@ -108,7 +115,7 @@ def _by_views(rows: AuditRows) -> Effect | str:
 
 def _by_rewards(rows: AuditRows) -> Effect:
     y = (rows.reward != 0).astype(float)
-    due = rows.seen * rows.worth
+    due = rows.seen * rows.quality
     ranks = int(rows.depth.max()) + 1
     due *= positive_ratio(summed(rows.depth, y, ranks), summed(rows.depth, due, ranks))[rows.depth]
     top = rows.rank == 1

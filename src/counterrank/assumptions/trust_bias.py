@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterrank.assumptions.audit_rows import AuditRows
-from counterrank.assumptions.score_test import Effect, effect, fit_product, remove_means
+from counterrank.assumptions.score_test import AuditRows, Effect, effect, fit_product, remove_means
 from counterrank.core.arrays import Floats, Ints
 from counterrank.diagnostics.diagnosis import Diagnosis
 

@@ -23,9 +23,7 @@ from counterrank.conversions.request import (
 from counterrank.core.errors import CounterrankError, InputError
 from counterrank.data.funnels import prediction
 from counterrank.diagnostics import funnel_checks as about
-from counterrank.diagnostics.advice import funnel_to_log
-from counterrank.diagnostics.diagnosis import Diagnosis
-from counterrank.diagnostics.table_reports import Findings
+from counterrank.diagnostics.diagnosis import Diagnosis, Findings
 from counterrank.engine import Engine, Partitions
 from counterrank.results.result import Result
 
@@ -75,7 +73,9 @@ def check_funnel(
         return Findings(fault=str(error))
     logged = alone.tables.schemas[FUNNEL].source.columns()
     clicks_only = totals.clicks == totals.rows
-    return Findings(told, funnel_to_log(logged, told, clicks_only=clicks_only, ctr=ctr), "", faults)
+    return Findings(
+        told, about.funnel_to_log(logged, told, clicks_only=clicks_only, ctr=ctr), "", faults
+    )
 
 
 def _request(rewards: Sequence[str], ctr: bool, cvr: bool) -> FunnelRequest:

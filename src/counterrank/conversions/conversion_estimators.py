@@ -16,11 +16,9 @@ from counterrank.conversions.conversion_measures import ConversionMeasure
 from counterrank.conversions.variance import pair_gain, variance_ratio
 from counterrank.core.arrays import Floats, Ints, summed
 from counterrank.core.errors import UsageError
-from counterrank.ope.estimators.base import Clipped, Estimator
+from counterrank.ope.estimators import estimator
 from counterrank.ope.estimators.doubly_robust import DM, DR, SNDR
-from counterrank.ope.estimators.ips import IPS, SNIPS, MeanWeight
-from counterrank.ope.estimators.registry import estimator
-from counterrank.ope.importance_weights import Weighted
+from counterrank.ope.estimators.ips import IPS, SNIPS, Clipped, Estimator, MeanWeight, Weighted
 from counterrank.stats.functions_of_means import Function, divide, mean
 from counterrank.stats.units import Columns
 

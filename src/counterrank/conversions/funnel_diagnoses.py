@@ -18,11 +18,10 @@ from counterrank.core.arrays import Floats
 from counterrank.diagnostics import funnel_checks as about
 from counterrank.diagnostics import weights
 from counterrank.diagnostics.diagnosis import Diagnosis
-from counterrank.diagnostics.nuisance_models import click_model, click_overlap, conversion_model
+from counterrank.diagnostics.funnel_checks import click_model, click_overlap, conversion_model
 from counterrank.diagnostics.weights import FUNNEL_WORDS as WORDS
 from counterrank.nuisance.calibration import calibrated, clicks_calibrated, overlap
-from counterrank.ope.estimators.base import Clipped
-from counterrank.ope.estimators.ips import MeanWeight
+from counterrank.ope.estimators.ips import Clipped, MeanWeight
 from counterrank.stats.units import Estimate, Key
 
 

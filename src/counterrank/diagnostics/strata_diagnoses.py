@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterrank.core.arrays import Floats
-from counterrank.diagnostics.diagnosis import VERDICTS, Diagnosis, graded
+from counterrank.diagnostics.diagnosis import VERDICTS, Diagnosis, graded, graded_size
 
 FEW_ITEMS = 10
 
@@ -114,7 +114,7 @@ def inverse_weights(total: float, squares: float, count: int, most: float) -> li
         return []
     size = total**2 / squares
     share, heaviest = size / count, most / total
-    verdict = max(graded(size, 1000, 100), graded(share, 0.05, 0.005), key=VERDICTS.index)
+    verdict = graded_size(size, share)
     text = f"The weighted relevant items say as much as {size:,.0f} equal ones ({share:.1%})."
     if verdict != "pass":
         text += " IPS and SNIPS rest on few items"

@@ -15,7 +15,7 @@ import numpy as np
 
 from counterrank.core.arrays import Floats, Ints, dot, summed
 from counterrank.core.merge import largest, same
-from counterrank.diagnostics.diagnosis import VERDICTS, Diagnosis, graded
+from counterrank.diagnostics.diagnosis import Diagnosis, graded, graded_size
 from counterrank.stats.units import Estimate
 
 NO_CLIP = (float("inf"),)
@@ -188,7 +188,7 @@ def effective_size(system: str, weights: WeightStatistics, words: Words) -> Diag
     """Views or clicks that would say as much if all weighed the same (Kish)."""
     size = weights.effective()
     share = size / weights.count if weights.count else 0.0
-    verdict = max(graded(size, 1000, 100), graded(share, 0.05, 0.005), key=VERDICTS.index)
+    verdict = graded_size(size, share)
     text = words.effective.format(size=size, share=share)
     if words.nothing and weights.count == 0:
         text = words.nothing
