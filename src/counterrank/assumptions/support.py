@@ -8,7 +8,7 @@ import numpy as np
 
 from counterrank.assumptions.score_test import AuditRows, number_keys
 from counterrank.data.logs import Log
-from counterrank.diagnostics.diagnosis import Diagnosis, graded
+from counterrank.diagnostics.diagnosis import Diagnosis, advise, graded
 
 
 def variety(rows: AuditRows) -> Diagnosis:
@@ -49,11 +49,8 @@ def variety(rows: AuditRows) -> Diagnosis:
 def events(count: int, sessions: int, reward: str) -> Diagnosis:
     """Rewarded rows: what every estimate is made of."""
     text = f"{count:,} rows have a {reward}, in {sessions:,} sessions."
-    if count < 100:
-        text += (
-            " Intervals and audits need some 100 of them: log longer, or a more frequent reward."
-        )
-    return Diagnosis("events", "log", float(count), 100.0, graded(count, 100, 10), text)
+    todo = " Intervals and audits need some 100 of them: log longer, or a more frequent reward."
+    return advise("events", "log", float(count), 100.0, graded(count, 100, 10), text, todo)
 
 
 def users(count: int | None, sessions: int) -> Diagnosis:
@@ -65,9 +62,8 @@ def users(count: int | None, sessions: int) -> Diagnosis:
         )
         return Diagnosis("users", "log", 0.0, 30.0, "caution", text)
     text = f"{sessions:,} sessions come from {count:,} users."
-    if count < 30:
-        text += " Intervals are clustered by user and need more of them."
-    return Diagnosis("users", "log", float(count), 30.0, graded(count, 30, 10), text)
+    todo = " Intervals are clustered by user and need more of them."
+    return advise("users", "log", float(count), 30.0, graded(count, 30, 10), text, todo)
 
 
 def views(known: str) -> Diagnosis:

@@ -42,6 +42,14 @@ class Findings:
         return [replace(r, fault=faults.get(n, r.fault)) for n, r in enumerate(reports)]
 
 
+def advise(
+    name: str, subject: str, value: float, threshold: float, verdict: str, text: str, todo: str
+) -> Diagnosis:
+    """A diagnosis that goes on with what to do about it, unless it passes."""
+    text += "" if verdict == "pass" else todo
+    return Diagnosis(name, subject, value, threshold, verdict, text)
+
+
 def worst(diagnoses: Iterable[Diagnosis]) -> str:
     """The gravest verdict of all."""
     return gravest(d.verdict for d in diagnoses)

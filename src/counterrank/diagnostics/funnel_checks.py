@@ -7,14 +7,13 @@ from collections.abc import Iterable
 
 from counterrank.core.arrays import Ints
 from counterrank.diagnostics import weights as of_weights
-from counterrank.diagnostics.diagnosis import Diagnosis, graded, gravest
+from counterrank.diagnostics.diagnosis import Diagnosis, advise, graded, gravest
 from counterrank.diagnostics.weights import FUNNEL_WORDS, WeightStatistics
 from counterrank.matching.hits import Coverage
 from counterrank.nuisance.calibration import Calibration, Overlap
 from counterrank.nuisance.encoding import Encoded
 from counterrank.stats.units import Estimate
 
-NO_CLICK = FUNNEL_WORDS.nothing
 SURE = 0.001  # p of an error that is no chance
 MATTERS, GRAVE = 0.1, 0.3  # relative errors of a bin; estimates inherit about as much
 
@@ -40,17 +39,15 @@ def smallest_ctr(
     system: str, count: int, low: float, usual: float, *, of: str = "Listed pairs that were clicked"
 ) -> Diagnosis:
     """The least ctr of a click that counts, against what is usual."""
-    low, usual = (low, usual) if count else (0.0, 1.0)
-    verdict = graded(low, usual / 100, usual / 10_000)
     text = f"{of} had a ctr of {low:.2g} or more, usually {usual:.2g}."
+    todo = (
+        " Such rare clicks weigh very much: clip (IPS(clip=...)), or set a --floor and look at how"
+        " the value moves."
+    )
     if count == 0:
-        text = NO_CLICK
-    elif verdict != "pass":
-        text += (
-            " Such rare clicks weigh very much: clip (IPS(clip=...)), or set a --floor and look at"
-            " how the value moves."
-        )
-    return Diagnosis("smallest ctr", system, low, usual / 100, verdict, text)
+        low, usual, text, todo = 0.0, 1.0, FUNNEL_WORDS.nothing, ""
+    verdict = graded(low, usual / 100, usual / 10_000)
+    return advise("smallest ctr", system, low, usual / 100, verdict, text, todo)
 
 
 def conversions(subject: str, count: int, text: str, none: str = "") -> Diagnosis:
@@ -58,12 +55,10 @@ def conversions(subject: str, count: int, text: str, none: str = "") -> Diagnosi
 
     ``text`` says what they are of, ``none`` what it means that there are none.
     """
+    todo = " That is few: expect wide intervals, and prefer intervals by bootstrap."
+    todo = none if count == 0 and none else todo
     verdict = graded(count, 100, 10)
-    if count == 0 and none:
-        text += none
-    elif verdict != "pass":
-        text += " That is few: expect wide intervals, and prefer intervals by bootstrap."
-    return Diagnosis("conversions", subject, float(count), 100.0, verdict, text)
+    return advise("conversions", subject, float(count), 100.0, verdict, text, todo)
 
 
 def listed_conversions(system: str, reward: str, count: int) -> Diagnosis:
@@ -183,32 +178,29 @@ def conversion_model(found: Calibration, label: str) -> Diagnosis:
 
 def constant_features(of: str, found: Encoded) -> Diagnosis:
     """Columns that say the same of everyone: often a slip where the table was made."""
-    left, kept = len(found.constant), len(found.names)
-    text = f"{kept:,} columns describe {of}s."
-    if left:
-        names = ", ".join(f'"{name}"' for name in found.constant[:5])
-        text += (
-            f" {left:,} more say the same of all that count and were left out: {names}"
-            f"{', ...' if left > 5 else ''}. Drop them, or see how the table was made."
-        )
-    return Diagnosis(
-        f"constant {of} features", "funnel", float(left), 0.0, "caution" if left else "pass", text
+    left = len(found.constant)
+    names = ", ".join(f'"{name}"' for name in found.constant[:5])
+    todo = (
+        f" {left:,} more say the same of all that count and were left out: {names}"
+        f"{', ...' if left > 5 else ''}. Drop them, or see how the table was made."
     )
+    name, verdict = f"constant {of} features", "caution" if left else "pass"
+    text = f"{len(found.names):,} columns describe {of}s."
+    return advise(name, "funnel", float(left), 0.0, verdict, text, todo)
 
 
 def click_overlap(found: Overlap) -> Diagnosis:
     """A click of ctr 0.001 stands for a thousand pairs; few of them can be borne."""
-    verdict = graded(-found.below, -0.01, -0.5)
     text = (
         f"{found.below:.1%} of the pairs are clicked with probability below {found.floor:g}; the"
         f" smallest is {found.smallest:.2g}, the median {found.quantiles[0.5]:.2g}."
     )
-    if verdict != "pass":
-        text += (
-            " A single click there stands for all of them: clip the weights (IPS(clip=...)), leave"
-            " pairs out that could not be clicked (--pairs rows), or read DR with care."
-        )
-    return Diagnosis("click overlap", "all pairs", found.below, 0.01, verdict, text)
+    todo = (
+        " A single click there stands for all of them: clip the weights (IPS(clip=...)), leave"
+        " pairs out that could not be clicked (--pairs rows), or read DR with care."
+    )
+    verdict = graded(-found.below, -0.01, -0.5)
+    return advise("click overlap", "all pairs", found.below, 0.01, verdict, text, todo)
 
 
 def _others(option: str, label: str) -> str:
@@ -230,9 +222,7 @@ def _calibrated(name: str, label: str, what: str, c: Calibration, todo: str) -> 
         text += "."
     if not math.isfinite(c.ratio):
         verdict, text = "caution", f"There are too few {what} to see whether predictions come true."
-    if verdict != "pass":
-        text += f" {todo}"
-    return Diagnosis(name, label, c.excess, MATTERS, verdict, text)
+    return advise(name, label, c.excess, MATTERS, verdict, text, f" {todo}")
 
 
 def funnel_to_log(

@@ -29,7 +29,7 @@ from counterrank.data import logs
 from counterrank.data.ids import as_categories, hash_ids
 from counterrank.data.sources import opened
 from counterrank.diagnostics import weights as about
-from counterrank.diagnostics.diagnosis import Diagnosis, Findings, graded, graded_size
+from counterrank.diagnostics.diagnosis import Diagnosis, Findings, advise, graded, graded_size
 from counterrank.diagnostics.weights import LOG_WORDS, WeightStatistics
 from counterrank.engine import Engine, Partition, Partitions, Tables
 from counterrank.ope.estimators.ips import Estimator, MeanWeight
@@ -47,13 +47,14 @@ Read = Callable[[Partition], Sessions | None]
 class TargetStatistics:
     """One target beside the log: its weights, and what is wrong with it.
 
-    ``tied`` of its ``rows`` share their score with another of their list. ``slates`` are the sums
-    of whole slates' weights and of their squares, and how many there are, where they are asked for.
+    ``tied`` of its ``rows`` share their score with another of their list, where scores order it.
+    ``slates`` are the sums of whole slates' weights and of their squares, and how many there are,
+    where they are asked for.
     """
 
     weights: WeightStatistics
     faults: Faults
-    tied: int
+    tied: int | None
     rows: int
     slates: tuple[float, float, int] | None
 
@@ -61,19 +62,15 @@ class TargetStatistics:
 def diagnose_targets(
     setting: Setting,
     targets: Mapping[str, TargetStatistics],
-    orders: Mapping[str, str],
     estimate: Callable[[str, Estimator], Estimate],
 ) -> list[Diagnosis]:
-    """What each ranker's numbers rest on.
-
-    ``orders`` are what orders their lists; ``estimate`` is of the first reward.
-    """
+    """What each ranker's numbers rest on; ``estimate`` is of the first reward."""
     out = []
     request, basis = setting.request, setting.basis
     for name, target in targets.items():
         weights = target.weights
-        if orders[name] == "score" and request.scores == "order":
-            out.append(tied_scores(name, target))
+        if target.tied is not None:
+            out.append(tied_scores(name, target.tied / target.rows))
         if absent := target.faults.count("session without list"):
             out.append(sessions_without_list(name, absent, setting))
         if basis.model is not None and not basis.by_rank and basis.views != "rows":
@@ -95,16 +92,11 @@ def diagnose_targets(
     return [*out, *mixture(setting)]
 
 
-def tied_scores(system: str, target: TargetStatistics) -> Diagnosis:
+def tied_scores(system: str, share: float) -> Diagnosis:
     """Rows whose score another row of their list has, too."""
-    share = target.tied / target.rows
-    verdict = graded(-share, -0.01, -0.5)
     text = f"{share:.1%} of its rows share their score with another of their list."
-    if verdict != "pass":
-        text += (
-            " Ties go by item id, so part of the value is an accident: give ranks, or finer scores."
-        )
-    return Diagnosis("ties", system, share, 0.01, verdict, text)
+    todo = " Ties go by item id, so part of the value is an accident: give ranks, or finer scores."
+    return advise("ties", system, share, 0.01, graded(-share, -0.01, -0.5), text, todo)
 
 
 def sessions_without_list(system: str, absent: int, setting: Setting) -> Diagnosis:
@@ -123,23 +115,20 @@ def list_length(system: str, weights: WeightStatistics) -> Diagnosis:
     ratio = weights.views / weights.places if weights.places > 0 else math.nan
     verdict = "pass" if 0.9 <= ratio <= 1.1 else "caution"
     text = f"Its lists would be seen {ratio:.2f} times as much as lists of the logged length."
-    if verdict != "pass":
-        text += (
-            " Short lists, ranks left out or exposures on another scale change the value by as"
-            " much: give lists as they would be shown."
-        )
-    return Diagnosis("list length", system, ratio, 1.0, verdict, text)
+    todo = (
+        " Short lists, ranks left out or exposures on another scale change the value by as much:"
+        " give lists as they would be shown."
+    )
+    return advise("list length", system, ratio, 1.0, verdict, text, todo)
 
 
 def effective_slates(system: str, total: float, square: float, count: int) -> Diagnosis:
     """The effective number of whole slates, whose weights are products and spread much wider."""
     size = total**2 / square if square > 0 else 0.0
     share = size / count
-    verdict = graded_size(size, share)
     text = f"The weighted slates say as much as {size:,.0f} equal ones ({share:.1%} of the log)."
-    if verdict != "pass":
-        text += " Prefer RIPS to SIPS and IIPS to RIPS where users allow it, or log more sessions."
-    return Diagnosis("effective slates", system, size, 1000.0, verdict, text)
+    todo = " Prefer RIPS to SIPS and IIPS to RIPS where users allow it, or log more sessions."
+    return advise("effective slates", system, size, 1000.0, graded_size(size, share), text, todo)
 
 
 def mixture(setting: Setting) -> list[Diagnosis]:

@@ -78,8 +78,7 @@ def _diagnose(log: Partitions, setting: Setting, found: Contributions) -> list[D
         log, setting.totals, setting.basis, reward, users=users, read=setting.sessions,
         sample=found.sample,
     )  # fmt: skip
-    orders = setting.orders(log.heads)
-    return [*diagnose_targets(setting, found.targets, orders, estimate), *audits]
+    return [*diagnose_targets(setting, found.targets, estimate), *audits]
 
 
 def _tables(request: EstimateRequest, found: Contributions) -> dict[str, Any]:
@@ -239,7 +238,7 @@ def _one_target(
     return columns, TargetStatistics(
         merge([block.weights for block in blocks]),
         _faults(sessions, target, absent, blocks),
-        target.tied() if by_score else 0,
+        target.tied() if by_score else None,
         target.table.frame.height,
         slates,
     )

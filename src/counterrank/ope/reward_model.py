@@ -87,13 +87,12 @@ class RewardModel:
 
     table: Floats
     ranks: int = 1
-    contextual: bool = True
 
     def at(self, fold: Ints, context: Ints, item: Ints, rank: Ints) -> Floats:
         """The prediction for each cell."""
         _, situations, items = self.table.shape
         cell = fold * situations
-        if self.contextual:
+        if situations > self.ranks:
             cell += context * self.ranks
         if self.ranks > 1:
             cell += np.minimum(rank, self.ranks) - 1
@@ -103,16 +102,14 @@ class RewardModel:
         return q
 
 
-def fit_model(
-    total: RewardSums, ranks: int, contextual: bool, kind: str | Regressor = "means"
-) -> RewardModel:
+def fit_model(total: RewardSums, ranks: int, kind: str | Regressor) -> RewardModel:
     """A cross-fitted model from the sums of the whole log: shrunken means, or a regressor's."""
     folds = range(len(total.reward[0]))
     means = np.stack([_predict(*_other_folds(total, fold)) for fold in folds])
     if isinstance(kind, str):
         one_of("model", kind, ("means",))
-        return RewardModel(means, ranks, contextual)
-    return RewardModel(_regress(total, means, ranks, kind), ranks, contextual)
+        return RewardModel(means, ranks)
+    return RewardModel(_regress(total, means, ranks, kind), ranks)
 
 
 def _other_folds(total: RewardSums, fold: int) -> tuple[Floats, Floats, Floats]:
@@ -197,20 +194,13 @@ def _regress(total: RewardSums, means: Floats, ranks: int, regressor: Regressor)
 
 def _features(c: Floats, v: Floats, means: Floats, ranks: int) -> Floats:
     """One row per situation and item, the unknown item last."""
-    situations, items = means.shape
-    unknown = means[:, -1:]
+    situations = len(means)
     viewed = np.append(v.sum(axis=0), 0.0)
     item_mean = np.append(c.sum(axis=0), 0.0) / np.maximum(viewed, 1)
-    grid = np.arange(situations)[:, None]
-    columns = [
-        means,
-        np.broadcast_to(unknown, means.shape),
-        np.broadcast_to(item_mean, means.shape),
-        np.broadcast_to(np.log1p(viewed), means.shape),
-        np.broadcast_to(grid // ranks, means.shape),
-        np.broadcast_to(grid % ranks, means.shape),
-    ]
-    return np.stack([np.asarray(x, float).reshape(situations * items) for x in columns], axis=1)
+    place = np.arange(situations)[:, None]
+    columns = (means, means[:, -1:], item_mean, np.log1p(viewed), place // ranks, place % ranks)
+    whole = [np.broadcast_to(x, means.shape).astype(float).ravel() for x in columns]
+    return np.stack(whole, axis=1)
 
 
 # passes over the log
@@ -224,79 +214,58 @@ class Models:
     futures: dict[str, dict[str, RewardModel]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Shape:
-    """How large the tables of a model are: contexts (1 if they would not fit), ranks, items."""
-
-    contexts: int
-    ranks: int
-    items: int
-    contextual: bool
-
-    @classmethod
-    def of(cls, setting: Setting) -> Shape:
-        """As the log asks for. Contexts are left out of tables that would not fit."""
-        totals = setting.totals
-        ranks = totals.ranks if setting.basis.by_rank else 1
-        contexts, items = max(totals.combinations.height, 1), len(totals.items)
-        fits = FOLDS * contexts * ranks * items <= LARGEST_MODEL
-        return cls(contexts if fits else 1, ranks, items, fits)
+def table_shape(setting: Setting) -> tuple[int, int, int]:
+    """Contexts, ranks and items of a model's tables; contexts that would not fit are left out."""
+    totals = setting.totals
+    ranks = totals.ranks if setting.basis.by_rank else 1
+    contexts, items = max(totals.combinations.height, 1), len(totals.items)
+    fits = FOLDS * contexts * ranks * items <= LARGEST_MODEL
+    return contexts if fits else 1, ranks, items
 
 
 def fit_models(log: Partitions, setting: Setting, kind: str | Regressor) -> Models:
     """The models that the estimators ask for, each a pass of its own over the log."""
-    request, shape = setting.request, Shape.of(setting)
-    fit = partial(fit_model, ranks=shape.ranks, contextual=shape.contextual, kind=kind)
-    rewards: dict[str, RewardModel] = {}
-    futures: dict[str, dict[str, RewardModel]] = {}
-    if any("model" in e.needs for e in request.computed):
-        sums = log.reduce(partial(reward_sums, setting), "learning what items earn")
-        rewards = {reward: fit(total) for reward, total in sums.items()}
-    if any("future" in e.needs for e in request.computed):
-        for name in request.systems:
-            sums = log.reduce(partial(future_sums, setting, name), f"learning what {name} earns")
-            futures[name] = {reward: fit(total) for reward, total in sums.items()}
-    return Models(rewards, futures)
+    request, ranks = setting.request, table_shape(setting)[1]
+
+    def fit(system: str | None, label: str) -> dict[str, RewardModel]:
+        sums = log.reduce(partial(outcome_sums, setting, system), label)
+        return {reward: fit_model(total, ranks, kind) for reward, total in sums.items()}
+
+    needs = {need for e in request.computed for need in e.needs}
+    rewards = fit(None, "learning what items earn") if "model" in needs else {}
+    later = request.systems if "future" in needs else []
+    return Models(rewards, {name: fit(name, f"learning what {name} earns") for name in later})
 
 
-def reward_sums(setting: Setting, part: Partition) -> dict[str, RewardSums] | None:
-    """For each reward, what its model is learned from."""
+def outcome_sums(
+    setting: Setting, system: str | None, part: Partition
+) -> dict[str, RewardSums] | None:
+    """For each reward, what its model is learned from: the reward, or a target's return of it."""
     sessions = setting.sessions(part)
     if sessions is None:
         return None
+    target = None if system is None else setting.targets(sessions, part)[system]
 
-    def paid(reward: str, logged: LoggedRows) -> Floats:
+    def outcome(reward: str, logged: LoggedRows) -> Floats:
         c: Floats = sessions.column(reward, logged.begin, logged.end)
-        return c
+        if target is None:
+            return c
+        missing = setting.request.missing
+        met = Meeting.of(sessions, setting.basis, logged, target, missing=missing)
+        _validate_chances(sessions, target, met, missing)
+        return returns(met.rewarded(c, None))
 
     rewards = setting.request.rewards
-    return {reward: _sum_outcomes(setting, sessions, partial(paid, reward)) for reward in rewards}
-
-
-def future_sums(setting: Setting, name: str, part: Partition) -> dict[str, RewardSums] | None:
-    """For each reward, what a model of one target's returns is learned from."""
-    sessions = setting.sessions(part)
-    if sessions is None:
-        return None
-    request, target = setting.request, setting.targets(sessions, part)[name]
-
-    def earned(reward: str, logged: LoggedRows) -> Floats:
-        met = Meeting.of(sessions, setting.basis, logged, target, missing=request.missing)
-        _validate_chances(sessions, target, met, request.missing)
-        return returns(met.rewarded(sessions.column(reward, logged.begin, logged.end), None))
-
-    rewards = request.rewards
-    return {reward: _sum_outcomes(setting, sessions, partial(earned, reward)) for reward in rewards}
+    return {r: _sum_outcomes(setting, sessions, partial(outcome, r)) for r in rewards}
 
 
 def _sum_outcomes(
     setting: Setting, sessions: Sessions, outcome: Callable[[LoggedRows], Floats]
 ) -> RewardSums:
     """Sums of an outcome of every logged row, by fold, situation and item."""
-    shape, basis = Shape.of(setting), setting.basis
-    ranks, items = shape.ranks, shape.items
-    table = (FOLDS, shape.contexts * ranks, items)
-    situation = sessions.fold * table[1] + (sessions.context * ranks if shape.contextual else 0)
+    basis, (contexts, ranks, items) = setting.basis, table_shape(setting)
+    table = (FOLDS, contexts * ranks, items)
+    situation = sessions.fold * table[1] + (sessions.context * ranks if contexts > 1 else 0)
 
     def add(cuts: list[tuple[int, int]]) -> RewardSums:
         """One thread's share: cells are found block by block and counted once."""

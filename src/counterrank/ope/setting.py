@@ -9,7 +9,6 @@ A weight divides what the target exposes by how likely a row was seen under the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -254,10 +253,6 @@ class Setting:
             *(["session without list"] if missing != "error" else []),
             *(["nothing logged"] if disjoint != "error" else []),
         ]
-
-    def orders(self, heads: Mapping[str, Table]) -> dict[str, str]:
-        """What orders each target's lists: ranks, scores or exposures."""
-        return {t.system: t.order for t in lists_of(self.request.tables.targets, heads)}
 
 
 def _validate_whole(who: str, sessions: Sessions) -> None:
