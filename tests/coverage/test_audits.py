@@ -15,7 +15,7 @@ from counterrank.assumptions import (
 )
 from counterrank.data import logs
 from counterrank.ope import diagnoses
-from counterrank.ope.diagnoses import Extent, audit_sessions
+from counterrank.ope.diagnoses import audit_sessions
 from counterrank.ope.log import LogTotals, Sessions
 from counterrank.ope.setting import Basis
 from counterrank.position import position_bias
@@ -36,9 +36,8 @@ def opened(options, sessions, seed, views="observed", contexts=("context",)):
     read = logs.log(log, rewards=["click"], contexts=contexts)
     alone = Sessions.of(read, gaps="allow")
     totals = LogTotals.of(alone).sorted()
-    whole = Extent(totals.sessions, totals.events["click"], log["user"].n_unique())
     basis = Basis("rank", views, bias).with_totals(totals)
-    return totals.number_sessions(alone), basis, "click", whole
+    return totals.number_sessions(alone), basis, "click", totals, log["user"].n_unique()
 
 
 def loud(diagnoses):

@@ -51,11 +51,6 @@ class AuditRows:
     curves: Floats | None
 
     @property
-    def modelled(self) -> bool:
-        """Whether there is a position model."""
-        return self.curves is not None
-
-    @property
     def n(self) -> int:
         """Number of sessions."""
         return len(self.cluster)

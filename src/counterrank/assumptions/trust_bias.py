@@ -37,7 +37,7 @@ def trust(rows: AuditRows, *, top: int = 1) -> Diagnosis | str:
     """The diagnosis, or what is missing for it. Ranks above ``top`` are left out."""
     if rows.alike is None:
         return "whether the rank itself sells needs contexts or users"
-    if rows.views == "latent" and not rows.modelled:
+    if rows.views == "latent" and rows.curves is None:
         return "whether the rank itself sells needs views or a position model"
     use = rows.rank >= top
     if not use.any():

@@ -19,6 +19,7 @@ from counterrank.diagnostics import funnel_checks as about
 from counterrank.diagnostics import weights
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.diagnostics.funnel_checks import click_model, click_overlap, conversion_model
+from counterrank.diagnostics.judged_lists import coverage
 from counterrank.diagnostics.weights import FUNNEL_WORDS as WORDS
 from counterrank.nuisance.calibration import calibrated, clicks_calibrated, overlap
 from counterrank.ope.estimators.ips import Clipped, MeanWeight
@@ -38,7 +39,7 @@ def diagnose_lists(request: FunnelRequest, found: FunnelContributions) -> list[D
         def estimate(key: Key) -> Estimate:
             return found.units.estimate(key, functions[key])
 
-        out.append(about.lists(system, own.coverage))
+        out.append(coverage(system, own.coverage, missing="zero", who="users"))
         out.append(about.listed_conversions(system, reward, own.conversions[reward]))
         out.append(about.funnel_support(system, own.weights, request.pairs))
         weighted = of(MeanWeight()) in functions

@@ -9,22 +9,12 @@ from counterrank.core.arrays import Ints
 from counterrank.diagnostics import weights as of_weights
 from counterrank.diagnostics.diagnosis import Diagnosis, advise, graded, gravest
 from counterrank.diagnostics.weights import FUNNEL_WORDS, WeightStatistics
-from counterrank.matching.hits import Coverage
 from counterrank.nuisance.calibration import Calibration, Overlap
 from counterrank.nuisance.encoding import Encoded
 from counterrank.stats.units import Estimate
 
 SURE = 0.001  # p of an error that is no chance
 MATTERS, GRAVE = 0.1, 0.3  # relative errors of a bin; estimates inherit about as much
-
-
-def lists(system: str, seen: Coverage) -> Diagnosis:
-    """Users without a list: nothing is recommended to them, so nothing is sold."""
-    share = seen.covered_users / seen.judged_users
-    text = f"{seen.covered_users:,} of {seen.judged_users:,} users have a list"
-    if seen.missing_users:
-        text += f"; the other {seen.missing_users:,} count as 0"
-    return Diagnosis("coverage", system, share, 0.99, graded(share, 0.99, 0.5), text + ".")
 
 
 def funnel_support(system: str, weights: WeightStatistics, pairs: str) -> Diagnosis:

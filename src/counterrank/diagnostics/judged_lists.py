@@ -188,11 +188,11 @@ def relevance(ratings: RatingStatistics) -> Diagnosis | None:
     return Diagnosis("relevance", "judgments", share, 1.0, verdict, text)
 
 
-def coverage(system: str, seen: Coverage, missing: str) -> Diagnosis:
-    """Judged users who have a list; below 99 % caution, below half fail."""
+def coverage(system: str, seen: Coverage, missing: str, who: str = "judged users") -> Diagnosis:
+    """Users who have a list; below 99 % caution, below half fail."""
     share = seen.covered_users / seen.judged_users
     fate = {"zero": "count as 0", "skip": "are left out"}.get(missing, "are refused")
-    text = f"{seen.covered_users:,} of {seen.judged_users:,} judged users have a list"
+    text = f"{seen.covered_users:,} of {seen.judged_users:,} {who} have a list"
     if seen.missing_users:
         text += f"; the other {seen.missing_users:,} {fate}"
     return Diagnosis("coverage", system, share, 0.99, graded(share, 0.99, 0.5), text + ".")

@@ -140,15 +140,11 @@ def _refuse_within(read: Table, kind: str, duplicates: str) -> None:
 def _distinct(parts: Partitions, column: str) -> int:
     """How many values a column has that are not whole in a partition."""
     work = partial(_values, column, parts.pieces)
-    return parts.exchange(work, partial(_count, column), "Counting")
+    return parts.exchange(work, pl.DataFrame.n_unique, "Counting")
 
 
 def _values(column: str, pieces: int, part: Partition) -> dict[int, pl.DataFrame]:
     return split(part[TABLE].frame.select(pl.col(column).unique()), column, pieces)
-
-
-def _count(column: str, values: pl.DataFrame) -> int:
-    return values[column].n_unique()
 
 
 def _schema(

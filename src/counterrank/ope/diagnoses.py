@@ -76,7 +76,7 @@ def diagnose_targets(
         if basis.model is not None and not basis.by_rank and basis.views != "rows":
             out.append(list_length(name, weights))
         missing, where = weights.unknown, "no session's log has"
-        if setting.chance == "none":
+        if basis.logged == "rank" and basis.views != "rows":  # nothing was left to chance
             missing, where = weights.unlogged, "the session's log does not have"
         out += [
             about.support(name, weights, LOG_WORDS, missing=missing, where=where),
@@ -151,16 +151,7 @@ def mixture(setting: Setting) -> list[Diagnosis]:
 # audits of the log
 
 
-@dataclass(frozen=True)
-class Extent:
-    """How much a log holds: sessions, rows with a reward, users if they were logged."""
-
-    sessions: int
-    events: int
-    users: int | None
-
-
-def sampled_share(totals: LogTotals) -> float:
+def sample_share(totals: LogTotals) -> float:
     """The share of users whose rows are audited."""
     return MOST / totals.rows
 
@@ -180,27 +171,26 @@ def audit_log(
     ``users`` is their number in the whole log; ``read`` gives the sessions of a partition, and
     ``sample`` the rows of some users, where they were taken already.
     """
-    share, label = sampled_share(totals), "auditing the log"
+    share, label = sample_share(totals), "auditing the log"
     if sample is None:
         sample = log.reduce(partial(_sample, read, share, "user"), label)
     if sample.height == 0:  # a few users have all the rows
         sample = log.reduce(partial(_sample, read, share, "session"), label)
     table = replace(log_table(log.heads[LOG]), frame=as_categories(sample))
     sessions = totals.number_sessions(Sessions.of(table, gaps="allow"))
-    extent = Extent(totals.sessions, totals.events[reward], users)
-    return audit_sessions(sessions, basis, reward, extent)
+    return audit_sessions(sessions, basis, reward, totals, users)
 
 
 def audit_sessions(
-    sessions: Sessions, basis: Basis, reward: str, extent: Extent
+    sessions: Sessions, basis: Basis, reward: str, totals: LogTotals, users: int | None
 ) -> list[Diagnosis]:
-    """The audits by these sessions, of a log of that ``extent``; few where it has few events.
+    """The audits by these sessions, of a log with such ``totals``; few where it has few events.
 
     If they are those of some users only, it is said; so is what could not be audited, and why.
     """
     about_log = [
-        support.events(extent.events, extent.sessions, reward),
-        support.users(extent.users, extent.sessions),
+        support.events(totals.events[reward], totals.sessions, reward),
+        support.users(users, totals.sessions),
         support.views(basis.views),
     ]
     if about_log[0].verdict == "fail":
@@ -214,8 +204,8 @@ def audit_sessions(
     if rows.curves is not None and rows.views != "latent":
         answers.append(position_fit(rows, rows.curves))
     audits = [d for d in answers if isinstance(d, Diagnosis)]
-    if rows.n < extent.sessions:
-        note = f" (By {rows.n:,} of {extent.sessions:,} sessions.)"
+    if rows.n < totals.sessions:
+        note = f" (By {rows.n:,} of {totals.sessions:,} sessions.)"
         audits = [replace(d, meaning=d.meaning + note) for d in audits]
     if lacking := [text for text in answers if isinstance(text, str)]:
         text = f"{len(lacking)} of 4 assumptions could not be audited: {'; '.join(lacking)}."

@@ -338,7 +338,7 @@ class Meeting:
             summed(cells.session[new], cells.e[new], n),
         )  # fmt: skip
 
-    def rewarded(
+    def with_reward(
         self, reward: Floats, model: RewardModel | None, future: RewardModel | None = None
     ) -> Rows:
         """The arrays for one reward, with the models' predictions where there are any."""

@@ -22,7 +22,7 @@ from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.diagnostics.weights import WeightStatistics
 from counterrank.engine import Engine
 from counterrank.engine.partitions import Partition, Partitions, Tables
-from counterrank.ope.diagnoses import TargetStatistics, audit_log, diagnose_targets, sampled_share
+from counterrank.ope.diagnoses import TargetStatistics, audit_log, diagnose_targets, sample_share
 from counterrank.ope.estimators import estimator_label
 from counterrank.ope.estimators.ips import Estimator, OnPolicy, Rows
 from counterrank.ope.log import LOG, Sessions
@@ -47,14 +47,14 @@ def estimate(
         request, head = setting.request, log.heads[LOG]
         models = fit_models(log, setting, model)
         storage = _storage(setting, engine)
-        found = gather_contributions(log, setting, models, storage, sampled_share(setting.totals))
-        found.refuse(setting)
-        diagnoses = _diagnose(log, setting, found)
+        sums = gather_contributions(log, setting, models, storage, sample_share(setting.totals))
+        sums.refuse(request)
+        diagnoses = _diagnose(log, setting, sums)
         ran = {**log.protocol(), "inference": storage.protocol()}
     return Result.of(
-        "estimate", found.table, functions=request.functions(), groups=request.groups(),
+        "estimate", sums.table, functions=request.functions(), groups=request.groups(),
         plan=request.plan, diagnoses=diagnoses, protocol={**request.protocol(head), **ran},
-        inputs=log.inputs, tables=_tables(request, found), subjects=_subjects, family=_family,
+        inputs=log.inputs, tables=_tables(request, sums), subjects=_subjects, family=_family,
         parse=estimator_label, progress=bar,
     )  # fmt: skip
 
@@ -65,32 +65,32 @@ def _storage(setting: Setting, engine: Engine) -> Storage:
     return Storage.choose(engine.inference, sessions, columns, engine.memory_budget)
 
 
-def _diagnose(log: Partitions, setting: Setting, found: Contributions) -> list[Diagnosis]:
+def _diagnose(log: Partitions, setting: Setting, sums: Contributions) -> list[Diagnosis]:
     """What the numbers of each target rest on, and the audits of the log, by its first reward."""
     reward, users = setting.request.rewards[0], None
 
     def estimate(name: str, e: Estimator) -> Estimate:
-        return found.estimate(setting.request, name, reward, e)
+        return sums.estimate(setting.request, name, reward, e)
 
     if "user" in log.heads[LOG].frame.columns:
         users = estimate(LOGGED, OnPolicy()).clusters
     audits = audit_log(
         log, setting.totals, setting.basis, reward, users=users, read=setting.sessions,
-        sample=found.sample,
+        sample=sums.sample,
     )  # fmt: skip
-    return [*diagnose_targets(setting, found.targets, estimate), *audits]
+    return [*diagnose_targets(setting, sums.targets, estimate), *audits]
 
 
-def _tables(request: EstimateRequest, found: Contributions) -> dict[str, Any]:
+def _tables(request: EstimateRequest, sums: Contributions) -> dict[str, Any]:
     """How many rows weigh how much; the clip sweep, and the choice it speaks for."""
-    weights = [row for name, own in found.targets.items() for row in own.weights.spread(name)]
+    weights = [row for name, own in sums.targets.items() for row in own.weights.spread(name)]
     tables: dict[str, Any] = {"weights": weights, "sweep": [], "choices": []}
     if request.sweep == "none":
         return tables
     from counterrank.ope.clip_sweep import choose_clip, sweep_clips
 
-    for (name, target), reward in product(found.targets.items(), request.rewards):
-        estimate = partial(found.estimate, request, name, reward)
+    for (name, target), reward in product(sums.targets.items(), request.rewards):
+        estimate = partial(sums.estimate, request, name, reward)
         rows = sweep_clips(name, reward, estimate, target.weights, request.plan.level)
         tables["sweep"] += rows
         tables["choices"].append(choose_clip(rows))
@@ -128,18 +128,19 @@ class Contributions:
         """What one estimator says of a system's reward."""
         return self.table.estimate(Key(system, reward, str(e)), e.combined(request.per))
 
-    def refuse(self, setting: Setting) -> None:
+    def refuse(self, request: EstimateRequest) -> None:
         """Raise for what is wrong with a target, unless the request lets it pass."""
+        policies = {"session without list": request.missing, "nothing logged": request.disjoint}
         for target in self.targets.values():
-            target.faults.refuse(setting.allowed)
+            target.faults.refuse([what for what, policy in policies.items() if policy != "error"])
 
 
 def gather_contributions(
-    log: Partitions, setting: Setting, models: Models, storage: Storage, sampled: float
+    log: Partitions, setting: Setting, models: Models, storage: Storage, share: float
 ) -> Contributions:
     """Every session of all partitions, or their moments, by user where users are known."""
     request, label = setting.request, "joining log and rankers"
-    work = partial(contributions, setting, models, request.plan.drawn(storage.inference), sampled)
+    work = partial(contributions, setting, models, request.plan.drawn(storage.inference), share)
     if storage.units:
         return log.reduce(work, label)
     if "user" not in log.heads[LOG].frame.columns:
@@ -148,30 +149,30 @@ def gather_contributions(
     return log.exchange(pieces, partial(take_moments, request), label)
 
 
-def take_moments(request: EstimateRequest, found: Contributions) -> Contributions:
+def take_moments(request: EstimateRequest, sums: Contributions) -> Contributions:
     """Moments in place of columns per session."""
-    assert isinstance(found.table, Units)
-    moments = Moments.of(found.table, request.all_functions(), request.groups())
-    return replace(found, table=moments)
+    assert isinstance(sums.table, Units)
+    moments = Moments.of(sums.table, request.all_functions(), request.groups())
+    return replace(sums, table=moments)
 
 
 def _moments_of_partition(
     request: EstimateRequest, work: partial[Contributions | None], part: Partition
 ) -> Contributions | None:
-    found = work(part)
-    return None if found is None else take_moments(request, found)
+    sums = work(part)
+    return None if sums is None else take_moments(request, sums)
 
 
 def _pieces(
     work: partial[Contributions | None], count: int, part: Partition
 ) -> dict[int, Contributions]:
     """Sessions by a hash of their user; what is said of the partition goes with the first piece."""
-    found = work(part)
-    if found is None:
+    sums = work(part)
+    if sums is None:
         return {}
-    assert isinstance(found.table, Units)
-    pieces = {n: Contributions(x, {}, None) for n, x in found.table.by_cluster(count).items()}
-    return pieces | {0: replace(found, table=pieces[0].table)}
+    assert isinstance(sums.table, Units)
+    pieces = {n: Contributions(x, {}, None) for n, x in sums.table.by_cluster(count).items()}
+    return pieces | {0: replace(sums, table=pieces[0].table)}
 
 
 def count_columns(setting: Setting) -> int:
@@ -189,7 +190,7 @@ def count_columns(setting: Setting) -> int:
 
 
 def contributions(
-    setting: Setting, models: Models, draws: Draws, sampled: float, part: Partition
+    setting: Setting, models: Models, draws: Draws, share: float, part: Partition
 ) -> Contributions | None:
     """Columns per session of every target, and the rows of some users for the audits."""
     sessions = setting.sessions(part)
@@ -205,7 +206,7 @@ def contributions(
         if request.missing == "skip" and not there.all():
             masks |= dict.fromkeys(mine, there)
     units = Units(sessions.units, columns, masks, sessions.user, draws)
-    return Contributions(units, statistics, sessions.sample(sampled))
+    return Contributions(units, statistics, sessions.sample(share))
 
 
 @dataclass(frozen=True)
@@ -259,7 +260,7 @@ def _one_block(
     columns, unseen = {}, np.zeros(len(logged.rank), bool)
     for reward in request.rewards:
         future = models.futures.get(name, {}).get(reward)
-        rows = met.rewarded(sessions.column(reward, *cut), models.rewards.get(reward), future)
+        rows = met.with_reward(sessions.column(reward, *cut), models.rewards.get(reward), future)
         unseen |= (logged.e0 == 0) & (rows.reward != 0)
         for e in request.computed_for(reward):
             columns[Key(name, reward, str(e))] = e.sums(rows, request.per)

@@ -253,7 +253,7 @@ def outcome_sums(
         missing = setting.request.missing
         met = Meeting.of(sessions, setting.basis, logged, target, missing=missing)
         _validate_chances(sessions, target, met, missing)
-        return returns(met.rewarded(c, None))
+        return returns(met.with_reward(c, None))
 
     rewards = setting.request.rewards
     return {r: _sum_outcomes(setting, sessions, partial(outcome, r)) for r in rewards}

@@ -88,17 +88,23 @@ def choose_basis(
     """The basis asked for, or the one the tables allow."""
     one_of("logged", logged, KNOWN)
     one_of("views", views, VIEWS)
+    exposed = model is not None or all("exposure" in t.frame.columns for t in targets)
     if logged == "auto":
         logged = "exposure" if log.has("exposure") else "rank"
-        told = model is not None or all("exposure" in t.frame.columns for t in targets)
-        if not (told and (log.has("exposure") or model is not None)) and log.has("propensity"):
+        if not (exposed and (log.has("exposure") or model is not None)) and log.has("propensity"):
             logged = "propensity"
     if logged in ("exposure", "propensity") and not log.has(logged):
         raise UsageError(
             f'"{log.name}" has no column "{logged}".',
             todo=f"Log it, name it (--columns {logged}=NAME), or weigh by --logged rank.",
         )
-    _validate_positions(log, targets, logged, model)
+    if logged != "propensity" and (not exposed or (logged == "rank" and model is None)):
+        raise InputError(
+            "Nothing says how likely each rank is to be seen.",
+            found=f'"{log.name}" has no column "propensity", and no position model was given.',
+            todo="Give one, as in --position-bias log2, or learn it:"
+            " counterrank exposure LOG --out pbm.json.",
+        )
     if views == "observed" and not log.has("viewed"):
         raise UsageError(
             f'"{log.name}" has no column "viewed".', todo="Use --views rows or latent."
@@ -139,22 +145,6 @@ def _curves(model: PositionModel, contexts: pl.DataFrame) -> Floats:
     known = contexts[model.column].unique()
     curve = {value: model.at(rank, [value] * len(rank)) for value in known}
     return np.stack([curve[value] for value in contexts[model.column]])
-
-
-def _validate_positions(
-    log: Log, targets: list[Table], logged: str, model: PositionModel | None
-) -> None:
-    """Without a position model nothing says how likely a rank is to be seen."""
-    if logged == "propensity":
-        return
-    silent = [t for t in targets if "exposure" not in t.frame.columns]
-    if model is None and (logged == "rank" or silent):
-        raise InputError(
-            "Nothing says how likely each rank is to be seen.",
-            found=f'"{log.name}" has no column "propensity", and no position model was given.',
-            todo="Give one, as in --position-bias log2, or learn it:"
-            " counterrank exposure LOG --out pbm.json.",
-        )
 
 
 def only_viewed_rows(lengths: Ints, curve: Floats) -> bool:
@@ -239,20 +229,6 @@ class Setting:
         for target in targets.values() if self.basis.by_rank and "filled" in needs else ():
             _validate_length(needs["filled"], sessions, target)
         return targets
-
-    @property
-    def chance(self) -> str:
-        """Whether the logger might have shown more than it did in a session: none or some."""
-        return "none" if self.basis.logged == "rank" and self.basis.views != "rows" else "some"
-
-    @property
-    def allowed(self) -> list[str]:
-        """Faults of targets that the request lets pass."""
-        missing, disjoint = self.request.missing, self.request.disjoint
-        return [
-            *(["session without list"] if missing != "error" else []),
-            *(["nothing logged"] if disjoint != "error" else []),
-        ]
 
 
 def _validate_whole(who: str, sessions: Sessions) -> None:

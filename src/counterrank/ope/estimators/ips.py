@@ -10,6 +10,7 @@ The arrays and the weight come first, then what all estimators have in common, t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -61,17 +62,17 @@ class Weighted(ABC):
 
         Rows that could not be seen at all (:math:`e_0 = 0`) weigh nothing.
         """
-        key = ("weight", clip)
-        if key not in self.memo:
-            self.memo[key] = self.e * self.inverse(clip)
-        return self.memo[key]
+        return self._once("weight", clip, lambda: self.e * self.inverse(clip))
 
     def weighted_views(self, clip: float) -> Floats:
         r""":math:`\sum_i v_i w_i` of each unit."""
-        key = ("views", clip)
-        if key not in self.memo:
-            self.memo[key] = self.total(self.seen * self.weight(clip))
-        return self.memo[key]
+        return self._once("views", clip, lambda: self.total(self.seen * self.weight(clip)))
+
+    def _once(self, name: str, clip: float, compute: Callable[[], Floats]) -> Floats:
+        """What several estimators use, computed for the first of them."""
+        if (name, clip) not in self.memo:
+            self.memo[name, clip] = compute()
+        return self.memo[name, clip]
 
 
 @dataclass(frozen=True)
@@ -136,10 +137,8 @@ class Rows(Weighted):
 
     def before(self, clip: float) -> Floats:
         r""":math:`W_{r-1} = \prod_{s < r} w_s` of each row's session; 1 for the first row."""
-        key = ("before", clip)
-        if key not in self.memo:
-            self.memo[key] = products_before(self.length, self.weight(clip))
-        return self.memo[key]
+        products = lambda: products_before(self.length, self.weight(clip))  # noqa: E731
+        return self._once("before", clip, products)
 
     def through(self, clip: float) -> Floats:
         r""":math:`W_r = \prod_{s \le r} w_s` of each row's session."""
