@@ -96,8 +96,8 @@ class AuditRows:
         cell, cells = number_keys(x * items + self.item)
         half, contexts = self.half[self.session], int(x.max()) + 1
         out = np.empty(len(cell))
-        for own in (0, 1):
-            there = half != own
+        for side in (0, 1):
+            there = half != side
             c, v = self.reward * there, self.seen * there
             mean = positive_ratio(summed(x, c, contexts), summed(x, v, contexts))
             total, views = summed(cell, c, cells), summed(cell, v, cells)

@@ -148,49 +148,49 @@ def idle_users(users: int, clicks: Ints) -> Diagnosis:
 # models of clicks and conversions
 
 
-def click_model(found: Calibration, label: str) -> Diagnosis:
+def click_model(fit: Calibration, label: str) -> Diagnosis:
     """Predicted clicks against observed ones; weights 1/ctr inherit every error."""
     todo = (
         f"IPS weighs such pairs wrongly: take another model ({_others('--ctr', label)}), give a ctr"
         " that knows more, or log the probabilities of clicks."
     )
-    return _calibrated("click model", label, "clicks", found, todo)
+    return _calibrated("click model", label, "clicks", fit, todo)
 
 
-def conversion_model(found: Calibration, label: str) -> Diagnosis:
+def conversion_model(fit: Calibration, label: str) -> Diagnosis:
     """Predicted conversions against observed ones, clicked pairs standing for all by 1/ctr."""
     todo = (
         "DM inherits the error, DR as much of it as the click model errs: take another model"
         f" ({_others('--cvr', label)}), give a cvr that knows more, or read IPS."
     )
-    return _calibrated("conversion model", label, "conversions weighted by 1/ctr", found, todo)
+    return _calibrated("conversion model", label, "conversions weighted by 1/ctr", fit, todo)
 
 
-def constant_features(of: str, found: Encoded) -> Diagnosis:
+def constant_features(of: str, features: Encoded) -> Diagnosis:
     """Columns that say the same of everyone: often a slip where the table was made."""
-    left = len(found.constant)
-    names = ", ".join(f'"{name}"' for name in found.constant[:5])
+    left = len(features.constant)
+    names = ", ".join(f'"{name}"' for name in features.constant[:5])
     todo = (
         f" {left:,} more say the same of all that count and were left out: {names}"
         f"{', ...' if left > 5 else ''}. Drop them, or see how the table was made."
     )
     name, verdict = f"constant {of} features", "caution" if left else "pass"
-    text = f"{len(found.names):,} columns describe {of}s."
+    text = f"{len(features.names):,} columns describe {of}s."
     return advise(name, "funnel", float(left), 0.0, verdict, text, todo)
 
 
-def click_overlap(found: Overlap) -> Diagnosis:
+def click_overlap(pairs: Overlap) -> Diagnosis:
     """A click of ctr 0.001 stands for a thousand pairs; few of them can be borne."""
     text = (
-        f"{found.below:.1%} of the pairs are clicked with probability below {found.floor:g}; the"
-        f" smallest is {found.smallest:.2g}, the median {found.quantiles[0.5]:.2g}."
+        f"{pairs.below:.1%} of the pairs are clicked with probability below {pairs.floor:g}; the"
+        f" smallest is {pairs.smallest:.2g}, the median {pairs.quantiles[0.5]:.2g}."
     )
     todo = (
         " A single click there stands for all of them: clip the weights (IPS(clip=...)), leave"
         " pairs out that could not be clicked (--pairs rows), or read DR with care."
     )
-    verdict = graded(-found.below, -0.01, -0.5)
-    return advise("click overlap", "all pairs", found.below, 0.01, verdict, text, todo)
+    verdict = graded(-pairs.below, -0.01, -0.5)
+    return advise("click overlap", "all pairs", pairs.below, 0.01, verdict, text, todo)
 
 
 def _others(option: str, label: str) -> str:
@@ -222,9 +222,9 @@ def funnel_to_log(
 
     ``clicks_only``: all rows were clicked.
     """
-    found = list(diagnoses)
-    loud = {d.name for d in found if d.verdict != "pass"}
-    predicted = max((d.value for d in found if d.name == "predictions"), default=0)  # ctr, cvr
+    known = list(diagnoses)
+    loud = {d.name for d in known if d.verdict != "pass"}
+    predicted = max((d.value for d in known if d.name == "predictions"), default=0)  # ctr, cvr
     no_cvr = predicted == ctr
     off = bool(loud & {"click model", "conversion model", "mean weight"})
     # fmt: off

@@ -29,10 +29,10 @@ class StratumValues:
     values: Floats
 
 
-def gravest_each(found: Sequence[Diagnosis]) -> list[Diagnosis]:
+def gravest_each(diagnoses: Sequence[Diagnosis]) -> list[Diagnosis]:
     """Of diagnoses of one name and subject, the gravest; of equals the first."""
     worst: dict[tuple[str, str], Diagnosis] = {}
-    for d in found:
+    for d in diagnoses:
         key = (d.name, d.subject)
         if key not in worst or VERDICTS.index(d.verdict) > VERDICTS.index(worst[key].verdict):
             worst[key] = d

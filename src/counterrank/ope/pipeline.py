@@ -83,7 +83,7 @@ def _diagnose(log: Partitions, setting: Setting, sums: Contributions) -> list[Di
 
 def _tables(request: EstimateRequest, sums: Contributions) -> dict[str, Any]:
     """How many rows weigh how much; the clip sweep, and the choice it speaks for."""
-    weights = [row for name, own in sums.targets.items() for row in own.weights.spread(name)]
+    weights = [row for name, t in sums.targets.items() for row in t.weights.spread(name)]
     tables: dict[str, Any] = {"weights": weights, "sweep": [], "choices": []}
     if request.sweep == "none":
         return tables
