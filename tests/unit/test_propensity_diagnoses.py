@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import t as student
 
 from clicked_world import world
-from counterrank.diagnostics.nuisance_models import (
+from counterrank.diagnostics.funnel_checks import (
     click_model,
     click_overlap,
     conversion_model,

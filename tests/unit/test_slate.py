@@ -16,10 +16,10 @@ from counterrank.data.logs import target as read_target
 from counterrank.data.runs import RunTables
 from counterrank.engine.memory import InMemory
 from counterrank.ope import log as sessions
-from counterrank.ope.estimators.registry import estimator
-from counterrank.ope.fitting import fit_models, returns
-from counterrank.ope.importance_weights import Rows
+from counterrank.ope.estimators import estimator
+from counterrank.ope.estimators.ips import Rows
 from counterrank.ope.request import EstimateRequest, LogTables
+from counterrank.ope.reward_model import fit_models, returns
 from counterrank.ope.setting import Setting
 from counterrank.stats.compare import Plan
 

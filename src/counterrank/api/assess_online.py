@@ -13,8 +13,8 @@ from counterrank.assess.request import OnlineRequest, as_list
 from counterrank.core.progress import Progress, quiet
 from counterrank.data.runs import Runs
 from counterrank.engine import Engine
-from counterrank.ope.estimators.base import Estimator
-from counterrank.ope.estimators.registry import DEFAULTS
+from counterrank.ope.estimators import DEFAULTS
+from counterrank.ope.estimators.ips import Estimator
 from counterrank.position import ByContext, Exposure
 from counterrank.position import position_bias as as_model
 from counterrank.results.result import Result

@@ -13,17 +13,12 @@ from counterrank.api.funnel import funnel
 from counterrank.conversions.funnel_diagnoses import check_funnel
 from counterrank.core.progress import Progress, quiet
 from counterrank.data.runs import named_tables
-from counterrank.diagnostics.table_reports import (
-    Findings,
-    check_runs,
-    refuse_several,
-    report_table,
-    usable,
-)
+from counterrank.diagnostics.diagnosis import Findings
+from counterrank.diagnostics.table_reports import check_runs, refuse_several, report_table, usable
 from counterrank.engine import Engine
 from counterrank.engine import engine as engine_of
 from counterrank.metrics import DEFAULTS, Measure
-from counterrank.ope.log_audit import check_log
+from counterrank.ope.diagnoses import check_log
 from counterrank.position import ByContext, Exposure
 from counterrank.position import position_bias as as_model
 from counterrank.results.result import Result

@@ -13,8 +13,8 @@ from counterrank.engine import Engine
 from counterrank.engine import engine as choose_engine
 from counterrank.engine.partitions import Tables
 from counterrank.ope import pipeline
-from counterrank.ope.estimators.base import Estimator
-from counterrank.ope.estimators.registry import DEFAULTS, estimator
+from counterrank.ope.estimators import DEFAULTS, estimator
+from counterrank.ope.estimators.ips import Estimator
 from counterrank.ope.request import LOGGED, EstimateRequest, log_schemas
 from counterrank.ope.reward_model import Regressor
 from counterrank.position import ByContext, Exposure

@@ -13,7 +13,7 @@ from counterrank.core.progress import Progress, quiet
 from counterrank.data.runs import Runs, tables_of
 from counterrank.engine import Engine
 from counterrank.engine import engine as engine_of
-from counterrank.ope.estimators.base import Estimator
+from counterrank.ope.estimators.ips import Estimator
 from counterrank.position import Exposure
 from counterrank.results.result import Result
 from counterrank.stats.intervals import RESAMPLES

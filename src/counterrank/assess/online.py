@@ -22,7 +22,7 @@ import polars as pl
 from counterrank.core.arrays import Bools, Floats
 from counterrank.core.errors import CounterrankError, UsageError
 from counterrank.core.format import in_a_sentence
-from counterrank.ope.estimators.registry import estimator
+from counterrank.ope.estimators import estimator
 from counterrank.stats.correlation import dependent_correlations, kendall_tau, pearson
 from counterrank.stats.intervals import normal_quantile
 

@@ -24,9 +24,8 @@ from counterrank.data.logs import Log, certainty, log_door, target_door
 from counterrank.data.runs import Runs, RunTables, run_schemas, validate_names
 from counterrank.data.schema import Door
 from counterrank.engine.partitions import Partition, Partitions
-from counterrank.ope.clip_sweep import CLIPS
-from counterrank.ope.estimators.base import Clipped, Estimator
-from counterrank.ope.estimators.registry import estimator
+from counterrank.ope.estimators import estimator
+from counterrank.ope.estimators.ips import CLIPS, Clipped, Estimator
 from counterrank.position import ByContext, Exposure
 from counterrank.results.result import Result
 from counterrank.stats.functions_of_means import mean

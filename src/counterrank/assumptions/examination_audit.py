@@ -9,8 +9,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterrank.assumptions.audit_rows import DEEPEST, AuditRows
-from counterrank.assumptions.score_test import SURE, Effect, effect, positive_ratio, remove_means
+from counterrank.assumptions.score_test import (
+    DEEPEST,
+    SURE,
+    AuditRows,
+    Effect,
+    effect,
+    positive_ratio,
+    remove_means,
+)
 from counterrank.core.arrays import Floats, Ints, summed
 from counterrank.diagnostics.diagnosis import Diagnosis
 
@@ -29,9 +36,9 @@ def left_after(goes_on: Floats, here: Floats, above: Floats, stratum: Ints, user
     """
     one = np.ones(len(goes_on))
     z = np.stack([remove_means(x, one, stratum) for x in (here, above)], axis=1)
-    found = effect(remove_means(goes_on, one, stratum), one, z, user, (1.0, -1.0))
+    change = effect(remove_means(goes_on, one, stratum), one, z, user, (1.0, -1.0))
     mean = float(goes_on.mean())
-    return Effect(found.size / mean, found.se / mean)
+    return Effect(change.size / mean, change.se / mean)
 
 
 def avoidance_effect(first: Floats, rest: Floats, one: Floats, more: Floats, user: Ints) -> Effect:
@@ -64,29 +71,29 @@ def avoidance_effect(first: Floats, rest: Floats, one: Floats, more: Floats, use
 
 def examination(rows: AuditRows) -> Diagnosis | str:
     """The diagnosis, or what is missing for it."""
-    found = _by_rewards(rows) if rows.views == "latent" else _by_views(rows)
-    if isinstance(found, str):
-        return found
-    verdict = found.verdict(CAUTION, FAIL)
-    if rows.views == "latent" and found.size > 0:
+    change = _by_rewards(rows) if rows.views == "latent" else _by_views(rows)
+    if isinstance(change, str):
+        return change
+    verdict = change.verdict(CAUTION, FAIL)
+    if rows.views == "latent" and change.size > 0:
         verdict = "pass"  # see ``avoidance_effect``
     if verdict == "pass":
         text = (
             "Rewards above do not change how many read on; an effect of"
-            f" {found.visible:.1%} would have shown."
+            f" {change.visible:.1%} would have shown."
         )
-    elif found.size < 0:
+    elif change.size < 0:
         text = (
-            f"A reward keeps {-found.size:.0%} of the readers from going on: whether a row is seen"
+            f"A reward keeps {-change.size:.0%} of the readers from going on: whether a row is seen"
             " depends on the rows above, so values of rankers that put other items on top are off."
             " Use a cascade measure such as ERR beside it, or test online."
         )
     else:
         text = (
-            f"After a reward {found.size:.0%} more readers go on: what is seen depends on the rows"
+            f"After a reward {change.size:.0%} more readers go on: what is seen depends on the rows"
             " above, so values of rankers that put other items on top are off."
         )
-    return Diagnosis("examination", "log", abs(found.size), CAUTION, verdict, text)
+    return Diagnosis("examination", "log", abs(change.size), CAUTION, verdict, text)
 
 
 def _by_views(rows: AuditRows) -> Effect | str:
@@ -108,7 +115,7 @@ def _by_views(rows: AuditRows) -> Effect | str:
 
 def _by_rewards(rows: AuditRows) -> Effect:
     y = (rows.reward != 0).astype(float)
-    due = rows.seen * rows.worth
+    due = rows.seen * rows.quality
     ranks = int(rows.depth.max()) + 1
     due *= positive_ratio(summed(rows.depth, y, ranks), summed(rows.depth, due, ranks))[rows.depth]
     top = rows.rank == 1

@@ -11,8 +11,14 @@ import math
 
 import numpy as np
 
-from counterrank.assumptions.audit_rows import AuditRows, number_keys
-from counterrank.assumptions.score_test import SURE, fit_product, positive_ratio, remove_means
+from counterrank.assumptions.score_test import (
+    SURE,
+    AuditRows,
+    fit_product,
+    number_keys,
+    positive_ratio,
+    remove_means,
+)
 from counterrank.core.arrays import Floats, Ints, summed
 from counterrank.diagnostics.diagnosis import Diagnosis
 

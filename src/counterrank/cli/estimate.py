@@ -41,7 +41,7 @@ def table(result: Result, wide: int) -> list[str]:
 
 def _scale(label: str) -> str:
     """Nothing if an estimator's value is the reward's, otherwise its name, like nDCG."""
-    from counterrank.ope.estimators.registry import estimator
+    from counterrank.ope.estimators import estimator
 
     kind = estimator(label)
     return kind.name if kind.total == "no" else ""
@@ -290,7 +290,7 @@ def estimate(
     from counterrank.cli import estimate as estimate_table
     from counterrank.cli import output, writing
     from counterrank.core import progress
-    from counterrank.ope.estimators.registry import DEFAULTS
+    from counterrank.ope.estimators import DEFAULTS
 
     options.formatted(format)
     named = options.named_runs(runs)

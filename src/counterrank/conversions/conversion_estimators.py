@@ -18,11 +18,9 @@ from counterrank.core.arrays import Floats, Ints, summed
 from counterrank.core.errors import UsageError
 from counterrank.core.labels import Call, known_name, parse
 from counterrank.metrics import ARP, CG, DCG, MEASURES, RBP, P, Recall
-from counterrank.ope.estimators.base import Clipped, Estimator
+from counterrank.ope.estimators import estimator
 from counterrank.ope.estimators.doubly_robust import DM, DR, SNDR
-from counterrank.ope.estimators.ips import IPS, SNIPS, MeanWeight
-from counterrank.ope.estimators.registry import estimator
-from counterrank.ope.importance_weights import Weighted
+from counterrank.ope.estimators.ips import IPS, SNIPS, Clipped, Estimator, MeanWeight, Weighted
 from counterrank.position import MODELS, Exposure, Flat, Geometric, Jarvelin, exposure
 from counterrank.stats.functions_of_means import Function, divide, mean
 from counterrank.stats.units import Columns

@@ -32,15 +32,13 @@ from counterrank.core.errors import CounterrankError, InputError
 from counterrank.data.funnels import prediction
 from counterrank.diagnostics import funnel_checks as about
 from counterrank.diagnostics import weights
-from counterrank.diagnostics.advice import funnel_to_log
-from counterrank.diagnostics.diagnosis import Diagnosis
-from counterrank.diagnostics.nuisance_models import click_model, click_overlap, conversion_model
-from counterrank.diagnostics.table_reports import Findings
+from counterrank.diagnostics.diagnosis import Diagnosis, Findings
+from counterrank.diagnostics.funnel_checks import click_model, click_overlap, conversion_model
+from counterrank.diagnostics.judged_lists import coverage
 from counterrank.diagnostics.weights import FUNNEL_WORDS as WORDS
 from counterrank.engine import Engine, Partitions
 from counterrank.nuisance.calibration import calibration, click_calibration, overlap
-from counterrank.ope.estimators.base import Clipped
-from counterrank.ope.estimators.ips import MeanWeight
+from counterrank.ope.estimators.ips import Clipped, MeanWeight
 from counterrank.results.result import Result
 from counterrank.stats.units import Estimate, Key
 
@@ -60,7 +58,7 @@ def diagnose_lists(request: FunnelRequest, contributions: FunnelContributions) -
         def estimate(key: Key) -> Estimate:
             return contributions.units.estimate(key, functions[key])
 
-        out.append(about.lists(system, own.coverage))
+        out.append(coverage(system, own.coverage, missing="zero", who="users"))
         out.append(about.listed_conversions(system, reward, own.conversions[reward]))
         out.append(about.funnel_support(system, own.weights, request.pairs))
         weighted = of(MeanWeight()) in functions
@@ -193,7 +191,7 @@ def check_funnel(
         return Findings(fault=str(error))
     logged = alone.tables.schemas[FUNNEL].source.columns()
     clicks_only = totals.clicks == totals.rows
-    to_log = funnel_to_log(logged, diagnoses, clicks_only=clicks_only, ctr=ctr)
+    to_log = about.funnel_to_log(logged, diagnoses, clicks_only=clicks_only, ctr=ctr)
     return Findings(diagnoses, to_log, "", faults)
 
 

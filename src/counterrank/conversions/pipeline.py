@@ -21,7 +21,7 @@ from counterrank.core.errors import UsageError
 from counterrank.core.progress import Progress, quiet
 from counterrank.data.schema import Input
 from counterrank.diagnostics.diagnosis import Diagnosis
-from counterrank.diagnostics.nuisance_models import constant_features
+from counterrank.diagnostics.funnel_checks import constant_features
 from counterrank.engine import Engine
 from counterrank.results.result import Result
 from counterrank.stats.storage import Storage

@@ -28,9 +28,8 @@ from counterrank.data.sources.dataframes import is_spark
 from counterrank.engine import Partitions, Tables
 from counterrank.nuisance.cross_fit import pair_model
 from counterrank.nuisance.logistic import Logistic
-from counterrank.ope.estimators.base import Estimator
 from counterrank.ope.estimators.doubly_robust import SNDR
-from counterrank.ope.estimators.ips import SNIPS
+from counterrank.ope.estimators.ips import SNIPS, Estimator
 from counterrank.position import Exposure
 from counterrank.stats.compare import Plan
 from counterrank.stats.intervals import INTERVALS

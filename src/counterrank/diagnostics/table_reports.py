@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ from counterrank.core.progress import Progress, quiet
 from counterrank.data import funnels, logs, schema
 from counterrank.data.runs import split_systems
 from counterrank.data.schema import Door, Table
-from counterrank.diagnostics.diagnosis import Diagnosis
+from counterrank.diagnostics.diagnosis import Findings
 from counterrank.engine import Engine, Partition, Partitions, Tables, split
 from counterrank.matching.list_blocks import aligned
 from counterrank.matching.pool import pooled
@@ -48,24 +48,6 @@ class TableReport:
         units = f" {self.sessions:,} sessions," if self.sessions else ""
         units += f" {self.users:,} users," if self.users else ""
         return f"usable   {self.table}: {kind}, {self.rows:,} rows,{units} {self.items:,} items."
-
-
-@dataclass(frozen=True)
-class Findings:
-    """What a closer look at a table found: ``fault`` stops it, ``faults`` others, by their place.
-
-    ``to_log`` is what should have been logged, most useful first.
-    """
-
-    diagnoses: list[Diagnosis] = field(default_factory=list)
-    to_log: list[str] = field(default_factory=list)
-    fault: str = ""
-    faults: dict[int, str] = field(default_factory=dict)
-
-    def note(self, reports: Sequence[TableReport], place: int) -> list[TableReport]:
-        """The reports with the faults of the table at a place, and of those beside it."""
-        faults = self.faults | ({place: self.fault} if self.fault else {})
-        return [replace(r, fault=faults.get(n, r.fault)) for n, r in enumerate(reports)]
 
 
 def usable(reports: Sequence[TableReport], kind: str) -> list[int]:
@@ -158,15 +140,11 @@ def _refuse_within(read: Table, kind: str, duplicates: str) -> None:
 def _distinct(parts: Partitions, column: str) -> int:
     """How many values a column has that are not whole in a partition."""
     work = partial(_values, column, parts.pieces)
-    return parts.exchange(work, partial(_count, column), "Counting")
+    return parts.exchange(work, pl.DataFrame.n_unique, "Counting")
 
 
 def _values(column: str, pieces: int, part: Partition) -> dict[int, pl.DataFrame]:
     return split(part[TABLE].frame.select(pl.col(column).unique()), column, pieces)
-
-
-def _count(column: str, values: pl.DataFrame) -> int:
-    return values[column].n_unique()
 
 
 def _schema(

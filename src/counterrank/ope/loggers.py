@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -21,10 +22,11 @@ from counterrank.core.arrays import Bools, Floats, mapped, workers
 from counterrank.core.errors import UsageError
 from counterrank.core.faults import DataError
 from counterrank.data.logs import Log
-from counterrank.ope.exposure_basis import Basis
 from counterrank.ope.log import LogTotals, Sessions
-from counterrank.ope.match import LoggedRows, Meeting
-from counterrank.ope.targets import Target
+from counterrank.ope.match import LoggedRows, Meeting, Target
+
+if TYPE_CHECKING:
+    from counterrank.ope.setting import Basis
 
 
 def balance_loggers(
