@@ -1,4 +1,7 @@
-"""Who comes when, in which context, and which list is shown: the sessions of a sample."""
+"""Who comes when, in which context, and which list is shown: the sessions of a sample.
+
+There is one stream of random numbers for each purpose, so that one choice never shifts another.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,23 @@ import numpy as np
 
 from counterrank.core.arrays import AnyInts, Floats, Ints
 from counterrank.simulate.behaviour import FACTOR_CHANCE
-from counterrank.simulate.choices import chosen, stream
+from counterrank.simulate.rankers import chosen
 from counterrank.simulate.world import World
 
 HEAVY_TAIL = 1.5
 BLOCK = 1 << 15
+
+# fmt: off
+PURPOSES = (
+    "day", "context", "user", "factor", "arm", "policy", "set", "list", "earlier set",
+    "earlier list", "patience", "click", "like", "leave", "dwell", "conversion", "revenue", "draws",
+)
+# fmt: on
+
+
+def stream(seed: int, purpose: str, part: int = 0) -> np.random.Generator:
+    """The random numbers of a sample for one purpose; ``part`` counts blocks of sessions."""
+    return np.random.Generator(np.random.SFC64([seed, PURPOSES.index(purpose), part]))
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from counterrank.core.arrays import Floats, Ints
-from counterrank.simulate.choices import chosen
 from counterrank.simulate.latent import REWARDS
-from counterrank.simulate.rankers import Ranker
+from counterrank.simulate.rankers import Ranker, chosen
 
 if TYPE_CHECKING:
     from counterrank.simulate.world import World

@@ -8,11 +8,9 @@ from functools import cached_property
 
 from counterrank.core.arrays import AnyInts, Floats, Ints
 from counterrank.core.errors import UsageError, nearest, one_of
-from counterrank.simulate.behaviour import Behaviour
-from counterrank.simulate.examination import Examination, Reading, reading
+from counterrank.simulate.behaviour import Behaviour, Examination, Reading, reading
 from counterrank.simulate.latent import Latent, drawn
-from counterrank.simulate.logged_chances import Exposures
-from counterrank.simulate.rankers import RANKERS, SPECIALISTS, Ranker, cast
+from counterrank.simulate.rankers import RANKERS, SPECIALISTS, Exposures, Ranker, cast
 from counterrank.simulate.truth import Known, Worth, true_position_bias, true_values, worth
 
 KINDS = ("deterministic", "plackett_luce")
