@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from counterrank.assess.request import ValueRequest
-from counterrank.assess.unit_values import Values
+from counterrank.assess.checkpoint import fingerprint
+from counterrank.assess.reduced_judgments import Evidence, ValueEvidence
+from counterrank.assess.request import RobustnessRequest, ValueRequest
+from counterrank.assess.unit_values import Average, Values
 from counterrank.core.errors import InputError, UsageError, brief
 from counterrank.data.checks import finite, identifiers, numbers, some_rows
 from counterrank.data.ids import positions, sort_ids
@@ -30,6 +32,8 @@ from counterrank.matching.hits import Hits, Pool
 from counterrank.metrics import DEFAULTS, Measure
 from counterrank.stats.compare import Plan
 from counterrank.stats.units import Units
+
+FROM_EVALUATION = ("unit", "measures", "policies", "ranked_by", "largest_rating", "level", "engine")
 
 
 def read_values(request: ValueRequest) -> Values:
@@ -161,3 +165,59 @@ def _refuse_judgments(table: Source) -> None:
             found=f"Its columns are: {', '.join(table.columns()[:12])}.",
             todo="Give judgments and then runs, or one table with unit, system, measure, value.",
         )
+
+
+@dataclass(frozen=True, eq=False)
+class RobustnessBasis:
+    """Evidence, the ``labels`` of its measures, and what a result says of where it came from.
+
+    ``key`` is a digest of all that values on reduced judgments depend on, besides kind and size.
+    """
+
+    evidence: Evidence | ValueEvidence
+    labels: list[str]
+    systems: tuple[str, ...]
+    key: str
+    diagnoses: list[Diagnosis]
+    protocol: dict[str, Any]
+    inputs: tuple[Input, ...]
+    unit_frame: pl.DataFrame
+
+    def __post_init__(self) -> None:
+        if len(self.systems) < 2:
+            raise UsageError(
+                "One system has no order to lose.", todo="Give more runs: ten or more."
+            )
+
+
+def judged_basis(request: RobustnessRequest) -> RobustnessBasis:
+    """From judgments and runs."""
+    measures, policies = request.measures, request.values.policies
+    judged = judged_hits(request.values, measures, request.plan)
+    pool, labels = judged.pool, [str(m) for m in measures]
+    hits = [x for h in judged.hits for x in (h.unit, h.rank, h.judgment, h.first, h.last, h.depth)]
+    key = fingerprint(
+        "robustness", asdict(policies), request.samples, request.plan.seed, labels,
+        pool.units.to_list(), pool.items.to_list(), pool.size, pool.rating, *hits,
+    )  # fmt: skip
+    return RobustnessBasis(
+        Evidence.of(pool, judged.hits, measures, policies), labels, judged.systems, key,
+        judged.diagnoses, {name: judged.protocol[name] for name in FROM_EVALUATION}, judged.inputs,
+        judged.unit_frame,
+    )  # fmt: skip
+
+
+def value_basis(request: RobustnessRequest) -> RobustnessBasis:
+    """From per-unit values, each measure under each mean asked for."""
+    values = read_values(request.values)
+    forms = request.forms(values.measures)
+    places = tuple((values.measures.index(name), Average.of(form)) for form, name in forms.items())
+    key = fingerprint(
+        "robustness of values", request.samples, request.plan.seed, list(forms),
+        values.units.to_list(), values.x,
+    )  # fmt: skip
+    protocol = {"unit": "unit", "level": request.plan.level, "engine": "local"}
+    return RobustnessBasis(
+        ValueEvidence(values, places), list(forms), values.systems, key, [], protocol,
+        values.inputs, values.frame(),
+    )  # fmt: skip

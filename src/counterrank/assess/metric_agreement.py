@@ -16,8 +16,7 @@ import numpy as np
 
 from counterrank.assess.inputs import at_least, read_values
 from counterrank.assess.request import ResamplingRequest
-from counterrank.assess.resampling import all_pairs, resample_users
-from counterrank.assess.unit_values import Values, geometric_twin
+from counterrank.assess.unit_values import Values, all_pairs, geometric_twin, resample_users
 from counterrank.core.arrays import Bools, Floats, Ints
 from counterrank.core.errors import CounterrankError, UsageError
 from counterrank.core.format import in_a_sentence

@@ -18,8 +18,7 @@ from counterrank.assess.accuracy import (
     trials_of,
 )
 from counterrank.assess.checkpoint import Checkpoint, fingerprint
-from counterrank.assess.evidence import judged_basis, value_basis
-from counterrank.assess.inputs import at_least, read_values
+from counterrank.assess.inputs import at_least, judged_basis, read_values, value_basis
 from counterrank.assess.online import (
     Cases,
     case_rows,
@@ -32,8 +31,7 @@ from counterrank.assess.online import (
 from counterrank.assess.past_log import cases_of_log, past_log_schemas
 from counterrank.assess.past_table import cases_of_table
 from counterrank.assess.request import OnlineRequest, ResamplingRequest, RobustnessRequest
-from counterrank.assess.resampling import all_pairs
-from counterrank.assess.unit_values import Values, enough, enough_units
+from counterrank.assess.unit_values import Values, all_pairs, enough, enough_units
 from counterrank.core.errors import UsageError
 from counterrank.data.runs import tables_of
 from counterrank.data.schema import Input

@@ -9,7 +9,7 @@ from typing import Any
 
 from counterrank.assess.past_log import DayRequest
 from counterrank.assess.past_table import KINDS
-from counterrank.assess.reductions import REDUCTIONS
+from counterrank.assess.reduced_judgments import REDUCTIONS
 from counterrank.assess.unit_values import geometric_twin
 from counterrank.core.arrays import workers
 from counterrank.core.errors import UsageError, one_of

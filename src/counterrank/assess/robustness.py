@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from counterrank.assess.evidence import Evidence, ValueEvidence
-from counterrank.assess.reductions import OF_USERS, SAYS, Reductions
+from counterrank.assess.reduced_judgments import OF_USERS, SAYS, Evidence, Reductions, ValueEvidence
 from counterrank.assess.request import RobustnessRequest
 from counterrank.core.arrays import Floats, mapped
 from counterrank.matching.hits import Pool

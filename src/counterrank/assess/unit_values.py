@@ -1,19 +1,28 @@
-"""Per-unit values of systems and measures: what every question about a measure starts from."""
+r"""Per-unit values of systems and measures, and their sums under resampled users.
+
+Every question about a measure starts from them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats
+from counterrank.core.arrays import Bools, Floats, summable
 from counterrank.core.errors import CounterrankError, UsageError
+from counterrank.core.progress import Progress, quiet
+from counterrank.data.ids import hash_ids
 from counterrank.data.schema import Input
 from counterrank.diagnostics.diagnosis import Diagnosis, graded
 from counterrank.metrics import measure
+from counterrank.stats.compare import Plan
+from counterrank.stats.draws import POISSON, Draws, resample
+from counterrank.stats.permutation import Keep, at_once
 
 
 @dataclass(frozen=True)
@@ -155,3 +164,42 @@ def enough(things: int, what: str) -> Diagnosis:
     if things < FEWEST:
         text += f" Below {FEWEST} even a perfect order may be chance: add {what}."
     return Diagnosis(what, "input", float(things), float(FEWEST), graded(things, FEWEST, 2), text)
+
+
+BLOCK = 250  # resamples in a piece of work
+
+
+def all_pairs(systems: int) -> list[tuple[int, int]]:
+    """Every pair, the later system first, as in an evaluation."""
+    return [(b, a) for a, b in combinations(range(systems), 2)]
+
+
+def resample_users(
+    units: pl.Series,
+    columns: Sequence[Floats],
+    reduce: Callable[[list[Floats]], Floats],
+    plan: Plan,
+    *,
+    progress: Progress = quiet,
+    keep: Keep = at_once,
+) -> Floats:
+    """``reduce`` of each resample's sums (one array per measure, draws x columns), all draws.
+
+    A user's weights depend on seed and id alone. Sums are those of as many users as there are,
+    however many a resample has. They are exact before that, so the number of threads changes
+    nothing.
+    """
+    largest = len(POISSON) - 1  # weight
+    exact = [summable(c, largest * float(np.abs(c).sum(axis=0).max())) for c in columns]
+    matrix = np.hstack([np.ones((len(units), 1)), *exact])
+    cuts = np.cumsum([c.shape[1] for c in columns])[:-1]
+    ids, draws = hash_ids(units), Draws(plan.resamples, 0, plan.seed)
+
+    def block(start: int) -> Floats:
+        wanted = range(start, min(start + BLOCK, plan.resamples))
+        sums = resample(matrix, ids, draws, wanted)
+        share = len(units) / np.maximum(sums[:, :1], 1)
+        return reduce(np.split(sums[:, 1:] * share, cuts, axis=1))
+
+    steps = progress(range(0, plan.resamples, BLOCK), "resampling users")
+    return np.concatenate([keep(f"users-{b}", lambda b=b: block(b)) for b in steps])  # type: ignore[misc]
