@@ -8,9 +8,9 @@ from importlib.resources import files
 from typing import Any
 
 from counterrank.documents.decision import Decision, decide
-from counterrank.report import glossary, tables
 from counterrank.report import html as bundle
-from counterrank.report.figure import DATA, Figure
+from counterrank.report import tables
+from counterrank.report.charts import DATA, Figure
 from counterrank.report.figures import figures
 from counterrank.report.html import data, name, text, visible
 from counterrank.version import __version__
@@ -66,7 +66,7 @@ def _result(number: int, document: Document, *, drawn: bool) -> str:
         tables.diagnoses(document, f"r{number}"),
         _figures(number, figures(document)) if drawn else _no_charts(),
         *tables.sections(document, f"r{number}"),
-        glossary.words(document),
+        tables.words(document),
         _protocol(document),
         _provenance(document),
     ]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from counterrank.report import charts
-from counterrank.report.figure import Figure
+from counterrank.report.charts import Figure
 
 Row = Mapping[str, Any]
 CURVE = 20  # largest p-values of a curve (Valcarce et al. 2020)
