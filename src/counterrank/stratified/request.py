@@ -25,9 +25,8 @@ from counterrank.engine.partitions import Tables
 from counterrank.metrics import Measure, measure
 from counterrank.stats.compare import Plan
 from counterrank.stats.draws import Draws
-from counterrank.stratified.cut import CUTS
 from counterrank.stratified.open_loop import LEAST, RESAMPLES
-from counterrank.stratified.propensities import RULES
+from counterrank.stratified.propensity_strata import CUTS, RULES
 
 JUDGMENTS, FEEDBACK, PROPENSITIES, OPEN = "judgments", "feedback", "propensities", "open"
 

@@ -22,11 +22,11 @@ from counterrank.stats.functions_of_means import mean
 from counterrank.stats.moments import Moments, Pair
 from counterrank.stats.units import Estimate, Functions, Key, Units
 from counterrank.stratified.feedback import Scheme
-from counterrank.stratified.methods import HOLDOUT, OPEN_LOOP, STRATIFIED, Method, Methods
 from counterrank.stratified.open_loop import LEAST, RESAMPLES, Agreement, agreements
 from counterrank.stratified.paradox import Audit, audit_pairs, paradoxes
-from counterrank.stratified.propensities import RULES
+from counterrank.stratified.propensity_strata import RULES
 from counterrank.stratified.request import StrataRequest
+from counterrank.stratified.stratified_value import HOLDOUT, OPEN_LOOP, STRATIFIED, Method, Methods
 from counterrank.stratified.stratum_lists import StratumLists, judged_key, weights_key
 
 
