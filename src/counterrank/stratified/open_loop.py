@@ -7,14 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.core.arrays import Floats
+from counterrank.core.arrays import Floats, over
 from counterrank.core.errors import UsageError
 from counterrank.stats.correlation import dependent_correlations, kendall_tau
 from counterrank.stats.intervals import normal_quantile
 from counterrank.stats.units import Estimate
-
-RESAMPLES = 1000
-LEAST = 4  # systems whose order says something
+from counterrank.stratified.request import LEAST, RESAMPLES
 
 
 @dataclass(frozen=True)
@@ -124,32 +122,20 @@ def agreements(
 
 def _drawn(estimates: Sequence[Estimate], draws: int) -> Floats:
     """The values of all systems in each resample."""
-    return np.stack([_resamples(e)[:draws] for e in estimates], axis=1)
-
-
-def _resamples(e: Estimate) -> Floats:
-    assert e.resamples is not None
-    return e.resamples
+    return np.stack([np.asarray(e.resamples)[:draws] for e in estimates], axis=1)
 
 
 def _mean(again: Floats) -> Floats:
     """Mean of each row's known values."""
     known = np.isfinite(again)
-    count = known.sum(axis=1)
-    mean = np.full(len(again), np.nan)
-    np.divide(np.where(known, again, 0).sum(axis=1), count, out=mean, where=count > 0)
-    return mean
+    return over(np.where(known, again, 0).sum(axis=1), known.sum(axis=1))
 
 
 def _spread(again: Floats) -> Floats:
     """Standard deviation of each row's known values."""
     known = np.isfinite(again)
     centred = np.where(known, again - _mean(again)[:, None], 0)
-    count = known.sum(axis=1) - 1
-    variance = np.full(len(again), np.nan)
-    np.divide((centred**2).sum(axis=1), count, out=variance, where=count > 0)
-    spread: Floats = np.sqrt(variance)
-    return spread
+    return np.sqrt(over((centred**2).sum(axis=1), np.maximum(known.sum(axis=1) - 1, 0)))
 
 
 def _p(difference: float, se: float, draws: int) -> float:

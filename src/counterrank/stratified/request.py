@@ -25,10 +25,11 @@ from counterrank.engine.partitions import Tables
 from counterrank.metrics import Measure, measure
 from counterrank.stats.compare import Plan
 from counterrank.stats.draws import Draws
-from counterrank.stratified.open_loop import LEAST, RESAMPLES
 from counterrank.stratified.propensity_strata import CUTS, RULES
 
 JUDGMENTS, FEEDBACK, PROPENSITIES, OPEN = "judgments", "feedback", "propensities", "open"
+RESAMPLES = 1000  # of the agreement with the open loop
+LEAST = 4  # systems whose order says something
 
 
 @dataclass(frozen=True)
@@ -97,10 +98,12 @@ class StrataTables:
         cls, judged: dict[str, Door], runs: Runs, more: Runs | None, named: ColumnNames
     ) -> StrataTables:
         """Tables of feedback, and of lists; what does not say whose it is is cut by item."""
-        lists = partial(_lists, columns=named)
-        (own, names), (others, open_names) = (
-            run_schemas(tables, lists, kind) for tables, kind in ((runs, "run"), (more, "open run"))
-        )
+
+        def lists(table: object, name: str) -> Door:
+            return schema.run_door(table, name=name, columns=named)
+
+        own, names = run_schemas(runs, lists)
+        others, open_names = run_schemas(more, lists, "open run")
         by_item = {name: door for name, door in judged.items() if not _has_users(door)}
         by_user = {name: door for name, door in judged.items() if name not in by_item}
         order = (*judged, *own, *others)
@@ -244,10 +247,6 @@ def validate_row_order(policies: Policies, engine: Engine) -> None:
             "Rows have no order on Spark, so ties cannot go by it.",
             todo="Use --ties id or expected, or the local engine.",
         )
-
-
-def _lists(table: object, name: str, *, columns: Mapping[str, str] | None) -> Door:
-    return schema.run_door(table, name=name, columns=columns)
 
 
 def _has_users(door: Door) -> bool:
