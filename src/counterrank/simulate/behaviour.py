@@ -27,7 +27,6 @@ with probability :math:`c(r) \prod_{j<r} (1 - \ell(j)\, p_j)`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
@@ -117,14 +116,9 @@ def examination_model(label: str | Examination) -> Examination:
         ) from error
 
 
-def reading(
-    labels: str | Examination | Sequence[str | Examination],
-    *,
-    contexts: int,
-    slots: int,
-    cascading: float,
-) -> Reading:
+def reading_of(world: World) -> Reading:
     """One model for all contexts, or several dealt out to the contexts in turn."""
+    labels, contexts, slots = world.examination, world.contexts, world.slots
     given = [labels] if isinstance(labels, (str, Value)) else list(labels)
     models = [examination_model(label) for label in given]
     if not models:
@@ -133,7 +127,7 @@ def reading(
     if len(leaving) > 1:
         raise UsageError("Contexts may differ in patience, not in what a click does.")
     patience = np.stack([_patience(m, slots) for m in models])[np.arange(contexts) % len(models)]
-    left = 1 - (1 - np.array(leaving.pop())) * (1 - cascading)
+    left = 1 - (1 - np.array(leaving.pop())) * (1 - world.cascading)
     if left.any() and (np.diff(patience, axis=1) > 0).any():
         raise UsageError(
             "Leaving after a click needs a position model that falls from rank to rank.",

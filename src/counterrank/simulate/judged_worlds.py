@@ -34,16 +34,18 @@ def judged_world(
     taste = rng.normal(size=(users, 8)) @ rng.normal(size=(8, items)) / np.sqrt(8)
     utility = 1.5 * taste + 0.3 * popularity
     heavy = rng.random(users) < 0.3
-    judged = _judged(rng, utility, np.where(heavy, 80, 5))
+    judged = _chosen(rng, utility, np.where(heavy, 80, 5)[:, None])
     grade = np.digitize(utility, np.quantile(utility, [0.2, 0.5, 0.75, 0.92])) + 1
     noise = {
         "deep": np.where(heavy, 0.6, 2.5),
         "broad": np.where(heavy, 2.0, 0.6),
         "blurred": np.full(users, 1.8),
     }
-    runs = {"popular": ranked(rng, np.tile(popularity, (users, 1)), top)}
+    runs = {"popular": rank_items(rng, np.tile(popularity, (users, 1)), top)}
     for name, spread in noise.items():
-        runs[name] = ranked(rng, utility + spread[:, None] * rng.normal(size=utility.shape), top)
+        runs[name] = rank_items(
+            rng, utility + spread[:, None] * rng.normal(size=utility.shape), top
+        )
     user, item = np.nonzero(judged)
     return JudgedWorld(
         pl.DataFrame({"user": user, "item": item, "rating": grade[user, item].astype(np.int8)}),
@@ -51,14 +53,7 @@ def judged_world(
     )
 
 
-def _judged(rng: np.random.Generator, utility: Floats, count: Ints) -> Bools:
-    """Which items each user has judged: random, the liked ones more often."""
-    chance = utility + rng.gumbel(size=utility.shape)
-    place = (-chance).argsort(axis=1).argsort(axis=1)
-    return place < count[:, None]
-
-
-def ranked(rng: np.random.Generator, score: Floats, top: int) -> pl.DataFrame:
+def rank_items(rng: np.random.Generator, score: Floats, top: int) -> pl.DataFrame:
     """The ``top`` items of each user by score; equal scores in random order."""
     users = len(score)
     score = score + 1e-9 * rng.random(score.shape)
@@ -133,7 +128,7 @@ def paradox_world(
     for name, (near, far, lift) in SIGHT.items():
         sight = np.where(head, near, far)
         score = sight * taste + np.sqrt(1 - sight**2) * rng.normal(size=taste.shape) + lift * head
-        runs[name] = ranked(rng, score, min(top, items))
+        runs[name] = rank_items(rng, score, min(top, items))
         first = (-score).argsort(axis=1).argsort(axis=1) < 10
         truth[name] = {
             stratum: float((first & liked)[:, there].sum() / liked[:, there].sum())
@@ -148,7 +143,7 @@ def paradox_world(
     )
 
 
-def _chosen(rng: np.random.Generator, chance: Floats, count: np.typing.NDArray[np.int64]) -> Bools:
+def _chosen(rng: np.random.Generator, chance: Floats, count: Ints) -> Bools:
     """The ``count`` items of each user that win a race: random, likely ones more often."""
     race = chance + rng.gumbel(size=chance.shape)
     return (-race).argsort(axis=1).argsort(axis=1) < count

@@ -16,12 +16,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from counterrank.core.arrays import AnyInts, Bools, Floats, Ints
 from counterrank.position import rank_probabilities
 from counterrank.simulate.latent import Latent
+
+if TYPE_CHECKING:
+    from counterrank.simulate.world import World
 
 RANKERS = {
     "logged": "production: knows the items' quality, with errors",
@@ -92,22 +96,15 @@ class Ranker:
         return out
 
 
-def cast(
-    latent: Latent,
-    *,
-    slots: int,
-    logged_temperature: float,
-    loggers: tuple[str, ...],
-    missing_support: float,
-    specialists: bool,
-) -> dict[str, Ranker]:
-    """All rankers; ``specialists`` says whether those of one length are among them.
+def rankers_of(world: World) -> dict[str, Ranker]:
+    """All rankers; those of one length are among them where videos differ in length.
 
     A deterministic logger never shows the candidates below its last slot. So that the logs support
     every target, all rankers order the same ``slots`` candidates of a set, those that ``logged``
     likes best; of the others, targets may show the share ``missing_support``. Where all loggers are
     Plackett-Luce, every candidate can be shown, and loggers withhold that share of the others.
     """
+    latent, slots = world.latent, world.slots
     utility = np.log(latent.quality)
     utility = (utility - utility.mean()) / utility.std()
     noise = latent.noise
@@ -118,7 +115,7 @@ def cast(
         "logged": logged, "near": near, "far": far, "random": noise[3], "ideal": utility,
         "stochastic": 2 * near, "two_stage": far,
     }  # fmt: skip
-    if specialists:
+    if world.length_spread:
         informed = 0.5 * logged + _watched(latent)
         for name, known, blind in zip(
             SPECIALISTS, (~latent.long, latent.long), latent.blind, strict=True
@@ -126,12 +123,14 @@ def cast(
             scores[name] = np.where(known[:, None], informed, blind)
     x = np.arange(len(logged))[:, None, None]
     behind = np.argsort(np.argsort(-logged[x, latent.sets], axis=2), axis=2) >= slots
-    concerned = latent.luck[x, latent.sets] < missing_support
-    temperature = {"logged": logged_temperature, "stochastic": 1.0}
-    open = all(temperature.get(name, 0.0) > 0 for name in loggers)
+    concerned = latent.luck[x, latent.sets] < world.missing_support
+    temperature = {"stochastic": 1.0}
+    if world.ranker == "plackett_luce":
+        temperature["logged"] = world.temperature
+    open = all(temperature.get(name, 0.0) > 0 for name in world.loggers)
     out = {}
     for name, score in scores.items():
-        barred = _barred(behind, concerned, logs=name in loggers, open=open)
+        barred = _barred(behind, concerned, logs=name in world.loggers, open=open)
         own = name == "two_stage"
         out[name] = Ranker(
             name=name,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import polars as pl
@@ -13,38 +13,16 @@ from polars.io.plugins import register_io_source
 from counterrank.core.errors import UsageError, one_of
 from counterrank.core.labels import Value
 from counterrank.core.progress import Progress
+from counterrank.simulate import sample_tables as tables
 from counterrank.simulate.latent import REWARDS
 from counterrank.simulate.rankers import GIVEN, RANKERS, SPECIALISTS
-from counterrank.simulate.sample_tables import (
-    JUDGES,
-    STOCHASTIC,
-    VIEWS,
-    cells,
-    drawn_run,
-    judged_cells,
-    judges,
-    judgment_rows,
-    log_block,
-    run_rows,
-)
+from counterrank.simulate.sample_tables import STOCHASTIC, VIEWS, TableParts
 from counterrank.simulate.sessions import SimulatedSessions, sessions
 from counterrank.simulate.truth import Known
 from counterrank.simulate.world import World
 from counterrank.version import __version__
 
 MOST = 2**31 - 1
-
-
-@dataclass(frozen=True)
-class TableParts:
-    """A table in parts, each made when asked for."""
-
-    parts: range
-    part: Callable[[int], pl.DataFrame]
-
-    def whole(self) -> pl.DataFrame:
-        """All parts as one frame."""
-        return pl.concat([self.part(number) for number in self.parts])
 
 
 @dataclass(frozen=True)
@@ -106,34 +84,19 @@ class SamplePlan:
 
     def log(self) -> TableParts:
         """The log."""
-
-        def part(number: int) -> pl.DataFrame:
-            return log_block(
-                self.world, self.who, number, seed=self.seed, views=self.views, given=self.given
-            )
-
-        return TableParts(self.who.blocks, part)
+        return TableParts(self.who.blocks, partial(tables.log_block, self))
 
     def run(self, name: str) -> TableParts:
         """The run of a ranker."""
         ranker = self.world.rankers[name]
-        drawn = self.stochastic == "draws" and (ranker.stochastic or self.given == "context")
-        shared = None if drawn else cells(self.world, ranker, self.given)
-
-        def part(number: int) -> pl.DataFrame:
-            if shared is not None:
-                return run_rows(self.world, self.who, number, shared, self.given)
-            return drawn_run(
-                self.world, self.who, number, ranker, self.given, draws=self.draws, seed=self.seed
-            )
-
-        return TableParts(self.who.blocks, part)
+        if self.stochastic == "draws" and (ranker.stochastic or self.given == "context"):
+            return TableParts(self.who.blocks, partial(tables.draw_run_block, self, ranker))
+        cells = tables.run_cells(self, ranker)
+        return TableParts(self.who.blocks, partial(tables.run_block, self, cells))
 
     def judgments(self) -> TableParts:
         """The judgments of the users who came."""
-        everyone, grades = judges(self.who), judged_cells(self.world)
-        parts = range(-(-len(everyone) // JUDGES))
-        return TableParts(parts, lambda number: judgment_rows(everyone, grades, number))
+        return tables.judgment_parts(self)
 
 
 def platform(

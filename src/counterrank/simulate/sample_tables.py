@@ -2,30 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from counterrank.core.arrays import AnyInts, Bools, Floats, Ints, ranges
 from counterrank.simulate.rankers import Ranker, chosen
-from counterrank.simulate.sessions import SimulatedSessions, stream
+from counterrank.simulate.sessions import stream
 from counterrank.simulate.world import World
+
+if TYPE_CHECKING:
+    from counterrank.simulate.sample import SamplePlan
 
 VIEWS = ("observed", "latent", "viewed_only")
 
 
-def log_block(
-    world: World, who: SimulatedSessions, part: int, *, seed: int, views: str, given: str
-) -> pl.DataFrame:
+@dataclass(frozen=True)
+class TableParts:
+    """A table in parts, each made when asked for."""
+
+    parts: range
+    part: Callable[[int], pl.DataFrame]
+
+    def whole(self) -> pl.DataFrame:
+        """All parts as one frame."""
+        return pl.concat([self.part(number) for number in self.parts])
+
+
+def log_block(plan: SamplePlan, part: int) -> pl.DataFrame:
     """The log of block ``part``: a row per session and slot."""
+    world, who = plan.world, plan.who
     rows = who.block(part)
     day, x, s, places = who.day[rows], who.context[rows], who.set[rows], who.places[rows]
-    items = world.items_at(x, s, places)
-    viewed, click, like = _reactions(world, who, rows, items, seed, part)
-    conversion, dwell, revenue = _after_click(world, x, items, click, seed, part)
-    exposure, propensity = _logged_chances(world, who, rows, items, given)
-    slots = world.slots
+    items, slots = world.items_at(x, s, places), world.slots
+    viewed, click, like = _reactions(plan, rows, items, part)
+    conversion, dwell, revenue = _after_click(plan, x, items, click, part)
+    exposure, propensity = _logged_chances(plan, rows, items)
 
     def wide(column: Ints, kind: type) -> np.ndarray:
         return np.repeat(column.astype(kind), slots)
@@ -55,17 +71,16 @@ def log_block(
         }
     )
     served = [world.rankers[name] for name in (*world.loggers, *world.arms)]
-    if given == "candidates" and not any(ranker.stochastic for ranker in served):
+    if plan.given == "candidates" and not any(ranker.stochastic for ranker in served):
         frame = frame.drop("propensity")  # it would be 1 throughout
-    if views == "viewed_only":
+    if plan.views == "viewed_only":
         frame = frame.filter(pl.col("viewed") == 1)
-    return frame if views == "observed" else frame.drop("viewed")
+    return frame if plan.views == "observed" else frame.drop("viewed")
 
 
-def _reactions(
-    world: World, who: SimulatedSessions, rows: slice, items: Ints, seed: int, part: int
-) -> tuple[Bools, Bools, Bools]:
+def _reactions(plan: SamplePlan, rows: slice, items: Ints, part: int) -> tuple[Bools, Bools, Bools]:
     """Views, clicks and likes. See ``behaviour`` for the probabilities."""
+    world, who, seed = plan.world, plan.who, plan.seed
     at = who.day[rows, None], who.context[rows, None], items
     lift = world.users.lift(items) * (who.factor[rows] * who.appetite[rows])[:, None]
     reached = stream(seed, "patience", part).random(len(items))
@@ -80,10 +95,10 @@ def _reactions(
 
 
 def _after_click(
-    world: World, x: Ints, items: Ints, click: Bools, seed: int, part: int
+    plan: SamplePlan, x: Ints, items: Ints, click: Bools, part: int
 ) -> tuple[Bools, Floats, Floats]:
     """Conversions, dwell and revenue; amounts are gamma variables with shape 2."""
-    latent = world.latent
+    latent, seed = plan.world.latent, plan.seed
     row, slot = np.nonzero(click)
     at = x[row], items[row, slot]
     conversion = np.zeros(click.shape, bool)
@@ -97,10 +112,9 @@ def _after_click(
     return conversion, dwell, revenue
 
 
-def _logged_chances(
-    world: World, who: SimulatedSessions, rows: slice, items: Ints, given: str
-) -> tuple[Floats, Floats]:
+def _logged_chances(plan: SamplePlan, rows: slice, items: Ints) -> tuple[Floats, Floats]:
     """Exposure and propensity of each shown item under the ranker that showed it."""
+    world, who = plan.world, plan.who
     exposure, propensity = np.empty(items.shape), np.empty(items.shape)
     slot = np.arange(world.slots)
     for number, ranker in enumerate(world.rankers.values()):
@@ -109,7 +123,7 @@ def _logged_chances(
             continue
         x, s = who.context[rows][own, None], who.set[rows][own, None]
         places, chances = who.places[rows][own], world.exposures[ranker.name]
-        if given == "context":
+        if plan.given == "context":
             exposure[own] = chances.by_context[x, items[own]]
             propensity[own] = chances.placed[x, items[own], slot]
         else:
@@ -135,55 +149,48 @@ class SharedRows:
         frame = self.rows[ranges(self.start[cell], length)]
         return frame.insert_column(0, pl.Series("session", np.repeat(session, length)))
 
+    @classmethod
+    def of(cls, length: Ints, **columns: npt.NDArray[Any]) -> SharedRows:
+        """Cells of so many rows each, one after the other."""
+        return cls(np.cumsum(length) - length, length, pl.DataFrame(columns))
 
-def cells(world: World, ranker: Ranker, given: str) -> SharedRows:
+
+def run_cells(plan: SamplePlan, ranker: Ranker) -> SharedRows:
     """A ranker's rows: ranks if it is deterministic given the candidates, otherwise exposures."""
-    sets = world.latent.sets
+    world, sets, given = plan.world, plan.world.latent.sets, plan.given
     if given == "candidates" and not ranker.stochastic:
         item = np.take_along_axis(sets, ranker.best, axis=2).reshape(-1)
         rank = np.tile(np.arange(1, world.slots + 1, dtype=np.int32), len(item) // world.slots)
         length = np.full(len(item) // world.slots, world.slots)
-        rows = pl.DataFrame({"item": item.astype(np.int32), "rank": rank})
+        return SharedRows.of(length, item=item.astype(np.int32), rank=rank)
+    chances = world.exposures[ranker.name]
+    if given == "candidates":
+        exposure = chances.by_candidates.reshape(-1, world.candidates)
+        item = sets.reshape(exposure.shape)
     else:
-        chances = world.exposures[ranker.name]
-        if given == "candidates":
-            exposure = chances.by_candidates.reshape(-1, world.candidates)
-            item = sets.reshape(exposure.shape)
-        else:
-            exposure = chances.by_context
-            item = np.broadcast_to(np.arange(world.items), exposure.shape)
-        keep = exposure > 0
-        length = keep.sum(axis=1)
-        rows = pl.DataFrame({"item": item[keep].astype(np.int32), "exposure": exposure[keep]})
-    return SharedRows(np.cumsum(length) - length, length, rows)
+        exposure = chances.by_context
+        item = np.broadcast_to(np.arange(world.items), exposure.shape)
+    seen = exposure > 0
+    items = item[seen].astype(np.int32)
+    return SharedRows.of(seen.sum(axis=1), item=items, exposure=exposure[seen])
 
 
-def run_rows(
-    world: World, who: SimulatedSessions, part: int, shared: SharedRows, given: str
-) -> pl.DataFrame:
-    """The run of one ranker for block ``part``."""
-    rows = who.block(part)
-    x, s = who.context[rows], who.set[rows]
+def run_block(plan: SamplePlan, cells: SharedRows, part: int) -> pl.DataFrame:
+    """The run of one ranker for block ``part``, by its rows in each cell."""
+    rows = plan.who.block(part)
+    x, s = plan.who.context[rows], plan.who.set[rows]
     session = np.arange(rows.start, rows.stop, dtype=np.int32)
-    return shared.spread(session, x if given == "context" else x * world.sets + s)
+    return cells.spread(session, x if plan.given == "context" else x * plan.world.sets + s)
 
 
-def drawn_run(
-    world: World,
-    who: SimulatedSessions,
-    part: int,
-    ranker: Ranker,
-    given: str,
-    *,
-    draws: int,
-    seed: int,
-) -> pl.DataFrame:
+def draw_run_block(plan: SamplePlan, ranker: Ranker, part: int) -> pl.DataFrame:
     """The same as sampled lists: ``draws`` per session, with a column ``draw`` from 1."""
+    world, who, draws = plan.world, plan.who, plan.draws
     rows = who.block(part)
     number = list(world.rankers).index(ranker.name)
-    rng = stream(seed, "draws", part * len(world.rankers) + number)
+    rng = stream(plan.seed, "draws", part * len(world.rankers) + number)
     x, s = np.repeat(who.context[rows], draws), np.repeat(who.set[rows], draws)
-    if given == "context":
+    if plan.given == "context":
         s = chosen(rng.random(len(x)), ranker.chance, x)
     items = world.items_at(x, s, ranker.lists(rng, x, s))
     session = rows.start + np.arange(len(x), dtype=np.int32) // draws
@@ -213,18 +220,19 @@ def judged_cells(world: World) -> SharedRows:
     pool[np.arange(world.contexts)[:, None, None], world.latent.sets] = True
     grade = np.digitize(quality, np.quantile(quality[pool], CUTS))[pool]
     item = np.nonzero(pool)[1]
-    length = pool.sum(axis=1)
-    rows = pl.DataFrame({"item": item.astype(np.int32), "rating": grade.astype(np.int32)})
-    return SharedRows(np.cumsum(length) - length, length, rows)
+    return SharedRows.of(
+        pool.sum(axis=1), item=item.astype(np.int32), rating=grade.astype(np.int32)
+    )
 
 
-def judges(who: SimulatedSessions) -> Ints:
-    """The users who came, and the context of each: users x 2."""
-    user, first = np.unique(who.user, return_index=True)
-    return np.stack([user, who.context[first]], axis=1)
+def judgment_parts(plan: SamplePlan) -> TableParts:
+    """The judgments of the users who came, some users at a time."""
+    user, first = np.unique(plan.who.user, return_index=True)
+    context, grades = plan.who.context[first], judged_cells(plan.world)
 
+    def part(number: int) -> pl.DataFrame:
+        some = slice(number * JUDGES, (number + 1) * JUDGES)
+        rows = grades.spread(user[some].astype(np.int32), context[some])
+        return rows.rename({"session": "user"})
 
-def judgment_rows(everyone: Ints, grades: SharedRows, part: int) -> pl.DataFrame:
-    """The judgments of block ``part`` of the users."""
-    user, context = everyone[part * JUDGES : (part + 1) * JUDGES].T
-    return grades.spread(user.astype(np.int32), context).rename({"session": "user"})
+    return TableParts(range(-(-len(user) // JUDGES)), part)

@@ -8,9 +8,9 @@ from functools import cached_property
 
 from counterrank.core.arrays import AnyInts, Floats, Ints
 from counterrank.core.errors import UsageError, nearest, one_of
-from counterrank.simulate.behaviour import Behaviour, Examination, Reading, reading
-from counterrank.simulate.latent import Latent, drawn
-from counterrank.simulate.rankers import RANKERS, SPECIALISTS, Exposures, Ranker, cast
+from counterrank.simulate.behaviour import Behaviour, Examination, Reading, reading_of
+from counterrank.simulate.latent import Latent, draw_latent
+from counterrank.simulate.rankers import RANKERS, SPECIALISTS, Exposures, Ranker, rankers_of
 from counterrank.simulate.truth import Known, Worth, true_position_bias, true_values, worth
 
 KINDS = ("deterministic", "plackett_luce")
@@ -122,27 +122,12 @@ class World:
     @cached_property
     def reading(self) -> Reading:
         """How users go down a list."""
-        return reading(
-            self.examination,
-            contexts=self.contexts,
-            slots=self.slots,
-            cascading=self.cascading,
-        )
+        return reading_of(self)
 
     @cached_property
     def latent(self) -> Latent:
         """What nobody on the platform can see: quality, traffic, candidate sets."""
-        return drawn(
-            seed=self.seed,
-            contexts=self.contexts,
-            items=self.items,
-            sets=self.sets,
-            candidates=self.candidates,
-            days=self.days,
-            traffic=self.traffic,
-            drift=self.drift,
-            length_spread=self.length_spread,
-        )
+        return draw_latent(self)
 
     @cached_property
     def users(self) -> Behaviour:
@@ -152,14 +137,7 @@ class World:
     @cached_property
     def rankers(self) -> dict[str, Ranker]:
         """All rankers by name; what a logger cannot show depends on which rankers log."""
-        return cast(
-            self.latent,
-            slots=self.slots,
-            logged_temperature=self.temperature if self.ranker == "plackett_luce" else 0.0,
-            loggers=tuple(self.loggers),
-            missing_support=self.missing_support,
-            specialists=self.length_spread > 0,
-        )
+        return rankers_of(self)
 
     @cached_property
     def worth(self) -> dict[str, Worth]:
@@ -188,7 +166,7 @@ class World:
             raise UsageError(
                 f"This world has no day {day}.", found=f"Its days are 0 to {self.days - 1}."
             )
-        return {name: true_values(self, found, day) for name, found in self.worth.items()}
+        return {name: true_values(self, worth, day) for name, worth in self.worth.items()}
 
 
 def _whole(name: str, value: object) -> None:
