@@ -25,7 +25,7 @@ import polars as pl
 from counterrank.core.arrays import Floats
 from counterrank.core.errors import InputError
 from counterrank.core.format import in_a_sentence
-from counterrank.data.checks import finite, identifiers, numbers, some_rows
+from counterrank.data.checks import identifiers, real, some_rows
 from counterrank.data.ids import positions
 from counterrank.data.schema import Roles, Table, label
 from counterrank.data.sources import opened
@@ -205,8 +205,7 @@ def read_trials(table: object, columns: Mapping[str, str] | None) -> Table:
     names = [c for c in ("system", "estimator", "repetition") if c in frame.columns]
     frame = identifiers(frame, names, source.name)
     for column in [c for c in ("estimate", "truth", "low", "high") if c in frame.columns]:
-        frame = numbers(frame, column, source.name)
-        finite(frame, column, source.name)
+        frame = real(frame, column, source.name)
     if {"low", "high"} <= set(frame.columns) and (frame["low"] > frame["high"]).any():
         bad = frame.with_row_index("row", offset=1).filter(pl.col("low") > pl.col("high"))
         raise InputError(

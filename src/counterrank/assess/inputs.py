@@ -1,12 +1,12 @@
 """Where per-unit values come from: judgments and runs, a table of them, or a saved result.
 
-`judged_values` and `judged_hits` are all that ``assess`` asks of ``evaluate``.
+`judged_values` and `judged_basis` are all that ``assess`` asks of ``evaluate``.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from counterrank.assess.reduced_judgments import Evidence, ValueEvidence
 from counterrank.assess.request import RobustnessRequest, ValueRequest
 from counterrank.assess.unit_values import Average, Values
 from counterrank.core.errors import InputError, UsageError, brief
-from counterrank.data.checks import finite, identifiers, numbers, some_rows
+from counterrank.data.checks import identifiers, real, some_rows
 from counterrank.data.ids import positions, sort_ids
 from counterrank.data.runs import tables_of
 from counterrank.data.schema import Input, Roles, Table, label
@@ -28,8 +28,7 @@ from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.engine import engine as as_engine
 from counterrank.judged.pipeline import JudgedSystems, compare_systems, measure_systems, value_array
 from counterrank.judged.request import EvaluateRequest, JudgedTables, parse_measures
-from counterrank.matching.hits import Hits, Pool
-from counterrank.metrics import DEFAULTS, Measure
+from counterrank.metrics import DEFAULTS
 from counterrank.stats.compare import Plan
 from counterrank.stats.units import Units
 
@@ -70,32 +69,6 @@ def _measure(request: ValueRequest, wanted: EvaluateRequest) -> JudgedSystems:
     engine = as_engine(request.engine, [request.source, *tables_of(request.runs)])
     tables = JudgedTables.of(request.source, request.runs, request.columns)
     return measure_systems(wanted, tables, engine, request.progress)
-
-
-@dataclass(frozen=True, eq=False)
-class JudgedHits:
-    """Judgments and what each system found of them, and what an evaluation says of both."""
-
-    pool: Pool
-    hits: Sequence[Hits]
-    systems: tuple[str, ...]
-    diagnoses: list[Diagnosis]
-    protocol: dict[str, Any]
-    inputs: tuple[Input, ...]
-    unit_frame: pl.DataFrame
-
-
-def judged_hits(request: ValueRequest, measures: list[Measure], plan: Plan) -> JudgedHits:
-    """The hits of an evaluation by these measures."""
-    plan = Plan(level=plan.level, seed=plan.seed, test="none")
-    wanted = EvaluateRequest(tuple(measures), plan, request.policies, hits=True)
-    done = _measure(request, wanted)
-    whole, matches = compare_systems(wanted, done), done.measured.matches
-    assert matches is not None
-    return JudgedHits(
-        matches.pool, matches.hits, whole.systems, whole.diagnoses, whole.protocol,
-        whole.inputs, whole.by_unit(),
-    )  # fmt: skip
 
 
 def _from_table(source: object, columns: Mapping[str, str] | None) -> Values:
@@ -147,8 +120,7 @@ def _read(source: object, columns: Mapping[str, str] | None) -> Table:
     some_rows(frame, table.name)
     names = [c for c in ("system", "measure", "reward") if c in frame.columns]
     frame = identifiers(frame, ["unit", *names], table.name)
-    frame = numbers(frame, "value", table.name)
-    finite(frame, "value", table.name)
+    frame = real(frame, "value", table.name)
     frame = frame.with_columns(pl.col(c).cast(pl.String) for c in names)
     if "reward" in frame.columns and frame["reward"].n_unique() > 1:
         frame = frame.with_columns(measure=pl.format("{}, {}", "measure", "reward"))
@@ -191,19 +163,23 @@ class RobustnessBasis:
 
 
 def judged_basis(request: RobustnessRequest) -> RobustnessBasis:
-    """From judgments and runs."""
+    """From judgments and runs: the hits of an evaluation, and what it says of them."""
     measures, policies = request.measures, request.values.policies
-    judged = judged_hits(request.values, measures, request.plan)
-    pool, labels = judged.pool, [str(m) for m in measures]
-    hits = [x for h in judged.hits for x in (h.unit, h.rank, h.judgment, h.first, h.last, h.depth)]
+    plan = Plan(level=request.plan.level, seed=request.plan.seed, test="none")
+    wanted = EvaluateRequest(tuple(measures), plan, policies, hits=True)
+    done = _measure(request.values, wanted)
+    whole, matches = compare_systems(wanted, done), done.measured.matches
+    assert matches is not None
+    pool, labels = matches.pool, [str(m) for m in measures]
+    hits = [x for h in matches.hits for x in (h.unit, h.rank, h.judgment, h.first, h.last, h.depth)]
     key = fingerprint(
-        "robustness", asdict(policies), request.samples, request.plan.seed, labels,
+        "robustness", asdict(policies), request.samples, plan.seed, labels,
         pool.units.to_list(), pool.items.to_list(), pool.size, pool.rating, *hits,
     )  # fmt: skip
+    protocol = {name: whole.protocol[name] for name in FROM_EVALUATION}
     return RobustnessBasis(
-        Evidence.of(pool, judged.hits, measures, policies), labels, judged.systems, key,
-        judged.diagnoses, {name: judged.protocol[name] for name in FROM_EVALUATION}, judged.inputs,
-        judged.unit_frame,
+        Evidence.of(pool, matches.hits, measures, policies), labels, whole.systems, key,
+        whole.diagnoses, protocol, whole.inputs, whole.by_unit(),
     )  # fmt: skip
 
 
