@@ -106,7 +106,7 @@ def accuracy_row(trials: Trials, level: float) -> AccuracyRow:
         variance=float(delta.var(axis=1, ddof=1).mean()) if repetitions > 1 else nan,
         coverage=float(inside[known].mean()) if known.any() else nan,
         kendall=_mean_tau(trials) if systems > 1 else nan,
-        regret=float(np.mean([_regret(*pair) for pair in _each(trials)])),
+        regret=float(np.mean(list(map(_regret, trials.estimate.T, trials.truth.T)))),
         systems=systems,
         repetitions=repetitions,
     )
@@ -115,16 +115,14 @@ def accuracy_row(trials: Trials, level: float) -> AccuracyRow:
 def against_best(trials: Sequence[Trials], rows: Sequence[AccuracyRow]) -> list[Against]:
     """Every other estimator compared with the one that errs least, by rising error."""
     best, *others = sorted(range(len(rows)), key=lambda k: rows[k].value)
+    least = rows[best]
     return [
         Against(
-            "relative RMSE",
-            rows[k].measure,
-            rows[best].measure,
-            rows[k].value - rows[best].value,
+            "relative RMSE", rows[k].measure, least.measure, rows[k].value - least.value,
             same_error(trials[k], trials[best]),
         )
         for k in others
-    ]
+    ]  # fmt: skip
 
 
 def same_error(a: Trials, b: Trials) -> float:
@@ -140,11 +138,6 @@ def same_error(a: Trials, b: Trials) -> float:
 
 def _se(x: Floats) -> float:
     return float(x.std(ddof=1) / np.sqrt(len(x))) if len(x) > 1 else float("nan")
-
-
-def _each(trials: Trials) -> list[tuple[Floats, Floats]]:
-    """Estimates and truth, repetition by repetition."""
-    return list(zip(trials.estimate.T, trials.truth.T, strict=True))
 
 
 def _mean_tau(trials: Trials) -> float:
@@ -234,9 +227,8 @@ def trials_of(table: Table) -> list[Trials]:
     trials: list[Trials] = []
     for part in frame.partition_by("estimator", maintain_order=True):
         name = part["estimator"][0]
-        cell = positions(part["system"], systems) * len(again) + positions(
-            part["repetition"], again
-        )
+        place = positions(part["repetition"], again)
+        cell = positions(part["system"], systems) * len(again) + place
         if len(np.unique(cell)) != len(cell) or len(cell) != len(systems) * len(again):
             raise InputError(
                 f'"{table.name}" must have every system in every repetition, once, for {name}.',
@@ -260,9 +252,5 @@ def trials_of(table: Table) -> list[Trials]:
 
 def relative_errors(frame: pl.DataFrame) -> pl.DataFrame:
     """The relative error of each estimate."""
-    return frame.select(
-        unit="repetition",
-        system="system",
-        measure="estimator",
-        value=pl.col("estimate") / pl.col("truth") - 1,
-    )
+    error = pl.col("estimate") / pl.col("truth") - 1
+    return frame.select(unit="repetition", system="system", measure="estimator", value=error)

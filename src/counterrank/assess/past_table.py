@@ -17,6 +17,7 @@ from counterrank.data.sources import opened
 
 NAMES = ("experiment", "system", "reward")
 FIGURES = ("online", "offline", "online_se", "offline_se")
+EFFECTS = ("effect", "effect_se", "online_effect", "online_effect_se")
 
 
 def read_past_table(
@@ -39,11 +40,10 @@ def read_past_table(
         own = request.kind == "effects"
         frame = frame.with_columns(
             (pl.col(c) if own else pl.lit(None, pl.Float64)).alias(name)
-            for name, c in (
-                ("effect", "offline"), ("effect_se", "offline_se"),
-                ("online_effect", "online"), ("online_effect_se", "online_se"),
+            for name, c in zip(
+                EFFECTS, ("offline", "offline_se", "online", "online_se"), strict=True
             )
-        )  # fmt: skip
+        )
     parts = frame.partition_by("measure", "reward", maintain_order=True)
     return [_cases(part) for part in parts], (read.input(),), {}
 
@@ -176,15 +176,6 @@ def _cases(part: pl.DataFrame) -> Cases:
     def array(column: str) -> Floats:
         return part[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
 
-    return Cases(
-        measure=part["measure"][0],
-        reward=part["reward"][0],
-        experiment=tuple(part["experiment"]),
-        system=tuple(part["system"]),
-        offline=array("offline"),
-        online=array("online"),
-        effect=array("effect"),
-        se=array("effect_se"),
-        online_effect=array("online_effect"),
-        online_se=array("online_effect_se"),
-    )
+    figures = ("offline", "online", *EFFECTS)
+    names = part["measure"][0], part["reward"][0], tuple(part["experiment"]), tuple(part["system"])
+    return Cases(*names, *map(array, figures))

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from counterrank.assess.unit_values import Average, Values
-from counterrank.core.arrays import Bools, Floats, Ints
+from counterrank.core.arrays import Bools, Floats, Ints, over
 from counterrank.data.ids import number_rows
 from counterrank.data.policies import Policies
 from counterrank.matching.hits import BLOCK, Hits, Pool
@@ -135,8 +135,7 @@ class Evidence:
             # Not a matrix product: its last digits would depend on the number of threads.
             total = np.einsum("dn,kn->dk", weights, top).reshape(draws, systems, -1)
             base = (weights @ counts.T)[:, :, None]
-            none = np.full(total.shape, np.nan)
-            out[place] = m.function(np.divide(total, base, out=none, where=base > 0))
+            out[place] = m.function(over(total, base))
         return out
 
     @cached_property
@@ -201,8 +200,7 @@ class ValueEvidence:
             # Not a matrix product: its last digits would depend on the number of threads.
             total = np.einsum("du,su->ds", weights, np.where(there, x, 0))
             base = np.einsum("du,su->ds", weights, there.astype(float))
-            none = np.full(total.shape, np.nan)
-            out.append(average.finish(np.divide(total, base, out=none, where=base > 0)))
+            out.append(average.finish(over(total, base)))
         return np.stack(out)
 
 

@@ -6,7 +6,6 @@ Every question about a measure starts from them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -19,7 +18,7 @@ from counterrank.core.progress import Progress, quiet
 from counterrank.data.ids import hash_ids
 from counterrank.data.schema import Input
 from counterrank.diagnostics.diagnosis import Diagnosis, graded
-from counterrank.metrics import measure
+from counterrank.metrics import Measure, measure
 from counterrank.stats.compare import Plan
 from counterrank.stats.draws import POISSON, Draws, resample
 from counterrank.stats.permutation import Keep, at_once
@@ -38,13 +37,10 @@ class Average:
     @classmethod
     def of(cls, label: str) -> Average:
         """As the label says. A label that is no measure's is averaged plainly, higher is better."""
-        try:
-            kind = measure(label)
-        except CounterrankError:
+        m = known_measure(label)
+        if m is None:
             return cls()
-        return cls(
-            kind.floor if kind.mean == "geometric" else None, 1 if kind.better == "higher" else -1
-        )
+        return cls(m.floor if m.mean == "geometric" else None, 1 if m.better == "higher" else -1)
 
     def scores(self, x: Floats) -> Floats:
         """Values whose plain mean puts systems in the measure's order, the best highest."""
@@ -68,14 +64,12 @@ class Values:
 
     def place(self, label: str) -> int:
         """Where the measure of a label stands."""
-        with suppress(CounterrankError):  # the table may have measures of its own
-            label = str(measure(label))
-        if label not in self.measures:
+        name = str(known_measure(label) or label)
+        if name not in self.measures:
             raise UsageError(
-                f'There are no values of "{label}".',
-                todo=f"There are: {', '.join(self.measures)}.",
+                f'There are no values of "{name}".', todo=f"There are: {', '.join(self.measures)}."
             )
-        return self.measures.index(label)
+        return self.measures.index(name)
 
     def only(self, labels: Sequence[str]) -> Values:
         """Some of the measures."""
@@ -134,15 +128,20 @@ class Values:
         return pl.concat(parts)
 
 
+def known_measure(label: str) -> Measure | None:
+    """The measure of a label; a table may have measures of its own, of which nothing is known."""
+    try:
+        return measure(label)
+    except CounterrankError:
+        return None
+
+
 def geometric_twin(label: str) -> str:
     """The label of the same measure's geometric mean, or nothing if it has none."""
-    try:
-        kind = measure(label)
-    except CounterrankError:
+    m = known_measure(label)
+    if m is None or m.mean == "geometric" or m.name == "pnDCG" or m.better != "higher":
         return ""
-    if kind.mean == "geometric" or kind.name == "pnDCG" or kind.better != "higher":
-        return ""
-    return str(replace(kind, mean="geometric"))
+    return str(replace(m, mean="geometric"))
 
 
 # Of four things in perfect order, both orders included, 2 in 24 would be so by chance; of five, 2

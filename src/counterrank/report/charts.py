@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from counterrank.documents.document import plain
 from counterrank.report.html import name, text, visible
 
-Rows = Sequence[Mapping[str, Any]]
+Row = Mapping[str, Any]
+Rows = Sequence[Row]
+K = TypeVar("K")
 
 # Okabe and Ito's colours, which people with impaired colour vision tell apart.
 BLUE, ORANGE, GREEN, RED, GREY = "#0072b2", "#e69f00", "#009e73", "#d55e00", "#767676"
@@ -35,6 +37,14 @@ class Figure:
 
         whole = {**self.chart, "datasets": {DATA: [dict(row) for row in self.rows]}}
         return alt.Chart.from_dict(whole)
+
+
+def group_rows(rows: Iterable[Row], key: Callable[[Row], K]) -> dict[K, list[Row]]:
+    """The rows of each key, in the order in which keys occur."""
+    groups: dict[K, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(key(row), []).append(row)
+    return groups
 
 
 def forest_plot(

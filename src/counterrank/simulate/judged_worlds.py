@@ -34,7 +34,7 @@ def judged_world(
     taste = rng.normal(size=(users, 8)) @ rng.normal(size=(8, items)) / np.sqrt(8)
     utility = 1.5 * taste + 0.3 * popularity
     heavy = rng.random(users) < 0.3
-    judged = _chosen(rng, utility, np.where(heavy, 80, 5)[:, None])
+    judged = _race(rng, utility, np.where(heavy, 80, 5)[:, None])
     grade = np.digitize(utility, np.quantile(utility, [0.2, 0.5, 0.75, 0.92])) + 1
     noise = {
         "deep": np.where(heavy, 0.6, 2.5),
@@ -122,8 +122,8 @@ def paradox_world(
     head = np.arange(items) < HEAD
     heavy = np.arange(users) % 10 >= 7
     came_across = 0.7 * taste + np.where(head, np.where(heavy, 1.0, 4.5)[:, None], 0.0)
-    judged = _chosen(rng, came_across, np.where(heavy, 40, 3)[:, None])
-    asked = _chosen(rng, np.zeros((users, items)), np.full((users, 1), 16))
+    judged = _race(rng, came_across, np.where(heavy, 40, 3)[:, None])
+    asked = _race(rng, np.zeros((users, items)), np.full((users, 1), 16))
     runs, truth = {}, {}
     for name, (near, far, lift) in SIGHT.items():
         sight = np.where(head, near, far)
@@ -143,10 +143,10 @@ def paradox_world(
     )
 
 
-def _chosen(rng: np.random.Generator, chance: Floats, count: Ints) -> Bools:
+def _race(rng: np.random.Generator, chance: Floats, count: Ints) -> Bools:
     """The ``count`` items of each user that win a race: random, likely ones more often."""
-    race = chance + rng.gumbel(size=chance.shape)
-    return (-race).argsort(axis=1).argsort(axis=1) < count
+    drawn = chance + rng.gumbel(size=chance.shape)
+    return (-drawn).argsort(axis=1).argsort(axis=1) < count
 
 
 def _table(judged: Bools, liked: Bools, head: Bools) -> pl.DataFrame:

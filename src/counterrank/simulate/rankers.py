@@ -191,7 +191,7 @@ class Exposures:
         return out
 
 
-def chosen(u: Floats, chance: Floats, row: Ints) -> Ints:
+def choose(u: Floats, chance: Floats, row: Ints) -> Ints:
     """One choice for each uniform number, by the probabilities in its row of ``chance``."""
     upto = np.cumsum(chance, axis=1)[:, :-1]
     choice = np.zeros(len(u), np.int64)

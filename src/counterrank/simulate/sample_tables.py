@@ -11,7 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from counterrank.core.arrays import AnyInts, Bools, Floats, Ints, ranges
-from counterrank.simulate.rankers import Ranker, chosen
+from counterrank.simulate.rankers import Ranker, choose
 from counterrank.simulate.sessions import stream
 from counterrank.simulate.world import World
 
@@ -191,7 +191,7 @@ def draw_run_block(plan: SamplePlan, ranker: Ranker, part: int) -> pl.DataFrame:
     rng = stream(plan.seed, "draws", part * len(world.rankers) + number)
     x, s = np.repeat(who.context[rows], draws), np.repeat(who.set[rows], draws)
     if plan.given == "context":
-        s = chosen(rng.random(len(x)), ranker.chance, x)
+        s = choose(rng.random(len(x)), ranker.chance, x)
     items = world.items_at(x, s, ranker.lists(rng, x, s))
     session = rows.start + np.arange(len(x), dtype=np.int32) // draws
     draw = np.tile(np.arange(1, draws + 1, dtype=np.int32), len(x) // draws)

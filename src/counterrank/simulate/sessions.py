@@ -11,7 +11,7 @@ import numpy as np
 
 from counterrank.core.arrays import AnyInts, Floats, Ints
 from counterrank.simulate.behaviour import FACTOR_CHANCE
-from counterrank.simulate.rankers import chosen
+from counterrank.simulate.rankers import choose
 from counterrank.simulate.world import World
 
 HEAVY_TAIL = 1.5
@@ -68,7 +68,7 @@ def sessions(world: World, count: int, seed: int) -> SimulatedSessions:
     day = np.repeat(
         np.arange(world.days), stream(seed, "day").multinomial(count, world.latent.busy)
     )
-    x = chosen(stream(seed, "context").random(count), world.latent.shares, day)
+    x = choose(stream(seed, "context").random(count), world.latent.shares, day)
     crowd = max(1, round(count / world.sessions_per_user / world.contexts))
     everyone = world.contexts * crowd
     place = stream(seed, "user").random(count) ** HEAVY_TAIL
@@ -116,7 +116,7 @@ def _lists(
     for number, ranker in enumerate(world.rankers.values()):
         own = np.flatnonzero(policy == number)
         if len(own):
-            s[own] = chosen(u[own], ranker.chance, x[own])
+            s[own] = choose(u[own], ranker.chance, x[own])
             places[own] = ranker.lists(stream(seed, list, number), x[own], s[own])
     return s, places
 

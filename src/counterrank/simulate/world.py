@@ -78,12 +78,15 @@ class World:
 
     def __post_init__(self) -> None:
         for name in ("contexts", "items", "sets", "candidates", "slots", "days"):
-            _whole(name, getattr(self, name))
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise UsageError(f"{name} must be a whole number from 1 on.", found=f"Got {value}.")
         for name in (
             "traffic", "drift", "user_spread", "length_spread", "carry_over", "cascading",
             "interaction", "trust", "missing_support",
         ):  # fmt: skip
-            _degree(name, getattr(self, name))
+            if not 0 <= (value := getattr(self, name)) <= 1:
+                raise UsageError(f"{name} must lie between 0 and 1.", found=f"Got {value}.")
         one_of("ranker", self.ranker, KINDS)
         one_of("user_contexts", self.user_contexts, USER_CONTEXTS)
         if self.user_contexts == "any" and self.carry_over:
@@ -167,16 +170,6 @@ class World:
                 f"This world has no day {day}.", found=f"Its days are 0 to {self.days - 1}."
             )
         return {name: true_values(self, worth, day) for name, worth in self.worth.items()}
-
-
-def _whole(name: str, value: object) -> None:
-    if not isinstance(value, int) or value < 1:
-        raise UsageError(f"{name} must be a whole number from 1 on.", found=f"Got {value}.")
-
-
-def _degree(name: str, value: float) -> None:
-    if not 0 <= value <= 1:
-        raise UsageError(f"{name} must lie between 0 and 1.", found=f"Got {value}.")
 
 
 def _shares(what: str, shares: Mapping[str, float], there: Mapping[str, str]) -> None:

@@ -47,7 +47,7 @@ from counterrank.stratified.request import (
     PROPENSITIES,
     StrataRequest,
 )
-from counterrank.stratified.stratified_value import Methods
+from counterrank.stratified.stratified_value import Methods, has_labels
 
 LOW = 26  # binary digits of the low part of a sum
 STEPS = 2.0**53  # of a propensity: half a unit in its last place
@@ -94,14 +94,14 @@ class FeedbackTotals:
         tables = part.tables
         judged = tables[JUDGMENTS].frame
         return cls(
-            items=count_item_rows(judged),
+            items=count_rows(judged),
             top=greatest(tables[JUDGMENTS]),
             open_top=greatest(tables[OPEN]) if OPEN in tables else -np.inf,
             users=judged["user"].n_unique(),
             systems=runs.systems_in(tables) | more.systems_in(tables),
             values=ColumnValues.of(cut_column(judged, request.column)) if request.column else None,
             spread=_spread(request, tables),
-            feedback=count_item_rows(tables[FEEDBACK].frame) if FEEDBACK in tables else None,
+            feedback=count_rows(tables[FEEDBACK].frame) if FEEDBACK in tables else None,
         )
 
     def propensities(self, request: StrataRequest, aside: Mapping[str, Table]) -> Propensities:
@@ -230,7 +230,8 @@ class Scheme:
     def methods(self, measures: tuple[Measure, ...]) -> Methods:
         """The methods there are."""
         known = self.propensities
-        return Methods(measures, self.strata.names, known.there, known.labels(measures))
+        published = tuple(m for m in measures if known.source == "published" and has_labels(m))
+        return Methods(measures, self.strata.names, known.there, published)
 
     def weigh(self, part: Partition) -> WeightedFeedback:
         """The judgments of a partition, weighed and cut."""
@@ -271,7 +272,7 @@ def _spread(request: StrataRequest, tables: Mapping[str, Table]) -> pl.DataFrame
     else:
         return None
     rows = judged.select("item", p.alias("p"))
-    return _by_item(rows) if request.cut == "items" else _count(rows, ["p"])
+    return _by_item(rows) if request.cut == "items" else count_rows(rows, "p")
 
 
 def _by_item(rows: pl.DataFrame) -> pl.DataFrame:
@@ -303,10 +304,6 @@ def cut_column(judged: pl.DataFrame, name: str) -> pl.Series:
     return judged[name]
 
 
-def count_item_rows(frame: pl.DataFrame) -> pl.DataFrame:
-    """How many rows each item has."""
-    return _count(frame, ["item"])
-
-
-def _count(frame: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
-    return frame.group_by(keys).agg(pl.len().cast(pl.Int64).alias("count")).sort(keys)
+def count_rows(frame: pl.DataFrame, key: str = "item") -> pl.DataFrame:
+    """How many rows each item, or each propensity, has."""
+    return frame.group_by(key).agg(pl.len().cast(pl.Int64).alias("count")).sort(key)

@@ -17,9 +17,7 @@ from counterrank.core.errors import InputError, UsageError
 from counterrank.data.checks import shares
 from counterrank.data.ids import positions, unify_ids
 from counterrank.data.schema import Table
-from counterrank.metrics import Measure
 from counterrank.propensity.popularity import popularity
-from counterrank.stratified.stratified_value import has_labels
 
 RULES = {"popularity": "paper", "published": "published"}
 
@@ -45,12 +43,6 @@ class Propensities:
     def there(self) -> bool:
         """Whether there are any."""
         return self.of_item is not None or bool(self.column) or self.by_user
-
-    def labels(self, measures: Sequence[Measure]) -> tuple[Measure, ...]:
-        """The measures for which IPS is also wanted as the published code computes it."""
-        if self.source != "published":
-            return ()
-        return tuple(m for m in measures if has_labels(m))
 
     def rows(self, judged: Mapping[str, pl.Series], item: Ints, given: Table | None) -> Floats:
         """The propensity of each of some judgments, NaN where unknown.

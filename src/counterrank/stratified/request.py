@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 import polars as pl
 
@@ -117,7 +117,7 @@ class StrataTables:
 
 @dataclass(frozen=True)
 class Choices:
-    """How feedback is cut and weighed, as a caller says it, beside the columns ``there`` are.
+    """How feedback is cut and weighed, as a caller says it of the ``judgments``.
 
     Words of an option come before columns of the same name.
     """
@@ -127,24 +127,16 @@ class Choices:
     propensity: object
     feedback: object
     columns: ColumnNames
-    there: tuple[str, ...] = ()
+    judgments: object
 
-    @classmethod
-    def of(
-        cls,
-        strata: int | None,
-        cut: str,
-        propensity: object,
-        feedback: object,
-        columns: ColumnNames,
-        judgments: object,
-    ) -> Choices:
-        """The choices, refused where they mean nothing or cannot go together."""
-        name = label(judgments, "the judgments")
-        there = tuple(opened(judgments, trec=QRELS, name=name).columns())
-        made = cls(strata, cut, propensity, feedback, columns, there)
-        made.validate()
-        return made
+    def __post_init__(self) -> None:
+        self.validate()
+
+    @cached_property
+    def there(self) -> list[str]:
+        """The columns of the judgments."""
+        name = label(self.judgments, "the judgments")
+        return opened(self.judgments, trec=QRELS, name=name).columns()
 
     @property
     def cut_column(self) -> str:
@@ -184,11 +176,11 @@ class Choices:
             more is not None, own,
         )  # fmt: skip
 
-    def schemas(self, judgments: object, open_loop: object) -> dict[str, Door]:
+    def schemas(self, open_loop: object) -> dict[str, Door]:
         """The tables that lists are held against, in the order they are remembered."""
         cut, propensity = self.cut_column, self.propensity_column
         names = [name for name in dict.fromkeys((cut, propensity)) if name]
-        judged = schema.judgments_door(judgments, columns=self.columns, own=names)
+        judged = schema.judgments_door(self.judgments, columns=self.columns, own=names)
         check = partial(_check_judged, judged.check, judged.source.name, cut, propensity)
         found = {JUDGMENTS: replace(judged, check=check)}
         if self.feedback is not None:

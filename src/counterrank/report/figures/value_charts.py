@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from itertools import combinations
-from typing import Any, TypeVar
+from typing import Any
 
 from counterrank.documents.decision import is_significant, leading_measure, rows_of_measure
 from counterrank.report import charts
-from counterrank.report.charts import BLUE, Figure
+from counterrank.report.charts import BLUE, Figure, group_rows
 
 Row = Mapping[str, Any]
-K = TypeVar("K")
 NAIVE = "Naive"
 CONTRAST = " For contrast only: this ignores who clicked. Do not decide by it."
 OWN_SCALE = ("DCG", "nDCG", "pnDCG")  # what they estimate is not the reward
 KINDS = ("evaluate", "estimate", "funnel")  # others have figures of their own
 GROUPS = ("measure", "exposure", "reward", "method")
 FEWEST = 3  # systems that make a matrix worth drawing
-
-
-def group_rows(rows: Iterable[Row], key: Callable[[Row], K]) -> dict[K, list[Row]]:
-    """The rows of each key, in the order in which keys occur."""
-    groups: dict[K, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(key(row), []).append(row)
-    return groups
 
 
 def lifts(document: Row) -> list[Figure]:
@@ -258,24 +249,21 @@ def _clip(value: float | None) -> str:
 def weight_charts(document: Row) -> list[Figure]:
     """One figure for each system: the share of rows, and of all weight, by size of the weight."""
     groups = group_rows(document.get("weights", []), lambda row: str(row["system"]))
-    made = []
-    for place, (system, rows) in enumerate(groups.items()):
-        bars = [
-            {"system": system, "size": _size(r), "of": what, "share": r[key]}
-            for r in rows
-            for what, key in (("all rows", "rows"), ("all weight", "weight"))
-        ]
-        made.append(
-            Figure(
-                f"weights-{place + 1}",
-                f"{system}: how weights are spread",
-                "Weights near 1 mean that the log shows much the same. Where few rows on the right"
-                " hold much of the weight, few rows decide.",
-                bars,
-                charts.bars("size", "share", by="of", x_title="weight", title="share"),
-            )
+    return [
+        Figure(
+            f"weights-{place}",
+            f"{system}: how weights are spread",
+            "Weights near 1 mean that the log shows much the same. Where few rows on the right"
+            " hold much of the weight, few rows decide.",
+            [
+                {"system": system, "size": _size(r), "of": what, "share": r[key]}
+                for r in rows
+                for what, key in (("all rows", "rows"), ("all weight", "weight"))
+            ],
+            charts.bars("size", "share", by="of", x_title="weight", title="share"),
         )
-    return made
+        for place, (system, rows) in enumerate(groups.items(), 1)
+    ]
 
 
 def _size(row: Row) -> str:
