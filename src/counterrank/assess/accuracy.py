@@ -115,14 +115,11 @@ def accuracy_row(trials: Trials, level: float) -> AccuracyRow:
 def against_best(trials: Sequence[Trials], rows: Sequence[AccuracyRow]) -> list[Against]:
     """Every other estimator compared with the one that errs least, by rising error."""
     best, *others = sorted(range(len(rows)), key=lambda k: rows[k].value)
-    least = rows[best]
+    name, error = rows[best].measure, rows[best].value
+    p = {k: same_error(trials[k], trials[best]) for k in others}
     return [
-        Against(
-            "relative RMSE", rows[k].measure, least.measure, rows[k].value - least.value,
-            same_error(trials[k], trials[best]),
-        )
-        for k in others
-    ]  # fmt: skip
+        Against("relative RMSE", rows[k].measure, name, rows[k].value - error, p[k]) for k in others
+    ]
 
 
 def same_error(a: Trials, b: Trials) -> float:

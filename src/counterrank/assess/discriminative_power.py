@@ -138,7 +138,13 @@ def products(x: Floats) -> Floats:
 
 
 def differences_of_sums(sums: Floats, systems: int) -> tuple[Floats, Floats]:
-    """:math:`D` and :math:`Q` of every pair (draws x pairs) from the sums of ``products``."""
+    r""":math:`D` and :math:`Q` of every pair (draws x pairs) from the sums of ``products``.
+
+    Let :math:`w_u` say how often user :math:`u` was drawn. A pair's difference is
+    :math:`D = \sum_u w_u d_u`, and its variance under random signs :math:`Q = \sum_u w_u d_u^2`.
+    Both follow from the systems' values :math:`x_a` and their products :math:`x_a x_b`, so one
+    product of weights and columns serves all pairs.
+    """
     left, right = np.array(all_pairs(systems)).T
     a, b = np.triu_indices(systems)
     place = np.zeros((systems, systems), np.int64)

@@ -168,10 +168,10 @@ def _p_values(
     p = np.full(ahead.shape, np.nan)
     turned = np.flatnonzero((ahead > 0).any(axis=0) & (ahead < 0).any(axis=0))
     if len(turned):
+        some, draws, seed = [pairs[j] for j in turned], plan.draws, plan.seed
         p[:, turned] = permutation_test(
-            scores, [pairs[j] for j in turned], draws=plan.draws, seed=plan.seed,
-            precision="double", progress=progress, keep=keep,
-        ).p  # fmt: skip
+            scores, some, draws=draws, seed=seed, precision="double", progress=progress, keep=keep
+        ).p
     return p
 
 

@@ -1,4 +1,4 @@
-r"""Per-unit values of systems and measures, and their sums under resampled users.
+"""Per-unit values of systems and measures, and their sums under resampled users.
 
 Every question about a measure starts from them.
 """

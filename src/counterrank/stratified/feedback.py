@@ -40,13 +40,7 @@ from counterrank.stratified.propensity_strata import (
     nothing_known,
     validate_once,
 )
-from counterrank.stratified.request import (
-    FEEDBACK,
-    JUDGMENTS,
-    OPEN,
-    PROPENSITIES,
-    StrataRequest,
-)
+from counterrank.stratified.request import FEEDBACK, JUDGMENTS, OPEN, PROPENSITIES, StrataRequest
 from counterrank.stratified.stratified_value import Methods, has_labels
 
 LOW = 26  # binary digits of the low part of a sum

@@ -116,7 +116,10 @@ class Methods:
 def weighted_values(
     measures: Sequence[Measure], hits: Hits, pool: Pool, weight: Floats, *, threads: int = 1
 ) -> Floats:
-    r"""IPS: every measure with the contribution of each item weighted (measures x units)."""
+    r"""IPS: every measure as :math:`\sum_i w_i c_i` (measures x units).
+
+    :math:`c_i` is what item i contributes to the measure, :math:`w_i` its weight.
+    """
     out = np.empty((len(measures), pool.n))
 
     def fill(part: tuple[int, int, Pool]) -> None:
