@@ -12,8 +12,14 @@ from scipy.stats import kendalltau
 import counterrank as cr
 from common.test_every_measure import EVERY
 from counterrank import assess_robustness
-from counterrank.assess.evidence import Evidence
-from counterrank.assess.reductions import AT_RANDOM, OF_USERS, REDUCTIONS, SIZES, Reductions
+from counterrank.assess.reduced_judgments import (
+    AT_RANDOM,
+    OF_USERS,
+    REDUCTIONS,
+    SIZES,
+    Evidence,
+    Reductions,
+)
 from counterrank.assess.robustness import (
     Track,
     area,

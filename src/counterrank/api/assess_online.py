@@ -8,8 +8,7 @@ from pathlib import Path
 
 from counterrank.api.estimate import estimate
 from counterrank.assess import pipeline
-from counterrank.assess.past_log import CONTROL, DayRequest, with_clips
-from counterrank.assess.request import OnlineRequest, as_list
+from counterrank.assess.request import CONTROL, DayRequest, OnlineRequest, as_list, with_clips
 from counterrank.core.progress import Progress, quiet
 from counterrank.data.runs import Runs
 from counterrank.engine import Engine

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from counterrank.assess import pipeline
-from counterrank.assess.reductions import SIZES
+from counterrank.assess.reduced_judgments import SIZES
 from counterrank.assess.request import SAMPLES, RobustnessRequest, ValueRequest
 from counterrank.core.progress import Progress, quiet
 from counterrank.data.policies import Policies

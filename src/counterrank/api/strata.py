@@ -93,10 +93,10 @@ def strata(
     if open_runs is not None and open_loop is None:
         raise UsageError("open_runs need open_loop: the judgments they are held against.")
     named = ColumnNames(columns)
-    choices = Choices.of(strata, cut, propensity, feedback, named, judgments)
+    choices = Choices(strata, cut, propensity, feedback, named, judgments)
     own = open_runs is not None
     request = choices.request(tuple(wanted), policies, plan, more=open_loop, own=own)
-    tables = StrataTables.of(choices.schemas(judgments, open_loop), runs, open_runs, named)
+    tables = StrataTables.of(choices.schemas(open_loop), runs, open_runs, named)
     given = [judgments, feedback, propensity, open_loop, *tables_of(runs), *tables_of(open_runs)]
     chosen = as_engine(engine, given)
     validate_row_order(policies, chosen)

@@ -171,8 +171,8 @@ def shares(option: str, given: list[str] | None) -> dict[str, float]:
 
 def write(plan: SamplePlan, out: str, progress: Progress) -> list[str]:
     """Log, runs, judgments and truth; says what was written."""
-    from counterrank.simulate import streaming
-    from counterrank.simulate import truth_file as document
+    from counterrank.simulate import sample as document
+    from counterrank.simulate import sample as streaming
 
     writing.refuse_early(None, out, [])
     _refuse_leftovers(Path(out) / "runs", plan.targets)
@@ -195,7 +195,7 @@ def write(plan: SamplePlan, out: str, progress: Progress) -> list[str]:
 def show(plan: SamplePlan, written: list[str], format: str) -> None:
     """What was written, and the true value of every reward under every ranker."""
     from counterrank.simulate import REWARDS
-    from counterrank.simulate import truth_file as document
+    from counterrank.simulate import sample as document
 
     if format == "json":
         typer.echo(json.dumps(document.truth_document(plan), indent=1))

@@ -49,13 +49,14 @@ class Notebook(ABC):
     def _repr_html_(self) -> str:
         """The table, what does not pass and, where charts can be drawn, the main figure."""
         from counterrank.report import html as bundle
-        from counterrank.report import static
+        from counterrank.report.charts import draw_svg
         from counterrank.report.figures import figures
+        from counterrank.report.tables import estimates_table, loud
 
         document = self.brief()
-        parts = [static.estimates_table(document, most=SHOWN), static.loud(document)]
+        parts = [estimates_table(document, most=SHOWN), loud(document)]
         if bundle.there() and figures(document):
-            parts.append(static.draw_svg(_main_figure(document, None), WIDTH))
+            parts.append(draw_svg(_main_figure(document, None), WIDTH))
         return f"<div>{''.join(parts)}</div>"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 import polars as pl
 
@@ -25,11 +25,11 @@ from counterrank.engine.partitions import Tables
 from counterrank.metrics import Measure, measure
 from counterrank.stats.compare import Plan
 from counterrank.stats.draws import Draws
-from counterrank.stratified.cut import CUTS
-from counterrank.stratified.open_loop import LEAST, RESAMPLES
-from counterrank.stratified.propensities import RULES
+from counterrank.stratified.propensity_strata import CUTS, RULES
 
 JUDGMENTS, FEEDBACK, PROPENSITIES, OPEN = "judgments", "feedback", "propensities", "open"
+RESAMPLES = 1000  # of the agreement with the open loop
+LEAST = 4  # systems whose order says something
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,12 @@ class StrataTables:
         cls, judged: dict[str, Door], runs: Runs, more: Runs | None, named: ColumnNames
     ) -> StrataTables:
         """Tables of feedback, and of lists; what does not say whose it is is cut by item."""
-        lists = partial(_lists, columns=named)
-        (own, names), (others, open_names) = (
-            run_schemas(tables, lists, kind) for tables, kind in ((runs, "run"), (more, "open run"))
-        )
+
+        def lists(table: object, name: str) -> Door:
+            return schema.run_door(table, name=name, columns=named)
+
+        own, names = run_schemas(runs, lists)
+        others, open_names = run_schemas(more, lists, "open run")
         by_item = {name: door for name, door in judged.items() if not _has_users(door)}
         by_user = {name: door for name, door in judged.items() if name not in by_item}
         order = (*judged, *own, *others)
@@ -115,7 +117,7 @@ class StrataTables:
 
 @dataclass(frozen=True)
 class Choices:
-    """How feedback is cut and weighed, as a caller says it, beside the columns ``there`` are.
+    """How feedback is cut and weighed, as a caller says it of the ``judgments``.
 
     Words of an option come before columns of the same name.
     """
@@ -125,24 +127,16 @@ class Choices:
     propensity: object
     feedback: object
     columns: ColumnNames
-    there: tuple[str, ...] = ()
+    judgments: object
 
-    @classmethod
-    def of(
-        cls,
-        strata: int | None,
-        cut: str,
-        propensity: object,
-        feedback: object,
-        columns: ColumnNames,
-        judgments: object,
-    ) -> Choices:
-        """The choices, refused where they mean nothing or cannot go together."""
-        name = label(judgments, "the judgments")
-        there = tuple(opened(judgments, trec=QRELS, name=name).columns())
-        made = cls(strata, cut, propensity, feedback, columns, there)
-        made.validate()
-        return made
+    def __post_init__(self) -> None:
+        self.validate()
+
+    @cached_property
+    def there(self) -> list[str]:
+        """The columns of the judgments."""
+        name = label(self.judgments, "the judgments")
+        return opened(self.judgments, trec=QRELS, name=name).columns()
 
     @property
     def cut_column(self) -> str:
@@ -182,11 +176,11 @@ class Choices:
             more is not None, own,
         )  # fmt: skip
 
-    def schemas(self, judgments: object, open_loop: object) -> dict[str, Door]:
+    def schemas(self, open_loop: object) -> dict[str, Door]:
         """The tables that lists are held against, in the order they are remembered."""
         cut, propensity = self.cut_column, self.propensity_column
         names = [name for name in dict.fromkeys((cut, propensity)) if name]
-        judged = schema.judgments_door(judgments, columns=self.columns, own=names)
+        judged = schema.judgments_door(self.judgments, columns=self.columns, own=names)
         check = partial(_check_judged, judged.check, judged.source.name, cut, propensity)
         found = {JUDGMENTS: replace(judged, check=check)}
         if self.feedback is not None:
@@ -245,10 +239,6 @@ def validate_row_order(policies: Policies, engine: Engine) -> None:
             "Rows have no order on Spark, so ties cannot go by it.",
             todo="Use --ties id or expected, or the local engine.",
         )
-
-
-def _lists(table: object, name: str, *, columns: Mapping[str, str] | None) -> Door:
-    return schema.run_door(table, name=name, columns=columns)
 
 
 def _has_users(door: Door) -> bool:
