@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import counterrank as cr
 import plain
 from counterrank.data import schema
-from counterrank.matching.list_blocks import aligned
+from counterrank.matching.hits import aligned
 from counterrank.matching.pool import pooled
 from counterrank.metrics import MEASURES
 from making import grid, judgments, run, scored, values, world

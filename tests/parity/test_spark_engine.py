@@ -343,7 +343,7 @@ from counterrank.core.errors import UsageError
 from counterrank.data.schema import judgments_door
 
 def height(part):
-    from counterrank.core.arrays import workers
+    from counterrank.core.parallel import workers
     return [part["truth"].frame.height, workers()]
 
 frame = pl.DataFrame({"user": [1, 2, 3], "item": [1, 1, 1], "rating": [1, 0, 1]})

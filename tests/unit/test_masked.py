@@ -5,9 +5,8 @@ import polars as pl
 import pytest
 
 from counterrank.data import schema
-from counterrank.matching.hits import Hits, Pool
-from counterrank.matching.list_blocks import aligned
-from counterrank.matching.pool import pooled
+from counterrank.matching.hits import Hits, aligned
+from counterrank.matching.pool import Pool, pooled
 from counterrank.metrics import measure, values
 from counterrank.simulate import judged_world
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from counterrank.core.errors import UsageError
 from counterrank.core.merge import merge
 from counterrank.data.ids import hash_ids
+from counterrank.engine.engines import Storage
 from counterrank.engine.wire import packed, unpacked
 from counterrank.stats.compare import Plan, compare
 from counterrank.stats.draws import Draws, Flips, poisson_weights, resample, signs
@@ -28,10 +29,9 @@ from counterrank.stats.functions_of_means import (
     self_normalised,
     sum_of_ratios,
 )
-from counterrank.stats.intervals import interval
+from counterrank.stats.inference import interval
 from counterrank.stats.moments import Moments, Root
 from counterrank.stats.permutation import flipped_test, permutation_test
-from counterrank.stats.storage import Storage
 from counterrank.stats.units import Key, Units
 
 N = 500

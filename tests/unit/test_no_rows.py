@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from counterrank.data import schema
-from counterrank.matching.list_blocks import aligned, walked
+from counterrank.matching.hits import aligned, walked
 from counterrank.matching.pool import pooled, repeated_pairs
 from counterrank.metrics import measure, values
 from making import judgments, run, scored

@@ -12,9 +12,9 @@ import pytest
 
 import counterrank as cr
 from counterrank.core import arrays
-from counterrank.core.arrays import workers
 from counterrank.core.errors import InputError
 from counterrank.core.faults import DataError, Fault
+from counterrank.core.parallel import workers
 from counterrank.data.schema import judgments_door, run_door
 from counterrank.engine import Partition, Tables, disk, split, wire
 from counterrank.engine.partitions import merge_in_turn

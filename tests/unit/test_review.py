@@ -11,12 +11,12 @@ import pytest
 
 import counterrank as cr
 from counterrank.data import schema
-from counterrank.matching.list_blocks import aligned
+from counterrank.matching.hits import aligned
 from counterrank.matching.pool import pooled
 from counterrank.stats import permutation as module
 from counterrank.stats.draws import Flips
+from counterrank.stats.inference import wilcoxon
 from counterrank.stats.permutation import permutation_test
-from counterrank.stats.tests import wilcoxon
 from making import judgments, run, value, world
 
 

@@ -14,7 +14,7 @@ import counterrank as cr
 from counterrank.data.logs import log as read_log
 from counterrank.data.logs import target as read_target
 from counterrank.data.runs import RunTables
-from counterrank.engine.memory import InMemory
+from counterrank.engine.partitions import InMemory
 from counterrank.ope import log as sessions
 from counterrank.ope.estimators.registry import estimator
 from counterrank.ope.fitting import fit_models, returns

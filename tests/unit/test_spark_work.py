@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 from polars.testing import assert_frame_equal
 
-from counterrank.core.arrays import workers
 from counterrank.core.errors import InputError
 from counterrank.core.faults import DataError, Fault
+from counterrank.core.parallel import workers
 from counterrank.data.schema import judgments_door, run_door
-from counterrank.data.sources.lake import _advice, _line
+from counterrank.data.sources.dataframes import _advice, _line
 from counterrank.engine import Partition
 from counterrank.engine.spark import executor
 from counterrank.engine.spark.executor import (

@@ -10,7 +10,7 @@ from counterrank.api.estimate import estimate
 from counterrank.assess import pipeline
 from counterrank.assess.past_log import CONTROL, DayRequest, with_clips
 from counterrank.assess.request import OnlineRequest, as_list
-from counterrank.core.progress import Progress, quiet
+from counterrank.core.parallel import Progress, quiet
 from counterrank.data.runs import Runs
 from counterrank.engine import Engine
 from counterrank.ope.estimators.base import Estimator

@@ -30,7 +30,7 @@ from counterrank.data.ids import positions
 from counterrank.data.schema import Roles, Table, label
 from counterrank.data.sources import opened
 from counterrank.stats.correlation import kendall_tau, relative_rmse
-from counterrank.stats.intervals import normal_quantile
+from counterrank.stats.inference import normal_quantile
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,10 @@ from counterrank.assess.resampling import all_pairs, differences_of_sums, produc
 from counterrank.assess.unit_values import Values
 from counterrank.core.arrays import Floats
 from counterrank.core.format import in_a_sentence
-from counterrank.core.progress import Progress, quiet
+from counterrank.core.parallel import Progress, quiet
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.stats.compare import Plan
-from counterrank.stats.intervals import normal_quantile
+from counterrank.stats.inference import normal_quantile
 from counterrank.stats.permutation import Keep, at_once, permutation_test
 
 

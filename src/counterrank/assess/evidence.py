@@ -21,10 +21,11 @@ from counterrank.assess.request import RobustnessRequest
 from counterrank.assess.unit_values import Average, Values
 from counterrank.core.arrays import Bools, Floats, Ints
 from counterrank.core.errors import UsageError
-from counterrank.data.policies import Policies
+from counterrank.data.runs import Policies
 from counterrank.data.schema import Input
 from counterrank.diagnostics.diagnosis import Diagnosis
-from counterrank.matching.hits import BLOCK, Hits, Pool
+from counterrank.matching.hits import Hits
+from counterrank.matching.pool import BLOCK, Pool
 from counterrank.metrics import Measure
 
 FROM_EVALUATION = ("unit", "measures", "policies", "ranked_by", "largest_rating", "level", "engine")

@@ -26,7 +26,8 @@ from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.engine import engine as as_engine
 from counterrank.judged.pipeline import JudgedSystems, compare_systems, measure_systems, value_array
 from counterrank.judged.request import EvaluateRequest, JudgedTables, parse_measures
-from counterrank.matching.hits import Hits, Pool
+from counterrank.matching.hits import Hits
+from counterrank.matching.pool import Pool
 from counterrank.metrics import DEFAULTS, Measure
 from counterrank.stats.compare import Plan
 from counterrank.stats.units import Units

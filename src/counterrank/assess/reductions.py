@@ -9,7 +9,7 @@ import numpy as np
 
 from counterrank.core.arrays import Bools, Ints
 from counterrank.data.ids import number_rows
-from counterrank.matching.hits import Pool
+from counterrank.matching.pool import Pool
 
 AT_RANDOM = ("ratings", "items", "users")
 REDUCTIONS = (*AT_RANDOM, "popular_items", "large_users")

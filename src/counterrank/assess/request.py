@@ -11,11 +11,9 @@ from counterrank.assess.past_log import DayRequest
 from counterrank.assess.past_table import KINDS
 from counterrank.assess.reductions import REDUCTIONS
 from counterrank.assess.unit_values import geometric_twin
-from counterrank.core.arrays import workers
 from counterrank.core.errors import UsageError, one_of
-from counterrank.core.progress import Progress, quiet
-from counterrank.data.policies import Policies
-from counterrank.data.runs import Runs, has_runs
+from counterrank.core.parallel import Progress, quiet, workers
+from counterrank.data.runs import Policies, Runs, has_runs
 from counterrank.engine import Engine
 from counterrank.metrics import Binary, Measure, measure
 from counterrank.stats.compare import Plan

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from counterrank.core.arrays import Floats, summable
-from counterrank.core.progress import Progress, quiet
+from counterrank.core.parallel import Progress, quiet
 from counterrank.data.ids import hash_ids
 from counterrank.stats.compare import Plan
 from counterrank.stats.draws import POISSON, Draws, resample

@@ -16,10 +16,11 @@ import numpy as np
 from counterrank.assess.evidence import Evidence, ValueEvidence
 from counterrank.assess.reductions import OF_USERS, SAYS, Reductions
 from counterrank.assess.request import RobustnessRequest
-from counterrank.core.arrays import Floats, mapped
-from counterrank.matching.hits import Pool
+from counterrank.core.arrays import Floats
+from counterrank.core.parallel import mapped
+from counterrank.matching.pool import Pool
 from counterrank.stats.correlation import kendall_tau
-from counterrank.stats.intervals import normal_quantile
+from counterrank.stats.inference import normal_quantile
 from counterrank.stats.permutation import Keep, at_once
 
 

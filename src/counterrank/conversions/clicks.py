@@ -10,16 +10,16 @@ import polars as pl
 
 from counterrank.conversions.request import FUNNEL, PREDICTIONS, FunnelRequest
 from counterrank.core.arrays import Bools
-from counterrank.core.cached import once
 from counterrank.core.faults import DataError, Fault, Faults
 from counterrank.core.merge import by_key, union
-from counterrank.data.blocks import run_starts
+from counterrank.core.parallel import cached_property
 from counterrank.data.funnels import Funnel, is_certain, refuse_certain
 from counterrank.data.ids import (
     IdCodes,
     as_categories,
     distinct_ids,
     positions,
+    run_starts,
     sort_ids,
 )
 from counterrank.data.runs import validate_names
@@ -55,17 +55,17 @@ class FunnelTables:
 
         return part.cached("tables", compute)
 
-    @once
+    @cached_property
     def users(self) -> pl.Series:
         """The users of the funnel."""
         return _once_a_run(self.funnel.frame["user"]).unique()
 
-    @once
+    @cached_property
     def listed(self) -> dict[str, pl.Series]:
         """The users of each system's lists."""
         return {run.system: _once_a_run(run.frame["user"]) for run in self.runs}
 
-    @once
+    @cached_property
     def list_only(self) -> pl.Series:
         """Users who have lists, and no row in the funnel."""
         if not self.listed:
@@ -73,7 +73,7 @@ class FunnelTables:
         every = pl.concat(self.listed.values()).unique()
         return every.filter(~every.is_in(self.users.implode()))
 
-    @once
+    @cached_property
     def items(self) -> IdCodes:
         """The items of all these tables."""
         guess = [] if self.predictions is None else [self.predictions]
@@ -158,7 +158,7 @@ class FunnelTotals:
             faults=Faults(tuple(repeats)),
         )
 
-    @once
+    @cached_property
     def is_clicked(self) -> Bools:
         """Whether somebody clicked each item."""
         out = np.zeros(len(self.items), bool)

@@ -11,12 +11,11 @@ import polars as pl
 from counterrank.conversions.clicks import FunnelTables, FunnelTotals
 from counterrank.conversions.request import FunnelRequest
 from counterrank.core.arrays import Bools, Floats, Ints, ranges
-from counterrank.data.blocks import Blocks
 from counterrank.data.funnels import prediction
-from counterrank.data.ids import IdCodes, argsort_ids, hash_ids, positions, sort_ids
+from counterrank.data.ids import Blocks, IdCodes, argsort_ids, hash_ids, positions, sort_ids
 from counterrank.data.schema import Table
 from counterrank.engine import Partition
-from counterrank.matching.hits import Pool
+from counterrank.matching.pool import Pool
 
 
 @dataclass(frozen=True)

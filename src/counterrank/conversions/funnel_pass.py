@@ -20,8 +20,7 @@ from counterrank.core.merge import merge
 from counterrank.data.schema import Table
 from counterrank.diagnostics.weights import WeightStatistics
 from counterrank.engine import Partition
-from counterrank.matching.hits import Coverage
-from counterrank.matching.list_blocks import Part, walked
+from counterrank.matching.hits import Coverage, Part, walked
 from counterrank.ope.estimators.ips import MeanWeight
 from counterrank.stats.draws import Draws
 from counterrank.stats.moments import Moments

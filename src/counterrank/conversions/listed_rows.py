@@ -13,10 +13,10 @@ from counterrank.conversions.conversion_estimators import ClickedRows
 from counterrank.conversions.funnel_arrays import FunnelArrays
 from counterrank.conversions.request import COLUMN, FunnelRequest
 from counterrank.core.arrays import AnyInts, Bools, Floats, Ints
-from counterrank.core.cached import once
+from counterrank.core.parallel import cached_property
 from counterrank.data.funnels import prediction
 from counterrank.engine import Partition
-from counterrank.matching.list_blocks import Part
+from counterrank.matching.hits import Part
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class ListedRows:
         """Number of lists."""
         return len(self.part.unit)
 
-    @once
+    @cached_property
     def begins(self) -> Ints:
         """Rows at which a list begins."""
         if self.rows is not None:

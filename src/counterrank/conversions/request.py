@@ -20,8 +20,7 @@ from counterrank.core.faults import Faults
 from counterrank.data import funnels, schema
 from counterrank.data.features import features
 from counterrank.data.funnels import prediction
-from counterrank.data.policies import TIES
-from counterrank.data.runs import Runs, RunTables, run_schemas
+from counterrank.data.runs import TIES, Runs, RunTables, run_schemas
 from counterrank.data.schema import ColumnNames, Input, Table
 from counterrank.data.sources.dataframes import is_spark
 from counterrank.engine import Partitions, Tables
@@ -32,7 +31,7 @@ from counterrank.ope.estimators.doubly_robust import SNDR
 from counterrank.ope.estimators.ips import SNIPS
 from counterrank.position import Exposure
 from counterrank.stats.compare import Plan
-from counterrank.stats.intervals import INTERVALS
+from counterrank.stats.inference import INTERVALS
 from counterrank.stats.moments import Pair
 from counterrank.stats.units import Functions, Key
 

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import cache
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
-
-A = TypeVar("A")
-B = TypeVar("B")
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -25,26 +17,6 @@ AnyFloats = npt.NDArray[np.floating]
 LONG = 256  # entries of a group that is worth a step of its own
 
 
-_team = threading.local()
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Let the work of this thread stay in it: others do the same for other buckets."""
-    _team.alone = True
-    try:
-        yield
-    finally:
-        _team.alone = False
-
-
-def workers() -> int:
-    """Cores the work at hand may use."""
-    if getattr(_team, "alone", False):
-        return 1
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 @cache
 def keep_freed_memory() -> None:
     """Let the C library keep the memory of arrays below 32 MB for the next ones; once is enough.
@@ -53,14 +25,6 @@ def keep_freed_memory() -> None:
     costs as much as the work. Freeing one large array raises the size up to which it keeps it.
     """
     np.empty((32 << 20) - (1 << 13), np.uint8)
-
-
-def mapped(work: Callable[[A], B], pieces: Iterable[A], threads: int) -> list[B]:
-    """``work`` on every piece; one thread is the caller's own, whose memory is warm."""
-    if threads == 1:
-        return [work(piece) for piece in pieces]
-    with ThreadPoolExecutor(threads) as team:
-        return list(team.map(work, pieces))
 
 
 def over(top: Floats, bottom: Floats) -> Floats:

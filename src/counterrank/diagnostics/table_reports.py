@@ -10,13 +10,13 @@ from typing import Any
 import polars as pl
 
 from counterrank.core.errors import CounterrankError, InputError, UsageError
-from counterrank.core.progress import Progress, quiet
+from counterrank.core.parallel import Progress, quiet
 from counterrank.data import funnels, logs, schema
 from counterrank.data.runs import split_systems
 from counterrank.data.schema import Door, Table
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.engine import Engine, Partition, Partitions, Tables, split
-from counterrank.matching.list_blocks import aligned
+from counterrank.matching.hits import aligned
 from counterrank.matching.pool import pooled
 
 TABLE = "table"

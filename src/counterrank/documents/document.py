@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from counterrank.core.command import COMMAND
 from counterrank.core.errors import InputError, brief
+from counterrank.core.provenance import COMMAND
 from counterrank.data.schema import Input
 from counterrank.version import __version__
 

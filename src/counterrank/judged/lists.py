@@ -10,19 +10,18 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats, Ints, joined, mapped, ranges, sort_order, workers
+from counterrank.core.arrays import Bools, Floats, Ints, joined, ranges, sort_order
 from counterrank.core.faults import Fault, Faults
 from counterrank.core.merge import by_key, union
+from counterrank.core.parallel import mapped, workers
 from counterrank.data.ids import argsort_ids
 from counterrank.data.runs import RunTables
 from counterrank.data.schema import Table
 from counterrank.diagnostics.judged_lists import ListStatistics, RatingStatistics
 from counterrank.engine import Partition
-from counterrank.judged.brackets import tie_shifts
 from counterrank.judged.request import JUDGMENTS, EvaluateRequest, pairs_of
-from counterrank.matching.hits import Hits, Pool
-from counterrank.matching.list_blocks import aligned
-from counterrank.matching.pool import greatest, pooled
+from counterrank.matching.hits import Hits, aligned, break_ties
+from counterrank.matching.pool import Pool, greatest, pooled
 from counterrank.metrics import Measure, unscaled
 from counterrank.stats.moments import Moments
 from counterrank.stats.units import Columns, Key, Units
@@ -283,3 +282,41 @@ def merge_columns(parts: Sequence[npt.NDArray[D]], place: Sequence[Ints]) -> npt
     for part, where in zip(parts, place, strict=True):
         out[..., where] = part
     return out
+
+
+def tie_shifts(
+    measures: Sequence[Measure],
+    hits: Hits,
+    pool: Pool,
+    x: Floats,
+    counted: Sequence[Bools | None],
+) -> Floats | None:
+    """How far ties can move the sums of each measure's columns; None where nothing ties.
+
+    Measures x 2 (worst, best) x columns. ``x`` are the values as ties stand (measures x users),
+    ``counted`` says for each measure which users count (None: all). Only users with ties are
+    looked at.
+    """
+    if hits.first is hits.rank or not (tied := hits.last > hits.first).any():
+        return None
+    touched = np.zeros(pool.n, bool)
+    touched[hits.unit[tied]] = True
+    own = hits.take(touched[hits.unit])
+    shifts = np.zeros((len(measures), 2, 2))
+    for end in (0, 1):
+        moved = unscaled(measures, break_ties(own, best=end == 1), pool)
+        for row, m in enumerate(measures):
+            mask = counted[row]
+            some = touched if mask is None else touched & mask
+            base = m.base(pool)
+            base = None if base is None else base[some]
+            both = (m.columns(values[row, some], base) for values in (moved, x))
+            for column, (new, old) in enumerate(zip(*both, strict=True)):
+                shifts[row, end, column] = np.sum(new - old)
+    return shifts
+
+
+def tie_bracket(measure: Measure, means: Floats, shifts: Floats) -> tuple[float, float]:
+    """Least and greatest value of a measure, if the means of its columns shift (2 x columns)."""
+    ends = [float(measure.function(means + shift[: len(means)])) for shift in shifts]
+    return min(ends), max(ends)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from counterrank.core.errors import UsageError
 from counterrank.data import schema
-from counterrank.data.policies import Policies
-from counterrank.data.runs import Runs, run_schemas
+from counterrank.data.runs import Policies, Runs, run_schemas
 from counterrank.data.schema import ColumnNames
 from counterrank.engine import Engine, Tables
 from counterrank.metrics import DCG, DEFAULTS, Judged, Measure, dcg_forms, deepest, measure, nDCG

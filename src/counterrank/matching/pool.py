@@ -2,16 +2,127 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from counterrank.core.arrays import Floats, Ints, joined, mapped, order_within, workers
+from counterrank.core.arrays import Bools, Floats, Ints, joined, order_within, summed
 from counterrank.core.faults import DataError, Fault
-from counterrank.data.blocks import Blocks
-from counterrank.data.ids import as_integers
+from counterrank.core.parallel import cached_property, mapped, workers
+from counterrank.data.ids import Blocks, as_integers
 from counterrank.data.schema import Table
 from counterrank.matching.hashjoin import pair_keys, repeated_rows
-from counterrank.matching.hits import Pool
+
+BLOCK = 1 << 16
+
+
+@dataclass(frozen=True)
+class Pool:
+    """All judgments, sorted by unit and, within a unit, best rating first.
+
+    ``units`` and ``items`` are the ids as given; ``size`` is the number of judgments of each
+    unit. ``top`` is the greatest rating of the whole data set. ``more`` holds further columns of
+    the judgments, where they were asked for.
+    """
+
+    units: pl.Series
+    items: pl.Series
+    size: Ints
+    rating: Floats
+    top: float
+    more: pl.DataFrame = field(default_factory=pl.DataFrame)
+
+    @property
+    def n(self) -> int:
+        """Number of units."""
+        return len(self.units)
+
+    @cached_property
+    def _kept(self) -> dict[Hashable, Floats]:
+        return {}
+
+    @cached_property
+    def unit(self) -> Ints:
+        """The unit of each judgment."""
+        return np.repeat(np.arange(self.n), self.size)
+
+    @cached_property
+    def start(self) -> Ints:
+        """Where each unit's judgments begin."""
+        return np.cumsum(self.size) - self.size
+
+    @cached_property
+    def best(self) -> Floats:
+        """The greatest rating of each unit; below every rating where nothing is judged."""
+        best = np.full(self.n, -np.inf)
+        some = self.size > 0
+        best[some] = self.rating[self.start[some]]
+        return best
+
+    def relevant(self, rel: float) -> Floats:
+        r"""R_u: number of items rated ``rel`` or better."""
+        return self._count(rel, np.inf)
+
+    def nonrelevant(self, rel: float) -> Floats:
+        r"""N_u: number of items judged and below ``rel``; negative means not judged."""
+        return self._count(0, rel)
+
+    def _count(self, low: float, high: float) -> Floats:
+        """Number of ratings from ``low`` to below ``high``."""
+        if len(self.parts) > 1:
+            return np.concatenate([part._count(low, high) for _, _, part in self.parts])
+        inside = lambda rating, _: (rating >= low) & (rating < high)  # noqa: E731
+        return self.kept((low, high), lambda: self.sum(inside))
+
+    def kept(self, name: Hashable, compute: Callable[[], Floats]) -> Floats:
+        """What many measures of many systems ask for, computed once."""
+        if name not in self._kept:
+            self._kept.setdefault(name, compute())
+        return self._kept[name]
+
+    def sum(self, worth: Callable[[Floats, Ints], npt.NDArray[Any]]) -> Floats:
+        """Sum over each unit's judgments of ``worth(rating, rank)``.
+
+        The rank is that in the unit's ideal list, from 1.
+        """
+        if len(self.rating) > 2 * BLOCK and len(self.parts) > 1:
+            return np.concatenate([part.sum(worth) for _, _, part in self.parts])
+        rank = np.arange(1, len(self.unit) + 1) - self.start[self.unit]
+        return summed(self.unit, worth(self.rating, rank).astype(float, copy=False), self.n)
+
+    @cached_property
+    def parts(self) -> list[tuple[int, int, Pool]]:
+        """The pool in parts of whole units that fit a cache: first unit, last unit, part."""
+        ends = self.start + self.size
+        cuts = np.searchsorted(ends, np.arange(BLOCK, len(self.rating), BLOCK))
+        bounds = sorted({0, *cuts.tolist(), self.n})
+        return [(begin, end, self._part(begin, end)) for begin, end in pairwise(bounds)]
+
+    def only(self, kept: Bools) -> Pool:
+        """Some of the judgments: what a stratum or a sample holds. Units stay as they are."""
+        return replace(
+            self,
+            items=self.items.filter(pl.Series(kept)),
+            size=np.bincount(self.unit[kept], minlength=self.n),
+            rating=self.rating[kept],
+            more=self.more.filter(pl.Series(kept)) if self.more.width else self.more,
+        )
+
+    def _part(self, begin: int, end: int) -> Pool:
+        rows = slice(int(self.start[begin]), int(self.start[end - 1] + self.size[end - 1]))
+        return Pool(
+            units=self.units[begin:end],
+            items=self.items[rows.start : rows.stop],
+            size=self.size[begin:end],
+            rating=self.rating[rows],
+            top=self.top,
+            more=self.more[rows],
+        )
 
 
 def pooled(table: Table) -> Pool:

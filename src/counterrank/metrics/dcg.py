@@ -2,16 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+import numpy as np
+
 from counterrank.core.arrays import Bools, Floats
 from counterrank.core.errors import UsageError
-from counterrank.matching.hits import Hits, Pool
-from counterrank.metrics.gain import GAINS, gain, refuse_overflow
-from counterrank.metrics.measure import Definition, Measure, hit_exposure, quotient
+from counterrank.matching.hits import Hits
+from counterrank.matching.pool import Pool
+from counterrank.metrics.measure import Definition, Measure, deepest, hit_exposure, quotient
+from counterrank.metrics.precision import Judged
 from counterrank.position import Exposure, Flat, Log2
 from counterrank.stats.functions_of_means import Function, ratio_or_zero
+
+GAINS = ("linear", "exp", "binary")
+LARGEST = 1000  # 2 to the power of a rating beyond this is no number
+POWERS = np.exp2(np.arange(LARGEST + 1)) - 1
+
+
+def gain(rating: Floats, kind: str, rel: float) -> Floats:
+    r"""The rating itself, :math:`2^{r} - 1`, or 1 from ``rel`` on.
+
+    Negative ratings mean "not judged" and gain nothing.
+    """
+    if kind == "binary":
+        return (rating >= rel).astype(float)
+    positive = np.maximum(rating, 0)
+    if kind == "linear":
+        return positive
+    grade = positive.astype(np.int64)
+    if np.array_equal(grade, positive):  # whole grades: look the power up
+        powers: Floats = POWERS[grade]
+        return powers
+    return np.exp2(positive) - 1
+
+
+def refuse_overflow(measure: object, pool: Pool) -> None:
+    """Exponential gains are for grades, not for counts or seconds."""
+    if pool.top > LARGEST:
+        raise UsageError(
+            f"{measure} raises 2 to the power of ratings.",
+            found=f"The greatest rating is {pool.top:g}.",
+            todo="Use gain=linear, or map the ratings to grades.",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,3 +264,23 @@ class pnDCG(nDCG):  # noqa: N801 - the paper's name
     @property
     def function(self) -> Function:
         return ratio_or_zero
+
+
+def dcg_forms(measures: Sequence[Measure]) -> list[tuple[DCG, nDCG]]:
+    """DCG and nDCG in each form asked for; if in none, to the largest cut-off."""
+    asked = [m for m in measures if isinstance(m, DCG)] or [DCG(k=deepest(measures))]
+    forms = dict.fromkeys((m.k, m.gain, m.rel, m.discount) for m in asked)
+    return [
+        (
+            DCG(k=k, gain=gain, rel=rel, discount=discount),
+            nDCG(k=k, gain=gain, rel=rel, discount=discount),
+        )
+        for k, gain, rel, discount in forms
+    ]
+
+
+def metrics_for_diagnosis(measures: Sequence[Measure], *, systems: int) -> list[Measure]:
+    """The judged share of lists and, where there are systems to order, DCG and nDCG."""
+    pairs = dcg_forms(measures) if systems > 1 else []
+    looked_at: list[Measure] = [Judged(k=deepest(measures)), *(m for pair in pairs for m in pair)]
+    return [m for m in dict.fromkeys(looked_at) if m not in measures]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from counterrank.core.arrays import Floats, Ints
-from counterrank.core.cached import once
+from counterrank.core.parallel import cached_property
 from counterrank.nuisance.folds import Folds
 
 STEP = 1 << 15  # pairs predicted at a time
@@ -76,7 +76,7 @@ class FittedModel:
             score = score + np.einsum("nd,nd->n", e.user_factors[user], e.item_factors[item])
         return inverse_link(score, self.link)
 
-    @once
+    @cached_property
     def _tables(self) -> tuple[Floats, Floats]:
         """User scores by group of item, and item scores by group of user: one gather each."""
         h, g, K = self.folds.user, self.folds.item, self.folds.count

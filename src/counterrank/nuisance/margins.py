@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from counterrank.core.arrays import Bools, Floats, Ints, sort_order, summed
-from counterrank.core.cached import once
+from counterrank.core.parallel import cached_property
 from counterrank.nuisance.folds import Folds
 
 CELLS = 1 << 22  # classes of users times classes of items before counts are rounded
@@ -56,17 +56,17 @@ class PairRows:
     users: int
     items: int
 
-    @once
+    @cached_property
     def observed(self) -> tuple[Floats, Floats]:
         """Outcomes by user and by item."""
         return self._sums(self.weight * self.y)
 
-    @once
+    @cached_property
     def trials(self) -> tuple[Floats, Floats]:
         """Weights by user and by item."""
         return self._sums(self.weight)
 
-    @once
+    @cached_property
     def many(self) -> tuple[Floats, Floats]:
         """Every user and item stands for itself."""
         return np.ones(self.users), np.ones(self.items)
@@ -95,7 +95,7 @@ class PairRows:
         sums: Floats = table @ self.many[1] if side == 0 else table.T @ self.many[0]
         return sums
 
-    @once
+    @cached_property
     def _table(self) -> tuple[Ints | None, Any]:
         """A sparse table of users and items, and the order of its rows if they must be sorted."""
         from scipy.sparse import csr_array
@@ -125,7 +125,7 @@ class Grid:
     sizes: Ints
     there: Bools
 
-    @once
+    @cached_property
     def trials(self) -> tuple[Floats, Floats]:
         """Pairs of one user, and of one item, of each class."""
         users, items = self.many

@@ -9,10 +9,12 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats, Ints, mapped, workers
+from counterrank.core.arrays import Bools, Floats, Ints
 from counterrank.core.faults import Faults
 from counterrank.core.merge import merge
+from counterrank.core.parallel import mapped, workers
 from counterrank.diagnostics.weights import WeightStatistics
+from counterrank.engine.engines import Storage
 from counterrank.engine.partitions import Partition, Partitions
 from counterrank.ope.estimators.base import Estimator
 from counterrank.ope.estimators.ips import OnPolicy
@@ -25,7 +27,6 @@ from counterrank.ope.setting import Setting
 from counterrank.ope.targets import Target
 from counterrank.stats.draws import Draws
 from counterrank.stats.moments import Moments
-from counterrank.stats.storage import Storage
 from counterrank.stats.units import Columns, Estimate, Key, Units
 
 

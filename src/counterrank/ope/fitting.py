@@ -16,9 +16,10 @@ from functools import partial
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, mapped, workers
+from counterrank.core.arrays import Floats
 from counterrank.core.errors import InputError
 from counterrank.core.merge import merge
+from counterrank.core.parallel import mapped, workers
 from counterrank.engine.partitions import Partition, Partitions
 from counterrank.ope.importance_weights import Rows
 from counterrank.ope.log import FOLDS, Sessions

@@ -17,9 +17,10 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats, mapped, workers
+from counterrank.core.arrays import Bools, Floats
 from counterrank.core.errors import UsageError
 from counterrank.core.faults import DataError
+from counterrank.core.parallel import mapped, workers
 from counterrank.data.logs import Log
 from counterrank.ope.exposure_basis import Basis
 from counterrank.ope.log import LogTotals, Sessions

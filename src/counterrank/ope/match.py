@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from counterrank.core.arrays import Floats, Ints, summed
+from counterrank.matching.align import natural_rank
 from counterrank.matching.hashjoin import dense_join
-from counterrank.matching.order import natural_rank
 from counterrank.ope.exposure_basis import Basis
 from counterrank.ope.importance_weights import Rows
 from counterrank.ope.log import Sessions

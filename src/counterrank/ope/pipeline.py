@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from counterrank.core.progress import Progress
+from counterrank.core.parallel import Progress
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.engine import Engine
+from counterrank.engine.engines import Storage
 from counterrank.engine.partitions import Partitions, Tables
 from counterrank.ope.clip_sweep import choose_clip, sweep_clips
 from counterrank.ope.contributions import Contributions, count_columns, gather_contributions
@@ -21,7 +22,6 @@ from counterrank.ope.request import LOGGED, EstimateRequest
 from counterrank.ope.reward_model import Regressor
 from counterrank.ope.setting import Setting
 from counterrank.results.result import Result
-from counterrank.stats.storage import Storage
 from counterrank.stats.units import Key
 
 

@@ -18,7 +18,7 @@ from counterrank.data.ids import as_categories
 from counterrank.data.runs import Runs, RunTables, run_schemas
 from counterrank.data.schema import Door, Table
 from counterrank.engine.partitions import Partition, Partitions
-from counterrank.matching.order import natural_rank
+from counterrank.matching.align import natural_rank
 from counterrank.ope.clip_sweep import CLIPS, SWEEP
 from counterrank.ope.estimators.base import PER, Clipped, Estimator
 from counterrank.ope.estimators.ips import MeanWeight, OnPolicy
@@ -29,7 +29,7 @@ from counterrank.ope.targets import Target, is_stochastic
 from counterrank.position.model_file import PositionModel
 from counterrank.stats.compare import Plan
 from counterrank.stats.functions_of_means import Function
-from counterrank.stats.intervals import INTERVALS as ALL_INTERVALS
+from counterrank.stats.inference import INTERVALS as ALL_INTERVALS
 from counterrank.stats.moments import Pair
 from counterrank.stats.units import Key
 

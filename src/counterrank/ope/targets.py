@@ -12,10 +12,9 @@ import polars as pl
 
 from counterrank.core.arrays import Floats, Ints, ranges
 from counterrank.core.faults import DataError, Fault
-from counterrank.data.blocks import Blocks
-from counterrank.data.ids import positions
+from counterrank.data.ids import Blocks, positions
 from counterrank.data.schema import Table
-from counterrank.matching.order import by_rank, by_score
+from counterrank.matching.align import by_rank, by_score
 from counterrank.ope.exposure_basis import Basis
 from counterrank.ope.log import Sessions
 from counterrank.position import expected_exposure, rank_probabilities

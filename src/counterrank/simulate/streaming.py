@@ -8,7 +8,7 @@ from dataclasses import replace
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from counterrank.core.progress import Progress
+from counterrank.core.parallel import Progress
 from counterrank.simulate.sample import SamplePlan, TableParts
 
 

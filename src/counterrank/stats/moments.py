@@ -28,8 +28,8 @@ from typing import Annotated
 import numpy as np
 
 from counterrank.core.arrays import Floats, Ints, summed
-from counterrank.core.cached import once
 from counterrank.core.merge import first
+from counterrank.core.parallel import cached_property
 from counterrank.stats.draws import Flips
 from counterrank.stats.functions_of_means import Function, divide, gradient
 from counterrank.stats.units import ROUNDING, Estimate, Key, Units
@@ -114,12 +114,12 @@ class Root:
         """Number of columns."""
         return len(self.centre)
 
-    @once
+    @cached_property
     def mean(self) -> Floats:
         """Mean of each column."""
         return self.centre + self.lean / max(self.n, 1)
 
-    @once
+    @cached_property
     def centred(self) -> Floats:
         """The root about the mean to the last digit, not about the centre."""
         shift = -_known(self.lean / max(self.n, 1))
@@ -210,7 +210,7 @@ class Block:
             self._estimates[key, function] = self._estimate(key, function)
         return self._estimates[key, function]
 
-    @once
+    @cached_property
     def _estimates(self) -> dict[tuple[Key, Function], Estimate]:
         return {}
 

@@ -21,8 +21,7 @@ from counterrank.data.ids import positions
 from counterrank.data.runs import RunTables
 from counterrank.data.schema import Table
 from counterrank.engine.partitions import Partition
-from counterrank.matching.hits import Pool
-from counterrank.matching.pool import as_written, greatest, pooled
+from counterrank.matching.pool import Pool, as_written, greatest, pooled
 from counterrank.metrics import Measure
 from counterrank.stratified.cut import CUTS, PropensitySpread, Strata, by_values, cut_strata
 from counterrank.stratified.layout import Layout

@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats, Ints, mapped, summed
-from counterrank.matching.hits import Hits, Pool
+from counterrank.core.arrays import Bools, Floats, Ints, summed
+from counterrank.core.parallel import mapped
+from counterrank.matching.hits import Hits
+from counterrank.matching.pool import Pool
 from counterrank.metrics import Measure, nDCG, pnDCG, unscaled, values
 from counterrank.metrics.measure import quotient
 from counterrank.stratified.cut import Strata

@@ -9,13 +9,12 @@ from functools import partial
 import polars as pl
 
 from counterrank.core.errors import UsageError
-from counterrank.core.progress import Progress
+from counterrank.core.parallel import Progress
 from counterrank.data.runs import RunTables, validate_names
 from counterrank.data.schema import Door, Input, Table
-from counterrank.engine.engines import Engine
+from counterrank.engine.engines import Engine, Storage
 from counterrank.engine.partitions import Partition, Tables
 from counterrank.results.result import Result
-from counterrank.stats.storage import Storage
 from counterrank.stratified.feedback import FeedbackTotals, Scheme, count_item_rows
 from counterrank.stratified.request import FEEDBACK, StrataRequest, StrataTables
 from counterrank.stratified.stratification import Stratification

@@ -16,8 +16,7 @@ import polars as pl
 from counterrank.core.errors import CounterrankError, UsageError, nearest
 from counterrank.data import schema
 from counterrank.data.checks import identifiers, no_missing, shares
-from counterrank.data.policies import Policies
-from counterrank.data.runs import Runs, run_schemas
+from counterrank.data.runs import Policies, Runs, run_schemas
 from counterrank.data.schema import QRELS, ColumnNames, Door, Roles, Table, label
 from counterrank.data.sources import opened
 from counterrank.engine.engines import Engine

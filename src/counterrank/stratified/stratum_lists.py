@@ -14,17 +14,16 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats, Ints, mapped, summed, workers
+from counterrank.core.arrays import Bools, Floats, Ints, summed
 from counterrank.core.faults import Fault, Faults
+from counterrank.core.parallel import mapped, workers
 from counterrank.data.ids import positions, sort_ids
-from counterrank.data.policies import Policies
-from counterrank.data.runs import RunTables
+from counterrank.data.runs import Policies, RunTables
 from counterrank.data.schema import Table
 from counterrank.diagnostics.judged_lists import ListStatistics, RatingStatistics
 from counterrank.engine.partitions import Partition
-from counterrank.judged.brackets import break_ties
-from counterrank.matching.hits import Hits, Pool
-from counterrank.matching.list_blocks import aligned
+from counterrank.matching.hits import Hits, aligned, break_ties
+from counterrank.matching.pool import Pool
 from counterrank.metrics import Judged, Measure, deepest, unscaled
 from counterrank.stats.draws import Draws
 from counterrank.stats.moments import Block, Moments

@@ -17,8 +17,8 @@ import polars as pl
 import pyarrow as pa
 
 from counterrank.core import faults
-from counterrank.core.arrays import one_thread
 from counterrank.core.errors import CounterrankError
+from counterrank.core.parallel import one_thread
 from counterrank.data.schema import Table
 from counterrank.engine.partitions import Partition, merge_in_turn
 from counterrank.engine.wire import packed, unpacked

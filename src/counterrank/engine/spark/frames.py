@@ -14,9 +14,8 @@ from counterrank.core.errors import InputError
 from counterrank.data.checks import some_rows
 from counterrank.data.schema import Door
 from counterrank.data.sources import Source
-from counterrank.data.sources.dataframes import is_spark
+from counterrank.data.sources.dataframes import frame_of, is_spark
 from counterrank.data.sources.files import BLANKS, PARQUET, SEPARATORS, column_names, ending
-from counterrank.data.sources.lake import frame_of
 from counterrank.engine.partitions import Tables
 from counterrank.engine.spark.executor import CUT, PLACE, Lane, on_departure
 
