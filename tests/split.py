@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from counterrank.core.errors import CounterrankError
-from counterrank.core.faults import merged
+from counterrank.core.faults import merge_errors
 from counterrank.core.parallel import quiet
 from counterrank.data.ids import hash_ids
 from counterrank.engine import Local
 from counterrank.engine.partitions import InMemory, Partition, Partitions, cut_in_memory
-from counterrank.engine.wire import packed, unpacked
+from counterrank.engine.wire import pack, unpack
 
 
 class Parts(Partitions):
@@ -34,11 +34,11 @@ class Parts(Partitions):
         done, faults = [], []
         for part in self.parts:
             try:
-                done.append(unpacked(packed(work(part))))
+                done.append(unpack(pack(work(part))))
             except CounterrankError as error:
                 faults.append(error)
         if faults:
-            raise merged(faults)
+            raise merge_errors(faults)
         return done
 
 

@@ -17,7 +17,7 @@ from counterrank.core.errors import UsageError
 from counterrank.core.merge import merge
 from counterrank.data.ids import hash_ids
 from counterrank.engine.engines import Storage
-from counterrank.engine.wire import packed, unpacked
+from counterrank.engine.wire import pack, unpack
 from counterrank.stats.compare import Plan, compare
 from counterrank.stats.draws import Draws, Flips, poisson_weights, resample, signs
 from counterrank.stats.functions_of_means import (
@@ -78,7 +78,7 @@ def cut(units, parts, groups=(GROUP,), seed=1):
     found = []
     for part in rng.permutation(parts):
         some = rows_of(units, rng.permutation(np.flatnonzero(where == part)))
-        found.append(unpacked(packed(Moments.of(some, units.columns, groups))))
+        found.append(unpack(pack(Moments.of(some, units.columns, groups))))
     while len(found) > 1:  # a random tree of merges
         a, b = found.pop(int(rng.integers(len(found)))), found.pop(0)
         found.append(merge([a, b]))
@@ -249,7 +249,7 @@ def flipped(scores, ids, pairs, parts, draws, seed=0):
         Flips.of(scores[place == k], ids[place == k], np.array(pairs), draws=draws, seed=seed)
         for k in range(parts)
     ]
-    return merge([unpacked(packed(part)) for part in found[::-1]])
+    return merge([unpack(pack(part)) for part in found[::-1]])
 
 
 def test_flips_are_the_same_sums_in_any_parts():

@@ -20,9 +20,9 @@ from counterrank.assess.online import Cases
 from counterrank.core.arrays import Floats
 from counterrank.core.errors import InputError, UsageError
 from counterrank.core.merge import by_key, first, union
-from counterrank.data.logs import Log, certainty, log_door, target_door
+from counterrank.data.logs import Log, certainty, log_schema, target_schema
 from counterrank.data.runs import Runs, RunTables, run_schemas, validate_names
-from counterrank.data.schema import Door
+from counterrank.data.schema import Schema
 from counterrank.engine.partitions import Partition, Partitions
 from counterrank.ope.clip_sweep import CLIPS
 from counterrank.ope.estimators.base import Clipped, Estimator
@@ -80,16 +80,16 @@ def past_log_schemas(
     rewards: Sequence[str],
     request: DayRequest,
     columns: Mapping[str, str] | None,
-) -> tuple[dict[str, Door], dict[str, str]]:
+) -> tuple[dict[str, Schema], dict[str, str]]:
     """The schemas of the log and of all runs, and the names given to the runs."""
     model = request.model
     contexts = [*request.contexts, *([model.column] if model and model.column else [])]
 
-    def schema(table: object, name: str) -> Door:
-        return target_door(table, name=name, columns=columns)
+    def schema(table: object, name: str) -> Schema:
+        return target_schema(table, name=name, columns=columns)
 
     lists, names = run_schemas(runs, schema, "target")
-    own = log_door(log, rewards=rewards, contexts=contexts, columns=columns)
+    own = log_schema(log, rewards=rewards, contexts=contexts, columns=columns)
     return {"log": own, **lists}, names
 
 

@@ -11,7 +11,7 @@ from counterrank.core.arrays import Floats
 from counterrank.core.errors import InputError, UsageError, nearest
 from counterrank.data.checks import finite, identifiers, numbers, some_rows
 from counterrank.data.schema import Input, Roles, Table, label
-from counterrank.data.sources import opened
+from counterrank.data.sources import open_source
 
 KINDS = ("values", "effects")
 NAMES = ("experiment", "system", "reward")
@@ -53,7 +53,7 @@ def cases_of_table(
 
 
 def _read(table: object, offline: Sequence[str], columns: Mapping[str, str] | None) -> Table:
-    source = opened(table, trec=(), name=label(table, "the table"))
+    source = open_source(table, trec=(), name=label(table, "the table"))
     there = source.columns()
     names = dict(columns or {})
     if "experiment" not in names and "experiment" not in there and "day" in there:

@@ -17,7 +17,7 @@ from counterrank.assess.evidence import Evidence, ValueEvidence
 from counterrank.assess.reductions import OF_USERS, SAYS, Reductions
 from counterrank.assess.request import RobustnessRequest
 from counterrank.core.arrays import Floats
-from counterrank.core.parallel import mapped
+from counterrank.core.parallel import map_threads
 from counterrank.matching.pool import Pool
 from counterrank.stats.correlation import kendall_tau
 from counterrank.stats.inference import normal_quantile
@@ -137,7 +137,7 @@ def _values(
     def one(sample: int) -> Floats:
         return judged.only(reductions.left_over(kind, size, sample)).value
 
-    return np.stack(mapped(one, range(samples), threads), axis=1)
+    return np.stack(map_threads(one, range(samples), threads), axis=1)
 
 
 @dataclass(frozen=True)

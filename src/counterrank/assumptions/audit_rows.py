@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from counterrank.assumptions.score_test import positive_ratio
-from counterrank.core.arrays import Floats, Ints, codes, summed
+from counterrank.core.arrays import Floats, Ints, codes, sum_by
 
 DEEPEST = 50  # ranks below are taken together
 PRIOR = 20.0  # views of an average item that a mean is shrunken by
@@ -95,8 +95,8 @@ class AuditRows:
         for own in (0, 1):
             there = half != own
             c, v = self.reward * there, self.seen * there
-            mean = positive_ratio(summed(x, c, contexts), summed(x, v, contexts))
-            total, views = summed(cell, c, cells), summed(cell, v, cells)
+            mean = positive_ratio(sum_by(x, c, contexts), sum_by(x, v, contexts))
+            total, views = sum_by(cell, c, cells), sum_by(cell, v, cells)
             here = ~there
             out[here] = (total[cell[here]] + PRIOR * mean[x[here]]) / (views[cell[here]] + PRIOR)
         return out

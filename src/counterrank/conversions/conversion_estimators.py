@@ -14,7 +14,7 @@ import numpy as np
 
 from counterrank.conversions.conversion_measures import ConversionMeasure
 from counterrank.conversions.variance import pair_gain, variance_ratio
-from counterrank.core.arrays import Floats, Ints, summed
+from counterrank.core.arrays import Floats, Ints, sum_by
 from counterrank.core.errors import UsageError
 from counterrank.ope.estimators.base import Clipped, Estimator
 from counterrank.ope.estimators.doubly_robust import DM, DR, SNDR
@@ -64,7 +64,7 @@ class ClickedRows(Weighted):
 
     def total(self, x: Floats) -> Floats:
         """Sum of ``x`` over the clicked pairs of each list."""
-        return summed(self.unit, x, self.lists)
+        return sum_by(self.unit, x, self.lists)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from counterrank.core.merge import merge
 from counterrank.data.schema import Table
 from counterrank.diagnostics.weights import WeightStatistics
 from counterrank.engine import Partition
-from counterrank.matching.hits import Coverage, Part, walked
+from counterrank.matching.hits import Coverage, Part, map_lists
 from counterrank.ope.estimators.ips import MeanWeight
 from counterrank.stats.draws import Draws
 from counterrank.stats.moments import Moments
@@ -171,7 +171,7 @@ def _of_block(work: PartitionClicks, part: Part) -> BlockSums:
     assert weights is not None
     return BlockSums(
         unit=part.unit,
-        length=part.met.bucket.length,
+        length=part.match.block.length,
         columns=columns,
         weights=weights,
         ctr=p,
@@ -185,7 +185,7 @@ def _of_run(
 ) -> tuple[dict[Key, Columns], ListEvidence]:
     """One system's lists: columns of all users, 0 for those without a list, and evidence."""
     request, pool = work.request, work.arrays.pool
-    blocks, coverage = walked(
+    blocks, coverage = map_lists(
         run, pool, partial(_of_block, work), ties=request.ties, duplicates=request.duplicates
     )
     blocks = blocks or [BlockSums.none(request)]

@@ -64,7 +64,7 @@ class ListedRows:
     @classmethod
     def of(cls, part: Part, work: PartitionClicks) -> ListedRows:
         """Lists of users who count, down to the deepest rank that does."""
-        limit, met, hit = work.request.limit, part.met, work.arrays.pairs.click[part.judgment]
+        limit, met, hit = work.request.limit, part.match, work.arrays.pairs.click[part.judgment]
         rank, row, pair = met.order.rank, met.row[hit], part.judgment[hit]
         deeper = limit is not None and int(met.depth.max()) > limit
         if not deeper and part.unit.min() >= 0:
@@ -87,7 +87,7 @@ class ListedRows:
         """Rows at which a list begins."""
         if self.rows is not None:
             return np.flatnonzero(np.diff(self.lists, prepend=-1))
-        length = self.part.met.bucket.length
+        length = self.part.match.block.length
         start: Ints = np.cumsum(length) - length
         return start
 
@@ -105,7 +105,7 @@ class ListedRows:
     @property
     def items(self) -> AnyInts:
         """The item of every row, as the integer its id is stored as."""
-        items: AnyInts = self.select(self.part.met.bucket.item)
+        items: AnyInts = self.select(self.part.match.block.item)
         return items
 
     def clicked(self, c: Floats, y: Floats, p: Floats, h: Floats | None) -> ClickedRows:
@@ -131,13 +131,13 @@ class ListedRows:
         if column in self.part.frame.columns:
             h: Floats = self.select(self.part.column(column))
             return h
-        h = np.full(len(self.part.met.lists), np.nan)
-        h[self.part.met.row] = work.arrays.pairs.cvr[reward][self.part.judgment]
+        h = np.full(len(self.part.match.lists), np.nan)
+        h[self.part.match.row] = work.arrays.pairs.cvr[reward][self.part.judgment]
         return np.asarray(self.select(h))
 
     def unsupported(self, c: Floats, work: PartitionClicks) -> tuple[Floats, Floats]:
         """Weight of listed pairs without a row in the funnel, and on items that nobody clicked."""
-        none, met = np.zeros(self.n), self.part.met
+        none, met = np.zeros(self.n), self.part.match
         if work.request.pairs == "rows":
             has_row = np.zeros(len(met.lists), bool)
             has_row[met.row[work.arrays.pairs.has_row[self.part.judgment]]] = True

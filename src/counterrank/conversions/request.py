@@ -63,15 +63,15 @@ class FunnelInputs:
         """Tables as a caller gives them."""
         named = ColumnNames(columns)
         also = tuple(prediction(reward, rewards) for reward in rewards)
-        schemas = {FUNNEL: funnels.funnel_door(funnel, rewards=rewards, columns=named)}
+        schemas = {FUNNEL: funnels.funnel_schema(funnel, rewards=rewards, columns=named)}
         lists, names = run_schemas(
             runs,
-            lambda table, name: schema.run_door(table, name=name, columns=named, also=also),
+            lambda table, name: schema.run_schema(table, name=name, columns=named, also=also),
             RUN,
         )
         schemas |= lists
         if predictions is not None:
-            schemas[PREDICTIONS] = funnels.predictions_door(
+            schemas[PREDICTIONS] = funnels.predictions_schema(
                 predictions, rewards=rewards, columns=named
             )
         tables = Tables(schemas, "user", ("user", "item"))

@@ -34,7 +34,7 @@ def over(top: Floats, bottom: Floats) -> Floats:
     return ratio
 
 
-def joined(parts: Sequence[Ints]) -> Ints:
+def concat(parts: Sequence[Ints]) -> Ints:
     """Whole numbers one after the other; none where there are no parts."""
     return np.concatenate(parts) if len(parts) else np.empty(0, np.int64)
 
@@ -97,7 +97,7 @@ def codes(ids: AnyInts, room: int) -> tuple[Ints, int]:
     return code, len(known)
 
 
-def renumbered(key: Ints) -> tuple[Ints, Ints]:
+def renumber(key: Ints) -> tuple[Ints, Ints]:
     """The distinct keys in order, and the place of each row's key among them."""
     top = int(key.max(initial=0)) + 1
     if top > 16 * len(key) + 1024:
@@ -107,7 +107,7 @@ def renumbered(key: Ints) -> tuple[Ints, Ints]:
     return np.flatnonzero(there), place[key]
 
 
-def summed(group: Ints, x: Floats, groups: int) -> Floats:
+def sum_by(group: Ints, x: Floats, groups: int) -> Floats:
     """Sum of ``x`` within each group."""
     return np.bincount(group, x, minlength=groups).astype(np.float64, copy=False)
 

@@ -34,7 +34,7 @@ def workers() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def mapped(work: Callable[[A], B], pieces: Iterable[A], threads: int) -> list[B]:
+def map_threads(work: Callable[[A], B], pieces: Iterable[A], threads: int) -> list[B]:
     """``work`` on every piece; one thread is the caller's own, whose memory is warm."""
     if threads == 1:
         return [work(piece) for piece in pieces]

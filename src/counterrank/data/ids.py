@@ -19,10 +19,10 @@ from counterrank.core.arrays import (
     AnyInts,
     Ints,
     codes,
-    joined,
+    concat,
     keep_freed_memory,
     ranges,
-    renumbered,
+    renumber,
 )
 from counterrank.core.faults import Fault
 
@@ -249,7 +249,7 @@ def number_rows(rows: pl.DataFrame) -> tuple[Ints, pl.DataFrame]:
         ids = rows.to_series().to_numpy()
         low = int(ids.min())
         if int(ids.max()) - low < 4 * rows.height + 1024:
-            there, place = renumbered(ids.astype(np.int64) - low)
+            there, place = renumber(ids.astype(np.int64) - low)
             return place, pl.DataFrame({rows.columns[0]: there + low})
     known = rows.unique().sort(rows.columns)
     return row_positions(rows, known), known
@@ -269,7 +269,7 @@ def code_rows(rows: pl.DataFrame) -> Ints:
     for ids in rows if rows.height else ():
         numbers = as_integers(ids if ids.dtype.is_integer() else ids.cast(pl.String))
         each, width = codes(numbers, room=4 * rows.height + 1024)
-        code = renumbered(code * width + each)[1]
+        code = renumber(code * width + each)[1]
     return code
 
 
@@ -345,4 +345,4 @@ def run_starts(ids: pl.Series) -> Ints:
             starts.append(np.array([offset]))
         starts.append(np.flatnonzero(numbers[1:] != numbers[:-1]) + (1 + offset))
         offset, last = offset + len(numbers), numbers[-1]
-    return joined(starts)
+    return concat(starts)

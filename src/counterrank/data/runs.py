@@ -16,7 +16,7 @@ from pathlib import Path
 import polars as pl
 
 from counterrank.core.errors import UsageError, one_of
-from counterrank.data.schema import Door, Table
+from counterrank.data.schema import Schema, Table
 from counterrank.data.sources.files import ENDINGS
 
 TIES = ("id", "id32", "file", "expected")
@@ -74,8 +74,8 @@ def named_tables(runs: Runs) -> Iterator[tuple[str, object]]:
 
 
 def run_schemas(
-    runs: Runs | None, schema: Callable[[object, str], Door], kind: str = "run"
-) -> tuple[dict[str, Door], dict[str, str]]:
+    runs: Runs | None, schema: Callable[[object, str], Schema], kind: str = "run"
+) -> tuple[dict[str, Schema], dict[str, str]]:
     """The schemas of all runs by key (``run 0``, ``run 1``, ...), and the names given to them.
 
     ``schema`` makes that of one table and its name.

@@ -19,12 +19,12 @@ import numpy as np
 import polars as pl
 
 from counterrank.core.errors import CounterrankError, InputError, first_line
-from counterrank.core.faults import merged, moved
+from counterrank.core.faults import merge_errors, shift_error
 from counterrank.core.format import byte_count
 from counterrank.core.parallel import Progress, one_thread, workers
 from counterrank.data.checks import some_rows
 from counterrank.data.ids import partition_ids
-from counterrank.data.schema import Door, Input, Table
+from counterrank.data.schema import Input, Schema, Table
 from counterrank.data.sources.source import count_source_rows, pieces
 from counterrank.engine.partitions import (
     Lazy,
@@ -35,7 +35,7 @@ from counterrank.engine.partitions import (
     merge_in_turn,
 )
 from counterrank.engine.scratch import refuse_small, scratch
-from counterrank.engine.wire import packed, unpacked
+from counterrank.engine.wire import pack, unpack
 
 if TYPE_CHECKING:
     from counterrank.engine.engines import Local
@@ -96,7 +96,7 @@ def _common(kinds: Sequence[pl.DataType]) -> pl.DataType:
     return pl.Int64() if whole else pl.String()
 
 
-def _glance(schema: Door, scratch: Path) -> Table:
+def _glance(schema: Schema, scratch: Path) -> Table:
     """The table of the first rows, which are let go."""
     there = schema.roles.choose(schema.source.columns())
     frame = schema.roles.renamed(pl.DataFrame(schema=dict.fromkeys(there, pl.Null())))
@@ -112,16 +112,16 @@ def _glance(schema: Door, scratch: Path) -> Table:
     return replace(table, frame=table.frame.clear())
 
 
-def _counted(schema: Door, scratch: Path) -> CounterrankError:
+def _counted(schema: Schema, scratch: Path) -> CounterrankError:
     """The fault that the first rows have, counted over the whole table."""
     faults, rows = [], 0
     for piece in pieces(schema.source, schema.roles.choose, rows=GLANCE**2, scratch=scratch):
         try:
             schema.part(schema.roles.renamed(piece))
         except CounterrankError as error:
-            faults.append(moved(error, rows))
+            faults.append(shift_error(error, rows))
         rows += piece.height
-    return merged(faults, rows=rows)
+    return merge_errors(faults, rows=rows)
 
 
 A = TypeVar("A")
@@ -183,11 +183,11 @@ class OnDisk(Partitions):
         def send(number: int) -> None:
             for key, piece in work(self._partition(number)).items():
                 (folder / str(key)).mkdir(exist_ok=True)
-                (folder / str(key) / f"{number:06}").write_bytes(packed(piece))
+                (folder / str(key) / f"{number:06}").write_bytes(pack(piece))
 
         def receive(key: int) -> B:
             files = sorted((folder / str(key)).iterdir())
-            return then(merge_in_turn(unpacked(file.read_bytes()) for file in files))
+            return then(merge_in_turn(unpack(file.read_bytes()) for file in files))
 
         for _ in self._run(send, self.present, label):
             pass
@@ -231,7 +231,7 @@ class OnDisk(Partitions):
         finally:
             team.shutdown(cancel_futures=True)
         if faults:
-            raise merged(faults)
+            raise merge_errors(faults)
 
 
 def _read(files: Iterable[Path]) -> pl.DataFrame:
@@ -295,7 +295,13 @@ def _row_bytes(head: Head) -> int:
 
 
 def _cut(
-    schema: Door, head: Head, unit: str, count: int, folder: Path, piece: int, ticks: Iterator[int]
+    schema: Schema,
+    head: Head,
+    unit: str,
+    count: int,
+    folder: Path,
+    piece: int,
+    ticks: Iterator[int],
 ) -> int:
     """One table into its partitions, ``piece`` rows at a time; returns the number of rows.
 
@@ -309,7 +315,7 @@ def _cut(
             part = head.cast(schema.part(schema.roles.renamed(frame)).frame)
             _write(part, partition_ids(part[unit], count), count, folder, f"{turn:06}.arrow")
         except CounterrankError as error:
-            faults.append(moved(error, before))
+            faults.append(shift_error(error, before))
 
     jobs: set[Future[None]] = set()
     steps = pieces(schema.source, schema.roles.choose, rows=piece, scratch=folder.parent)
@@ -326,7 +332,7 @@ def _cut(
         for job in jobs:
             job.result()
     if faults:
-        raise merged(faults, rows=rows)
+        raise merge_errors(faults, rows=rows)
     return rows
 
 

@@ -22,7 +22,7 @@ import polars as pl
 from counterrank.core.merge import merge
 from counterrank.core.parallel import Progress, quiet, workers
 from counterrank.data.ids import unify_id_columns
-from counterrank.data.schema import ColumnNames, Door, Input, Table
+from counterrank.data.schema import ColumnNames, Input, Schema, Table
 
 if TYPE_CHECKING:
     from counterrank.engine.engines import Local
@@ -42,7 +42,7 @@ class Tables:
     is read when it is first asked for, with ids of its own type, and may be released.
     """
 
-    schemas: Mapping[str, Door]
+    schemas: Mapping[str, Schema]
     unit: str
     ids: tuple[str, ...]
     needs: str = ""
@@ -234,7 +234,7 @@ class InMemory(Partitions):
 class LazyInMemory(InMemory):
     """The same, but a table is read when it is first asked for, and freed when it is released."""
 
-    def __init__(self, schemas: Mapping[str, Door], progress: Progress) -> None:
+    def __init__(self, schemas: Mapping[str, Schema], progress: Progress) -> None:
         self.tables = _Reported({name: partial(self._read, name) for name in schemas})
         self.schemas, self.progress = schemas, progress
         self.partition = Partition(self.tables)

@@ -21,7 +21,7 @@ HOME = "counterrank"
 PLAIN: dict[str, type] = {kind.__name__: kind for kind in (list, tuple, set, frozenset)}
 
 
-def packed(value: Any) -> bytes:
+def pack(value: Any) -> bytes:
     """The value as bytes."""
     blobs: list[bytes] = []
     tree = json.dumps(_tree(value, blobs)).encode()
@@ -30,7 +30,7 @@ def packed(value: Any) -> bytes:
     return b"".join([sizes, *parts])
 
 
-def unpacked(data: bytes | memoryview) -> Any:
+def unpack(data: bytes | memoryview) -> Any:
     """The value that was packed."""
     view = memoryview(data)
     (count,) = struct.unpack_from("<q", view)

@@ -10,18 +10,18 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats, Ints, joined, ranges, sort_order
+from counterrank.core.arrays import Bools, Floats, Ints, concat, ranges, sort_order
 from counterrank.core.faults import Fault, Faults
 from counterrank.core.merge import by_key, union
-from counterrank.core.parallel import mapped, workers
+from counterrank.core.parallel import map_threads, workers
 from counterrank.data.ids import argsort_ids
 from counterrank.data.runs import RunTables
 from counterrank.data.schema import Table
 from counterrank.diagnostics.judged_lists import ListStatistics, RatingStatistics
 from counterrank.engine import Partition
 from counterrank.judged.request import JUDGMENTS, EvaluateRequest, pairs_of
-from counterrank.matching.hits import Hits, aligned, break_ties
-from counterrank.matching.pool import Pool, greatest, pooled
+from counterrank.matching.hits import Hits, break_ties, find_hits
+from counterrank.matching.pool import Pool, greatest, make_pool
 from counterrank.metrics import Measure, unscaled
 from counterrank.stats.moments import Moments
 from counterrank.stats.units import Columns, Key, Units
@@ -109,7 +109,7 @@ def measure_lists(
     Tables are read and measured side by side. No policy is an error here: only all partitions
     together tell.
     """
-    pool = pooled(part[JUDGMENTS])
+    pool = make_pool(part[JUDGMENTS])
     part.release(JUDGMENTS)
     pool = replace(pool, top=max(top, pool.top))
     for m in request.measures:
@@ -124,7 +124,7 @@ def measure_lists(
         part.release(key)
         return systems
 
-    tables = mapped(measure_table, runs.names, team)
+    tables = map_threads(measure_table, runs.names, team)
     systems = [system for table in tables for system in table]
     blank = [~d for d in judged.defined[: len(request.measures)]]
     units, extra = _tables(judged, systems, inference)
@@ -141,7 +141,7 @@ def measure_lists(
 def _measure(run: Table, judged: _Judged, threads: int) -> _System:
     """Every metric of one run: its lists are aligned once, and its hits serve all."""
     pool, request = judged.pool, judged.request
-    hits, seen = aligned(
+    hits, seen = find_hits(
         run,
         pool,
         ties=request.policies.ties,
@@ -235,7 +235,7 @@ class Matches:
         items = pl.concat([pool.items for pool in pools])
         pool = Pool(
             units=units,
-            items=items.gather(np.argsort(joined(row), kind="stable")),
+            items=items.gather(np.argsort(concat(row), kind="stable")),
             size=size,
             rating=merge_columns([pool.rating for pool in pools], row),
             top=max(pool.top for pool in pools),
@@ -248,15 +248,15 @@ def _merge_hits(parts: Sequence[Hits], place: Sequence[Ints], row: Sequence[Ints
     """One system's hits in all partitions: units and judgments get the numbers of the whole."""
     numbered = list(zip(parts, place, row, strict=True))
     depth = merge_columns([h.depth for h in parts], place)
-    rank = joined([h.rank for h in parts])
-    first, last = joined([h.first for h in parts]), joined([h.last for h in parts])
+    rank = concat([h.rank for h in parts])
+    first, last = concat([h.first for h in parts]), concat([h.last for h in parts])
     tied = not (np.array_equal(first, rank) and np.array_equal(last, rank))
     hits = replace(
         parts[0],
         n=len(depth),
-        unit=joined([where[h.unit] for h, where, _ in numbered]),
+        unit=concat([where[h.unit] for h, where, _ in numbered]),
         rank=rank,
-        judgment=joined([rows[h.judgment] for h, _, rows in numbered]),
+        judgment=concat([rows[h.judgment] for h, _, rows in numbered]),
         rating=np.concatenate([h.rating for h in parts]),
         first=first if tied else rank,
         last=last if tied else rank,

@@ -32,9 +32,9 @@ class JudgedTables:
     ) -> JudgedTables:
         """The tables as a caller gives them; ``columns`` maps roles to column names."""
         named = ColumnNames(columns)
-        judged = {JUDGMENTS: schema.judgments_door(judgments, columns=named)}
+        judged = {JUDGMENTS: schema.judgments_schema(judgments, columns=named)}
         lists, names = run_schemas(
-            runs, lambda table, name: schema.run_door(table, name=name, columns=named)
+            runs, lambda table, name: schema.run_schema(table, name=name, columns=named)
         )
         return cls(Tables(judged | lists, "user", ("user", "item"), lazy=True), names, named)
 

@@ -121,7 +121,7 @@ def _scatter(by: Ints, x: Ints) -> Ints:
 
 
 @dataclass(frozen=True)
-class Bucket:
+class ListBlock:
     """Lists one after the other, and the judgments of their users.
 
     ``length`` is the number of rows of each list. ``rank`` or ``score`` orders a list. ``text``
@@ -146,10 +146,10 @@ class Bucket:
 
 
 @dataclass(frozen=True)
-class Aligned:
-    """What one bucket yields: hits sorted by list and rank, list depths, faulty rows.
+class BlockHits:
+    """What one block yields: hits sorted by list and rank, list depths, faulty rows.
 
-    ``judgment`` is the place of each hit among the judgments of the bucket. ``duplicates`` are
+    ``judgment`` is the place of each hit among the judgments of the block. ``duplicates`` are
     rows whose item stood in the list already, ``repeated`` rows whose rank did.
     """
 
@@ -164,30 +164,30 @@ class Aligned:
 
 
 @dataclass(frozen=True)
-class Met:
-    """Every row of a bucket with its rank, and the rows whose item is judged.
+class MatchedBlock:
+    """Every row of a block with its rank, and the rows whose item is judged.
 
     ``lists`` is the list of each row, ``row`` and ``judgment`` are the judged rows and their places
-    among the judgments of the bucket. Of an item that stands twice in a list only the better
-    place is here; ``kept`` are then the rows of the given bucket that are (None: all of them).
+    among the judgments of the block. Of an item that stands twice in a list only the better
+    place is here; ``selected`` are then the rows of the given block that are (None: all of them).
     """
 
-    bucket: Bucket
+    block: ListBlock
     lists: Ints
     order: Order
     row: Ints
     judgment: Ints
-    kept: Ints | None
+    selected: Ints | None
     duplicates: Ints
     repeated: Ints
 
     @property
     def depth(self) -> Ints:
         """The largest rank of each list."""
-        return self.order.depth(self.bucket.length)
+        return self.order.depth(self.block.length)
 
 
-def by_place(found: Met) -> Met:
+def in_rank_order(found: MatchedBlock) -> MatchedBlock:
     """The same with the rows of every list best first, so that sums do not depend on their order.
 
     What is left without meaning by that, the tied and the repeated ranks, stays as it was.
@@ -200,35 +200,35 @@ def by_place(found: Met) -> Met:
     turn = np.argsort(place[found.row])
     return replace(
         found,
-        bucket=_only(found.bucket, found.lists, by),
+        block=_only(found.block, found.lists, by),
         order=replace(found.order, rank=found.order.rank[by]),
         row=place[found.row][turn],
         judgment=found.judgment[turn],
-        kept=by if found.kept is None else found.kept[by],
+        selected=by if found.selected is None else found.selected[by],
     )
 
 
-def met(bucket: Bucket, *, ties: str) -> Met:
+def match_block(block: ListBlock, *, ties: str) -> MatchedBlock:
     """Rank all rows and look up their judgments."""
-    lists = np.repeat(np.arange(len(bucket.length)), bucket.length)
-    order = bucket.order(ties)
-    key, judged = pair_keys((bucket.length, bucket.item), (bucket.judged, bucket.judged_item))
-    duplicates = repeated_rows(key, bucket.length)
+    lists = np.repeat(np.arange(len(block.length)), block.length)
+    order = block.order(ties)
+    key, judged = pair_keys((block.length, block.item), (block.judged, block.judged_item))
+    duplicates = repeated_rows(key, block.length)
     if len(duplicates):
-        keep = _best_copies(bucket, lists, order.rank)
-        left = met(_only(bucket, lists, keep), ties=ties)
-        return replace(left, kept=keep, duplicates=duplicates, repeated=keep[left.repeated])
+        keep = _best_copies(block, lists, order.rank)
+        left = match_block(_only(block, lists, keep), ties=ties)
+        return replace(left, selected=keep, duplicates=duplicates, repeated=keep[left.repeated])
     row, judgment = sparse_join(key, judged)
-    return Met(bucket, lists, order, row, judgment, None, duplicates, order.repeated)
+    return MatchedBlock(block, lists, order, row, judgment, None, duplicates, order.repeated)
 
 
-def align(bucket: Bucket, *, ties: str, limit: int | None) -> Aligned:
+def align(block: ListBlock, *, ties: str, limit: int | None) -> BlockHits:
     """Find the judged items in their lists.
 
     ``limit`` is the largest rank any measure looks at. An item that stands twice in a list keeps
     its better rank; the other rows are reported and the list is ranked without them.
     """
-    all_ = met(bucket, ties=ties)
+    all_ = match_block(block, ties=ties)
     order, row, judgment, depth = all_.order, all_.row, all_.judgment, all_.depth
     if limit is not None and depth.max() > limit:
         near = order.first[row] <= limit
@@ -238,7 +238,7 @@ def align(bucket: Bucket, *, ties: str, limit: int | None) -> Aligned:
         row, judgment = row[by], judgment[by]
     rank = order.rank[row]
     tied = order.first is not order.rank
-    return Aligned(
+    return BlockHits(
         list=all_.lists[row],
         rank=rank,
         judgment=judgment,
@@ -250,20 +250,20 @@ def align(bucket: Bucket, *, ties: str, limit: int | None) -> Aligned:
     )
 
 
-def _best_copies(bucket: Bucket, lists: Ints, rank: Ints) -> Ints:
+def _best_copies(block: ListBlock, lists: Ints, rank: Ints) -> Ints:
     """Rows that hold the best rank of their item in their list, in order."""
-    by = np.lexsort((rank, bucket.item, lists))
-    again = (np.diff(bucket.item[by]) == 0) & (np.diff(lists[by]) == 0)
+    by = np.lexsort((rank, block.item, lists))
+    again = (np.diff(block.item[by]) == 0) & (np.diff(lists[by]) == 0)
     return np.sort(by[np.concatenate([[True], ~again])])
 
 
-def _only(bucket: Bucket, lists: Ints, keep: Ints) -> Bucket:
-    """The bucket with some of its rows."""
+def _only(block: ListBlock, lists: Ints, keep: Ints) -> ListBlock:
+    """The block with some of its rows."""
     return replace(
-        bucket,
-        length=np.bincount(lists[keep], minlength=len(bucket.length)),
-        item=bucket.item[keep],
-        rank=None if bucket.rank is None else bucket.rank[keep],
-        score=None if bucket.score is None else bucket.score[keep],
-        text=lambda rows: bucket.text(keep[rows]),
+        block,
+        length=np.bincount(lists[keep], minlength=len(block.length)),
+        item=block.item[keep],
+        rank=None if block.rank is None else block.rank[keep],
+        score=None if block.score is None else block.score[keep],
+        text=lambda rows: block.text(keep[rows]),
     )

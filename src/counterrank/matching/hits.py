@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from counterrank.core.arrays import AnyInts, Bools, Floats, Ints, joined, ranges, sort_order, summed
+from counterrank.core.arrays import AnyInts, Bools, Floats, Ints, concat, ranges, sort_order, sum_by
 from counterrank.core.faults import Faults
-from counterrank.core.parallel import cached_property, mapped, workers
+from counterrank.core.parallel import cached_property, map_threads, workers
 from counterrank.data.ids import (
     BLOCK_ROWS,
     Blocks,
@@ -22,7 +22,13 @@ from counterrank.data.ids import (
     unify_ids,
 )
 from counterrank.data.schema import Table
-from counterrank.matching.align import Aligned, Bucket, Met, align, by_place, met
+from counterrank.matching.align import (
+    BlockHits,
+    ListBlock,
+    MatchedBlock,
+    align,
+    in_rank_order,
+)
 from counterrank.matching.pool import Pool
 
 A = TypeVar("A")
@@ -52,7 +58,7 @@ class Hits:
 
     def sum(self, x: npt.ArrayLike) -> Floats:
         """Sum over each unit's hits."""
-        return summed(self.unit, np.asarray(x, float), self.n)
+        return sum_by(self.unit, np.asarray(x, float), self.n)
 
     def part(self, begin: int, end: int) -> Hits:
         """The lists of some units, numbered from 0."""
@@ -71,21 +77,21 @@ class Hits:
         return replace(own, judgment=(np.cumsum(kept) - 1)[own.judgment])
 
     @cached_property
-    def _kept(self) -> dict[Hashable, Any]:
+    def _cache(self) -> dict[Hashable, Any]:
         return {}
 
-    def kept(self, name: Hashable, compute: Callable[[], A]) -> A:
+    def cached(self, name: Hashable, compute: Callable[[], A]) -> A:
         """What several measures ask for, computed once."""
-        if name not in self._kept:
-            self._kept.setdefault(name, compute())
-        found: A = self._kept[name]
+        if name not in self._cache:
+            self._cache.setdefault(name, compute())
+        found: A = self._cache[name]
         return found
 
     def within(self, k: int | None) -> Hits:
         """The hits among the first ``k`` items."""
         if k is None or self.deepest <= k:
             return self
-        return self.kept(("within", k), lambda: self.take(self.rank <= k))
+        return self.cached(("within", k), lambda: self.take(self.rank <= k))
 
     @cached_property
     def deepest(self) -> int:
@@ -162,11 +168,11 @@ class Coverage:
 
     @classmethod
     def merged(cls, parts: Iterable[Coverage]) -> Coverage:
-        """That of all buckets: no user is in two of them."""
+        """That of all blocks: no user is in two of them."""
         return cls(*(sum(column) for column in zip(*map(astuple, parts), strict=True)))
 
 
-def aligned(
+def find_hits(
     run: Table,
     pool: Pool,
     *,
@@ -176,11 +182,11 @@ def aligned(
     threads: int = 0,
     rows: int = BLOCK_ROWS,
 ) -> tuple[Hits, Coverage]:
-    """The hits of one run, and who was covered. ``rows`` is the size of a bucket."""
+    """The hits of one run, and who was covered. ``rows`` is the size of a block."""
     lists = _Lists.of(run, pool)
     cuts = lists.cuts(rows)
-    parts = mapped(
-        lambda cut: align(lists.bucket(*cut), ties=ties, limit=limit), cuts, threads or workers()
+    parts = map_threads(
+        lambda cut: align(lists.block(*cut), ties=ties, limit=limit), cuts, threads or workers()
     )
     _refuse_faults(lists, cuts, [(p.duplicates, p.repeated) for p in parts], duplicates)
     return _merged(lists, cuts, parts, ties)
@@ -188,24 +194,24 @@ def aligned(
 
 @dataclass(frozen=True)
 class Part:
-    """One bucket of whole lists: its rows with their ranks, and what the pool knows of them.
+    """One block of whole lists: its rows with their ranks, and what the pool knows of them.
 
     ``unit`` is that of each list (-1: not in the pool), ``judgment`` the row of the whole pool for
-    each of ``met.row``; ``frame`` holds the columns of the run.
+    each of ``match.row``; ``frame`` holds the columns of the run.
     """
 
-    met: Met
+    match: MatchedBlock
     unit: Ints
     judgment: Ints
     frame: pl.DataFrame
 
     def column(self, name: str) -> npt.NDArray[Any]:
-        """A column of the run for the rows of ``met``."""
+        """A column of the run for the rows of ``match``."""
         values = self.frame[name].to_numpy()
-        return values if self.met.kept is None else values[self.met.kept]
+        return values if self.match.selected is None else values[self.match.selected]
 
 
-def walked(
+def map_lists(
     run: Table,
     pool: Pool,
     work: Callable[[Part], A],
@@ -215,15 +221,15 @@ def walked(
     threads: int = 0,
     rows: int = BLOCK_ROWS,
 ) -> tuple[list[A], Coverage]:
-    """``work`` on every bucket of a run's lists, for what needs all rows and not only the hits."""
+    """``work`` on every block of a run's lists, where all rows are needed and not only hits."""
     lists = _Lists.of(run, pool)
     cuts = lists.cuts(rows)
 
     def one(cut: tuple[int, int]) -> tuple[A, tuple[Ints, Ints]]:
         part = lists.part(*cut, ties)
-        return work(part), (part.met.duplicates, part.met.repeated)
+        return work(part), (part.match.duplicates, part.match.repeated)
 
-    done = mapped(one, cuts, threads or workers())
+    done = map_threads(one, cuts, threads or workers())
     _refuse_faults(lists, cuts, [faults for _, faults in done], duplicates)
     return [found for found, _ in done], lists.coverage(sum(len(f[0]) for _, f in done))
 
@@ -247,12 +253,12 @@ class _Lists:
         return cls(run, blocks, pool, as_integers(items), positions(blocks.names, users))
 
     def cuts(self, rows: int) -> list[tuple[int, int]]:
-        """First and last list of each bucket; judgments count as rows."""
+        """First and last list of each block; judgments count as rows."""
         return list(self.blocks.cuts(rows, self.judged_of(self.unit)))
 
     def part(self, begin: int, end: int, ties: str) -> Part:
         """Lists ``begin`` to ``end``, best first, and looked up."""
-        found = by_place(met(self.bucket(begin, end), ties=ties))
+        found = in_rank_order(match_block(self.block(begin, end), ties=ties))
         judgment = _of(self.judgments(begin, end), found.judgment)
         return Part(found, self.unit[begin:end], judgment, self.blocks.rows(begin, end))
 
@@ -267,12 +273,12 @@ class _Lists:
             duplicates=duplicates,
         )
 
-    def bucket(self, begin: int, end: int) -> Bucket:
+    def block(self, begin: int, end: int) -> ListBlock:
         """Lists ``begin`` to ``end`` with the judgments of their users."""
         rows = self.blocks.rows(begin, end)
         unit = self.unit[begin:end]
         column = rows[self.table.order].to_numpy()
-        return Bucket(
+        return ListBlock(
             length=self.blocks.length[begin:end],
             item=as_integers(rows["item"]),
             rank=column if self.table.order == "rank" else None,
@@ -317,7 +323,7 @@ def _refuse_faults(
     """The checks that need a list's rows together: repeated items, repeated ranks."""
     first = [int(lists.blocks.start[begin]) for begin, _ in cuts]
     again, ranks = (
-        joined([found[kind] + at for found, at in zip(faults, first, strict=True)])
+        concat([found[kind] + at for found, at in zip(faults, first, strict=True)])
         for kind in (0, 1)
     )
     name, files = lists.table.name, len(lists.table.source.files)
@@ -329,16 +335,16 @@ def _refuse_faults(
 
 
 def _merged(
-    lists: _Lists, cuts: list[tuple[int, int]], parts: list[Aligned], ties: str
+    lists: _Lists, cuts: list[tuple[int, int]], parts: list[BlockHits], ties: str
 ) -> tuple[Hits, Coverage]:
-    """One set of hits from all buckets; units in the order of the pool."""
+    """One set of hits from all blocks; units in the order of the pool."""
     known = lists.unit >= 0
     depth = np.zeros(lists.pool.n, np.int64)
-    depth[lists.unit[known]] = joined([part.depth for part in parts])[known]
+    depth[lists.unit[known]] = concat([part.depth for part in parts])[known]
     both = list(zip(cuts, parts, strict=True))
-    unit = joined([lists.unit[begin + part.list] for (begin, _), part in both])
-    judgment = joined([_of(lists.judgments(*cut), part.judgment) for cut, part in both])
-    rank = joined([part.rank for part in parts])
+    unit = concat([lists.unit[begin + part.list] for (begin, _), part in both])
+    judgment = concat([_of(lists.judgments(*cut), part.judgment) for cut, part in both])
+    rank = concat([part.rank for part in parts])
     tied = any(part.first is not part.rank for part in parts)
     hits = Hits(
         n=lists.pool.n,
@@ -346,8 +352,8 @@ def _merged(
         rank=rank,
         judgment=judgment,
         rating=lists.pool.rating[judgment],
-        first=joined([part.first for part in parts]) if tied else rank,
-        last=joined([part.last for part in parts]) if tied else rank,
+        first=concat([part.first for part in parts]) if tied else rank,
+        last=concat([part.last for part in parts]) if tied else rank,
         depth=depth,
         present=depth > 0,
         expected=ties == "expected",

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats, Ints, joined, order_within, summed
+from counterrank.core.arrays import Bools, Floats, Ints, concat, order_within, sum_by
 from counterrank.core.faults import DataError, Fault
-from counterrank.core.parallel import cached_property, mapped, workers
+from counterrank.core.parallel import cached_property, map_threads, workers
 from counterrank.data.ids import Blocks, as_integers
 from counterrank.data.schema import Table
 from counterrank.matching.hashjoin import pair_keys, repeated_rows
@@ -43,7 +43,7 @@ class Pool:
         return len(self.units)
 
     @cached_property
-    def _kept(self) -> dict[Hashable, Floats]:
+    def _cache(self) -> dict[Hashable, Floats]:
         return {}
 
     @cached_property
@@ -77,13 +77,13 @@ class Pool:
         if len(self.parts) > 1:
             return np.concatenate([part._count(low, high) for _, _, part in self.parts])
         inside = lambda rating, _: (rating >= low) & (rating < high)  # noqa: E731
-        return self.kept((low, high), lambda: self.sum(inside))
+        return self.cached((low, high), lambda: self.sum(inside))
 
-    def kept(self, name: Hashable, compute: Callable[[], Floats]) -> Floats:
+    def cached(self, name: Hashable, compute: Callable[[], Floats]) -> Floats:
         """What many measures of many systems ask for, computed once."""
-        if name not in self._kept:
-            self._kept.setdefault(name, compute())
-        return self._kept[name]
+        if name not in self._cache:
+            self._cache.setdefault(name, compute())
+        return self._cache[name]
 
     def sum(self, worth: Callable[[Floats, Ints], npt.NDArray[Any]]) -> Floats:
         """Sum over each unit's judgments of ``worth(rating, rank)``.
@@ -93,7 +93,7 @@ class Pool:
         if len(self.rating) > 2 * BLOCK and len(self.parts) > 1:
             return np.concatenate([part.sum(worth) for _, _, part in self.parts])
         rank = np.arange(1, len(self.unit) + 1) - self.start[self.unit]
-        return summed(self.unit, worth(self.rating, rank).astype(float, copy=False), self.n)
+        return sum_by(self.unit, worth(self.rating, rank).astype(float, copy=False), self.n)
 
     @cached_property
     def parts(self) -> list[tuple[int, int, Pool]]:
@@ -125,7 +125,7 @@ class Pool:
         )
 
 
-def pooled(table: Table) -> Pool:
+def make_pool(table: Table) -> Pool:
     """The pool of a judgments table, made block by block.
 
     Units are numbered by id, so neither the order of rows nor of files changes anything.
@@ -144,10 +144,10 @@ def pooled(table: Table) -> Pool:
         (key,) = pair_keys((length, as_integers(rows["item"])))
         return rows.select("item", *more)[by], repeated_rows(key, length) + first
 
-    done = mapped(fill, blocks.cuts(), workers())
+    done = map_threads(fill, blocks.cuts(), workers())
     none = table.frame.clear().select("item", *more)
     rest = pl.concat([none, *(part for part, _ in done)], rechunk=True)
-    again = joined([rows for _, rows in done])
+    again = concat([rows for _, rows in done])
     if len(again):
         raise DataError(blocks.fault("judged twice", table.name, again))
     return Pool(
@@ -175,7 +175,7 @@ def repeated_pairs(table: Table, what: str) -> Fault:
         (key,) = pair_keys((length, as_integers(blocks.rows(*cut)["item"])))
         return repeated_rows(key, length) + int(blocks.start[cut[0]])
 
-    return blocks.fault(what, table.name, joined(mapped(again, blocks.cuts(), workers())))
+    return blocks.fault(what, table.name, concat(map_threads(again, blocks.cuts(), workers())))
 
 
 def _falling(rating: Floats) -> Ints:

@@ -85,12 +85,12 @@ class Graded(Measure):
     def total(self, hits: Hits, discount: Exposure) -> Floats:
         r""":math:`\sum_i g_i\, c(r_i)` over the hits within the cut-off."""
         form = (self.gain, self.rel, discount, self.k)
-        return hits.kept(form, lambda: hits.sum(self.terms(hits, discount)))
+        return hits.cached(form, lambda: hits.sum(self.terms(hits, discount)))
 
     def terms(self, hits: Hits, discount: Exposure) -> Floats:
         r""":math:`g_i\, c(r_i)` of each hit, 0 beyond the cut-off."""
         form = ("terms", self.gain, self.rel, discount, self.k)
-        return hits.kept(
+        return hits.cached(
             form,
             lambda: gain(hits.rating, self.gain, self.rel) * hit_exposure(hits, discount, self.k),
         )
@@ -166,7 +166,7 @@ class DCG(Graded):
     def ideal_total(self, pool: Pool, depth: int | None) -> Floats:
         r"""The same sum for the best possible list of ``depth`` items."""
         form = (self.gain, self.rel, self.discount, depth)
-        return pool.kept(form, lambda: self._ideal(pool, depth))
+        return pool.cached(form, lambda: self._ideal(pool, depth))
 
     def _ideal(self, pool: Pool, depth: int | None) -> Floats:
         weight = self.discount.best(int(pool.size.max(initial=1)), depth)

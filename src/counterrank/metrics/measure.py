@@ -11,10 +11,10 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from counterrank.core.arrays import Bools, Floats, Ints, summed
+from counterrank.core.arrays import Bools, Floats, Ints, sum_by
 from counterrank.core.errors import UsageError, one_of
 from counterrank.core.labels import Value
-from counterrank.core.parallel import cached_property, mapped
+from counterrank.core.parallel import cached_property, map_threads
 from counterrank.matching.hits import Hits
 from counterrank.matching.pool import Pool
 from counterrank.position import Exposure, Flat
@@ -223,7 +223,7 @@ def unscaled(measures: Sequence[Measure], hits: Hits, pool: Pool, *, threads: in
         for row, m in enumerate(measures):
             out[row, begin:end] = m.per_unit(found, own)
 
-    mapped(fill, pool.parts, threads)
+    map_threads(fill, pool.parts, threads)
     return out
 
 
@@ -249,7 +249,7 @@ class Relevant:
 
     def sum(self, x: Floats) -> Floats:
         """Sum over each unit's relevant hits."""
-        return summed(self.unit, x, self.units)
+        return sum_by(self.unit, x, self.units)
 
 
 def relevant(hits: Hits, rel: float) -> Relevant:
@@ -259,7 +259,7 @@ def relevant(hits: Hits, rel: float) -> Relevant:
         place = np.flatnonzero(hits.rating >= rel)
         return Relevant(hits.n, place, hits.unit[place], hits.rank[place])
 
-    return hits.kept(("relevant", rel), compute)
+    return hits.cached(("relevant", rel), compute)
 
 
 def first_relevant(hits: Hits, rel: float) -> Floats:
@@ -270,7 +270,7 @@ def first_relevant(hits: Hits, rel: float) -> Floats:
         first[found.place[found.above == 0]] = 1
         return first
 
-    return hits.kept(("first relevant", rel), compute)
+    return hits.cached(("first relevant", rel), compute)
 
 
 def nonrelevant_above(hits: Hits, rel: float) -> Ints:
@@ -282,4 +282,4 @@ def nonrelevant_above(hits: Hits, rel: float) -> Ints:
         hidden = hits.rating < 0  # pooled, but not judged
         return others - hits.above(hidden)[found.place] if hidden.any() else others
 
-    return hits.kept(("nonrelevant above", rel), compute)
+    return hits.cached(("nonrelevant above", rel), compute)

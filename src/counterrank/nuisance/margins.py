@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from counterrank.core.arrays import Bools, Floats, Ints, sort_order, summed
+from counterrank.core.arrays import Bools, Floats, Ints, sort_order, sum_by
 from counterrank.core.parallel import cached_property
 from counterrank.nuisance.folds import Folds
 
@@ -109,7 +109,7 @@ class PairRows:
         return order, csr_array((np.empty(len(item)), item, begin), shape=shape)
 
     def _sums(self, x: Floats) -> tuple[Floats, Floats]:
-        return summed(self.user, x, self.users), summed(self.item, x, self.items)
+        return sum_by(self.user, x, self.users), sum_by(self.item, x, self.items)
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Grid:
         """Pairs of one user, and of one item, of each class."""
         users, items = self.many
         group = np.repeat(np.arange(len(self.sizes)), self.sizes)
-        return (self.there @ items)[group], summed(group, users, len(self.sizes)) @ self.there
+        return (self.there @ items)[group], sum_by(group, users, len(self.sizes)) @ self.there
 
     def expected(self, a: Floats, b: Floats, link: str, side: int) -> tuple[Floats, Floats]:
         """Class by class, some users at a time."""
@@ -166,7 +166,7 @@ def grid_outside_fold(user: Ints, item: Ints, folds: Folds, fold: int) -> tuple[
         sides = [_classes(x, n) for x, n in zip((h, g), rounded, strict=True)]
     many = [np.bincount(cls).astype(float) for cls, _ in sides]
     total = [
-        summed(s[0], n.astype(float), len(m)) / m
+        sum_by(s[0], n.astype(float), len(m)) / m
         for s, n, m in zip(sides, clicks, many, strict=True)
     ]
     groups = np.arange(folds.count)

@@ -12,7 +12,7 @@ import polars as pl
 from counterrank.core.arrays import Bools, Floats, Ints
 from counterrank.core.faults import Faults
 from counterrank.core.merge import merge
-from counterrank.core.parallel import mapped, workers
+from counterrank.core.parallel import map_threads, workers
 from counterrank.diagnostics.weights import WeightStatistics
 from counterrank.engine.engines import Storage
 from counterrank.engine.partitions import Partition, Partitions
@@ -161,7 +161,7 @@ def _one_target(
     """Every estimator of every reward for one target."""
     request = setting.request
     work = partial(_one_block, setting, models, sessions, name, target)
-    blocks = mapped(work, sessions.cuts(), workers())
+    blocks = map_threads(work, sessions.cuts(), workers())
     columns = _concatenate([block.columns for block in blocks])
     absent = np.flatnonzero(target.place < 0)
     slates = None

@@ -19,7 +19,7 @@ import numpy as np
 from counterrank.core.arrays import Floats
 from counterrank.core.errors import InputError
 from counterrank.core.merge import merge
-from counterrank.core.parallel import mapped, workers
+from counterrank.core.parallel import map_threads, workers
 from counterrank.engine.partitions import Partition, Partitions
 from counterrank.ope.importance_weights import Rows
 from counterrank.ope.log import FOLDS, Sessions
@@ -137,7 +137,7 @@ def _sum_outcomes(
     cuts = sessions.cuts()
     share = -(-len(cuts) // workers())
     shares = [cuts[i : i + share] for i in range(0, len(cuts), share)]
-    return merge(mapped(add, shares, workers()))
+    return merge(map_threads(add, shares, workers()))
 
 
 def returns(rows: Rows) -> Floats:

@@ -17,7 +17,7 @@ from counterrank.core.errors import CounterrankError
 from counterrank.data import logs
 from counterrank.data.ids import as_categories, hash_ids
 from counterrank.data.logs import Log
-from counterrank.data.sources import opened
+from counterrank.data.sources import open_source
 from counterrank.diagnostics.advice import to_log
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.diagnostics.table_reports import Findings
@@ -147,11 +147,11 @@ def check_log(
 
     ``weigh`` estimates what rankers would have earned by this log.
     """
-    there = opened(table, trec=(), name="").columns()
+    there = open_source(table, trec=(), name="").columns()
     known = list(contexts) or [name for name in ("context",) if name in there]
     by = [] if model is None or model.column is None else [model.column]
     try:
-        door = logs.log_door(table, rewards=rewards, contexts=[*known, *by], columns=columns)
+        door = logs.log_schema(table, rewards=rewards, contexts=[*known, *by], columns=columns)
         with engine.open(Tables({LOG: door}, "session", ("session", "item"))) as read:
             log, basis, diagnoses = _audits(read, model, views, users)
     except CounterrankError as error:

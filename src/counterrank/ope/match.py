@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, summed
+from counterrank.core.arrays import Floats, Ints, sum_by
 from counterrank.matching.align import natural_rank
 from counterrank.matching.hashjoin import dense_join
 from counterrank.ope.exposure_basis import Basis
@@ -130,7 +130,7 @@ class Meeting:
             cell=cell,
             cell_rank=cells.rank,
             place=logged.place,
-            views=summed(cells.session, cells.e, n),
+            views=sum_by(cells.session, cells.e, n),
             direct=np.empty(0),
             rank=logged.rank,
             ranks=sessions.ranks,
@@ -139,8 +139,8 @@ class Meeting:
         return cls(
             logged, rows, cells, match.row_again, known[match.cell_again], absent,
             np.flatnonzero((lists > 0) & (hits == 0)),
-            summed(cells.session[alone], cells.e[alone], n),
-            summed(cells.session[new], cells.e[new], n),
+            sum_by(cells.session[alone], cells.e[alone], n),
+            sum_by(cells.session[new], cells.e[new], n),
         )  # fmt: skip
 
     def rewarded(
@@ -156,7 +156,7 @@ class Meeting:
         if model is None:
             return rows
         q = self._predict_cells(model) if cells.predicted is None else cells.predicted
-        direct = summed(cells.session, cells.e * q, rows.n)
+        direct = sum_by(cells.session, cells.e * q, rows.n)
         return replace(rows, q=np.append(q, 0.0)[rows.cell], direct=direct)
 
     def _predict_cells(self, model: RewardModel) -> Floats:
@@ -170,7 +170,7 @@ class Meeting:
         length = np.diff(start, append=len(self.rows.e))
         there = cells.rank <= length[cells.session]
         row = start[cells.session[there]] + cells.rank[there] - 1
-        return summed(row, x[there], len(self.rows.e))
+        return sum_by(row, x[there], len(self.rows.e))
 
 
 def _at_logged_ranks(cells: Cells, logged: LoggedRows) -> Cells:

@@ -16,7 +16,7 @@ from counterrank.core.merge import by_key, union
 from counterrank.data import logs
 from counterrank.data.ids import as_categories
 from counterrank.data.runs import Runs, RunTables, run_schemas
-from counterrank.data.schema import Door, Table
+from counterrank.data.schema import Schema, Table
 from counterrank.engine.partitions import Partition, Partitions
 from counterrank.matching.align import natural_rank
 from counterrank.ope.clip_sweep import CLIPS, SWEEP
@@ -77,13 +77,13 @@ def log_schemas(
     rewards: Sequence[str],
     contexts: Sequence[str],
     columns: Mapping[str, str] | None,
-) -> tuple[dict[str, Door], LogTables]:
+) -> tuple[dict[str, Schema], LogTables]:
     """The schemas of all tables, and which of them hold whose lists."""
 
-    def schema(table: object, name: str) -> Door:
-        return logs.target_door(table, name=name, columns=columns)
+    def schema(table: object, name: str) -> Schema:
+        return logs.target_schema(table, name=name, columns=columns)
 
-    first = {LOG: logs.log_door(log, rewards=rewards, contexts=contexts, columns=columns)}
+    first = {LOG: logs.log_schema(log, rewards=rewards, contexts=contexts, columns=columns)}
     targets, names = run_schemas(runs, schema, "target")
     more, more_names = run_schemas(loggers, schema, "logger")
     return first | targets | more, LogTables(RunTables(names), RunTables(more_names))

@@ -23,7 +23,7 @@ from typing import Annotated, Any, Protocol
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, halves, summed
+from counterrank.core.arrays import Floats, Ints, halves, sum_by
 from counterrank.core.errors import one_of
 from counterrank.nuisance.shrinkage import shrink_means
 
@@ -57,7 +57,7 @@ def sum_rewards(
 
     def total(x: Floats) -> list[Floats]:
         parts = (x,) if np.array_equal(x, np.round(x)) else halves(x)
-        return [summed(cell, part, size).reshape(shape) for part in parts]
+        return [sum_by(cell, part, size).reshape(shape) for part in parts]
 
     binary = bool(np.all((reward == 0) | (reward == 1)))
     paid = total(reward)

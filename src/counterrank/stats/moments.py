@@ -27,7 +27,7 @@ from typing import Annotated
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, summed
+from counterrank.core.arrays import Floats, Ints, sum_by
 from counterrank.core.merge import first
 from counterrank.core.parallel import cached_property
 from counterrank.stats.draws import Flips
@@ -69,7 +69,7 @@ class Root:
         for j in range(wide):  # column by column: a copy of all of them need not fit a cache
             x = columns[:, j] - centre[j] if known[j] else np.zeros(n)
             lean[j] = x.sum()
-            rows[:, j] = x if cluster is None else summed(cluster, x, len(size))
+            rows[:, j] = x if cluster is None else sum_by(cluster, x, len(size))
         return cls(n, len(size), centre, lean, _root(rows))
 
     def __add__(self, other: Root) -> Root:

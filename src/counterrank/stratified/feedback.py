@@ -21,7 +21,7 @@ from counterrank.data.ids import positions
 from counterrank.data.runs import RunTables
 from counterrank.data.schema import Table
 from counterrank.engine.partitions import Partition
-from counterrank.matching.pool import Pool, as_written, greatest, pooled
+from counterrank.matching.pool import Pool, as_written, greatest, make_pool
 from counterrank.metrics import Measure
 from counterrank.stratified.cut import CUTS, PropensitySpread, Strata, by_values, cut_strata
 from counterrank.stratified.layout import Layout
@@ -206,7 +206,7 @@ class Scheme:
 
     def layout(self, part: Partition, measures: Sequence[Measure]) -> Layout:
         """The judgments of a partition, weighed and cut."""
-        pool = replace(pooled(part[JUDGMENTS]), top=self.top)
+        pool = replace(make_pool(part[JUDGMENTS]), top=self.top)
         item = positions(pool.items, self.items)
         judged = {"user": pool.units.gather(pool.unit), "item": pool.items}
         judged |= {"rating": pl.Series(pool.rating), **pool.more.to_dict()}
@@ -222,7 +222,7 @@ class Scheme:
 
     def open_pool(self, part: Partition) -> Pool | None:
         """The open-loop judgments of a partition, if there are any."""
-        return replace(pooled(part[OPEN]), top=self.open_top) if OPEN in part.tables else None
+        return replace(make_pool(part[OPEN]), top=self.open_top) if OPEN in part.tables else None
 
 
 def _pool_of(top: float) -> Pool:

@@ -17,8 +17,8 @@ from counterrank.core.errors import CounterrankError, UsageError, nearest
 from counterrank.data import schema
 from counterrank.data.checks import identifiers, no_missing, shares
 from counterrank.data.runs import Policies, Runs, run_schemas
-from counterrank.data.schema import QRELS, ColumnNames, Door, Roles, Table, label
-from counterrank.data.sources import opened
+from counterrank.data.schema import QRELS, ColumnNames, Roles, Schema, Table, label
+from counterrank.data.sources import open_source
 from counterrank.engine.engines import Engine
 from counterrank.engine.partitions import Tables
 from counterrank.metrics import Measure, measure
@@ -85,8 +85,8 @@ class StrataTables:
     ``runs`` and ``open_runs`` are the names given to tables of lists; ``columns`` those of columns.
     """
 
-    by_user: dict[str, Door]
-    by_item: dict[str, Door]
+    by_user: dict[str, Schema]
+    by_item: dict[str, Schema]
     runs: dict[str, str]
     open_runs: dict[str, str]
     columns: ColumnNames
@@ -94,7 +94,7 @@ class StrataTables:
 
     @classmethod
     def of(
-        cls, judged: dict[str, Door], runs: Runs, more: Runs | None, named: ColumnNames
+        cls, judged: dict[str, Schema], runs: Runs, more: Runs | None, named: ColumnNames
     ) -> StrataTables:
         """Tables of feedback, and of lists; what does not say whose it is is cut by item."""
         lists = partial(_lists, columns=named)
@@ -138,7 +138,7 @@ class Choices:
     ) -> Choices:
         """The choices, refused where they mean nothing or cannot go together."""
         name = label(judgments, "the judgments")
-        there = tuple(opened(judgments, trec=QRELS, name=name).columns())
+        there = tuple(open_source(judgments, trec=QRELS, name=name).columns())
         made = cls(strata, cut, propensity, feedback, columns, there)
         made.validate()
         return made
@@ -181,11 +181,11 @@ class Choices:
             more is not None, own,
         )  # fmt: skip
 
-    def schemas(self, judgments: object, open_loop: object) -> dict[str, Door]:
+    def schemas(self, judgments: object, open_loop: object) -> dict[str, Schema]:
         """The tables that lists are held against, in the order they are remembered."""
         cut, propensity = self.cut_column, self.propensity_column
         names = [name for name in dict.fromkeys((cut, propensity)) if name]
-        judged = schema.judgments_door(judgments, columns=self.columns, own=names)
+        judged = schema.judgments_schema(judgments, columns=self.columns, own=names)
         check = partial(_check_judged, judged.check, judged.source.name, cut, propensity)
         found = {JUDGMENTS: replace(judged, check=check)}
         if self.feedback is not None:
@@ -194,7 +194,7 @@ class Choices:
             required = ("item", "propensity")
             found[PROPENSITIES] = _door(self.propensity, required, "the propensities", self.columns)
         if open_loop is not None:
-            found[OPEN] = schema.judgments_door(open_loop, columns=self.columns)
+            found[OPEN] = schema.judgments_schema(open_loop, columns=self.columns)
         return found
 
     def validate(self) -> None:
@@ -246,11 +246,11 @@ def validate_row_order(policies: Policies, engine: Engine) -> None:
         )
 
 
-def _lists(table: object, name: str, *, columns: Mapping[str, str] | None) -> Door:
-    return schema.run_door(table, name=name, columns=columns)
+def _lists(table: object, name: str, *, columns: Mapping[str, str] | None) -> Schema:
+    return schema.run_schema(table, name=name, columns=columns)
 
 
-def _has_users(door: Door) -> bool:
+def _has_users(door: Schema) -> bool:
     """Whether a table says whose rows its rows are, so that it can be cut by user."""
     there = door.source.columns()
     return door.roles.column("user", there) in there
@@ -258,11 +258,11 @@ def _has_users(door: Door) -> bool:
 
 def _door(
     table: object, required: tuple[str, ...], name: str, columns: Mapping[str, str] | None
-) -> Door:
+) -> Schema:
     """A table of items, perhaps with users: propensities, or a row for each piece of feedback."""
-    source = opened(table, trec=QRELS, name=label(table, name))
+    source = open_source(table, trec=QRELS, name=label(table, name))
     roles = Roles(source.name, required, ("user",), columns)
-    return Door(source, roles, partial(_check_items, source.name), partial(Table, source))
+    return Schema(source, roles, partial(_check_items, source.name), partial(Table, source))
 
 
 def _check_items(name: str, frame: pl.DataFrame) -> pl.DataFrame:

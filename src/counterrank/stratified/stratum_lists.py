@@ -14,15 +14,15 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats, Ints, summed
+from counterrank.core.arrays import Bools, Floats, Ints, sum_by
 from counterrank.core.faults import Fault, Faults
-from counterrank.core.parallel import mapped, workers
+from counterrank.core.parallel import map_threads, workers
 from counterrank.data.ids import positions, sort_ids
 from counterrank.data.runs import Policies, RunTables
 from counterrank.data.schema import Table
 from counterrank.diagnostics.judged_lists import ListStatistics, RatingStatistics
 from counterrank.engine.partitions import Partition
-from counterrank.matching.hits import Hits, aligned, break_ties
+from counterrank.matching.hits import Hits, break_ties, find_hits
 from counterrank.matching.pool import Pool
 from counterrank.metrics import Judged, Measure, deepest, unscaled
 from counterrank.stats.draws import Draws
@@ -201,7 +201,7 @@ class _Truth:
     def find(self, run: Table, threads: int) -> tuple[Hits, ListStatistics]:
         """The hits of one run as deep as any measure looks."""
         ties, duplicates = self.policies.ties, self.policies.duplicates
-        hits, seen = aligned(
+        hits, seen = find_hits(
             run, self.pool, ties=ties, duplicates=duplicates, limit=self.cut, threads=threads
         )
         users = run.frame["user"]
@@ -292,7 +292,7 @@ class _Feedback(_Truth):
 
     def _weights(self, m: Measure, weight: Floats) -> Columns:
         w = np.where(m.gains(self.pool) > 0, weight, 0.0)
-        return tuple(summed(self.pool.unit, x, self.pool.n) for x in (w, w**2))
+        return tuple(sum_by(self.pool.unit, x, self.pool.n) for x in (w, w**2))
 
     def counts(self, there: Bools, items: int) -> StratumCounts:
         """What adds up; the catalogue has so many ``items``."""
@@ -325,7 +325,7 @@ def _in_threads(lists: Sequence[Table], judge: Callable[[Table, int], _Judged]) 
     """Every system, several at a time."""
     team = max(min(workers(), len(lists)), 1)
     threads = 1 if team > 1 else workers()
-    return mapped(lambda run: judge(run, threads), lists, team)
+    return map_threads(lambda run: judge(run, threads), lists, team)
 
 
 def _there(systems: Sequence[_Judged], pool: Pool, policies: Policies) -> Bools:

@@ -122,7 +122,7 @@ def frame_at(address: str) -> Any:
 
 
 def frame_of(session: Any, paths: Sequence[str], kind: str) -> Any:
-    """Parquet, or text with a header: text files give text, types are settled at the door."""
+    """Parquet, or text with a header: text files give text, types are settled by schemas."""
     if kind not in SEPARATORS:
         return session.read.parquet(*paths)
     return session.read.csv(

@@ -39,7 +39,7 @@ def column_names(path: Path, trec: Sequence[str]) -> list[str]:
 
 
 def read_columns(path: Path, wanted: list[str], trec: Sequence[str]) -> pl.DataFrame:
-    """Some columns of a file. Text files give text: types are settled at the door."""
+    """Some columns of a file. Text files give text: types are settled by schemas."""
     with readable(path):
         if ending(path) in PARQUET:
             return pl.read_parquet(path, columns=wanted, glob=False)

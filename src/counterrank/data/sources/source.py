@@ -86,7 +86,7 @@ class Source:
         return hashlib.sha256(b"".join(digests)).hexdigest()
 
 
-def opened(table: object, *, trec: Sequence[str], name: str = "") -> Source:
+def open_source(table: object, *, trec: Sequence[str], name: str = "") -> Source:
     """A source for ``table``: a path, a glob, a folder, an address, or a dataframe."""
     if isinstance(table, (str, os.PathLike)):
         path = os.fspath(table)

@@ -19,7 +19,7 @@ from weakref import WeakSet
 
 from counterrank.core import errors
 from counterrank.core.errors import CounterrankError, UsageError
-from counterrank.core.faults import DataError, merged
+from counterrank.core.faults import DataError, merge_errors
 from counterrank.core.parallel import Progress
 from counterrank.data.checks import some_rows
 from counterrank.data.schema import Input
@@ -35,7 +35,7 @@ from counterrank.engine.spark.executor import (
     on_partition,
 )
 from counterrank.engine.spark.frames import shuffle
-from counterrank.engine.wire import unpacked
+from counterrank.engine.wire import unpack
 
 if TYPE_CHECKING:
     from counterrank.engine.engines import Spark
@@ -251,7 +251,7 @@ class OnSpark(Partitions):
             own = values.setdefault((number.as_py(), part.as_py()), {})
             own[piece.as_py()] = data.as_buffer()
         results = [
-            unpacked(b"".join(own[i] for i in sorted(own))) for _, own in sorted(values.items())
+            unpack(b"".join(own[i] for i in sorted(own))) for _, own in sorted(values.items())
         ]
         faults = [fault for value in results if isinstance(value, Refusals) for fault in value.all]
         if faults:
@@ -263,7 +263,7 @@ class OnSpark(Partitions):
         order = [name for name in self.lanes if any(f.table == name for f in faults)]
         table = order[0] if order else None
         alike = [_error(fault) for fault in faults if fault.table == table]
-        return merged(alike, rows=self.inputs[table].rows if table else None)
+        return merge_errors(alike, rows=self.inputs[table].rows if table else None)
 
 
 def _error(fault: Refusal) -> CounterrankError:

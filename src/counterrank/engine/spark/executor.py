@@ -21,7 +21,7 @@ from counterrank.core.errors import CounterrankError
 from counterrank.core.parallel import one_thread
 from counterrank.data.schema import Table
 from counterrank.engine.partitions import Partition, merge_in_turn
-from counterrank.engine.wire import packed, unpacked
+from counterrank.engine.wire import pack, unpack
 
 Batches = Iterator[pa.RecordBatch]
 TAG, PLACE = "tag", "place of the unit"
@@ -68,7 +68,7 @@ class Refusal:
     @classmethod
     def of(cls, error: CounterrankError, table: str | None = None) -> Refusal:
         """Rows have no numbers here: no order is relied on."""
-        said = faults.unnumbered(error)
+        said = faults.without_row(error)
         data = said.fault if isinstance(said, faults.DataError) else None
         return cls(type(said).__name__, said.wrong, said.found, said.todo, table, data)
 
@@ -142,7 +142,7 @@ def on_partition(
             else:
                 pieces = result if key is None else {key(number): result}
             for place, piece in pieces.items():
-                yield from _rows(place, number, packed(piece))
+                yield from _rows(place, number, pack(piece))
 
     return run
 
@@ -154,7 +154,7 @@ def on_key(then: Callable[[Any], Any]) -> Callable[[Batches], Batches]:
         with one_thread():
             for key, rows in groupby(_in_turn(batches), itemgetter(0)):
                 values = (_value(own) for _, own in groupby(rows, itemgetter(1)))
-                yield from _rows(key, 0, packed(_tried(partial(_finished, then, values))))
+                yield from _rows(key, 0, pack(_tried(partial(_finished, then, values))))
 
     return run
 
@@ -171,7 +171,7 @@ def _in_turn(batches: Batches) -> Iterator[tuple[int, int, bytes]]:
 
 
 def _value(rows: Iterable[tuple[int, int, bytes]]) -> Any:
-    return unpacked(b"".join(data for _, _, data in rows))
+    return unpack(b"".join(data for _, _, data in rows))
 
 
 def _by_table(lanes: Mapping[str, Lane], batches: Batches) -> dict[str, list[pl.DataFrame]]:

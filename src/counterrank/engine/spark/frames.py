@@ -12,7 +12,7 @@ import polars as pl
 
 from counterrank.core.errors import InputError
 from counterrank.data.checks import some_rows
-from counterrank.data.schema import Door
+from counterrank.data.schema import Schema
 from counterrank.data.sources import Source
 from counterrank.data.sources.dataframes import frame_of, is_spark
 from counterrank.data.sources.files import BLANKS, PARQUET, SEPARATORS, column_names, ending
@@ -60,7 +60,7 @@ def _common(kinds: Sequence[pl.DataType]) -> type[pl.DataType]:
     return pl.Int64 if all(kind.is_integer() for kind in kinds) else pl.String
 
 
-def _with_roles(session: Any, schema: Door) -> Any:
+def _with_roles(session: Any, schema: Schema) -> Any:
     """A table's columns under the names of their roles."""
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -89,7 +89,7 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _read(session: Any, schema: Door) -> Any:
+def _read(session: Any, schema: Schema) -> Any:
     """The table as a Spark frame: as given, read by Spark, or sent from memory."""
     source = schema.source
     if not source.files:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats, Ints, ranges, renumbered, summed
+from counterrank.core.arrays import Bools, Floats, Ints, ranges, renumber, sum_by
 from counterrank.data.ids import hash_ids, row_positions
 from counterrank.position.learn.curve import InfluenceSpread, spread_along
 from counterrank.position.learn.impressions import Impressions
@@ -29,7 +29,7 @@ def count_cells(data: Impressions, group: str | None = None, most: float = 1.0) 
     rest = np.round((data.reward - clicks) / (step * 2.0**-26)) * (step * 2.0**-26)
     sums = (np.ones(len(cell.of)), clicks, rest, (data.reward > 0).astype(float))
     return _named(data, group, cell.item, cell.rank).with_columns(
-        pl.Series(name, summed(cell.of, x, n)) for name, x in zip(COUNTS, sums, strict=True)
+        pl.Series(name, sum_by(cell.of, x, n)) for name, x in zip(COUNTS, sums, strict=True)
     )
 
 
@@ -126,7 +126,7 @@ class Catalogue:
 
     def per_rank(self, x: Floats) -> Floats:
         """Sum of ``x`` over the cells of each rank, from 1."""
-        return summed(self.rank - 1, x, self.depth)
+        return sum_by(self.rank - 1, x, self.depth)
 
     def by_rank(self) -> tuple[Floats, Floats]:
         """Rows and rewards of each rank, from 1."""
@@ -134,12 +134,12 @@ class Catalogue:
 
     def per_item(self, x: Floats) -> Floats:
         """Sum of ``x`` over the cells of each item."""
-        return summed(self.item, x, self.items.height)
+        return sum_by(self.item, x, self.items.height)
 
     def beside(self, data: Impressions) -> Beside:
         """The rows of these items in a partition, and only what is known of their items."""
         cell = data.cells
-        local, code = renumbered(cell.item)
+        local, code = renumber(cell.item)
         number = row_positions(data.keys[local], self.items)
         here = np.unique(number[number >= 0])
         there = self.only(here)

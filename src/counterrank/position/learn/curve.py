@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, renumbered
+from counterrank.core.arrays import Floats, Ints, renumber
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,5 +105,5 @@ def spread_along(cluster: Ints, cell: Ints, residual: Floats, direction: Floats)
 def _by_cluster(cluster: Ints, column: Ints, x: Floats, columns: int) -> Any:
     from scipy.sparse import csr_array
 
-    known, code = renumbered(cluster)
+    known, code = renumber(cluster)
     return csr_array((x, (code, column)), shape=(len(known), columns))

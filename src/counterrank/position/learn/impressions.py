@@ -10,7 +10,7 @@ from typing import Annotated
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats, Ints, keep_freed_memory, renumbered, summed
+from counterrank.core.arrays import Bools, Floats, Ints, keep_freed_memory, renumber, sum_by
 from counterrank.core.merge import by_key, padded
 from counterrank.data.ids import code_rows
 from counterrank.engine.partitions import Partition
@@ -43,7 +43,7 @@ class Impressions:
     @property
     def clusters(self) -> int:
         """Number of clusters; their codes need not all occur after a filter."""
-        return len(renumbered(self.cluster)[0])
+        return len(renumber(self.cluster)[0])
 
     def only(self, keep: Bools | Ints) -> Impressions:
         """The rows that are kept."""
@@ -57,13 +57,13 @@ class Impressions:
     def per_rank(self, x: Floats | None = None) -> Floats:
         """Sum of ``x``, or number of rows, at ranks 1, 2, ... to the deepest."""
         ones = np.ones(len(self.rank)) if x is None else x
-        return summed(self.rank - 1, ones, self.depth)
+        return sum_by(self.rank - 1, ones, self.depth)
 
     @cached_property
     def cells(self) -> RankCells:
         """Which rows show one item at one rank; several steps look at them."""
         depth = self.depth + 1
-        known, of = renumbered(self.item * depth + self.rank)
+        known, of = renumber(self.item * depth + self.rank)
         return RankCells(known // depth, known % depth, of)
 
 
@@ -125,7 +125,7 @@ def _within(session: Ints, user: Ints) -> Ints:
     owner[session] = user
     if np.array_equal(owner[session], user):
         return session
-    return renumbered(session * (int(user.max()) + 1) + user)[1]
+    return renumber(session * (int(user.max()) + 1) + user)[1]
 
 
 Groups = dict[str | None, Impressions]
@@ -182,7 +182,7 @@ class RankStatistics:
             by=data.by,
             viewed=data.viewed is not None,
             rows=len(data.rank),
-            sessions=len(renumbered(data.session)[0]),
+            sessions=len(renumber(data.session)[0]),
             clusters=data.clusters,
             deepest=data.depth,
             low=float(data.reward.min(initial=np.inf)),
@@ -202,4 +202,4 @@ def counts(group: Ints, x: Floats | None = None) -> Floats:
     near = group <= DEEPEST
     if not near.all():
         group, x = group[near], None if x is None else x[near]
-    return summed(group, np.ones(len(group)) if x is None else x, 1)
+    return sum_by(group, np.ones(len(group)) if x is None else x, 1)
