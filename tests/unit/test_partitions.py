@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank.core import arrays
+from counterrank.core import parallel
 from counterrank.core.errors import InputError
 from counterrank.core.faults import DataError, Fault
 from counterrank.core.parallel import workers
@@ -135,7 +135,7 @@ def test_results_do_not_depend_on_threads(monkeypatch, cores):
 
 
 def test_one_core_for_a_partition_on_disk_and_all_for_the_one_in_memory(monkeypatch):
-    monkeypatch.setattr(arrays.os, "sched_getaffinity", lambda _: range(4), raising=False)
+    monkeypatch.setattr(parallel.os, "sched_getaffinity", lambda _: range(4), raising=False)
     for engine, team in ((cr.Local(), {4}), (cr.Local(partitions=3), {1})):
         with opened(engine) as partitions:
             assert set(partitions.map(lambda part: workers(), "")) == team

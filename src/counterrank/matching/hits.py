@@ -28,6 +28,7 @@ from counterrank.matching.align import (
     MatchedBlock,
     align,
     in_rank_order,
+    match_block,
 )
 from counterrank.matching.pool import Pool
 
