@@ -75,7 +75,8 @@ def by_score(
         by = np.lexsort((falling, np.repeat(np.arange(len(length)), length)))
     ordered = score[by]
     new = np.concatenate([[True], (ordered[1:] != ordered[:-1]) | starts])
-    group, begin, size = _groups(new)
+    begin, group = np.flatnonzero(new), np.cumsum(new) - 1
+    size = np.diff(begin, append=len(new))
     if ties in ("id", "id32"):
         by = _id_descending(by, group, size[group] > 1, text)
     first = rank[begin][group]
@@ -95,12 +96,6 @@ def _falls(score: AnyFloats, length: Ints) -> bool:
     begins = np.zeros(len(score), bool)
     begins[(np.cumsum(length) - length)[length > 0]] = True
     return bool(np.all((score[1:] < score[:-1]) | begins[1:]))
-
-
-def _groups(new: Bools) -> tuple[Ints, Ints, Ints]:
-    """Group of each place, first place of each group, size of each group."""
-    begin = np.flatnonzero(new)
-    return np.cumsum(new) - 1, begin, np.diff(begin, append=len(new))
 
 
 def _id_descending(by: Ints, group: Ints, tied: Bools, text: Callable[[Ints], pl.Series]) -> Ints:
@@ -228,25 +223,25 @@ def align(block: ListBlock, *, ties: str, limit: int | None) -> BlockHits:
     ``limit`` is the largest rank any measure looks at. An item that stands twice in a list keeps
     its better rank; the other rows are reported and the list is ranked without them.
     """
-    all_ = match_block(block, ties=ties)
-    order, row, judgment, depth = all_.order, all_.row, all_.judgment, all_.depth
+    match = match_block(block, ties=ties)
+    order, row, judgment, depth = match.order, match.row, match.judgment, match.depth
     if limit is not None and depth.max() > limit:
         near = order.first[row] <= limit
         row, judgment = row[near], judgment[near]
     if not order.natural:
-        by = sort_order(all_.lists[row], order.rank[row])
+        by = sort_order(match.lists[row], order.rank[row])
         row, judgment = row[by], judgment[by]
     rank = order.rank[row]
     tied = order.first is not order.rank
     return BlockHits(
-        list=all_.lists[row],
+        list=match.lists[row],
         rank=rank,
         judgment=judgment,
         first=order.first[row] if tied else rank,
         last=order.last[row] if tied else rank,
         depth=depth,
-        duplicates=all_.duplicates,
-        repeated=all_.repeated,
+        duplicates=match.duplicates,
+        repeated=match.repeated,
     )
 
 

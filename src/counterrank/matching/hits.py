@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
-from dataclasses import astuple, dataclass, replace
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -56,6 +56,7 @@ class Hits:
     depth: Ints
     present: Bools
     expected: bool = False
+    _cache: dict[Hashable, Any] = field(default_factory=dict, init=False, compare=False)
 
     def sum(self, x: npt.ArrayLike) -> Floats:
         """Sum over each unit's hits."""
@@ -76,10 +77,6 @@ class Hits:
         """The hits among some of the judgments; what else is listed keeps its place."""
         own = self.take(np.flatnonzero(kept[self.judgment]))
         return replace(own, judgment=(np.cumsum(kept) - 1)[own.judgment])
-
-    @cached_property
-    def _cache(self) -> dict[Hashable, Any]:
-        return {}
 
     def cached(self, name: Hashable, compute: Callable[[], A]) -> A:
         """What several measures ask for, computed once."""
@@ -166,11 +163,6 @@ class Coverage:
     def missing_users(self) -> int:
         """Judged users without a list."""
         return self.judged_users - self.covered_users
-
-    @classmethod
-    def merged(cls, parts: Iterable[Coverage]) -> Coverage:
-        """That of all blocks: no user is in two of them."""
-        return cls(*(sum(column) for column in zip(*map(astuple, parts), strict=True)))
 
 
 def find_hits(
@@ -297,17 +289,16 @@ class _Lists:
         return judged
 
     def judgments(self, begin: int, end: int) -> Ints | slice:
-        """The judgments of the users of lists ``begin`` to ``end``, as rows of the pool."""
+        """The judgments of the users of lists ``begin`` to ``end``, as rows of the pool.
+
+        Where they stand one after the other, without a copy.
+        """
         unit = self.unit[begin:end]
         known = unit[unit >= 0]
-        return _rows(self.pool.start[known], self.pool.size[known])
-
-
-def _rows(start: Ints, size: Ints) -> Ints | slice:
-    """The rows of some units; where they stand one after the other, without a copy."""
-    if len(start) and np.array_equal(start[1:], start[:-1] + size[:-1]):
-        return slice(int(start[0]), int(start[-1] + size[-1]))
-    return ranges(start, size)
+        start, size = self.pool.start[known], self.pool.size[known]
+        if len(start) and np.array_equal(start[1:], start[:-1] + size[:-1]):
+            return slice(int(start[0]), int(start[-1] + size[-1]))
+        return ranges(start, size)
 
 
 def _of(rows: Ints | slice, place: Ints) -> Ints:

@@ -36,15 +36,12 @@ class Pool:
     rating: Floats
     top: float
     more: pl.DataFrame = field(default_factory=pl.DataFrame)
+    _cache: dict[Hashable, Floats] = field(default_factory=dict, init=False, compare=False)
 
     @property
     def n(self) -> int:
         """Number of units."""
         return len(self.units)
-
-    @cached_property
-    def _cache(self) -> dict[Hashable, Floats]:
-        return {}
 
     @cached_property
     def unit(self) -> Ints:
@@ -115,13 +112,9 @@ class Pool:
 
     def _part(self, begin: int, end: int) -> Pool:
         rows = slice(int(self.start[begin]), int(self.start[end - 1] + self.size[end - 1]))
+        items, more = self.items[rows.start : rows.stop], self.more[rows]
         return Pool(
-            units=self.units[begin:end],
-            items=self.items[rows.start : rows.stop],
-            size=self.size[begin:end],
-            rating=self.rating[rows],
-            top=self.top,
-            more=self.more[rows],
+            self.units[begin:end], items, self.size[begin:end], self.rating[rows], self.top, more
         )
 
 

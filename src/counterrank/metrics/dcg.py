@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -13,7 +15,6 @@ from counterrank.core.errors import UsageError
 from counterrank.matching.hits import Hits
 from counterrank.matching.pool import Pool
 from counterrank.metrics.measure import Definition, Measure, deepest, hit_exposure, quotient
-from counterrank.metrics.precision import Judged
 from counterrank.position import Exposure, Flat, Log2
 from counterrank.stats.functions_of_means import Function, ratio_or_zero
 
@@ -82,18 +83,31 @@ class Graded(Measure):
         if self.gain == "exp":
             refuse_overflow(self, pool)
 
-    def total(self, hits: Hits, discount: Exposure) -> Floats:
-        r""":math:`\sum_i g_i\, c(r_i)` over the hits within the cut-off."""
-        form = (self.gain, self.rel, discount, self.k)
-        return hits.cached(form, lambda: hits.sum(self.terms(hits, discount)))
+    @property
+    @abstractmethod
+    def rank_discount(self) -> Exposure:
+        r""":math:`c(r)`: what a gain at rank :math:`r` counts, before the cut-off."""
 
-    def terms(self, hits: Hits, discount: Exposure) -> Floats:
+    def rank_weights(self) -> tuple[Exposure, float]:
+        return self.rank_discount if self.k is None else self.rank_discount @ self.k, 1.0
+
+    def per_unit(self, hits: Hits, pool: Pool) -> Floats:
+        return self.total(hits)
+
+    def worth(self, hits: Hits, pool: Pool) -> Floats:
+        return self.terms(hits)
+
+    def total(self, hits: Hits) -> Floats:
+        r""":math:`\sum_i g_i\, c(r_i)` over the hits within the cut-off."""
+        form = (self.gain, self.rel, self.rank_discount, self.k)
+        return hits.cached(form, lambda: hits.sum(self.terms(hits)))
+
+    def terms(self, hits: Hits) -> Floats:
         r""":math:`g_i\, c(r_i)` of each hit, 0 beyond the cut-off."""
-        form = ("terms", self.gain, self.rel, discount, self.k)
-        return hits.cached(
-            form,
-            lambda: gain(hits.rating, self.gain, self.rel) * hit_exposure(hits, discount, self.k),
-        )
+        c = self.rank_discount
+        form = ("terms", self.gain, self.rel, c, self.k)
+        gains = partial(gain, hits.rating, self.gain, self.rel)
+        return hits.cached(form, lambda: gains() * hit_exposure(hits, c, self.k))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,14 +131,9 @@ class CG(Graded):
         source="Jarvelin & Kekalainen 2002",
     )
 
-    def rank_weights(self) -> tuple[Exposure, float]:
-        return Flat(k=self.k), 1.0
-
-    def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        return self.total(hits, Flat())
-
-    def worth(self, hits: Hits, pool: Pool) -> Floats:
-        return self.terms(hits, Flat())
+    @property
+    def rank_discount(self) -> Exposure:
+        return Flat()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,14 +163,9 @@ class DCG(Graded):
         source="Jarvelin & Kekalainen 2002; as an off-policy estimate Jeunen et al. 2024",
     )
 
-    def rank_weights(self) -> tuple[Exposure, float]:
-        return self.discount if self.k is None else self.discount @ self.k, 1.0
-
-    def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        return self.total(hits, self.discount)
-
-    def worth(self, hits: Hits, pool: Pool) -> Floats:
-        return self.terms(hits, self.discount)
+    @property
+    def rank_discount(self) -> Exposure:
+        return self.discount
 
     def ideal_total(self, pool: Pool, depth: int | None) -> Floats:
         r"""The same sum for the best possible list of ``depth`` items."""
@@ -203,10 +207,10 @@ class nDCG(DCG):  # noqa: N801 - the literature's name
     )
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        return quotient(self.total(hits, self.discount), self.best(pool))
+        return quotient(self.total(hits), self.best(pool))
 
     def worth(self, hits: Hits, pool: Pool) -> Floats:
-        return quotient(self.terms(hits, self.discount), self.best(pool)[hits.unit])
+        return quotient(self.terms(hits), self.best(pool)[hits.unit])
 
     def best(self, pool: Pool) -> Floats:
         """The DCG of each unit's ideal list."""
@@ -245,10 +249,10 @@ class pnDCG(nDCG):  # noqa: N801 - the paper's name
         return False
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        return self.total(hits, self.discount)
+        return self.total(hits)  # the ideal divides means, not values
 
     def worth(self, hits: Hits, pool: Pool) -> Floats:
-        return self.terms(hits, self.discount)
+        return self.terms(hits)
 
     def base(self, pool: Pool) -> Floats:
         return self.best(pool)
@@ -277,10 +281,3 @@ def dcg_forms(measures: Sequence[Measure]) -> list[tuple[DCG, nDCG]]:
         )
         for k, gain, rel, discount in forms
     ]
-
-
-def metrics_for_diagnosis(measures: Sequence[Measure], *, systems: int) -> list[Measure]:
-    """The judged share of lists and, where there are systems to order, DCG and nDCG."""
-    pairs = dcg_forms(measures) if systems > 1 else []
-    looked_at: list[Measure] = [Judged(k=deepest(measures)), *(m for pair in pairs for m in pair)]
-    return [m for m in dict.fromkeys(looked_at) if m not in measures]
