@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import count as numbers_from
 from pathlib import Path
@@ -44,48 +44,37 @@ if TYPE_CHECKING:
 GLANCE = 1000  # rows that show the types
 
 
-@dataclass(frozen=True)
-class Head:
-    """A table without rows; the columns ``ids`` are of the type they are to have."""
-
-    table: Table
-    ids: tuple[str, ...]
-
-    @property
-    def frame(self) -> pl.DataFrame:
-        """The empty frame."""
-        return self.table.frame
-
-    def cast(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Rows of the table with ids of these types."""
-        kinds = self.frame.schema
-        odd = set(frame.columns) ^ set(kinds)
-        if odd:
-            raise InputError(
-                f'The files of "{self.table.name}" do not fit together.',
-                found=f'Some have a column "{min(odd)}", others do not.',
-                todo="Give every file the same columns.",
-            )
-        wanted = [c for c in self.ids if frame.schema[c] != kinds[c]]
-        try:
-            return frame.with_columns(pl.col(c).cast(kinds[c]) for c in wanted)
-        except pl.exceptions.PolarsError as error:
-            raise InputError(
-                f'The parts of "{self.table.name}" do not fit together.',
-                found=first_line(error),
-                todo="Give a column the same type in every file.",
-            ) from error
-
-
-def read_heads(tables: Tables, scratch: Path) -> dict[str, Head]:
-    """The heads of all tables, by a glance at their first rows."""
+def read_heads(tables: Tables, scratch: Path) -> dict[str, Table]:
+    """All tables without rows, by a glance at their first; ids have the types they shall have."""
     heads = {name: _glance(schema, scratch) for name, schema in tables.schemas.items()}
     for column in tables.ids:
         kind = _common([head.frame.schema[column] for head in heads.values()])
         for name, head in heads.items():
             frame = head.frame.with_columns(pl.col(column).cast(kind))
             heads[name] = replace(head, frame=frame)
-    return {name: Head(head, tables.ids) for name, head in heads.items()}
+    return heads
+
+
+def cast_ids(frame: pl.DataFrame, head: Table, ids: Sequence[str]) -> pl.DataFrame:
+    """Rows of a table, whose ids get the types of its head."""
+    kinds = head.frame.schema
+    odd = set(frame.columns) ^ set(kinds)
+    if odd:
+        raise InputError(
+            f'The files of "{head.name}" do not fit together.',
+            found=f'Some have a column "{min(odd)}", others do not.',
+            todo="Give every file the same columns.",
+        )
+    try:
+        return frame.with_columns(
+            pl.col(c).cast(kinds[c]) for c in ids if frame.schema[c] != kinds[c]
+        )
+    except pl.exceptions.PolarsError as error:
+        raise InputError(
+            f'The parts of "{head.name}" do not fit together.',
+            found=first_line(error),
+            todo="Give a column the same type in every file.",
+        ) from error
 
 
 def _common(kinds: Sequence[pl.DataType]) -> pl.DataType:
@@ -276,27 +265,25 @@ def cut_on_disk(engine: Local, tables: Tables, progress: Progress) -> Iterator[P
             steps = sum(-(-number // piece) for number in rows.values())
             ticks = iter(progress(range(steps), "cutting tables into partitions"))
             for name, schema in schemas.items():
-                rows[name] = _cut(
-                    schema, heads[name], tables.unit, count, folder / name, piece, ticks
-                )
+                cast = partial(cast_ids, head=heads[name], ids=tables.ids)
+                rows[name] = _cut(schema, cast, tables.unit, count, folder / name, piece, ticks)
             for _ in ticks:  # sizes are guesses: the bar ends all the same
                 pass
             inputs = {
                 name: Input(schema.source.name, rows[name], sums[name].result())
                 for name, schema in schemas.items()
             }
-        empty = {name: head.table for name, head in heads.items()}
-        yield OnDisk(folder, empty, inputs, count, tables.needs, progress)
+        yield OnDisk(folder, heads, inputs, count, tables.needs, progress)
 
 
-def _row_bytes(head: Head) -> int:
+def _row_bytes(head: Table) -> int:
     """Bytes that a row of a table takes while its partition is worked on."""
     return HELD + TEXT * sum(kind == pl.String for kind in head.frame.schema.values())
 
 
 def _cut(
     schema: Schema,
-    head: Head,
+    cast: Callable[[pl.DataFrame], pl.DataFrame],
     unit: str,
     count: int,
     folder: Path,
@@ -312,7 +299,7 @@ def _cut(
 
     def one(frame: pl.DataFrame, turn: int, before: int) -> None:
         try:
-            part = head.cast(schema.part(schema.roles.renamed(frame)).frame)
+            part = cast(schema.part(schema.roles.renamed(frame)).frame)
             _write(part, partition_ids(part[unit], count), count, folder, f"{turn:06}.arrow")
         except CounterrankError as error:
             faults.append(shift_error(error, before))

@@ -17,6 +17,7 @@ from counterrank.engine.partitions import Partitions, Tables, cut_in_memory
 WORDS = ("auto", "local", "spark")
 LEAST = 100 * 10**6  # bytes, which the libraries alone take
 INFERENCE = ("auto", "units", "moments")
+Context = AbstractContextManager[Partitions]
 
 
 class Engine(ABC):
@@ -42,9 +43,7 @@ class Engine(ABC):
         return False
 
     @abstractmethod
-    def open(
-        self, tables: Tables, progress: Progress = quiet
-    ) -> AbstractContextManager[Partitions]:
+    def open(self, tables: Tables, progress: Progress = quiet) -> Context:
         """The tables in partitions; what was set aside is let go when the context ends."""
 
 
@@ -77,9 +76,7 @@ class Local(Engine):
         """Where neither a limit nor a number of partitions is given."""
         return self.memory is None and self.partitions is None
 
-    def open(
-        self, tables: Tables, progress: Progress = quiet
-    ) -> AbstractContextManager[Partitions]:
+    def open(self, tables: Tables, progress: Progress = quiet) -> Context:
         """One partition in memory, or several on disk."""
         if self.in_memory:
             return cut_in_memory(self, tables, progress)
@@ -114,9 +111,7 @@ class Spark(Engine):
         """What the driver may collect."""
         return byte_count(self.collect)
 
-    def open(
-        self, tables: Tables, progress: Progress = quiet
-    ) -> AbstractContextManager[Partitions]:
+    def open(self, tables: Tables, progress: Progress = quiet) -> Context:
         """Partitions on the cluster, which keeps them until the context ends."""
         from counterrank.engine.spark import cluster
 

@@ -45,10 +45,7 @@ class Row:
     clusters: int
     verdict: str
 
-    @property
-    def method(self) -> str:
-        """The stratum, or how the whole was estimated: what documents of strata call it."""
-        return self.segment or self.estimator
+    method = Key.method
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -166,10 +166,7 @@ class Comparison:
     detectable: float
     units: int
 
-    @property
-    def method(self) -> str:
-        """The stratum, or how the whole was estimated: what documents of strata call it."""
-        return self.segment or self.estimator
+    method = Key.method
 
 
 def compare(

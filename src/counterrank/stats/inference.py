@@ -10,8 +10,9 @@ from statistics import NormalDist
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, over
+from counterrank.core.arrays import Floats, Ints
 from counterrank.core.errors import UsageError
+from counterrank.stats.functions_of_means import divide
 from counterrank.stats.units import Estimate
 
 INTERVALS = ("normal", "t", "bootstrap", "bca", "bernstein")
@@ -27,19 +28,22 @@ def interval(
     span: float | None = None,
 ) -> tuple[float, float]:
     """Low and high end for one estimate; the bootstraps need its resampled values."""
-    if method == "normal":
-        return estimate.interval(level)
     if resamples is not None and method in ("bootstrap", "bca"):
         return _percentiles(estimate, resamples, level, adjust=method == "bca")
-    half = _t(estimate, level) if method == "t" else _bernstein(estimate, level, span)
+    if method in ("normal", "t"):
+        half = quantile(level, method, estimate.clusters) * estimate.se
+    else:
+        half = _bernstein(estimate, level, span)
     return estimate.value - half, estimate.value + half
 
 
-def _t(estimate: Estimate, level: float) -> float:
-    """Half width by Student's distribution over the clusters."""
+def quantile(level: float, method: str, clusters: int) -> float:
+    """Standard errors in half an interval: of the normal distribution, or of Student's."""
+    if method == "normal":
+        return normal_quantile(0.5 + level / 2)
     from scipy.special import stdtrit
 
-    return float(stdtrit(estimate.clusters - 1, 0.5 + level / 2)) * estimate.se
+    return float(stdtrit(max(clusters - 1, 1), 0.5 + level / 2))
 
 
 def _bernstein(estimate: Estimate, level: float, span: float | None) -> float:
@@ -209,12 +213,7 @@ class Differences:
 
     def half(self, level: float, interval: str = "t") -> Floats:
         """Half the width of each interval, by the normal distribution or Student's."""
-        if interval == "normal":
-            return normal_quantile(0.5 + level / 2) * self.se
-        from scipy.special import stdtrit
-
-        width: Floats = float(stdtrit(max(self.n - 1, 1), 0.5 + level / 2)) * self.se
-        return width
+        return quantile(level, interval, self.n) * self.se
 
 
 def differences(estimates: Sequence[Estimate], a: Ints, b: Ints) -> Differences:
@@ -241,9 +240,9 @@ def ratios(estimates: Sequence[Estimate], a: Ints, b: Ints) -> Differences:
     r"""Estimate ``a`` over estimate ``b``: :math:`\psi = (\psi_a - r \psi_b) / v_b`."""
     value = np.array([e.value for e in estimates])
     psi = np.stack([e.influence for e in estimates])
-    share = over(value[a], value[b])
+    share = divide(value[a], value[b])
     se = _error(estimates[0], _squares(psi, a, b, np.nan_to_num(share)))
-    return Differences(share, over(se, np.abs(value[b])), estimates[0].clusters)
+    return Differences(share, divide(se, np.abs(value[b])), estimates[0].clusters)
 
 
 def _error(e: Estimate, squares: Floats) -> Floats:

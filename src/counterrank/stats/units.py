@@ -131,6 +131,12 @@ class Units:
     masks: dict[Key, Bools] = field(default_factory=dict)
     clusters: pl.Series | None = None
     draws: Draws = NO_DRAWS
+    _estimates: dict[tuple[Key, Function], Estimate] = field(default_factory=dict, init=False)
+    _resamples: dict[Key, Floats] = field(default_factory=dict, init=False)
+    _views: dict[bytes, tuple[Units, Callable[[Any], Any]]] = field(
+        default_factory=dict, init=False
+    )
+    _named: dict[tuple[int, ...], bytes] = field(default_factory=dict, init=False)
 
     @classmethod
     def merge(cls, parts: Sequence[Units]) -> Units:
@@ -288,22 +294,6 @@ class Units:
     @cached_property
     def _everyone(self) -> Bools:
         return np.ones(len(self.ids), bool)
-
-    @cached_property
-    def _estimates(self) -> dict[tuple[Key, Function], Estimate]:
-        return {}
-
-    @cached_property
-    def _named(self) -> dict[tuple[int, ...], bytes]:
-        return {}
-
-    @cached_property
-    def _views(self) -> dict[bytes, tuple[Units, Callable[[Any], Any]]]:
-        return {}
-
-    @cached_property
-    def _resamples(self) -> dict[Key, Floats]:
-        return {}
 
 
 def once_each(work: Callable[..., Any]) -> Callable[..., Any]:

@@ -51,6 +51,13 @@ def memory_columns(table: object, name: str) -> list[str]:
     return names
 
 
+def from_arrow(table: Any) -> pl.DataFrame:
+    """A table or a batch of Arrow's."""
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
 def is_spark(table: object) -> bool:
     """Whether a table is a Spark frame, classic or Connect; without importing Spark."""
     kind = type(table)

@@ -19,6 +19,7 @@ from counterrank.core.provenance import sha256
 from counterrank.data.sources.dataframes import (
     convertible,
     frame_at,
+    from_arrow,
     from_memory,
     is_address,
     memory_columns,
@@ -230,8 +231,6 @@ def _of_memory(source: Source, choose: Choose, rows: int) -> Iterator[pl.DataFra
         with convertible(source.name):
             names = choose(list(table.columns))
             for batch in table.to_arrow_reader(rows):
-                frame = pl.from_arrow(batch)
-                assert isinstance(frame, pl.DataFrame)
-                yield frame.select(names)
+                yield from_arrow(batch).select(names)
     else:
         yield from from_memory(table, source.name, choose).iter_slices(rows)

@@ -65,10 +65,10 @@ _supplied: WeakSet[Any] = WeakSet()
 
 def session_of(chosen: Spark) -> Any:
     """A session on the cluster that was chosen, with this package on its executors."""
-    session = chosen.session or _started(chosen.master)
+    session: Any = chosen.session or _started(chosen.master)
     if session not in _supplied:
         with spoken("sending the package to the executors"):
-            _supply(session)
+            session.addArtifacts(str(_archive()), pyfile=True)
         _supplied.add(session)
     return session
 
@@ -130,14 +130,12 @@ def _refuse_without_java() -> None:
         )
 
 
-def _supply(session: Any) -> None:
-    """Executors import the package that runs here, whatever they have installed."""
-    session.addArtifacts(str(_archive()), pyfile=True)
-
-
 @cache
 def _archive() -> Path:
-    """The package in a file, which executors fetch as they come; gone when Python ends."""
+    """This package in a file, which executors import whatever they have installed.
+
+    It is gone when Python ends.
+    """
     files = sorted(HOME.rglob("*.py"))
     digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
     folder = tempfile.mkdtemp(prefix=f"counterrank-{os.getpid()}-")  # see `scratch`
