@@ -8,6 +8,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -187,23 +188,19 @@ def _batches(file: Path, scan: pl.LazyFrame, rows: int) -> Iterator[pl.DataFrame
         yield from scan.collect_batches(chunk_size=rows, maintain_order=True)
 
 
-class _unpacked:  # noqa: N801 - used as a context
+@contextmanager
+def _unpacked(file: Path, scratch: Path) -> Iterator[Path]:
     """A text file as it is, or unpacked beside the temporary files for as long as it is read."""
-
-    def __init__(self, file: Path, scratch: Path) -> None:
-        self.file, self.own = file, scratch / "unpacked"
-        self.packed = file.name.lower().endswith(".gz")
-
-    def __enter__(self) -> Path:
-        if not self.packed:
-            return self.file
-        with readable(self.file), gzip.open(self.file) as text, self.own.open("wb") as plain:
+    if not file.name.lower().endswith(".gz"):
+        yield file
+        return
+    own = scratch / "unpacked"
+    try:
+        with readable(file), gzip.open(file) as text, own.open("wb") as plain:
             shutil.copyfileobj(text, plain, 1 << 20)
-        return self.own
-
-    def __exit__(self, *_: object) -> None:
-        if self.packed:
-            self.own.unlink(missing_ok=True)
+        yield own
+    finally:
+        own.unlink(missing_ok=True)
 
 
 def _trec(
