@@ -33,7 +33,7 @@ def opened(options, sessions, seed, views="observed", contexts=("context",)):
     world = World(**options)
     log = platform(world, sessions=sessions, seed=seed, runs=[], views=VIEWS[views]).log
     bias = position_bias("log2") if "examination" not in options else None
-    read = logs.log(log, rewards=["click"], contexts=contexts)
+    read = logs.log_schema(log, rewards=["click"], contexts=contexts).whole()
     alone = Sessions.of(read, gaps="allow")
     totals = LogTotals.of(alone).sorted()
     basis = Basis("rank", views, bias).with_totals(totals)

@@ -30,7 +30,7 @@ from counterrank.assess.robustness import (
     trapezoid,
 )
 from counterrank.core.errors import UsageError
-from counterrank.data.policies import Policies
+from counterrank.data.runs import Policies
 from counterrank.simulate import judged_world
 from counterrank.stats.correlation import kendall_tau
 from cutting import matches

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import counterrank as cr
 import plain
 from counterrank.simulate import judged_world, paradox_world
-from counterrank.stats.intervals import interval
+from counterrank.stats.inference import interval
 from counterrank.stratified.propensity_strata import PropensitySpread, by_values, cut_strata
 from making import judgments, run, weighed, world
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from counterrank.api.estimate import estimate
 from counterrank.assess import pipeline
 from counterrank.assess.request import CONTROL, DayRequest, OnlineRequest, as_list, with_clips
-from counterrank.core.progress import Progress, quiet
+from counterrank.core.parallel import Progress, quiet
 from counterrank.data.runs import Runs
 from counterrank.engine import Engine
 from counterrank.ope.estimators import DEFAULTS

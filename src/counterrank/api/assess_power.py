@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from counterrank.assess import pipeline
 from counterrank.assess.request import RESAMPLES, ResamplingRequest, ValueRequest
-from counterrank.core.progress import Progress, quiet
-from counterrank.data.policies import Policies
-from counterrank.data.runs import Runs
+from counterrank.core.parallel import Progress, quiet
+from counterrank.data.runs import Policies, Runs
 from counterrank.engine import Engine
 from counterrank.metrics import Measure
 from counterrank.results.result import Result

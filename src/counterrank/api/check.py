@@ -11,7 +11,7 @@ from counterrank.api.estimate import estimate
 from counterrank.api.evaluate import evaluate
 from counterrank.api.funnel import funnel
 from counterrank.conversions.funnel_diagnoses import check_funnel
-from counterrank.core.progress import Progress, quiet
+from counterrank.core.parallel import Progress, quiet
 from counterrank.data.runs import named_tables
 from counterrank.diagnostics.diagnosis import Findings
 from counterrank.diagnostics.table_reports import check_runs, refuse_several, report_table, usable

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from counterrank.core.progress import Progress, quiet
+from counterrank.core.parallel import Progress, quiet
 from counterrank.data.runs import Runs, tables_of
 from counterrank.data.schema import ColumnNames
 from counterrank.engine import Engine
@@ -21,7 +21,7 @@ from counterrank.position import ByContext, Exposure
 from counterrank.position import position_bias as position_model
 from counterrank.results.result import Result
 from counterrank.stats.compare import Plan
-from counterrank.stats.intervals import RESAMPLES
+from counterrank.stats.inference import RESAMPLES
 
 
 def estimate(
@@ -99,8 +99,8 @@ def estimate(
     request = EstimateRequest(
         tables, wanted, position, plan, per, scores, logged, views, missing, disjoint, sweep
     )
-    opened = Tables(schemas, "session", ("session", "item"))
-    return pipeline.estimate(request, opened, chosen, model, progress)
+    open_source = Tables(schemas, "session", ("session", "item"))
+    return pipeline.estimate(request, open_source, chosen, model, progress)
 
 
 def listed(given: Any) -> list[Any]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from counterrank.core.progress import Progress, quiet
-from counterrank.data.policies import Policies
-from counterrank.data.runs import Runs, tables_of
+from counterrank.core.parallel import Progress, quiet
+from counterrank.data.runs import Policies, Runs, tables_of
 from counterrank.engine import Engine
 from counterrank.engine import engine as choose_engine
 from counterrank.judged import pipeline
@@ -14,7 +13,7 @@ from counterrank.judged.request import EvaluateRequest, JudgedTables, parse_meas
 from counterrank.metrics import DEFAULTS, Measure
 from counterrank.results.result import Result
 from counterrank.stats.compare import Plan
-from counterrank.stats.intervals import RESAMPLES
+from counterrank.stats.inference import RESAMPLES
 from counterrank.stats.permutation import DRAWS
 
 

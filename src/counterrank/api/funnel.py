@@ -9,14 +9,14 @@ from counterrank.conversions.conversion_estimators import DEFAULTS, ESTIMATORS, 
 from counterrank.conversions.pipeline import estimate_conversions
 from counterrank.conversions.request import COLUMN, FunnelInputs, funnel_request
 from counterrank.core.errors import UsageError
-from counterrank.core.progress import Progress, quiet
+from counterrank.core.parallel import Progress, quiet
 from counterrank.data.runs import Runs, tables_of
 from counterrank.engine import Engine
 from counterrank.engine import engine as engine_of
 from counterrank.ope.estimators.ips import Estimator
 from counterrank.position import Exposure
 from counterrank.results.result import Result
-from counterrank.stats.intervals import RESAMPLES
+from counterrank.stats.inference import RESAMPLES
 
 
 def funnel(

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from counterrank.core.errors import UsageError
-from counterrank.core.progress import Progress, quiet
-from counterrank.data.policies import Policies
-from counterrank.data.runs import Runs, tables_of
+from counterrank.core.parallel import Progress, quiet
+from counterrank.data.runs import Policies, Runs, tables_of
 from counterrank.data.schema import ColumnNames
 from counterrank.engine import Engine
 from counterrank.engine import engine as as_engine
@@ -15,7 +14,7 @@ from counterrank.judged.request import parse_measures, validate_ties
 from counterrank.metrics import DEFAULTS, Measure
 from counterrank.results.result import Result
 from counterrank.stats.compare import Plan
-from counterrank.stats.intervals import RESAMPLES
+from counterrank.stats.inference import RESAMPLES
 from counterrank.stratified import pipeline
 from counterrank.stratified.request import Choices, StrataTables, validate_row_order
 

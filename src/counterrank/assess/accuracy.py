@@ -28,9 +28,9 @@ from counterrank.core.format import in_a_sentence
 from counterrank.data.checks import identifiers, real, some_rows
 from counterrank.data.ids import positions
 from counterrank.data.schema import Roles, Table, label
-from counterrank.data.sources import opened
+from counterrank.data.sources import open_source
 from counterrank.stats.correlation import kendall_tau, relative_rmse
-from counterrank.stats.intervals import normal_quantile
+from counterrank.stats.inference import normal_quantile
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ def recommend_by_accuracy(
 
 def read_trials(table: object, columns: Mapping[str, str] | None) -> Table:
     """A table of estimates beside the truth; what it does not have is filled in."""
-    source = opened(table, trec=(), name=label(table, "the table"))
+    source = open_source(table, trec=(), name=label(table, "the table"))
     required = ("system", "estimator", "estimate", "truth")
     roles = Roles(source.name, required, ("low", "high", "repetition"), columns)
     frame = roles.renamed(source.read(roles.choose))

@@ -24,10 +24,10 @@ import numpy as np
 from counterrank.assess.unit_values import Values, all_pairs, resample_users
 from counterrank.core.arrays import Floats
 from counterrank.core.format import in_a_sentence
-from counterrank.core.progress import Progress, quiet
+from counterrank.core.parallel import Progress, quiet
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.stats.compare import Plan
-from counterrank.stats.intervals import normal_quantile
+from counterrank.stats.inference import normal_quantile
 from counterrank.stats.permutation import Keep, at_once, permutation_test
 
 

@@ -23,7 +23,7 @@ from counterrank.data.checks import identifiers, real, some_rows
 from counterrank.data.ids import positions, sort_ids
 from counterrank.data.runs import tables_of
 from counterrank.data.schema import Input, Roles, Table, label
-from counterrank.data.sources import Source, opened
+from counterrank.data.sources import Source, open_source
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.engine import engine as as_engine
 from counterrank.judged.pipeline import JudgedSystems, compare_systems, measure_systems, value_array
@@ -105,7 +105,7 @@ def _read(source: object, columns: Mapping[str, str] | None) -> Table:
         source = source.by_unit()
     if isinstance(source, (str, os.PathLike)) and (Path(source) / "units.parquet").is_file():
         source = Path(source) / "units.parquet"
-    table = opened(source, trec=(), name=label(source, "the values"))
+    table = open_source(source, trec=(), name=label(source, "the values"))
     _refuse_judgments(table)
     if all(name.isdigit() for name in table.columns()):  # fields of text without a header
         raise InputError(

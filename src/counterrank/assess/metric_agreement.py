@@ -26,11 +26,11 @@ from counterrank.assess.unit_values import (
 from counterrank.core.arrays import Bools, Floats, Ints
 from counterrank.core.errors import UsageError
 from counterrank.core.format import in_a_sentence
-from counterrank.core.progress import Progress, quiet
+from counterrank.core.parallel import Progress, quiet
 from counterrank.metrics import DCG, DEFAULTS, Measure, dcg_forms, measure
 from counterrank.stats.compare import Plan
 from counterrank.stats.correlation import ROUNDING, kendall_tau, pearson
-from counterrank.stats.intervals import normal_quantile
+from counterrank.stats.inference import normal_quantile
 from counterrank.stats.permutation import Keep, at_once, permutation_test
 
 PROTOCOL = {

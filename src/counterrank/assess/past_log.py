@@ -21,9 +21,9 @@ from counterrank.assess.request import DayRequest, OnlineRequest
 from counterrank.core.arrays import Floats
 from counterrank.core.errors import InputError, UsageError
 from counterrank.core.merge import by_key, first, union
-from counterrank.data.logs import Log, certainty, log_door, target_door
+from counterrank.data.logs import Log, certainty, log_schema, target_schema
 from counterrank.data.runs import RunTables, run_schemas, tables_of, validate_names
-from counterrank.data.schema import Door, Input
+from counterrank.data.schema import Input, Schema
 from counterrank.engine import engine as as_engine
 from counterrank.engine.partitions import Partition, Partitions, Tables
 from counterrank.stats.functions_of_means import mean
@@ -46,12 +46,12 @@ def read_past_log(
         )
     day, columns = request.day, request.columns
 
-    def schema(table: object, name: str) -> Door:
-        return target_door(table, name=name, columns=columns)
+    def schema(table: object, name: str) -> Schema:
+        return target_schema(table, name=name, columns=columns)
 
     lists, names = run_schemas(request.runs, schema, "target")
     contexts = [*day.contexts, *([day.model.column] if day.model and day.model.column else [])]
-    log = log_door(request.source, rewards=request.rewards, contexts=contexts, columns=columns)
+    log = log_schema(request.source, rewards=request.rewards, contexts=contexts, columns=columns)
     tables = Tables({"log": log, **lists}, "session", ("session", "item"), needs="log")
     with engine.open(tables, request.progress) as rows:
         cases = cases_of_log(rows, day, names, request.resume)

@@ -13,7 +13,7 @@ from counterrank.core.arrays import Floats
 from counterrank.core.errors import InputError, UsageError, nearest
 from counterrank.data.checks import identifiers, real, some_rows
 from counterrank.data.schema import Input, Roles, Table, label
-from counterrank.data.sources import opened
+from counterrank.data.sources import open_source
 
 NAMES = ("experiment", "system", "reward")
 FIGURES = ("online", "offline", "online_se", "offline_se")
@@ -49,7 +49,7 @@ def read_past_table(
 
 
 def _read(table: object, offline: Sequence[str], columns: Mapping[str, str] | None) -> Table:
-    source = opened(table, trec=(), name=label(table, "the table"))
+    source = open_source(table, trec=(), name=label(table, "the table"))
     there = source.columns()
     names = dict(columns or {})
     if "experiment" not in names and "experiment" not in there and "day" in there:

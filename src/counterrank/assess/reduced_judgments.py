@@ -18,8 +18,9 @@ import numpy.typing as npt
 from counterrank.assess.unit_values import Average, Values
 from counterrank.core.arrays import Bools, Floats, Ints, over
 from counterrank.data.ids import number_rows
-from counterrank.data.policies import Policies
-from counterrank.matching.hits import BLOCK, Hits, Pool
+from counterrank.data.runs import Policies
+from counterrank.matching.hits import Hits
+from counterrank.matching.pool import BLOCK, Pool
 from counterrank.metrics import Measure
 
 AT_RANDOM = ("ratings", "items", "users")
@@ -226,13 +227,13 @@ class RepeatedPool(Pool):
         """The greatest rating of each unit."""
         return np.tile(self.one.best, self.times)
 
-    def kept(self, name: Hashable, compute: Callable[[], Floats]) -> Floats:
+    def cached(self, name: Hashable, compute: Callable[[], Floats]) -> Floats:
         """Kept by the pool itself, as it says the same for each system; so parts share it."""
-        first = self.one.kept(name, lambda: compute()[: self.one.n])
-        return super().kept(name, lambda: np.tile(first, self.times))
+        first = self.one.cached(name, lambda: compute()[: self.one.n])
+        return super().cached(name, lambda: np.tile(first, self.times))
 
     def _count(self, low: float, high: float) -> Floats:
-        return super().kept((low, high), lambda: np.tile(self.one._count(low, high), self.times))
+        return super().cached((low, high), lambda: np.tile(self.one._count(low, high), self.times))
 
     def sum(self, worth: Callable[[Floats, Ints], npt.NDArray[Any]]) -> Floats:
         """Sum over each unit's judgments of ``worth(rating, rank)``."""

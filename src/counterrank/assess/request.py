@@ -9,11 +9,9 @@ from typing import Any
 
 from counterrank.assess.reduced_judgments import REDUCTIONS
 from counterrank.assess.unit_values import geometric_twin
-from counterrank.core.arrays import workers
 from counterrank.core.errors import UsageError, one_of
-from counterrank.core.progress import Progress, quiet
-from counterrank.data.policies import Policies
-from counterrank.data.runs import Runs, has_runs
+from counterrank.core.parallel import Progress, quiet, workers
+from counterrank.data.runs import Policies, Runs, has_runs
 from counterrank.engine import Engine
 from counterrank.metrics import Binary, Measure, measure
 from counterrank.ope.estimators import estimator

@@ -16,10 +16,11 @@ import numpy as np
 
 from counterrank.assess.reduced_judgments import OF_USERS, SAYS, Evidence, Reductions, ValueEvidence
 from counterrank.assess.request import RobustnessRequest
-from counterrank.core.arrays import Floats, mapped
-from counterrank.matching.hits import Pool
+from counterrank.core.arrays import Floats
+from counterrank.core.parallel import map_threads
+from counterrank.matching.pool import Pool
 from counterrank.stats.correlation import kendall_tau
-from counterrank.stats.intervals import normal_quantile
+from counterrank.stats.inference import normal_quantile
 from counterrank.stats.permutation import Keep, at_once
 
 
@@ -121,7 +122,7 @@ def _values(
         return evidence.under(np.stack(rows).astype(float))
     assert isinstance(evidence, Evidence)  # per-unit values have no judgments to lose
     only = evidence.only
-    work = mapped(
+    work = map_threads(
         lambda s: only(reductions.left_over(kind, size, s)).value, samples, request.threads
     )
     return np.stack(work, axis=1)

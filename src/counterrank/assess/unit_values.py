@@ -14,7 +14,7 @@ import polars as pl
 
 from counterrank.core.arrays import Bools, Floats, summable
 from counterrank.core.errors import CounterrankError, UsageError
-from counterrank.core.progress import Progress, quiet
+from counterrank.core.parallel import Progress, quiet
 from counterrank.data.ids import hash_ids
 from counterrank.data.schema import Input
 from counterrank.diagnostics.diagnosis import Diagnosis, graded

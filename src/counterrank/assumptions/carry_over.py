@@ -17,7 +17,7 @@ from counterrank.assumptions.score_test import (
     positive_ratio,
     remove_means,
 )
-from counterrank.core.arrays import Bools, Floats, Ints, summed
+from counterrank.core.arrays import Bools, Floats, Ints, sum_by
 from counterrank.diagnostics.diagnosis import Diagnosis
 
 CAUTION, FAIL = 0.02, 0.1
@@ -37,7 +37,7 @@ def carry_over_effect(
     """
     users = int(user.max()) + 1
     fit = (
-        expected * positive_ratio(summed(user, reward, users), summed(user, expected, users))[user]
+        expected * positive_ratio(sum_by(user, reward, users), sum_by(user, expected, users))[user]
     )
     z = np.stack([remove_means(p, fit, user) for p in (before, now)], axis=1)
     change = effect(reward - fit, fit, z, user, (1.0, 0.0))
@@ -56,16 +56,16 @@ def carry_over(rows: AuditRows) -> Diagnosis | str:
     if returning < 30:
         text = f"Only {returning:,} users came twice, so hardly anything can carry over."
         return Diagnosis("carry over", "log", 0.0, CAUTION, "pass", text)
-    list_quality = summed(rows.session, rows.patience * rows.quality, rows.n)
+    list_quality = sum_by(rows.session, rows.patience * rows.quality, rows.n)
     contexts = int(rows.context.max()) + 1
     usual = positive_ratio(
-        summed(rows.context, list_quality, contexts),
-        summed(rows.context, np.ones(rows.n), contexts),
+        sum_by(rows.context, list_quality, contexts),
+        sum_by(rows.context, np.ones(rows.n), contexts),
     )
     good = positive_ratio(list_quality, usual[rows.context])
     change = carry_over_effect(
-        summed(rows.session, rows.reward, rows.n)[again],
-        summed(rows.session, rows.seen * rows.quality, rows.n)[again],
+        sum_by(rows.session, rows.reward, rows.n)[again],
+        sum_by(rows.session, rows.seen * rows.quality, rows.n)[again],
         good[last[again]],
         good[again],
         number_keys(rows.cluster[again])[0],

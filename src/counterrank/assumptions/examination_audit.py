@@ -18,7 +18,7 @@ from counterrank.assumptions.score_test import (
     positive_ratio,
     remove_means,
 )
-from counterrank.core.arrays import Floats, Ints, summed
+from counterrank.core.arrays import Floats, Ints, sum_by
 from counterrank.diagnostics.diagnosis import Diagnosis
 
 CAUTION, FAIL = 0.05, 0.2
@@ -56,9 +56,9 @@ def avoidance_effect(first: Floats, rest: Floats, one: Floats, more: Floats, use
     value up: only a value below 0 speaks of leaving.
     """
     users = int(user.max()) + 1
-    same, due = summed(user, first * rest, users), summed(user, one * more, users)
-    cross = summed(user, first, users) * summed(user, rest, users) - same
-    cross_due = summed(user, one, users) * summed(user, more, users) - due
+    same, due = sum_by(user, first * rest, users), sum_by(user, one * more, users)
+    cross = sum_by(user, first, users) * sum_by(user, rest, users) - same
+    cross_due = sum_by(user, one, users) * sum_by(user, more, users) - due
     value, influence = 0.0, np.zeros(users)
     for sign, top, bottom in ((1, same, due), (-1, cross, cross_due)):
         total = float(bottom.sum())
@@ -117,10 +117,10 @@ def _by_rewards(rows: AuditRows) -> Effect:
     y = (rows.reward != 0).astype(float)
     due = rows.seen * rows.quality
     ranks = int(rows.depth.max()) + 1
-    due *= positive_ratio(summed(rows.depth, y, ranks), summed(rows.depth, due, ranks))[rows.depth]
+    due *= positive_ratio(sum_by(rows.depth, y, ranks), sum_by(rows.depth, due, ranks))[rows.depth]
     top = rows.rank == 1
     parts = [
-        summed(rows.session, column * there, rows.n)
+        sum_by(rows.session, column * there, rows.n)
         for there in (top, ~top)
         for column in (y - due, due)
     ]
@@ -139,12 +139,12 @@ def position_fit(rows: AuditRows, model: Floats) -> Diagnosis:
     rank = np.minimum(rows.rank, DEEPEST) - 1
     users = int(rows.cluster.max()) + 1
     cell = rows.of_row * ranks + rank
-    views = summed(cell, rows.seen, users * ranks)
+    views = sum_by(cell, rows.seen, users * ranks)
     if rows.views == "observed":
-        due = summed(cell, model[rows.context[rows.session], rank], users * ranks)
+        due = sum_by(cell, model[rows.context[rows.session], rank], users * ranks)
     else:
         each = rows.cluster[:, None] * ranks + np.arange(ranks)
-        due = summed(each.ravel(), model[rows.context, :ranks].ravel(), users * ranks)
+        due = sum_by(each.ravel(), model[rows.context, :ranks].ravel(), users * ranks)
     factor = views.sum() / due.sum()
     off = (views - factor * due).reshape(users, ranks)
     wanted = factor * due.reshape(users, ranks).sum(axis=0)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, codes, summed
+from counterrank.core.arrays import Floats, Ints, codes, sum_by
 
 SURE = 3.3  # standard errors; chance alone goes further about once in 1,000 audits
 ROUNDS = 6
@@ -99,8 +99,8 @@ class AuditRows:
         for side in (0, 1):
             there = half != side
             c, v = self.reward * there, self.seen * there
-            mean = positive_ratio(summed(x, c, contexts), summed(x, v, contexts))
-            total, views = summed(cell, c, cells), summed(cell, v, cells)
+            mean = positive_ratio(sum_by(x, c, contexts), sum_by(x, v, contexts))
+            total, views = sum_by(cell, c, cells), sum_by(cell, v, cells)
             here = ~there
             out[here] = (total[cell[here]] + PRIOR * mean[x[here]]) / (views[cell[here]] + PRIOR)
         return out
@@ -152,15 +152,15 @@ def fit_product(y: Floats, w: Floats, group: Ints, rank: Ints | None = None) -> 
     Without ``rank`` all :math:`\kappa` are 1 and :math:`q_g = \sum y / \sum w`.
     """
     groups = int(group.max()) + 1
-    total = summed(group, y, groups)
-    expected = w * positive_ratio(total, summed(group, w, groups))[group]
+    total = sum_by(group, y, groups)
+    expected = w * positive_ratio(total, sum_by(group, w, groups))[group]
     if rank is None:
         return Fit(expected, y - expected)
     ranks = int(rank.max()) + 1
-    wanted = summed(rank, y, ranks)
+    wanted = sum_by(rank, y, ranks)
     for _ in range(ROUNDS):
-        expected *= positive_ratio(wanted, summed(rank, expected, ranks))[rank]
-        expected *= positive_ratio(total, summed(group, expected, groups))[group]
+        expected *= positive_ratio(wanted, sum_by(rank, expected, ranks))[rank]
+        expected *= positive_ratio(total, sum_by(group, expected, groups))[group]
     return Fit(expected, y - expected)
 
 
@@ -170,7 +170,7 @@ def remove_means(z: Floats, weight: Floats, *groups: Ints) -> Floats:
     for _ in range(ROUNDS if len(groups) > 1 else 1):
         for group in groups:
             size = int(group.max()) + 1
-            z -= positive_ratio(summed(group, weight * z, size), summed(group, weight, size))[group]
+            z -= positive_ratio(sum_by(group, weight * z, size), sum_by(group, weight, size))[group]
     return z
 
 
@@ -189,7 +189,7 @@ def effect(
     a = np.asarray(contrast)
     inverse = np.linalg.pinv((z * weight[:, None]).T @ z, rcond=1e-10)
     users = int(cluster.max()) + 1
-    scores = np.stack([summed(cluster, left * column, users) for column in z.T], axis=1)
+    scores = np.stack([sum_by(cluster, left * column, users) for column in z.T], axis=1)
     variance = a @ inverse @ (scores.T @ scores) @ inverse @ a
     return Effect(float(a @ inverse @ scores.sum(axis=0)), math.sqrt(max(float(variance), 0.0)))
 

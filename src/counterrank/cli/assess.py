@@ -300,18 +300,18 @@ def _answer(
     question: str, tables: list[str], columns: list[str] | None, shown: Shown, **asked: Any
 ) -> None:
     """Ask the question of these tables, then print and write the answer."""
-    from counterrank.data import digest
+    from counterrank.core import provenance
 
     source, *runs = options.named_runs(tables)
     paths = [path for _, path in (source, *runs)]
-    digest.begin(paths)
+    provenance.hash_ahead(paths)
     from counterrank.cli import writing
-    from counterrank.core import progress
+    from counterrank.core import parallel
 
     options.formatted(shown.format)
     writing.refuse_early(shown.by_unit, shown.out, paths)
     verb = getattr(import_module(f"counterrank.api.assess_{question}"), f"assess_{question}")
-    bar = progress.quiet if shown.quiet else progress.bar
+    bar = parallel.quiet if shown.quiet else parallel.bar
     names = options.column_names(columns)
     _show(question, verb(source[1], runs, columns=names, progress=bar, **asked), shown)
 

@@ -37,10 +37,10 @@ def demo(
     from counterrank.cli import simulate as simulated
     from counterrank.cli import writing
     from counterrank.cli.output import say
-    from counterrank.core import progress
+    from counterrank.core import parallel
     from counterrank.simulate import SamplePlan
 
-    shown = progress.quiet if quiet else progress.bar
+    shown = parallel.quiet if quiet else parallel.bar
     plan = SamplePlan(world=verb.feed(), sessions=sessions, seed=seed, runs=verb.CANDIDATES)
     data, bias = Path(out) / "data", Path(out) / "position_bias.json"
     simulated.write(plan, str(data), shown)

@@ -289,7 +289,7 @@ def estimate(
     from counterrank.api import estimate as verb
     from counterrank.cli import estimate as estimate_table
     from counterrank.cli import output, writing
-    from counterrank.core import progress
+    from counterrank.core import parallel
     from counterrank.ope.estimators import DEFAULTS
 
     options.formatted(format)
@@ -320,7 +320,7 @@ def estimate(
         sweep=sweep,
         engine=engine,
         columns=options.column_names(columns),
-        progress=progress.quiet if quiet else progress.bar,
+        progress=parallel.quiet if quiet else parallel.bar,
     )
     output.show(result, format, estimate_table.table)
     written = writing.by_unit(result, by_unit) + writing.folder(result, out)

@@ -232,14 +232,14 @@ def evaluate(
     engine: Engine,
 ) -> None:
     """Measure ranked lists against judgments, with intervals, comparisons and grounds."""
-    from counterrank.data import digest
+    from counterrank.core import provenance
 
     named = options.named_runs(runs)
-    digest.begin([judgments, *(path for _, path in named)])  # the imports below take their time
+    provenance.hash_ahead([judgments, *(path for _, path in named)])  # imports take their time
     from counterrank.api import evaluate as verb
     from counterrank.cli import evaluate as table
     from counterrank.cli import output, writing
-    from counterrank.core import progress
+    from counterrank.core import parallel
     from counterrank.metrics import DEFAULTS
 
     options.formatted(format)
@@ -264,7 +264,7 @@ def evaluate(
         ties=ties,
         engine=engine,
         columns=options.column_names(columns),
-        progress=progress.quiet if quiet else progress.bar,
+        progress=parallel.quiet if quiet else parallel.bar,
     )
     output.show(result, format, table.table)
     written = writing.by_unit(result, by_unit) + writing.folder(result, out)

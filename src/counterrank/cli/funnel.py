@@ -132,7 +132,7 @@ def funnel(
     from counterrank.api import funnel as verb
     from counterrank.cli import output, writing
     from counterrank.conversions.conversion_estimators import DEFAULTS, ESTIMATORS
-    from counterrank.core import progress
+    from counterrank.core import parallel
 
     options.formatted(format)
     named = options.named_runs(runs)
@@ -164,7 +164,7 @@ def funnel(
         ties=ties,
         engine=engine,
         columns=options.column_names(columns),
-        progress=progress.quiet if quiet else progress.bar,
+        progress=parallel.quiet if quiet else parallel.bar,
     )
     output.show(result, format, table)
     written = writing.by_unit(result, by_unit) + writing.folder(result, out)

@@ -12,7 +12,7 @@ import typer
 from counterrank.cli import writing
 from counterrank.cli.options import Quiet
 from counterrank.core.errors import UsageError, first_line, one_of
-from counterrank.core.progress import Progress
+from counterrank.core.parallel import Progress
 
 if TYPE_CHECKING:
     import polars as pl
@@ -112,7 +112,7 @@ def simulate(
 ) -> None:
     """Simulate a platform: write its log, runs, judgments and the true value of every ranker."""
     from counterrank.cli.simulate import show, write
-    from counterrank.core import progress
+    from counterrank.core import parallel
     from counterrank.simulate import SamplePlan, World
 
     one_of("--format", format, ("table", "json"))
@@ -151,7 +151,7 @@ def simulate(
         draws=draws,
         runs=run,
     )
-    written = write(plan, out, progress.quiet if quiet else progress.bar)
+    written = write(plan, out, parallel.quiet if quiet else parallel.bar)
     show(plan, written, format)
 
 

@@ -260,14 +260,14 @@ def strata(
     engine: Engine,
 ) -> None:
     """Measure lists overall, weighted and within strata of the feedback; audit for paradoxes."""
-    from counterrank.data import digest
+    from counterrank.core import provenance
 
     named = options.named_runs(runs)
-    digest.begin([judgments, *(path for _, path in named)])  # the imports below take their time
+    provenance.hash_ahead([judgments, *(path for _, path in named)])  # imports take their time
     from counterrank.api import strata as verb
     from counterrank.cli import output, writing
     from counterrank.cli import strata as strata_table
-    from counterrank.core import progress
+    from counterrank.core import parallel
     from counterrank.metrics import DEFAULTS
 
     options.formatted(format)
@@ -300,7 +300,7 @@ def strata(
         ties=ties,
         engine=engine,
         columns=options.column_names(columns),
-        progress=progress.quiet if quiet else progress.bar,
+        progress=parallel.quiet if quiet else parallel.bar,
     )
     output.show(result, format, strata_table.table)
     written = writing.by_unit(result, by_unit) + writing.folder(result, out)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from counterrank.conversions.variance import pair_gain, variance_ratio
-from counterrank.core.arrays import Floats, Ints, summed
+from counterrank.core.arrays import Floats, Ints, sum_by
 from counterrank.core.errors import UsageError
 from counterrank.core.labels import Call, known_name, parse
 from counterrank.metrics import ARP, CG, DCG, MEASURES, RBP, P, Recall
@@ -142,7 +142,7 @@ class ClickedRows(Weighted):
 
     def total(self, x: Floats) -> Floats:
         """Sum of ``x`` over the clicked pairs of each list."""
-        return summed(self.unit, x, self.lists)
+        return sum_by(self.unit, x, self.lists)
 
 
 @dataclass(frozen=True)

@@ -18,25 +18,25 @@ from counterrank.conversions.request import (
     validate_apart,
 )
 from counterrank.core.arrays import Bools, Floats, Ints, ranges
-from counterrank.core.cached import once
 from counterrank.core.faults import DataError, Fault, Faults
 from counterrank.core.merge import by_key, union
-from counterrank.data.blocks import Blocks, run_starts
+from counterrank.core.parallel import cached_property
 from counterrank.data.funnels import Funnel, is_certain, prediction, refuse_certain
 from counterrank.data.ids import (
+    Blocks,
     IdCodes,
     argsort_ids,
     as_categories,
     distinct_ids,
     hash_ids,
     positions,
+    run_starts,
     sort_ids,
 )
 from counterrank.data.runs import validate_names
 from counterrank.data.schema import Table
 from counterrank.engine import Partition, Partitions
-from counterrank.matching.hits import Pool
-from counterrank.matching.pool import repeated_pairs
+from counterrank.matching.pool import Pool, repeated_pairs
 
 LARGEST_GRID = 1 << 22  # pairs whose given ctr is compared with their clicks
 MOST_CLICKS = 1 << 21  # clicked pairs that are looked at; of more, those of some users
@@ -66,17 +66,17 @@ class FunnelTables:
 
         return part.cached("tables", compute)
 
-    @once
+    @cached_property
     def users(self) -> pl.Series:
         """The users of the funnel."""
         return _once_a_run(self.funnel.frame["user"]).unique()
 
-    @once
+    @cached_property
     def listed(self) -> dict[str, pl.Series]:
         """The users of each system's lists."""
         return {run.system: _once_a_run(run.frame["user"]) for run in self.runs}
 
-    @once
+    @cached_property
     def list_only(self) -> pl.Series:
         """Users who have lists, and no row in the funnel."""
         if not self.listed:
@@ -84,7 +84,7 @@ class FunnelTables:
         every = pl.concat(self.listed.values()).unique()
         return every.filter(~every.is_in(self.users.implode()))
 
-    @once
+    @cached_property
     def items(self) -> IdCodes:
         """The items of all these tables."""
         predictions = [] if self.predictions is None else [self.predictions]
@@ -169,7 +169,7 @@ class FunnelTotals:
             faults=Faults(tuple(repeats)),
         )
 
-    @once
+    @cached_property
     def is_clicked(self) -> Bools:
         """Whether somebody clicked each item."""
         out = np.zeros(len(self.items), bool)

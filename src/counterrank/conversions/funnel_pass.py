@@ -14,15 +14,14 @@ from counterrank.conversions.conversion_estimators import ClickedRows, measure_c
 from counterrank.conversions.funnel_arrays import FunnelTables, FunnelTotals, few_clicks
 from counterrank.conversions.request import COLUMN, FunnelRequest
 from counterrank.core.arrays import AnyInts, Floats, Ints
-from counterrank.core.cached import once
 from counterrank.core.faults import Fault, Faults
 from counterrank.core.merge import merge
+from counterrank.core.parallel import cached_property
 from counterrank.data.funnels import prediction
 from counterrank.data.schema import Table
 from counterrank.diagnostics.weights import WeightStatistics
 from counterrank.engine import Partition
-from counterrank.matching.hits import Coverage
-from counterrank.matching.list_blocks import Part, walked
+from counterrank.matching.hits import Coverage, Part, map_lists
 from counterrank.ope.estimators.ips import MeanWeight
 from counterrank.stats.draws import Draws
 from counterrank.stats.moments import Moments
@@ -48,7 +47,7 @@ class ListedRows:
     @classmethod
     def of(cls, part: Part, work: PartitionClicks) -> ListedRows:
         """Lists of users who count, down to the deepest rank that does."""
-        limit, met, hit = work.request.limit, part.met, work.arrays.pairs.click[part.judgment]
+        limit, met, hit = work.request.limit, part.match, work.arrays.pairs.click[part.judgment]
         rank, row, pair = met.order.rank, met.row[hit], part.judgment[hit]
         deeper = limit is not None and int(met.depth.max()) > limit
         if not deeper and part.unit.min() >= 0:
@@ -66,12 +65,12 @@ class ListedRows:
         """Number of lists."""
         return len(self.part.unit)
 
-    @once
+    @cached_property
     def begins(self) -> Ints:
         """Rows at which a list begins."""
         if self.rows is not None:
             return np.flatnonzero(np.diff(self.lists, prepend=-1))
-        length = self.part.met.bucket.length
+        length = self.part.match.block.length
         start: Ints = np.cumsum(length) - length
         return start
 
@@ -89,7 +88,7 @@ class ListedRows:
     @property
     def items(self) -> AnyInts:
         """The item of every row, as the integer its id is stored as."""
-        items: AnyInts = self.select(self.part.met.bucket.item)
+        items: AnyInts = self.select(self.part.match.block.item)
         return items
 
     def clicked(self, c: Floats, y: Floats, p: Floats, h: Floats | None) -> ClickedRows:
@@ -115,13 +114,13 @@ class ListedRows:
         if column in self.part.frame.columns:
             h: Floats = self.select(self.part.column(column))
             return h
-        h = np.full(len(self.part.met.lists), np.nan)
-        h[self.part.met.row] = work.arrays.pairs.cvr[reward][self.part.judgment]
+        h = np.full(len(self.part.match.lists), np.nan)
+        h[self.part.match.row] = work.arrays.pairs.cvr[reward][self.part.judgment]
         return np.asarray(self.select(h))
 
     def unsupported(self, c: Floats, work: PartitionClicks) -> tuple[Floats, Floats]:
         """Weight of listed pairs without a row in the funnel, and on items that nobody clicked."""
-        none, met = np.zeros(self.n), self.part.met
+        none, met = np.zeros(self.n), self.part.match
         if work.request.pairs == "rows":
             has_row = np.zeros(len(met.lists), bool)
             has_row[met.row[work.arrays.pairs.has_row[self.part.judgment]]] = True
@@ -250,7 +249,7 @@ def _of_block(work: PartitionClicks, part: Part) -> BlockSums:
     assert weights is not None
     return BlockSums(
         unit=part.unit,
-        length=part.met.bucket.length,
+        length=part.match.block.length,
         columns=columns,
         weights=weights,
         ctr=p,
@@ -264,7 +263,7 @@ def _of_run(
 ) -> tuple[dict[Key, Columns], ListEvidence]:
     """One system's lists: columns of all users, 0 for those without a list, and evidence."""
     request, pool = work.request, work.arrays.pool
-    blocks, coverage = walked(
+    blocks, coverage = map_lists(
         run, pool, partial(_of_block, work), ties=request.ties, duplicates=request.duplicates
     )
     blocks = blocks or [BlockSums.none(request)]

@@ -18,13 +18,13 @@ from counterrank.conversions.funnel_diagnoses import diagnose_lists, diagnose_pr
 from counterrank.conversions.funnel_pass import FunnelContributions, list_contributions
 from counterrank.conversions.request import FunnelInputs, FunnelRequest
 from counterrank.core.errors import UsageError
-from counterrank.core.progress import Progress, quiet
+from counterrank.core.parallel import Progress, quiet
 from counterrank.data.schema import Input
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.diagnostics.funnel_checks import constant_features
 from counterrank.engine import Engine
+from counterrank.engine.engines import Storage
 from counterrank.results.result import Result
-from counterrank.stats.storage import Storage
 
 
 def estimate_conversions(

@@ -21,8 +21,7 @@ from counterrank.core.faults import Faults
 from counterrank.data import funnels, schema
 from counterrank.data.features import features as read_features
 from counterrank.data.funnels import prediction
-from counterrank.data.policies import TIES
-from counterrank.data.runs import Runs, RunTables, run_schemas
+from counterrank.data.runs import TIES, Runs, RunTables, run_schemas
 from counterrank.data.schema import ColumnNames, Input, Table
 from counterrank.data.sources.dataframes import is_spark
 from counterrank.engine import Partitions, Tables
@@ -32,7 +31,7 @@ from counterrank.ope.estimators.doubly_robust import SNDR
 from counterrank.ope.estimators.ips import SNIPS, Estimator
 from counterrank.position import Exposure
 from counterrank.stats.compare import Plan
-from counterrank.stats.intervals import INTERVALS
+from counterrank.stats.inference import INTERVALS
 from counterrank.stats.moments import Pair
 from counterrank.stats.units import Functions, Key
 
@@ -64,15 +63,15 @@ class FunnelInputs:
         """Tables as a caller gives them."""
         named = ColumnNames(columns)
         also = tuple(prediction(reward, rewards) for reward in rewards)
-        schemas = {FUNNEL: funnels.funnel_door(funnel, rewards=rewards, columns=named)}
+        schemas = {FUNNEL: funnels.funnel_schema(funnel, rewards=rewards, columns=named)}
         lists, names = run_schemas(
             runs,
-            lambda table, name: schema.run_door(table, name=name, columns=named, also=also),
+            lambda table, name: schema.run_schema(table, name=name, columns=named, also=also),
             RUN,
         )
         schemas |= lists
         if predictions is not None:
-            schemas[PREDICTIONS] = funnels.predictions_door(
+            schemas[PREDICTIONS] = funnels.predictions_schema(
                 predictions, rewards=rewards, columns=named
             )
         read = {

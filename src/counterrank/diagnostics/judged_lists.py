@@ -15,7 +15,8 @@ from counterrank.core.faults import Fault
 from counterrank.core.merge import first
 from counterrank.data.ids import sort_ids
 from counterrank.diagnostics.diagnosis import Diagnosis, advise, graded
-from counterrank.matching.hits import Coverage, Hits, Pool
+from counterrank.matching.hits import Coverage, Hits
+from counterrank.matching.pool import Pool
 from counterrank.metrics import Binary, Measure
 from counterrank.stats.correlation import inversion_rate
 from counterrank.stats.units import Estimate

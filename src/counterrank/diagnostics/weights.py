@@ -13,7 +13,7 @@ from typing import Annotated
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, dot, summed
+from counterrank.core.arrays import Floats, Ints, dot, sum_by
 from counterrank.core.merge import largest, same
 from counterrank.diagnostics.diagnosis import Diagnosis, advise, graded, graded_size
 from counterrank.stats.units import Estimate
@@ -87,7 +87,7 @@ class WeightStatistics:
             clips, int(some.sum()), float(total[-1]), float(views.sum()), float(unlogged.sum()),
             float(unknown.sum()), float(places.sum()), float((seen * w).max(initial=0)),
             _largest(w), np.bincount(place, minlength=len(EDGES) + 1).astype(float),
-            summed(place, w[some], len(EDGES) + 1), total, square,
+            sum_by(place, w[some], len(EDGES) + 1), total, square,
         )  # fmt: skip
 
     def spread(self, system: str) -> list[WeightRow]:

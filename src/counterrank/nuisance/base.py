@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from counterrank.core.arrays import Floats, Ints, dot
-from counterrank.core.cached import once
 from counterrank.core.errors import UsageError
 from counterrank.core.labels import Value
+from counterrank.core.parallel import cached_property
 
 WEIGHT = ("none", "ctr")
 STRETCH = 1 << 15  # pairs at a time, so that what is computed on the way stays in a cache
@@ -243,7 +243,7 @@ class FittedModel:
                 score[here] += e.products(user[here], item[here])
         return inverse_link(score, self.link)
 
-    @once
+    @cached_property
     def _tables(self) -> tuple[Floats, Floats]:
         """User scores by group of item, and item scores by group of user: one gather each."""
         h, g, K = self.folds.user, self.folds.item, self.folds.count

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, over, summed
+from counterrank.core.arrays import Floats, Ints, over, sum_by
 from counterrank.nuisance.cross_fit import Nuisance, Pairs
 
 BINS = 10
@@ -118,7 +118,7 @@ def _bins(predicted: Floats, *, binary: bool, most: int) -> Ints:
     edges = np.unique(np.quantile(predicted, np.arange(1, parts) / parts))
     bin_ = np.searchsorted(edges, predicted, side="left")
     size = len(edges) + 1
-    expected = summed(bin_, predicted if binary else np.full(len(predicted), LEAST / 30), size)
+    expected = sum_by(bin_, predicted if binary else np.full(len(predicted), LEAST / 30), size)
     new, held = np.zeros(size, np.int64), 0.0
     for d in range(size):  # from low to high, so that the last may be thin
         new[d] = new[d - 1] + (held >= LEAST) if d else 0
@@ -132,16 +132,16 @@ def _scatter(
     user: Ints, item: Ints, bin_: Ints, residual: Floats, size: Floats, bins: int
 ) -> tuple[Floats, Floats, Floats]:
     """Residual and size of each bin, and the covariance of the residuals: by user and by item."""
-    R, total = summed(bin_, residual, bins), summed(bin_, size, bins)
+    R, total = sum_by(bin_, residual, bins), sum_by(bin_, size, bins)
     left = residual - np.nan_to_num(over(R, total))[bin_] * size
 
     def cluster_products(code: Ints, x: Floats) -> Floats:
         known, place = np.unique(code, return_inverse=True)
-        sums = summed(place * bins + bin_, x, len(known) * bins).reshape(-1, bins)
+        sums = sum_by(place * bins + bin_, x, len(known) * bins).reshape(-1, bins)
         products: Floats = sums.T @ sums * len(known) / max(len(known) - 1, 1)
         return products
 
-    more = cluster_products(item, left) - np.diag(summed(bin_, left**2, bins))
+    more = cluster_products(item, left) - np.diag(sum_by(bin_, left**2, bins))
     values, vectors = np.linalg.eigh(more)
     V: Floats = cluster_products(user, residual) + (vectors * np.maximum(values, 0)) @ vectors.T
     return R, total, V

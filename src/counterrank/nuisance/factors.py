@@ -18,7 +18,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, summed
+from counterrank.core.arrays import Floats, sum_by
 from counterrank.core.errors import UsageError, one_of
 from counterrank.nuisance.base import (
     WEIGHT,
@@ -98,8 +98,8 @@ class _Loss:
         gradient = np.concatenate(
             [
                 [residual.sum()],
-                summed(user, residual, self.sizes[0]),
-                summed(item, residual, self.sizes[1]),
+                sum_by(user, residual, self.sizes[0]),
+                sum_by(item, residual, self.sizes[1]),
                 (self.table @ q).ravel(),
                 (self.table.T @ p).ravel(),
             ]

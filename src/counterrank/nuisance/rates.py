@@ -33,9 +33,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from counterrank.core.arrays import Bools, Floats, Ints, dot, sort_order, summed
-from counterrank.core.cached import once
+from counterrank.core.arrays import Bools, Floats, Ints, dot, sort_order, sum_by
 from counterrank.core.errors import one_of
+from counterrank.core.parallel import cached_property
 from counterrank.nuisance.base import STRETCH, WEIGHT, Effects, Folds, PairModel, Task, logit
 from counterrank.nuisance.shrinkage import shrink_means, variance_of_means
 
@@ -151,17 +151,17 @@ class PairRows:
     users: int
     items: int
 
-    @once
+    @cached_property
     def observed(self) -> tuple[Floats, Floats]:
         """Outcomes by user and by item."""
         return self._sums(self.weight * self.y)
 
-    @once
+    @cached_property
     def trials(self) -> tuple[Floats, Floats]:
         """Weights by user and by item."""
         return self._sums(self.weight)
 
-    @once
+    @cached_property
     def many(self) -> tuple[Floats, Floats]:
         """Every user and item stands for itself."""
         return np.ones(self.users), np.ones(self.items)
@@ -190,7 +190,7 @@ class PairRows:
         sums: Floats = table @ self.many[1] if side == 0 else table.T @ self.many[0]
         return sums
 
-    @once
+    @cached_property
     def _table(self) -> tuple[Ints | None, Any]:
         """A sparse table of users and items, and the order of its rows if they must be sorted."""
         from scipy.sparse import csr_array
@@ -204,7 +204,7 @@ class PairRows:
         return order, csr_array((np.empty(len(item)), item, begin), shape=shape)
 
     def _sums(self, x: Floats) -> tuple[Floats, Floats]:
-        return summed(self.user, x, self.users), summed(self.item, x, self.items)
+        return sum_by(self.user, x, self.users), sum_by(self.item, x, self.items)
 
 
 @dataclass(frozen=True)
@@ -220,12 +220,12 @@ class Grid:
     sizes: Ints
     there: Bools
 
-    @once
+    @cached_property
     def trials(self) -> tuple[Floats, Floats]:
         """Pairs of one user, and of one item, of each class."""
         users, items = self.many
         group = np.repeat(np.arange(len(self.sizes)), self.sizes)
-        return (self.there @ items)[group], summed(group, users, len(self.sizes)) @ self.there
+        return (self.there @ items)[group], sum_by(group, users, len(self.sizes)) @ self.there
 
     def expected(self, a: Floats, b: Floats, link: str, side: int) -> tuple[Floats, Floats]:
         """Class by class, some users at a time."""
@@ -264,7 +264,7 @@ def grid_outside_fold(user: Ints, item: Ints, folds: Folds, fold: int) -> tuple[
         sides = [_classes(x, n) for x, n in zip((h, g), rounded, strict=True)]
     many = [np.bincount(cls).astype(float) for cls, _ in sides]
     total = [
-        summed(s[0], n.astype(float), len(m)) / m
+        sum_by(s[0], n.astype(float), len(m)) / m
         for s, n, m in zip(sides, clicks, many, strict=True)
     ]
     groups = np.arange(folds.count)

@@ -27,7 +27,7 @@ from counterrank.core.errors import CounterrankError
 from counterrank.core.faults import Faults
 from counterrank.data import logs
 from counterrank.data.ids import as_categories, hash_ids
-from counterrank.data.sources import opened
+from counterrank.data.sources import open_source
 from counterrank.diagnostics import weights as about
 from counterrank.diagnostics.diagnosis import Diagnosis, Findings, advise, graded, graded_size
 from counterrank.diagnostics.weights import LOG_WORDS, WeightStatistics
@@ -289,12 +289,12 @@ def check_log(
 
     ``weigh`` estimates what rankers would have earned by this log.
     """
-    there = opened(table, trec=(), name="").columns()
+    there = open_source(table, trec=(), name="").columns()
     known = list(contexts) or [name for name in ("context",) if name in there]
     by = [] if model is None or model.column is None else [model.column]
     gaps = "allow" if views == "rows" else "error"
     try:
-        schema = logs.log_door(table, rewards=rewards, contexts=[*known, *by], columns=columns)
+        schema = logs.log_schema(table, rewards=rewards, contexts=[*known, *by], columns=columns)
         with engine.open(Tables({LOG: schema}, "session", ("session", "item"))) as read:
             log, totals = log_table(read.heads[LOG]), LogTotals.read(read, gaps)
             basis = Basis("rank", views, model).with_totals(totals)

@@ -17,8 +17,9 @@ import polars as pl
 from counterrank.core.arrays import AnyInts, Ints, ranges
 from counterrank.core.faults import DataError, Fault
 from counterrank.core.merge import padded
-from counterrank.data.blocks import BLOCK_ROWS, Blocks, run_starts
 from counterrank.data.ids import (
+    BLOCK_ROWS,
+    Blocks,
     IdCodes,
     as_categories,
     as_integers,
@@ -27,12 +28,13 @@ from counterrank.data.ids import (
     hash_ids,
     number_rows,
     row_positions,
+    run_starts,
     sort_ids,
 )
 from counterrank.data.logs import Log, certainty
 from counterrank.data.schema import Table
 from counterrank.engine.partitions import Partition, Partitions
-from counterrank.matching.order import natural_rank
+from counterrank.matching.align import natural_rank
 
 LOG = "log"  # the log among a verb's tables
 FOLDS = 5

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats, Ints, ranges, summed
+from counterrank.core.arrays import Bools, Floats, Ints, ranges, sum_by
 from counterrank.core.faults import DataError, Fault
-from counterrank.data.blocks import Blocks
-from counterrank.data.ids import positions
+from counterrank.data.ids import Blocks, positions
 from counterrank.data.schema import Table
+from counterrank.matching.align import by_rank, by_score, natural_rank
 from counterrank.matching.hashjoin import dense_join
-from counterrank.matching.order import by_rank, by_score, natural_rank
 from counterrank.ope.estimators.ips import Rows
 from counterrank.ope.log import Sessions
 from counterrank.position import expected_exposure, rank_probabilities
@@ -325,7 +324,7 @@ class Meeting:
             cell=cell,
             cell_rank=cells.rank,
             place=logged.place,
-            views=summed(cells.session, cells.e, n),
+            views=sum_by(cells.session, cells.e, n),
             direct=np.empty(0),
             rank=logged.rank,
             ranks=sessions.ranks,
@@ -334,8 +333,8 @@ class Meeting:
         return cls(
             logged, rows, cells, match.row_again, known[match.cell_again], absent,
             np.flatnonzero((lists > 0) & (hits == 0)),
-            summed(cells.session[alone], cells.e[alone], n),
-            summed(cells.session[new], cells.e[new], n),
+            sum_by(cells.session[alone], cells.e[alone], n),
+            sum_by(cells.session[new], cells.e[new], n),
         )  # fmt: skip
 
     def with_reward(
@@ -349,7 +348,7 @@ class Meeting:
         if model is None:
             return rows
         q = self._predict(model, cells) if cells.predicted is None else cells.predicted
-        direct = summed(cells.session, cells.e * q, rows.n)
+        direct = sum_by(cells.session, cells.e * q, rows.n)
         return replace(rows, q=np.append(q, 0.0)[rows.cell], direct=direct)
 
     def _predict(self, model: RewardModel, at: Cells | LoggedRows) -> Floats:
@@ -361,7 +360,7 @@ class Meeting:
         cells = self.cells
         there = cells.rank <= self.rows.length[cells.session]
         row = self.rows.start[cells.session[there]] + cells.rank[there] - 1
-        return summed(row, x[there], len(self.rows.e))
+        return sum_by(row, x[there], len(self.rows.e))
 
 
 def _at_logged_ranks(cells: Cells, logged: LoggedRows) -> Cells:

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats, Ints, mapped, workers
+from counterrank.core.arrays import Bools, Floats, Ints
 from counterrank.core.faults import Faults
 from counterrank.core.merge import merge
-from counterrank.core.progress import Progress
+from counterrank.core.parallel import Progress, map_threads, workers
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.diagnostics.weights import WeightStatistics
 from counterrank.engine import Engine
+from counterrank.engine.engines import Storage
 from counterrank.engine.partitions import Partition, Partitions, Tables
 from counterrank.ope.diagnoses import TargetStatistics, audit_log, diagnose_targets, sample_share
 from counterrank.ope.estimators import estimator_label
@@ -33,7 +34,6 @@ from counterrank.ope.setting import Setting
 from counterrank.results.result import Result
 from counterrank.stats.draws import Draws
 from counterrank.stats.moments import Moments
-from counterrank.stats.storage import Storage
 from counterrank.stats.units import Columns, Estimate, Key, Units
 
 
@@ -227,7 +227,7 @@ def _one_target(
     """Every estimator of every reward for one target."""
     request = setting.request
     work = partial(_one_block, setting, models, sessions, name, target)
-    blocks = mapped(work, sessions.cuts(), workers())
+    blocks = map_threads(work, sessions.cuts(), workers())
     columns = _concatenate([block.columns for block in blocks])
     absent = np.flatnonzero(target.place < 0)
     slates = None

@@ -14,7 +14,7 @@ from counterrank.core.merge import by_key, union
 from counterrank.data import logs
 from counterrank.data.ids import as_categories
 from counterrank.data.runs import Runs, RunTables, run_schemas
-from counterrank.data.schema import Door, Table
+from counterrank.data.schema import Schema, Table
 from counterrank.engine.partitions import Partition, Partitions
 from counterrank.ope.estimators.ips import CLIPS, PER, Clipped, Estimator, MeanWeight, OnPolicy
 from counterrank.ope.estimators.slate import SlateWeight
@@ -23,7 +23,7 @@ from counterrank.ope.match import is_stochastic
 from counterrank.position.model_file import PositionModel
 from counterrank.stats.compare import Plan
 from counterrank.stats.functions_of_means import Function
-from counterrank.stats.intervals import INTERVALS as ALL_INTERVALS
+from counterrank.stats.inference import INTERVALS as ALL_INTERVALS
 from counterrank.stats.moments import Pair
 from counterrank.stats.units import Key
 
@@ -74,13 +74,13 @@ def log_schemas(
     rewards: Sequence[str],
     contexts: Sequence[str],
     columns: Mapping[str, str] | None,
-) -> tuple[dict[str, Door], LogTables]:
+) -> tuple[dict[str, Schema], LogTables]:
     """The schemas of all tables, and which of them hold whose lists."""
 
-    def schema(table: object, name: str) -> Door:
-        return logs.target_door(table, name=name, columns=columns)
+    def schema(table: object, name: str) -> Schema:
+        return logs.target_schema(table, name=name, columns=columns)
 
-    first = {LOG: logs.log_door(log, rewards=rewards, contexts=contexts, columns=columns)}
+    first = {LOG: logs.log_schema(log, rewards=rewards, contexts=contexts, columns=columns)}
     targets, names = run_schemas(runs, schema, "target")
     more, more_names = run_schemas(loggers, schema, "logger")
     return first | targets | more, LogTables(RunTables(names), RunTables(more_names))

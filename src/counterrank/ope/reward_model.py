@@ -31,9 +31,10 @@ from typing import Annotated, Any, Protocol
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, halves, mapped, summed, workers
+from counterrank.core.arrays import Floats, Ints, halves, sum_by
 from counterrank.core.errors import InputError, one_of
 from counterrank.core.merge import merge
+from counterrank.core.parallel import map_threads, workers
 from counterrank.engine.partitions import Partition, Partitions
 from counterrank.nuisance.shrinkage import shrink_means
 from counterrank.ope.estimators.ips import Rows
@@ -74,7 +75,7 @@ def sum_rewards(
 
     def total(x: Floats) -> list[Floats]:
         parts = (x,) if np.array_equal(x, np.round(x)) else halves(x)
-        return [summed(cell, part, size).reshape(shape) for part in parts]
+        return [sum_by(cell, part, size).reshape(shape) for part in parts]
 
     binary = bool(np.all((reward == 0) | (reward == 1)))
     paid = total(reward)
@@ -287,7 +288,7 @@ def _sum_outcomes(
     cuts = sessions.cuts()
     share = -(-len(cuts) // workers())
     shares = [cuts[i : i + share] for i in range(0, len(cuts), share)]
-    return merge(mapped(add, shares, workers()))
+    return merge(map_threads(add, shares, workers()))
 
 
 def returns(rows: Rows) -> Floats:

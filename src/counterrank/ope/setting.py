@@ -20,7 +20,7 @@ from counterrank.core.faults import DataError
 from counterrank.data.logs import Log
 from counterrank.data.schema import Table
 from counterrank.engine.partitions import Partition, Partitions
-from counterrank.matching.order import natural_rank
+from counterrank.matching.align import natural_rank
 from counterrank.ope.log import LOG, LogTotals, Sessions, log_table, sessions_of
 from counterrank.ope.loggers import balance_loggers, balanced_column, logger_shares
 from counterrank.ope.match import Target

@@ -12,7 +12,7 @@ from polars.io.plugins import register_io_source
 
 from counterrank.core.errors import UsageError, one_of
 from counterrank.core.labels import Value
-from counterrank.core.progress import Progress
+from counterrank.core.parallel import Progress
 from counterrank.simulate import sample_tables as tables
 from counterrank.simulate.latent import REWARDS
 from counterrank.simulate.rankers import GIVEN, RANKERS, SPECIALISTS

@@ -23,8 +23,7 @@ from counterrank.data.ids import positions
 from counterrank.data.runs import RunTables
 from counterrank.data.schema import Table
 from counterrank.engine.partitions import Partition
-from counterrank.matching.hits import Pool
-from counterrank.matching.pool import as_written, greatest, pooled
+from counterrank.matching.pool import Pool, as_written, greatest, make_pool
 from counterrank.metrics import Measure
 from counterrank.stratified.propensity_strata import (
     CUTS,
@@ -229,7 +228,7 @@ class Scheme:
 
     def weigh(self, part: Partition) -> WeightedFeedback:
         """The judgments of a partition, weighed and cut."""
-        pool = replace(pooled(part[JUDGMENTS]), top=self.top)
+        pool = replace(make_pool(part[JUDGMENTS]), top=self.top)
         item = positions(pool.items, self.items)
         judged = {"user": pool.units.gather(pool.unit), "item": pool.items}
         judged |= {"rating": pl.Series(pool.rating), **pool.more.to_dict()}
@@ -246,7 +245,7 @@ class Scheme:
 
     def open_pool(self, part: Partition) -> Pool | None:
         """The open-loop judgments of a partition, if there are any."""
-        return replace(pooled(part[OPEN]), top=self.open_top) if OPEN in part.tables else None
+        return replace(make_pool(part[OPEN]), top=self.open_top) if OPEN in part.tables else None
 
 
 def _pool_of(top: float) -> Pool:

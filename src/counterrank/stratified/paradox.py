@@ -11,8 +11,7 @@ import numpy as np
 from counterrank.core.arrays import Bools, Floats, Ints
 from counterrank.core.errors import UsageError, one_of
 from counterrank.core.format import in_a_sentence
-from counterrank.stats.pairs import Differences, differences
-from counterrank.stats.tests import benjamini_hochberg, holm
+from counterrank.stats.inference import Differences, benjamini_hochberg, differences, holm
 from counterrank.stats.units import Estimate
 
 CORRECTIONS = ("holm", "bh", "none")

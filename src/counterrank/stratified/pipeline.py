@@ -9,13 +9,12 @@ from functools import partial
 import polars as pl
 
 from counterrank.core.errors import UsageError
-from counterrank.core.progress import Progress
+from counterrank.core.parallel import Progress
 from counterrank.data.runs import RunTables, validate_names
-from counterrank.data.schema import Door, Input, Table
-from counterrank.engine.engines import Engine
+from counterrank.data.schema import Input, Schema, Table
+from counterrank.engine.engines import Engine, Storage
 from counterrank.engine.partitions import Partition, Tables
 from counterrank.results.result import Result
-from counterrank.stats.storage import Storage
 from counterrank.stratified.feedback import FeedbackTotals, Scheme, count_rows
 from counterrank.stratified.request import FEEDBACK, StrataRequest, StrataTables
 from counterrank.stratified.stratification import Stratification
@@ -47,7 +46,7 @@ def strata(
     return stratification.result(protocol, {name: inputs[name] for name in tables.order}, progress)
 
 
-def _read_items(name: str, own: Door, engine: Engine, progress: Progress) -> tuple[Table, Input]:
+def _read_items(name: str, own: Schema, engine: Engine, progress: Progress) -> tuple[Table, Input]:
     """A table that says nothing of users: its rows by item, or only how many."""
     with engine.open(Tables({name: own}, "item", ("item",)), progress) as data:
         rows = pl.concat(data.map(partial(_item_rows, name), f"reading {name}"))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import Floats, Ints, summed
+from counterrank.core.arrays import Floats, Ints, sum_by
 from counterrank.core.errors import InputError, UsageError
 from counterrank.data.checks import shares
 from counterrank.data.ids import positions, unify_ids
@@ -238,7 +238,7 @@ def equal_parts(x: Floats, count: Ints, bins: int) -> Ints:
     it plus half the share equal to it.
     """
     kinds, place = np.unique(x, return_inverse=True)
-    rows = summed(place, count.astype(float), len(kinds))
+    rows = sum_by(place, count.astype(float), len(kinds))
     middle = (np.cumsum(rows) - rows / 2) / rows.sum()
     bin_of: Ints = np.minimum((bins * middle).astype(np.int64), bins - 1)
     return bin_of[place]
@@ -246,9 +246,9 @@ def equal_parts(x: Floats, count: Ints, bins: int) -> Ints:
 
 def _by_items(known: PropensitySpread, bins: int) -> Ints:
     """The bin of each item, at the mean propensity of its rows; about as many items in each."""
-    rows = summed(known.item, known.count.astype(float), known.items)
+    rows = sum_by(known.item, known.count.astype(float), known.items)
     there = rows > 0
-    mean = summed(known.item, known.p * known.count, known.items)[there] / rows[there]
+    mean = sum_by(known.item, known.p * known.count, known.items)[there] / rows[there]
     bin_of = np.zeros(known.items, np.int64)
     # means of equal values are equal
     bin_of[there] = equal_parts(np.round(mean, 14), np.ones(len(mean), np.int64), bins)

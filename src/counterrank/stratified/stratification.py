@@ -11,7 +11,7 @@ import numpy as np
 from counterrank.core.arrays import Bools, Floats
 from counterrank.core.errors import InputError
 from counterrank.core.faults import Faults
-from counterrank.core.progress import Progress
+from counterrank.core.parallel import Progress
 from counterrank.data.schema import Input
 from counterrank.diagnostics import judged_lists
 from counterrank.diagnostics import strata_diagnoses as diagnosed

@@ -13,8 +13,10 @@ from typing import NamedTuple, TypeGuard
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import Floats, Ints, mapped, summed
-from counterrank.matching.hits import Hits, Pool
+from counterrank.core.arrays import Floats, Ints, sum_by
+from counterrank.core.parallel import map_threads
+from counterrank.matching.hits import Hits
+from counterrank.matching.pool import Pool
 from counterrank.metrics import Measure, nDCG, pnDCG, values
 from counterrank.metrics.measure import quotient
 from counterrank.stats.functions_of_means import Function, geometric_ratio, ratio
@@ -129,11 +131,11 @@ def weighted_values(
         for row, m in enumerate(measures):
             out[row, begin:end] = some.sum(w * m.worth(some, own))
 
-    mapped(fill, pool.parts, threads)
+    map_threads(fill, pool.parts, threads)
     for row, m in enumerate(measures):
         standing = m.standing(pool)
         if standing is not None:
-            out[row] += summed(pool.unit, weight * standing, pool.n)
+            out[row] += sum_by(pool.unit, weight * standing, pool.n)
     return out
 
 
@@ -145,9 +147,9 @@ def mean_user_weight(measure: Measure, pool: Pool, weight: Floats) -> Floats:
     """
     known = (weight > 0).astype(float)
     gain = known * measure.gains(pool)
-    some = summed(pool.unit, gain, pool.n) > 0
+    some = sum_by(pool.unit, gain, pool.n) > 0
     gain = np.where(some[pool.unit], gain, known)
-    return quotient(summed(pool.unit, gain * weight, pool.n), summed(pool.unit, gain, pool.n))
+    return quotient(sum_by(pool.unit, gain * weight, pool.n), sum_by(pool.unit, gain, pool.n))
 
 
 def has_labels(measure: Measure) -> TypeGuard[nDCG]:

@@ -14,17 +14,16 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats, Ints, mapped, summed, workers
+from counterrank.core.arrays import Bools, Floats, Ints, sum_by
 from counterrank.core.faults import Fault, Faults
+from counterrank.core.parallel import map_threads, workers
 from counterrank.data.ids import positions, sort_ids
-from counterrank.data.policies import Policies
-from counterrank.data.runs import RunTables
+from counterrank.data.runs import Policies, RunTables
 from counterrank.data.schema import Table
 from counterrank.diagnostics.judged_lists import ListStatistics, RatingStatistics
 from counterrank.engine.partitions import Partition
-from counterrank.judged.brackets import break_ties
-from counterrank.matching.hits import Hits, Pool
-from counterrank.matching.list_blocks import aligned
+from counterrank.matching.hits import Hits, break_ties, find_hits
+from counterrank.matching.pool import Pool
 from counterrank.metrics import Judged, Measure, deepest, unscaled
 from counterrank.stats.draws import Draws
 from counterrank.stats.moments import Block, Moments
@@ -80,21 +79,21 @@ def stratify_lists(
 ) -> StratumLists:
     """Every method of every list of a partition; ``inference`` is by units or by moments."""
     feedback = _Feedback(scheme.weigh(part), methods, request.policies)
-    opened = scheme.open_pool(part)
+    open_pool = scheme.open_pool(part)
     systems = _in_threads(runs.lists(part.tables), feedback.judge)
     there = _there(systems, feedback.pool, request.policies)
     units = feedback.units(systems, there, draws)
     open_systems: list[_Judged] = []
     faults = feedback.faults("judged")
-    if opened is not None:
-        truth = _Truth(opened, request.measures, request.policies)
+    if open_pool is not None:
+        truth = _Truth(open_pool, request.measures, request.policies)
         lists = (open_runs if request.own_lists else runs).lists(part.tables)
         open_systems = _in_threads(lists, truth.judge)
         own = [s for s in open_systems if s.system in {x.system for x in systems}]
         units = join_units(units, truth.units(own, draws))
         faults += truth.faults("open-loop")
     names = [s.system for s in systems]
-    groups = [keys for _, _, keys in methods.groups(names, opened is not None)]
+    groups = [keys for _, _, keys in methods.groups(names, open_pool is not None)]
     groups += [(key,) for key in units.columns if key.estimator in ("weights", "mean")]
     blocks = {keys: Block.of(units, keys) for keys in groups if inference == "moments"}
     return StratumLists(
@@ -158,7 +157,7 @@ class _Truth:
     def find(self, run: Table, threads: int) -> tuple[Hits, ListStatistics]:
         """The hits of one run as deep as any measure looks."""
         ties, duplicates = self.policies.ties, self.policies.duplicates
-        hits, seen = aligned(
+        hits, seen = find_hits(
             run, self.pool, ties=ties, duplicates=duplicates, limit=self.depth, threads=threads
         )
         users, pool = run.frame["user"], self.pool
@@ -274,7 +273,7 @@ class _Feedback(_Truth):
 
     def _weights(self, m: Measure, weight: Floats) -> Columns:
         w = np.where(m.gains(self.pool) > 0, weight, 0.0)
-        return tuple(summed(self.pool.unit, x, self.pool.n) for x in (w, w**2))
+        return tuple(sum_by(self.pool.unit, x, self.pool.n) for x in (w, w**2))
 
     def counts(self, there: Bools, items: int) -> StratumCounts:
         """What adds up; the catalogue has so many ``items``."""
@@ -307,7 +306,7 @@ def _in_threads(lists: Sequence[Table], judge: Callable[[Table, int], _Judged]) 
     """Every system, several at a time."""
     team = max(min(workers(), len(lists)), 1)
     threads = 1 if team > 1 else workers()
-    return mapped(lambda run: judge(run, threads), lists, team)
+    return map_threads(lambda run: judge(run, threads), lists, team)
 
 
 def _there(systems: Sequence[_Judged], pool: Pool, policies: Policies) -> Bools:

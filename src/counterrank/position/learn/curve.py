@@ -8,7 +8,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, renumbered
+from counterrank.core.arrays import Floats, Ints, renumber
 from counterrank.core.errors import one_of
 from counterrank.position.models import BetaGeometric, Exposure, Geometric, Log2, Power, WeightTable
 
@@ -92,7 +92,7 @@ class InfluenceSpread:
         """
         from scipy.sparse import csr_array
 
-        known, code = renumbered(cluster)
+        known, code = renumber(cluster)
         psi = csr_array((x, (code, column)), shape=(len(known), columns))
         if direction is not None:
             psi = csr_array(psi @ direction)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, summed
+from counterrank.core.arrays import Floats, Ints, sum_by
 from counterrank.position.learn.curve import Curve, InfluenceSpread
 from counterrank.position.learn.impressions import Catalogue, Impressions, ItemRows
 
@@ -68,7 +68,7 @@ def solve(item: Ints, rank: Ints, clicks: Floats, shown: Floats) -> tuple[Floats
     scoring step where that raises the likelihood (Jamshidian and Jennrich 1997).
     """
     items = int(item.max()) + 1
-    clicked = (summed(item, clicks, items) > 0)[item]  # otherwise gamma is 0 for any c
+    clicked = (sum_by(item, clicks, items) > 0)[item]  # otherwise gamma is 0 for any c
     cells = _Cells(item[clicked], rank[clicked], clicks[clicked], shown[clicked], items)
     theta = cells.start()
     reached = cells.likelihood(theta)
@@ -106,10 +106,10 @@ class _Cells:
     def start(self) -> Floats:
         """Click rates by rank, and what they leave to the items."""
         shown = self.shown
-        rate = summed(self.rank, self.clicks, self.ranks) / summed(self.rank, shown, self.ranks)
+        rate = sum_by(self.rank, self.clicks, self.ranks) / sum_by(self.rank, shown, self.ranks)
         c = np.clip(rate / rate.max(), 0.02, 1)
-        exposed = np.maximum(summed(self.item, shown * c[self.rank], self.items), TINY)
-        return np.append(c, np.clip(summed(self.item, self.clicks, self.items) / exposed, 0, 0.98))
+        exposed = np.maximum(sum_by(self.item, shown * c[self.rank], self.items), TINY)
+        return np.append(c, np.clip(sum_by(self.item, self.clicks, self.items) / exposed, 0, 0.98))
 
     def likelihood(self, theta: Floats) -> float:
         c, gamma = self.factors(theta)
@@ -126,8 +126,8 @@ class _Cells:
             (0, self.rank, self.ranks, c, gamma),
             (self.ranks, self.item, self.items, gamma, c),
         ):
-            true = summed(code, self.clicks + unclicked * own * (1 - other), count)
-            out[begin : begin + count] = true / np.maximum(summed(code, self.shown, count), TINY)
+            true = sum_by(code, self.clicks + unclicked * own * (1 - other), count)
+            out[begin : begin + count] = true / np.maximum(sum_by(code, self.shown, count), TINY)
         return out
 
     def scored(self, theta: Floats) -> Floats:
@@ -136,11 +136,11 @@ class _Cells:
         mu = np.clip(c * gamma, TINY, 1 - 1e-6)
         score = (self.clicks - self.shown * mu) / (1 - mu)
         info = self.shown * mu / (1 - mu)
-        by_item = summed(self.item, score, self.items)
-        per_item = np.maximum(summed(self.item, info, self.items), TINY)
+        by_item = sum_by(self.item, score, self.items)
+        per_item = np.maximum(sum_by(self.item, info, self.items), TINY)
         per_item[(theta[self.ranks :] > 1 - 1e-9) & (by_item > 0)] = np.inf  # held at the bound
         share, schur = without_items(self.item, self.rank, info, per_item, self.ranks)
-        by_rank = summed(self.rank, score, self.ranks) - share.T @ by_item
+        by_rank = sum_by(self.rank, score, self.ranks) - share.T @ by_item
         step = np.zeros(self.ranks)
         step[1:] = np.linalg.pinv(schur[1:, 1:], hermitian=True) @ by_rank[1:]
         move = np.append(step, by_item / per_item - share @ step)
@@ -153,7 +153,7 @@ def rank_information(item: Ints, rank: Ints, shown: Floats, c: Floats, gamma: Fl
     r"""The information :math:`S` about :math:`\log c` that is left without that about items."""
     mu = np.clip(c[rank] * gamma[item], TINY, 1 - 1e-9)
     info = shown * mu / (1 - mu)
-    return without_items(item, rank, info, summed(item, info, len(gamma)), len(c))[1]
+    return without_items(item, rank, info, sum_by(item, info, len(gamma)), len(c))[1]
 
 
 def directions(item: Ints, rank: Ints, shown: Floats, c: Floats, gamma: Floats) -> Floats:
@@ -168,7 +168,7 @@ def directions(item: Ints, rank: Ints, shown: Floats, c: Floats, gamma: Floats) 
     """
     mu = np.clip(c[rank] * gamma[item], TINY, 1 - 1e-9)
     info = shown * mu / (1 - mu)
-    per_item = summed(item, info, len(gamma))
+    per_item = sum_by(item, info, len(gamma))
     score: Floats = -information_shares(item, rank, info, per_item, len(c))[item].toarray()
     score[np.arange(len(rank)), rank] += 1
     return score / (1 - mu)[:, None]
@@ -189,7 +189,7 @@ def without_items(
 
     share = information_shares(item, rank, info, per_item, ranks)
     weight = csr_array((info, (item, rank)), shape=(len(per_item), ranks))
-    return share, np.diag(summed(rank, info, ranks)) - (weight.T @ share).toarray()
+    return share, np.diag(sum_by(rank, info, ranks)) - (weight.T @ share).toarray()
 
 
 def relative_curve(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, ranges, renumbered, summed
+from counterrank.core.arrays import Floats, Ints, ranges, renumber, sum_by
 from counterrank.position.learn import em
 from counterrank.position.learn.curve import Curve, InfluenceSpread
 from counterrank.position.learn.impressions import Catalogue, Impressions, ItemRows
@@ -45,10 +45,10 @@ class Harvest:
         """From the cells of items that moved."""
         depth = cell.depth
         first, weight, code = _paired(cell, depth)
-        entries, of = renumbered(code)
-        pair, rank = renumbered(entries // depth)[1], entries % depth
-        shown = summed(of, weight * cell.shown[first], len(entries))
-        clicks = summed(of, weight * cell.clicks[first], len(entries))
+        entries, of = renumber(code)
+        pair, rank = renumber(entries // depth)[1], entries % depth
+        shown = sum_by(of, weight * cell.shown[first], len(entries))
+        clicks = sum_by(of, weight * cell.clicks[first], len(entries))
         c, r = em.solve(pair, rank, clicks, shown)
         score = em.directions(pair, rank, shown, c, r)
         schur = em.rank_information(pair, rank, shown, c, r)

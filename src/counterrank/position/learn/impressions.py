@@ -18,8 +18,8 @@ from counterrank.core.arrays import (
     Ints,
     keep_freed_memory,
     ranges,
-    renumbered,
-    summed,
+    renumber,
+    sum_by,
 )
 from counterrank.core.merge import by_key, padded
 from counterrank.data.ids import code_rows, hash_ids, row_positions
@@ -70,7 +70,7 @@ class Impressions:
     def cells(self) -> RankCells:
         """Which rows show one item at one rank; several steps look at them."""
         depth = self.depth + 1
-        known, of = renumbered(self.item * depth + self.rank)
+        known, of = renumber(self.item * depth + self.rank)
         return RankCells(known // depth, known % depth, of)
 
 
@@ -116,7 +116,7 @@ def _within(session: Ints, user: Ints) -> Ints:
     owner[session] = user
     if np.array_equal(owner[session], user):
         return session
-    return renumbered(session * (int(user.max()) + 1) + user)[1]
+    return renumber(session * (int(user.max()) + 1) + user)[1]
 
 
 Groups = dict[str | None, Impressions]
@@ -168,8 +168,8 @@ class RankStatistics:
             by=data.by,
             viewed=data.viewed is not None,
             rows=len(data.rank),
-            sessions=len(renumbered(data.session)[0]),
-            clusters=len(renumbered(data.cluster)[0]),
+            sessions=len(renumber(data.session)[0]),
+            clusters=len(renumber(data.cluster)[0]),
             deepest=data.depth,
             low=float(data.reward.min(initial=np.inf)),
             high=float(data.reward.max(initial=-np.inf)),
@@ -188,7 +188,7 @@ def counts(group: Ints, x: Floats | None = None) -> Floats:
     near = group <= DEEPEST
     if not near.all():
         group, x = group[near], None if x is None else x[near]
-    return summed(group, np.ones(len(group)) if x is None else x, 1)
+    return sum_by(group, np.ones(len(group)) if x is None else x, 1)
 
 
 def count_cells(data: Impressions, group: str | None = None, most: float = 1.0) -> pl.DataFrame:
@@ -203,7 +203,7 @@ def count_cells(data: Impressions, group: str | None = None, most: float = 1.0) 
     rest = np.round((data.reward - clicks) / (step * 2.0**-26)) * (step * 2.0**-26)
     sums = (np.ones(len(cell.of)), clicks, rest, (data.reward > 0).astype(float))
     return _named(data, group, cell.item, cell.rank).with_columns(
-        pl.Series(name, summed(cell.of, x, n)) for name, x in zip(COUNTS, sums, strict=True)
+        pl.Series(name, sum_by(cell.of, x, n)) for name, x in zip(COUNTS, sums, strict=True)
     )
 
 
@@ -313,7 +313,7 @@ class Catalogue:
 
     def per_rank(self, x: Floats) -> Floats:
         """Sum of ``x`` over the cells of each rank, from 1."""
-        return summed(self.rank - 1, x, self.depth)
+        return sum_by(self.rank - 1, x, self.depth)
 
     def by_rank(self) -> tuple[Floats, Floats]:
         """Rows and rewards of each rank, from 1."""
@@ -321,12 +321,12 @@ class Catalogue:
 
     def per_item(self, x: Floats) -> Floats:
         """Sum of ``x`` over the cells of each item."""
-        return summed(self.item, x, self.items.height)
+        return sum_by(self.item, x, self.items.height)
 
     def rows_in(self, data: Impressions) -> ItemRows:
         """The rows of these items in a partition, and only what is known of their items."""
         cell = data.cells
-        local, code = renumbered(cell.item)
+        local, code = renumber(cell.item)
         number = row_positions(data.keys[local], self.items)
         here = np.unique(number[number >= 0])
         there = self.only(here)

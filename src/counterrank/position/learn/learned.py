@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, sort_order, summed
+from counterrank.core.arrays import Floats, Ints, sort_order, sum_by
 from counterrank.core.errors import InputError
 from counterrank.position.learn.curve import Curve, Parameter
 from counterrank.position.learn.impressions import Catalogue, ItemRows
@@ -185,7 +185,7 @@ def _relevance(item: Ints, clicks: Floats, shown: Floats, seen: Floats) -> Float
     items = int(item.max(initial=-1)) + 1
     weight = np.ones(len(item))
     for _ in range(4):
-        top, bottom = (summed(item, weight * x, items) for x in (clicks, shown * seen))
+        top, bottom = (sum_by(item, weight * x, items) for x in (clicks, shown * seen))
         gamma = top / np.maximum(bottom, 1e-300)
         weight = 1 / np.maximum(1 - seen * gamma[item], 0.01)
     return gamma

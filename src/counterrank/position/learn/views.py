@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, ranges, renumbered, summed
+from counterrank.core.arrays import Floats, Ints, ranges, renumber, sum_by
 from counterrank.position.learn.curve import Curve, InfluenceSpread, Steps
 from counterrank.position.learn.impressions import Impressions, ItemRows, RankStatistics, counts
 
@@ -73,7 +73,7 @@ class Deepest:
 
 def deepest_views(data: Impressions, length: int | None) -> Deepest:
     """How far each session went."""
-    ids, code = renumbered(data.session)
+    ids, code = renumber(data.session)
     deepest, end = np.zeros(len(ids), np.int64), np.zeros(len(ids), np.int64)
     cluster = np.zeros(len(ids), np.int64)
     cluster[code] = data.cluster
@@ -90,7 +90,7 @@ def deepest_views(data: Impressions, length: int | None) -> Deepest:
 def count_depths(data: Impressions, deepest: Deepest) -> dict[str, Floats]:
     """Sessions by their depth, by their last step, and how many skip a rank above their depth."""
     seen = np.ones(len(data.rank)) if data.viewed is None else data.viewed
-    skips = summed(deepest.of, seen, len(deepest.rank)) < deepest.rank
+    skips = sum_by(deepest.of, seen, len(deepest.rank)) < deepest.rank
     return {
         "depth": counts(deepest.rank),
         "last": counts(np.maximum(deepest.last, 0)),
