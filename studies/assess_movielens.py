@@ -18,8 +18,8 @@ import numpy as np
 from movielens import write
 
 import counterrank as cr
-from counterrank.assess.robustness import REDUCTIONS
-from counterrank.core.progress import bar
+from counterrank.assess.reduced_judgments import REDUCTIONS
+from counterrank.core.parallel import bar
 
 NINE = ("P", "Recall", "F1", "AP", "nDCG", "RR", "ERR", "Bpref", "InfAP")
 GRADED = ("nDCG", "ERR")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.nuisance.training_pairs import Pairs, training
+from counterrank.nuisance.cross_fit import Pairs, training
 
 
 def sigmoid(x):

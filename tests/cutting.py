@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from counterrank.core.progress import quiet
-from counterrank.data.policies import Policies
-from counterrank.engine import Engine, memory
+from counterrank.core.parallel import quiet
+from counterrank.data.runs import Policies
+from counterrank.engine import Engine
+from counterrank.engine.partitions import cut_in_memory
 from counterrank.judged.pipeline import evaluate, measure_systems
 from counterrank.judged.request import EvaluateRequest, JudgedTables, parse_measures
 from counterrank.metrics import measure
@@ -43,7 +44,7 @@ class Split(Engine):
 
     @contextmanager
     def open(self, tables, progress=quiet):
-        with memory.cut_in_memory(self, replace(tables, lazy=False), progress) as whole:
+        with cut_in_memory(self, replace(tables, lazy=False), progress) as whole:
             yield Parts(whole, tables.unit, self.count)
 
 

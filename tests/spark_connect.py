@@ -11,7 +11,7 @@ import sys
 import polars as pl
 
 from counterrank.core.errors import InputError
-from counterrank.data.schema import judgments_door, run_door
+from counterrank.data.schema import judgments_schema, run_schema
 from counterrank.engine import Partition, Spark, Tables, split
 
 
@@ -41,7 +41,7 @@ def main() -> None:
     assert "connect" in type(session).__module__
     frame = session.range(1000).selectExpr("id % 50 as user", "id div 50 as item", "1 as rating")
     run = session.range(1000).selectExpr("id % 50 as user", "id as item", "1 + id div 50 as rank")
-    doors = {"truth": judgments_door(frame), "run": run_door(run, name="run")}
+    doors = {"truth": judgments_schema(frame), "run": run_schema(run, name="run")}
     chosen = Spark(session=session, partitions=3)
     with chosen.open(Tables(doors, "user", ("user", "item"))) as partitions:
         parts = partitions.map(sums, "Adding")

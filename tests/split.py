@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from counterrank.core.errors import CounterrankError
-from counterrank.core.faults import merged
-from counterrank.core.progress import quiet
+from counterrank.core.faults import merge_errors
+from counterrank.core.parallel import quiet
 from counterrank.data.ids import hash_ids
-from counterrank.engine import Local, memory
-from counterrank.engine.partitions import Partition, Partitions
-from counterrank.engine.wire import packed, unpacked
+from counterrank.engine import Local
+from counterrank.engine.partitions import InMemory, Partition, Partitions, cut_in_memory
+from counterrank.engine.wire import pack, unpack
 
 
 class Parts(Partitions):
     """``count`` partitions by a hash of the unit, the last first; results go over the wire."""
 
-    def __init__(self, whole: memory.InMemory, unit: str, count: int) -> None:
+    def __init__(self, whole: InMemory, unit: str, count: int) -> None:
         self.heads, self.inputs, self.count = whole.heads, whole.inputs, count
         tables = whole.partition.tables
         place = {n: hash_ids(t.frame[unit]) % np.uint64(count) for n, t in tables.items()}
@@ -34,11 +34,11 @@ class Parts(Partitions):
         done, faults = [], []
         for part in self.parts:
             try:
-                done.append(unpacked(packed(work(part))))
+                done.append(unpack(pack(work(part))))
             except CounterrankError as error:
                 faults.append(error)
         if faults:
-            raise merged(faults)
+            raise merge_errors(faults)
         return done
 
 
@@ -48,5 +48,5 @@ class Split(Local):
 
     @contextmanager
     def open(self, tables, progress=quiet):
-        with memory.cut_in_memory(self, tables, progress) as whole:
+        with cut_in_memory(self, tables, progress) as whole:
             yield Parts(whole, tables.unit, self.partitions)

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 import counterrank as cr
 import plain
 from counterrank.data import schema
-from counterrank.matching.list_blocks import aligned
-from counterrank.matching.pool import pooled
+from counterrank.matching.hits import find_hits
+from counterrank.matching.pool import make_pool
 from counterrank.metrics import MEASURES
 from making import grid, judgments, run, scored, values, world
 
@@ -120,8 +120,8 @@ def test_equal_to_the_plain_formula(drawn):
 def test_a_value_is_the_sum_of_what_its_hits_are_worth(drawn):
     """So that hits can be weighted one by one, as inverse propensities do."""
     truth, lists = prepared(drawn)
-    pool = pooled(schema.judgments(judgments(truth)))
-    hits, _ = aligned(schema.run(run(lists)), pool)
+    pool = make_pool(schema.judgments_schema(judgments(truth)).whole())
+    hits, _ = find_hits(schema.run_schema(run(lists)).whole(), pool)
     for label in LABELS:
         measure = cr.measure(label)
         total, base = hits.sum(measure.worth(hits, pool)), measure.standing(pool)
@@ -134,9 +134,11 @@ def test_a_value_is_the_sum_of_what_its_hits_are_worth(drawn):
 
 @pytest.mark.parametrize("label", LINEAR)
 def test_the_sum_holds_for_expected_ties_too(label):
-    pool = pooled(schema.judgments(judgments({"u": {"a": 3, "b": 1, "d": 4}, "v": {"a": 4}})))
+    pool = make_pool(
+        schema.judgments_schema(judgments({"u": {"a": 3, "b": 1, "d": 4}, "v": {"a": 4}})).whole()
+    )
     tied = scored({"u": [("a", 2), ("x", 2), ("b", 1), ("d", 1)], "v": [("q", 1), ("a", 1)]})
-    hits, _ = aligned(schema.run(tied), pool, ties="expected")
+    hits, _ = find_hits(schema.run_schema(tied).whole(), pool, ties="expected")
     measure = cr.measure(label)
     assert hits.sum(measure.worth(hits, pool)) == pytest.approx(measure.per_unit(hits, pool))
 
@@ -185,10 +187,10 @@ def test_renaming_items_and_shuffling_rows_change_nothing(drawn, names, random):
 @pytest.mark.parametrize("rows", [1, 7, 64, 10_000])
 def test_bucket_size_changes_nothing(rows):
     truth, runs = world(seed=3)
-    pool = pooled(schema.judgments(truth))
-    table = schema.run(runs["b"].sample(fraction=1, shuffle=True, seed=1))
-    whole, _ = aligned(table, pool)
-    cut, _ = aligned(table, pool, rows=rows, threads=2)
+    pool = make_pool(schema.judgments_schema(truth).whole())
+    table = schema.run_schema(runs["b"].sample(fraction=1, shuffle=True, seed=1)).whole()
+    whole, _ = find_hits(table, pool)
+    cut, _ = find_hits(table, pool, rows=rows, threads=2)
     for label in LABELS:
         measure = cr.measure(label)
         assert np.array_equal(measure.per_unit(whole, pool), measure.per_unit(cut, pool)), label

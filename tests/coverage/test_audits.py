@@ -13,12 +13,11 @@ from counterrank.assumptions import (
     score_test,
     trust_bias,
 )
-from counterrank.assumptions.audit import Extent
 from counterrank.data import logs
-from counterrank.ope import log_audit
-from counterrank.ope.exposure_basis import Basis
+from counterrank.ope import diagnoses
+from counterrank.ope.diagnoses import audit_sessions
 from counterrank.ope.log import LogTotals, Sessions
-from counterrank.ope.log_audit import audit_sessions
+from counterrank.ope.setting import Basis
 from counterrank.position import position_bias
 from counterrank.simulate import World, platform
 
@@ -34,12 +33,11 @@ def opened(options, sessions, seed, views="observed", contexts=("context",)):
     world = World(**options)
     log = platform(world, sessions=sessions, seed=seed, runs=[], views=VIEWS[views]).log
     bias = position_bias("log2") if "examination" not in options else None
-    read = logs.log(log, rewards=["click"], contexts=contexts)
+    read = logs.log_schema(log, rewards=["click"], contexts=contexts).whole()
     alone = Sessions.of(read, gaps="allow")
     totals = LogTotals.of(alone).sorted()
-    whole = Extent(totals.sessions, totals.events["click"], log["user"].n_unique())
     basis = Basis("rank", views, bias).with_totals(totals)
-    return totals.number_sessions(alone), basis, "click", whole
+    return totals.number_sessions(alone), basis, "click", totals, log["user"].n_unique()
 
 
 def loud(diagnoses):
@@ -129,7 +127,7 @@ def test_missing_support_shows_in_the_targets_and_not_in_the_log():
 
 
 def test_a_large_log_is_audited_by_a_sample_and_says_so(monkeypatch):
-    monkeypatch.setattr(log_audit, "MOST", 100_000)
+    monkeypatch.setattr(diagnoses, "MOST", 100_000)
     log = platform(World(trust=1), sessions=20_000, seed=1, runs=[]).log
 
     def audits():

@@ -11,7 +11,7 @@ import pytest
 
 import counterrank as cr
 from counterrank.position import BetaGeometric, Geometric, Power
-from counterrank.position.learn.curve_fit import fit
+from counterrank.position.learn.curve import fit
 from making import scrolled, shown
 
 LEVEL, DEPTH = 0.95, 6

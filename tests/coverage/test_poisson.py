@@ -10,7 +10,7 @@ import pytest
 
 from counterrank.stats.draws import POISSON, Flips, poisson_weights, signs
 from counterrank.stats.functions_of_means import geometric, mean, ratio
-from counterrank.stats.intervals import interval
+from counterrank.stats.inference import interval
 from counterrank.stats.permutation import flipped_test, permutation_test
 from making import estimates
 

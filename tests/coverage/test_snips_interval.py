@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank.ope.estimators.registry import estimator
-from counterrank.ope.importance_weights import Rows
+from counterrank.ope.estimators import estimator
+from counterrank.ope.estimators.ips import Rows
 from counterrank.stats.units import Key, Units
 
 RUNS, FEWER, ROUNDS, DRAWS = 3_000, 500, 1_000, 200  # resampling is slow: in fewer runs

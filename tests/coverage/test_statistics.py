@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from counterrank.stats.functions_of_means import geometric, mean, ratio
-from counterrank.stats.intervals import interval
+from counterrank.stats.inference import bootstrap_test, interval, t_test
 from counterrank.stats.permutation import permutation_test
-from counterrank.stats.tests import bootstrap_test, t_test
 from making import estimates
 
 N, REPEATS, LEVEL = 400, 1500, 0.95
@@ -118,7 +117,7 @@ def test_differences_lifts_and_clusters_cover():
 
 def test_power_of_the_detectable_difference():
     """A true difference of the stated size is found four times in five."""
-    from counterrank.stats.tests import detectable
+    from counterrank.stats.inference import detectable
 
     rng = np.random.default_rng(16)
     size = detectable(0.3 / np.sqrt(N))

@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from counterrank import Local
+from counterrank.engine.engines import Local
 from parity_worlds import cases, differences
 
 HOLDERS = {

@@ -19,8 +19,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from counterrank.core.errors import CounterrankError, InputError, UsageError
-from counterrank.data.logs import log_door
-from counterrank.data.schema import Door, judgments_door, run_door
+from counterrank.data.logs import log_schema
+from counterrank.data.schema import Schema, judgments_schema, run_schema
 from counterrank.engine import Engine, Local, Partition, Partitions, Spark, Tables, engine, split
 
 pytestmark = pytest.mark.spark
@@ -53,12 +53,12 @@ def listed(users: int = 310, seed: int = 2) -> pl.DataFrame:
     return pl.DataFrame({"user": user, "item": random.permutation(len(user)), "rank": rank})
 
 
-def doors(truth: object, run: object) -> dict[str, Door]:
-    return {"truth": judgments_door(truth), "run": run_door(run, name="new")}
+def doors(truth: object, run: object) -> dict[str, Schema]:
+    return {"truth": judgments_schema(truth), "run": run_schema(run, name="new")}
 
 
 def opened(
-    chosen: Engine, schemas: dict[str, Door], unit: str = "user"
+    chosen: Engine, schemas: dict[str, Schema], unit: str = "user"
 ) -> AbstractContextManager[Partitions]:
     return chosen.open(Tables(schemas, unit, (unit, "item")))
 
@@ -127,7 +127,7 @@ def test_every_kind_of_table(spark: Any, tmp_path: Path, kind: str):
         given.append(frame.to_pandas() if kind == "pandas" else path)
     chosen = Spark(session=spark, partitions=3)
     columns = {"rank": "position"} if kind == "trec" else None
-    tables = {"truth": judgments_door(given[0]), "run": run_door(given[1], columns=columns)}
+    tables = {"truth": judgments_schema(given[0]), "run": run_schema(given[1], columns=columns)}
     with opened(chosen, tables) as partitions:
         found = in_one(partitions.map(per_user, "Adding"))
         sums = [source.sha256 for source in partitions.inputs.values()]
@@ -148,7 +148,7 @@ def test_a_lake_is_read_by_its_address(spark: Any, tmp_path: Path):
         assert partitions.inputs["truth"].name == truth
     assert found.height == expected(judged(40), listed(50)).height
     with pytest.raises(InputError, match="PATH_NOT_FOUND"):
-        judgments_door(f"file://{tmp_path}/nowhere.parquet")
+        judgments_schema(f"file://{tmp_path}/nowhere.parquet")
 
 
 def kinds(part: Partition) -> dict[str, list[str]]:
@@ -291,7 +291,7 @@ def test_a_user_with_a_million_rows_does_not_kill_an_executor(spark: Any):
         "0.5d as exposure", "'some longer text that is a context' as context",
         "timestamp_seconds(id) as timestamp",
     )  # fmt: skip
-    given = {"log": log_door(rows, contexts=["context"])}
+    given = {"log": log_schema(rows, contexts=["context"])}
     with opened(Spark(session=spark, partitions=3), given, "session") as partitions:
         found = partitions.map(sums, "Adding")
     assert sum(part["rows"] for part in found) == 1_400_000
@@ -340,14 +340,14 @@ OWN_SESSION = """
 import polars as pl
 from counterrank.engine import Spark, Tables
 from counterrank.core.errors import UsageError
-from counterrank.data.schema import judgments_door
+from counterrank.data.schema import judgments_schema
 
 def height(part):
-    from counterrank.core.arrays import workers
+    from counterrank.core.parallel import workers
     return [part["truth"].frame.height, workers()]
 
 frame = pl.DataFrame({"user": [1, 2, 3], "item": [1, 1, 1], "rating": [1, 0, 1]})
-tables = Tables({"truth": judgments_door(frame)}, "user", ("user", "item"))
+tables = Tables({"truth": judgments_schema(frame)}, "user", ("user", "item"))
 one = Spark(master="local[1]", partitions=2)
 for _ in range(2):  # the second time the session is there
     with one.open(tables) as partitions:

@@ -10,7 +10,7 @@ import pytest
 
 import counterrank as cr
 from counterrank.propensity.popularity import popularity
-from counterrank.stratified.cut import PropensitySpread, cut_strata
+from counterrank.stratified.propensity_strata import PropensitySpread, cut_strata
 
 NDCG = "nDCG(gain=binary,rel=4)"
 OPTIONS = {"propensity": "published", "cut": "width", "no_relevant": "skip"}

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank.ope.estimators.registry import estimator
-from counterrank.ope.importance_weights import Rows
+from counterrank.ope.estimators import estimator
+from counterrank.ope.estimators.ips import Rows
 
 HERE = Path(__file__).parent / "obp"
 SLATE = ("SIPS", "IIPS", "RIPS", "SNSIPS", "SNIIPS", "SNRIPS")

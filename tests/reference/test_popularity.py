@@ -11,7 +11,7 @@ import pytest
 from scipy.special import zeta
 
 from counterrank.core.errors import CounterrankError, InputError
-from counterrank.propensity.popularity import per_row, popularity
+from counterrank.propensity.popularity import popularity
 from counterrank.propensity.power_law import power_law
 
 
@@ -152,15 +152,3 @@ def test_unknown_words_are_refused():
             popularity([1, 2, 3], **option)
     with pytest.raises(InputError, match="needs feedback"):
         popularity([0, 0])
-
-
-def test_propensities_may_depend_on_the_user():
-    item = np.array([0, 2, 0])
-    each = popularity([4, 2, 1])
-    assert per_row(each, item).tolist() == each.value[[0, 2, 0]].tolist()
-    rows = np.array([0.5, 0.2, 0.1])
-    assert per_row(rows, item) is rows
-    with pytest.raises(InputError, match="as many as rows"):
-        per_row(rows[:2], item)
-    with pytest.raises(InputError, match="positive"):
-        per_row(np.array([0.5, 0.0, 0.1]), item)

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank.stratified.cut import equal_width
+from counterrank.stratified.propensity_strata import equal_width
 from making import ratios, stratified
 
 

@@ -15,8 +15,8 @@ import pytest
 
 import counterrank as cr
 from counterrank.engine import Local
+from counterrank.stats.inference import benjamini_hochberg, holm
 from counterrank.stats.permutation import permutation_test
-from counterrank.stats.tests import benjamini_hochberg, holm
 from making import grid, judgments, run, scored, value, values, world
 
 MEASURES = ["nDCG@5", "DCG@5", "AP@5", "RR@5", "P@5", "Recall@5", "ERR@5", "Bpref@5", "InfAP@5"]

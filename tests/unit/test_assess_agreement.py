@@ -15,7 +15,7 @@ import scipy.stats
 
 import counterrank as cr
 from counterrank.assess.inputs import read_values
-from counterrank.assess.metric_agreement import inverted, pair_directions
+from counterrank.assess.metric_agreement import inversions, pair_directions
 from counterrank.assess.request import ValueRequest
 from counterrank.core.errors import UsageError
 from counterrank.stats.correlation import inversion_rate
@@ -110,12 +110,12 @@ def test_every_figure_is_that_of_its_formula():
 
 def test_directions_and_inversions_follow_the_rule_for_ties():
     x, y = np.array([1, 2, 3, 3, 4, 4.0]), np.array([1, 3, 2, 5, 4, 4.0])
-    share = inverted(pair_directions(x, 6), pair_directions(y, 6))
+    share = inversions(pair_directions(x, 6), pair_directions(y, 6))
     assert share == pytest.approx(2 / 7)  # analytic.json
     rng = np.random.default_rng(0)
     for _ in range(20):
         a, b = rng.integers(0, 4, (2, 7)).astype(float)
-        share = inverted(pair_directions(a, 7), pair_directions(b, 7))
+        share = inversions(pair_directions(a, 7), pair_directions(b, 7))
         assert share == pytest.approx(inversion_rate(a, b))
     same = np.array([0.1 + 0.2, 0.3, 1.0])
     assert list(pair_directions(same, 3)) == [0, 1, 1]  # 0.1 + 0.2 is 0.3 but for rounding

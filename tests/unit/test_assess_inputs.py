@@ -12,7 +12,7 @@ from counterrank.assess.inputs import read_values
 from counterrank.assess.request import ValueRequest
 from counterrank.assess.unit_values import Average, Values
 from counterrank.core.errors import InputError, UsageError
-from counterrank.data.policies import Policies
+from counterrank.data.runs import Policies
 from counterrank.stats.permutation import permutation_test
 from making import grid, world
 

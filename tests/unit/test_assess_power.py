@@ -15,10 +15,15 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank.assess.discriminative_power import discriminative_power, normal_p
+from counterrank.assess.discriminative_power import (
+    differences_of_sums,
+    discriminative_power,
+    normal_p,
+    products,
+)
 from counterrank.assess.inputs import read_values
 from counterrank.assess.request import ValueRequest
-from counterrank.assess.resampling import differences_of_sums, products, resample_users
+from counterrank.assess.unit_values import resample_users
 from counterrank.core.errors import UsageError
 from counterrank.stats.compare import Plan
 from making import world

@@ -88,7 +88,7 @@ def test_a_log_on_disk_is_audited_without_being_read_at_once(monkeypatch):
     given, options = {"log": LOG, "new": TARGET}, {"position_bias": "log2"}
     whole = cr.check(given, **options)
     told = [(d.name, d.meaning) for d in whole.diagnoses]
-    monkeypatch.setattr("counterrank.data.schema.Door.whole", None)
+    monkeypatch.setattr("counterrank.data.schema.Schema.whole", None)
     for count in COUNTS:
         found = cr.check(given, **options, engine=Local(partitions=count))
         assert found.tables == whole.tables

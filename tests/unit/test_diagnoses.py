@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank.data.policies import Policies
+from counterrank.data.runs import Policies
 from counterrank.diagnostics.diagnosis import worst
-from counterrank.judged.brackets import tie_bracket
+from counterrank.judged.lists import tie_bracket
 from counterrank.judged.pipeline import measure_systems
 from counterrank.judged.request import EvaluateRequest, JudgedTables
 from counterrank.stats.compare import Plan

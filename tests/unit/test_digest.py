@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from counterrank.data import digest
+from counterrank.core import provenance
 
 
 @pytest.mark.parametrize("size", [0, 1, 4096, 100_000])
@@ -15,11 +15,11 @@ def test_as_hashlib_says(tmp_path, monkeypatch, size):
     content = bytes(n * n % 251 for n in range(size))
     file.write_bytes(content)
     expected = hashlib.sha256(content).digest()
-    assert digest.sha256(file) == expected
-    digest.begin([str(file), str(tmp_path), str(tmp_path / "absent")])
-    assert digest.sha256(file) == expected
-    monkeypatch.setattr(digest, "WINDOW", 1 << 14)
-    assert digest.sha256(file) == expected
+    assert provenance.sha256(file) == expected
+    provenance.hash_ahead([str(file), str(tmp_path), str(tmp_path / "absent")])
+    assert provenance.sha256(file) == expected
+    monkeypatch.setattr(provenance, "WINDOW", 1 << 14)
+    assert provenance.sha256(file) == expected
 
 
 def test_a_file_that_cannot_be_mapped(tmp_path, monkeypatch):
@@ -28,5 +28,5 @@ def test_a_file_that_cannot_be_mapped(tmp_path, monkeypatch):
 
     file = tmp_path / "file"
     file.write_bytes(b"plain")
-    monkeypatch.setattr(digest, "_window", refuse)
-    assert digest.sha256(file) == hashlib.sha256(b"plain").digest()
+    monkeypatch.setattr(provenance, "_window", refuse)
+    assert provenance.sha256(file) == hashlib.sha256(b"plain").digest()

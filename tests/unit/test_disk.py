@@ -19,7 +19,7 @@ import counterrank as cr
 from counterrank.core.format import byte_count
 from counterrank.data.runs import RunTables
 from counterrank.engine import disk
-from counterrank.engine.wire import packed, unpacked
+from counterrank.engine.wire import pack, unpack
 from making import world
 
 LOG = pl.DataFrame(
@@ -211,7 +211,7 @@ def test_results_survive_the_way():
         "class": RunTables({"k": "v"}, {"k": ("a", "b")}),
         "small": (0.1, -0.0, float("inf")),
     }
-    back = unpacked(packed(sent))
+    back = unpack(pack(sent))
     assert np.array_equal(back["a", 1][0], sent["a", 1][0])
     assert np.isnan(back["a", 1][1])
     assert back["a", 1][2:] == sent["a", 1][2:]
@@ -220,7 +220,7 @@ def test_results_survive_the_way():
     assert back["series"].dtype == pl.Int32
     assert (back["class"], back["small"]) == (sent["class"], sent["small"])
     with pytest.raises(TypeError):
-        packed(object())
+        pack(object())
 
 
 def test_scores_beyond_what_floats_hold_keep_their_order(monkeypatch):

@@ -9,7 +9,7 @@ import pytest
 import counterrank as cr
 from counterrank.engine import Local
 from counterrank.engine.disk import OnDisk
-from counterrank.engine.wire import packed, unpacked
+from counterrank.engine.wire import pack, unpack
 from making import scrolled, shown
 
 SEEN = 1 / np.arange(1, 6)
@@ -156,7 +156,7 @@ def test_the_work_of_a_partition_and_its_results_can_be_sent(name, monkeypatch):
 
     def sent(self, work, label):
         there = pickle.loads(pickled.dumps(work))
-        return (unpacked(packed(result)) for result in plain(self, there, label))
+        return (unpack(pack(result)) for result in plain(self, there, label))
 
     monkeypatch.setattr(OnDisk, "_results", sent)
     log, options = CASES[name]

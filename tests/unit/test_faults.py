@@ -12,14 +12,14 @@ from counterrank.core.faults import (
     DataError,
     Fault,
     Faults,
-    merged,
-    moved,
+    merge_errors,
     natural_order,
-    unnumbered,
+    shift_error,
+    without_row,
 )
 from counterrank.core.merge import merge
 from counterrank.core.sentences import SENTENCES
-from counterrank.engine.wire import packed, unpacked
+from counterrank.engine.wire import pack, unpack
 
 
 def missing(count: int, of: int, **first: object) -> Fault:
@@ -118,24 +118,24 @@ def test_facts_that_come_with_the_refusal():
 
 def test_errors_of_parts_become_one():
     errors = [DataError(missing(2, 10, row=3, value=1)), DataError(missing(1, 10, row=1, value=2))]
-    errors = [moved(error, 10 * part) for part, error in enumerate(reversed(errors))]
-    whole = merged(errors, rows=40)
+    errors = [shift_error(error, 10 * part) for part, error in enumerate(reversed(errors))]
+    whole = merge_errors(errors, rows=40)
     assert whole.found == "Found 3 of 40 rows (first: row 1, value 2)."
-    assert merged([errors[1]]).found == "Found 2 of 10 rows (first: row 13, value 1)."
-    assert unnumbered(whole).found == "Found 3 of 40 rows (first: value 2)."
+    assert merge_errors([errors[1]]).found == "Found 2 of 10 rows (first: row 13, value 1)."
+    assert without_row(whole).found == "Found 3 of 40 rows (first: value 2)."
     bare = DataError(Fault("click without chance", "t", "ctr", 1, 5, {"row": 3}))
-    assert unnumbered(bare).found == "Found 1 rows."
+    assert without_row(bare).found == "Found 1 rows."
 
 
 def test_other_errors_merge_by_their_text():
     plain = [UsageError("Be so.", found=found) for found in ("2", "1")]
-    assert merged([*plain, DataError(missing(1, 1, row=1))]) is plain[1]
-    assert moved(plain[0], 3) is unnumbered(plain[0]) is plain[0]
+    assert merge_errors([*plain, DataError(missing(1, 1, row=1))]) is plain[1]
+    assert shift_error(plain[0], 3) is without_row(plain[0]) is plain[0]
 
 
 def test_faults_go_over_the_wire():
     found = Faults((missing(1, 2, row=3, value=None), missing(0, 4, value=1.5)))
-    assert unpacked(packed(found)) == found
+    assert unpack(pack(found)) == found
 
 
 def test_every_sentence_can_be_made():

@@ -13,9 +13,8 @@ import pytest
 
 import counterrank as cr
 from counterrank.data import features
-from counterrank.nuisance.cross_fit import cross_fit
-from counterrank.nuisance.encoding import encoded
-from counterrank.nuisance.training_pairs import training
+from counterrank.nuisance.cross_fit import cross_fit, training
+from counterrank.nuisance.logistic import encode_features
 
 USERS, ITEMS, TOP = 1200, 30, 10
 BOTH = {"ctr": "logistic", "cvr": "logistic"}
@@ -93,8 +92,8 @@ def test_predictions_err_no_more_than_the_number_of_coefficients_says(shop):
     without the columns that text has too many of.
     """
     table, _, of_users, of_items, (p, q) = shop
-    x = encoded(features.features(of_users, of="user"), "user", pl.Series(range(USERS)))
-    v = encoded(features.features(of_items, of="item"), "item", pl.Series(range(ITEMS)))
+    x = encode_features(features.features(of_users, of="user"), "user", pl.Series(range(USERS)))
+    v = encode_features(features.features(of_items, of="item"), "item", pl.Series(range(ITEMS)))
     pairs = training(
         *(table[c].to_numpy().astype(float) for c in ("user", "item", "click", "conversion")),
         users=USERS, items=ITEMS,

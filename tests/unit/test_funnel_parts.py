@@ -15,7 +15,7 @@ import pytest
 import counterrank as cr
 from counterrank.data.ids import unify_id_columns
 from counterrank.engine import Local, Partition, Partitions
-from counterrank.engine.wire import packed, unpacked
+from counterrank.engine.wire import pack, unpack
 
 ALL = ("Naive", "IPS", "SNIPS", "DM", "DR", "SNDR", "IPS(clip=4)", "DR(clip=4)")
 MEASURES = ("DCG@10", "CG@10", "P@10", "RBP")
@@ -45,7 +45,7 @@ class Parts(Partitions):
 
     def map(self, work, label):
         work = cloudpickle.loads(cloudpickle.dumps(work))
-        return [unpacked(packed(work(Partition(tables)))) for tables in reversed(self.parts)]
+        return [unpack(pack(work(Partition(tables)))) for tables in reversed(self.parts)]
 
 
 class InParts(Local):

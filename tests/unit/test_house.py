@@ -187,7 +187,7 @@ def test_importing_allocates_nothing_large():
     code = (
         "import resource, pkgutil, numpy, polars, importlib, counterrank\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-        "for name in ('data.blocks', 'matching.hashjoin', 'stats.permutation'):\n"
+        "for name in ('data.ids', 'matching.hashjoin', 'stats.permutation'):\n"
         "    importlib.import_module('counterrank.' + name)\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)\n"
     )

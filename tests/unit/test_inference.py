@@ -12,9 +12,8 @@ import scipy.stats
 import counterrank as cr
 from counterrank.stats import permutation as module
 from counterrank.stats.functions_of_means import geometric, mean, ratio, ratio_or_zero
-from counterrank.stats.intervals import interval
+from counterrank.stats.inference import detectable, interval, t_test, wilcoxon
 from counterrank.stats.permutation import permutation_test
-from counterrank.stats.tests import detectable, t_test, wilcoxon
 from making import estimates, world
 
 

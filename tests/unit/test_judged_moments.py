@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import counterrank as cr
-from counterrank.data.policies import Policies
+from counterrank.data.runs import Policies
 from counterrank.engine import Local
 from counterrank.stats.compare import Plan
 from cutting import COUNTS, LABELS, cut, tied, uneven

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank.data.policies import Policies
+from counterrank.data.runs import Policies
 from counterrank.metrics import MEASURES, measure
 from counterrank.stats.compare import Plan
 from cutting import COUNTS, LABELS, LINEAR, Split, cut, matches, tied, uneven

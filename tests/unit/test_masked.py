@@ -5,9 +5,8 @@ import polars as pl
 import pytest
 
 from counterrank.data import schema
-from counterrank.matching.hits import Hits, Pool
-from counterrank.matching.list_blocks import aligned
-from counterrank.matching.pool import pooled
+from counterrank.matching.hits import Hits, find_hits
+from counterrank.matching.pool import Pool, make_pool
 from counterrank.metrics import measure, values
 from counterrank.simulate import judged_world
 
@@ -17,9 +16,9 @@ LABELS = ("nDCG@10", "AP@10", "Bpref@10", "RR@10", "Recall@10", "ERR@10", "InfAP
 @pytest.fixture(scope="module")
 def both() -> tuple[schema.Table, Pool, Hits]:
     world = judged_world(users=300)
-    pool = pooled(schema.judgments(world.judgments))
-    run = schema.run(world.runs["popular"], name="popular")
-    return run, pool, aligned(run, pool, rows=500)[0]
+    pool = make_pool(schema.judgments_schema(world.judgments).whole())
+    run = schema.run_schema(world.runs["popular"], name="popular").whole()
+    return run, pool, find_hits(run, pool, rows=500)[0]
 
 
 def test_a_hit_knows_its_judgment(both: tuple[schema.Table, Pool, Hits]) -> None:
@@ -44,9 +43,9 @@ def test_masked_judgments_are_those_of_a_smaller_table(
     fewer = pl.DataFrame(
         {"user": pool.units.gather(pool.unit), "item": pool.items, "rating": pool.rating}
     ).filter(pl.Series(kept))
-    small = pooled(schema.judgments(fewer))
+    small = make_pool(schema.judgments_schema(fewer).whole())
     there = np.searchsorted(pool.units.to_numpy(), small.units.to_numpy())
-    again = values(measures, aligned(run, small)[0], small)
+    again = values(measures, find_hits(run, small)[0], small)
     assert len(there) < pool.n, "some users must have lost all their judgments"
     assert np.array_equal(masked[:, there], again)
     assert np.all(np.delete(masked, there, axis=1) == 0)

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from counterrank.core.errors import UsageError
 from counterrank.core.merge import merge
 from counterrank.data.ids import hash_ids
-from counterrank.engine.wire import packed, unpacked
+from counterrank.engine.engines import Storage
+from counterrank.engine.wire import pack, unpack
 from counterrank.stats.compare import Plan, compare
 from counterrank.stats.draws import Draws, Flips, poisson_weights, resample, signs
 from counterrank.stats.functions_of_means import (
@@ -28,10 +29,9 @@ from counterrank.stats.functions_of_means import (
     self_normalised,
     sum_of_ratios,
 )
-from counterrank.stats.intervals import interval
+from counterrank.stats.inference import interval
 from counterrank.stats.moments import Moments, Root
 from counterrank.stats.permutation import flipped_test, permutation_test
-from counterrank.stats.storage import Storage
 from counterrank.stats.units import Key, Units
 
 N = 500
@@ -78,7 +78,7 @@ def cut(units, parts, groups=(GROUP,), seed=1):
     found = []
     for part in rng.permutation(parts):
         some = rows_of(units, rng.permutation(np.flatnonzero(where == part)))
-        found.append(unpacked(packed(Moments.of(some, units.columns, groups))))
+        found.append(unpack(pack(Moments.of(some, units.columns, groups))))
     while len(found) > 1:  # a random tree of merges
         a, b = found.pop(int(rng.integers(len(found)))), found.pop(0)
         found.append(merge([a, b]))
@@ -148,9 +148,9 @@ def test_moments_merge_without_loss(seed, sizes, offset, drift, clustered, order
     )
     products = (d.T @ d).astype(float)
     scale = np.sqrt(np.outer(*[np.diag(products)] * 2))
-    assert np.abs(found.products - products).max() <= CLOSE * scale.max()
+    assert np.abs(found.centred.T @ found.centred - products).max() <= CLOSE * scale.max()
     for g in np.vstack([np.eye(3), rng.standard_normal((3, 3))]):
-        assert found.spread(g) == pytest.approx(
+        assert np.linalg.norm(found.influence(g)) == pytest.approx(
             float(np.sqrt(np.sum((d @ g) ** 2))), rel=CLOSE, abs=CLOSE * np.sqrt(scale.max())
         )
 
@@ -162,8 +162,12 @@ def test_columns_nearly_alike_keep_the_digits_of_their_difference():
     found = reduce(add, [Root.of(part) for part in np.array_split(columns, 64)])
     d = columns[:, 0] - columns[:, 1]
     g = np.array([1.0, -1.0, 0.0])
-    assert found.spread(g) == pytest.approx(np.sqrt(np.sum((d - d.mean()) ** 2)), rel=1e-9)
-    assert found.spread(np.array([1.0, 0.0, -1.0])) == 0  # equal systems: no error at all
+    assert np.linalg.norm(found.influence(g)) == pytest.approx(
+        np.sqrt(np.sum((d - d.mean()) ** 2)), rel=1e-9
+    )
+    assert (
+        np.linalg.norm(found.influence(np.array([1.0, 0.0, -1.0]))) == 0
+    )  # equal systems: no error at all
 
 
 def test_a_column_without_a_number_spoils_no_other():
@@ -231,7 +235,7 @@ def test_large_parts_are_summed_in_blocks():
     assert resample(x, ids, Draws(1500)) == pytest.approx(sums, rel=CLOSE)
     assert resample(list(x.T), ids, Draws(1500)) == pytest.approx(sums, rel=CLOSE)
     root, d = Root.of(x), x - x.mean(axis=0)
-    assert root.products == pytest.approx(d.T @ d, rel=CLOSE, abs=1e-9)
+    assert root.centred.T @ root.centred == pytest.approx(d.T @ d, rel=CLOSE, abs=1e-9)
 
 
 def scored(n=N, seed=0):
@@ -249,7 +253,7 @@ def flipped(scores, ids, pairs, parts, draws, seed=0):
         Flips.of(scores[place == k], ids[place == k], np.array(pairs), draws=draws, seed=seed)
         for k in range(parts)
     ]
-    return merge([unpacked(packed(part)) for part in found[::-1]])
+    return merge([unpack(pack(part)) for part in found[::-1]])
 
 
 def test_flips_are_the_same_sums_in_any_parts():

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from counterrank.data import schema
-from counterrank.matching.list_blocks import aligned, walked
-from counterrank.matching.pool import pooled, repeated_pairs
+from counterrank.matching.hits import find_hits, map_lists
+from counterrank.matching.pool import make_pool, repeated_pairs
 from counterrank.metrics import measure, values
 from making import judgments, run, scored
 
@@ -25,8 +25,8 @@ LISTS = {
 
 def parts(kind, order, *, judged, listed):
     truth, lists = TRUTH[kind], LISTS[kind][order]
-    first = schema.judgments_door(truth).part(truth if judged else truth.clear())
-    second = schema.run_door(lists).part(lists if listed else lists.clear())
+    first = schema.judgments_schema(truth).part(truth if judged else truth.clear())
+    second = schema.run_schema(lists).part(lists if listed else lists.clear())
     return first, second
 
 
@@ -36,14 +36,14 @@ def parts(kind, order, *, judged, listed):
 @pytest.mark.parametrize("listed", [True, False])
 def test_hits_of_nothing(kind, order, judged, listed):
     truth, lists = parts(kind, order, judged=judged, listed=listed)
-    pool = pooled(truth)
+    pool = make_pool(truth)
     assert repeated_pairs(truth, "pair twice").count == 0
     assert pool.n == (2 if judged else 0)
     assert pool.units.dtype == truth.frame.schema["user"]
     assert pool.top == (4 if judged else -np.inf)
     for ties in ("id", "expected", "file"):
-        hits, seen = aligned(lists, pool, ties=ties, limit=2)
-        _, again = walked(lists, pool, lambda part: len(part.judgment), ties=ties)
+        hits, seen = find_hits(lists, pool, ties=ties, limit=2)
+        _, again = map_lists(lists, pool, lambda part: len(part.judgment), ties=ties)
         assert seen == again
         assert (seen.judged_users, seen.rows) == (pool.n, lists.frame.height)
         assert seen.covered_users == (judged and listed)
@@ -58,7 +58,7 @@ def test_hits_of_nothing(kind, order, judged, listed):
 
 def test_further_columns_of_no_judgments():
     truth = TRUTH["text"].with_columns(day=pl.Series([1, 2, 3]))
-    door = schema.judgments_door(truth, own=["day"])
-    pool = pooled(door.part(truth.clear()))
+    judged = schema.judgments_schema(truth, own=["day"])
+    pool = make_pool(judged.part(truth.clear()))
     assert pool.more.schema == {"day": pl.Int64}
     assert pool.only(np.zeros(0, bool)).n == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from counterrank.core.cached import once
+from counterrank.core.parallel import cached_property
 
 
 class Thing:
@@ -13,7 +13,7 @@ class Thing:
         self.meet = meet
         self.calls = []
 
-    @once
+    @cached_property
     def value(self):
         """Some list."""
         self.calls.append(1)

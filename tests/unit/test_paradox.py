@@ -12,7 +12,7 @@ from scipy.special import stdtrit
 from scipy.stats import ttest_1samp, ttest_rel
 
 from counterrank.core.errors import CounterrankError
-from counterrank.stats.pairs import Differences, differences
+from counterrank.stats.inference import Differences, differences
 from counterrank.stratified.paradox import Candidates, audit_pairs, paradoxes
 from making import ratios, stratified
 

@@ -11,14 +11,14 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank.core import arrays
-from counterrank.core.arrays import workers
+from counterrank.core import parallel
 from counterrank.core.errors import InputError
 from counterrank.core.faults import DataError, Fault
-from counterrank.data.schema import judgments_door, run_door
+from counterrank.core.parallel import workers
+from counterrank.data.schema import judgments_schema, run_schema
 from counterrank.engine import Partition, Tables, disk, split, wire
 from counterrank.engine.partitions import merge_in_turn
-from counterrank.engine.wire import packed, unpacked
+from counterrank.engine.wire import pack, unpack
 
 TRUTH = pl.DataFrame(
     {
@@ -33,7 +33,7 @@ everywhere = pytest.mark.parametrize("engine", ENGINES.values(), ids=map(str, EN
 
 
 def opened(engine, needs="", truth=TRUTH, run=RUN, **options):
-    schemas = {"truth": judgments_door(truth), "run": run_door(run, name="run")}
+    schemas = {"truth": judgments_schema(truth), "run": run_schema(run, name="run")}
     return engine.open(Tables(schemas, "user", ("user", "item"), needs), **options)
 
 
@@ -135,7 +135,7 @@ def test_results_do_not_depend_on_threads(monkeypatch, cores):
 
 
 def test_one_core_for_a_partition_on_disk_and_all_for_the_one_in_memory(monkeypatch):
-    monkeypatch.setattr(arrays.os, "sched_getaffinity", lambda _: range(4), raising=False)
+    monkeypatch.setattr(parallel.os, "sched_getaffinity", lambda _: range(4), raising=False)
     for engine, team in ((cr.Local(), {4}), (cr.Local(partitions=3), {1})):
         with opened(engine) as partitions:
             assert set(partitions.map(lambda part: workers(), "")) == team
@@ -272,19 +272,19 @@ class Named(NamedTuple):
 
 def test_named_tuples_sets_and_bytes_survive_the_way(monkeypatch):
     with pytest.raises((TypeError, AttributeError)):
-        unpacked(packed(Named(1, np.arange(3))))
+        unpack(pack(Named(1, np.arange(3))))
     monkeypatch.setattr(wire, "HOME", __name__.split(".")[0])
-    back = unpacked(packed(Named(1, np.arange(3))))
+    back = unpack(pack(Named(1, np.arange(3))))
     assert isinstance(back, Named)
     assert (back.count, back.rows.tolist()) == (1, [0, 1, 2])
     sent = (frozenset({("a", 1), ("b", 2)}), {1, 2}, b"\0\xff", (), [], frozenset())
-    assert unpacked(packed(sent)) == sent
-    assert [type(x) for x in unpacked(packed(sent))] == [type(x) for x in sent]
-    found = unpacked(packed(Counts(3, 2, pl.Series("user", [1]), np.ones(2))))
+    assert unpack(pack(sent)) == sent
+    assert [type(x) for x in unpack(pack(sent))] == [type(x) for x in sent]
+    found = unpack(pack(Counts(3, 2, pl.Series("user", [1]), np.ones(2))))
     assert (found.rows, found.deepest, found.users.to_list()) == (3, 2, [1])
 
 
 @pytest.mark.parametrize("value", [object(), np.array([object()]), Named, lambda: 1])
 def test_what_cannot_be_sent_is_refused(value):
     with pytest.raises(TypeError, match="cannot be sent"):
-        packed(value)
+        pack(value)

@@ -10,12 +10,12 @@ import pytest
 from scipy.stats import t as student
 
 from clicked_world import world
-from counterrank.diagnostics.nuisance_models import (
+from counterrank.diagnostics.funnel_checks import (
     click_model,
     click_overlap,
     conversion_model,
 )
-from counterrank.nuisance.calibration import calibrated, clicks_calibrated, laid_out, overlap
+from counterrank.nuisance.calibration import calibration, click_calibration, every_pair, overlap
 from counterrank.nuisance.cross_fit import cross_fit
 
 
@@ -23,9 +23,9 @@ def diagnosed(models):
     """Of clicks, of conversions (each clicked pair weighed by 1/ctr), and of overlap."""
     user, item, y = models.pairs.clicked
     weight = 1 / models.ctr(user, item)
-    conversions = calibrated(user, item, y, models.cvr(user, item), weight)
+    conversions = calibration(user, item, y, models.cvr(user, item), weight)
     return [
-        click_model(clicks_calibrated(models), models.clicks.label),
+        click_model(click_calibration(models), models.clicks.label),
         conversion_model(conversions, models.conversions.label),
         click_overlap(overlap(models)),
     ]
@@ -50,17 +50,17 @@ def test_an_overfitted_model_is_found_out():
 def test_wrong_predictions_are_loud_and_right_ones_silent():
     place = world(600, 60)
     pairs = place.drawn(1)
-    user, item, z = laid_out(pairs, 0)
+    user, item, z = every_pair(pairs, 0)
     p = place.ctr[user, item]
     u, i, y = pairs.clicked
     h, w = place.cvr[u, i], 1 / place.ctr[u, i]
-    assert click_model(calibrated(user, item, z, p), "given").verdict == "pass"
-    assert conversion_model(calibrated(u, i, y, h, w), "given").verdict == "pass"
-    assert click_model(calibrated(user, item, z, 0.7 * p), "given").verdict == "fail"
+    assert click_model(calibration(user, item, z, p), "given").verdict == "pass"
+    assert conversion_model(calibration(u, i, y, h, w), "given").verdict == "pass"
+    assert click_model(calibration(user, item, z, 0.7 * p), "given").verdict == "fail"
     steep = p**1.5 * (z.mean() / np.mean(p**1.5))  # right on average, wrong at every height
-    assert calibrated(user, item, z, steep).ratio == pytest.approx(1)
-    assert click_model(calibrated(user, item, z, steep), "given").verdict == "fail"
-    assert conversion_model(calibrated(u, i, y, 0.6 * h, w), "given").verdict == "fail"
+    assert calibration(user, item, z, steep).ratio == pytest.approx(1)
+    assert click_model(calibration(user, item, z, steep), "given").verdict == "fail"
+    assert conversion_model(calibration(u, i, y, 0.6 * h, w), "given").verdict == "fail"
 
 
 def test_a_conversion_model_right_for_clicked_pairs_alone_is_loud():
@@ -74,15 +74,15 @@ def test_a_conversion_model_right_for_clicked_pairs_alone_is_loud():
     )
     u, i, y = biased.drawn(0).clicked
     h = np.full(len(y), y.mean())
-    assert conversion_model(calibrated(u, i, y, h), "unweighted").verdict == "pass"
-    assert conversion_model(calibrated(u, i, y, h, 1 / biased.ctr[u, i]), "x").verdict == "fail"
+    assert conversion_model(calibration(u, i, y, h), "unweighted").verdict == "pass"
+    assert conversion_model(calibration(u, i, y, h, 1 / biased.ctr[u, i]), "x").verdict == "fail"
 
 
 def test_bins_ratios_and_errors_by_hand():
     row = np.arange(40)
     user, item = row // 4, row % 10
     y, p = (row % 4 == 0).astype(float), np.repeat([0.3, 0.6], 20)
-    found = calibrated(user, item, y, p)
+    found = calibration(user, item, y, p)
     low, high = y[:20].sum() / 6, y[20:].sum() / 12
     assert found.by_bin == pytest.approx([low, high])
     assert found.ratio == pytest.approx(10 / 18)
@@ -93,7 +93,7 @@ def test_bins_ratios_and_errors_by_hand():
     assert found.se == pytest.approx(np.sqrt(squares) / 18)
     t = (found.ratio - 1) / found.se
     assert found.p_ratio == pytest.approx(2 * student.sf(abs(t), 9))
-    thin = calibrated(user, item, y, np.repeat([0.2, 0.4], 20))
+    thin = calibration(user, item, y, np.repeat([0.2, 0.4], 20))
     assert len(thin.by_bin) == 1, "4 expected clicks are too few for a bin"
 
 
@@ -103,14 +103,14 @@ def test_a_common_error_shows_with_few_items():
         place = world(1500, items)
         for seed in range(5):
             pairs = place.drawn(seed)
-            user, item, z = laid_out(pairs, 0)
+            user, item, z = every_pair(pairs, 0)
             p = place.ctr[user, item]
             u, i, y = pairs.clicked
             h, w = place.cvr[u, i], 1 / place.ctr[u, i]
-            assert click_model(calibrated(user, item, z, p), "given").verdict == "pass"
-            assert conversion_model(calibrated(u, i, y, h, w), "given").verdict == "pass"
-            assert click_model(calibrated(user, item, z, 0.6 * p), "given").verdict == "fail"
-            assert conversion_model(calibrated(u, i, y, 0.4 * h, w), "given").verdict == "fail"
+            assert click_model(calibration(user, item, z, p), "given").verdict == "pass"
+            assert conversion_model(calibration(u, i, y, h, w), "given").verdict == "pass"
+            assert click_model(calibration(user, item, z, 0.6 * p), "given").verdict == "fail"
+            assert conversion_model(calibration(u, i, y, 0.4 * h, w), "given").verdict == "fail"
 
 
 def test_predictions_of_nothing_or_below_0_are_no_accident():
@@ -118,8 +118,8 @@ def test_predictions_of_nothing_or_below_0_are_no_accident():
     u, i, y = pairs.clicked
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert conversion_model(calibrated(u, i, y, 0 * y), "zero").verdict == "caution"
-        below = calibrated(u, i, y, np.full(len(y), -0.2))
+        assert conversion_model(calibration(u, i, y, 0 * y), "zero").verdict == "caution"
+        below = calibration(u, i, y, np.full(len(y), -0.2))
     assert below.se > 0
     assert conversion_model(below, "below").verdict == "fail"
 
@@ -134,7 +134,7 @@ def test_standard_errors_are_those_of_replications():
         p = 0.1 * np.exp(mood + rate - (0.36 + 0.16) / 2)
         z = (random.random(p.shape) < p).astype(float).ravel()
         user, item = np.divmod(np.arange(6000), 40)
-        found = calibrated(user, item, z, np.full(6000, 0.1))
+        found = calibration(user, item, z, np.full(6000, 0.1))
         ratios.append(found.ratio)
         errors.append(found.se)
     assert place.ctr.shape == (150, 40)
@@ -149,7 +149,7 @@ def test_the_test_of_calibration_holds_its_level():
     ps = []
     for seed in range(300):
         z = (np.random.default_rng([seed, 9]).random(15000) < p).astype(float)
-        ps.append(calibrated(user, item, z, p).p)
+        ps.append(calibration(user, item, z, p).p)
     assert np.mean(np.array(ps) < 0.05) < 0.05 + 4 * np.sqrt(0.05 * 0.95 / 300)
     assert np.mean(np.array(ps) < 0.001) < 0.02
 
@@ -168,8 +168,8 @@ def test_overlap_tells_small_probabilities():
 
 def test_many_pairs_are_judged_by_some_users(monkeypatch):
     n = cross_fit(world(400, 50).drawn(0))
-    whole = clicks_calibrated(n)
-    monkeypatch.setattr("counterrank.nuisance.calibration.ROOM", 5000)
-    part = clicks_calibrated(n)
+    whole = click_calibration(n)
+    monkeypatch.setattr("counterrank.nuisance.calibration.MOST_PAIRS", 5000)
+    part = click_calibration(n)
     assert (whole.users, part.users) == (400, 100)
     assert part.ratio == pytest.approx(whole.ratio, abs=4 * part.se)

@@ -10,16 +10,11 @@ import pytest
 
 from clicked_world import World, sigmoid, world
 from counterrank.core.errors import InputError, UsageError
-from counterrank.nuisance.additive import effects, penalties
-from counterrank.nuisance.base import Features, Task
-from counterrank.nuisance.cross_fit import Nuisance, cross_fit
-from counterrank.nuisance.examples import examples
+from counterrank.nuisance.base import Features, Folds, Task
+from counterrank.nuisance.cross_fit import Nuisance, Pairs, cross_fit, pair_model, training
 from counterrank.nuisance.factors import _Loss
-from counterrank.nuisance.folds import dealt
-from counterrank.nuisance.margins import PairRows, grid_outside_fold
-from counterrank.nuisance.registry import pair_model
+from counterrank.nuisance.rates import PairRows, effects, grid_outside_fold, penalties
 from counterrank.nuisance.shrinkage import shrink_means
-from counterrank.nuisance.training_pairs import Pairs, training
 
 LABELS = (
     "rates", "rates(by=item)", "rates(by=user)", "rates(weight=ctr)", "logistic",
@@ -57,7 +52,7 @@ def test_item_rates_are_the_shrunken_rates_of_the_other_folds():
     place = world(40, 9, kind="items")
     pairs = place.drawn(3)
     n = fit(pairs, place, "rates(by=item)", folds=4, seed=5)
-    group, _ = dealt(40, 9, by="user", folds=4, seed=5).known()
+    group, _ = Folds.deal(40, 9, by="user", folds=4, seed=5).known()
     clicked = set(zip(pairs.user.tolist(), pairs.item.tolist(), strict=True))
     for fold in range(4):
         others = [u for u in range(40) if group[u] != fold]
@@ -99,7 +94,7 @@ def test_effects_solve_the_penalised_equations(link):
 @pytest.mark.parametrize("by", ["pair", "user"])
 def test_classes_of_the_grid_say_the_same_as_all_pairs_laid_out(by, monkeypatch):
     pairs = world(50, 20).drawn(1)
-    folds = dealt(50, 20, by=by, folds=3, seed=0)
+    folds = Folds.deal(50, 20, by=by, folds=3, seed=0)
     train = folds.of(pairs.user, pairs.item) != 1
     classes, user_class, item_class = grid_outside_fold(
         pairs.user[train], pairs.item[train], folds, 1
@@ -108,15 +103,15 @@ def test_classes_of_the_grid_say_the_same_as_all_pairs_laid_out(by, monkeypatch)
         pairs.user[train], pairs.item[train], np.ones(int(train.sum())),
         np.ones(int(train.sum())), folds, 1, True, "logit", Features(), 0,
     )  # fmt: skip
-    user, item, y, w = examples(task, 1000)
-    assert task._pairs() == len(user) == np.sum(folds.of(*everywhere(pairs)) != 1)
+    user, item, y, w = task.examples(1000)
+    assert task.pairs == len(user) == np.sum(folds.of(*everywhere(pairs)) != 1)
     laid = effects(PairRows(user, item, y, w, 50, 20), task.noise, "logit")
     found = effects(classes, task.noise, "logit")
     assert found[0] == pytest.approx(laid[0], abs=1e-5)
     seen = np.isin(np.arange(50), user)  # users of the fold have no pair to learn from
     assert found[1][user_class][seen] == pytest.approx(laid[1][seen], abs=1e-5)
     assert found[2][item_class] == pytest.approx(laid[2], abs=1e-5)
-    monkeypatch.setattr("counterrank.nuisance.margins.CELLS", 1)  # counts below 65 stay exact
+    monkeypatch.setattr("counterrank.nuisance.rates.CELLS", 1)  # counts below 65 stay exact
     again, _, _ = grid_outside_fold(pairs.user[train], pairs.item[train], folds, 1)
     assert all(np.array_equal(x, z) for x, z in zip(again.observed, classes.observed, strict=True))
 
@@ -124,8 +119,8 @@ def test_classes_of_the_grid_say_the_same_as_all_pairs_laid_out(by, monkeypatch)
 def test_rounded_counts_change_little(monkeypatch):
     pairs = world(600, 80).drawn(1)
     exact = cross_fit(pairs).ctr(*everywhere(pairs))
-    monkeypatch.setattr("counterrank.nuisance.margins.CELLS", 1)
-    monkeypatch.setattr("counterrank.nuisance.margins.EXACT", 20)
+    monkeypatch.setattr("counterrank.nuisance.rates.CELLS", 1)
+    monkeypatch.setattr("counterrank.nuisance.rates.EXACT", 20)
     rough = cross_fit(pairs).ctr(*everywhere(pairs))
     off = np.abs(rough / exact - 1)
     assert 0 < off.max() < 0.03

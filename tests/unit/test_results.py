@@ -98,6 +98,6 @@ def test_to_pandas_is_to_frame(results, kind, monkeypatch):
     frame = results[kind].to_pandas()
     assert isinstance(frame, pd.DataFrame)
     assert pl.DataFrame(frame.to_dict("list")).equals(results[kind].to_frame())
-    monkeypatch.setattr("counterrank.results.notebook.find_spec", lambda name: None)
+    monkeypatch.setattr("counterrank.results.result.find_spec", lambda name: None)
     with pytest.raises(UsageError, match="pandas is not installed"):
         results[kind].to_pandas()

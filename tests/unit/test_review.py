@@ -11,12 +11,12 @@ import pytest
 
 import counterrank as cr
 from counterrank.data import schema
-from counterrank.matching.list_blocks import aligned
-from counterrank.matching.pool import pooled
+from counterrank.matching.hits import find_hits
+from counterrank.matching.pool import make_pool
 from counterrank.stats import permutation as module
 from counterrank.stats.draws import Flips
+from counterrank.stats.inference import wilcoxon
 from counterrank.stats.permutation import permutation_test
-from counterrank.stats.tests import wilcoxon
 from making import judgments, run, value, world
 
 
@@ -285,11 +285,11 @@ def test_stars_without_a_threshold_are_noticed():
 
 def test_threads_and_bucket_sizes_change_no_hit():
     truth, runs = world(users=120)
-    pool = pooled(schema.judgments(truth))
-    table = schema.run(runs["a"])
-    whole, _ = aligned(table, pool, threads=1)
+    pool = make_pool(schema.judgments_schema(truth).whole())
+    table = schema.run_schema(runs["a"]).whole()
+    whole, _ = find_hits(table, pool, threads=1)
     for rows in (1, 7, 1 << 17):
-        cut, _ = aligned(table, pool, rows=rows, threads=2)
+        cut, _ = find_hits(table, pool, rows=rows, threads=2)
         for field in ("unit", "rank", "rating", "first", "last", "depth", "present"):
             assert np.array_equal(getattr(whole, field), getattr(cut, field))
 

@@ -11,9 +11,15 @@ from scipy.stats import kendalltau
 
 import counterrank as cr
 from common.test_every_measure import EVERY
-from counterrank import assess_robustness
-from counterrank.assess.evidence import Evidence
-from counterrank.assess.reductions import AT_RANDOM, OF_USERS, REDUCTIONS, SIZES, Reductions
+from counterrank.assess.pipeline import assess_robustness
+from counterrank.assess.reduced_judgments import (
+    AT_RANDOM,
+    OF_USERS,
+    REDUCTIONS,
+    SIZES,
+    Evidence,
+    Reductions,
+)
 from counterrank.assess.robustness import (
     Track,
     area,
@@ -24,7 +30,7 @@ from counterrank.assess.robustness import (
     trapezoid,
 )
 from counterrank.core.errors import UsageError
-from counterrank.data.policies import Policies
+from counterrank.data.runs import Policies
 from counterrank.simulate import judged_world
 from counterrank.stats.correlation import kendall_tau
 from cutting import matches

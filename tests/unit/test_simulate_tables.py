@@ -17,8 +17,8 @@ from counterrank.simulate import (
     SamplePlan,
     World,
     platform,
-    streaming,
 )  # fmt: skip
+from counterrank.simulate import sample as streaming
 
 SWITCHES = ("carry_over", "cascading", "interaction", "trust", "missing_support")
 PL = {"ranker": "plackett_luce"}
@@ -312,8 +312,7 @@ def test_blocks_hold_the_same_sessions_in_memory_and_in_a_stream(monkeypatch):
             steps.append(word)
             yield part
 
-    monkeypatch.setattr("counterrank.simulate.sample.JUDGES", 16)
-    monkeypatch.setattr("counterrank.simulate.grades.JUDGES", 16)
+    monkeypatch.setattr("counterrank.simulate.sample_tables.JUDGES", 16)
     plan = SamplePlan(world=world, sessions=300)
     assert_frame_equal(streaming.stream_judgments(plan, counted).collect(), sample.judgments)
     assert len(steps) > 3

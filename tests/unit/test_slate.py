@@ -11,15 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import counterrank as cr
-from counterrank.data.logs import log as read_log
-from counterrank.data.logs import target as read_target
+from counterrank.data.logs import log_schema, target_schema
 from counterrank.data.runs import RunTables
-from counterrank.engine.memory import InMemory
+from counterrank.engine.partitions import InMemory
 from counterrank.ope import log as sessions
-from counterrank.ope.estimators.registry import estimator
-from counterrank.ope.fitting import fit_models, returns
-from counterrank.ope.importance_weights import Rows
+from counterrank.ope.estimators import estimator
+from counterrank.ope.estimators.ips import Rows
 from counterrank.ope.request import EstimateRequest, LogTables
+from counterrank.ope.reward_model import fit_models, returns
 from counterrank.ope.setting import Setting
 from counterrank.stats.compare import Plan
 
@@ -133,7 +132,10 @@ def drawn(n, seed, length=3):
 
 def learned(slates):
     """The model CascadeDR uses, by session, rank and item."""
-    log, run = (read(t) for read, t in zip((read_log, read_target), tables(slates), strict=True))
+    log, run = (
+        schema(t).whole()
+        for schema, t in zip((log_schema, target_schema), tables(slates), strict=True)
+    )
     held = InMemory({"log": log, "target 0": run})
     plan = Plan(baseline="logged", test="none")
     request = EstimateRequest(

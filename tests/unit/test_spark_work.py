@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 from polars.testing import assert_frame_equal
 
-from counterrank.core.arrays import workers
 from counterrank.core.errors import InputError
 from counterrank.core.faults import DataError, Fault
-from counterrank.data.schema import judgments_door, run_door
-from counterrank.data.sources.lake import _advice, _line
+from counterrank.core.parallel import workers
+from counterrank.data.schema import judgments_schema, run_schema
+from counterrank.data.sources.dataframes import _advice, _line
 from counterrank.engine import Partition
 from counterrank.engine.spark import executor
 from counterrank.engine.spark.executor import (
@@ -22,14 +22,14 @@ from counterrank.engine.spark.executor import (
     on_key,
     on_partition,
 )
-from counterrank.engine.wire import unpacked
+from counterrank.engine.wire import unpack
 
 TRUTH = pl.DataFrame({"user": [1, 1, 2], "item": [7, 8, 7], "rating": [1, 0, 2]})
 RUN = pl.DataFrame({"user": [2, 3], "item": [7, 7], "rank": [1, 1]})
 
 
 def lanes() -> dict[str, Lane]:
-    doors = {"truth": judgments_door(TRUTH), "run": run_door(RUN, name="run")}
+    doors = {"truth": judgments_schema(TRUTH), "run": run_schema(RUN, name="run")}
     heads = {"truth": TRUTH.clear(), "run": RUN.clear()}
     return {
         name: Lane(tag, door.check, door.made, door.part(heads[name]))
@@ -46,7 +46,7 @@ def departed(frame: pl.DataFrame, tag: int) -> list[pa.RecordBatch]:
 def answers(batches: list[pa.RecordBatch]) -> object:
     rows = [row for batch in batches for row in batch.to_pylist()]
     assert [row["piece"] for row in rows] == list(range(len(rows)))
-    return unpacked(b"".join(row["data"] for row in rows))
+    return unpack(b"".join(row["data"] for row in rows))
 
 
 def arrived(key: int) -> list[pa.RecordBatch]:
@@ -121,7 +121,7 @@ def test_pieces_of_a_key_meet(monkeypatch: pytest.MonkeyPatch):
     found = {}
     for row in back.to_pylist():
         found[row["key"]] = found.get(row["key"], b"") + row["data"]
-    values = {key: unpacked(data) for key, data in found.items()}
+    values = {key: unpack(data) for key, data in found.items()}
     assert isinstance(values.pop(-1), Refusals)
     assert values == {0: (7,), 1: (7,), 2: (7,), 5: (0, 1, 2)}
 
@@ -133,7 +133,7 @@ def refuse(part: Partition) -> dict[int, int]:
 def test_doors_are_sent_without_their_tables():
     cloudpickle = pytest.importorskip("pyspark.cloudpickle")
     big = pl.DataFrame({"user": range(100_000), "item": range(100_000), "rating": 1.0})
-    door = judgments_door(big)
+    door = judgments_schema(big)
     assert door.source.table is big
     sent = cloudpickle.dumps((door.check, door.made))
     assert len(sent) < 10_000

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import counterrank as cr
 import plain
 from counterrank.simulate import judged_world, paradox_world
-from counterrank.stats.intervals import interval
-from counterrank.stratified.cut import PropensitySpread, by_values, cut_strata
+from counterrank.stats.inference import interval
+from counterrank.stratified.propensity_strata import PropensitySpread, by_values, cut_strata
 from making import judgments, run, weighed, world
 
 LABELS = ("nDCG@5", "DCG(gain=exp)@5", "P(rel=2)@5", "Recall(rel=2)@5", "AP(rel=2)@10", "RR(rel=3)")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, Unpack
 
 from counterrank.api import verb as v
-from counterrank.core.progress import quiet
+from counterrank.core.parallel import quiet
 
 if TYPE_CHECKING:
     from counterrank.results.result import Result
@@ -55,8 +55,7 @@ def assess_online(
     """
     from counterrank.api.estimate import estimate
     from counterrank.assess import pipeline
-    from counterrank.assess.past_log import DayRequest, with_clips
-    from counterrank.assess.request import OnlineRequest
+    from counterrank.assess.request import DayRequest, OnlineRequest, with_clips
     from counterrank.position import position_bias as as_model
     from counterrank.stats.compare import Plan
 

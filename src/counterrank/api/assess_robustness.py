@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, Unpack
 
 from counterrank.api import verb as v
-from counterrank.core.progress import quiet
+from counterrank.core.parallel import quiet
 
 if TYPE_CHECKING:
     from counterrank.results.result import Result
@@ -70,7 +70,7 @@ def assess_robustness(
     """
     from counterrank.assess import pipeline
     from counterrank.assess.request import RobustnessRequest, ValueRequest
-    from counterrank.data.policies import Policies
+    from counterrank.data.runs import Policies
     from counterrank.stats.compare import Plan
 
     policies = Policies(missing, no_relevant, unjudged, duplicates, ties)

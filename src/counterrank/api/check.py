@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 from counterrank.api import verb as v
-from counterrank.core.progress import quiet
+from counterrank.core.parallel import quiet
 
 if TYPE_CHECKING:
     from counterrank.results.result import Result
@@ -41,16 +41,16 @@ def check(
     from counterrank.api.estimate import estimate
     from counterrank.api.evaluate import evaluate
     from counterrank.api.funnel import funnel
-    from counterrank.conversions.check_funnel import check_funnel
+    from counterrank.conversions.funnel_diagnoses import check_funnel
     from counterrank.data.runs import named_tables
+    from counterrank.diagnostics.diagnosis import Findings
     from counterrank.diagnostics.table_reports import (
-        Findings,
         check_runs,
         refuse_several,
         report_table,
         usable,
     )
-    from counterrank.ope.log_audit import check_log
+    from counterrank.ope.diagnoses import check_log
     from counterrank.position import position_bias as as_model
     from counterrank.results.result import Result
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from counterrank.api.estimate import estimate
-from counterrank.core.progress import Progress, quiet
+from counterrank.core.parallel import Progress, quiet
 from counterrank.data.runs import Runs
 from counterrank.position.model_file import PositionModel
 from counterrank.results.result import Result

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Literal, Unpack
 
 from counterrank.api import verb as v
-from counterrank.core.progress import quiet
+from counterrank.core.parallel import quiet
 
 if TYPE_CHECKING:
     from counterrank.ope.reward_model import Regressor
@@ -68,7 +68,7 @@ def estimate(
     from counterrank.data.schema import ColumnNames
     from counterrank.engine.partitions import Tables
     from counterrank.ope import pipeline
-    from counterrank.ope.estimators.registry import estimator as as_estimator
+    from counterrank.ope.estimators import estimator as as_estimator
     from counterrank.ope.request import EstimateRequest, log_schemas
     from counterrank.position import position_bias as as_model
     from counterrank.stats.compare import Plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, Unpack
 
 from counterrank.api import verb as v
-from counterrank.core.progress import quiet
+from counterrank.core.parallel import quiet
 
 if TYPE_CHECKING:
     from counterrank.results.result import Result
@@ -61,7 +61,7 @@ def evaluate(
     >>> len(result.comparisons)
     3
     """
-    from counterrank.data.policies import Policies
+    from counterrank.data.runs import Policies
     from counterrank.judged import pipeline
     from counterrank.judged.request import EvaluateRequest, JudgedTables, parse_measures
     from counterrank.stats.compare import Plan

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from counterrank.api import verb as v
-from counterrank.core.progress import quiet
+from counterrank.core.parallel import quiet
 
 if TYPE_CHECKING:
     from counterrank.position.learn.learned import Learned

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from counterrank.api import verb as v
 from counterrank.core.arguments import arguments
 from counterrank.core.errors import InputError, UsageError
-from counterrank.core.progress import quiet
+from counterrank.core.parallel import quiet
 
 if TYPE_CHECKING:
     from counterrank.results.result import Result

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Literal, Unpack
 
 from counterrank.api import verb as v
-from counterrank.core.progress import quiet
+from counterrank.core.parallel import quiet
 
 if TYPE_CHECKING:
     from counterrank.results.result import Result
@@ -75,7 +75,7 @@ def strata(
     ['Q1', 'Q2']
     """
     from counterrank.core.errors import UsageError
-    from counterrank.data.policies import Policies
+    from counterrank.data.runs import Policies
     from counterrank.data.schema import ColumnNames
     from counterrank.judged.request import parse_measures, validate_ties
     from counterrank.stats.compare import Plan
@@ -89,11 +89,11 @@ def strata(
     if open_run is not None and open_loop is None:
         raise UsageError("open_run needs open_loop: the judgments that its lists are held against.")
     named = ColumnNames(columns)
-    choices = Choices.of(strata, cut, propensity, feedback, named, judgments)
+    choices = Choices(strata, cut, propensity, feedback, named, judgments)
     request = choices.request(
         tuple(wanted), policies, plan, more=open_loop, own=open_run is not None
     )
-    tables = StrataTables.of(choices.schemas(judgments, open_loop), runs, open_run, named)
+    tables = StrataTables.of(choices.schemas(open_loop), runs, open_run, named)
     given = (judgments, feedback, propensity, open_loop, runs, open_run)
     engine = v.engine_for(where, *given, ties=ties)
     return pipeline.strata(request, tables, engine, progress)

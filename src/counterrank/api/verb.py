@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, TypedDict,
 from counterrank.core.arguments import REQUIRED, Between, arguments, check_call
 
 if TYPE_CHECKING:
-    from counterrank.conversions.conversion_measures import ConversionMeasure
-    from counterrank.core.progress import Progress
+    from counterrank.conversions.conversion_estimators import ConversionMeasure
+    from counterrank.core.parallel import Progress
     from counterrank.data.runs import Runs
     from counterrank.engine import Engine
     from counterrank.metrics import Measure
-    from counterrank.ope.estimators.base import Estimator
+    from counterrank.ope.estimators.ips import Estimator
     from counterrank.position import ByContext, Exposure
 
 MEASURES = ("DCG@10", "nDCG@10", "P@10", "Recall@10", "AP@10", "RR@10")

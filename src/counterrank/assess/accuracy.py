@@ -25,12 +25,12 @@ import polars as pl
 from counterrank.core.arrays import Floats
 from counterrank.core.errors import InputError
 from counterrank.core.format import in_a_sentence
-from counterrank.data.checks import finite, identifiers, numbers, some_rows
+from counterrank.data.checks import identifiers, real, some_rows
 from counterrank.data.ids import positions
 from counterrank.data.schema import Roles, Table, label
-from counterrank.data.sources import opened
+from counterrank.data.sources import open_source
 from counterrank.stats.correlation import kendall_tau, relative_rmse
-from counterrank.stats.intervals import normal_quantile
+from counterrank.stats.inference import normal_quantile
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def accuracy_row(trials: Trials, level: float) -> AccuracyRow:
         variance=float(delta.var(axis=1, ddof=1).mean()) if repetitions > 1 else nan,
         coverage=float(inside[known].mean()) if known.any() else nan,
         kendall=_mean_tau(trials) if systems > 1 else nan,
-        regret=float(np.mean([_regret(*pair) for pair in _each(trials)])),
+        regret=float(np.mean(list(map(_regret, trials.estimate.T, trials.truth.T)))),
         systems=systems,
         repetitions=repetitions,
     )
@@ -115,15 +115,10 @@ def accuracy_row(trials: Trials, level: float) -> AccuracyRow:
 def against_best(trials: Sequence[Trials], rows: Sequence[AccuracyRow]) -> list[Against]:
     """Every other estimator compared with the one that errs least, by rising error."""
     best, *others = sorted(range(len(rows)), key=lambda k: rows[k].value)
+    name, error = rows[best].measure, rows[best].value
+    p = {k: same_error(trials[k], trials[best]) for k in others}
     return [
-        Against(
-            "relative RMSE",
-            rows[k].measure,
-            rows[best].measure,
-            rows[k].value - rows[best].value,
-            same_error(trials[k], trials[best]),
-        )
-        for k in others
+        Against("relative RMSE", rows[k].measure, name, rows[k].value - error, p[k]) for k in others
     ]
 
 
@@ -140,11 +135,6 @@ def same_error(a: Trials, b: Trials) -> float:
 
 def _se(x: Floats) -> float:
     return float(x.std(ddof=1) / np.sqrt(len(x))) if len(x) > 1 else float("nan")
-
-
-def _each(trials: Trials) -> list[tuple[Floats, Floats]]:
-    """Estimates and truth, repetition by repetition."""
-    return list(zip(trials.estimate.T, trials.truth.T, strict=True))
 
 
 def _mean_tau(trials: Trials) -> float:
@@ -197,7 +187,7 @@ def recommend_by_accuracy(
 
 def read_trials(table: object, columns: Mapping[str, str] | None) -> Table:
     """A table of estimates beside the truth; what it does not have is filled in."""
-    source = opened(table, trec=(), name=label(table, "the table"))
+    source = open_source(table, trec=(), name=label(table, "the table"))
     required = ("system", "estimator", "estimate", "truth")
     roles = Roles(source.name, required, ("low", "high", "repetition"), columns)
     frame = roles.renamed(source.read(roles.choose))
@@ -205,8 +195,7 @@ def read_trials(table: object, columns: Mapping[str, str] | None) -> Table:
     names = [c for c in ("system", "estimator", "repetition") if c in frame.columns]
     frame = identifiers(frame, names, source.name)
     for column in [c for c in ("estimate", "truth", "low", "high") if c in frame.columns]:
-        frame = numbers(frame, column, source.name)
-        finite(frame, column, source.name)
+        frame = real(frame, column, source.name)
     if {"low", "high"} <= set(frame.columns) and (frame["low"] > frame["high"]).any():
         bad = frame.with_row_index("row", offset=1).filter(pl.col("low") > pl.col("high"))
         raise InputError(
@@ -235,9 +224,8 @@ def trials_of(table: Table) -> list[Trials]:
     trials: list[Trials] = []
     for part in frame.partition_by("estimator", maintain_order=True):
         name = part["estimator"][0]
-        cell = positions(part["system"], systems) * len(again) + positions(
-            part["repetition"], again
-        )
+        place = positions(part["repetition"], again)
+        cell = positions(part["system"], systems) * len(again) + place
         if len(np.unique(cell)) != len(cell) or len(cell) != len(systems) * len(again):
             raise InputError(
                 f'"{table.name}" must have every system in every repetition, once, for {name}.',
@@ -261,9 +249,5 @@ def trials_of(table: Table) -> list[Trials]:
 
 def relative_errors(frame: pl.DataFrame) -> pl.DataFrame:
     """The relative error of each estimate."""
-    return frame.select(
-        unit="repetition",
-        system="system",
-        measure="estimator",
-        value=pl.col("estimate") / pl.col("truth") - 1,
-    )
+    error = pl.col("estimate") / pl.col("truth") - 1
+    return frame.select(unit="repetition", system="system", measure="estimator", value=error)

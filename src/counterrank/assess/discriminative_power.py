@@ -21,14 +21,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.assess.resampling import all_pairs, differences_of_sums, products, resample_users
-from counterrank.assess.unit_values import Values
+from counterrank.assess.unit_values import Values, all_pairs, resample_users
 from counterrank.core.arrays import Floats
 from counterrank.core.format import in_a_sentence
-from counterrank.core.progress import Progress, quiet
+from counterrank.core.parallel import Progress, quiet
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.stats.compare import Plan
-from counterrank.stats.intervals import normal_quantile
+from counterrank.stats.inference import normal_quantile
 from counterrank.stats.permutation import Keep, at_once, permutation_test
 
 
@@ -126,6 +125,33 @@ def discriminative_power(
     again = resample_users(values.units, columns, dps, plan, progress=progress, keep=keep)
     approximate = dps([c.sum(axis=0, keepdims=True) for c in columns])[0]
     return DiscriminativePower(tested.p, pairs, tested.draws, approximate, np.log(again))
+
+
+def products(x: Floats) -> Floats:
+    """Columns of one measure (units x systems): each system, then each product of two.
+
+    Values are centred by unit, which changes no difference.
+    """
+    x = x - x.mean(axis=1, keepdims=True)
+    a, b = np.triu_indices(x.shape[1])
+    return np.hstack([x, x[:, a] * x[:, b]])
+
+
+def differences_of_sums(sums: Floats, systems: int) -> tuple[Floats, Floats]:
+    r""":math:`D` and :math:`Q` of every pair (draws x pairs) from the sums of ``products``.
+
+    Let :math:`w_u` say how often user :math:`u` was drawn. A pair's difference is
+    :math:`D = \sum_u w_u d_u`, and its variance under random signs :math:`Q = \sum_u w_u d_u^2`.
+    Both follow from the systems' values :math:`x_a` and their products :math:`x_a x_b`, so one
+    product of weights and columns serves all pairs.
+    """
+    left, right = np.array(all_pairs(systems)).T
+    a, b = np.triu_indices(systems)
+    place = np.zeros((systems, systems), np.int64)
+    place[a, b] = place[b, a] = systems + np.arange(len(a))
+    square = sums[:, place[left, left]] + sums[:, place[right, right]]
+    square -= 2 * sums[:, place[left, right]]
+    return sums[:, left] - sums[:, right], np.maximum(square, 0)
 
 
 def normal_p(difference: Floats, square: Floats, draws: int) -> Floats:

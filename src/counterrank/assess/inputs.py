@@ -1,35 +1,38 @@
 """Where per-unit values come from: judgments and runs, a table of them, or a saved result.
 
-`judged_values` and `judged_hits` are all that ``assess`` asks of ``evaluate``.
+`judged_values` and `judged_basis` are all that ``assess`` asks of ``evaluate``.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from counterrank.assess.request import ValueRequest
-from counterrank.assess.unit_values import Values
+from counterrank.assess.checkpoint import fingerprint
+from counterrank.assess.reduced_judgments import Evidence, ValueEvidence
+from counterrank.assess.request import RobustnessRequest, ValueRequest
+from counterrank.assess.unit_values import Average, Values
 from counterrank.core.errors import InputError, UsageError, brief
-from counterrank.data.checks import finite, identifiers, numbers, some_rows
+from counterrank.data.checks import identifiers, real, some_rows
 from counterrank.data.ids import positions, sort_ids
 from counterrank.data.runs import tables_of
 from counterrank.data.schema import Input, Roles, Table, label
-from counterrank.data.sources import Source, opened
+from counterrank.data.sources import Source, open_source
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.engine import engine as as_engine
 from counterrank.judged.pipeline import JudgedSystems, compare_systems, measure_systems, value_array
 from counterrank.judged.request import EvaluateRequest, JudgedTables, parse_measures
-from counterrank.matching.hits import Hits, Pool
-from counterrank.metrics import DEFAULTS, Measure
+from counterrank.metrics import DEFAULTS
 from counterrank.stats.compare import Plan
 from counterrank.stats.units import Units
+
+FROM_EVALUATION = ("unit", "measures", "policies", "ranked_by", "largest_rating", "level", "engine")
 
 
 def read_values(request: ValueRequest) -> Values:
@@ -68,32 +71,6 @@ def _measure(request: ValueRequest, wanted: EvaluateRequest) -> JudgedSystems:
     return measure_systems(wanted, tables, engine, request.progress)
 
 
-@dataclass(frozen=True, eq=False)
-class JudgedHits:
-    """Judgments and what each system found of them, and what an evaluation says of both."""
-
-    pool: Pool
-    hits: Sequence[Hits]
-    systems: tuple[str, ...]
-    diagnoses: list[Diagnosis]
-    protocol: dict[str, Any]
-    inputs: tuple[Input, ...]
-    unit_frame: pl.DataFrame
-
-
-def judged_hits(request: ValueRequest, measures: list[Measure], plan: Plan) -> JudgedHits:
-    """The hits of an evaluation by these measures."""
-    plan = Plan(level=plan.level, seed=plan.seed, test="none")
-    wanted = EvaluateRequest(tuple(measures), plan, request.policies, hits=True)
-    done = _measure(request, wanted)
-    whole, matches = compare_systems(wanted, done), done.measured.matches
-    assert matches is not None
-    return JudgedHits(
-        matches.pool, matches.hits, whole.systems, whole.diagnoses, whole.protocol,
-        whole.inputs, whole.by_unit(),
-    )  # fmt: skip
-
-
 def _from_table(source: object, columns: Mapping[str, str] | None) -> Values:
     """The values of a table; each unit, system and measure at most once."""
     table = _read(source, columns)
@@ -128,7 +105,7 @@ def _read(source: object, columns: Mapping[str, str] | None) -> Table:
         source = source.by_unit()
     if isinstance(source, (str, os.PathLike)) and (Path(source) / "units.parquet").is_file():
         source = Path(source) / "units.parquet"
-    table = opened(source, trec=(), name=label(source, "the values"))
+    table = open_source(source, trec=(), name=label(source, "the values"))
     _refuse_judgments(table)
     if all(name.isdigit() for name in table.columns()):  # fields of text without a header
         raise InputError(
@@ -143,8 +120,7 @@ def _read(source: object, columns: Mapping[str, str] | None) -> Table:
     some_rows(frame, table.name)
     names = [c for c in ("system", "measure", "reward") if c in frame.columns]
     frame = identifiers(frame, ["unit", *names], table.name)
-    frame = numbers(frame, "value", table.name)
-    finite(frame, "value", table.name)
+    frame = real(frame, "value", table.name)
     frame = frame.with_columns(pl.col(c).cast(pl.String) for c in names)
     if "reward" in frame.columns and frame["reward"].n_unique() > 1:
         frame = frame.with_columns(measure=pl.format("{}, {}", "measure", "reward"))
@@ -161,3 +137,63 @@ def _refuse_judgments(table: Source) -> None:
             found=f"Its columns are: {', '.join(table.columns()[:12])}.",
             todo="Give judgments and then runs, or one table with unit, system, measure, value.",
         )
+
+
+@dataclass(frozen=True, eq=False)
+class RobustnessBasis:
+    """Evidence, the ``labels`` of its measures, and what a result says of where it came from.
+
+    ``key`` is a digest of all that values on reduced judgments depend on, besides kind and size.
+    """
+
+    evidence: Evidence | ValueEvidence
+    labels: list[str]
+    systems: tuple[str, ...]
+    key: str
+    diagnoses: list[Diagnosis]
+    protocol: dict[str, Any]
+    inputs: tuple[Input, ...]
+    unit_frame: pl.DataFrame
+
+    def __post_init__(self) -> None:
+        if len(self.systems) < 2:
+            raise UsageError(
+                "One system has no order to lose.", todo="Give more runs: ten or more."
+            )
+
+
+def judged_basis(request: RobustnessRequest) -> RobustnessBasis:
+    """From judgments and runs: the hits of an evaluation, and what it says of them."""
+    measures, policies = request.measures, request.values.policies
+    plan = Plan(level=request.plan.level, seed=request.plan.seed, test="none")
+    wanted = EvaluateRequest(tuple(measures), plan, policies, hits=True)
+    done = _measure(request.values, wanted)
+    whole, matches = compare_systems(wanted, done), done.measured.matches
+    assert matches is not None
+    pool, labels = matches.pool, [str(m) for m in measures]
+    hits = [x for h in matches.hits for x in (h.unit, h.rank, h.judgment, h.first, h.last, h.depth)]
+    key = fingerprint(
+        "robustness", asdict(policies), request.samples, plan.seed, labels,
+        pool.units.to_list(), pool.items.to_list(), pool.size, pool.rating, *hits,
+    )  # fmt: skip
+    protocol = {name: whole.protocol[name] for name in FROM_EVALUATION}
+    return RobustnessBasis(
+        Evidence.of(pool, matches.hits, measures, policies), labels, whole.systems, key,
+        whole.diagnoses, protocol, whole.inputs, whole.by_unit(),
+    )  # fmt: skip
+
+
+def value_basis(request: RobustnessRequest) -> RobustnessBasis:
+    """From per-unit values, each measure under each mean asked for."""
+    values = read_values(request.values)
+    forms = request.forms(values.measures)
+    places = tuple((values.measures.index(name), Average.of(form)) for form, name in forms.items())
+    key = fingerprint(
+        "robustness of values", request.samples, request.plan.seed, list(forms),
+        values.units.to_list(), values.x,
+    )  # fmt: skip
+    protocol = {"unit": "unit", "level": request.plan.level, "engine": "local"}
+    return RobustnessBasis(
+        ValueEvidence(values, places), list(forms), values.systems, key, [], protocol,
+        values.inputs, values.frame(),
+    )  # fmt: skip

@@ -16,16 +16,21 @@ import numpy as np
 
 from counterrank.assess.inputs import at_least, read_values
 from counterrank.assess.request import ResamplingRequest
-from counterrank.assess.resampling import all_pairs, resample_users
-from counterrank.assess.unit_values import Values, geometric_twin
+from counterrank.assess.unit_values import (
+    Values,
+    all_pairs,
+    geometric_twin,
+    known_measure,
+    resample_users,
+)
 from counterrank.core.arrays import Bools, Floats, Ints
-from counterrank.core.errors import CounterrankError, UsageError
+from counterrank.core.errors import UsageError
 from counterrank.core.format import in_a_sentence
-from counterrank.core.progress import Progress, quiet
+from counterrank.core.parallel import Progress, quiet
 from counterrank.metrics import DCG, DEFAULTS, Measure, dcg_forms, measure
 from counterrank.stats.compare import Plan
 from counterrank.stats.correlation import ROUNDING, kendall_tau, pearson
-from counterrank.stats.intervals import normal_quantile
+from counterrank.stats.inference import normal_quantile
 from counterrank.stats.permutation import Keep, at_once, permutation_test
 
 PROTOCOL = {
@@ -90,7 +95,7 @@ def pair_directions(totals: Floats, systems: int) -> Ints:
     return np.sign(gap).astype(np.int64)
 
 
-def inverted(first: Ints, second: Ints) -> Floats:
+def inversions(first: Ints, second: Ints) -> Floats:
     """Share of pairs ordered differently, of ``pair_directions`` (last axis: pairs).
 
     As ``inversion_rate``: equal in both is left out, equal in the first only is a disagreement,
@@ -104,25 +109,21 @@ def inverted(first: Ints, second: Ints) -> Floats:
 
 
 @dataclass(frozen=True)
-class OrderAgreement:
-    """Of two measures: correlations over the systems and the inversion rate with its spread."""
-
-    first: int
-    second: int
-    pearson: float
-    kendall: float
-    inversion: float
-    spread: float
-
-
-@dataclass(frozen=True)
 class Orders:
-    """``totals`` is measures x systems; ``p`` of each pair (measures x pairs), NaN if not asked."""
+    """``totals`` is measures x systems; ``p`` of each pair (measures x pairs), NaN if not asked.
+
+    Of every two measures (``twos``): correlations over the systems, and the inversion rate with its
+    ``spread`` over resampled users.
+    """
 
     totals: Floats
-    agreements: list[OrderAgreement]
     direction: Ints
     p: Floats
+    twos: list[tuple[int, int]]
+    pearson: list[float]
+    kendall: list[float]
+    inversion: list[float]
+    spread: list[float]
 
     def opposed(self, first: int, second: int, alpha: float) -> list[int]:
         """Pairs of systems that two measures call different, each the other way round."""
@@ -142,25 +143,24 @@ def compare_orders(
 
     def rates(sums: list[Floats]) -> Floats:
         each = [pair_directions(s, systems) for s in sums]
-        return np.stack([inverted(a, b) for a, b in combinations(each, 2)], axis=1)
+        return np.stack([inversions(a, b) for a, b in combinations(each, 2)], axis=1)
 
     again = resample_users(values.units, scores, rates, plan, progress=progress, keep=keep)
     totals = values.totals()
-    agreements = [
-        OrderAgreement(
-            a,
-            b,
-            pearson(totals[a], totals[b]),
-            float(kendall_tau(means[a], means[b])),
-            float(inverted(ahead[a], ahead[b])),
-            float(again[:, j].std(ddof=1)),
-        )
-        for j, (a, b) in enumerate(combinations(range(count), 2))
-    ]
-    return Orders(totals, agreements, ahead, _tested(scores, ahead, plan, progress, keep))
+    twos = list(combinations(range(count), 2))
+    return Orders(
+        totals,
+        ahead,
+        _p_values(scores, ahead, plan, progress, keep),
+        twos,
+        [pearson(totals[a], totals[b]) for a, b in twos],
+        [float(kendall_tau(means[a], means[b])) for a, b in twos],
+        [float(inversions(ahead[a], ahead[b])) for a, b in twos],
+        [float(x) for x in again.std(axis=0, ddof=1)],
+    )
 
 
-def _tested(
+def _p_values(
     scores: list[Floats], ahead: Ints, plan: Plan, progress: Progress, keep: Keep
 ) -> Floats:
     """p-values of the pairs that some two measures order differently; the others need none."""
@@ -168,14 +168,9 @@ def _tested(
     p = np.full(ahead.shape, np.nan)
     turned = np.flatnonzero((ahead > 0).any(axis=0) & (ahead < 0).any(axis=0))
     if len(turned):
+        some, draws, seed = [pairs[j] for j in turned], plan.draws, plan.seed
         p[:, turned] = permutation_test(
-            scores,
-            [pairs[j] for j in turned],
-            draws=plan.draws,
-            seed=plan.seed,
-            precision="double",
-            progress=progress,
-            keep=keep,
+            scores, some, draws=draws, seed=seed, precision="double", progress=progress, keep=keep
         ).p
     return p
 
@@ -203,12 +198,7 @@ def _with_dcg(labels: Sequence[str | Measure]) -> list[Measure]:
 
 def dcg_pairs(values: Values) -> list[tuple[str, str]]:
     """DCG and nDCG where both are there."""
-    known = []
-    for label in values.measures:
-        try:
-            known.append(measure(label))
-        except CounterrankError:
-            continue
+    known = map(known_measure, values.measures)
     plain = [m for m in known if isinstance(m, DCG) and m.mean == "arithmetic"]
     labels = [(str(a), str(b)) for a, b in (dcg_forms(plain) if plain else [])]
     return [p for p in labels if set(p) <= set(values.measures)]
@@ -220,23 +210,23 @@ def agreement_rows(
     """DCG and nDCG first, then the measures given, then each against its geometric mean."""
     z = normal_quantile(0.5 + level / 2)
     rows = []
-    for a in orders.agreements:
-        pair = values.measures[a.first], values.measures[a.second]
+    for j, (a, b) in enumerate(orders.twos):
+        pair = values.measures[a], values.measures[b]
         if not (set(pair) <= set(given) or is_twin(*pair)):
             continue
+        rate, se = orders.inversion[j], orders.spread[j]
         rows.append(
             AgreementRow(
-                measure=pair[0],
-                other=pair[1],
-                value=a.inversion,
-                se=a.spread,
-                low=max(a.inversion - z * a.spread, 0.0),
-                high=min(a.inversion + z * a.spread, 1.0),
+                *pair,
+                value=rate,
+                se=se,
+                low=max(rate - z * se, 0.0),
+                high=min(rate + z * se, 1.0),
                 level=level,
-                pearson=a.pearson,
-                kendall=a.kendall,
-                opposed=len(orders.opposed(a.first, a.second, 1 - level + 1e-12)),
-                units=int((values.shared(a.first) & values.shared(a.second)).sum()),
+                pearson=orders.pearson[j],
+                kendall=orders.kendall[j],
+                opposed=len(orders.opposed(a, b, 1 - level + 1e-12)),
+                units=int((values.shared(a) & values.shared(b)).sum()),
             )
         )
     first = dcg_pairs(values)
@@ -253,7 +243,8 @@ def is_twin(label: str, other: str) -> bool:
 def tau_table(values: Values, orders: Orders) -> list[Tau]:
     """Kendall's tau of every two measures."""
     names = values.measures
-    return [Tau(names[a.first], names[a.second], a.kendall) for a in orders.agreements]
+    both = zip(orders.twos, orders.kendall, strict=True)
+    return [Tau(names[a], names[b], kendall) for (a, b), kendall in both]
 
 
 def opposed_systems(

@@ -22,9 +22,9 @@ import polars as pl
 from counterrank.core.arrays import Bools, Floats
 from counterrank.core.errors import CounterrankError, UsageError
 from counterrank.core.format import in_a_sentence
-from counterrank.ope.estimators.registry import estimator
+from counterrank.ope.estimators import estimator
 from counterrank.stats.correlation import dependent_correlations, kendall_tau, pearson
-from counterrank.stats.intervals import normal_quantile
+from counterrank.stats.inference import normal_quantile
 
 ALL = "all"  # rewards together
 
@@ -96,33 +96,43 @@ class Cases:
         """Two-sided p of each offline effect."""
         return two_sided(self.effect, self.se)
 
+    @property
+    def known(self) -> Bools:
+        """Cases with both effects."""
+        return ~np.isnan(self.effect) & ~np.isnan(self.online_effect)
+
+    @property
+    def same_sign(self) -> Bools:
+        """Cases whose effects go in the same direction."""
+        same: Bools = np.sign(self.effect) == np.sign(self.online_effect)
+        return same
+
+    @property
+    def correlation(self) -> float:
+        """Pearson's correlation of offline and online values; not a number below three cases."""
+        return pearson(self.offline, self.online) if len(self.online) > 2 else float("nan")
+
     def true(self, alpha: float, truth: str) -> Bools:
         """Effects taken as real: those the experiment calls, or all that are known."""
-        known: Bools = ~np.isnan(self.effect) & ~np.isnan(self.online_effect)
-        sure: Bools = (
-            self.online_effect != 0
-            if truth == "all"
-            else two_sided(self.online_effect, self.online_se) <= alpha
-        )
-        return known & sure
+        p = two_sided(self.online_effect, self.online_se)
+        sure: Bools = self.online_effect != 0 if truth == "all" else p <= alpha
+        return self.known & sure
 
     def right(self, alpha: float) -> Bools:
         """Effects the offline measure calls, in the direction the experiment found."""
-        right: Bools = (self.p <= alpha) & (np.sign(self.effect) == np.sign(self.online_effect))
+        right: Bools = (self.p <= alpha) & self.same_sign
         return right
 
 
 def online_row(cases: Cases, level: float, truth: str) -> OnlineRow:
     """All figures of one measure; NaN where the cases cannot say."""
     alpha = 1 - level + 1e-12
-    r, n = correlation(cases), len(cases.offline)
+    r, n = cases.correlation, len(cases.offline)
     low, high = fisher(r, n, level)
-    known = ~np.isnan(cases.effect) & ~np.isnan(cases.online_effect)
     true = cases.true(alpha, truth)
-    null = known & ~true
-    tested = not np.isnan(cases.se[known]).any()
+    null = cases.known & ~true
+    tested = not np.isnan(cases.se[cases.known]).any()
     called, right = cases.p <= alpha, cases.right(alpha)
-    same = np.sign(cases.effect) == np.sign(cases.online_effect)
     nan = float("nan")
     return OnlineRow(
         measure=cases.measure,
@@ -135,7 +145,7 @@ def online_row(cases: Cases, level: float, truth: str) -> OnlineRow:
         p=student(r, n),
         kendall=float(kendall_tau(cases.offline, cases.online)) if np.isfinite(r) else nan,
         cases=n,
-        sign_agreement=_share(same, true),
+        sign_agreement=_share(cases.same_sign, true),
         sensitivity=_share(right, true) if tested else nan,
         type_1=_share(called, null) if tested else nan,
         type_2=_share(~called, true) if tested else nan,
@@ -176,12 +186,12 @@ def pool_rewards(cases: Sequence[Cases]) -> list[Cases]:
     for label in dict.fromkeys(c.measure for c in cases):
         mine = [c for c in cases if c.measure == label]
         blank = np.full(sum(len(c.offline) for c in mine), np.nan)
-        joined = {
-            name: np.concatenate([getattr(c, name) for c in mine])
+        effects = (
+            np.concatenate([getattr(c, name) for c in mine])
             for name in ("effect", "se", "online_effect", "online_se")
-        }
+        )
         when, who = sum((c.experiment for c in mine), ()), sum((c.system for c in mine), ())
-        pools.append(Cases(label, ALL, when, who, blank, blank, **joined))
+        pools.append(Cases(label, ALL, when, who, blank, blank, *effects))
     return pools
 
 
@@ -204,11 +214,6 @@ def two_sided(difference: Floats, se: Floats) -> Floats:
     z = np.abs(difference) / np.where(flat, 1.0, se)
     p: Floats = np.where(flat, (difference == 0).astype(float), 2 * ndtr(-z))
     return p
-
-
-def correlation(cases: Cases) -> float:
-    """Pearson's correlation of offline and online values; not a number below three cases."""
-    return pearson(cases.offline, cases.online) if len(cases.online) > 2 else float("nan")
 
 
 def student(r: float, n: int) -> float:
@@ -247,8 +252,8 @@ def recommend_online(
     cases: Sequence[Cases], rows: Sequence[OnlineRow], level: float, truth: str
 ) -> list[str]:
     """Who follows the online metric, who calls its effects, and which of them to use."""
-    follows, leader = _followed(cases, rows, level)
-    calls, caller = _called(cases, rows, level, truth)
+    follows, leader = _who_follows(cases, rows, level)
+    calls, caller = _who_calls(cases, rows, level, truth)
     if leader and caller:
         use = (
             f"Use {leader}: it follows best and calls most."
@@ -262,14 +267,16 @@ def recommend_online(
     return [follows, calls, use]
 
 
-def _followed(cases: Sequence[Cases], rows: Sequence[OnlineRow], level: float) -> tuple[str, str]:
+def _who_follows(
+    cases: Sequence[Cases], rows: Sequence[OnlineRow], level: float
+) -> tuple[str, str]:
     """The highest correlation with the first metric, and the measures not told apart from it."""
     reward = rows[0].reward
     mine = [(c, r) for c, r in zip(cases, rows, strict=True) if r.reward == reward]
     mine = [(c, r) for c, r in mine if np.isfinite(r.value)]
     if not mine:
         return "The cases are too few, or too much alike, to correlate.", ""
-    mine.sort(key=lambda pair: (-round(pair[1].value, 6), _clipped(pair[1])))
+    mine.sort(key=lambda pair: (-round(pair[1].value, 6), _clipping(pair[1])))
     best, row = mine[0]
     if row.value <= 0:
         return f"No measure follows the online metric: the highest r is {row.value:.2f}.", ""
@@ -285,7 +292,7 @@ def _followed(cases: Sequence[Cases], rows: Sequence[OnlineRow], level: float) -
     return text, row.measure if len(tied) < len(mine) - 1 or len(mine) == 1 else ""
 
 
-def _clipped(row: OnlineRow) -> float:
+def _clipping(row: OnlineRow) -> float:
     """How hard an estimator is clipped; of equals, the least."""
     return 0.0 if row.clip is None else 1 / row.clip
 
@@ -299,14 +306,14 @@ def _separated(a: Cases, b: Cases, level: float, others: int) -> bool:
     if n < 4:
         return False
     between = pearson(a.offline, b.offline)
-    with_a, with_b = correlation(a), correlation(b)
+    with_a, with_b = a.correlation, b.correlation
     if np.isnan(between) or with_a == with_b:
         return False
     tested = dependent_correlations(with_a, with_b, between, n)
     return tested.p_two_sided <= (1 - level) / others
 
 
-def _called(
+def _who_calls(
     cases: Sequence[Cases], rows: Sequence[OnlineRow], level: float, truth: str
 ) -> tuple[str, str]:
     """The most sensitive measure, over all metrics together where there are several."""
@@ -326,7 +333,7 @@ def _called(
             " be said which would have been called.",
             "",
         )
-    mine.sort(key=lambda pair: (-pair[1].sensitivity, round(pair[1].mean_p, 6), _clipped(pair[1])))
+    mine.sort(key=lambda pair: (-pair[1].sensitivity, round(pair[1].mean_p, 6), _clipping(pair[1])))
     best, row = mine[0]
     alpha = (1 - level) / max(len(mine) - 1, 1)
     tied = [c.measure for c, _ in mine[1:] if _sign_test(best, c, level, truth) > alpha]

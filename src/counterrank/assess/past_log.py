@@ -7,7 +7,7 @@ exchange, and a day is worked on when all of them are there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any
@@ -17,88 +17,53 @@ import polars as pl
 
 from counterrank.assess.checkpoint import Checkpoint, fingerprint
 from counterrank.assess.online import Cases
+from counterrank.assess.request import DayRequest, OnlineRequest
 from counterrank.core.arrays import Floats
 from counterrank.core.errors import InputError, UsageError
 from counterrank.core.merge import by_key, first, union
-from counterrank.data.logs import Log, certainty, log_door, target_door
-from counterrank.data.runs import Runs, RunTables, run_schemas, validate_names
-from counterrank.data.schema import Door
-from counterrank.engine.partitions import Partition, Partitions
-from counterrank.ope.clip_sweep import CLIPS
-from counterrank.ope.estimators.base import Clipped, Estimator
-from counterrank.ope.estimators.registry import estimator
-from counterrank.position import ByContext, Exposure
-from counterrank.results.result import Result
+from counterrank.data.logs import Log, certainty, log_schema, target_schema
+from counterrank.data.runs import RunTables, run_schemas, tables_of, validate_names
+from counterrank.data.schema import Input, Schema
+from counterrank.engine import engine as as_engine
+from counterrank.engine.partitions import Partition, Partitions, Tables
 from counterrank.stats.functions_of_means import mean
 from counterrank.stats.units import Estimate, Key, Units
 
 SHOWN = "shown by the control"  # its own lists, as a run
-CONTROL = "control"
 DAY = "number of the day"
 FIGURES = 6  # of an arm, a reward and an estimator: see `Cases`
 
 
-@dataclass(frozen=True)
-class DayRequest:
-    """What is asked of every day. ``chances`` are columns of chances that all tables have.
+def read_past_log(
+    request: OnlineRequest,
+) -> tuple[list[Cases], tuple[Input, ...], dict[str, Any]]:
+    """The cases of a log, what was read, and where it ran."""
+    engine = as_engine(request.engine, [request.source, *tables_of(request.runs)])
+    if request.resume is not None and not engine.in_memory:
+        raise UsageError(
+            "Only tables that are read into memory can be taken up again.",
+            todo="Leave --resume out, or --memory, --partitions and --engine.",
+        )
+    day, columns = request.day, request.columns
 
-    ``estimate`` is the verb of that name, by which a day's log says what lists would have earned.
-    """
+    def schema(table: object, name: str) -> Schema:
+        return target_schema(table, name=name, columns=columns)
 
-    control: str
-    estimators: tuple[Estimator, ...]
-    model: Exposure | ByContext | None
-    contexts: tuple[str, ...]
-    views: str
-    estimate: Callable[..., Result]
-    rewards: tuple[str, ...] = ()
-    arms: tuple[str, ...] = ()
-    chances: tuple[str, ...] = ()
-
-    def key(self) -> list[object]:
-        """What the figures depend on besides rows, as plain values."""
-        plain = [str(e) for e in self.estimators], str(self.model)
-        return [*plain, *(getattr(self, name) for name in ("control", "contexts", "views")),
-                self.rewards, self.arms, self.chances]  # fmt: skip
-
-
-def with_clips(labels: Sequence[str | Estimator], sweep: str) -> tuple[Estimator, ...]:
-    """The estimators; in a sweep each that can be clipped, over all clips."""
-    wanted = [estimator(label) for label in labels]
-    if sweep == "clip":
-        wanted = [
-            kind
-            for e in wanted
-            for kind in ([replace(e, clip=m) for m in CLIPS] if isinstance(e, Clipped) else [e])
-        ]
-    return tuple(dict.fromkeys(wanted))
-
-
-def past_log_schemas(
-    log: object,
-    runs: Runs | None,
-    rewards: Sequence[str],
-    request: DayRequest,
-    columns: Mapping[str, str] | None,
-) -> tuple[dict[str, Door], dict[str, str]]:
-    """The schemas of the log and of all runs, and the names given to the runs."""
-    model = request.model
-    contexts = [*request.contexts, *([model.column] if model and model.column else [])]
-
-    def schema(table: object, name: str) -> Door:
-        return target_door(table, name=name, columns=columns)
-
-    lists, names = run_schemas(runs, schema, "target")
-    own = log_door(log, rewards=rewards, contexts=contexts, columns=columns)
-    return {"log": own, **lists}, names
-
-
-def _sum_counts(parts: list[pl.DataFrame]) -> pl.DataFrame:
-    return pl.concat(parts, how="vertical_relaxed").group_by("day", "arm").sum()
+    lists, names = run_schemas(request.runs, schema, "target")
+    contexts = [*day.contexts, *([day.model.column] if day.model and day.model.column else [])]
+    log = log_schema(request.source, rewards=request.rewards, contexts=contexts, columns=columns)
+    tables = Tables({"log": log, **lists}, "session", ("session", "item"), needs="log")
+    with engine.open(tables, request.progress) as rows:
+        cases = cases_of_log(rows, day, names, request.resume)
+        return cases, tuple(rows.inputs.values()), rows.protocol()
 
 
 def _below(parts: list[pl.DataFrame]) -> pl.DataFrame:
     return pl.concat(parts, how="vertical_relaxed")
+
+
+def _sum_counts(parts: list[pl.DataFrame]) -> pl.DataFrame:
+    return _below(parts).group_by("day", "arm").sum()
 
 
 @dataclass(frozen=True)

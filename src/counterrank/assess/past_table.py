@@ -3,57 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
 from counterrank.assess.online import Cases
+from counterrank.assess.request import OnlineRequest
 from counterrank.core.arrays import Floats
 from counterrank.core.errors import InputError, UsageError, nearest
-from counterrank.data.checks import finite, identifiers, numbers, some_rows
+from counterrank.data.checks import identifiers, real, some_rows
 from counterrank.data.schema import Input, Roles, Table, label
-from counterrank.data.sources import opened
+from counterrank.data.sources import open_source
 
-KINDS = ("values", "effects")
 NAMES = ("experiment", "system", "reward")
 FIGURES = ("online", "offline", "online_se", "offline_se")
+EFFECTS = ("effect", "effect_se", "online_effect", "online_effect_se")
 
 
-def cases_of_table(
-    table: object,
-    *,
-    offline: Sequence[str] = (),
-    kind: str = "values",
-    baseline: str | None = None,
-    columns: Mapping[str, str] | None = None,
-) -> tuple[list[Cases], Input]:
-    """The cases of each measure and reward.
+def read_past_table(
+    request: OnlineRequest,
+) -> tuple[list[Cases], tuple[Input, ...], dict[str, Any]]:
+    """The cases of each measure and reward, what was read, and nothing of where it ran.
 
     Long: measure, offline (and offline_se) and online in each row. Wide: a column for each measure,
     named by ``offline`` or else every numeric column without a role. Rows are ``values`` of
     systems, whose effects are differences from the ``baseline`` of the same experiment, or are
     ``effects`` already.
     """
-    read = _read(table, offline, columns)
-    frame = _long(read, offline)
+    read = _read(request.source, request.offline, request.columns)
+    frame = _long(read, request.offline)
     _refuse_repeats(frame, read.name)
     _refuse_two_truths(frame, read.name)
-    if kind == "values" and baseline is not None:
-        frame = _differences(frame, baseline, read.name)
+    if request.kind == "values" and request.baseline is not None:
+        frame = _differences(frame, request.baseline, read.name)
     else:
-        own = kind == "effects"
+        own = request.kind == "effects"
         frame = frame.with_columns(
             (pl.col(c) if own else pl.lit(None, pl.Float64)).alias(name)
-            for name, c in (
-                ("effect", "offline"), ("effect_se", "offline_se"),
-                ("online_effect", "online"), ("online_effect_se", "online_se"),
+            for name, c in zip(
+                EFFECTS, ("offline", "offline_se", "online", "online_se"), strict=True
             )
-        )  # fmt: skip
+        )
     parts = frame.partition_by("measure", "reward", maintain_order=True)
-    return [_cases(part) for part in parts], read.input()
+    return [_cases(part) for part in parts], (read.input(),), {}
 
 
 def _read(table: object, offline: Sequence[str], columns: Mapping[str, str] | None) -> Table:
-    source = opened(table, trec=(), name=label(table, "the table"))
+    source = open_source(table, trec=(), name=label(table, "the table"))
     there = source.columns()
     names = dict(columns or {})
     if "experiment" not in names and "experiment" not in there and "day" in there:
@@ -94,14 +90,13 @@ def _long(table: Table, offline: Sequence[str]) -> pl.DataFrame:
             )
         frame = frame.drop("measure", "offline", "offline_se", strict=False)
         for column in wide:  # said of the column as the table has it
-            finite(numbers(frame.select(column), column, name), column, name)
+            real(frame.select(column), column, name)
         frame = frame.unpivot(
             wide, index=[c for c in frame.columns if c not in wide],
             variable_name="measure", value_name="offline",
         )  # fmt: skip
     for column in [c for c in FIGURES if c in frame.columns]:
-        frame = numbers(frame, column, name)
-        finite(frame, column, name)
+        frame = real(frame, column, name)
         if column.endswith("_se") and (frame[column].to_numpy() < 0).any():
             raise InputError(f'Column "{column}" of "{name}" must not be negative.')
     missing = [c for c in ("online_se", "offline_se") if c not in frame.columns]
@@ -181,15 +176,6 @@ def _cases(part: pl.DataFrame) -> Cases:
     def array(column: str) -> Floats:
         return part[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
 
-    return Cases(
-        measure=part["measure"][0],
-        reward=part["reward"][0],
-        experiment=tuple(part["experiment"]),
-        system=tuple(part["system"]),
-        offline=array("offline"),
-        online=array("online"),
-        effect=array("effect"),
-        se=array("effect_se"),
-        online_effect=array("online_effect"),
-        online_se=array("online_effect_se"),
-    )
+    figures = ("offline", "online", *EFFECTS)
+    names = part["measure"][0], part["reward"][0], tuple(part["experiment"]), tuple(part["system"])
+    return Cases(*names, *map(array, figures))

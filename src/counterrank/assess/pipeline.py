@@ -6,40 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from counterrank.assess import accuracy as ac
 from counterrank.assess import discriminative_power as dp
 from counterrank.assess import metric_agreement as ma
+from counterrank.assess import online as on
 from counterrank.assess import robustness as rb
-from counterrank.assess.accuracy import (
-    accuracy_row,
-    against_best,
-    read_trials,
-    recommend_by_accuracy,
-    relative_errors,
-    trials_of,
-)
 from counterrank.assess.checkpoint import Checkpoint, fingerprint
-from counterrank.assess.evidence import judged_basis, value_basis
-from counterrank.assess.inputs import at_least, read_values
-from counterrank.assess.online import (
-    Cases,
-    case_rows,
-    choose_truth,
-    offline_figures,
-    online_row,
-    pool_rewards,
-    recommend_online,
-)
-from counterrank.assess.past_log import cases_of_log, past_log_schemas
-from counterrank.assess.past_table import cases_of_table
+from counterrank.assess.inputs import at_least, judged_basis, read_values, value_basis
+from counterrank.assess.past_log import read_past_log
+from counterrank.assess.past_table import read_past_table
 from counterrank.assess.request import OnlineRequest, ResamplingRequest, RobustnessRequest
-from counterrank.assess.resampling import all_pairs
-from counterrank.assess.unit_values import Values, enough, enough_units
-from counterrank.core.errors import UsageError
-from counterrank.data.runs import tables_of
-from counterrank.data.schema import Input
+from counterrank.assess.unit_values import Values, all_pairs, enough, enough_units
 from counterrank.diagnostics.diagnosis import Diagnosis
-from counterrank.engine import engine as as_engine
-from counterrank.engine.partitions import Tables
 from counterrank.results.result import Result
 from counterrank.stats.compare import Plan
 
@@ -122,10 +100,11 @@ def assess_robustness(request: RobustnessRequest) -> Result:
 def assess_online(request: OnlineRequest) -> Result:
     """How far offline figures foretell what experiments found."""
     level = request.plan.level
-    cases, inputs, protocol = _from_log(request) if request.logged else _from_table(request)
-    truth = choose_truth(request.truth, cases)
-    every = [*cases, *pool_rewards(cases)]
-    rows = [online_row(c, level, truth) for c in every]
+    read = read_past_log if request.logged else read_past_table
+    cases, inputs, protocol = read(request)
+    truth = on.choose_truth(request.truth, cases)
+    every = [*cases, *on.pool_rewards(cases)]
+    rows = [on.online_row(c, level, truth) for c in every]
     return Result(
         kind="assess online",
         estimates=rows,
@@ -134,19 +113,19 @@ def assess_online(request: OnlineRequest) -> Result:
         protocol=_online_protocol(request, truth) | protocol,
         inputs=inputs,
         tables={
-            "recommendation": recommend_online(every, rows, level, truth),
-            "cases": case_rows(cases),
+            "recommendation": on.recommend_online(every, rows, level, truth),
+            "cases": on.case_rows(cases),
         },
-        unit_frame=offline_figures(cases),
+        unit_frame=on.offline_figures(cases),
     )
 
 
 def assess_accuracy(table: object, level: float, columns: Mapping[str, str] | None) -> Result:
     """How close estimators come to a truth that is known."""
-    read = read_trials(table, columns)
-    trials = trials_of(read)
-    rows = [accuracy_row(t, level) for t in trials]
-    others = against_best(trials, rows)
+    read = ac.read_trials(table, columns)
+    trials = ac.trials_of(read)
+    rows = [ac.accuracy_row(t, level) for t in trials]
+    others = ac.against_best(trials, rows)
     return Result(
         kind="assess accuracy",
         estimates=rows,
@@ -159,8 +138,8 @@ def assess_accuracy(table: object, level: float, columns: Mapping[str, str] | No
             "level": level,
         },
         inputs=(read.input(),),
-        tables={"recommendation": recommend_by_accuracy(rows, others, level)},
-        unit_frame=relative_errors(read.frame),
+        tables={"recommendation": ac.recommend_by_accuracy(rows, others, level)},
+        unit_frame=ac.relative_errors(read.frame),
     )
 
 
@@ -187,36 +166,6 @@ def _policies(request: ResamplingRequest) -> dict[str, Any]:
 
 def _resampled(plan: Plan) -> dict[str, Any]:
     return {"resamples": plan.resamples, "level": plan.level, "seed": plan.seed}
-
-
-def _from_log(request: OnlineRequest) -> tuple[list[Cases], tuple[Input, ...], dict[str, Any]]:
-    """The cases of a log, what was read, and where it ran."""
-    engine = as_engine(request.engine, [request.source, *tables_of(request.runs)])
-    if request.resume is not None and not engine.in_memory:
-        raise UsageError(
-            "Only tables that are read into memory can be taken up again.",
-            todo="Leave --resume out, or --memory, --partitions and --engine.",
-        )
-    day = request.day
-    schemas, names = past_log_schemas(
-        request.source, request.runs, request.rewards, day, request.columns
-    )
-    tables = Tables(schemas, "session", ("session", "item"), needs="log")
-    with engine.open(tables, request.progress) as log:
-        cases = cases_of_log(log, day, names, request.resume)
-        return cases, tuple(log.inputs.values()), log.protocol()
-
-
-def _from_table(request: OnlineRequest) -> tuple[list[Cases], tuple[Input, ...], dict[str, Any]]:
-    """The cases of a table of past experiments, and what was read."""
-    cases, table = cases_of_table(
-        request.source,
-        offline=request.offline,
-        kind=request.kind,
-        baseline=request.baseline,
-        columns=request.columns,
-    )
-    return cases, (table,), {}
 
 
 def _online_protocol(request: OnlineRequest, truth: str) -> dict[str, Any]:

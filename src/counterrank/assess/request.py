@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from counterrank.assess.past_log import DayRequest
-from counterrank.assess.reductions import REDUCTIONS, SIZES
+from counterrank.assess.reduced_judgments import REDUCTIONS, SIZES
 from counterrank.assess.unit_values import geometric_twin
-from counterrank.core.arrays import workers
 from counterrank.core.errors import UsageError
-from counterrank.core.progress import Progress, quiet
-from counterrank.data.policies import Policies
-from counterrank.data.runs import Runs, has_runs
+from counterrank.core.parallel import Progress, quiet, workers
+from counterrank.data.runs import Policies, Runs, has_runs
 from counterrank.engine import Engine
 from counterrank.metrics import Binary, Measure, measure
+from counterrank.ope.estimators import estimator
+from counterrank.ope.estimators.ips import CLIPS, Clipped, Estimator
+from counterrank.position import ByContext, Exposure
+from counterrank.results.result import Result
 from counterrank.stats.compare import Plan
 
 RESAMPLES, SAMPLES = 1000, 50
@@ -24,6 +25,8 @@ FEWEST_RESAMPLES = 20
 NINE = ("P", "Recall", "F1", "AP", "nDCG", "RR", "ERR", "Bpref", "InfAP")
 MEANS = ("both", "arithmetic", "geometric")
 TRUTHS = ("auto", "online", "all")
+KINDS = ("values", "effects")
+CONTROL = "control"
 
 Folder = str | os.PathLike[str] | None
 
@@ -149,6 +152,42 @@ def _kinds(given: Sequence[str], judged: bool) -> list[str]:
             todo="Give judgments and runs, or ask for users alone (--reduction users).",
         )
     return kinds
+
+
+@dataclass(frozen=True)
+class DayRequest:
+    """What is asked of every day. ``chances`` are columns of chances that all tables have.
+
+    ``estimate`` is the verb of that name, by which a day's log says what lists would have earned.
+    """
+
+    control: str
+    estimators: tuple[Estimator, ...]
+    model: Exposure | ByContext | None
+    contexts: tuple[str, ...]
+    views: str
+    estimate: Callable[..., Result]
+    rewards: tuple[str, ...] = ()
+    arms: tuple[str, ...] = ()
+    chances: tuple[str, ...] = ()
+
+    def key(self) -> list[object]:
+        """What the figures depend on besides rows, as plain values."""
+        plain = [str(e) for e in self.estimators], str(self.model)
+        return [*plain, *(getattr(self, name) for name in ("control", "contexts", "views")),
+                self.rewards, self.arms, self.chances]  # fmt: skip
+
+
+def with_clips(labels: Sequence[str | Estimator], sweep: str) -> tuple[Estimator, ...]:
+    """The estimators; in a sweep each that can be clipped, over all clips."""
+    wanted = [estimator(label) for label in labels]
+    if sweep == "clip":
+        wanted = [
+            kind
+            for e in wanted
+            for kind in ([replace(e, clip=m) for m in CLIPS] if isinstance(e, Clipped) else [e])
+        ]
+    return tuple(dict.fromkeys(wanted))
 
 
 @dataclass(frozen=True)

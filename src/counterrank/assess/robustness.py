@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from counterrank.assess.evidence import Evidence, ValueEvidence
-from counterrank.assess.reductions import OF_USERS, SAYS, Reductions
+from counterrank.assess.reduced_judgments import OF_USERS, SAYS, Evidence, Reductions, ValueEvidence
 from counterrank.assess.request import RobustnessRequest
-from counterrank.core.arrays import Floats, mapped
-from counterrank.matching.hits import Pool
+from counterrank.core.arrays import Floats
+from counterrank.core.parallel import map_threads
+from counterrank.matching.pool import Pool
 from counterrank.stats.correlation import kendall_tau
-from counterrank.stats.intervals import normal_quantile
+from counterrank.stats.inference import normal_quantile
 from counterrank.stats.permutation import Keep, at_once
 
 
@@ -86,26 +87,15 @@ def reduce_judgments(
     evidence: Evidence | ValueEvidence, request: RobustnessRequest, keep: Keep = at_once
 ) -> list[Track]:
     """Every kind of loss at every size; ``keep`` holds pieces that are done."""
-    kinds, sizes = request.kinds, request.sizes
-    reductions = Reductions(evidence.pool, request.plan.seed)
-    full = evidence.value
-    pieces = [(kind, size) for kind in kinds for size in sizes]
-    values: dict[tuple[str, float], Floats] = {}
+    reductions, full = Reductions(evidence.pool, request.plan.seed), evidence.value
+    pieces = [(kind, size) for kind in request.kinds for size in request.sizes]
+    values: dict[str, list[Floats]] = {kind: [] for kind in request.kinds}
     for kind, size in request.values.progress(pieces, "reducing judgments"):
-        number = reductions.samples(kind, size, request.samples)
-
-        def compute(kind: str = kind, size: float = size, number: int = number) -> Floats:
-            return _values(evidence, reductions, kind, size, number, request.threads)
-
-        values[kind, size] = keep(f"{kind}-{size!r}", compute)
+        compute = partial(_values, evidence, reductions, request, kind, size)
+        values[kind].append(keep(f"{kind}-{size!r}", compute))
     return [
-        Track(
-            kind,
-            tuple(sizes),
-            tuple(values[kind, size] for size in sizes),
-            tuple(taus_on_reduced(full, values[kind, size]) for size in sizes),
-        )
-        for kind in kinds
+        Track(kind, tuple(request.sizes), tuple(own), tuple(taus_on_reduced(full, x) for x in own))
+        for kind, own in values.items()
     ]
 
 
@@ -121,22 +111,21 @@ def taus_on_reduced(full: Floats, reduced: Floats) -> Floats:
 def _values(
     evidence: Evidence | ValueEvidence,
     reductions: Reductions,
+    request: RobustnessRequest,
     kind: str,
     size: float,
-    samples: int,
-    threads: int,
 ) -> Floats:
     """All samples of one piece: measures x samples x systems."""
+    samples = range(reductions.samples(kind, size, request.samples))
     if kind in OF_USERS:  # what is said of a user does not change: all samples in one product
-        rows = [reductions.left_over(kind, size, sample) for sample in range(samples)]
+        rows = [reductions.left_over(kind, size, sample) for sample in samples]
         return evidence.under(np.stack(rows).astype(float))
     assert isinstance(evidence, Evidence)  # per-unit values have no judgments to lose
-    judged = evidence
-
-    def one(sample: int) -> Floats:
-        return judged.only(reductions.left_over(kind, size, sample)).value
-
-    return np.stack(mapped(one, range(samples), threads), axis=1)
+    only = evidence.only
+    work = map_threads(
+        lambda s: only(reductions.left_over(kind, size, s)).value, samples, request.threads
+    )
+    return np.stack(work, axis=1)
 
 
 @dataclass(frozen=True)
@@ -204,7 +193,7 @@ def tau_rows(tracks: Sequence[Track], labels: Sequence[str], level: float) -> It
             for size, tau in zip(track.sizes, track.tau, strict=True):
                 x = tau[m]
                 se = float(x.std(ddof=1) / np.sqrt(len(x))) if len(x) > 1 else 0.0
-                low, high = _band(x, level)
+                low, high = _band(x, level).tolist()
                 yield TauRow(track.kind, label, size, float(x.mean()), se, low, high, level, len(x))
 
 
@@ -213,24 +202,17 @@ def value_rows(
 ) -> Iterator[ValueRow]:
     """Absolute values, as in the paper's Fig. 4 but for each system."""
     for track in tracks:
-        means = [np.mean(x, axis=1) for x in track.values]
-        ends = [np.quantile(x, [(1 - level) / 2, (1 + level) / 2], axis=1) for x in track.values]
+        mean = np.stack([x.mean(axis=1) for x in track.values], axis=-1)
+        low, high = np.stack([_band(x, level) for x in track.values], axis=-1)
         for m, label in enumerate(labels):
             for s, system in enumerate(systems):
-                yield ValueRow(
-                    track.kind,
-                    label,
-                    system,
-                    list(track.sizes),
-                    [float(x[m, s]) for x in means],
-                    [float(x[0, m, s]) for x in ends],
-                    [float(x[1, m, s]) for x in ends],
-                )
+                figures = (x[m, s].tolist() for x in (mean, low, high))
+                yield ValueRow(track.kind, label, system, list(track.sizes), *figures)
 
 
-def _band(x: Floats, level: float) -> tuple[float, float]:
-    low, high = np.quantile(x, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
+def _band(x: Floats, level: float) -> Floats:
+    """Two ends between which the share ``level`` of samples lies (second axis, or the only one)."""
+    return np.quantile(x, [(1 - level) / 2, (1 + level) / 2], axis=min(x.ndim - 1, 1))
 
 
 def protocol(pool: Pool, request: RobustnessRequest) -> dict[str, Any]:

@@ -1,19 +1,27 @@
-"""Per-unit values of systems and measures: what every question about a measure starts from."""
+"""Per-unit values of systems and measures, and their sums under resampled users.
+
+Every question about a measure starts from them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats
+from counterrank.core.arrays import Bools, Floats, summable
 from counterrank.core.errors import CounterrankError, UsageError
+from counterrank.core.parallel import Progress, quiet
+from counterrank.data.ids import hash_ids
 from counterrank.data.schema import Input
 from counterrank.diagnostics.diagnosis import Diagnosis, graded
-from counterrank.metrics import measure
+from counterrank.metrics import Measure, measure
+from counterrank.stats.compare import Plan
+from counterrank.stats.draws import POISSON, Draws, resample
+from counterrank.stats.permutation import Keep, at_once
 
 
 @dataclass(frozen=True)
@@ -29,13 +37,10 @@ class Average:
     @classmethod
     def of(cls, label: str) -> Average:
         """As the label says. A label that is no measure's is averaged plainly, higher is better."""
-        try:
-            kind = measure(label)
-        except CounterrankError:
+        m = known_measure(label)
+        if m is None:
             return cls()
-        return cls(
-            kind.floor if kind.mean == "geometric" else None, 1 if kind.better == "higher" else -1
-        )
+        return cls(m.floor if m.mean == "geometric" else None, 1 if m.better == "higher" else -1)
 
     def scores(self, x: Floats) -> Floats:
         """Values whose plain mean puts systems in the measure's order, the best highest."""
@@ -59,14 +64,12 @@ class Values:
 
     def place(self, label: str) -> int:
         """Where the measure of a label stands."""
-        with suppress(CounterrankError):  # the table may have measures of its own
-            label = str(measure(label))
-        if label not in self.measures:
+        name = str(known_measure(label) or label)
+        if name not in self.measures:
             raise UsageError(
-                f'There are no values of "{label}".',
-                todo=f"There are: {', '.join(self.measures)}.",
+                f'There are no values of "{name}".', todo=f"There are: {', '.join(self.measures)}."
             )
-        return self.measures.index(label)
+        return self.measures.index(name)
 
     def only(self, labels: Sequence[str]) -> Values:
         """Some of the measures."""
@@ -125,15 +128,20 @@ class Values:
         return pl.concat(parts)
 
 
+def known_measure(label: str) -> Measure | None:
+    """The measure of a label; a table may have measures of its own, of which nothing is known."""
+    try:
+        return measure(label)
+    except CounterrankError:
+        return None
+
+
 def geometric_twin(label: str) -> str:
     """The label of the same measure's geometric mean, or nothing if it has none."""
-    try:
-        kind = measure(label)
-    except CounterrankError:
+    m = known_measure(label)
+    if m is None or m.mean == "geometric" or m.name == "pnDCG" or m.better != "higher":
         return ""
-    if kind.mean == "geometric" or kind.name == "pnDCG" or kind.better != "higher":
-        return ""
-    return str(replace(kind, mean="geometric"))
+    return str(replace(m, mean="geometric"))
 
 
 # Of four things in perfect order, both orders included, 2 in 24 would be so by chance; of five, 2
@@ -155,3 +163,42 @@ def enough(things: int, what: str) -> Diagnosis:
     if things < FEWEST:
         text += f" Below {FEWEST} even a perfect order may be chance: add {what}."
     return Diagnosis(what, "input", float(things), float(FEWEST), graded(things, FEWEST, 2), text)
+
+
+BLOCK = 250  # resamples in a piece of work
+
+
+def all_pairs(systems: int) -> list[tuple[int, int]]:
+    """Every pair, the later system first, as in an evaluation."""
+    return [(b, a) for a, b in combinations(range(systems), 2)]
+
+
+def resample_users(
+    units: pl.Series,
+    columns: Sequence[Floats],
+    reduce: Callable[[list[Floats]], Floats],
+    plan: Plan,
+    *,
+    progress: Progress = quiet,
+    keep: Keep = at_once,
+) -> Floats:
+    """``reduce`` of each resample's sums (one array per measure, draws x columns), all draws.
+
+    A user's weights depend on seed and id alone. Sums are those of as many users as there are,
+    however many a resample has. They are exact before that, so the number of threads changes
+    nothing.
+    """
+    largest = len(POISSON) - 1  # weight
+    exact = [summable(c, largest * float(np.abs(c).sum(axis=0).max())) for c in columns]
+    matrix = np.hstack([np.ones((len(units), 1)), *exact])
+    cuts = np.cumsum([c.shape[1] for c in columns])[:-1]
+    ids, draws = hash_ids(units), Draws(plan.resamples, 0, plan.seed)
+
+    def block(start: int) -> Floats:
+        wanted = range(start, min(start + BLOCK, plan.resamples))
+        sums = resample(matrix, ids, draws, wanted)
+        share = len(units) / np.maximum(sums[:, :1], 1)
+        return reduce(np.split(sums[:, 1:] * share, cuts, axis=1))
+
+    steps = progress(range(0, plan.resamples, BLOCK), "resampling users")
+    return np.concatenate([keep(f"users-{b}", lambda b=b: block(b)) for b in steps])  # type: ignore[misc]

@@ -9,9 +9,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterrank.assumptions.audit_rows import AuditRows, number_keys
-from counterrank.assumptions.score_test import Effect, effect, positive_ratio, remove_means
-from counterrank.core.arrays import Bools, Floats, Ints, summed
+from counterrank.assumptions.score_test import (
+    AuditRows,
+    Effect,
+    effect,
+    number_keys,
+    positive_ratio,
+    remove_means,
+)
+from counterrank.core.arrays import Bools, Floats, Ints, sum_by
 from counterrank.diagnostics.diagnosis import Diagnosis
 
 CAUTION, FAIL = 0.02, 0.1
@@ -31,12 +37,12 @@ def carry_over_effect(
     """
     users = int(user.max()) + 1
     fit = (
-        expected * positive_ratio(summed(user, reward, users), summed(user, expected, users))[user]
+        expected * positive_ratio(sum_by(user, reward, users), sum_by(user, expected, users))[user]
     )
     z = np.stack([remove_means(p, fit, user) for p in (before, now)], axis=1)
-    found = effect(reward - fit, fit, z, user, (1.0, 0.0))
+    change = effect(reward - fit, fit, z, user, (1.0, 0.0))
     spread = float(np.std(before))
-    return Effect(found.size * spread, found.se * spread)
+    return Effect(change.size * spread, change.se * spread)
 
 
 def carry_over(rows: AuditRows) -> Diagnosis | str:
@@ -50,35 +56,35 @@ def carry_over(rows: AuditRows) -> Diagnosis | str:
     if returning < 30:
         text = f"Only {returning:,} users came twice, so hardly anything can carry over."
         return Diagnosis("carry over", "log", 0.0, CAUTION, "pass", text)
-    list_worth = summed(rows.session, rows.patience * rows.worth, rows.n)
+    list_quality = sum_by(rows.session, rows.patience * rows.quality, rows.n)
     contexts = int(rows.context.max()) + 1
     usual = positive_ratio(
-        summed(rows.context, list_worth, contexts),
-        summed(rows.context, np.ones(rows.n), contexts),
+        sum_by(rows.context, list_quality, contexts),
+        sum_by(rows.context, np.ones(rows.n), contexts),
     )
-    good = positive_ratio(list_worth, usual[rows.context])
-    found = carry_over_effect(
-        summed(rows.session, rows.reward, rows.n)[again],
-        summed(rows.session, rows.seen * rows.worth, rows.n)[again],
+    good = positive_ratio(list_quality, usual[rows.context])
+    change = carry_over_effect(
+        sum_by(rows.session, rows.reward, rows.n)[again],
+        sum_by(rows.session, rows.seen * rows.quality, rows.n)[again],
         good[last[again]],
         good[again],
         number_keys(rows.cluster[again])[0],
     )
-    verdict = found.verdict(CAUTION, FAIL)
-    way = "less" if found.size < 0 else "more"
+    verdict = change.verdict(CAUTION, FAIL)
+    way = "less" if change.size < 0 else "more"
     if verdict == "pass":
         text = (
             f"How good a user's last list was does not change what the next one earns; an effect of"
-            f" {found.visible:.1%} would have shown."
+            f" {change.visible:.1%} would have shown."
         )
     else:
         text = (
             f"After a better list (by one standard deviation) the same user's next session earns"
-            f" {abs(found.size):.1%} {way}: sessions are not independent, so a ranker that serves"
+            f" {abs(change.size):.1%} {way}: sessions are not independent, so a ranker that serves"
             " every session will earn another amount than estimated. Settle it by an A/B test by"
             " user over several weeks."
         )
-    return Diagnosis("carry over", "log", abs(found.size), CAUTION, verdict, text)
+    return Diagnosis("carry over", "log", abs(change.size), CAUTION, verdict, text)
 
 
 def _previous(user: Ints, turn: Ints) -> tuple[Ints, Bools]:

@@ -9,9 +9,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterrank.assumptions.audit_rows import DEEPEST, AuditRows
-from counterrank.assumptions.score_test import SURE, Effect, effect, positive_ratio, remove_means
-from counterrank.core.arrays import Floats, Ints, summed
+from counterrank.assumptions.score_test import (
+    DEEPEST,
+    SURE,
+    AuditRows,
+    Effect,
+    effect,
+    positive_ratio,
+    remove_means,
+)
+from counterrank.core.arrays import Floats, Ints, sum_by
 from counterrank.diagnostics.diagnosis import Diagnosis
 
 CAUTION, FAIL = 0.05, 0.2
@@ -29,9 +36,9 @@ def left_after(goes_on: Floats, here: Floats, above: Floats, stratum: Ints, user
     """
     one = np.ones(len(goes_on))
     z = np.stack([remove_means(x, one, stratum) for x in (here, above)], axis=1)
-    found = effect(remove_means(goes_on, one, stratum), one, z, user, (1.0, -1.0))
+    change = effect(remove_means(goes_on, one, stratum), one, z, user, (1.0, -1.0))
     mean = float(goes_on.mean())
-    return Effect(found.size / mean, found.se / mean)
+    return Effect(change.size / mean, change.se / mean)
 
 
 def avoidance_effect(first: Floats, rest: Floats, one: Floats, more: Floats, user: Ints) -> Effect:
@@ -49,9 +56,9 @@ def avoidance_effect(first: Floats, rest: Floats, one: Floats, more: Floats, use
     value up: only a value below 0 speaks of leaving.
     """
     users = int(user.max()) + 1
-    same, due = summed(user, first * rest, users), summed(user, one * more, users)
-    cross = summed(user, first, users) * summed(user, rest, users) - same
-    cross_due = summed(user, one, users) * summed(user, more, users) - due
+    same, due = sum_by(user, first * rest, users), sum_by(user, one * more, users)
+    cross = sum_by(user, first, users) * sum_by(user, rest, users) - same
+    cross_due = sum_by(user, one, users) * sum_by(user, more, users) - due
     value, influence = 0.0, np.zeros(users)
     for sign, top, bottom in ((1, same, due), (-1, cross, cross_due)):
         total = float(bottom.sum())
@@ -64,29 +71,29 @@ def avoidance_effect(first: Floats, rest: Floats, one: Floats, more: Floats, use
 
 def examination(rows: AuditRows) -> Diagnosis | str:
     """The diagnosis, or what is missing for it."""
-    found = _by_rewards(rows) if rows.views == "latent" else _by_views(rows)
-    if isinstance(found, str):
-        return found
-    verdict = found.verdict(CAUTION, FAIL)
-    if rows.views == "latent" and found.size > 0:
+    change = _by_rewards(rows) if rows.views == "latent" else _by_views(rows)
+    if isinstance(change, str):
+        return change
+    verdict = change.verdict(CAUTION, FAIL)
+    if rows.views == "latent" and change.size > 0:
         verdict = "pass"  # see ``avoidance_effect``
     if verdict == "pass":
         text = (
             "Rewards above do not change how many read on; an effect of"
-            f" {found.visible:.1%} would have shown."
+            f" {change.visible:.1%} would have shown."
         )
-    elif found.size < 0:
+    elif change.size < 0:
         text = (
-            f"A reward keeps {-found.size:.0%} of the readers from going on: whether a row is seen"
+            f"A reward keeps {-change.size:.0%} of the readers from going on: whether a row is seen"
             " depends on the rows above, so values of rankers that put other items on top are off."
             " Use a cascade measure such as ERR beside it, or test online."
         )
     else:
         text = (
-            f"After a reward {found.size:.0%} more readers go on: what is seen depends on the rows"
+            f"After a reward {change.size:.0%} more readers go on: what is seen depends on the rows"
             " above, so values of rankers that put other items on top are off."
         )
-    return Diagnosis("examination", "log", abs(found.size), CAUTION, verdict, text)
+    return Diagnosis("examination", "log", abs(change.size), CAUTION, verdict, text)
 
 
 def _by_views(rows: AuditRows) -> Effect | str:
@@ -108,12 +115,12 @@ def _by_views(rows: AuditRows) -> Effect | str:
 
 def _by_rewards(rows: AuditRows) -> Effect:
     y = (rows.reward != 0).astype(float)
-    due = rows.seen * rows.worth
+    due = rows.seen * rows.quality
     ranks = int(rows.depth.max()) + 1
-    due *= positive_ratio(summed(rows.depth, y, ranks), summed(rows.depth, due, ranks))[rows.depth]
+    due *= positive_ratio(sum_by(rows.depth, y, ranks), sum_by(rows.depth, due, ranks))[rows.depth]
     top = rows.rank == 1
     parts = [
-        summed(rows.session, column * there, rows.n)
+        sum_by(rows.session, column * there, rows.n)
         for there in (top, ~top)
         for column in (y - due, due)
     ]
@@ -132,12 +139,12 @@ def position_fit(rows: AuditRows, model: Floats) -> Diagnosis:
     rank = np.minimum(rows.rank, DEEPEST) - 1
     users = int(rows.cluster.max()) + 1
     cell = rows.of_row * ranks + rank
-    views = summed(cell, rows.seen, users * ranks)
+    views = sum_by(cell, rows.seen, users * ranks)
     if rows.views == "observed":
-        due = summed(cell, model[rows.context[rows.session], rank], users * ranks)
+        due = sum_by(cell, model[rows.context[rows.session], rank], users * ranks)
     else:
         each = rows.cluster[:, None] * ranks + np.arange(ranks)
-        due = summed(each.ravel(), model[rows.context, :ranks].ravel(), users * ranks)
+        due = sum_by(each.ravel(), model[rows.context, :ranks].ravel(), users * ranks)
     factor = views.sum() / due.sum()
     off = (views - factor * due).reshape(users, ranks)
     wanted = factor * due.reshape(users, ranks).sum(axis=0)

@@ -11,9 +11,15 @@ import math
 
 import numpy as np
 
-from counterrank.assumptions.audit_rows import AuditRows, number_keys
-from counterrank.assumptions.score_test import SURE, fit_product, positive_ratio, remove_means
-from counterrank.core.arrays import Floats, Ints, summed
+from counterrank.assumptions.score_test import (
+    SURE,
+    AuditRows,
+    fit_product,
+    number_keys,
+    positive_ratio,
+    remove_means,
+)
+from counterrank.core.arrays import Floats, Ints, sum_by
 from counterrank.diagnostics.diagnosis import Diagnosis
 
 CAUTION, FAIL = 0.05, 0.2
@@ -35,14 +41,14 @@ def pair_effect_variance(
     """
     pairs = int(pair.max()) + 1
     cell = pair * 2 + half
-    r = summed(cell, left, 2 * pairs).reshape(pairs, 2)
-    e = summed(cell, fit, 2 * pairs).reshape(pairs, 2)
+    r = sum_by(cell, left, 2 * pairs).reshape(pairs, 2)
+    e = sum_by(cell, fit, 2 * pairs).reshape(pairs, 2)
     total = e.sum(axis=1)
     top = float(positive_ratio(r[:, 0] * r[:, 1], total).sum())
     bottom = float(positive_ratio(e[:, 0] * e[:, 1], total).sum())
     other = positive_ratio(r[:, ::-1], np.repeat(total[:, None], 2, axis=1))[pair, half]
     other = remove_means(other, fit, group * 2 + half)
-    by_user = summed(user, left * other, int(user.max()) + 1)
+    by_user = sum_by(user, left * other, int(user.max()) + 1)
     se = math.sqrt(float(by_user @ by_user) / 2)
     if bottom <= 0 or se <= 0:
         return 0.0, 0.0, 0.0

@@ -1,4 +1,4 @@
-r"""The statistics behind the audits: fit what the assumptions allow, and look at what is left.
+r"""What the audits share: the rows of a log as arrays, and the statistics of what is left of them.
 
 Under the assumptions :math:`E[y_i] = w_i\, q_{g(i)}\, \kappa_{r(i)}` with a view or its chance
 :math:`w`, a quality :math:`q` of each group of comparable rows and a factor :math:`\kappa` of each
@@ -10,14 +10,108 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, summed
+from counterrank.core.arrays import Floats, Ints, codes, sum_by
 
 SURE = 3.3  # standard errors; chance alone goes further about once in 1,000 audits
 ROUNDS = 6
+DEEPEST = 50  # ranks below are taken together
+PRIOR = 20.0  # views of an average item that a mean is shrunken by
+
+
+@dataclass(frozen=True)
+class AuditRows:
+    r"""Rows, session by session in the order of ranks.
+
+    Per session: ``cluster`` (its user, else itself), ``context``, ``half`` (0 or 1, by user) and
+    ``turn``, its place in time, if known. Per row: ``session``, ``item``, ``rank``, ``reward``, and
+    ``seen``, which is 0 or 1 where views are known and else :math:`c(r)` of the position model.
+    ``alike`` numbers the rows that can be compared: an item in a context, or, where no context
+    column was named, an item shown to a user. It is None if neither is known. ``curves`` are
+    :math:`c(r)` of the position model, contexts x ranks, if one is given.
+    """
+
+    cluster: Ints
+    context: Ints
+    half: Ints
+    turn: Ints | None
+    session: Ints
+    item: Ints
+    rank: Ints
+    reward: Floats
+    seen: Floats
+    alike: Ints | None
+    views: str
+    users: bool
+    named: bool
+    curves: Floats | None
+
+    @property
+    def n(self) -> int:
+        """Number of sessions."""
+        return len(self.cluster)
+
+    @cached_property
+    def of_row(self) -> Ints:
+        """The cluster of each row."""
+        each: Ints = self.cluster[self.session]
+        return each
+
+    @cached_property
+    def depth(self) -> Ints:
+        """The rank as a number from 0, deep ones together; by context where one was named."""
+        rank = np.minimum(self.rank, DEEPEST) - 1
+        if not self.named or (int(self.context.max()) + 1) * DEEPEST * 20 > len(rank):
+            return rank
+        each: Ints = self.context[self.session] * DEEPEST + rank
+        return each
+
+    @cached_property
+    def patience(self) -> Floats:
+        """How likely a row is seen by its rank alone: the share of views, or the model's.
+
+        Where only viewed rows were logged, each counts the same share of the session's.
+        """
+        if self.views == "rows":
+            return 1 / np.bincount(self.session)[self.session]
+        if self.views == "latent":
+            return self.seen
+        count = np.maximum(np.bincount(self.depth), 1)
+        share: Floats = (np.bincount(self.depth, self.seen) / count)[self.depth]
+        return share
+
+    @cached_property
+    def quality(self) -> Floats:
+        r"""Reward of a view of each item in its context, learned from the other half of the users.
+
+        :math:`\hat q(x, a) = (C_{xa} + \kappa \bar q_x) / (V_{xa} + \kappa)`, with sums of rewards
+        :math:`C` and views :math:`V` and the context's mean :math:`\bar q_x`.
+        """
+        items = int(self.item.max()) + 1
+        x = self.context[self.session]
+        cell, cells = number_keys(x * items + self.item)
+        half, contexts = self.half[self.session], int(x.max()) + 1
+        out = np.empty(len(cell))
+        for side in (0, 1):
+            there = half != side
+            c, v = self.reward * there, self.seen * there
+            mean = positive_ratio(sum_by(x, c, contexts), sum_by(x, v, contexts))
+            total, views = sum_by(cell, c, cells), sum_by(cell, v, cells)
+            here = ~there
+            out[here] = (total[cell[here]] + PRIOR * mean[x[here]]) / (views[cell[here]] + PRIOR)
+        return out
+
+
+def number_keys(key: Ints) -> tuple[Ints, int]:
+    """Keys as numbers from 0, and how many; not every number need occur."""
+    return codes(key, room=max(4 * len(key), 1 << 16))
+
+
+# the score test
 
 
 @dataclass(frozen=True)
@@ -58,15 +152,15 @@ def fit_product(y: Floats, w: Floats, group: Ints, rank: Ints | None = None) -> 
     Without ``rank`` all :math:`\kappa` are 1 and :math:`q_g = \sum y / \sum w`.
     """
     groups = int(group.max()) + 1
-    total = summed(group, y, groups)
-    expected = w * positive_ratio(total, summed(group, w, groups))[group]
+    total = sum_by(group, y, groups)
+    expected = w * positive_ratio(total, sum_by(group, w, groups))[group]
     if rank is None:
         return Fit(expected, y - expected)
     ranks = int(rank.max()) + 1
-    wanted = summed(rank, y, ranks)
+    wanted = sum_by(rank, y, ranks)
     for _ in range(ROUNDS):
-        expected *= positive_ratio(wanted, summed(rank, expected, ranks))[rank]
-        expected *= positive_ratio(total, summed(group, expected, groups))[group]
+        expected *= positive_ratio(wanted, sum_by(rank, expected, ranks))[rank]
+        expected *= positive_ratio(total, sum_by(group, expected, groups))[group]
     return Fit(expected, y - expected)
 
 
@@ -76,7 +170,7 @@ def remove_means(z: Floats, weight: Floats, *groups: Ints) -> Floats:
     for _ in range(ROUNDS if len(groups) > 1 else 1):
         for group in groups:
             size = int(group.max()) + 1
-            z -= positive_ratio(summed(group, weight * z, size), summed(group, weight, size))[group]
+            z -= positive_ratio(sum_by(group, weight * z, size), sum_by(group, weight, size))[group]
     return z
 
 
@@ -95,7 +189,7 @@ def effect(
     a = np.asarray(contrast)
     inverse = np.linalg.pinv((z * weight[:, None]).T @ z, rcond=1e-10)
     users = int(cluster.max()) + 1
-    scores = np.stack([summed(cluster, left * column, users) for column in z.T], axis=1)
+    scores = np.stack([sum_by(cluster, left * column, users) for column in z.T], axis=1)
     variance = a @ inverse @ (scores.T @ scores) @ inverse @ a
     return Effect(float(a @ inverse @ scores.sum(axis=0)), math.sqrt(max(float(variance), 0.0)))
 

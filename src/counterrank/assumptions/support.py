@@ -1,11 +1,14 @@
-"""What a log lets anyone see at all: variety of the logger, events, users, views."""
+"""What a log lets anyone see at all: variety of the logger, events, users, views; what it lacks."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
-from counterrank.assumptions.audit_rows import AuditRows, number_keys
-from counterrank.diagnostics.diagnosis import Diagnosis, graded
+from counterrank.assumptions.score_test import AuditRows, number_keys
+from counterrank.data.logs import Log
+from counterrank.diagnostics.diagnosis import Diagnosis, advise, graded
 
 
 def variety(rows: AuditRows) -> Diagnosis:
@@ -46,11 +49,8 @@ def variety(rows: AuditRows) -> Diagnosis:
 def events(count: int, sessions: int, reward: str) -> Diagnosis:
     """Rewarded rows: what every estimate is made of."""
     text = f"{count:,} rows have a {reward}, in {sessions:,} sessions."
-    if count < 100:
-        text += (
-            " Intervals and audits need some 100 of them: log longer, or a more frequent reward."
-        )
-    return Diagnosis("events", "log", float(count), 100.0, graded(count, 100, 10), text)
+    todo = " Intervals and audits need some 100 of them: log longer, or a more frequent reward."
+    return advise("events", "log", float(count), 100.0, graded(count, 100, 10), text, todo)
 
 
 def users(count: int | None, sessions: int) -> Diagnosis:
@@ -62,9 +62,8 @@ def users(count: int | None, sessions: int) -> Diagnosis:
         )
         return Diagnosis("users", "log", 0.0, 30.0, "caution", text)
     text = f"{sessions:,} sessions come from {count:,} users."
-    if count < 30:
-        text += " Intervals are clustered by user and need more of them."
-    return Diagnosis("users", "log", float(count), 30.0, graded(count, 30, 10), text)
+    todo = " Intervals are clustered by user and need more of them."
+    return advise("users", "log", float(count), 30.0, graded(count, 30, 10), text, todo)
 
 
 def views(known: str) -> Diagnosis:
@@ -76,3 +75,33 @@ def views(known: str) -> Diagnosis:
         )
         return Diagnosis("views", "log", 0.0, 1.0, "caution", text)
     return Diagnosis("views", "log", 1.0, 1.0, "pass", "It is known which rows were seen.")
+
+
+def to_log(log: Log, views: str, diagnoses: Iterable[Diagnosis]) -> list[str]:
+    """What to log next time, most useful first; ``views`` is what is known of them."""
+    loud = {d.name for d in diagnoses if d.verdict != "pass"}
+    chance = log.has("propensity") or log.has("exposure")
+    # fmt: off
+    wanted = [
+        (not chance, "propensity: the probability of each shown item at its rank, written at"
+         " decision time; or exposure, its probability of being seen"),
+        (views == "latent", "viewed: a view event for each row, 0 or 1"),
+        (not log.has("user"), "user: an id that stays the same from session to session"),
+        (not log.contexts, "context: what the ranker knew (query, page, segment), a column each;"
+         " if it is there, name it with --context"),
+        (bool(loud & {"support", "mean weight", "logger variety"}), "candidates: the set the"
+         " ranker chose from and its size, with those it did not show"),
+        (bool(loud & {"trust", "position model", "logger variety", "views"}), "swaps: a small share"
+         " of sessions (1%) with two neighbouring ranks swapped at random, and a mark on them"),
+        (bool(loud & {"examination"}), "order of events: the time of each view and click, to tell"
+         " who left after a click"),
+        (bool(loud & {"interaction"}), "item features: what neighbours have in common (category,"
+         " brand), and some lists shuffled at random"),
+        (bool(loud & {"carry over"}), "arm: an A/B test by user over weeks, the only log that shows"
+         " what lists do to later sessions"),
+        (not (log.has("timestamp") or log.has("day")), "timestamp: when each session began"),
+        (bool(loud & {"events", "effective sample size"}), "more sessions, or a reward that comes"
+         " more often"),
+    ]
+    # fmt: on
+    return [text for lacking, text in wanted if lacking]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterrank.assumptions.audit_rows import AuditRows
-from counterrank.assumptions.score_test import Effect, effect, fit_product, remove_means
+from counterrank.assumptions.score_test import AuditRows, Effect, effect, fit_product, remove_means
 from counterrank.core.arrays import Floats, Ints
 from counterrank.diagnostics.diagnosis import Diagnosis
 
@@ -38,25 +37,25 @@ def trust(rows: AuditRows, *, top: int = 1) -> Diagnosis | str:
     """The diagnosis, or what is missing for it. Ranks above ``top`` are left out."""
     if rows.alike is None:
         return "whether the rank itself sells needs contexts or users"
-    if rows.views == "latent" and not rows.modelled:
+    if rows.views == "latent" and rows.curves is None:
         return "whether the rank itself sells needs views or a position model"
     use = rows.rank >= top
     if not use.any():
         return "whether the rank itself sells needs longer lists"
-    found = by_doubling(
+    change = by_doubling(
         rows.reward[use], rows.seen[use], rows.rank[use], rows.alike[use], rows.of_row[use]
     )
-    verdict = found.verdict(CAUTION, FAIL)
+    verdict = change.verdict(CAUTION, FAIL)
     known = rows.views != "latent"
     what = "seen item" if known else "item, its chance of being seen taken out,"
-    way = "less" if found.size < 0 else "more"
+    way = "less" if change.size < 0 else "more"
     if verdict == "pass":
         text = (
-            f"The same {what} earns the same at every rank; a change of {found.visible:.1%} per"
+            f"The same {what} earns the same at every rank; a change of {change.visible:.1%} per"
             " doubling of the rank would have shown."
         )
     else:
-        text = f"The same {what} earns {abs(found.size):.0%} {way} each time its rank doubles:"
+        text = f"The same {what} earns {abs(change.size):.0%} {way} each time its rank doubles:"
         text += (
             " the rank itself sells" if known else " the position model is wrong, or the rank sells"
         )
@@ -66,4 +65,4 @@ def trust(rows: AuditRows, *, top: int = 1) -> Diagnosis | str:
         )
         if top > 1:
             text += " Neighbours matter in this log (interaction), which may be all there is to it."
-    return Diagnosis("trust", "log", abs(found.size), CAUTION, verdict, text)
+    return Diagnosis("trust", "log", abs(change.size), CAUTION, verdict, text)

@@ -55,8 +55,8 @@ def main() -> None:
 def _run() -> int:
     """The exit code; what the user can mend ends with a message and 2."""
     from counterrank.cli.commands import run
-    from counterrank.core.command import COMMAND
     from counterrank.core.errors import CounterrankError
+    from counterrank.core.provenance import COMMAND
 
     COMMAND[:] = ["counterrank", *sys.argv[1:]]
     try:

@@ -32,11 +32,12 @@ def demo(
     from counterrank.api.exposure import exposure
     from counterrank.cli import simulate as simulated
     from counterrank.cli.output import say
-    from counterrank.core import progress
+    from counterrank.core.parallel import bar
+    from counterrank.core.parallel import quiet as silent
     from counterrank.results import output_files as files
     from counterrank.simulate import SamplePlan
 
-    shown = progress.quiet if quiet else progress.bar
+    shown = silent if quiet else bar
     plan = SamplePlan(world=verb.feed(), sessions=sessions, seed=seed, runs=verb.CANDIDATES)
     data, bias = Path(out) / "data", Path(out) / "position_bias.json"
     simulated.write(plan, str(data), shown)

@@ -9,9 +9,9 @@ import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from counterrank.core import progress
 from counterrank.core.arguments import arguments
 from counterrank.core.errors import UsageError
+from counterrank.core.parallel import bar
 from counterrank.results import output_files as files
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ ELSEWHERE = ("engine", "master", "memory", "partitions")
 def run_verb(command: Command, asked: dict[str, Any], given: Namespace) -> int:
     """Call a verb, print what it returns, write the files asked for; the exit code."""
     from counterrank.cli.command import call
-    from counterrank.data import digest
+    from counterrank.core.provenance import hash_ahead
 
     paths = list(_paths(command, asked))
-    digest.begin(paths)  # while libraries are still being loaded
+    hash_ahead(paths)  # while libraries are still being loaded
     out, by_unit = getattr(given, "out", None), getattr(given, "by_unit", None)
     model = command.name == "exposure"
     if model:
@@ -45,7 +45,7 @@ def run_verb(command: Command, asked: dict[str, Any], given: Namespace) -> int:
     else:
         files.refuse_early(by_unit, out, paths)
     if "progress" in arguments(command.function) and not getattr(given, "quiet", True):
-        asked["progress"] = progress.bar
+        asked["progress"] = bar
     if by_unit is not None and "inference" in command.arguments:
         asked.setdefault("inference", "units")  # they are to be written
     unfinished = os.path.join(out or "", UNFINISHED)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from counterrank.api import verb as v
 from counterrank.core.errors import UsageError, first_line
-from counterrank.core.progress import Progress
+from counterrank.core.parallel import Progress
 from counterrank.results import output_files as files
 
 if TYPE_CHECKING:
@@ -60,7 +60,8 @@ def simulate(
     quiet: bool = False,
 ) -> None:
     """Simulate a platform: write its log, runs, judgments and the true value of every ranker."""
-    from counterrank.core import progress
+    from counterrank.core.parallel import bar
+    from counterrank.core.parallel import quiet as silent
     from counterrank.simulate import SamplePlan, World
 
     world = World(
@@ -76,26 +77,24 @@ def simulate(
         world=world, sessions=sessions, seed=seed, views=views, given=given, stochastic=stochastic,
         draws=draws, runs=v.as_list(run) or None,
     )  # fmt: skip
-    written = write(plan, out, progress.quiet if quiet else progress.bar)
+    written = write(plan, out, silent if quiet else bar)
     show(plan, written, format)
 
 
 def write(plan: SamplePlan, out: str, progress: Progress) -> list[str]:
     """Log, runs, judgments and truth; says what was written."""
-    from counterrank.simulate import streaming
-    from counterrank.simulate import truth_file as document
+    from counterrank.simulate import sample
 
     files.refuse_early(None, out, [])
     _refuse_leftovers(Path(out) / "runs", plan.targets)
-    text = json.dumps(document.truth_document(plan), indent=1)
+    text = json.dumps(sample.truth_document(plan), indent=1)
     folder = files.made(out)
     runs = files.made(str(folder / "runs"))
-    tables = {folder / "log.parquet": streaming.stream_log(plan, progress)}
+    tables = {folder / "log.parquet": sample.stream_log(plan, progress)}
     tables |= {
-        runs / f"{name}.parquet": streaming.stream_run(plan, name, progress)
-        for name in plan.targets
+        runs / f"{name}.parquet": sample.stream_run(plan, name, progress) for name in plan.targets
     }
-    tables[folder / "judgments.parquet"] = streaming.stream_judgments(plan, progress)
+    tables[folder / "judgments.parquet"] = sample.stream_judgments(plan, progress)
     for path, table in tables.items():
         files.whole(path, partial(_sink, table))
     truth = folder / "truth.json"
@@ -105,11 +104,10 @@ def write(plan: SamplePlan, out: str, progress: Progress) -> list[str]:
 
 def show(plan: SamplePlan, written: list[str], format: str) -> None:
     """What was written, and the true value of every reward under every ranker."""
-    from counterrank.simulate import REWARDS
-    from counterrank.simulate import truth_file as document
+    from counterrank.simulate import REWARDS, sample
 
     if format == "json":
-        print(json.dumps(document.truth_document(plan), indent=1))
+        print(json.dumps(sample.truth_document(plan), indent=1))
         return
     print(f"{plan.sessions:,} sessions. Wrote {', '.join(written)}.\n")
     print("True value per session" + " " * 2 + "".join(f"{r:>11}" for r in REWARDS))

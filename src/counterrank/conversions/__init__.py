@@ -1,7 +1,11 @@
 """What would that recommender have sold? Estimators from clicks and conversions after clicks."""
 
-from counterrank.conversions.conversion_estimators import Naive, conversion_estimator
-from counterrank.conversions.conversion_measures import ConversionMeasure, conversion_measure
+from counterrank.conversions.conversion_estimators import (
+    ConversionMeasure,
+    Naive,
+    conversion_estimator,
+    conversion_measure,
+)
 from counterrank.conversions.variance import dr_variance, ips_variance, variance_gain
 
 __all__ = [

@@ -10,25 +10,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Annotated
 
 import numpy as np
 import polars as pl
 
-from counterrank.conversions.clicks import FunnelTotals
-from counterrank.conversions.funnel_arrays import FunnelArrays, FunnelPairs
+from counterrank.conversions.funnel_arrays import FunnelArrays, FunnelPairs, FunnelTotals
 from counterrank.conversions.request import COLUMN, FunnelRequest, predicted_columns
-from counterrank.core.arrays import Floats
+from counterrank.core.arrays import Bools, Floats, Ints
 from counterrank.core.errors import UsageError
 from counterrank.data.funnels import prediction
 from counterrank.data.ids import positions, unify_id_columns
 from counterrank.data.schema import Table
 from counterrank.engine import Partition, Partitions
-from counterrank.nuisance.cross_fit import Nuisance, cross_fit
-from counterrank.nuisance.encoding import Encoded, encoded
-from counterrank.nuisance.fitted_model import FittedModel
-from counterrank.nuisance.registry import pair_model
-from counterrank.nuisance.training_pairs import refuse_unclicked, training
+from counterrank.nuisance.base import FittedModel
+from counterrank.nuisance.cross_fit import (
+    Nuisance,
+    cross_fit,
+    pair_model,
+    training,
+    validate_clicks,
+)
+from counterrank.nuisance.logistic import Encoded, encode_features
 
+STEPS, OCTAVES = 128, 64  # bins of half a percent, down to 2^-64
 FOLDS = 5  # of models; fewer where there are fewer users
 
 
@@ -65,12 +70,9 @@ def _validate_size(
     pairs: int, request: FunnelRequest, totals: FunnelTotals, budget: int | None
 ) -> None:
     """Refuse pairs, and numbers of users, that do not fit into the one place models are made."""
-    labels = [label for label in (request.ctr, request.cvr) if label != COLUMN]
-    users, each = (
-        totals.n(request.users),
-        12 + FOLDS * sum(getattr(pair_model(w), "d", 0) for w in labels),
-    )
-    needed = 8 * (pairs * (4 + len(request.rewards)) + users * each)
+    models = [pair_model(label) for label in (request.ctr, request.cvr) if label != COLUMN]
+    users, factors = totals.n(request.users), sum(getattr(model, "d", 0) for model in models)
+    needed = 8 * (pairs * (4 + len(request.rewards)) + users * (12 + FOLDS * factors))
     if budget is not None and needed > budget:
         raise UsageError(
             "Models of clicks and conversions are fitted on all clicked pairs in one place.",
@@ -134,10 +136,9 @@ class ClickModels:
         if pairs is None or not request.fitting:
             return cls(totals.items.clear())
         encoded_features = _encode(pairs.units, totals, features)
-        if not totals.clicks:
-            refuse_unclicked(totals.rows)
+        validate_clicks(totals.clicks, totals.rows)
         pairs = pairs.select(pairs.has_row)
-        numbers = {of: found.numbers for of, found in encoded_features.items()}
+        numbers = {of: table.numbers for of, table in encoded_features.items()}
         n = len(pairs.units)
         models = {
             reward: cross_fit(
@@ -191,5 +192,60 @@ def _encode(
     out = {}
     for of, table in tables.items():
         mine, frame = unify_id_columns([ids[of].alias(of).to_frame(), table.frame], of)
-        out[of] = encoded(Table(table.source, frame), of, mine[of])
+        out[of] = encode_features(Table(table.source, frame), of, mine[of])
     return out
+
+
+@dataclass(frozen=True)
+class PartitionClicks:
+    """What a partition knows of its pairs; ``ctr`` is that of each (NaN: unknown)."""
+
+    request: FunnelRequest
+    arrays: FunnelArrays
+    predictors: Predictors | None
+    ctr: Floats
+    is_clicked: Bools
+
+    @classmethod
+    def of(
+        cls,
+        request: FunnelRequest,
+        totals: FunnelTotals,
+        predictors: Predictors | None,
+        part: Partition,
+    ) -> PartitionClicks:
+        arrays = FunnelArrays.of(request, totals, part)
+        pairs = arrays.pairs
+        own = None if predictors is None else predictors.among(pairs.units)
+        ctr = own.ctr(pairs) if own is not None and own.clicks is not None else pairs.ctr
+        if ctr is None:
+            ctr = np.full(len(pairs.click), np.nan)
+        return cls(request, arrays, own, np.maximum(ctr, request.floor), totals.is_clicked)
+
+
+@dataclass(frozen=True)
+class ClickChances:
+    """The ctr of clicked pairs: the ``values``, or where they are too many ``counts`` by size."""
+
+    count: int
+    smallest: Annotated[float, min]
+    values: Annotated[Floats, np.concatenate]
+    counts: Ints
+
+    @classmethod
+    def of(cls, ctr: Floats, *, hold: bool) -> ClickChances:
+        """Those of one partition; ``hold`` all values or only counts."""
+        known = ctr[~np.isnan(ctr)]
+        least = float(known.min(initial=np.inf))
+        if hold:
+            return cls(len(known), least, known, np.empty(0, np.int64))
+        bin_ = np.clip(-np.log2(known) * STEPS, 0, STEPS * OCTAVES - 1).astype(np.int64)
+        return cls(len(known), least, np.empty(0), np.bincount(bin_, minlength=STEPS * OCTAVES))
+
+    @property
+    def median(self) -> float:
+        """The usual ctr; from counts, to half a percent."""
+        if len(self.values):
+            return float(np.median(self.values))
+        half = int(np.searchsorted(np.cumsum(self.counts), self.count / 2))
+        return float(2.0 ** (-(half + 0.5) / STEPS))

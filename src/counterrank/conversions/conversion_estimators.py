@@ -1,7 +1,8 @@
-r"""Estimators of conversions (Saito 2020). Those of logs serve again: a click is a view.
+r"""Estimators of conversions (Saito 2020), and measures: the weight of each rank.
 
 For a listed pair: click :math:`z`, conversion :math:`y`, ctr :math:`p`, predicted cvr :math:`h`,
-weight of the rank :math:`c`. IPS, SNIPS, DM, DR and SNDR are those of `counterrank.ope`.
+weight of the rank :math:`c`. IPS, SNIPS, DM, DR and SNDR are those of `counterrank.ope`: a click is
+a view. Weights that judged measures know (DCG, CG, P, RBP) are read from there.
 """
 
 from __future__ import annotations
@@ -12,17 +13,94 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from counterrank.conversions.conversion_measures import ConversionMeasure
 from counterrank.conversions.variance import pair_gain, variance_ratio
-from counterrank.core.arrays import Floats, Ints, summed
+from counterrank.core.arrays import Floats, Ints, sum_by
 from counterrank.core.errors import UsageError
-from counterrank.ope.estimators.base import Clipped, Estimator
+from counterrank.core.labels import Call, known_name, parse
+from counterrank.metrics import ARP, CG, DCG, MEASURES, RBP, P, Recall
+from counterrank.ope.estimators import estimator
 from counterrank.ope.estimators.doubly_robust import DM, DR, SNDR
-from counterrank.ope.estimators.ips import IPS, SNIPS, MeanWeight
-from counterrank.ope.estimators.registry import estimator
-from counterrank.ope.importance_weights import Weighted
+from counterrank.ope.estimators.ips import IPS, SNIPS, Clipped, Estimator, MeanWeight, Weighted
+from counterrank.position import MODELS, Exposure, Flat, Geometric, Jarvelin, exposure
 from counterrank.stats.functions_of_means import Function, divide, mean
 from counterrank.stats.units import Columns
+
+PUBLISHED = {"PublishedDCG": Jarvelin, "PublishedRecall": Flat}  # shares of a user's conversions
+NAMES = (*(kind.name for kind in (DCG, CG, Recall, P, RBP, ARP)), *PUBLISHED)
+DEFAULTS = ("DCG@10",)
+
+
+@dataclass(frozen=True)
+class ConversionMeasure:
+    r"""A measure of conversions: :math:`\frac1{|U|} \sum_u \sum_i cvr_{ui}\, c(rank_{ui})`.
+
+    ``model`` is :math:`c`, times ``scale``. ``form`` is ``total``, or ``share``: each user's sum is
+    divided by the user's conversions over all items and cut to 0 to 1, as in the published
+    experiment. ``lists``: it makes sense for lists of ``some`` items, or only of ``all``.
+    """
+
+    label: str
+    model: Exposure
+    scale: float = 1.0
+    form: str = "total"
+    lists: str = "some"
+    better: str = "higher"
+
+    def __str__(self) -> str:
+        return self.label
+
+    @property
+    def depth(self) -> int | None:
+        """The deepest rank that counts; None: all."""
+        return None if self.form == "share" else self.model.k
+
+    def at(self, rank: Ints) -> Floats:
+        """The weight of each rank."""
+        return self.scale * self.model.at(rank)
+
+    def of_rows(self, rank: Ints) -> Floats:
+        """The weight of every row: looked up, as there are far fewer ranks than rows."""
+        deepest = int(rank.max(initial=0))
+        if deepest > len(rank) + 1024:
+            return self.at(rank)
+        weight: Floats = np.append(0.0, self.at(np.arange(1, deepest + 1)))[rank]
+        return weight
+
+
+def conversion_measure(label: str | ConversionMeasure | Exposure) -> ConversionMeasure:
+    """The measure a label stands for: ``DCG@10``, ``CG@5``, ``ARP``, ``power(eta=1)``, ..."""
+    if isinstance(label, ConversionMeasure):
+        return label
+    if isinstance(label, Exposure):
+        return ConversionMeasure(str(label), label)
+    call = parse(str(label))
+    wrong = f'"{call.name}" is not a measure of conversions.'
+    name = known_name(call.name, [*NAMES, *MODELS], wrong)
+    if name in MODELS:
+        model = exposure(call)
+        return ConversionMeasure(str(model), model)
+    if name == "RBP":
+        return _rank_biased(call)
+    if call.named or call.placed:
+        raise UsageError(f"{name} takes no options here.", todo=f"Write {name}@10, or log2@10.")
+    if call.k is None and name not in ("DCG", "ARP"):
+        raise UsageError(f"{name} needs a cut-off.", todo=f"Write {name}@10.")
+    if name == "ARP" and call.k is not None:
+        raise UsageError("ARP looks at whole rankings and has no cut-off.", todo="Write ARP.")
+    if name in PUBLISHED:
+        model = PUBLISHED[name](k=call.k)
+        return ConversionMeasure(f"{name}@{call.k}", model, form="share", lists="all")
+    judged = MEASURES[name](k=call.k)
+    lists = "all" if name == "ARP" else "some"
+    return ConversionMeasure(str(judged), *judged.rank_weights(), lists=lists, better=judged.better)
+
+
+def _rank_biased(call: Call) -> ConversionMeasure:
+    """RBP(p=...): the geometric model, scaled so that a list of sure conversions is worth 1."""
+    model = exposure(Call("geometric", call.named, call.placed, call.k))
+    assert isinstance(model, Geometric)
+    label = str(model).replace("geometric", "RBP", 1)
+    return ConversionMeasure(label, model, RBP(p=model.p).rank_weights()[1])
 
 
 @dataclass(frozen=True)
@@ -64,7 +142,7 @@ class ClickedRows(Weighted):
 
     def total(self, x: Floats) -> Floats:
         """Sum of ``x`` over the clicked pairs of each list."""
-        return summed(self.unit, x, self.lists)
+        return sum_by(self.unit, x, self.lists)
 
 
 @dataclass(frozen=True)
@@ -100,10 +178,10 @@ class VarianceRatio(Estimator):
         return variance_ratio
 
 
-KINDS: tuple[type[Estimator], ...] = (Naive, IPS, SNIPS, DM, DR, SNDR)
+KINDS: dict[str, type[Estimator]] = {e.name: e for e in (Naive, IPS, SNIPS, DM, DR, SNDR)}
 ESTIMATORS = ("Naive", "IPS", "SNIPS", "DR")
 FORMULAS = {
-    "Naive": "1/|U| sum z y c",
+    "Naive": Naive.formula,
     "IPS": "1/|U| sum z y c min(clip, 1/ctr)",
     "SNIPS": "(sum z y c w / sum z c w) * sum c / |U|, w = min(clip, 1/ctr)",
     "DM": "1/|U| sum h c",
@@ -114,9 +192,8 @@ FORMULAS = {
 
 def conversion_estimator(label: str | Estimator) -> Estimator:
     """The estimator a label stands for; case does not matter."""
-    known: dict[str, type[Estimator]] = {kind.name: kind for kind in KINDS}
-    e = estimator(label, known)
-    if not isinstance(e, KINDS):
+    e = estimator(label, KINDS)
+    if not isinstance(e, tuple(KINDS.values())):
         raise UsageError(f"{e} is not an estimator of conversions.")
     return e
 

@@ -2,44 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 
 import numpy as np
 
-from counterrank.conversions.click_models import ClickModels
-from counterrank.conversions.clicks import FunnelTotals
+from counterrank.conversions.click_models import ClickChances, ClickModels, gather_pairs
 from counterrank.conversions.conversion_estimators import VarianceRatio
-from counterrank.conversions.funnel_arrays import FunnelPairs
+from counterrank.conversions.funnel_arrays import (
+    FunnelPairs,
+    FunnelTotals,
+    count_funnel,
+    few_clicks,
+)
 from counterrank.conversions.funnel_pass import FunnelContributions
-from counterrank.conversions.request import COLUMN, FunnelRequest
+from counterrank.conversions.request import (
+    COLUMN,
+    FUNNEL,
+    FunnelInputs,
+    FunnelRequest,
+    funnel_request,
+    predicted_columns,
+    reward_columns,
+)
 from counterrank.core.arrays import Floats
+from counterrank.core.errors import CounterrankError, InputError
+from counterrank.data.funnels import prediction
 from counterrank.diagnostics import funnel_checks as about
 from counterrank.diagnostics import weights
-from counterrank.diagnostics.diagnosis import Diagnosis
-from counterrank.diagnostics.nuisance_models import click_model, click_overlap, conversion_model
+from counterrank.diagnostics.diagnosis import Diagnosis, Findings
+from counterrank.diagnostics.funnel_checks import click_model, click_overlap, conversion_model
+from counterrank.diagnostics.judged_lists import coverage
 from counterrank.diagnostics.weights import FUNNEL_WORDS as WORDS
-from counterrank.nuisance.calibration import calibrated, clicks_calibrated, overlap
-from counterrank.ope.estimators.base import Clipped
-from counterrank.ope.estimators.ips import MeanWeight
+from counterrank.engine import Engine, Partitions
+from counterrank.nuisance.calibration import calibration, click_calibration, overlap
+from counterrank.ope.estimators.ips import Clipped, MeanWeight
+from counterrank.results.result import Result
+from counterrank.stats.compare import Plan
 from counterrank.stats.units import Estimate, Key
 
+FITTED = "rates"  # stands in for predictions that nobody gave
 
-def diagnose_lists(request: FunnelRequest, found: FunnelContributions) -> list[Diagnosis]:
+
+def diagnose_lists(request: FunnelRequest, contributions: FunnelContributions) -> list[Diagnosis]:
     """By the first measure and reward, except clipping and the contest of DR and IPS."""
     functions = request.functions()
     reward, first = request.rewards[0], str(request.measures[0])
-    out = [about.idle_users(found.users, found.few_clicks)]
-    for system, own in found.lists.items():
+    out = [about.idle_users(contributions.users, contributions.few_clicks)]
+    for system, own in contributions.lists.items():
 
         def of(label: object, measure: str = first, reward: str = reward) -> Key:
             return Key(system, measure, str(label), reward)  # noqa: B023
 
         def estimate(key: Key) -> Estimate:
-            return found.units.estimate(key, functions[key])
+            return contributions.units.estimate(key, functions[key])
 
-        out.append(about.lists(system, own.coverage))
+        out.append(coverage(system, own.coverage, missing="zero", who="users"))
         out.append(about.listed_conversions(system, reward, own.conversions[reward]))
         out.append(about.funnel_support(system, own.weights, request.pairs))
         weighted = of(MeanWeight()) in functions
@@ -56,7 +76,7 @@ def diagnose_lists(request: FunnelRequest, found: FunnelContributions) -> list[D
                 left = estimate(of(MeanWeight(clip=e.clip)))
                 out.append(weights.clipping(system, str(e), left, WORDS))
         if weighted and {of("DM"), of("DR")} <= functions.keys():
-            shared = found.units.over(of("DM"), of("DR"))
+            shared = contributions.units.over(of("DM"), of("DR"))
             dm, dr = (shared.estimate(of(e), functions[of(e)]) for e in ("DM", "DR"))
             out.append(about.direct(system, dm, dr - dm))
         for m, name in product(request.measures, request.rewards):
@@ -81,15 +101,15 @@ def diagnose_predictions(
     out = []
     model = next(iter(models.by_reward.values()), None)
     if model is not None and request.ctr != COLUMN:
-        out.append(click_model(clicks_calibrated(model), request.ctr))
+        out.append(click_model(click_calibration(model), request.ctr))
         out.append(click_overlap(overlap(model)))
     elif pairs.ctr is not None and totals.tests_ctr(request):
         rows = pairs.select(pairs.has_row)
         assert rows.ctr is not None
         p = np.maximum(rows.ctr, request.floor)
         if not np.isnan(p).any():
-            found = calibrated(rows.unit, rows.item, rows.click.astype(float), p)
-            out.append(click_model(found, request.ctr))
+            given = calibration(rows.unit, rows.item, rows.click.astype(float), p)
+            out.append(click_model(given, request.ctr))
     clicked = pairs.select(pairs.click).of_some_users(totals.looked_at)
     out += _conversions(request, clicked, models)
     return [replace(d, subject="funnel") for d in out]
@@ -107,7 +127,7 @@ def _conversions(
 ) -> Iterator[Diagnosis]:
     """Predicted conversions of clicked pairs, each weighed by 1/ctr."""
     p = ctr_of(request, clicked, models)
-    for reward, y in clicked.reward.items() if p is not None else ():
+    for reward, y in clicked.reward.items():
         h = clicked.cvr.get(reward)
         if request.cvr != COLUMN:
             h = models.by_reward[reward].cvr(clicked.unit, clicked.item)
@@ -117,6 +137,103 @@ def _conversions(
         if known.any():
             weight = 1 / np.maximum(p[known], request.floor)
             user, item = clicked.unit[known], clicked.item[known]
-            found = calibrated(user, item, y[known], h[known], weight)
             label = request.cvr if len(clicked.reward) == 1 else f"{request.cvr}, {reward}"
-            yield conversion_model(found, label)
+            yield conversion_model(calibration(user, item, y[known], h[known], weight), label)
+
+
+def check_funnel(
+    table: object,
+    runs: Mapping[int, tuple[str, object]],
+    predictions: object | None,
+    estimate: Callable[..., Result],
+    *,
+    rewards: Sequence[str],
+    columns: Mapping[str, str] | None,
+    engine: Engine,
+) -> Findings:
+    """Diagnose a funnel, and how the runs at their places in ``runs`` fit it.
+
+    ``estimate`` says what runs would have sold by this funnel. Where a ctr or cvr is not given,
+    one is fitted, as an estimate would have to.
+    """
+    faults: dict[int, str] = {}
+    fit: list[tuple[str, object]] = []
+    rewards = reward_columns(rewards)
+    try:
+        alone = FunnelInputs.of(table, None, predictions, rewards=rewards, columns=columns)
+        with engine.open(alone.tables) as data:
+            there = predicted_columns(data.heads)
+            ctr, cvr = "ctr" in there, any(prediction(r, rewards) in there for r in rewards)
+            request = funnel_request(
+                rewards=rewards,
+                measures=["DCG@10"],
+                estimators=["Naive"],
+                plan=Plan(),
+                users="table",
+                ctr=COLUMN if ctr else FITTED,
+                cvr=COLUMN if cvr else FITTED,
+            )
+            request, totals = count_funnel(request, alone, data)
+            for place, run in runs.items():
+                try:
+                    estimate([run], estimator="Naive")
+                    fit.append(run)
+                except CounterrankError as error:
+                    faults[place] = str(error)
+            conversions = totals.conversions[rewards[0]]
+            diagnoses = [about.all_conversions(rewards[0], conversions, totals.clicks)]
+            if fit:
+                inputs = FunnelInputs.of(table, fit, None, rewards=rewards, columns=columns)
+                with_predictions = partial(estimate, predictions=predictions)
+                diagnoses += _with_runs(inputs, fit, with_predictions, ctr, cvr)
+            else:
+                diagnoses.append(about.predictions(ctr, cvr, FITTED))
+                diagnoses += _alone(data, request, totals, engine.memory_budget)
+    except CounterrankError as error:
+        return Findings(fault=str(error))
+    logged = alone.tables.schemas[FUNNEL].source.columns()
+    clicks_only = totals.clicks == totals.rows
+    to_log = about.funnel_to_log(logged, diagnoses, clicks_only=clicks_only, ctr=ctr)
+    return Findings(diagnoses, to_log, "", faults)
+
+
+def _with_runs(
+    inputs: FunnelInputs,
+    runs: list[tuple[str, object]],
+    estimate: Callable[..., Result],
+    ctr: bool,
+    cvr: bool,
+) -> list[Diagnosis]:
+    """What estimates of these runs would rest on."""
+    lists = [inputs.tables.schemas[name] for name in inputs.names]
+    columns = [(schema.roles, schema.source.columns()) for schema in lists]
+    all_cvr = cvr or all(roles.column("cvr", there) in there for roles, there in columns)
+    clicks, conversions = (COLUMN if given else FITTED for given in (ctr, all_cvr))
+
+    def diagnose(estimators: Sequence[str], cvr: str) -> list[Diagnosis]:
+        return estimate(runs, estimator=estimators, ctr=clicks, cvr=cvr).diagnoses
+
+    try:
+        return [about.predictions(ctr, all_cvr, FITTED), *diagnose(("IPS", "DR"), conversions)]
+    except InputError as error:
+        return [about.cvr_coverage(ctr, str(error)), *diagnose(("IPS",), COLUMN)]
+
+
+def _alone(
+    data: Partitions, request: FunnelRequest, totals: FunnelTotals, budget: int | None
+) -> list[Diagnosis]:
+    """What can be said without lists."""
+    pairs = gather_pairs(data, request, totals, budget)
+    assert pairs is not None
+    models = ClickModels.fit(pairs, request, totals, {})
+    p = ctr_of(request, pairs.select(pairs.click), models)
+    assert p is not None
+    chances = ClickChances.of(p, hold=True)
+    clicks = data.reduce(partial(few_clicks, request, totals), "counting clicks")
+    return [
+        about.idle_users(totals.users, clicks),
+        about.smallest_ctr(
+            "funnel", chances.count, chances.smallest, chances.median, of="Clicked pairs"
+        ),
+        *diagnose_predictions(request, totals, pairs, models),
+    ]

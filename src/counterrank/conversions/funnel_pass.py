@@ -9,54 +9,131 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from counterrank.conversions.click_models import Predictors
-from counterrank.conversions.clicks import FunnelTables, FunnelTotals
+from counterrank.conversions.click_models import ClickChances, PartitionClicks, Predictors
 from counterrank.conversions.conversion_estimators import ClickedRows, measure_columns
-from counterrank.conversions.listed_rows import ListedRows, PartitionClicks
-from counterrank.conversions.request import FunnelRequest
-from counterrank.core.arrays import Floats, Ints
+from counterrank.conversions.funnel_arrays import FunnelTables, FunnelTotals, few_clicks
+from counterrank.conversions.request import COLUMN, FunnelRequest
+from counterrank.core.arrays import AnyInts, Floats, Ints
 from counterrank.core.faults import Fault, Faults
 from counterrank.core.merge import merge
+from counterrank.core.parallel import cached_property
+from counterrank.data.funnels import prediction
 from counterrank.data.schema import Table
 from counterrank.diagnostics.weights import WeightStatistics
 from counterrank.engine import Partition
-from counterrank.matching.hits import Coverage
-from counterrank.matching.list_blocks import Part, walked
+from counterrank.matching.hits import Coverage, Part, map_lists
 from counterrank.ope.estimators.ips import MeanWeight
 from counterrank.stats.draws import Draws
 from counterrank.stats.moments import Moments
 from counterrank.stats.moments import Table as UnitTable
 from counterrank.stats.units import Columns, Key, Units
 
-STEPS, OCTAVES = 128, 64  # bins of half a percent, down to 2^-64
-
 
 @dataclass(frozen=True)
-class ClickChances:
-    """The ctr of clicked pairs: the ``values``, or where they are too many ``counts`` by size."""
+class ListedRows:
+    """The rows of a block of lists that count, list by list, best first.
 
-    count: int
-    smallest: Annotated[float, min]
-    values: Annotated[Floats, np.concatenate]
-    counts: Ints
+    ``rows`` are their places in the block (None: all of them), ``lists`` and ``rank`` what they
+    are; ``row`` are those of the rows that were clicked, ``pair`` their places among the pairs.
+    """
+
+    part: Part
+    rows: Ints | None
+    lists: Ints
+    rank: Ints
+    row: Ints
+    pair: Ints
 
     @classmethod
-    def of(cls, ctr: Floats, *, hold: bool) -> ClickChances:
-        """Those of one partition; ``hold`` all values or only counts."""
-        known = ctr[~np.isnan(ctr)]
-        least = float(known.min(initial=np.inf))
-        if hold:
-            return cls(len(known), least, known, np.empty(0, np.int64))
-        bin_ = np.clip(-np.log2(known) * STEPS, 0, STEPS * OCTAVES - 1).astype(np.int64)
-        return cls(len(known), least, np.empty(0), np.bincount(bin_, minlength=STEPS * OCTAVES))
+    def of(cls, part: Part, work: PartitionClicks) -> ListedRows:
+        """Lists of users who count, down to the deepest rank that does."""
+        limit, met, hit = work.request.limit, part.match, work.arrays.pairs.click[part.judgment]
+        rank, row, pair = met.order.rank, met.row[hit], part.judgment[hit]
+        deeper = limit is not None and int(met.depth.max()) > limit
+        if not deeper and part.unit.min() >= 0:
+            return cls(part, None, met.lists, rank, row, pair)
+        near = (part.unit >= 0)[met.lists]
+        if limit is not None:
+            near &= rank <= limit
+        rows = np.flatnonzero(near)
+        inside = near[row]
+        row = np.searchsorted(rows, row[inside])
+        return cls(part, rows, met.lists[rows], rank[rows], row, pair[inside])
 
     @property
-    def median(self) -> float:
-        """The usual ctr; from counts, to half a percent."""
-        if len(self.values):
-            return float(np.median(self.values))
-        half = int(np.searchsorted(np.cumsum(self.counts), self.count / 2))
-        return float(2.0 ** (-(half + 0.5) / STEPS))
+    def n(self) -> int:
+        """Number of lists."""
+        return len(self.part.unit)
+
+    @cached_property
+    def begins(self) -> Ints:
+        """Rows at which a list begins."""
+        if self.rows is not None:
+            return np.flatnonzero(np.diff(self.lists, prepend=-1))
+        length = self.part.match.block.length
+        start: Ints = np.cumsum(length) - length
+        return start
+
+    def total(self, x: Floats) -> Floats:
+        """Sum of ``x`` over the rows of each list."""
+        out = np.zeros(self.n)
+        if len(x):
+            out[self.lists[self.begins]] = np.add.reduceat(x, self.begins)
+        return out
+
+    def select(self, x: Any) -> Any:
+        """Of a column of the whole block, the rows that count."""
+        return x if self.rows is None else x[self.rows]
+
+    @property
+    def items(self) -> AnyInts:
+        """The item of every row, as the integer its id is stored as."""
+        items: AnyInts = self.select(self.part.match.block.item)
+        return items
+
+    def clicked(self, c: Floats, y: Floats, p: Floats, h: Floats | None) -> ClickedRows:
+        """What estimators read, for rows of weight ``c`` and one reward."""
+        return ClickedRows(
+            lists=self.n,
+            unit=self.lists[self.row],
+            reward=y,
+            e=c[self.row],
+            e0=p,
+            q=np.zeros(len(y)) if h is None else h[self.row],
+            views=self.total(c),
+            direct=np.zeros(self.n) if h is None else self.total(h * c),
+        )
+
+    def cvr(self, work: PartitionClicks, reward: str) -> Floats:
+        """The predicted reward of every row: by the model, the run, or the funnel; NaN: unknown."""
+        column = prediction(reward, work.request.rewards)
+        if work.request.cvr != COLUMN:
+            assert work.predictors is not None
+            model = work.predictors.rewards[reward]
+            return model.at(self.part.unit[self.lists], work.arrays.items.lookup(self.items))
+        if column in self.part.frame.columns:
+            h: Floats = self.select(self.part.column(column))
+            return h
+        h = np.full(len(self.part.match.lists), np.nan)
+        h[self.part.match.row] = work.arrays.pairs.cvr[reward][self.part.judgment]
+        return np.asarray(self.select(h))
+
+    def unsupported(self, c: Floats, work: PartitionClicks) -> tuple[Floats, Floats]:
+        """Weight of listed pairs without a row in the funnel, and on items that nobody clicked."""
+        none, met = np.zeros(self.n), self.part.match
+        if work.request.pairs == "rows":
+            has_row = np.zeros(len(met.lists), bool)
+            has_row[met.row[work.arrays.pairs.has_row[self.part.judgment]]] = True
+            return self.total(np.where(self.select(has_row), 0, c)), none
+        if work.is_clicked.all():
+            return none, none
+        item = work.arrays.items.lookup(self.items)
+        return none, self.total(np.where(work.is_clicked[item], 0, c))
+
+    def first(self, row: Ints) -> tuple[int, int, int]:
+        """How many rows these are; unit and item of the first, by the order of units."""
+        first = row[np.argmin(self.part.unit[self.lists[row]])]
+        return len(row), int(self.part.unit[self.lists[first]]), int(self.items[first])
 
 
 @dataclass(frozen=True)
@@ -102,13 +179,13 @@ def list_contributions(
     columns: dict[Key, Columns] = {}
     lists = {}
     for run in FunnelTables.of(request, part).runs:
-        found, lists[run.system] = _of_run(work, run, hold=inference == "units")
-        columns |= {key._replace(system=run.system): own for key, own in found.items()}
+        of_run, lists[run.system] = _of_run(work, run, hold=inference == "units")
+        columns |= {key._replace(system=run.system): own for key, own in of_run.items()}
     units = Units(work.arrays.pairs.units, columns, draws=draws)
     table: UnitTable = units
     if inference == "moments":
         table = Moments.of(units, request.functions(), request.groups())
-    return FunnelContributions(len(units.ids), table, work.arrays.few_clicks(), lists)
+    return FunnelContributions(len(units.ids), table, few_clicks(request, totals, part), lists)
 
 
 @dataclass(frozen=True)
@@ -172,7 +249,7 @@ def _of_block(work: PartitionClicks, part: Part) -> BlockSums:
     assert weights is not None
     return BlockSums(
         unit=part.unit,
-        length=part.met.bucket.length,
+        length=part.match.block.length,
         columns=columns,
         weights=weights,
         ctr=p,
@@ -186,7 +263,7 @@ def _of_run(
 ) -> tuple[dict[Key, Columns], ListEvidence]:
     """One system's lists: columns of all users, 0 for those without a list, and evidence."""
     request, pool = work.request, work.arrays.pool
-    blocks, coverage = walked(
+    blocks, coverage = map_lists(
         run, pool, partial(_of_block, work), ties=request.ties, duplicates=request.duplicates
     )
     blocks = blocks or [BlockSums.none(request)]

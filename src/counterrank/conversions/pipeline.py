@@ -8,20 +8,23 @@ from functools import partial
 from typing import Any
 
 from counterrank.conversions.click_models import ClickModels, gather_pairs
-from counterrank.conversions.clicks import FunnelTotals
-from counterrank.conversions.conversion_estimators import FORMULAS, conversion_estimator
-from counterrank.conversions.conversion_measures import conversion_measure
+from counterrank.conversions.conversion_estimators import (
+    FORMULAS,
+    conversion_estimator,
+    conversion_measure,
+)
+from counterrank.conversions.funnel_arrays import FunnelTotals, count_funnel
 from counterrank.conversions.funnel_diagnoses import diagnose_lists, diagnose_predictions
 from counterrank.conversions.funnel_pass import FunnelContributions, list_contributions
-from counterrank.conversions.request import FunnelInputs, FunnelRequest, validate_apart
+from counterrank.conversions.request import FunnelInputs, FunnelRequest
 from counterrank.core.errors import UsageError
-from counterrank.core.progress import Progress, quiet
+from counterrank.core.parallel import Progress, quiet
 from counterrank.data.schema import Input
 from counterrank.diagnostics.diagnosis import Diagnosis
-from counterrank.diagnostics.nuisance_models import constant_features
-from counterrank.engine import Engine, Partitions
+from counterrank.diagnostics.funnel_checks import constant_features
+from counterrank.engine import Engine
+from counterrank.engine.engines import Storage
 from counterrank.results.result import Result
-from counterrank.stats.storage import Storage
 
 
 def estimate_conversions(
@@ -31,38 +34,27 @@ def estimate_conversions(
     with engine.open(inputs.tables, progress) as data:
         request, totals = count_funnel(request, inputs, data)
         request.validate_predictions(data.heads)
-        budget, users = engine.memory_budget, totals.n(request.users)
-        wide = len(request.runs.labels) * sum(request.widths.values())
-        storage = Storage.choose(engine.inference, users, wide, budget)
+        wide, budget = len(request.runs.labels) * sum(request.widths.values()), engine.memory_budget
+        storage = Storage.choose(engine.inference, totals.n(request.users), wide, budget)
         draws = request.plan.drawn(storage.inference)
         pairs = gather_pairs(data, request, totals, budget)
         models = ClickModels.fit(pairs, request, totals, inputs.features)
         predictors = models.predictors(request)
         work = partial(list_contributions, request, totals, predictors, draws, storage.inference)
-        found = data.reduce(work, "joining clicks and lists")
-    for own in found.lists.values():
-        request.refuse(own.faults)
-    told = [constant_features(of, columns) for of, columns in models.features.items()]
-    told += diagnose_predictions(request, totals, pairs, models) + diagnose_lists(request, found)
+        users = data.reduce(work, "joining clicks and lists")
+    for evidence in users.lists.values():
+        request.refuse(evidence.faults)
+    diagnoses = [constant_features(of, columns) for of, columns in models.features.items()]
+    diagnoses += diagnose_predictions(request, totals, pairs, models)
+    diagnoses += diagnose_lists(request, users)
     protocol = _protocol(request, totals, models) | data.protocol()
     protocol["inference"] = storage.protocol()
-    return _result(request, found, told, protocol, inputs.remembered(data))
-
-
-def count_funnel(
-    request: FunnelRequest, inputs: FunnelInputs, data: Partitions
-) -> tuple[FunnelRequest, FunnelTotals]:
-    """Statistics of the whole funnel, and the request with what they and the columns tell."""
-    inputs.columns.refuse_unmet()
-    validate_apart(data.heads)
-    request = request.with_tables(inputs.names, data.heads)
-    totals = data.reduce(partial(FunnelTotals.of, request), "counting users and items")
-    return totals.settle(request), totals
+    return _result(request, users, diagnoses, protocol, inputs.remembered(data))
 
 
 def _result(
     request: FunnelRequest,
-    found: FunnelContributions,
+    users: FunnelContributions,
     diagnoses: list[Diagnosis],
     protocol: dict[str, Any],
     inputs: Mapping[str, Input],
@@ -72,20 +64,17 @@ def _result(
     functions = {key: f for key, f in request.functions().items() if key.estimator in wanted}
     base = plan.baseline or ""
     pairs = [(key, key._replace(system=base)) for key in functions if key.system != base]
+    weights = [row for name, own in users.lists.items() for row in own.weights.spread(name)]
     return Result.of(
         "funnel",
-        found.units,
+        users.units,
         functions=functions,
         groups=[[pair] for pair in pairs],
         plan=plan,
         diagnoses=diagnoses,
         protocol=protocol,
         inputs=inputs,
-        tables={
-            "weights": [
-                row for name, own in found.lists.items() for row in own.weights.spread(name)
-            ]
-        },
+        tables={"weights": weights},
         family=lambda size, groups: f"{size} comparison{'s' * (size != 1)}",
         parse=_label,
     )

@@ -8,27 +8,27 @@ from typing import Any
 
 from counterrank.conversions.conversion_estimators import (
     ClickedRows,
+    ConversionMeasure,
     add_diagnostic_estimators,
     conversion_estimator,
+    conversion_measure,
     divides_by_ctr,
     function_of,
     measure_columns,
 )
-from counterrank.conversions.conversion_measures import ConversionMeasure, conversion_measure
 from counterrank.core.errors import UsageError
 from counterrank.core.faults import Faults
 from counterrank.data import funnels, schema
-from counterrank.data.features import features
+from counterrank.data.features import features as read_features
 from counterrank.data.funnels import prediction
 from counterrank.data.runs import Runs, RunTables, run_schemas
 from counterrank.data.schema import ColumnNames, Input, Table
 from counterrank.data.sources.dataframes import is_spark
 from counterrank.engine import Partitions, Tables
+from counterrank.nuisance.cross_fit import pair_model
 from counterrank.nuisance.logistic import Logistic
-from counterrank.nuisance.registry import pair_model
-from counterrank.ope.estimators.base import Estimator
 from counterrank.ope.estimators.doubly_robust import SNDR
-from counterrank.ope.estimators.ips import SNIPS
+from counterrank.ope.estimators.ips import SNIPS, Estimator
 from counterrank.position import Exposure
 from counterrank.stats.compare import Plan
 from counterrank.stats.moments import Pair
@@ -62,31 +62,26 @@ class FunnelInputs:
         """Tables as a caller gives them."""
         named = ColumnNames(columns)
         also = tuple(prediction(reward, rewards) for reward in rewards)
-        schemas = {FUNNEL: funnels.funnel_door(funnel, rewards=rewards, columns=named)}
+        schemas = {FUNNEL: funnels.funnel_schema(funnel, rewards=rewards, columns=named)}
         lists, names = run_schemas(
             runs,
-            lambda table, name: schema.run_door(table, name=name, columns=named, also=also),
+            lambda table, name: schema.run_schema(table, name=name, columns=named, also=also),
             RUN,
         )
         schemas |= lists
         if predictions is not None:
-            schemas[PREDICTIONS] = funnels.predictions_door(
+            schemas[PREDICTIONS] = funnels.predictions_schema(
                 predictions, rewards=rewards, columns=named
             )
-        tables = Tables(schemas, "user", ("user", "item"))
-        return cls(tables, names, _read(features or {}, named), named)
+        read = {
+            of: read_features(table.toArrow() if is_spark(table) else table, of=of, columns=named)
+            for of, table in (features or {}).items()
+        }
+        return cls(Tables(schemas, "user", ("user", "item")), names, read, named)
 
     def remembered(self, data: Partitions) -> dict[str, Input]:
         """What a result remembers of all tables."""
         return {**data.inputs, **{f"{of}s": t.input() for of, t in self.features.items()}}
-
-
-def _read(tables: Mapping[str, Any], columns: ColumnNames) -> dict[str, Table]:
-    """Features are read whole, wherever they are."""
-    return {
-        of: features(table.toArrow() if is_spark(table) else table, of=of, columns=columns)
-        for of, table in tables.items()
-    }
 
 
 @dataclass(frozen=True)
@@ -113,7 +108,15 @@ class FunnelRequest:
     has_ctr: bool = False
 
     def __post_init__(self) -> None:
-        _validate_values(self.estimators, self.measures)
+        if not self.estimators or not self.measures:
+            raise UsageError("Nothing is to be estimated.", todo="For example DR of DCG@10.")
+        ratios = [str(e) for e in self.estimators if isinstance(e, (SNIPS, SNDR))]
+        shares = [str(m) for m in self.measures if m.form == "share"]
+        if ratios and shares:
+            raise UsageError(
+                f"{shares[0]} divides by each user's own sum, {ratios[0]} by that of all users.",
+                todo="Ask for Naive, IPS, DM or DR of it.",
+            )
 
     @property
     def fitting(self) -> bool:
@@ -225,12 +228,18 @@ def funnel_request(
     """A request from words; ``features`` are what tables of features are of: user, item."""
     wanted = tuple(dict.fromkeys(conversion_estimator(e) for e in estimators))
     weights = tuple(dict.fromkeys(conversion_measure(m) for m in measures))
-    request = FunnelRequest(weights, wanted, paid(rewards), plan=plan, **options)
-    _validate_features(features, request.ctr, request.cvr)
+    request = FunnelRequest(weights, wanted, reward_columns(rewards), plan=plan, **options)
+    models = [pair_model(label) for label in (request.ctr, request.cvr) if label != COLUMN]
+    if features and not any(isinstance(m, Logistic) for m in models):
+        raise UsageError(
+            f"Features of {'s and '.join(features)}s were given, and no model reads them.",
+            found=f"ctr is {request.ctr}, cvr is {request.cvr}.",
+            todo="Ask for logistic: --ctr logistic, --cvr logistic, or both.",
+        )
     return request
 
 
-def paid(rewards: Sequence[str]) -> tuple[str, ...]:
+def reward_columns(rewards: Sequence[str]) -> tuple[str, ...]:
     """The columns that say what a click brought, each once."""
     return tuple(dict.fromkeys(rewards)) or (funnels.CONVERSION,)
 
@@ -245,35 +254,10 @@ def validate_apart(heads: Mapping[str, Table]) -> None:
     """Refuse predictions that stand in two tables."""
     if PREDICTIONS not in heads:
         return
-    funnel, guess = heads[FUNNEL], heads[PREDICTIONS]
-    both = (set(funnel.frame.columns) & set(guess.frame.columns)) - {"user", "item"}
+    funnel, predictions = heads[FUNNEL], heads[PREDICTIONS]
+    both = (set(funnel.frame.columns) & set(predictions.frame.columns)) - {"user", "item"}
     if both:
         raise UsageError(
-            f'Both "{funnel.name}" and "{guess.name}" have a column "{min(both)}".',
+            f'Both "{funnel.name}" and "{predictions.name}" have a column "{min(both)}".',
             todo="Leave it out of one of them, so that it is clear which counts.",
-        )
-
-
-def _validate_values(
-    estimators: Sequence[Estimator], measures: Sequence[ConversionMeasure]
-) -> None:
-    if not estimators or not measures:
-        raise UsageError("Nothing is to be estimated.", todo="For example DR of DCG@10.")
-    ratios = [str(e) for e in estimators if isinstance(e, (SNIPS, SNDR))]
-    shares = [str(m) for m in measures if m.form == "share"]
-    if ratios and shares:
-        raise UsageError(
-            f"{shares[0]} divides by each user's own sum, {ratios[0]} by that of all users.",
-            todo="Ask for Naive, IPS, DM or DR of it.",
-        )
-
-
-def _validate_features(given: Collection[str], ctr: str, cvr: str) -> None:
-    """Refuse features that no model would look at."""
-    models = [pair_model(label) for label in (ctr, cvr) if label != COLUMN]
-    if given and not any(isinstance(m, Logistic) for m in models):
-        raise UsageError(
-            f"Features of {'s and '.join(given)}s were given, and no model reads them.",
-            found=f"ctr is {ctr}, cvr is {cvr}.",
-            todo="Ask for logistic: --ctr logistic, --cvr logistic, or both.",
         )

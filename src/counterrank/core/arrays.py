@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import cache
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
-
-A = TypeVar("A")
-B = TypeVar("B")
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -23,26 +15,6 @@ AnyInts = npt.NDArray[np.integer]
 AnyFloats = npt.NDArray[np.floating]
 
 LONG = 256  # entries of a group that is worth a step of its own
-
-
-_team = threading.local()
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Let the work of this thread stay in it: others do the same for other buckets."""
-    _team.alone = True
-    try:
-        yield
-    finally:
-        _team.alone = False
-
-
-def workers() -> int:
-    """Cores the work at hand may use."""
-    if getattr(_team, "alone", False):
-        return 1
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @cache
@@ -55,14 +27,6 @@ def keep_freed_memory() -> None:
     np.empty((32 << 20) - (1 << 13), np.uint8)
 
 
-def mapped(work: Callable[[A], B], pieces: Iterable[A], threads: int) -> list[B]:
-    """``work`` on every piece; one thread is the caller's own, whose memory is warm."""
-    if threads == 1:
-        return [work(piece) for piece in pieces]
-    with ThreadPoolExecutor(threads) as team:
-        return list(team.map(work, pieces))
-
-
 def over(top: Floats, bottom: Floats) -> Floats:
     """A ratio; where there is nothing to divide by there is no value."""
     nothing = np.full(np.broadcast(top, bottom).shape, np.nan)
@@ -70,7 +34,7 @@ def over(top: Floats, bottom: Floats) -> Floats:
     return ratio
 
 
-def joined(parts: Sequence[Ints]) -> Ints:
+def concat(parts: Sequence[Ints]) -> Ints:
     """Whole numbers one after the other; none where there are no parts."""
     return np.concatenate(parts) if len(parts) else np.empty(0, np.int64)
 
@@ -133,7 +97,7 @@ def codes(ids: AnyInts, room: int) -> tuple[Ints, int]:
     return code, len(known)
 
 
-def renumbered(key: Ints) -> tuple[Ints, Ints]:
+def renumber(key: Ints) -> tuple[Ints, Ints]:
     """The distinct keys in order, and the place of each row's key among them."""
     top = int(key.max(initial=0)) + 1
     if top > 16 * len(key) + 1024:
@@ -143,7 +107,7 @@ def renumbered(key: Ints) -> tuple[Ints, Ints]:
     return np.flatnonzero(there), place[key]
 
 
-def summed(group: Ints, x: Floats, groups: int) -> Floats:
+def sum_by(group: Ints, x: Floats, groups: int) -> Floats:
     """Sum of ``x`` within each group."""
     return np.bincount(group, x, minlength=groups).astype(np.float64, copy=False)
 

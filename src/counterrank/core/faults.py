@@ -159,7 +159,9 @@ def _shown(case: str, first: Mapping[str, Any], facts: Mapping[str, Any]) -> str
     return ", ".join([*row, *(f"{name} {brief(value)}" for name, value in rest.items())])
 
 
-def merged(errors: Sequence[CounterrankError], *, rows: int | None = None) -> CounterrankError:
+def merge_errors(
+    errors: Sequence[CounterrankError], *, rows: int | None = None
+) -> CounterrankError:
     """One error for those of several parts of a table: the same fault is told once.
 
     Of different faults, the first by its text. ``rows`` is the number of rows of the whole table.
@@ -171,7 +173,7 @@ def merged(errors: Sequence[CounterrankError], *, rows: int | None = None) -> Co
     return min([*whole, *plain], key=lambda error: (error.wrong, error.found))
 
 
-def moved(error: CounterrankError, rows: int) -> CounterrankError:
+def shift_error(error: CounterrankError, rows: int) -> CounterrankError:
     """The error about a part of a table that begins after ``rows`` rows."""
     if not isinstance(error, DataError) or "row" not in error.fault.first:
         return error
@@ -179,7 +181,7 @@ def moved(error: CounterrankError, rows: int) -> CounterrankError:
     return DataError(replace(error.fault, first=first | {"row": first["row"] + rows}))
 
 
-def unnumbered(error: CounterrankError) -> CounterrankError:
+def without_row(error: CounterrankError) -> CounterrankError:
     """The error without the number of a row, where rows have no order."""
     if not isinstance(error, DataError):
         return error

@@ -1,9 +1,9 @@
-"""The checks at the door. Each names the column, counts the rows and shows the first."""
+"""The checks of schemas. Each names the column, counts the rows and shows the first."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import polars as pl
@@ -29,7 +29,7 @@ def some_rows(frame: pl.DataFrame, table: str) -> None:
 def no_missing(frame: pl.DataFrame, column: str, table: str) -> None:
     """Refuse missing values."""
     if frame[column].null_count():
-        _refuse(frame, column, pl.col(column).is_null(), table, "missing value")
+        refuse_rows(frame, column, frame[column].is_null(), table, "missing value")
 
 
 def identifiers(frame: pl.DataFrame, columns: Iterable[str], table: str) -> pl.DataFrame:
@@ -37,8 +37,8 @@ def identifiers(frame: pl.DataFrame, columns: Iterable[str], table: str) -> pl.D
     for column in columns:
         kind = frame.schema[column]
         no_missing(frame, column, table)
-        if kind == pl.String and (frame[column] == "").any():
-            _refuse(frame, column, frame[column] == "", table, "empty id")
+        if kind == pl.String:
+            refuse_rows(frame, column, frame[column] == "", table, "empty id")
         if isinstance(kind, (pl.Categorical, pl.Enum)) or kind in (pl.Int128, pl.UInt128):
             frame = frame.with_columns(pl.col(column).cast(pl.String))
         elif isinstance(kind, pl.Decimal) and kind.scale == 0:
@@ -63,9 +63,7 @@ def numbers(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
     kind = frame.schema[column]
     if kind == pl.String:
         parsed = frame[column].str.strip_chars().cast(pl.Float64, strict=False)
-        bad = parsed.is_null()
-        if bad.any():
-            _refuse(frame, column, bad, table, "not a number")
+        refuse_rows(frame, column, parsed.is_null(), table, "not a number")
         whole = frame[column].str.strip_chars().cast(pl.Int64, strict=False)
         parsed = parsed if whole.null_count() else _exact(whole)
         return frame.with_columns(parsed.alias(column))
@@ -75,7 +73,7 @@ def numbers(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
         most = max(abs(int(str(x or 0))) for x in (frame[column].min(), frame[column].max()))
         if most >= 1 << 63:
             high = frame[column].cast(pl.Float64).abs() >= 2.0**63
-            _refuse(frame, column, high, table, "beyond 64 bits")
+            refuse_rows(frame, column, high, table, "beyond 64 bits")
         return frame.with_columns(pl.col(column).cast(pl.Float64 if most <= EXACT else pl.Int64))
     if kind.is_numeric() or kind == pl.Boolean:
         return frame.with_columns(pl.col(column).cast(pl.Float64))
@@ -91,49 +89,40 @@ def _exact(whole: pl.Series) -> pl.Series:
     return whole.cast(pl.Float64) if whole.is_between(-EXACT, EXACT).all() else whole
 
 
-def finite(frame: pl.DataFrame, column: str, table: str) -> None:
-    """Refuse NaN and infinity: they have no place in an order."""
-    if frame.schema[column].is_integer() or math.isfinite(frame[column].sum()):
-        return  # a sum over NaN or infinity is not finite; nor is one that overflows, so look
-    good = frame[column].is_finite()
-    if not good.all():
-        _refuse(frame, column, ~good, table, "not finite")
+def finite(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
+    """Numbers without NaN and infinity, which have no place in an order."""
+    frame = numbers(frame, column, table)
+    if not (frame.schema[column].is_integer() or math.isfinite(frame[column].sum())):
+        # a sum over NaN or infinity is not finite; nor is one that overflows, so look
+        refuse_rows(frame, column, ~frame[column].is_finite(), table, "not finite")
+    return frame
 
 
 def real(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
     """Finite numbers of any size, as floats."""
-    frame = numbers(frame, column, table)
-    finite(frame, column, table)
-    return frame.with_columns(pl.col(column).cast(pl.Float64))
+    return finite(frame, column, table).with_columns(pl.col(column).cast(pl.Float64))
 
 
 def shares(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
     """Probabilities that weights divide by: above 0, at most 1 but for the rounding of a sum."""
-    frame = numbers(frame, column, table)
-    finite(frame, column, table)
+    frame = real(frame, column, table)
     bad = (frame[column] <= 0) | (frame[column] > 1 + ROUNDING)
-    if bad.any():
-        _refuse(frame, column, bad, table, "not above 0 and up to 1")
-    return frame.with_columns(pl.col(column).cast(pl.Float64).clip(upper_bound=1.0))
+    refuse_rows(frame, column, bad, table, "not above 0 and up to 1")
+    return frame.with_columns(pl.col(column).clip(upper_bound=1.0))
 
 
 def not_negative(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
     """Expected exposures or chances of a target, which may be 0."""
-    frame = numbers(frame, column, table)
-    finite(frame, column, table)
-    if (frame[column] < 0).any():
-        _refuse(frame, column, frame[column] < 0, table, "negative")
-    if (frame[column] > 1 + ROUNDING).any():
-        _refuse(frame, column, frame[column] > 1 + ROUNDING, table, "above 1")
-    return frame.with_columns(pl.col(column).cast(pl.Float64))
+    frame = real(frame, column, table)
+    refuse_rows(frame, column, frame[column] < 0, table, "negative")
+    refuse_rows(frame, column, frame[column] > 1 + ROUNDING, table, "above 1")
+    return frame
 
 
 def zero_or_one(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
     """A yes or no: 0 or 1, or a Boolean."""
     frame = numbers(frame, column, table)
-    bad = ~frame[column].is_in([0.0, 1.0])
-    if bad.any():
-        _refuse(frame, column, bad, table, "not 0 or 1")
+    refuse_rows(frame, column, ~frame[column].is_in([0.0, 1.0]), table, "not 0 or 1")
     return frame.with_columns(pl.col(column).cast(pl.Float64))
 
 
@@ -142,39 +131,40 @@ def whole_ranks(frame: pl.DataFrame, table: str) -> pl.DataFrame:
     no_missing(frame, "rank", table)
     if frame.schema["rank"] == pl.String:
         parsed = frame["rank"].str.strip_chars().cast(pl.Int64, strict=False)
-        if parsed.null_count():
-            _refuse(frame, "rank", parsed.is_null(), table, "not a whole number")
+        refuse_rows(frame, "rank", parsed.is_null(), table, "not a whole number")
         frame = frame.with_columns(parsed.alias("rank"))
     if not frame.schema["rank"].is_integer():
+        first = f", first value {frame['rank'][0]!r}" if frame.height else ""
         raise InputError(
             f'Column "rank" of "{table}" must hold whole numbers.',
-            found=f"It is of type {frame.schema['rank']}{_first(frame['rank'])}.",
+            found=f"It is of type {frame.schema['rank']}{first}.",
             todo="Cast it to integers, or drop it and give a score.",
         )
     rank = frame["rank"]
     if (rank < 1).any():
-        _refuse(frame, "rank", rank < 1, table, "rank below 1", least=rank.min())
+        refuse_rows(frame, "rank", rank < 1, table, "rank below 1", least=rank.min())
     if int(str(rank.max() or 0)) > LARGEST_RANK:
         high = rank.cast(pl.Float64) > LARGEST_RANK
-        _refuse(frame, "rank", high, table, "rank too large")
+        refuse_rows(frame, "rank", high, table, "rank too large")
     wide = frame.schema["rank"] in (pl.Int128, pl.UInt128)
     return frame.with_columns(pl.col("rank").cast(pl.Int64)) if wide else frame
 
 
-def _first(column: pl.Series) -> str:
-    """The first value for a message, if there is one."""
-    return f", first value {column[0]!r}" if len(column) else ""
-
-
-def _refuse(
+def refuse_rows(
     frame: pl.DataFrame,
     column: str,
-    bad: pl.Series | pl.Expr,
+    bad: pl.Series,
     table: str,
     what: str,
+    facts: Mapping[str, str] | None = None,
     **more: Any,
 ) -> None:
-    """Raise with the count and the first row that is wrong (rows count from 1)."""
-    rows = frame.with_row_index("row", offset=1).filter(bad)
-    first = {"row": rows["row"][0], "value": rows[column][0]}
-    raise DataError(Fault(what, table, column, rows.height, frame.height, first, more))
+    """Raise if rows are bad: their count, and the first of them (rows count from 1).
+
+    ``facts`` are what else is told of it, by column; if not given, its value.
+    """
+    if bad.any():
+        row = int(bad.arg_true()[0])
+        shown = {"value": column} if facts is None else facts
+        first = {"row": row + 1} | {fact: frame[name][row] for fact, name in shown.items()}
+        raise DataError(Fault(what, table, column, int(bad.sum()), frame.height, first, more))

@@ -1,4 +1,4 @@
-"""The door for features: what is known of every user, or of every item."""
+"""Features: what is known of every user, or of every item."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from collections.abc import Mapping
 import polars as pl
 
 from counterrank.core.errors import InputError
-from counterrank.core.faults import DataError, Fault
-from counterrank.data.checks import identifiers, no_missing, real, some_rows
+from counterrank.data.checks import identifiers, no_missing, real, refuse_rows, some_rows
 from counterrank.data.schema import Roles, Table, label
-from counterrank.data.sources import opened
+from counterrank.data.sources import open_source
 
 KEYS = ("user", "item")
 
@@ -21,7 +20,7 @@ def features(table: object, *, of: str, columns: Mapping[str, str] | None = None
     ``of`` is user or item. Text in which every value is a number, or true or false, is taken as
     such, as a CSV file holds nothing but text. Nothing may be missing.
     """
-    source = opened(table, trec=(), name=label(table, f"the {of} features"))
+    source = open_source(table, trec=(), name=label(table, f"the {of} features"))
     there = source.columns()
     key = Roles(source.name, (of,), (), columns)
     own = tuple(name for name in there if name != key.column(of, there))
@@ -36,7 +35,8 @@ def features(table: object, *, of: str, columns: Mapping[str, str] | None = None
             todo=f"Give further columns: what is known of each {of}.",
         )
     frame = identifiers(frame, (of,), source.name)
-    _refuse_repeats(frame, of, source.name)
+    again = ~frame[of].is_first_distinct()
+    refuse_rows(frame, of, again, source.name, "features twice", {of: of})
     for name in frame.columns[1:]:
         frame = _settled(frame, name, source.name)
     return Table(source, frame)
@@ -51,10 +51,7 @@ def _settled(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
         kind = frame.schema[column]
     if kind == pl.String:
         text = frame[column].str.strip_chars()
-        if (text == "").any():
-            row, count = int((text == "").arg_max() or 0), int((text == "").sum())
-            first = {"row": row + 1}
-            raise DataError(Fault("empty feature", table, column, count, frame.height, first))
+        refuse_rows(frame, column, text == "", table, "empty feature", {})
         if text.str.to_lowercase().is_in(["true", "false"]).all():
             return frame.with_columns((text.str.to_lowercase() == "true").cast(pl.Float64))
         if text.cast(pl.Float64, strict=False).null_count():
@@ -78,11 +75,3 @@ def _refuse_pairs(there: list[str], of: str, table: str, columns: Mapping[str, s
             found=f"Features of {of}s say something of a {of} alone.",
             todo=f"Give one row per {of} and leave that column out.",
         )
-
-
-def _refuse_repeats(frame: pl.DataFrame, of: str, table: str) -> None:
-    again = ~frame[of].is_first_distinct()
-    if again.any():
-        row = int(again.arg_max() or 0)
-        first = {"row": row + 1, of: frame[of][row]}
-        raise DataError(Fault("features twice", table, of, int(again.sum()), frame.height, first))

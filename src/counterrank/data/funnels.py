@@ -1,4 +1,4 @@
-"""The door for funnels: who clicked what, and what came of the click."""
+"""Schemas of funnels: who clicked what, and what came of the click."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import polars as pl
 
 from counterrank.core.errors import InputError, UsageError
 from counterrank.core.faults import DataError, Fault
-from counterrank.data.checks import identifiers, not_negative, real, zero_or_one
-from counterrank.data.schema import Door, Roles, Table, label
-from counterrank.data.sources import Source, opened
+from counterrank.data.checks import identifiers, not_negative, real, refuse_rows, zero_or_one
+from counterrank.data.schema import Roles, Schema, Table, label
+from counterrank.data.sources import open_source
 
 CONVERSION = "conversion"
 SHAPE = (
@@ -22,7 +22,7 @@ SHAPE = (
 
 @dataclass(frozen=True)
 class Funnel(Table):
-    """Clicks and conversions that have passed the door; ``rewards`` are what a click may bring."""
+    """Clicks and conversions, through their schema; ``rewards`` are what a click may bring."""
 
     rewards: tuple[str, ...] = ()
 
@@ -32,15 +32,15 @@ def prediction(reward: str, rewards: Sequence[str]) -> str:
     return "cvr" if reward == rewards[0] else f"cvr_{reward}"
 
 
-def funnel_door(
+def funnel_schema(
     table: object, *, rewards: Sequence[str] = (), columns: Mapping[str, str] | None = None
-) -> Door:
+) -> Schema:
     """The schema of funnels: user, item, click, conversion; optionally predicted ctr and cvr.
 
     ``rewards`` are columns that take the place of conversion, such as spend. They say something
     only where there was a click; without one they may be missing and must not be above 0.
     """
-    source = opened(table, trec=(), name=label(table, "the funnel"))
+    source = open_source(table, trec=(), name=label(table, "the funnel"))
     rewards = tuple(dict.fromkeys(rewards)) or (CONVERSION,)
     played = {"user", "item", "click", "ctr"} & set(rewards)
     if played:
@@ -49,17 +49,13 @@ def funnel_door(
     own = tuple(r for r in rewards if r != CONVERSION)
     own += tuple(c for r in rewards[1:] if (c := prediction(r, rewards)) in source.columns())
     asked = Roles(source.name, roles, ("ctr", "cvr"), columns, own)
-    return Door(
+    return Schema(
         source,
         asked,
         partial(_clicked, source.name, rewards),
-        partial(_funnel, source, rewards),
+        partial(Funnel, source, rewards=rewards),
         _refuse_certain,
     )
-
-
-def _funnel(source: Source, rewards: tuple[str, ...], frame: pl.DataFrame) -> Funnel:
-    return Funnel(source, frame, rewards=rewards)
 
 
 def _clicked(name: str, rewards: Sequence[str], frame: pl.DataFrame) -> pl.DataFrame:
@@ -67,19 +63,21 @@ def _clicked(name: str, rewards: Sequence[str], frame: pl.DataFrame) -> pl.DataF
     frame = zero_or_one(frame, "click", name)
     for reward in rewards:
         frame = real(_nothing_without_click(frame, reward), reward, name)
-        _refuse_unclicked(frame, reward, name)
+        odd = (frame["click"] == 0) & (frame[reward] != 0)
+        facts = {"user": "user", "item": "item", "value": reward}
+        refuse_rows(frame, reward, odd, name, "reward without click", facts)
     return _predicted(frame, rewards, name)
 
 
-def predictions_door(
+def predictions_schema(
     table: object, *, rewards: Sequence[str], columns: Mapping[str, str] | None = None
-) -> Door:
+) -> Schema:
     """The schema of predicted ctr, cvr or both, for pairs of user and item."""
-    source = opened(table, trec=(), name=label(table, "the predictions"))
+    source = open_source(table, trec=(), name=label(table, "the predictions"))
     there = source.columns()
     own = tuple(c for r in rewards[1:] if (c := prediction(r, rewards)) in there)
     asked = Roles(source.name, ("user", "item"), ("ctr", "cvr"), columns, own)
-    return Door(
+    return Schema(
         source,
         asked,
         partial(_foretold, source.name, tuple(rewards), tuple(there), own),
@@ -104,7 +102,7 @@ def guess_funnel_kind(
     table: object, *, rewards: Sequence[str] = (), columns: Mapping[str, str] | None = None
 ) -> str:
     """``funnel`` if clicks and what came of them are there, ``predictions``, or neither: empty."""
-    there = opened(table, trec=(), name=label(table, "")).columns()
+    there = open_source(table, trec=(), name=label(table, "")).columns()
     names = columns or {}
     has = {role for role in SHAPE if names.get(role, role) in there}
     if not {"user", "item"} <= has or has & {"session", "rating"}:
@@ -126,17 +124,6 @@ def _nothing_without_click(frame: pl.DataFrame, reward: str) -> pl.DataFrame:
     )
 
 
-def _refuse_unclicked(frame: pl.DataFrame, reward: str, table: str) -> None:
-    odd = frame.with_row_index("row", offset=1).filter(
-        (pl.col("click") == 0) & (pl.col(reward) != 0)
-    )
-    if odd.height:
-        first = {name: odd[name][0] for name in ("row", "user", "item")}
-        first["value"] = odd[reward][0]
-        what = "reward without click"
-        raise DataError(Fault(what, table, reward, odd.height, frame.height, first))
-
-
 def _predicted(frame: pl.DataFrame, rewards: Sequence[str], table: str) -> pl.DataFrame:
     """Predictions are numbers; a click had some chance."""
     for column in [c for r in rewards if (c := prediction(r, rewards)) in frame.columns]:
@@ -145,12 +132,8 @@ def _predicted(frame: pl.DataFrame, rewards: Sequence[str], table: str) -> pl.Da
         return frame
     frame = not_negative(frame, "ctr", table)
     if "click" in frame.columns:
-        odd = frame.with_row_index("row", offset=1).filter(
-            (pl.col("click") == 1) & (pl.col("ctr") == 0)
-        )
-        if odd.height:
-            what, first = "click without chance", {"row": odd["row"][0]}
-            raise DataError(Fault(what, table, "ctr", odd.height, frame.height, first))
+        odd = (frame["click"] == 1) & (frame["ctr"] == 0)
+        refuse_rows(frame, "ctr", odd, table, "click without chance", {})
     return frame
 
 

@@ -1,4 +1,4 @@
-"""The door for logs: what was shown and what came back, and the rankers to be judged by it."""
+"""Schemas of logs: what was shown and what came back, and the rankers to be judged by it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from counterrank.data.checks import (
     identifiers,
     no_missing,
     not_negative,
-    numbers,
     real,
+    refuse_rows,
     shares,
     whole_ranks,
     zero_or_one,
 )
-from counterrank.data.schema import TREC_RUN, Door, Roles, Table, label, ordered_by
-from counterrank.data.sources import Source, opened
+from counterrank.data.schema import TREC_RUN, Roles, Schema, Table, label, ordered_by
+from counterrank.data.sources import Source, open_source
 
 OPTIONAL = ("user", "viewed", "exposure", "propensity", "policy", "day", "arm", "timestamp")
 USUAL = ("reward", "click", "like", "conversion", "dwell", "revenue")
@@ -31,7 +31,7 @@ USUAL = ("reward", "click", "like", "conversion", "dwell", "revenue")
 
 @dataclass(frozen=True)
 class Log(Table):
-    """A log that has passed the door. Rewards and contexts keep the names of their columns."""
+    """A log that has passed its schema. Rewards and contexts keep the names of their columns."""
 
     rewards: tuple[str, ...] = ()
     contexts: tuple[str, ...] = ()
@@ -41,32 +41,19 @@ class Log(Table):
         return column in self.frame.columns
 
 
-def log(
+def log_schema(
     table: object,
     *,
     rewards: Sequence[str] | None = (),
     contexts: Sequence[str] = (),
     columns: Mapping[str, str] | None = None,
-) -> Log:
+) -> Schema:
     """A log: session, item, rank, rewards; optionally user, viewed, exposure, propensity, ...
 
     Without ``rewards``, the columns of usual names are taken: reward, click, like and so on;
     with ``None`` it is no fault if there are none.
     """
-    read = log_door(table, rewards=rewards, contexts=contexts, columns=columns).whole()
-    assert isinstance(read, Log)
-    return read
-
-
-def log_door(
-    table: object,
-    *,
-    rewards: Sequence[str] | None = (),
-    contexts: Sequence[str] = (),
-    columns: Mapping[str, str] | None = None,
-) -> Door:
-    """The door for logs."""
-    source = opened(table, trec=(), name=label(table, "the log"))
+    source = open_source(table, trec=(), name=label(table, "the log"))
     rewards = (
         tuple(name for name in USUAL if name in source.columns())
         if rewards is None
@@ -77,19 +64,13 @@ def log_door(
     if both:
         raise UsageError(f'Column "{min(both)}" cannot be a reward and a context.')
     roles = Roles(source.name, ("session", "item", "rank"), OPTIONAL, columns, rewards + contexts)
-    return Door(
+    return Schema(
         source,
         roles,
         partial(_logged, source.name, rewards, contexts),
-        partial(_log, source, rewards, contexts),
+        partial(Log, source, rewards=rewards, contexts=contexts),
         refuse_certainty,
     )
-
-
-def _log(
-    source: Source, rewards: tuple[str, ...], contexts: tuple[str, ...], frame: pl.DataFrame
-) -> Log:
-    return Log(source, frame, rewards=rewards, contexts=contexts)
 
 
 def _logged(
@@ -110,22 +91,19 @@ def _logged(
     return frame
 
 
-def target(table: object, *, name: str = "", columns: Mapping[str, str] | None = None) -> Table:
+def target_schema(
+    table: object, *, name: str = "", columns: Mapping[str, str] | None = None
+) -> Schema:
     """A target ranker's lists: session, item, and rank or score, or the exposure they would get.
 
     ``draw`` marks samples of a stochastic ranker; ``propensity`` is its chance of this item at this
     rank; ``predicted`` is a forecast of the reward of a view.
     """
-    return target_door(table, name=name, columns=columns).whole()
-
-
-def target_door(table: object, *, name: str = "", columns: Mapping[str, str] | None = None) -> Door:
-    """The door for a target ranker's lists."""
-    source = opened(table, trec=TREC_RUN, name=label(table, name or "the run"))
+    source = open_source(table, trec=TREC_RUN, name=label(table, name or "the run"))
     optional = ("rank", "score", "exposure", "propensity", "draw", "predicted", "system")
     roles = Roles(source.name, ("session", "item"), optional, columns)
     given = dict(columns or {})
-    return Door(
+    return Schema(
         source, roles, partial(_aimed, source.name, given), partial(_target, source, given, name)
     )
 
@@ -144,8 +122,7 @@ def _aimed(name: str, given: Mapping[str, str], frame: pl.DataFrame) -> pl.DataF
     if "rank" in frame.columns and order != "score":
         frame = whole_ranks(frame, name)
     if order == "score":
-        frame = numbers(frame, "score", name)
-        finite(frame, "score", name)
+        frame = finite(frame, "score", name)
     for column in [c for c in ("exposure", "propensity") if c in frame.columns]:
         frame = not_negative(frame, column, name)
     if "predicted" in frame.columns:
@@ -158,7 +135,7 @@ def guess_log_kind(
     table: object, *, rewards: Sequence[str] = (), columns: Mapping[str, str] | None = None
 ) -> str:
     """``log`` or ``target`` if the table is about sessions, else ``judgments`` or ``run``."""
-    there = opened(table, trec=(), name=label(table, "")).columns()
+    there = open_source(table, trec=(), name=label(table, "")).columns()
     names = columns or {}
     has = {role: names.get(role, role) in there for role in ("session", "item", "rank", "rating")}
     if not (has["session"] and has["item"]) or has["rating"]:
@@ -196,10 +173,5 @@ def certainty(name: str, rows: int) -> InputError:
 def _refuse_unseen_rewards(frame: pl.DataFrame, rewards: Sequence[str], table: str) -> None:
     """What was not viewed cannot have been rewarded: otherwise views were logged wrongly."""
     for reward in rewards if "viewed" in frame.columns else ():
-        odd = frame.with_row_index("row", offset=1).filter(
-            (pl.col("viewed") == 0) & (pl.col(reward) != 0)
-        )
-        if odd.height:
-            first = {"row": odd["row"][0], "value": odd[reward][0]}
-            what = "reward not viewed"
-            raise DataError(Fault(what, table, reward, odd.height, frame.height, first))
+        unseen = (frame["viewed"] == 0) & (frame[reward] != 0)
+        refuse_rows(frame, reward, unseen, table, "reward not viewed")

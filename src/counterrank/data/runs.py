@@ -2,7 +2,8 @@
 
 `run_schemas` takes them as a caller gives them, `RunTables` finds every system's lists in a
 partition. Where a table has a column ``system``, one pass over the partitions (`systems_in`) says
-which systems there are: a partition may hold rows of some of them only.
+which systems there are: a partition may hold rows of some of them only. `Policies` say what becomes
+of lists that do not fit the judgments.
 """
 
 from __future__ import annotations
@@ -15,8 +16,27 @@ from pathlib import Path
 import polars as pl
 
 from counterrank.core.errors import UsageError
-from counterrank.data.schema import Door, Table
+from counterrank.data.schema import Schema, Table
 from counterrank.data.sources.files import ENDINGS
+
+TIES = ("id", "id32", "file", "expected")
+
+
+@dataclass(frozen=True)
+class Policies:
+    """The defaults never shrink the denominator.
+
+    ``missing``: judged users without a list. ``no_relevant``: users with nothing to find.
+    ``unjudged``: listed users without judgments. ``duplicates``: an item twice in a list.
+    ``ties``: the order of equal scores.
+    """
+
+    missing: str = "zero"
+    no_relevant: str = "zero"
+    unjudged: str = "ignore"
+    duplicates: str = "error"
+    ties: str = "id"
+
 
 Runs = Mapping[str, object] | Sequence[object] | object
 
@@ -47,8 +67,8 @@ def named_tables(runs: Runs) -> Iterator[tuple[str, object]]:
 
 
 def run_schemas(
-    runs: Runs | None, schema: Callable[[object, str], Door], kind: str = "run"
-) -> tuple[dict[str, Door], dict[str, str]]:
+    runs: Runs | None, schema: Callable[[object, str], Schema], kind: str = "run"
+) -> tuple[dict[str, Schema], dict[str, str]]:
     """The schemas of all runs by key (``run 0``, ``run 1``, ...), and the names given to them.
 
     ``schema`` makes that of one table and its name.

@@ -1,7 +1,7 @@
-"""The door: user tables become trusted ones here, or are refused with reasons.
+"""Schemas: user tables become trusted ones here, or are refused with reasons.
 
-A table's columns are named by role (user, item, rating, ...). ``judgments`` and ``run`` read a
-table, find its roles, settle its types and check its values; nothing behind the door checks again.
+A table's columns are named by role (user, item, rating, ...). A schema finds them, settles their
+types and checks their values; nothing that reads the table later checks again.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from functools import partial
 import polars as pl
 
 from counterrank.core.errors import InputError, UsageError, nearest
-from counterrank.data.checks import finite, identifiers, numbers, real, some_rows, whole_ranks
-from counterrank.data.sources import Source, opened
+from counterrank.data.checks import finite, identifiers, real, some_rows, whole_ranks
+from counterrank.data.sources import Source, open_source
 
 QRELS = ("user", "iteration", "item", "rating")
 TREC_RUN = ("user", "q0", "item", "position", "score", "tag")
@@ -32,7 +32,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Table:
-    """A table that has passed the door. ``order`` names what ranks a run: rank or score."""
+    """A table that has passed its schema. ``order`` names what ranks a run: rank or score."""
 
     source: Source
     frame: pl.DataFrame
@@ -50,7 +50,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Door:
+class Schema:
     """How a table is let in: where it comes from, what its columns play, and the checks.
 
     ``check`` looks at rows one by one and settles types, so any part of a table can pass by itself;
@@ -82,60 +82,39 @@ class Door:
         return self.made(self.check(frame))
 
 
-def judgments(
+def judgments_schema(
     table: object, *, columns: Mapping[str, str] | None = None, own: Sequence[str] = ()
-) -> Table:
+) -> Schema:
     """Judgments: user, item, rating. A negative rating means pooled but not judged.
 
     ``own`` are further columns, which keep their names.
     """
-    return judgments_door(table, columns=columns, own=own).whole()
-
-
-def judgments_door(
-    table: object, *, columns: Mapping[str, str] | None = None, own: Sequence[str] = ()
-) -> Door:
-    """The door for judgments."""
-    source = opened(table, trec=QRELS, name=label(table, "the judgments"))
+    source = open_source(table, trec=QRELS, name=label(table, "the judgments"))
     roles = Roles(source.name, ("user", "item", "rating"), (), columns, tuple(own))
-    return Door(source, roles, partial(_judged, source.name), partial(Table, source))
+    return Schema(source, roles, partial(_judged, source.name), partial(Table, source))
 
 
 def _judged(name: str, frame: pl.DataFrame) -> pl.DataFrame:
-    frame = identifiers(frame, ("user", "item"), name)
-    frame = numbers(frame, "rating", name)
-    finite(frame, "rating", name)
-    return frame
+    return finite(identifiers(frame, ("user", "item"), name), "rating", name)
 
 
-def run(
+def run_schema(
     table: object,
     *,
     name: str = "",
     columns: Mapping[str, str] | None = None,
     also: tuple[str, ...] = (),
-) -> Table:
+) -> Schema:
     """A system's lists: user, item, and rank or score (rank wins); optionally system.
 
     ``also`` are columns of numbers that are read where they are there.
     """
-    return run_door(table, name=name, columns=columns, also=also).whole()
-
-
-def run_door(
-    table: object,
-    *,
-    name: str = "",
-    columns: Mapping[str, str] | None = None,
-    also: tuple[str, ...] = (),
-) -> Door:
-    """The door for a system's lists."""
-    source = opened(table, trec=TREC_RUN, name=label(table, name or "the run"))
+    source = open_source(table, trec=TREC_RUN, name=label(table, name or "the run"))
     optional = ("rank", "score", "system", "draw", *(c for c in also if c in ROLES))
     own = tuple(c for c in also if c not in ROLES and c in source.columns())
     roles = Roles(source.name, ("user", "item"), optional, columns, own)
     given = dict(columns or {})
-    return Door(
+    return Schema(
         source,
         roles,
         partial(_listed, source.name, given, also),
@@ -159,11 +138,7 @@ def _listed(
     order = ordered_by(frame.columns, given)
     frame = frame.drop({"rank", "score"} - {order}, strict=False)
     frame = identifiers(frame, ("user", "item"), name)
-    if order == "rank":
-        frame = whole_ranks(frame, name)
-    else:
-        frame = numbers(frame, "score", name)
-        finite(frame, "score", name)
+    frame = whole_ranks(frame, name) if order == "rank" else finite(frame, "score", name)
     if "system" in frame.columns:
         frame = identifiers(frame, ("system",), name)
         frame = frame.with_columns(pl.col("system").cast(pl.String))
@@ -321,6 +296,6 @@ def label(table: object, name: str) -> str:
 
 def guess_judged_kind(table: object, *, columns: Mapping[str, str] | None = None) -> str:
     """``judgments`` if the table has a rating (TREC text: four fields), otherwise ``run``."""
-    there = opened(table, trec=(), name=label(table, "")).columns()
+    there = open_source(table, trec=(), name=label(table, "")).columns()
     rated = (columns or {}).get("rating", "rating") in there
     return "judgments" if rated or there == ["1", "2", "3", "4"] else "run"

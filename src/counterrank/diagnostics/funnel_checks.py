@@ -1,26 +1,20 @@
-"""Diagnoses of clicks and conversions: how much of the funnel really speaks for lists."""
+"""Diagnoses of a funnel: do clicks and conversions speak for lists, do their models come true?"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from counterrank.core.arrays import Ints
 from counterrank.diagnostics import weights as of_weights
-from counterrank.diagnostics.diagnosis import Diagnosis, graded
+from counterrank.diagnostics.diagnosis import Diagnosis, advise, graded, gravest
 from counterrank.diagnostics.weights import FUNNEL_WORDS, WeightStatistics
-from counterrank.matching.hits import Coverage
+from counterrank.nuisance.calibration import Calibration, Overlap
+from counterrank.nuisance.logistic import Encoded
 from counterrank.stats.units import Estimate
 
-NO_CLICK = FUNNEL_WORDS.nothing
-
-
-def lists(system: str, seen: Coverage) -> Diagnosis:
-    """Users without a list: nothing is recommended to them, so nothing is sold."""
-    share = seen.covered_users / seen.judged_users
-    text = f"{seen.covered_users:,} of {seen.judged_users:,} users have a list"
-    if seen.missing_users:
-        text += f"; the other {seen.missing_users:,} count as 0"
-    return Diagnosis("coverage", system, share, 0.99, graded(share, 0.99, 0.5), text + ".")
+SURE = 0.001  # p of an error that is no chance
+MATTERS, GRAVE = 0.1, 0.3  # relative errors of a bin; estimates inherit about as much
 
 
 def funnel_support(system: str, weights: WeightStatistics, pairs: str) -> Diagnosis:
@@ -35,17 +29,15 @@ def smallest_ctr(
     system: str, count: int, low: float, usual: float, *, of: str = "Listed pairs that were clicked"
 ) -> Diagnosis:
     """The least ctr of a click that counts, against what is usual."""
-    low, usual = (low, usual) if count else (0.0, 1.0)
-    verdict = graded(low, usual / 100, usual / 10_000)
     text = f"{of} had a ctr of {low:.2g} or more, usually {usual:.2g}."
+    todo = (
+        " Such rare clicks weigh very much: clip (IPS(clip=...)), or set a --floor and look at how"
+        " the value moves."
+    )
     if count == 0:
-        text = NO_CLICK
-    elif verdict != "pass":
-        text += (
-            " Such rare clicks weigh very much: clip (IPS(clip=...)), or set a --floor and look at"
-            " how the value moves."
-        )
-    return Diagnosis("smallest ctr", system, low, usual / 100, verdict, text)
+        low, usual, text, todo = 0.0, 1.0, FUNNEL_WORDS.nothing, ""
+    verdict = graded(low, usual / 100, usual / 10_000)
+    return advise("smallest ctr", system, low, usual / 100, verdict, text, todo)
 
 
 def conversions(subject: str, count: int, text: str, none: str = "") -> Diagnosis:
@@ -53,12 +45,10 @@ def conversions(subject: str, count: int, text: str, none: str = "") -> Diagnosi
 
     ``text`` says what they are of, ``none`` what it means that there are none.
     """
+    todo = " That is few: expect wide intervals, and prefer intervals by bootstrap."
+    todo = none if count == 0 and none else todo
     verdict = graded(count, 100, 10)
-    if count == 0 and none:
-        text += none
-    elif verdict != "pass":
-        text += " That is few: expect wide intervals, and prefer intervals by bootstrap."
-    return Diagnosis("conversions", subject, float(count), 100.0, verdict, text)
+    return advise("conversions", subject, float(count), 100.0, verdict, text, todo)
 
 
 def listed_conversions(system: str, reward: str, count: int) -> Diagnosis:
@@ -153,3 +143,108 @@ def idle_users(users: int, clicks: Ints) -> Diagnosis:
             " Left out, they make the values too high: give their lists, or rows without a click."
         )
     return Diagnosis("users without a click", "funnel", share, expected, verdict, text)
+
+
+# models of clicks and conversions
+
+
+def click_model(fit: Calibration, label: str) -> Diagnosis:
+    """Predicted clicks against observed ones; weights 1/ctr inherit every error."""
+    todo = (
+        f"IPS weighs such pairs wrongly: take another model ({_others('--ctr', label)}), give a ctr"
+        " that knows more, or log the probabilities of clicks."
+    )
+    return _calibrated("click model", label, "clicks", fit, todo)
+
+
+def conversion_model(fit: Calibration, label: str) -> Diagnosis:
+    """Predicted conversions against observed ones, clicked pairs standing for all by 1/ctr."""
+    todo = (
+        "DM inherits the error, DR as much of it as the click model errs: take another model"
+        f" ({_others('--cvr', label)}), give a cvr that knows more, or read IPS."
+    )
+    return _calibrated("conversion model", label, "conversions weighted by 1/ctr", fit, todo)
+
+
+def constant_features(of: str, features: Encoded) -> Diagnosis:
+    """Columns that say the same of everyone: often a slip where the table was made."""
+    left = len(features.constant)
+    names = ", ".join(f'"{name}"' for name in features.constant[:5])
+    todo = (
+        f" {left:,} more say the same of all that count and were left out: {names}"
+        f"{', ...' if left > 5 else ''}. Drop them, or see how the table was made."
+    )
+    name, verdict = f"constant {of} features", "caution" if left else "pass"
+    text = f"{len(features.names):,} columns describe {of}s."
+    return advise(name, "funnel", float(left), 0.0, verdict, text, todo)
+
+
+def click_overlap(pairs: Overlap) -> Diagnosis:
+    """A click of ctr 0.001 stands for a thousand pairs; few of them can be borne."""
+    text = (
+        f"{pairs.below:.1%} of the pairs are clicked with probability below {pairs.floor:g}; the"
+        f" smallest is {pairs.smallest:.2g}, the median {pairs.quantiles[0.5]:.2g}."
+    )
+    todo = (
+        " A single click there stands for all of them: clip the weights (IPS(clip=...)), leave"
+        " pairs out that could not be clicked (--pairs rows), or read DR with care."
+    )
+    verdict = graded(-pairs.below, -0.01, -0.5)
+    return advise("click overlap", "all pairs", pairs.below, 0.01, verdict, text, todo)
+
+
+def _others(option: str, label: str) -> str:
+    """Models that need nothing but the funnel, less the one that was taken."""
+    return " or ".join(f"{option} {m}" for m in ("rates", "factors") if not label.startswith(m))
+
+
+def _calibrated(name: str, label: str, what: str, c: Calibration, todo: str) -> Diagnosis:
+    off = abs(c.ratio - 1)
+    overall = graded(-off, -0.05, -0.2) if c.p_ratio < SURE else "pass"
+    binned = graded(-c.excess, -MATTERS, -GRAVE) if c.p < SURE else "pass"
+    verdict = gravest([overall, binned])
+    text = f"Observed over predicted {what}: {c.ratio:.3f} (se {c.se:.3f}) over all"
+    if len(c.by_bin) > 1:
+        low, high = c.by_bin[0], c.by_bin[-1]
+        text += f", {low:.2f} where least are predicted, {high:.2f} where most"
+        text += f" (p {c.p:.2g}, beyond chance {c.excess:.0%})."
+    else:
+        text += "."
+    if not math.isfinite(c.ratio):
+        verdict, text = "caution", f"There are too few {what} to see whether predictions come true."
+    return advise(name, label, c.excess, MATTERS, verdict, text, f" {todo}")
+
+
+def funnel_to_log(
+    there: Iterable[str], diagnoses: Iterable[Diagnosis], *, clicks_only: bool, ctr: bool
+) -> list[str]:
+    """What to log next time, most useful first; ``there`` are the columns, ``ctr``: it is given.
+
+    ``clicks_only``: all rows were clicked.
+    """
+    known = list(diagnoses)
+    loud = {d.name for d in known if d.verdict != "pass"}
+    predicted = max((d.value for d in known if d.name == "predictions"), default=0)  # ctr, cvr
+    no_cvr = predicted == ctr
+    off = bool(loud & {"click model", "conversion model", "mean weight"})
+    # fmt: off
+    wanted = [
+        (not ctr, "ctr: the probability of a click on each pair, by the model that was"
+         " live, written when the list was shown"),
+        (no_cvr, "cvr: the predicted conversion after a click, for every pair that a"
+         " recommender may list; a table of user, item, cvr will do"),
+        ("users without a click" in loud, "users without a click: their lists, or rows with click"
+         " 0; without them all values are too high"),
+        (clicks_only, "impressions: a row with click 0 for what was shown and not"
+         " clicked, which tells what could be clicked (--pairs rows) and whether the ctr is right"),
+        (off, "features: what is known of users and items (segment, category, price), for models"
+         " that tell them apart: --ctr logistic"),
+        (bool(loud & {"support", "smallest ctr", "weight tail", "effective sample size"}),
+         "exploration: a place in some lists for items drawn at random, and a mark on it, so that"
+         " rare pairs are clicked at all"),
+        (not {"timestamp", "day"} & set(there), "timestamp: when it was clicked and when it was"
+         " bought, to tell what was not bought from what is not bought yet"),
+        ("conversions" in loud, "more clicks, or a reward that comes more often"),
+    ]
+    # fmt: on
+    return [text for lacking, text in wanted if lacking]

@@ -14,8 +14,9 @@ from counterrank.core.arrays import Bools, Floats
 from counterrank.core.faults import Fault
 from counterrank.core.merge import first
 from counterrank.data.ids import sort_ids
-from counterrank.diagnostics.diagnosis import Diagnosis, graded
-from counterrank.matching.hits import Coverage, Hits, Pool
+from counterrank.diagnostics.diagnosis import Diagnosis, advise, graded
+from counterrank.matching.hits import Coverage, Hits
+from counterrank.matching.pool import Pool
 from counterrank.metrics import Binary, Measure
 from counterrank.stats.correlation import inversion_rate
 from counterrank.stats.units import Estimate
@@ -148,9 +149,9 @@ def _some(ids: pl.Series) -> str:
 def sample_size(users: int) -> Diagnosis:
     """Normal intervals need some 30 users; below 10 they are no guide."""
     text = f"Intervals and tests rest on {users:,} user{'s' * (users != 1)}."
-    if users < 30:
-        text += " With so few, prefer --interval t and the permutation test."
-    return Diagnosis("sample size", "judgments", float(users), 30.0, graded(users, 30, 10), text)
+    todo = " With so few, prefer --interval t and the permutation test."
+    verdict = graded(users, 30, 10)
+    return advise("sample size", "judgments", float(users), 30.0, verdict, text, todo)
 
 
 def no_relevant(ratings: RatingStatistics, measures: Sequence[Measure], policy: str) -> Diagnosis:
@@ -188,11 +189,11 @@ def relevance(ratings: RatingStatistics) -> Diagnosis | None:
     return Diagnosis("relevance", "judgments", share, 1.0, verdict, text)
 
 
-def coverage(system: str, seen: Coverage, missing: str) -> Diagnosis:
-    """Judged users who have a list; below 99 % caution, below half fail."""
+def coverage(system: str, seen: Coverage, missing: str, who: str = "judged users") -> Diagnosis:
+    """Users who have a list; below 99 % caution, below half fail."""
     share = seen.covered_users / seen.judged_users
     fate = {"zero": "count as 0", "skip": "are left out"}.get(missing, "are refused")
-    text = f"{seen.covered_users:,} of {seen.judged_users:,} judged users have a list"
+    text = f"{seen.covered_users:,} of {seen.judged_users:,} {who} have a list"
     if seen.missing_users:
         text += f"; the other {seen.missing_users:,} {fate}"
     return Diagnosis("coverage", system, share, 0.99, graded(share, 0.99, 0.5), text + ".")
@@ -221,9 +222,8 @@ def duplicates(system: str, seen: Coverage) -> Diagnosis:
     """Rows dropped because their item stood in the list already (policy first)."""
     verdict = "caution" if seen.duplicates else "pass"
     text = f"{seen.duplicates:,} of {seen.rows:,} rows repeat an item of their list."
-    if seen.duplicates:
-        text += " Only its best place was kept."
-    return Diagnosis("duplicates", system, float(seen.duplicates), 0.0, verdict, text)
+    todo = " Only its best place was kept."
+    return advise("duplicates", system, float(seen.duplicates), 0.0, verdict, text, todo)
 
 
 def judged_share(system: str, share: float, k: int | None) -> Diagnosis:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterrank.diagnostics.diagnosis import Diagnosis, graded
+from counterrank.diagnostics.diagnosis import Diagnosis, advise, graded
 from counterrank.position.learn.learned import Learned, LearnedCurve
 
 
@@ -41,9 +41,8 @@ def _clicks(part: LearnedCurve, subject: str) -> Diagnosis:
     fewest = float(part.curve.clicks.min())
     rank = int(part.curve.clicks.argmin()) + 1
     text = f"The rank with least to learn from is rank {rank}: {fewest:,.0f} rewards or views."
-    if fewest < 30:
-        text += " Its value is rough; log more, or fit a curve (--model) that borrows from others."
-    return Diagnosis("rank sample", subject, fewest, 30.0, graded(fewest, 30, 5), text)
+    todo = " Its value is rough; log more, or fit a curve (--model) that borrows from others."
+    return advise("rank sample", subject, fewest, 30.0, graded(fewest, 30, 5), text, todo)
 
 
 def _rises(part: LearnedCurve, subject: str) -> Diagnosis:
@@ -83,7 +82,7 @@ def _shape(part: LearnedCurve, subject: str, family: str) -> Diagnosis | None:
             f"The {family} curve is {worst:.0%} off the table at rank {rank}, beyond chance."
             " Estimates inherit that error: use --model table or another family."
         )
-    verdict = "pass" if worst <= 0.1 else "caution" if worst <= 0.3 else "fail"
+    verdict = graded(-worst, -0.1, -0.3)
     return Diagnosis("curve shape", subject, worst, 0.1, verdict, text)
 
 
@@ -103,15 +102,13 @@ def _fit(part: LearnedCurve, subject: str) -> Diagnosis | None:
         f"Click rates of the same item at different ranks stray {m.excess:.0%} from one curve"
         f" beyond chance ({m.cells:,} cells, chi-square {m.chi2:,.0f} on {m.degrees:,})."
     )
-    sure = m.p < 0.001
-    verdict = "pass" if not sure or m.excess <= 0.1 else "caution" if m.excess <= 0.3 else "fail"
-    if verdict != "pass":
-        text += (
-            " Rank does not act alike on all items: name the columns within which an item is"
-            " worth the same (--context query, say), learn by context (--by device),"
-            " over a shorter time, or log views."
-        )
-    return Diagnosis(name, subject, m.excess, 0.1, verdict, text)
+    todo = (
+        " Rank does not act alike on all items: name the columns within which an item is worth the"
+        " same (--context query, say), learn by context (--by device), over a shorter time, or log"
+        " views."
+    )
+    verdict = graded(-m.excess, -0.1, -0.3) if m.p < 0.001 else "pass"
+    return advise(name, subject, m.excess, 0.1, verdict, text, todo)
 
 
 def _cascade(part: LearnedCurve, subject: str) -> Diagnosis | None:
@@ -140,9 +137,8 @@ def _thin_items(part: LearnedCurve, subject: str) -> Diagnosis:
     """A relevance from 7 rows biased curves by up to 8 % in simulations, from 20 by 2 %."""
     rows = float(part.curve.shown.sum() / max(part.basis.moved, 1))
     text = f"Each item's relevance was learnt from {rows:,.0f} rows on average."
-    if rows < 20:
-        text += " With so few, the curve leans to one side: use --method harvest."
-    return Diagnosis("rows per item", subject, rows, 20.0, graded(rows, 20, 0), text)
+    todo = " With so few, the curve leans to one side: use --method harvest."
+    return advise("rows per item", subject, rows, 20.0, graded(rows, 20, 0), text, todo)
 
 
 def _randomised(part: LearnedCurve, subject: str) -> Diagnosis | None:
@@ -172,21 +168,18 @@ def _gaps(part: LearnedCurve, subject: str) -> Diagnosis | None:
     if part.gaps is None:
         return None
     text = f"{part.gaps:.1%} of the sessions skip a rank above their deepest view."
-    verdict = "pass" if part.gaps <= 0.05 else "caution" if part.gaps <= 0.25 else "fail"
-    if verdict != "pass":
-        text += " Depth counts skipped ranks as seen; with a column viewed, use --method views."
-    return Diagnosis("scrolling", subject, part.gaps, 0.05, verdict, text)
+    todo = " Depth counts skipped ranks as seen; with a column viewed, use --method views."
+    verdict = graded(-part.gaps, -0.05, -0.25)
+    return advise("scrolling", subject, part.gaps, 0.05, verdict, text, todo)
 
 
 def _thin(learned: Learned) -> Diagnosis:
     """Values of the context that have no curve of their own."""
-    share = len(learned.refused) / (len(learned.refused) + len(learned.parts))
-    text = f'Every value of "{learned.request.by}" has its own curve.'
-    if learned.refused:
-        value, why = next(iter(learned.refused.items()))
-        text = (
-            f"{len(learned.refused)} of {len(learned.refused) + len(learned.parts)} values of"
-            f' "{learned.request.by}" take the curve of all rows, "{value}" for one: {why}'
-        )
-    verdict = "caution" if learned.refused else "pass"
-    return Diagnosis("thin contexts", str(learned.request.by), share, 0.0, verdict, text)
+    refused, column = learned.refused, learned.request.by
+    values = len(refused) + len(learned.parts)
+    text, verdict = f'Every value of "{column}" has its own curve.', "pass"
+    if refused:
+        value, why = next(iter(refused.items()))
+        text, verdict = f'{len(refused)} of {values} values of "{column}" take the curve', "caution"
+        text += f' of all rows, "{value}" for one: {why}'
+    return Diagnosis("thin contexts", str(column), len(refused) / values, 0.0, verdict, text)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterrank.core.arrays import Floats
-from counterrank.diagnostics.diagnosis import VERDICTS, Diagnosis, graded
+from counterrank.diagnostics.diagnosis import VERDICTS, Diagnosis, advise, graded, graded_size
 
 FEW_ITEMS = 10
 
@@ -29,10 +29,10 @@ class StratumValues:
     values: Floats
 
 
-def gravest_each(found: Sequence[Diagnosis]) -> list[Diagnosis]:
+def gravest_each(diagnoses: Sequence[Diagnosis]) -> list[Diagnosis]:
     """Of diagnoses of one name and subject, the gravest; of equals the first."""
     worst: dict[tuple[str, str], Diagnosis] = {}
-    for d in found:
+    for d in diagnoses:
         key = (d.name, d.subject)
         if key not in worst or VERDICTS.index(d.verdict) > VERDICTS.index(worst[key].verdict):
             worst[key] = d
@@ -45,11 +45,9 @@ def found_paradoxes(proven: int, tested: int, unproven: int) -> Diagnosis:
     if unproven:
         text += f"; {unproven:,} more flip{'s' * (unproven == 1)} in most of the"
         text += " feedback, but maybe by chance"
-    text += "."
-    if proven:
-        text += " Look at the strata before shipping an overall winner."
+    todo = " Look at the strata before shipping an overall winner."
     verdict = "caution" if proven else "pass"
-    return Diagnosis("Simpson's paradox", "systems", float(proven), 0.0, verdict, text)
+    return advise("Simpson's paradox", "systems", float(proven), 0.0, verdict, f"{text}.", todo)
 
 
 def stratum_users(measure: str, stratum: StratumValues) -> Diagnosis:
@@ -67,10 +65,9 @@ def stratum_users(measure: str, stratum: StratumValues) -> Diagnosis:
         return Diagnosis("stratum without a value", name, stratum.share, 0.0, verdict, text)
     text = f"{count:,} user{'s have' if count != 1 else ' has'} something to find there for"
     text += f" {measure}."
+    todo = f" It weighs {stratum.weight:.1%}: cut into fewer strata, or by quantile."
     verdict = graded(count, 30, 10)
-    if verdict != "pass":
-        text += f" It weighs {stratum.weight:.1%}: cut into fewer strata, or by quantile."
-    return Diagnosis("users in stratum", name, float(count), 30.0, verdict, text)
+    return advise("users in stratum", name, float(count), 30.0, verdict, text, todo)
 
 
 def few_items(
@@ -89,11 +86,9 @@ def few_items(
         f"Its {items} item{'s' * (items != 1)} ({stratum.weight:.1%} of the feedback)"
         f" make{'s' * (items == 1)} {part[most]:.1%} of {measure} of {systems[most]}."
     )
-    verdict = "caution" if part[most] > 0.2 else "pass"
-    if verdict != "pass":
-        text += " A decision would hang on so few"
-        text += "." if alone else ": look at the other strata."
-    return Diagnosis("few items decide", stratum.name, float(part[most]), 0.2, verdict, text)
+    todo = " A decision would hang on so few" + ("." if alone else ": look at the other strata.")
+    share, verdict = float(part[most]), "caution" if part[most] > 0.2 else "pass"
+    return advise("few items decide", stratum.name, share, 0.2, verdict, text, todo)
 
 
 def empty_bins(empty: Sequence[str], full: int) -> Diagnosis:
@@ -114,18 +109,15 @@ def inverse_weights(total: float, squares: float, count: int, most: float) -> li
         return []
     size = total**2 / squares
     share, heaviest = size / count, most / total
-    verdict = max(graded(size, 1000, 100), graded(share, 0.05, 0.005), key=VERDICTS.index)
     text = f"The weighted relevant items say as much as {size:,.0f} equal ones ({share:.1%})."
-    if verdict != "pass":
-        text += " IPS and SNIPS rest on few items"
-        text += ": prefer the stratified value." if share < 0.5 else ": collect more judgments."
+    todo = " IPS and SNIPS rest on few items"
+    todo += ": prefer the stratified value." if share < 0.5 else ": collect more judgments."
     one = f"One relevant item carries {heaviest:.2%} of the weight."
-    grave = graded(-heaviest, -0.02, -0.1)
-    if grave != "pass":
-        one += " Look at it before believing IPS or SNIPS."
+    look = " Look at it before believing IPS or SNIPS."
+    verdict, grave = graded_size(size, share), graded(-heaviest, -0.02, -0.1)
     return [
-        Diagnosis("effective sample size", "IPS", size, 1000.0, verdict, text),
-        Diagnosis("largest weight", "IPS", heaviest, 0.02, grave, one),
+        advise("effective sample size", "IPS", size, 1000.0, verdict, text, todo),
+        advise("largest weight", "IPS", heaviest, 0.02, grave, one, look),
     ]
 
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import polars as pl
 
 from counterrank.core.errors import CounterrankError, InputError, UsageError
-from counterrank.core.progress import Progress, quiet
+from counterrank.core.parallel import Progress, quiet
 from counterrank.data import funnels, logs, schema
 from counterrank.data.runs import split_systems
-from counterrank.data.schema import Door, Table
-from counterrank.diagnostics.diagnosis import Diagnosis
+from counterrank.data.schema import Schema, Table
+from counterrank.diagnostics.diagnosis import Findings
 from counterrank.engine import Engine, Partition, Partitions, Tables, split
-from counterrank.matching.list_blocks import aligned
-from counterrank.matching.pool import pooled
+from counterrank.matching.hits import find_hits
+from counterrank.matching.pool import make_pool
 
 TABLE = "table"
 COUNTED = ("user", "item", "session")
@@ -48,24 +48,6 @@ class TableReport:
         units = f" {self.sessions:,} sessions," if self.sessions else ""
         units += f" {self.users:,} users," if self.users else ""
         return f"usable   {self.table}: {kind}, {self.rows:,} rows,{units} {self.items:,} items."
-
-
-@dataclass(frozen=True)
-class Findings:
-    """What a closer look at a table found: ``fault`` stops it, ``faults`` others, by their place.
-
-    ``to_log`` is what should have been logged, most useful first.
-    """
-
-    diagnoses: list[Diagnosis] = field(default_factory=list)
-    to_log: list[str] = field(default_factory=list)
-    fault: str = ""
-    faults: dict[int, str] = field(default_factory=dict)
-
-    def note(self, reports: Sequence[TableReport], place: int) -> list[TableReport]:
-        """The reports with the faults of the table at a place, and of those beside it."""
-        faults = self.faults | ({place: self.fault} if self.fault else {})
-        return [replace(r, fault=faults.get(n, r.fault)) for n, r in enumerate(reports)]
 
 
 def usable(reports: Sequence[TableReport], kind: str) -> list[int]:
@@ -110,9 +92,9 @@ def report_table(
     try:
         kind = funnels.guess_funnel_kind(table, rewards=rewards, columns=columns)
         kind = kind or logs.guess_log_kind(table, rewards=rewards, columns=columns)
-        opened = _schema(kind, table, name, rewards, columns)
+        open_source = _schema(kind, table, name, rewards, columns)
         unit = "session" if kind in BY_SESSION else "user"
-        with engine.open(Tables({TABLE: opened}, unit, ()), progress) as parts:
+        with engine.open(Tables({TABLE: open_source}, unit, ()), progress) as parts:
             size = parts.reduce(partial(_size, kind, unit, duplicates), "Checking")
             if kind == "log" and size.certain == size.rows:
                 raise logs.certainty(parts.heads[TABLE].name, size.rows)
@@ -148,25 +130,21 @@ def _size(kind: str, unit: str, duplicates: str, part: Partition) -> Size:
 def _refuse_within(read: Table, kind: str, duplicates: str) -> None:
     """Faults that show only when a user's rows stand together: pairs or ranks given twice."""
     if kind == "judgments":
-        pooled(read)
+        make_pool(read)
         return
     for part in split_systems(read, ""):
         one = part.frame.head(1).select("user", "item", rating=pl.lit(1.0))
-        aligned(part, pooled(Table(read.source, one)), duplicates=duplicates)
+        find_hits(part, make_pool(Table(read.source, one)), duplicates=duplicates)
 
 
 def _distinct(parts: Partitions, column: str) -> int:
     """How many values a column has that are not whole in a partition."""
     work = partial(_values, column, parts.pieces)
-    return parts.exchange(work, partial(_count, column), "Counting")
+    return parts.exchange(work, pl.DataFrame.n_unique, "Counting")
 
 
 def _values(column: str, pieces: int, part: Partition) -> dict[int, pl.DataFrame]:
     return split(part[TABLE].frame.select(pl.col(column).unique()), column, pieces)
-
-
-def _count(column: str, values: pl.DataFrame) -> int:
-    return values[column].n_unique()
 
 
 def _schema(
@@ -175,16 +153,16 @@ def _schema(
     name: str,
     rewards: Sequence[str],
     columns: Mapping[str, str] | None,
-) -> Door:
+) -> Schema:
     if kind == "judgments":
-        return schema.judgments_door(table, columns=columns)
+        return schema.judgments_schema(table, columns=columns)
     if kind == "log":
-        return logs.log_door(table, rewards=rewards, columns=columns)
+        return logs.log_schema(table, rewards=rewards, columns=columns)
     if kind == "funnel":
-        return funnels.funnel_door(table, rewards=rewards, columns=columns)
+        return funnels.funnel_schema(table, rewards=rewards, columns=columns)
     if kind == "predictions":
         paid = tuple(rewards) or (funnels.CONVERSION,)
-        return funnels.predictions_door(table, rewards=paid, columns=columns)
+        return funnels.predictions_schema(table, rewards=paid, columns=columns)
     if kind == "target":
-        return logs.target_door(table, name=name, columns=columns)
-    return schema.run_door(table, name=name, columns=columns)
+        return logs.target_schema(table, name=name, columns=columns)
+    return schema.run_schema(table, name=name, columns=columns)

@@ -13,9 +13,9 @@ from typing import Annotated
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, dot, summed
+from counterrank.core.arrays import Floats, Ints, dot, sum_by
 from counterrank.core.merge import largest, same
-from counterrank.diagnostics.diagnosis import VERDICTS, Diagnosis, graded
+from counterrank.diagnostics.diagnosis import Diagnosis, advise, graded, graded_size
 from counterrank.stats.units import Estimate
 
 NO_CLIP = (float("inf"),)
@@ -87,7 +87,7 @@ class WeightStatistics:
             clips, int(some.sum()), float(total[-1]), float(views.sum()), float(unlogged.sum()),
             float(unknown.sum()), float(places.sum()), float((seen * w).max(initial=0)),
             _largest(w), np.bincount(place, minlength=len(EDGES) + 1).astype(float),
-            summed(place, w[some], len(EDGES) + 1), total, square,
+            sum_by(place, w[some], len(EDGES) + 1), total, square,
         )  # fmt: skip
 
     def spread(self, system: str) -> list[WeightRow]:
@@ -188,31 +188,27 @@ def effective_size(system: str, weights: WeightStatistics, words: Words) -> Diag
     """Views or clicks that would say as much if all weighed the same (Kish)."""
     size = weights.effective()
     share = size / weights.count if weights.count else 0.0
-    verdict = max(graded(size, 1000, 100), graded(share, 0.05, 0.005), key=VERDICTS.index)
-    text = words.effective.format(size=size, share=share)
+    text, todo = words.effective.format(size=size, share=share), words.more_rows
     if words.nothing and weights.count == 0:
-        text = words.nothing
-    elif verdict != "pass":
-        text += words.more_rows
-    return Diagnosis("effective sample size", system, size, 1000.0, verdict, text)
+        text, todo = words.nothing, ""
+    verdict = graded_size(size, share)
+    return advise("effective sample size", system, size, 1000.0, verdict, text, todo)
 
 
 def largest_weight(
     system: str, weights: WeightStatistics, words: Words, heaviest: float | None = None
 ) -> Diagnosis:
     """Share of all weight that one row has, or one unit, where its ``heaviest`` weight is given."""
-    one = weights.heaviest / weights.seen if weights.seen > 0 else 1.0
-    share = one
-    if heaviest is not None:
-        share = heaviest / weights.seen if weights.seen > 0 else 1.0
-    verdict = graded(-share, -0.02, -0.1)
+    one, share = (
+        weight / weights.seen if weights.seen > 0 else 1.0
+        for weight in (weights.heaviest, weights.heaviest if heaviest is None else heaviest)
+    )
     text = words.heaviest.format(share=share, one=one)
+    todo = f" Clip the weights (IPS(clip=...)) or look at {words.which} before believing the value."
     if words.nothing and weights.count == 0:
-        text = words.nothing
-    elif verdict != "pass":
-        text += f" Clip the weights (IPS(clip=...)) or look at {words.which} before believing the"
-        text += " value."
-    return Diagnosis("largest weight", system, share, 0.02, verdict, text)
+        text, todo = words.nothing, ""
+    verdict = graded(-share, -0.02, -0.1)
+    return advise("largest weight", system, share, 0.02, verdict, text, todo)
 
 
 def mean_weight(system: str, ratio: Estimate, words: Words) -> Diagnosis:
@@ -224,9 +220,8 @@ def mean_weight(system: str, ratio: Estimate, words: Words) -> Diagnosis:
     elif off > 0.02 and off > 3 * ratio.se:
         verdict = "fail" if off > 0.1 else "caution"
     text = f"Weights average {ratio.value:.3f} (se {ratio.se:.3f}) where 1 is due."
-    if verdict != "pass":
-        text += (words.too_low if ratio.value < 1 else words.too_high) + words.mean_todo
-    return Diagnosis("mean weight", system, ratio.value, 1.0, verdict, text)
+    todo = (words.too_low if ratio.value < 1 else words.too_high) + words.mean_todo
+    return advise("mean weight", system, ratio.value, 1.0, verdict, text, todo)
 
 
 def support(
@@ -239,11 +234,8 @@ def support(
     are certain to be unsupported.
     """
     share = missing / weights.views if weights.views > 0 else 1.0
-    verdict = graded(-share, -0.01, -0.1)
-    text = words.unsupported.format(share=share, where=where)
-    if verdict != "pass":
-        text += words.support_todo
-    return Diagnosis("support", system, share, 0.01, verdict, text)
+    verdict, text = graded(-share, -0.01, -0.1), words.unsupported.format(share=share, where=where)
+    return advise("support", system, share, 0.01, verdict, text, words.support_todo)
 
 
 def tail(system: str, weights: WeightStatistics, words: Words) -> Diagnosis:
@@ -255,23 +247,21 @@ def tail(system: str, weights: WeightStatistics, words: Words) -> Diagnosis:
     k = pareto_shape(weights.largest, weights.count)
     if weights.heaviest * weights.count < words.far * weights.seen:
         k = -math.inf
-    verdict = graded(-k, -0.5, -0.7)
     text = f"The tail of the weights has index {k:.2f}; up to 0.5 their mean is well behaved."
     if math.isinf(k):
         text = words.no_tail
-    if verdict != "pass":
-        text += words.tail_todo
-    return Diagnosis("weight tail", system, k, 0.5, verdict, text)
+    verdict = graded(-k, -0.5, -0.7)
+    return advise("weight tail", system, k, 0.5, verdict, text, words.tail_todo)
 
 
 def clipping(
-    system: str, label: str, kept: Estimate, words: Words, value: float | None = None
+    system: str, label: str, left: Estimate, words: Words, value: float | None = None
 ) -> Diagnosis:
     """What clipping leaves out: the share of expected views that clipped weights do not reach.
 
-    ``kept`` is the mean of clipped weights; of the estimate's ``value``, if given, what is lost.
+    ``left`` is the mean of clipped weights; of the estimate's ``value``, if given, what is lost.
     """
-    lost = max(1 - kept.value, 0.0)
+    lost = max(1 - left.value, 0.0)
     verdict = graded(-lost, -0.05, -0.25)
     text = words.clipped.format(lost=lost)
     if label.startswith(("IPS", "IIPS")):

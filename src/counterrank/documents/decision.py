@@ -83,13 +83,21 @@ def sign(document: Row, label: str) -> int:
     return -1 if {label, *worths} & set(lower) else 1
 
 
-def _level(document: Row) -> float:
+def level_of(document: Row) -> float:
+    """The level of its intervals."""
     return float(document.get("protocol", {}).get("level", 0.95))
+
+
+def value_of(document: Row, label: str, system: str) -> float | None:
+    """A system's value by a measure; where it has none, by the first that it has."""
+    rows = [r for r in document.get("estimates", []) if r["system"] == system]
+    own = rows_of_measure(rows, label) or rows
+    return float(own[0]["value"]) if own else None
 
 
 def _against(document: Row, label: str, base: str) -> Decision:
     """Candidates against a baseline."""
-    level, up = _level(document), sign(document, label)
+    level, up = level_of(document), sign(document, label)
     own = [r for r in rows_of_measure(document["comparisons"], label) if r["baseline"] == base]
     rest = f"{grounds(document)} By {label}, {level:.0%} confidence."
     if not own:
@@ -125,8 +133,7 @@ def _others(best: Row, also: Sequence[Row], base: str) -> str:
 
 def _seen(document: Row, row: Row, label: str, base: str) -> str:
     """How large a change would have shown, as a share of the baseline's value."""
-    owns = [r for r in document.get("estimates", []) if r["system"] == base]
-    value = next((r["value"] for r in rows_of_measure(owns, label) or owns), None)
+    value = value_of(document, label, base)
     if not value or not row.get("detectable"):
         return ""
     share = abs(row["detectable"] / value)
@@ -135,7 +142,7 @@ def _seen(document: Row, row: Row, label: str, base: str) -> str:
 
 def _among(document: Row, label: str) -> Decision:
     """All systems among each other."""
-    level, up = _level(document), sign(document, label)
+    level, up = level_of(document), sign(document, label)
     own = sorted(
         rows_of_measure(document.get("estimates", []), label), key=lambda r: -up * r["value"]
     )

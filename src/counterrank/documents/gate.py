@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from counterrank.core.errors import UsageError, nearest
 from counterrank.core.format import printable
-from counterrank.documents.decision import leading_measure, rows_of_measure, sign
-
-Row = Mapping[str, Any]
+from counterrank.documents.decision import (
+    Row,
+    leading_measure,
+    level_of,
+    rows_of_measure,
+    sign,
+    value_of,
+)
 
 
 @dataclass(frozen=True)
@@ -94,11 +98,10 @@ def gated(
                 f'The result has no candidate "{printable(name)}".', found=nearest(name, names)
             )
     wanted = [r for r in rows if not systems or _other(r, base) in systems]
-    value = _value(document, label, base)
+    value = value_of(document, label, base)
     checked = tuple(_checked(document, r, base, value, least, label) for r in wanted)
     failed = tuple(d for d in document.get("diagnoses", []) if d["verdict"] == "fail")
-    level = float(document.get("protocol", {}).get("level", 0.95))
-    return Gate(label, base, least, level, checked, failed)
+    return Gate(label, base, least, level_of(document), checked, failed)
 
 
 def _checked(
@@ -135,12 +138,6 @@ def _pair(row: Row, base: str) -> bool:
 
 def _other(row: Row, base: str) -> str:
     return str(row["system"] if row["baseline"] == base else row["baseline"])
-
-
-def _value(document: Row, label: str, base: str) -> float | None:
-    rows = [r for r in document.get("estimates", []) if r["system"] == base]
-    own = rows_of_measure(rows, label) or rows
-    return float(own[0]["value"]) if own else None
 
 
 def _md(value: object) -> str:

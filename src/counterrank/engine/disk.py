@@ -1,4 +1,7 @@
-"""Tables larger than memory: cut by a hash of the unit into files, worked on one by one."""
+"""Tables larger than memory: cut by a hash of the unit into files, worked on one by one.
+
+A glance at each table's first rows says what columns it has, and the types that ids have in all.
+"""
 
 from __future__ import annotations
 
@@ -15,22 +18,100 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import one_thread, workers
-from counterrank.core.errors import CounterrankError
-from counterrank.core.faults import merged, moved
+from counterrank.core.errors import CounterrankError, InputError, first_line
+from counterrank.core.faults import merge_errors, shift_error
 from counterrank.core.format import byte_count
-from counterrank.core.progress import Progress
+from counterrank.core.parallel import Progress, one_thread, workers
+from counterrank.data.checks import some_rows
 from counterrank.data.ids import partition_ids
-from counterrank.data.schema import Door, Input, Table
-from counterrank.data.sources.pieces import count_source_rows, pieces
-from counterrank.engine import memory
-from counterrank.engine.partitions import Lazy, Partition, Partitions, Tables, merge_in_turn
+from counterrank.data.schema import Input, Schema, Table
+from counterrank.data.sources.source import count_source_rows, pieces
+from counterrank.engine.partitions import (
+    Lazy,
+    Partition,
+    Partitions,
+    Tables,
+    cut_in_memory,
+    merge_in_turn,
+)
 from counterrank.engine.scratch import refuse_small, scratch
-from counterrank.engine.table_heads import Head, read_heads
-from counterrank.engine.wire import packed, unpacked
+from counterrank.engine.wire import pack, unpack
 
 if TYPE_CHECKING:
     from counterrank.engine.engines import Local
+
+
+GLANCE = 1000  # rows that show the types
+
+
+def read_heads(tables: Tables, scratch: Path) -> dict[str, Table]:
+    """All tables without rows, by a glance at their first; ids have the types they shall have."""
+    heads = {name: _glance(schema, scratch) for name, schema in tables.schemas.items()}
+    for column in tables.ids:
+        kind = _common([head.frame.schema[column] for head in heads.values()])
+        for name, head in heads.items():
+            frame = head.frame.with_columns(pl.col(column).cast(kind))
+            heads[name] = replace(head, frame=frame)
+    return heads
+
+
+def cast_ids(frame: pl.DataFrame, head: Table, ids: Sequence[str]) -> pl.DataFrame:
+    """Rows of a table, whose ids get the types of its head."""
+    kinds = head.frame.schema
+    odd = set(frame.columns) ^ set(kinds)
+    if odd:
+        raise InputError(
+            f'The files of "{head.name}" do not fit together.',
+            found=f'Some have a column "{min(odd)}", others do not.',
+            todo="Give every file the same columns.",
+        )
+    try:
+        return frame.with_columns(
+            pl.col(c).cast(kinds[c]) for c in ids if frame.schema[c] != kinds[c]
+        )
+    except pl.exceptions.PolarsError as error:
+        raise InputError(
+            f'The parts of "{head.name}" do not fit together.',
+            found=first_line(error),
+            todo="Give a column the same type in every file.",
+        ) from error
+
+
+def _common(kinds: Sequence[pl.DataType]) -> pl.DataType:
+    """The type of ids that several tables share: integers where all are, otherwise text."""
+    if len(set(kinds)) == 1:
+        return kinds[0]
+    whole = all(kind.is_integer() and kind != pl.UInt64 for kind in kinds)
+    return pl.Int64() if whole else pl.String()
+
+
+def _glance(schema: Schema, scratch: Path) -> Table:
+    """The table of the first rows, which are let go."""
+    there = schema.roles.choose(schema.source.columns())
+    frame = schema.roles.renamed(pl.DataFrame(schema=dict.fromkeys(there, pl.Null())))
+    for piece in pieces(schema.source, schema.roles.choose, rows=GLANCE, scratch=scratch):
+        frame = schema.roles.renamed(piece)
+        if frame.height:
+            break
+    some_rows(frame, schema.source.name)
+    try:
+        table = schema.part(frame)
+    except CounterrankError as error:
+        raise _counted(schema, scratch) from error
+    return replace(table, frame=table.frame.clear())
+
+
+def _counted(schema: Schema, scratch: Path) -> CounterrankError:
+    """The fault that the first rows have, counted over the whole table."""
+    faults, rows = [], 0
+    for piece in pieces(schema.source, schema.roles.choose, rows=GLANCE**2, scratch=scratch):
+        try:
+            schema.part(schema.roles.renamed(piece))
+        except CounterrankError as error:
+            faults.append(shift_error(error, rows))
+        rows += piece.height
+    return merge_errors(faults, rows=rows)
+
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -91,11 +172,11 @@ class OnDisk(Partitions):
         def send(number: int) -> None:
             for key, piece in work(self._partition(number)).items():
                 (folder / str(key)).mkdir(exist_ok=True)
-                (folder / str(key) / f"{number:06}").write_bytes(packed(piece))
+                (folder / str(key) / f"{number:06}").write_bytes(pack(piece))
 
         def receive(key: int) -> B:
             files = sorted((folder / str(key)).iterdir())
-            return then(merge_in_turn(unpacked(file.read_bytes()) for file in files))
+            return then(merge_in_turn(unpack(file.read_bytes()) for file in files))
 
         for _ in self._run(send, self.present, label):
             pass
@@ -139,7 +220,7 @@ class OnDisk(Partitions):
         finally:
             team.shutdown(cancel_futures=True)
         if faults:
-            raise merged(faults)
+            raise merge_errors(faults)
 
 
 def _read(files: Iterable[Path]) -> pl.DataFrame:
@@ -172,7 +253,7 @@ def cut_on_disk(engine: Local, tables: Tables, progress: Progress) -> Iterator[P
         heads = read_heads(tables, folder)
         need = sum(rows[name] * _row_bytes(head) for name, head in heads.items())
         if engine.partitions is None and budget is not None and need <= WHOLE * budget:
-            with memory.cut_in_memory(engine, tables, progress) as whole:
+            with cut_in_memory(engine, tables, progress) as whole:
                 yield whole
             return
         count = engine.partitions or -(-need * workers() // (budget or 1))
@@ -184,26 +265,30 @@ def cut_on_disk(engine: Local, tables: Tables, progress: Progress) -> Iterator[P
             steps = sum(-(-number // piece) for number in rows.values())
             ticks = iter(progress(range(steps), "cutting tables into partitions"))
             for name, schema in schemas.items():
-                rows[name] = _cut(
-                    schema, heads[name], tables.unit, count, folder / name, piece, ticks
-                )
+                cast = partial(cast_ids, head=heads[name], ids=tables.ids)
+                rows[name] = _cut(schema, cast, tables.unit, count, folder / name, piece, ticks)
             for _ in ticks:  # sizes are guesses: the bar ends all the same
                 pass
             inputs = {
                 name: Input(schema.source.name, rows[name], sums[name].result())
                 for name, schema in schemas.items()
             }
-        empty = {name: head.table for name, head in heads.items()}
-        yield OnDisk(folder, empty, inputs, count, tables.needs, progress)
+        yield OnDisk(folder, heads, inputs, count, tables.needs, progress)
 
 
-def _row_bytes(head: Head) -> int:
+def _row_bytes(head: Table) -> int:
     """Bytes that a row of a table takes while its partition is worked on."""
     return HELD + TEXT * sum(kind == pl.String for kind in head.frame.schema.values())
 
 
 def _cut(
-    schema: Door, head: Head, unit: str, count: int, folder: Path, piece: int, ticks: Iterator[int]
+    schema: Schema,
+    cast: Callable[[pl.DataFrame], pl.DataFrame],
+    unit: str,
+    count: int,
+    folder: Path,
+    piece: int,
+    ticks: Iterator[int],
 ) -> int:
     """One table into its partitions, ``piece`` rows at a time; returns the number of rows.
 
@@ -214,10 +299,10 @@ def _cut(
 
     def one(frame: pl.DataFrame, turn: int, before: int) -> None:
         try:
-            part = head.cast(schema.part(schema.roles.renamed(frame)).frame)
+            part = cast(schema.part(schema.roles.renamed(frame)).frame)
             _write(part, partition_ids(part[unit], count), count, folder, f"{turn:06}.arrow")
         except CounterrankError as error:
-            faults.append(moved(error, before))
+            faults.append(shift_error(error, before))
 
     jobs: set[Future[None]] = set()
     steps = pieces(schema.source, schema.roles.choose, rows=piece, scratch=folder.parent)
@@ -234,7 +319,7 @@ def _cut(
         for job in jobs:
             job.result()
     if faults:
-        raise merged(faults, rows=rows)
+        raise merge_errors(faults, rows=rows)
     return rows
 
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar
 
 from counterrank.core.errors import UsageError, one_of
-from counterrank.core.format import byte_count
-from counterrank.core.progress import Progress, quiet
-from counterrank.data.sources.dataframes import is_spark
-from counterrank.data.sources.lake import is_address
-from counterrank.engine.partitions import Partitions, Tables
+from counterrank.core.format import byte_count, byte_words
+from counterrank.core.parallel import Progress, quiet
+from counterrank.data.sources.dataframes import is_address, is_spark
+from counterrank.engine.partitions import Partitions, Tables, cut_in_memory
 
 WORDS = ("auto", "local", "spark")
 LEAST = 100 * 10**6  # bytes, which the libraries alone take
 INFERENCE = ("auto", "units", "moments")
+Context = AbstractContextManager[Partitions]
 
 
 class Engine(ABC):
@@ -43,9 +43,7 @@ class Engine(ABC):
         return False
 
     @abstractmethod
-    def open(
-        self, tables: Tables, progress: Progress = quiet
-    ) -> AbstractContextManager[Partitions]:
+    def open(self, tables: Tables, progress: Progress = quiet) -> Context:
         """The tables in partitions; what was set aside is let go when the context ends."""
 
 
@@ -78,13 +76,9 @@ class Local(Engine):
         """Where neither a limit nor a number of partitions is given."""
         return self.memory is None and self.partitions is None
 
-    def open(
-        self, tables: Tables, progress: Progress = quiet
-    ) -> AbstractContextManager[Partitions]:
+    def open(self, tables: Tables, progress: Progress = quiet) -> Context:
         """One partition in memory, or several on disk."""
         if self.in_memory:
-            from counterrank.engine.memory import cut_in_memory
-
             return cut_in_memory(self, tables, progress)
         from counterrank.engine.disk import cut_on_disk
 
@@ -117,9 +111,7 @@ class Spark(Engine):
         """What the driver may collect."""
         return byte_count(self.collect)
 
-    def open(
-        self, tables: Tables, progress: Progress = quiet
-    ) -> AbstractContextManager[Partitions]:
+    def open(self, tables: Tables, progress: Progress = quiet) -> Context:
         """Partitions on the cluster, which keeps them until the context ends."""
         from counterrank.engine.spark import cluster
 
@@ -134,7 +126,7 @@ def engine(given: str | Engine, tables: Iterable[object] = ()) -> Engine:
     tables = list(tables)
     chosen = _chosen(given, tables)
     if isinstance(chosen, Spark) and any(map(is_address, tables)):
-        from counterrank.engine.spark.session import session_of
+        from counterrank.engine.spark.cluster import session_of
 
         return replace(chosen, session=session_of(chosen))
     return chosen
@@ -158,3 +150,38 @@ def _refuse(partitions: int | None, inference: str) -> None:
     one_of("inference", inference, INFERENCE)
     if partitions is not None and not 1 <= partitions <= 65_536:
         raise UsageError(f"partitions must lie between 1 and 65,536, not {partitions}.")
+
+
+@dataclass(frozen=True)
+class Storage:
+    """``inference`` is by ``units`` or by ``moments``, ``why`` so, and beyond which ``threshold``.
+
+    The threshold is in bytes of values per unit.
+    """
+
+    inference: str
+    why: str
+    threshold: int
+
+    @classmethod
+    def choose(cls, inference: str, units: int, columns: int, budget: int | None) -> Storage:
+        """As asked for; ``auto`` by whether values of 8 bytes fit the ``budget`` (None: any do)."""
+        one_of("inference", inference, INFERENCE)
+        if budget is None and inference == "auto":
+            return cls("units", "no limit was given", 0)
+        budget, need = budget or 0, 8 * units * columns
+        held = inference == "units" or (inference == "auto" and need <= budget)
+        words = f"{units:,} units x {columns:,} columns need {byte_words(need)}"
+        why = (
+            f"{words}, the limit is {byte_words(budget)}" if inference == "auto" else "as asked for"
+        )
+        return cls("units" if held else "moments", why, budget)
+
+    @property
+    def units(self) -> bool:
+        """Whether values per unit are held."""
+        return self.inference == "units"
+
+    def protocol(self) -> dict[str, Any]:
+        """For the result's protocol."""
+        return asdict(self)

@@ -10,6 +10,7 @@ import io
 import json
 import struct
 from dataclasses import fields, is_dataclass
+from functools import partial
 from importlib import import_module
 from itertools import pairwise
 from typing import Any
@@ -21,16 +22,16 @@ HOME = "counterrank"
 PLAIN: dict[str, type] = {kind.__name__: kind for kind in (list, tuple, set, frozenset)}
 
 
-def packed(value: Any) -> bytes:
+def pack(value: Any) -> bytes:
     """The value as bytes."""
     blobs: list[bytes] = []
-    tree = json.dumps(_tree(value, blobs)).encode()
+    tree = json.dumps(_tree(value, blobs, {})).encode()
     parts = [tree, *blobs]
     sizes = struct.pack(f"<{len(parts) + 1}q", len(parts), *map(len, parts))
     return b"".join([sizes, *parts])
 
 
-def unpacked(data: bytes | memoryview) -> Any:
+def unpack(data: bytes | memoryview) -> Any:
     """The value that was packed."""
     view = memoryview(data)
     (count,) = struct.unpack_from("<q", view)
@@ -40,67 +41,75 @@ def unpacked(data: bytes | memoryview) -> Any:
     return _value(json.loads(bytes(parts[0])), parts[1:])
 
 
-def _tree(value: Any, blobs: list[bytes]) -> Any:
-    """Plain JSON for what JSON holds exactly, otherwise ``[kind, ...]``."""
+def _tree(value: Any, blobs: list[bytes], arrays: dict[int, tuple[Any, int]]) -> Any:
+    """Plain JSON for what JSON holds exactly, otherwise ``[kind, ...]``.
+
+    ``arrays`` have the blobs of those that were seen, by id(): what is shared is sent once.
+    """
+    inner = partial(_tree, blobs=blobs, arrays=arrays)
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, np.generic):
-        return [*_tree(np.asarray(value), blobs), "scalar"]
+        return [*inner(np.asarray(value)), "scalar"]
     if isinstance(value, int):
         return ["int", str(value)]
     if isinstance(value, float):
         return ["float", value.hex()]
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-        blobs.append(np.ascontiguousarray(value).tobytes())
-        return ["array", len(blobs) - 1, value.dtype.str, list(value.shape)]
+        if id(value) not in arrays:
+            blobs.append(np.ascontiguousarray(value).tobytes())
+            arrays[id(value)] = value, len(blobs) - 1
+        return ["array", arrays[id(value)][1], value.dtype.str, list(value.shape)]
     if isinstance(value, bytes):
         blobs.append(value)
         return ["bytes", len(blobs) - 1]
     if isinstance(value, pl.Series):
-        return ["series", _tree(value.to_frame("x"), blobs), value.name]
+        return ["series", inner(value.to_frame("x")), value.name]
     if isinstance(value, pl.DataFrame):
         file = io.BytesIO()
         value.write_ipc(file, compression="uncompressed")
         blobs.append(file.getvalue())
         return ["frame", len(blobs) - 1]
     if is_dataclass(value) and not isinstance(value, type):
-        kind = type(value)
-        inner = {f.name: _tree(getattr(value, f.name), blobs) for f in fields(value) if f.init}
-        return ["dataclass", kind.__module__, kind.__qualname__, inner]
+        own = {f.name: inner(getattr(value, f.name)) for f in fields(value) if f.init}
+        return ["dataclass", type(value).__module__, type(value).__qualname__, own]
     if isinstance(value, dict):
-        return ["dict", [[_tree(k, blobs), _tree(v, blobs)] for k, v in value.items()]]
+        return ["dict", [[inner(k), inner(v)] for k, v in value.items()]]
     if type(value) in PLAIN.values():
-        return [type(value).__name__, [_tree(v, blobs) for v in value]]
+        return [type(value).__name__, list(map(inner, value))]
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         place = [type(value).__module__, type(value).__qualname__]
-        return ["named", *place, [_tree(v, blobs) for v in value]]
+        return ["named", *place, list(map(inner, value))]
     raise TypeError(f"a {type(value).__qualname__} cannot be sent")
 
 
-def _value(tree: Any, blobs: list[memoryview]) -> Any:
+def _value(tree: Any, blobs: list[Any]) -> Any:
+    """What a tree stands for; a blob that is an array is made one once."""
     if not isinstance(tree, list):
         return tree
+    inner = partial(_value, blobs=blobs)
     kind, rest = tree[0], tree[1:]
     if kind == "int":
         return int(rest[0])
     if kind == "float":
         return float.fromhex(rest[0])
     if kind == "array":
-        found = np.frombuffer(blobs[rest[0]], rest[1]).reshape(rest[2])
-        return found[()] if rest[-1] == "scalar" else found.copy()
+        if isinstance(blobs[rest[0]], memoryview):
+            blobs[rest[0]] = np.frombuffer(blobs[rest[0]], rest[1]).reshape(rest[2]).copy()
+        return blobs[rest[0]][()] if rest[-1] == "scalar" else blobs[rest[0]]
     if kind == "bytes":
         return bytes(blobs[rest[0]])
     if kind == "frame":
         return pl.read_ipc(io.BytesIO(blobs[rest[0]]))
     if kind == "series":
-        return _value(rest[0], blobs)["x"].alias(rest[1])
+        return inner(rest[0])["x"].alias(rest[1])
     if kind == "dataclass":
-        return _made(*rest[:2])(**{name: _value(v, blobs) for name, v in rest[2].items()})
+        return _made(*rest[:2])(**{name: inner(v) for name, v in rest[2].items()})
     if kind == "dict":
-        return {_value(k, blobs): _value(v, blobs) for k, v in rest[0]}
+        return {inner(k): inner(v) for k, v in rest[0]}
     if kind == "named":
-        return _made(*rest[:2])(*(_value(v, blobs) for v in rest[2]))
-    return PLAIN[kind](_value(v, blobs) for v in rest[0])
+        return _made(*rest[:2])(*map(inner, rest[2]))
+    return PLAIN[kind](map(inner, rest[0]))
 
 
 def _made(module: str, name: str) -> Any:

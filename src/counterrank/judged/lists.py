@@ -10,19 +10,18 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats, Ints, joined, mapped, ranges, sort_order, workers
+from counterrank.core.arrays import Bools, Floats, Ints, concat, ranges, sort_order
 from counterrank.core.faults import Fault, Faults
 from counterrank.core.merge import by_key, union
+from counterrank.core.parallel import map_threads, workers
 from counterrank.data.ids import argsort_ids
 from counterrank.data.runs import RunTables
 from counterrank.data.schema import Table
 from counterrank.diagnostics.judged_lists import ListStatistics, RatingStatistics
 from counterrank.engine import Partition
-from counterrank.judged.brackets import tie_shifts
 from counterrank.judged.request import JUDGMENTS, EvaluateRequest, pairs_of
-from counterrank.matching.hits import Hits, Pool
-from counterrank.matching.list_blocks import aligned
-from counterrank.matching.pool import greatest, pooled
+from counterrank.matching.hits import Hits, break_ties, find_hits
+from counterrank.matching.pool import Pool, greatest, make_pool
 from counterrank.metrics import Measure, unscaled
 from counterrank.stats.moments import Moments
 from counterrank.stats.units import Columns, Key, Units
@@ -110,7 +109,7 @@ def measure_lists(
     Tables are read and measured side by side. No policy is an error here: only all partitions
     together tell.
     """
-    pool = pooled(part[JUDGMENTS])
+    pool = make_pool(part[JUDGMENTS])
     part.release(JUDGMENTS)
     pool = replace(pool, top=max(top, pool.top))
     for m in request.measures:
@@ -125,7 +124,7 @@ def measure_lists(
         part.release(key)
         return systems
 
-    tables = mapped(measure_table, runs.names, team)
+    tables = map_threads(measure_table, runs.names, team)
     systems = [system for table in tables for system in table]
     blank = [~d for d in judged.defined[: len(request.measures)]]
     units, extra = _tables(judged, systems, inference)
@@ -142,7 +141,7 @@ def measure_lists(
 def _measure(run: Table, judged: _Judged, threads: int) -> _System:
     """Every metric of one run: its lists are aligned once, and its hits serve all."""
     pool, request = judged.pool, judged.request
-    hits, seen = aligned(
+    hits, seen = find_hits(
         run,
         pool,
         ties=request.policies.ties,
@@ -236,7 +235,7 @@ class Matches:
         items = pl.concat([pool.items for pool in pools])
         pool = Pool(
             units=units,
-            items=items.gather(np.argsort(joined(row), kind="stable")),
+            items=items.gather(np.argsort(concat(row), kind="stable")),
             size=size,
             rating=merge_columns([pool.rating for pool in pools], row),
             top=max(pool.top for pool in pools),
@@ -249,15 +248,15 @@ def _merge_hits(parts: Sequence[Hits], place: Sequence[Ints], row: Sequence[Ints
     """One system's hits in all partitions: units and judgments get the numbers of the whole."""
     numbered = list(zip(parts, place, row, strict=True))
     depth = merge_columns([h.depth for h in parts], place)
-    rank = joined([h.rank for h in parts])
-    first, last = joined([h.first for h in parts]), joined([h.last for h in parts])
+    rank = concat([h.rank for h in parts])
+    first, last = concat([h.first for h in parts]), concat([h.last for h in parts])
     tied = not (np.array_equal(first, rank) and np.array_equal(last, rank))
     hits = replace(
         parts[0],
         n=len(depth),
-        unit=joined([where[h.unit] for h, where, _ in numbered]),
+        unit=concat([where[h.unit] for h, where, _ in numbered]),
         rank=rank,
-        judgment=joined([rows[h.judgment] for h, _, rows in numbered]),
+        judgment=concat([rows[h.judgment] for h, _, rows in numbered]),
         rating=np.concatenate([h.rating for h in parts]),
         first=first if tied else rank,
         last=last if tied else rank,
@@ -283,3 +282,41 @@ def merge_columns(parts: Sequence[npt.NDArray[D]], place: Sequence[Ints]) -> npt
     for part, where in zip(parts, place, strict=True):
         out[..., where] = part
     return out
+
+
+def tie_shifts(
+    measures: Sequence[Measure],
+    hits: Hits,
+    pool: Pool,
+    x: Floats,
+    counted: Sequence[Bools | None],
+) -> Floats | None:
+    """How far ties can move the sums of each measure's columns; None where nothing ties.
+
+    Measures x 2 (worst, best) x columns. ``x`` are the values as ties stand (measures x users),
+    ``counted`` says for each measure which users count (None: all). Only users with ties are
+    looked at.
+    """
+    if hits.first is hits.rank or not (tied := hits.last > hits.first).any():
+        return None
+    touched = np.zeros(pool.n, bool)
+    touched[hits.unit[tied]] = True
+    own = hits.take(touched[hits.unit])
+    shifts = np.zeros((len(measures), 2, 2))
+    for end in (0, 1):
+        moved = unscaled(measures, break_ties(own, best=end == 1), pool)
+        for row, m in enumerate(measures):
+            mask = counted[row]
+            some = touched if mask is None else touched & mask
+            base = m.base(pool)
+            base = None if base is None else base[some]
+            both = (m.columns(values[row, some], base) for values in (moved, x))
+            for column, (new, old) in enumerate(zip(*both, strict=True)):
+                shifts[row, end, column] = np.sum(new - old)
+    return shifts
+
+
+def tie_bracket(measure: Measure, means: Floats, shifts: Floats) -> tuple[float, float]:
+    """Least and greatest value of a measure, if the means of its columns shift (2 x columns)."""
+    ends = [float(measure.function(means + shift[: len(means)])) for shift in shifts]
+    return min(ends), max(ends)

@@ -12,22 +12,27 @@ import numpy as np
 from counterrank.core.arrays import Floats
 from counterrank.core.errors import InputError, UsageError
 from counterrank.core.faults import Faults
-from counterrank.core.progress import Progress, quiet
+from counterrank.core.parallel import Progress, quiet
 from counterrank.data.runs import RunTables, validate_names
 from counterrank.data.schema import Input
 from counterrank.diagnostics import judged_lists as about
 from counterrank.diagnostics.diagnosis import Diagnosis
 from counterrank.diagnostics.judged_lists import agreement
 from counterrank.engine import Engine
-from counterrank.judged.brackets import tie_bracket
-from counterrank.judged.lists import JudgedTotals, MeasuredLists, judged_share_key, measure_lists
+from counterrank.engine.engines import Storage
+from counterrank.judged.lists import (
+    JudgedTotals,
+    MeasuredLists,
+    judged_share_key,
+    measure_lists,
+    tie_bracket,
+)
 from counterrank.judged.request import JUDGMENTS, EvaluateRequest, JudgedTables
 from counterrank.matching.hits import Coverage
 from counterrank.metrics import Measure, measure
 from counterrank.results.result import Result
 from counterrank.stats.functions_of_means import mean, ratio_or_zero
 from counterrank.stats.moments import keys_of
-from counterrank.stats.storage import Storage
 from counterrank.stats.units import Estimate, Key, Units
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from counterrank.core.errors import UsageError
 from counterrank.data import schema
-from counterrank.data.policies import Policies
-from counterrank.data.runs import Runs, run_schemas
+from counterrank.data.runs import Policies, Runs, run_schemas
 from counterrank.data.schema import ColumnNames
 from counterrank.engine import Engine, Tables
 from counterrank.metrics import DCG, DEFAULTS, Judged, Measure, dcg_forms, deepest, measure, nDCG
@@ -33,9 +32,9 @@ class JudgedTables:
     ) -> JudgedTables:
         """The tables as a caller gives them; ``columns`` maps roles to column names."""
         named = ColumnNames(columns)
-        judged = {JUDGMENTS: schema.judgments_door(judgments, columns=named)}
+        judged = {JUDGMENTS: schema.judgments_schema(judgments, columns=named)}
         lists, names = run_schemas(
-            runs, lambda table, name: schema.run_door(table, name=name, columns=named)
+            runs, lambda table, name: schema.run_schema(table, name=name, columns=named)
         )
         return cls(Tables(judged | lists, "user", ("user", "item"), lazy=True), names, named)
 

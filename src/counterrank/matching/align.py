@@ -1,6 +1,6 @@
-"""One bucket of lists and judgments in, hits out: the only join, written once.
+"""One block of lists and judgments in, hits out: ranks by a tie rule, then the join.
 
-``align`` is a pure function of its bucket. It knows nothing of files, engines or other buckets, so
+``align`` is a pure function of its block. It knows nothing of files, engines or other blocks, so
 the same code serves data in memory, out of core and on a cluster.
 """
 
@@ -12,13 +12,111 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import AnyFloats, AnyInts, Ints, sort_order
+from counterrank.core.arrays import AnyFloats, AnyInts, Bools, Ints, alike, sort_order
 from counterrank.matching.hashjoin import pair_keys, repeated_rows, sparse_join
-from counterrank.matching.order import Order, by_rank, by_score
 
 
 @dataclass(frozen=True)
-class Bucket:
+class Order:
+    """Rank of each row; the first and last rank it could have had among equal scores.
+
+    ``repeated`` holds the rows that claim a rank another row of their list has. ``natural`` says
+    that every list stands in the order 1, 2, 3, ...
+    """
+
+    rank: Ints
+    first: Ints
+    last: Ints
+    repeated: Ints
+    natural: bool = False
+
+    def depth(self, length: Ints) -> Ints:
+        """The largest rank of each list."""
+        if self.natural:
+            return length
+        return np.maximum.reduceat(self.rank, np.cumsum(length) - length)
+
+
+def natural_rank(length: Ints) -> Ints:
+    """1, 2, 3, ... within each list, in the order of rows."""
+    if alike(length):
+        return np.tile(np.arange(1, length[0] + 1), len(length))
+    start = np.cumsum(length) - length
+    return np.arange(length.sum()) - np.repeat(start, length) + 1
+
+
+def by_rank(given: AnyInts, length: Ints) -> Order:
+    """Ranks as given."""
+    natural = natural_rank(length)
+    if np.array_equal(given, natural):
+        return Order(natural, natural, natural, np.empty(0, np.int64), natural=True)
+    rank = given.astype(np.int64)
+    lists = np.repeat(np.arange(len(length)), length)
+    by = sort_order(lists, rank)
+    again = (np.diff(rank[by]) == 0) & (np.diff(lists[by]) == 0)
+    return Order(rank, rank, rank, by[1:][again])
+
+
+def by_score(
+    score: AnyFloats, length: Ints, *, ties: str, text: Callable[[Ints], pl.Series]
+) -> Order:
+    """Ranks by falling score; ``text`` gives the ids of chosen rows where scores tie."""
+    score = score.astype(np.float32) if ties == "id32" else score
+    rank = natural_rank(length)
+    none = np.empty(0, np.int64)
+    if _falls(score, length):
+        return Order(rank, rank, rank, none, natural=True)
+    starts = rank[1:] == 1
+    if np.all((score[1:] <= score[:-1]) | starts):
+        by = np.arange(len(score))
+    else:
+        exact = score.dtype.kind == "i"  # ~x falls as x rises, without overflow
+        falling = np.invert(score.astype(np.int64)) if exact else np.negative(score)
+        by = np.lexsort((falling, np.repeat(np.arange(len(length)), length)))
+    ordered = score[by]
+    new = np.concatenate([[True], (ordered[1:] != ordered[:-1]) | starts])
+    begin, group = np.flatnonzero(new), np.cumsum(new) - 1
+    size = np.diff(begin, append=len(new))
+    if ties in ("id", "id32"):
+        by = _id_descending(by, group, size[group] > 1, text)
+    first = rank[begin][group]
+    return Order(
+        rank=_scatter(by, rank),
+        first=_scatter(by, first),
+        last=_scatter(by, first + size[group] - 1),
+        repeated=none,
+    )
+
+
+def _falls(score: AnyFloats, length: Ints) -> bool:
+    """Whether the scores of every list fall, and none repeats."""
+    if alike(length):
+        grid = score.reshape(len(length), -1)
+        return bool(np.all(grid[:, 1:] < grid[:, :-1]))
+    begins = np.zeros(len(score), bool)
+    begins[(np.cumsum(length) - length)[length > 0]] = True
+    return bool(np.all((score[1:] < score[:-1]) | begins[1:]))
+
+
+def _id_descending(by: Ints, group: Ints, tied: Bools, text: Callable[[Ints], pl.Series]) -> Ints:
+    """Put tied rows in descending byte order of their ids, as trec_eval does."""
+    places = np.flatnonzero(tied)
+    frame = pl.DataFrame({"group": group[places], "id": text(by[places])})
+    order = frame.select(pl.arg_sort_by("group", "id", descending=[False, True])).to_series()
+    by = by.copy()
+    by[places] = by[places][order.to_numpy()]
+    return by
+
+
+def _scatter(by: Ints, x: Ints) -> Ints:
+    """``x``, listed in the order ``by``, back in the order of rows."""
+    out = np.empty_like(x)
+    out[by] = x
+    return out
+
+
+@dataclass(frozen=True)
+class ListBlock:
     """Lists one after the other, and the judgments of their users.
 
     ``length`` is the number of rows of each list. ``rank`` or ``score`` orders a list. ``text``
@@ -43,10 +141,10 @@ class Bucket:
 
 
 @dataclass(frozen=True)
-class Aligned:
-    """What one bucket yields: hits sorted by list and rank, list depths, faulty rows.
+class BlockHits:
+    """What one block yields: hits sorted by list and rank, list depths, faulty rows.
 
-    ``judgment`` is the place of each hit among the judgments of the bucket. ``duplicates`` are
+    ``judgment`` is the place of each hit among the judgments of the block. ``duplicates`` are
     rows whose item stood in the list already, ``repeated`` rows whose rank did.
     """
 
@@ -61,30 +159,30 @@ class Aligned:
 
 
 @dataclass(frozen=True)
-class Met:
-    """Every row of a bucket with its rank, and the rows whose item is judged.
+class MatchedBlock:
+    """Every row of a block with its rank, and the rows whose item is judged.
 
     ``lists`` is the list of each row, ``row`` and ``judgment`` are the judged rows and their places
-    among the judgments of the bucket. Of an item that stands twice in a list only the better
-    place is here; ``kept`` are then the rows of the given bucket that are (None: all of them).
+    among the judgments of the block. Of an item that stands twice in a list only the better
+    place is here; ``selected`` are then the rows of the given block that are (None: all of them).
     """
 
-    bucket: Bucket
+    block: ListBlock
     lists: Ints
     order: Order
     row: Ints
     judgment: Ints
-    kept: Ints | None
+    selected: Ints | None
     duplicates: Ints
     repeated: Ints
 
     @property
     def depth(self) -> Ints:
         """The largest rank of each list."""
-        return self.order.depth(self.bucket.length)
+        return self.order.depth(self.block.length)
 
 
-def by_place(found: Met) -> Met:
+def in_rank_order(found: MatchedBlock) -> MatchedBlock:
     """The same with the rows of every list best first, so that sums do not depend on their order.
 
     What is left without meaning by that, the tied and the repeated ranks, stays as it was.
@@ -97,70 +195,70 @@ def by_place(found: Met) -> Met:
     turn = np.argsort(place[found.row])
     return replace(
         found,
-        bucket=_only(found.bucket, found.lists, by),
+        block=_only(found.block, found.lists, by),
         order=replace(found.order, rank=found.order.rank[by]),
         row=place[found.row][turn],
         judgment=found.judgment[turn],
-        kept=by if found.kept is None else found.kept[by],
+        selected=by if found.selected is None else found.selected[by],
     )
 
 
-def met(bucket: Bucket, *, ties: str) -> Met:
+def match_block(block: ListBlock, *, ties: str) -> MatchedBlock:
     """Rank all rows and look up their judgments."""
-    lists = np.repeat(np.arange(len(bucket.length)), bucket.length)
-    order = bucket.order(ties)
-    key, judged = pair_keys((bucket.length, bucket.item), (bucket.judged, bucket.judged_item))
-    duplicates = repeated_rows(key, bucket.length)
+    lists = np.repeat(np.arange(len(block.length)), block.length)
+    order = block.order(ties)
+    key, judged = pair_keys((block.length, block.item), (block.judged, block.judged_item))
+    duplicates = repeated_rows(key, block.length)
     if len(duplicates):
-        keep = _best_copies(bucket, lists, order.rank)
-        left = met(_only(bucket, lists, keep), ties=ties)
-        return replace(left, kept=keep, duplicates=duplicates, repeated=keep[left.repeated])
+        keep = _best_copies(block, lists, order.rank)
+        left = match_block(_only(block, lists, keep), ties=ties)
+        return replace(left, selected=keep, duplicates=duplicates, repeated=keep[left.repeated])
     row, judgment = sparse_join(key, judged)
-    return Met(bucket, lists, order, row, judgment, None, duplicates, order.repeated)
+    return MatchedBlock(block, lists, order, row, judgment, None, duplicates, order.repeated)
 
 
-def align(bucket: Bucket, *, ties: str, limit: int | None) -> Aligned:
+def align(block: ListBlock, *, ties: str, limit: int | None) -> BlockHits:
     """Find the judged items in their lists.
 
     ``limit`` is the largest rank any measure looks at. An item that stands twice in a list keeps
     its better rank; the other rows are reported and the list is ranked without them.
     """
-    all_ = met(bucket, ties=ties)
-    order, row, judgment, depth = all_.order, all_.row, all_.judgment, all_.depth
+    match = match_block(block, ties=ties)
+    order, row, judgment, depth = match.order, match.row, match.judgment, match.depth
     if limit is not None and depth.max() > limit:
         near = order.first[row] <= limit
         row, judgment = row[near], judgment[near]
     if not order.natural:
-        by = sort_order(all_.lists[row], order.rank[row])
+        by = sort_order(match.lists[row], order.rank[row])
         row, judgment = row[by], judgment[by]
     rank = order.rank[row]
     tied = order.first is not order.rank
-    return Aligned(
-        list=all_.lists[row],
+    return BlockHits(
+        list=match.lists[row],
         rank=rank,
         judgment=judgment,
         first=order.first[row] if tied else rank,
         last=order.last[row] if tied else rank,
         depth=depth,
-        duplicates=all_.duplicates,
-        repeated=all_.repeated,
+        duplicates=match.duplicates,
+        repeated=match.repeated,
     )
 
 
-def _best_copies(bucket: Bucket, lists: Ints, rank: Ints) -> Ints:
+def _best_copies(block: ListBlock, lists: Ints, rank: Ints) -> Ints:
     """Rows that hold the best rank of their item in their list, in order."""
-    by = np.lexsort((rank, bucket.item, lists))
-    again = (np.diff(bucket.item[by]) == 0) & (np.diff(lists[by]) == 0)
+    by = np.lexsort((rank, block.item, lists))
+    again = (np.diff(block.item[by]) == 0) & (np.diff(lists[by]) == 0)
     return np.sort(by[np.concatenate([[True], ~again])])
 
 
-def _only(bucket: Bucket, lists: Ints, keep: Ints) -> Bucket:
-    """The bucket with some of its rows."""
+def _only(block: ListBlock, lists: Ints, keep: Ints) -> ListBlock:
+    """The block with some of its rows."""
     return replace(
-        bucket,
-        length=np.bincount(lists[keep], minlength=len(bucket.length)),
-        item=bucket.item[keep],
-        rank=None if bucket.rank is None else bucket.rank[keep],
-        score=None if bucket.score is None else bucket.score[keep],
-        text=lambda rows: bucket.text(keep[rows]),
+        block,
+        length=np.bincount(lists[keep], minlength=len(block.length)),
+        item=block.item[keep],
+        rank=None if block.rank is None else block.rank[keep],
+        score=None if block.score is None else block.score[keep],
+        text=lambda rows: block.text(keep[rows]),
     )

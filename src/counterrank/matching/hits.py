@@ -1,126 +1,38 @@
-"""The arrays every judged measure is computed from: the pool and the hits."""
+"""The hits of a run: its lists cut into blocks, aligned with the pool in threads, and merged."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
-from dataclasses import astuple, dataclass, field, replace
-from itertools import pairwise
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats, Ints, summed
-from counterrank.core.cached import once
+from counterrank.core.arrays import AnyInts, Bools, Floats, Ints, concat, ranges, sort_order, sum_by
+from counterrank.core.faults import Faults
+from counterrank.core.parallel import cached_property, map_threads, workers
+from counterrank.data.ids import (
+    BLOCK_ROWS,
+    Blocks,
+    as_categories,
+    as_integers,
+    positions,
+    unify_ids,
+)
+from counterrank.data.schema import Table
+from counterrank.matching.align import (
+    BlockHits,
+    ListBlock,
+    MatchedBlock,
+    align,
+    in_rank_order,
+    match_block,
+)
+from counterrank.matching.pool import Pool
 
 A = TypeVar("A")
-
-BLOCK = 1 << 16
-
-
-@dataclass(frozen=True)
-class Pool:
-    """All judgments, sorted by unit and, within a unit, best rating first.
-
-    ``units`` and ``items`` are the ids as given; ``size`` is the number of judgments of each
-    unit. ``top`` is the greatest rating of the whole data set. ``more`` holds further columns of
-    the judgments, where they were asked for.
-    """
-
-    units: pl.Series
-    items: pl.Series
-    size: Ints
-    rating: Floats
-    top: float
-    more: pl.DataFrame = field(default_factory=pl.DataFrame)
-
-    @property
-    def n(self) -> int:
-        """Number of units."""
-        return len(self.units)
-
-    @once
-    def _kept(self) -> dict[Hashable, Floats]:
-        return {}
-
-    @once
-    def unit(self) -> Ints:
-        """The unit of each judgment."""
-        return np.repeat(np.arange(self.n), self.size)
-
-    @once
-    def start(self) -> Ints:
-        """Where each unit's judgments begin."""
-        return np.cumsum(self.size) - self.size
-
-    @once
-    def best(self) -> Floats:
-        """The greatest rating of each unit; below every rating where nothing is judged."""
-        best = np.full(self.n, -np.inf)
-        some = self.size > 0
-        best[some] = self.rating[self.start[some]]
-        return best
-
-    def relevant(self, rel: float) -> Floats:
-        r"""R_u: number of items rated ``rel`` or better."""
-        return self._count(rel, np.inf)
-
-    def nonrelevant(self, rel: float) -> Floats:
-        r"""N_u: number of items judged and below ``rel``; negative means not judged."""
-        return self._count(0, rel)
-
-    def _count(self, low: float, high: float) -> Floats:
-        """Number of ratings from ``low`` to below ``high``."""
-        if len(self.parts) > 1:
-            return np.concatenate([part._count(low, high) for _, _, part in self.parts])
-        inside = lambda rating, _: (rating >= low) & (rating < high)  # noqa: E731
-        return self.kept((low, high), lambda: self.sum(inside))
-
-    def kept(self, name: Hashable, compute: Callable[[], Floats]) -> Floats:
-        """What many measures of many systems ask for, computed once."""
-        if name not in self._kept:
-            self._kept.setdefault(name, compute())
-        return self._kept[name]
-
-    def sum(self, worth: Callable[[Floats, Ints], npt.NDArray[Any]]) -> Floats:
-        """Sum over each unit's judgments of ``worth(rating, rank)``.
-
-        The rank is that in the unit's ideal list, from 1.
-        """
-        if len(self.rating) > 2 * BLOCK and len(self.parts) > 1:
-            return np.concatenate([part.sum(worth) for _, _, part in self.parts])
-        rank = np.arange(1, len(self.unit) + 1) - self.start[self.unit]
-        return summed(self.unit, worth(self.rating, rank).astype(float, copy=False), self.n)
-
-    @once
-    def parts(self) -> list[tuple[int, int, Pool]]:
-        """The pool in parts of whole units that fit a cache: first unit, last unit, part."""
-        ends = self.start + self.size
-        cuts = np.searchsorted(ends, np.arange(BLOCK, len(self.rating), BLOCK))
-        bounds = sorted({0, *cuts.tolist(), self.n})
-        return [(begin, end, self._part(begin, end)) for begin, end in pairwise(bounds)]
-
-    def only(self, kept: Bools) -> Pool:
-        """Some of the judgments: what a stratum or a sample holds. Units stay as they are."""
-        return replace(
-            self,
-            items=self.items.filter(pl.Series(kept)),
-            size=np.bincount(self.unit[kept], minlength=self.n),
-            rating=self.rating[kept],
-            more=self.more.filter(pl.Series(kept)) if self.more.width else self.more,
-        )
-
-    def _part(self, begin: int, end: int) -> Pool:
-        rows = slice(int(self.start[begin]), int(self.start[end - 1] + self.size[end - 1]))
-        return Pool(
-            units=self.units[begin:end],
-            items=self.items[rows.start : rows.stop],
-            size=self.size[begin:end],
-            rating=self.rating[rows],
-            top=self.top,
-            more=self.more[rows],
-        )
 
 
 @dataclass(frozen=True)
@@ -144,10 +56,11 @@ class Hits:
     depth: Ints
     present: Bools
     expected: bool = False
+    _cache: dict[Hashable, Any] = field(default_factory=dict, init=False, compare=False)
 
     def sum(self, x: npt.ArrayLike) -> Floats:
         """Sum over each unit's hits."""
-        return summed(self.unit, np.asarray(x, float), self.n)
+        return sum_by(self.unit, np.asarray(x, float), self.n)
 
     def part(self, begin: int, end: int) -> Hits:
         """The lists of some units, numbered from 0."""
@@ -165,40 +78,36 @@ class Hits:
         own = self.take(np.flatnonzero(kept[self.judgment]))
         return replace(own, judgment=(np.cumsum(kept) - 1)[own.judgment])
 
-    @once
-    def _kept(self) -> dict[Hashable, Any]:
-        return {}
-
-    def kept(self, name: Hashable, compute: Callable[[], A]) -> A:
+    def cached(self, name: Hashable, compute: Callable[[], A]) -> A:
         """What several measures ask for, computed once."""
-        if name not in self._kept:
-            self._kept.setdefault(name, compute())
-        found: A = self._kept[name]
+        if name not in self._cache:
+            self._cache.setdefault(name, compute())
+        found: A = self._cache[name]
         return found
 
     def within(self, k: int | None) -> Hits:
         """The hits among the first ``k`` items."""
         if k is None or self.deepest <= k:
             return self
-        return self.kept(("within", k), lambda: self.take(self.rank <= k))
+        return self.cached(("within", k), lambda: self.take(self.rank <= k))
 
-    @once
+    @cached_property
     def deepest(self) -> int:
         """The largest rank of all hits."""
         return int(self.rank.max(initial=0))
 
-    @once
+    @cached_property
     def size(self) -> Ints:
         """Number of hits of each unit."""
         return np.bincount(self.unit, minlength=self.n)
 
-    @once
+    @cached_property
     def begin(self) -> Ints:
         """For each hit, where those of its unit begin."""
         start: Ints = np.cumsum(self.size) - self.size
         return start[self.unit]
 
-    @once
+    @cached_property
     def turn(self) -> Ints:
         """For each hit, how many hits of its unit stand above it."""
         return np.arange(len(self.unit)) - self.begin
@@ -223,6 +132,20 @@ class Hits:
         )
 
 
+def break_ties(hits: Hits, *, best: bool) -> Hits:
+    """Tied hits moved to the top of their tied group, best rating first, or to its bottom."""
+    group = np.cumsum(
+        np.diff(hits.unit, prepend=-1).astype(bool) | np.diff(hits.first, prepend=-1).astype(bool)
+    )
+    by = np.lexsort((-hits.rating if best else hits.rating, group))
+    sizes = np.bincount(group)[group]
+    begins = np.searchsorted(group, group)
+    place = np.arange(len(group)) - begins
+    rank = hits.first + place if best else hits.last - sizes + 1 + place
+    moved = replace(hits.take(by), rank=rank, expected=False)
+    return moved.take(sort_order(moved.unit, moved.rank))
+
+
 @dataclass(frozen=True)
 class Coverage:
     """Counts of one run against the judgments.
@@ -241,7 +164,192 @@ class Coverage:
         """Judged users without a list."""
         return self.judged_users - self.covered_users
 
+
+def find_hits(
+    run: Table,
+    pool: Pool,
+    *,
+    ties: str = "id",
+    duplicates: str = "error",
+    limit: int | None = None,
+    threads: int = 0,
+    rows: int = BLOCK_ROWS,
+) -> tuple[Hits, Coverage]:
+    """The hits of one run, and who was covered. ``rows`` is the size of a block."""
+    lists = _Lists.of(run, pool)
+    cuts = lists.cuts(rows)
+    parts = map_threads(
+        lambda cut: align(lists.block(*cut), ties=ties, limit=limit), cuts, threads or workers()
+    )
+    _refuse_faults(lists, cuts, [(p.duplicates, p.repeated) for p in parts], duplicates)
+    return _merged(lists, cuts, parts, ties)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One block of whole lists: its rows with their ranks, and what the pool knows of them.
+
+    ``unit`` is that of each list (-1: not in the pool), ``judgment`` the row of the whole pool for
+    each of ``match.row``; ``frame`` holds the columns of the run.
+    """
+
+    match: MatchedBlock
+    unit: Ints
+    judgment: Ints
+    frame: pl.DataFrame
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        """A column of the run for the rows of ``match``."""
+        values = self.frame[name].to_numpy()
+        return values if self.match.selected is None else values[self.match.selected]
+
+
+def map_lists(
+    run: Table,
+    pool: Pool,
+    work: Callable[[Part], A],
+    *,
+    ties: str = "id",
+    duplicates: str = "error",
+    threads: int = 0,
+    rows: int = BLOCK_ROWS,
+) -> tuple[list[A], Coverage]:
+    """``work`` on every block of a run's lists, where all rows are needed and not only hits."""
+    lists = _Lists.of(run, pool)
+    cuts = lists.cuts(rows)
+
+    def one(cut: tuple[int, int]) -> tuple[A, tuple[Ints, Ints]]:
+        part = lists.part(*cut, ties)
+        return work(part), (part.match.duplicates, part.match.repeated)
+
+    done = map_threads(one, cuts, threads or workers())
+    _refuse_faults(lists, cuts, [faults for _, faults in done], duplicates)
+    return [found for found, _ in done], lists.coverage(sum(len(f[0]) for _, f in done))
+
+
+@dataclass(frozen=True)
+class _Lists:
+    """A run's lists beside the judgments. ``unit`` is -1 for users without judgments."""
+
+    table: Table
+    blocks: Blocks
+    pool: Pool
+    judged: AnyInts
+    unit: Ints
+
     @classmethod
-    def merged(cls, parts: Iterable[Coverage]) -> Coverage:
-        """That of all buckets: no user is in two of them."""
-        return cls(*(sum(column) for column in zip(*map(astuple, parts), strict=True)))
+    def of(cls, run: Table, pool: Pool) -> _Lists:
+        listed, users = unify_ids([run.frame["user"], pool.units])
+        item, items = unify_ids([run.frame["item"], pool.items])
+        frame = as_categories(run.frame.with_columns(listed, item))
+        blocks = Blocks.of(frame, ascending=False)
+        return cls(run, blocks, pool, as_integers(items), positions(blocks.names, users))
+
+    def cuts(self, rows: int) -> list[tuple[int, int]]:
+        """First and last list of each block; judgments count as rows."""
+        return list(self.blocks.cuts(rows, self.judged_of(self.unit)))
+
+    def part(self, begin: int, end: int, ties: str) -> Part:
+        """Lists ``begin`` to ``end``, best first, and looked up."""
+        found = in_rank_order(match_block(self.block(begin, end), ties=ties))
+        judgment = _of(self.judgments(begin, end), found.judgment)
+        return Part(found, self.unit[begin:end], judgment, self.blocks.rows(begin, end))
+
+    def coverage(self, duplicates: int) -> Coverage:
+        """Who has judgments, lists, or both."""
+        known = int((self.unit >= 0).sum())
+        return Coverage(
+            judged_users=self.pool.n,
+            covered_users=known,
+            unjudged_users=len(self.unit) - known,
+            rows=self.table.frame.height,
+            duplicates=duplicates,
+        )
+
+    def block(self, begin: int, end: int) -> ListBlock:
+        """Lists ``begin`` to ``end`` with the judgments of their users."""
+        rows = self.blocks.rows(begin, end)
+        unit = self.unit[begin:end]
+        column = rows[self.table.order].to_numpy()
+        return ListBlock(
+            length=self.blocks.length[begin:end],
+            item=as_integers(rows["item"]),
+            rank=column if self.table.order == "rank" else None,
+            score=column if self.table.order == "score" else None,
+            text=lambda chosen: rows["item"].gather(chosen).cast(pl.String),
+            judged=self.judged_of(unit),
+            judged_item=self.judged[self.judgments(begin, end)],
+        )
+
+    def judged_of(self, unit: Ints) -> Ints:
+        """Number of judgments of the users of some lists."""
+        known = unit >= 0
+        judged = np.zeros(len(unit), np.int64)
+        judged[known] = self.pool.size[unit[known]]
+        return judged
+
+    def judgments(self, begin: int, end: int) -> Ints | slice:
+        """The judgments of the users of lists ``begin`` to ``end``, as rows of the pool.
+
+        Where they stand one after the other, without a copy.
+        """
+        unit = self.unit[begin:end]
+        known = unit[unit >= 0]
+        start, size = self.pool.start[known], self.pool.size[known]
+        if len(start) and np.array_equal(start[1:], start[:-1] + size[:-1]):
+            return slice(int(start[0]), int(start[-1] + size[-1]))
+        return ranges(start, size)
+
+
+def _of(rows: Ints | slice, place: Ints) -> Ints:
+    """Some of the rows."""
+    return place + rows.start if isinstance(rows, slice) else rows[place]
+
+
+def _refuse_faults(
+    lists: _Lists,
+    cuts: list[tuple[int, int]],
+    faults: list[tuple[Ints, Ints]],
+    duplicates: str,
+) -> None:
+    """The checks that need a list's rows together: repeated items, repeated ranks."""
+    first = [int(lists.blocks.start[begin]) for begin, _ in cuts]
+    again, ranks = (
+        concat([found[kind] + at for found, at in zip(faults, first, strict=True)])
+        for kind in (0, 1)
+    )
+    name, files = lists.table.name, len(lists.table.source.files)
+    found = (
+        lists.blocks.fault("item twice in list", name, again, files=files),
+        lists.blocks.fault("rank twice in list", name, ranks, column="rank"),
+    )
+    Faults(found).refuse(allowed=() if duplicates == "error" else ("item twice in list",))
+
+
+def _merged(
+    lists: _Lists, cuts: list[tuple[int, int]], parts: list[BlockHits], ties: str
+) -> tuple[Hits, Coverage]:
+    """One set of hits from all blocks; units in the order of the pool."""
+    known = lists.unit >= 0
+    depth = np.zeros(lists.pool.n, np.int64)
+    depth[lists.unit[known]] = concat([part.depth for part in parts])[known]
+    both = list(zip(cuts, parts, strict=True))
+    unit = concat([lists.unit[begin + part.list] for (begin, _), part in both])
+    judgment = concat([_of(lists.judgments(*cut), part.judgment) for cut, part in both])
+    rank = concat([part.rank for part in parts])
+    tied = any(part.first is not part.rank for part in parts)
+    hits = Hits(
+        n=lists.pool.n,
+        unit=unit,
+        rank=rank,
+        judgment=judgment,
+        rating=lists.pool.rating[judgment],
+        first=concat([part.first for part in parts]) if tied else rank,
+        last=concat([part.last for part in parts]) if tied else rank,
+        depth=depth,
+        present=depth > 0,
+        expected=ties == "expected",
+    )
+    if np.any(unit[1:] < unit[:-1]):
+        hits = hits.take(sort_order(unit, hits.rank))
+    return hits, lists.coverage(sum(len(part.duplicates) for part in parts))

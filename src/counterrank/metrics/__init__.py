@@ -2,8 +2,7 @@
 
 from counterrank.metrics.average_precision import AP, Bpref, InfAP
 from counterrank.metrics.cascade import ARP, ERR, RBP, RR
-from counterrank.metrics.dcg import CG, DCG, nDCG, pnDCG
-from counterrank.metrics.diagnostic_metrics import dcg_forms, metrics_for_diagnosis
+from counterrank.metrics.dcg import CG, DCG, dcg_forms, nDCG, pnDCG
 from counterrank.metrics.measure import Binary, Definition, Measure, deepest, unscaled, values
 from counterrank.metrics.precision import F1, Judged, P, Recall, Rprec, Success
 from counterrank.metrics.registry import ALIASES, DEFAULTS, MEASURES, measure
@@ -11,6 +10,6 @@ from counterrank.metrics.registry import ALIASES, DEFAULTS, MEASURES, measure
 __all__ = [
     "ALIASES", "AP", "ARP", "CG", "DCG", "DEFAULTS", "ERR", "F1", "MEASURES", "P", "RBP", "RR",
     "Binary", "Bpref", "Definition", "InfAP", "Judged", "Measure", "Recall", "Rprec", "Success",
-    "dcg_forms", "deepest", "measure", "metrics_for_diagnosis", "nDCG", "pnDCG", "unscaled",
+    "dcg_forms", "deepest", "measure", "nDCG", "pnDCG", "unscaled",
     "values",
 ]  # fmt: skip

@@ -9,10 +9,18 @@ from typing import ClassVar
 import numpy as np
 
 from counterrank.core.arrays import Floats
-from counterrank.matching.hits import Hits, Pool
-from counterrank.metrics.measure import Binary, Definition, quotient, scatter_hits
+from counterrank.matching.hits import Hits
+from counterrank.matching.pool import Pool
+from counterrank.metrics.measure import (
+    Binary,
+    Definition,
+    Relevant,
+    nonrelevant_above,
+    quotient,
+    relevant,
+    scatter_hits,
+)
 from counterrank.metrics.precision import NOTHING, RELEVANT
-from counterrank.metrics.relevant import Relevant, nonrelevant_above, relevant
 
 EPSILON = 1e-5  # trec_eval's smoothing of InfAP
 

@@ -9,18 +9,20 @@ import numpy as np
 
 from counterrank.core.arrays import Bools, Floats, Ints, products_before
 from counterrank.core.errors import UsageError
-from counterrank.matching.hits import Hits, Pool
-from counterrank.metrics.gain import LARGEST, gain, refuse_overflow
+from counterrank.matching.hits import Hits
+from counterrank.matching.pool import Pool
+from counterrank.metrics.dcg import LARGEST, gain, refuse_overflow
 from counterrank.metrics.measure import (
     Binary,
     Definition,
     Measure,
+    first_relevant,
     hit_exposure,
     quotient,
+    relevant,
     scatter_hits,
 )
 from counterrank.metrics.precision import NOTHING, RELEVANT
-from counterrank.metrics.relevant import first_relevant, relevant
 from counterrank.position import Exposure, Geometric
 
 

@@ -2,16 +2,52 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
+
+import numpy as np
 
 from counterrank.core.arrays import Bools, Floats
 from counterrank.core.errors import UsageError
-from counterrank.matching.hits import Hits, Pool
-from counterrank.metrics.gain import GAINS, gain, refuse_overflow
-from counterrank.metrics.measure import Definition, Measure, hit_exposure, quotient
+from counterrank.matching.hits import Hits
+from counterrank.matching.pool import Pool
+from counterrank.metrics.measure import Definition, Measure, deepest, hit_exposure, quotient
 from counterrank.position import Exposure, Flat, Log2
 from counterrank.stats.functions_of_means import Function, ratio_or_zero
+
+GAINS = ("linear", "exp", "binary")
+LARGEST = 1000  # 2 to the power of a rating beyond this is no number
+POWERS = np.exp2(np.arange(LARGEST + 1)) - 1
+
+
+def gain(rating: Floats, kind: str, rel: float) -> Floats:
+    r"""The rating itself, :math:`2^{r} - 1`, or 1 from ``rel`` on.
+
+    Negative ratings mean "not judged" and gain nothing.
+    """
+    if kind == "binary":
+        return (rating >= rel).astype(float)
+    positive = np.maximum(rating, 0)
+    if kind == "linear":
+        return positive
+    grade = positive.astype(np.int64)
+    if np.array_equal(grade, positive):  # whole grades: look the power up
+        powers: Floats = POWERS[grade]
+        return powers
+    return np.exp2(positive) - 1
+
+
+def refuse_overflow(measure: object, pool: Pool) -> None:
+    """Exponential gains are for grades, not for counts or seconds."""
+    if pool.top > LARGEST:
+        raise UsageError(
+            f"{measure} raises 2 to the power of ratings.",
+            found=f"The greatest rating is {pool.top:g}.",
+            todo="Use gain=linear, or map the ratings to grades.",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,18 +83,31 @@ class Graded(Measure):
         if self.gain == "exp":
             refuse_overflow(self, pool)
 
-    def total(self, hits: Hits, discount: Exposure) -> Floats:
-        r""":math:`\sum_i g_i\, c(r_i)` over the hits within the cut-off."""
-        form = (self.gain, self.rel, discount, self.k)
-        return hits.kept(form, lambda: hits.sum(self.terms(hits, discount)))
+    @property
+    @abstractmethod
+    def rank_discount(self) -> Exposure:
+        r""":math:`c(r)`: what a gain at rank :math:`r` counts, before the cut-off."""
 
-    def terms(self, hits: Hits, discount: Exposure) -> Floats:
+    def rank_weights(self) -> tuple[Exposure, float]:
+        return self.rank_discount if self.k is None else self.rank_discount @ self.k, 1.0
+
+    def per_unit(self, hits: Hits, pool: Pool) -> Floats:
+        return self.total(hits)
+
+    def worth(self, hits: Hits, pool: Pool) -> Floats:
+        return self.terms(hits)
+
+    def total(self, hits: Hits) -> Floats:
+        r""":math:`\sum_i g_i\, c(r_i)` over the hits within the cut-off."""
+        form = (self.gain, self.rel, self.rank_discount, self.k)
+        return hits.cached(form, lambda: hits.sum(self.terms(hits)))
+
+    def terms(self, hits: Hits) -> Floats:
         r""":math:`g_i\, c(r_i)` of each hit, 0 beyond the cut-off."""
-        form = ("terms", self.gain, self.rel, discount, self.k)
-        return hits.kept(
-            form,
-            lambda: gain(hits.rating, self.gain, self.rel) * hit_exposure(hits, discount, self.k),
-        )
+        c = self.rank_discount
+        form = ("terms", self.gain, self.rel, c, self.k)
+        gains = partial(gain, hits.rating, self.gain, self.rel)
+        return hits.cached(form, lambda: gains() * hit_exposure(hits, c, self.k))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,14 +131,9 @@ class CG(Graded):
         source="Jarvelin & Kekalainen 2002",
     )
 
-    def rank_weights(self) -> tuple[Exposure, float]:
-        return Flat(k=self.k), 1.0
-
-    def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        return self.total(hits, Flat())
-
-    def worth(self, hits: Hits, pool: Pool) -> Floats:
-        return self.terms(hits, Flat())
+    @property
+    def rank_discount(self) -> Exposure:
+        return Flat()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,19 +163,14 @@ class DCG(Graded):
         source="Jarvelin & Kekalainen 2002; as an off-policy estimate Jeunen et al. 2024",
     )
 
-    def rank_weights(self) -> tuple[Exposure, float]:
-        return self.discount if self.k is None else self.discount @ self.k, 1.0
-
-    def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        return self.total(hits, self.discount)
-
-    def worth(self, hits: Hits, pool: Pool) -> Floats:
-        return self.terms(hits, self.discount)
+    @property
+    def rank_discount(self) -> Exposure:
+        return self.discount
 
     def ideal_total(self, pool: Pool, depth: int | None) -> Floats:
         r"""The same sum for the best possible list of ``depth`` items."""
         form = (self.gain, self.rel, self.discount, depth)
-        return pool.kept(form, lambda: self._ideal(pool, depth))
+        return pool.cached(form, lambda: self._ideal(pool, depth))
 
     def _ideal(self, pool: Pool, depth: int | None) -> Floats:
         weight = self.discount.best(int(pool.size.max(initial=1)), depth)
@@ -168,10 +207,10 @@ class nDCG(DCG):  # noqa: N801 - the literature's name
     )
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        return quotient(self.total(hits, self.discount), self.best(pool))
+        return quotient(self.total(hits), self.best(pool))
 
     def worth(self, hits: Hits, pool: Pool) -> Floats:
-        return quotient(self.terms(hits, self.discount), self.best(pool)[hits.unit])
+        return quotient(self.terms(hits), self.best(pool)[hits.unit])
 
     def best(self, pool: Pool) -> Floats:
         """The DCG of each unit's ideal list."""
@@ -210,10 +249,10 @@ class pnDCG(nDCG):  # noqa: N801 - the paper's name
         return False
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        return self.total(hits, self.discount)
+        return self.total(hits)  # the ideal divides means, not values
 
     def worth(self, hits: Hits, pool: Pool) -> Floats:
-        return self.terms(hits, self.discount)
+        return self.terms(hits)
 
     def base(self, pool: Pool) -> Floats:
         return self.best(pool)
@@ -229,3 +268,16 @@ class pnDCG(nDCG):  # noqa: N801 - the paper's name
     @property
     def function(self) -> Function:
         return ratio_or_zero
+
+
+def dcg_forms(measures: Sequence[Measure]) -> list[tuple[DCG, nDCG]]:
+    """DCG and nDCG in each form asked for; if in none, to the largest cut-off."""
+    asked = [m for m in measures if isinstance(m, DCG)] or [DCG(k=deepest(measures))]
+    forms = dict.fromkeys((m.k, m.gain, m.rel, m.discount) for m in asked)
+    return [
+        (
+            DCG(k=k, gain=gain, rel=rel, discount=discount),
+            nDCG(k=k, gain=gain, rel=rel, discount=discount),
+        )
+        for k, gain, rel, discount in forms
+    ]

@@ -11,11 +11,12 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from counterrank.core.arrays import Bools, Floats, Ints, mapped
+from counterrank.core.arrays import Bools, Floats, Ints, sum_by
 from counterrank.core.errors import UsageError, one_of
 from counterrank.core.labels import Value
-from counterrank.matching.hits import Hits, Pool
-from counterrank.metrics.relevant import relevant
+from counterrank.core.parallel import cached_property, map_threads
+from counterrank.matching.hits import Hits
+from counterrank.matching.pool import Pool
 from counterrank.position import Exposure, Flat
 from counterrank.stats.functions_of_means import Function, geometric, mean
 
@@ -222,5 +223,63 @@ def unscaled(measures: Sequence[Measure], hits: Hits, pool: Pool, *, threads: in
         for row, m in enumerate(measures):
             out[row, begin:end] = m.per_unit(found, own)
 
-    mapped(fill, pool.parts, threads)
+    map_threads(fill, pool.parts, threads)
     return out
+
+
+@dataclass(frozen=True, eq=False)
+class Relevant:
+    r"""Relevant hits: ``place`` among all hits, ``unit`` and ``rank`` :math:`r_i` of each."""
+
+    units: int
+    place: Ints
+    unit: Ints
+    rank: Ints
+
+    @cached_property
+    def size(self) -> Ints:
+        """How many each unit has."""
+        return np.bincount(self.unit, minlength=self.units)
+
+    @cached_property
+    def above(self) -> Ints:
+        r""":math:`R_i`: how many relevant items stand above each."""
+        begin: Ints = np.cumsum(self.size) - self.size
+        return np.arange(len(self.unit)) - begin[self.unit]
+
+    def sum(self, x: Floats) -> Floats:
+        """Sum over each unit's relevant hits."""
+        return sum_by(self.unit, x, self.units)
+
+
+def relevant(hits: Hits, rel: float) -> Relevant:
+    """The hits rated ``rel`` or better."""
+
+    def compute() -> Relevant:
+        place = np.flatnonzero(hits.rating >= rel)
+        return Relevant(hits.n, place, hits.unit[place], hits.rank[place])
+
+    return hits.cached(("relevant", rel), compute)
+
+
+def first_relevant(hits: Hits, rel: float) -> Floats:
+    """1 for the first relevant hit of each list, else 0."""
+
+    def compute() -> Floats:
+        found, first = relevant(hits, rel), np.zeros(len(hits.rank))
+        first[found.place[found.above == 0]] = 1
+        return first
+
+    return hits.cached(("first relevant", rel), compute)
+
+
+def nonrelevant_above(hits: Hits, rel: float) -> Ints:
+    r""":math:`N_i`: how many judged non-relevant items stand above each relevant hit."""
+
+    def compute() -> Ints:
+        found = relevant(hits, rel)
+        others: Ints = hits.turn[found.place] - found.above
+        hidden = hits.rating < 0  # pooled, but not judged
+        return others - hits.above(hidden)[found.place] if hidden.any() else others
+
+    return hits.cached(("nonrelevant above", rel), compute)

@@ -9,16 +9,17 @@ import numpy as np
 
 from counterrank.core.arrays import Bools, Floats
 from counterrank.core.errors import UsageError
-from counterrank.matching.hits import Hits, Pool
+from counterrank.matching.hits import Hits
+from counterrank.matching.pool import Pool
 from counterrank.metrics.measure import (
     Binary,
     Definition,
     Measure,
     count_rated,
+    first_relevant,
     quotient,
     rated_hits,
 )
-from counterrank.metrics.relevant import first_relevant
 from counterrank.position import Exposure, Flat
 
 RELEVANT = "1 if the rating is rel or better (rel=1 by default), else 0"

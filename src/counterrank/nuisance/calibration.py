@@ -17,19 +17,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, over, summed
-from counterrank.nuisance.cross_fit import Nuisance
-from counterrank.nuisance.training_pairs import Pairs
+from counterrank.core.arrays import Floats, Ints, over, sum_by
+from counterrank.nuisance.cross_fit import Nuisance, Pairs
 
 BINS = 10
 LEAST = 5.0  # outcomes a bin must lead one to expect
-ROOM = 1 << 21  # pairs that are looked at; of more, those of some users
+MOST_PAIRS = 1 << 21  # pairs that are looked at; of more, those of some users
 LEVELS = (0.01, 0.1, 0.5)
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """``ratio`` of observed to predicted with its ``se``: overall, and by bin from low to high.
+    """``ratio`` of observed to predicted with its ``se``; ``by_bin`` from low to high.
 
     ``p_ratio`` is that of the overall ratio. ``excess``: root mean square of the bins' relative
     errors beyond chance; ``p`` of the test of all bins.
@@ -38,12 +37,8 @@ class Calibration:
     ratio: float
     se: float
     p_ratio: float
-    predicted: Floats
     by_bin: Floats
-    by_bin_se: Floats
     excess: float
-    chi2: float
-    degrees: int
     p: float
     users: int
 
@@ -62,7 +57,7 @@ class Overlap:
     effective: float
 
 
-def calibrated(
+def calibration(
     user: Ints, item: Ints, y: Floats, predicted: Floats, weight: Floats | None = None
 ) -> Calibration:
     """Of predictions for pairs whose outcomes are known."""
@@ -74,30 +69,25 @@ def calibrated(
     residual, size = w * (y - predicted), w * np.abs(predicted)
     one = np.zeros_like(bin_)
     (R, total, V), (r, t, v) = (
-        _scattered(user, item, code, residual, size, count)
+        _scatter(user, item, code, residual, size, count)
         for code, count in ((bin_, bins), (one, 1))
     )
     se, off = over(np.sqrt(np.diag(V)), total), over(R, total)
     overall, error = float(over(r, t)[0]), float(over(np.sqrt(v[0]), t)[0])
-    chi2, degrees = _quadratic(R, V)
-    excess = float(np.mean(off**2 - se**2))
-    return Calibration(
-        1 + overall, error, _tail(float(over(r**2, v[0])[0]), 1, freedom),
-        over(summed(bin_, w * predicted, bins), summed(bin_, w, bins)), 1 + off, se,
-        float(np.sqrt(np.maximum(excess, 0.0))), chi2, degrees, _tail(chi2, degrees, freedom),
-        len(np.unique(user)),
-    )  # fmt: skip
+    excess = float(np.sqrt(np.maximum(np.mean(off**2 - se**2), 0.0)))
+    p_ratio, p = _tail(float(over(r**2, v[0])[0]), 1, freedom), _tail(*_quadratic(R, V), freedom)
+    return Calibration(1 + overall, error, p_ratio, 1 + off, excess, p, len(np.unique(user)))
 
 
-def clicks_calibrated(nuisance: Nuisance) -> Calibration:
+def click_calibration(nuisance: Nuisance) -> Calibration:
     """Predicted against observed clicks, over all pairs."""
-    user, item, click = laid_out(nuisance.pairs, nuisance.seed)
-    return calibrated(user, item, click, nuisance.ctr(user, item))
+    user, item, click = every_pair(nuisance.pairs, nuisance.seed)
+    return calibration(user, item, click, nuisance.ctr(user, item))
 
 
 def overlap(nuisance: Nuisance, *, floor: float = 0.001) -> Overlap:
     """How small predicted ctrs are."""
-    user, item, _ = laid_out(nuisance.pairs, nuisance.seed)
+    user, item, _ = every_pair(nuisance.pairs, nuisance.seed)
     p = nuisance.ctr(user, item)
     levels = np.quantile(p, LEVELS)
     effective = nuisance.pairs.count / float(np.mean(1 / p))
@@ -105,14 +95,14 @@ def overlap(nuisance: Nuisance, *, floor: float = 0.001) -> Overlap:
     return Overlap(float(p.min()), quantiles, floor, float(np.mean(p < floor)), effective)
 
 
-def laid_out(pairs: Pairs, seed: int) -> tuple[Ints, Ints, Floats]:
+def every_pair(pairs: Pairs, seed: int) -> tuple[Ints, Ints, Floats]:
     """User, item and click of every pair; of too many, all pairs of a draw of users."""
     if pairs.kind == "rows":
         return pairs.user, pairs.item, pairs.click.astype(np.float64)
     chosen = np.arange(pairs.users)
-    if pairs.count > ROOM:
+    if pairs.count > MOST_PAIRS:
         random = np.random.default_rng([seed, 31])
-        chosen = np.sort(random.permutation(pairs.users)[: max(ROOM // pairs.items, 2)])
+        chosen = np.sort(random.permutation(pairs.users)[: max(MOST_PAIRS // pairs.items, 2)])
     place = np.full(pairs.users, -1)
     place[chosen] = np.arange(len(chosen))
     click = np.zeros((len(chosen), pairs.items))
@@ -128,32 +118,32 @@ def _bins(predicted: Floats, *, binary: bool, most: int) -> Ints:
     edges = np.unique(np.quantile(predicted, np.arange(1, parts) / parts))
     bin_ = np.searchsorted(edges, predicted, side="left")
     size = len(edges) + 1
-    worth = summed(bin_, predicted if binary else np.full(len(predicted), LEAST / 30), size)
+    expected = sum_by(bin_, predicted if binary else np.full(len(predicted), LEAST / 30), size)
     new, held = np.zeros(size, np.int64), 0.0
     for d in range(size):  # from low to high, so that the last may be thin
         new[d] = new[d - 1] + (held >= LEAST) if d else 0
-        held = worth[d] + (0.0 if held >= LEAST else held)
+        held = expected[d] + (0.0 if held >= LEAST else held)
     if held < LEAST and new[-1] > 0:
         new[new == new[-1]] -= 1
     return new[bin_]
 
 
-def _scattered(
+def _scatter(
     user: Ints, item: Ints, bin_: Ints, residual: Floats, size: Floats, bins: int
 ) -> tuple[Floats, Floats, Floats]:
     """Residual and size of each bin, and the covariance of the residuals: by user and by item."""
-    R, total = summed(bin_, residual, bins), summed(bin_, size, bins)
+    R, total = sum_by(bin_, residual, bins), sum_by(bin_, size, bins)
     left = residual - np.nan_to_num(over(R, total))[bin_] * size
 
-    def clustered(code: Ints, x: Floats) -> Floats:
+    def cluster_products(code: Ints, x: Floats) -> Floats:
         known, place = np.unique(code, return_inverse=True)
-        sums = summed(place * bins + bin_, x, len(known) * bins).reshape(-1, bins)
-        found: Floats = sums.T @ sums * len(known) / max(len(known) - 1, 1)
-        return found
+        sums = sum_by(place * bins + bin_, x, len(known) * bins).reshape(-1, bins)
+        products: Floats = sums.T @ sums * len(known) / max(len(known) - 1, 1)
+        return products
 
-    more = clustered(item, left) - np.diag(summed(bin_, left**2, bins))
+    more = cluster_products(item, left) - np.diag(sum_by(bin_, left**2, bins))
     values, vectors = np.linalg.eigh(more)
-    V: Floats = clustered(user, residual) + (vectors * np.maximum(values, 0)) @ vectors.T
+    V: Floats = cluster_products(user, residual) + (vectors * np.maximum(values, 0)) @ vectors.T
     return R, total, V
 
 
@@ -161,9 +151,9 @@ def _quadratic(r: Floats, v: Floats) -> tuple[float, int]:
     """The statistic, over the directions in which residuals vary at all."""
     scale = np.sqrt(np.maximum(np.diag(v), 1e-300))
     values, vectors = np.linalg.eigh(v / np.outer(scale, scale))
-    kept = values > 1e-3
-    along = (r / scale) @ vectors[:, kept]
-    return float(np.sum(along**2 / values[kept])), int(kept.sum())
+    varies = values > 1e-3
+    along = (r / scale) @ vectors[:, varies]
+    return float(np.sum(along**2 / values[varies])), int(varies.sum())
 
 
 def _tail(chi2: float, degrees: int, freedom: int) -> float:

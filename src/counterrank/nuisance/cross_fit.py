@@ -2,22 +2,98 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints
-from counterrank.core.errors import InputError, UsageError
-from counterrank.nuisance.base import Features, PairModel, Task
-from counterrank.nuisance.fitted_model import FittedModel
-from counterrank.nuisance.folds import Folds, dealt
-from counterrank.nuisance.registry import pair_model
-from counterrank.nuisance.training_pairs import Pairs
+from counterrank.core.arrays import Bools, Floats, Ints, sort_order
+from counterrank.core.errors import InputError, UsageError, one_of
+from counterrank.core.labels import known_name, options, parse
+from counterrank.nuisance.base import Features, FittedModel, Folds, PairModel, Task
+from counterrank.nuisance.factors import Factors
+from counterrank.nuisance.logistic import Logistic
+from counterrank.nuisance.rates import Rates
 
+PAIRS = ("all", "rows")
 HOW = {
     "user": "by user: a user's own clicks never enter a prediction for that user",
     "pair": "by pair: the clicks of a user on a group of items never enter predictions for them",
 }
+MODELS: dict[str, type[PairModel]] = {kind.name: kind for kind in (Rates, Logistic, Factors)}
+
+
+def pair_model(label: str | PairModel) -> PairModel:
+    """The model a label stands for, such as ``factors(d=5)``; case does not matter."""
+    if isinstance(label, PairModel):
+        return label
+    call = parse(str(label))
+    wrong = f'"{call.name}" is not a model of clicks or conversions.'
+    kind = MODELS[known_name(call.name, MODELS, wrong)]
+    if call.k is not None:
+        raise UsageError(f'"{label}" has a cut-off, which a model of pairs does not.')
+    return kind(**options(call, kind))
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """What models learn from: rows in order of user and item, codes of places among sorted ids.
+
+    ``click`` is 0 or 1; ``conversion`` is only known where it is 1, and 0 elsewhere. With ``kind``
+    "all" a pair without a row was not clicked; with "rows" it could not have been. ``ctr`` is there
+    where it was given, not to be fitted.
+    """
+
+    user: Ints
+    item: Ints
+    click: Bools
+    conversion: Floats
+    users: int
+    items: int
+    kind: str
+    ctr: Floats | None = None
+
+    @property
+    def count(self) -> int:
+        """How many pairs there are, those without a row among them."""
+        return self.users * self.items if self.kind == "all" else len(self.user)
+
+    @property
+    def clicked(self) -> tuple[Ints, Ints, Floats]:
+        """User, item and conversion of the clicked pairs."""
+        z = self.click
+        return self.user[z], self.item[z], self.conversion[z]
+
+
+def training(
+    user: Ints,
+    item: Ints,
+    click: Floats,
+    conversion: Floats,
+    *,
+    users: int,
+    items: int,
+    pairs: str = "all",
+    ctr: Floats | None = None,
+) -> Pairs:
+    """The pairs in order of their codes: the order of rows changes nothing, not even a last bit."""
+    one_of("pairs", pairs, PAIRS)
+    user, item = user.astype(np.int64), item.astype(np.int64)
+    order = sort_order(user, item)
+    z = click[order] > 0
+    validate_clicks(int(z.sum()), len(z))
+    y = np.where(z, conversion[order], 0.0)
+    given = None if ctr is None else ctr[order]
+    return Pairs(user[order], item[order], z, y, users, items, pairs, given)
+
+
+def validate_clicks(clicks: int, rows: int) -> None:
+    """Refuse a table without clicks."""
+    if not clicks:
+        raise InputError(
+            "No pair was clicked, so there is nothing to learn clicks and conversions from.",
+            found=f"The table has {rows:,} rows.",
+            todo="Give a table with clicks, or predictions in columns ctr and cvr.",
+        )
 
 
 @dataclass(frozen=True)
@@ -75,48 +151,36 @@ def cross_fit(
             todo="Leave the option out.",
         )
     by = "pair" if click.knows_users or convert.knows_users else "user"
-    dealing = dealt(pairs.users, pairs.items, by=by, folds=folds, seed=seed)
+    dealing = Folds.deal(pairs.users, pairs.items, by=by, folds=folds, seed=seed)
     features = Features(user_features, item_features)
-    clicks = _clicks(click, pairs, dealing, features, seed)
-    return Nuisance(clicks, _conversions(convert, pairs, clicks, features, seed), pairs, seed)
-
-
-def _clicks(
-    kind: PairModel, pairs: Pairs, folds: Folds, features: Features, seed: int
-) -> FittedModel:
-    grid = pairs.kind == "all"
-    user, item, y = pairs.user, pairs.item, pairs.click.astype(np.float64)
-    if grid:
-        user, item, y = user[pairs.click], item[pairs.click], y[pairs.click]
-    fold, w = folds.of(user, item), np.ones(len(user))
-    found = []
-    for k in range(folds.count):
-        t = fold != k
-        task = Task(user[t], item[t], y[t], w[t], folds, k, grid, "logit", features, seed)
-        found.append(kind.fit(task))
-    return FittedModel(str(kind), kind.link("logit"), folds, tuple(found))
-
-
-def _conversions(
-    kind: PairModel, pairs: Pairs, clicks: FittedModel, features: Features, seed: int
-) -> FittedModel:
     user, item, y = pairs.clicked
+    grid = pairs.kind == "all"
+    shown = (user, item, np.ones(len(user)))
+    if not grid:
+        shown = (pairs.user, pairs.item, pairs.click.astype(np.float64))
+    every = np.ones(len(shown[0]))
+    clicks = _fit(click, Task(*shown, every, dealing, -1, grid, "logit", features, seed))
     given = None if pairs.ctr is None else pairs.ctr[pairs.click]
-    if kind.weight == "ctr" and given is not None and np.isnan(given).any():
+    if convert.weight == "ctr" and given is not None and np.isnan(given).any():
         raise InputError(
-            f'"{kind}" weighs clicked pairs by 1/ctr.',
+            f'"{convert}" weighs clicked pairs by 1/ctr.',
             found=f"{np.isnan(given).sum():,} of them have no ctr.",
             todo="Predict it for all of them, or leave weight=ctr out.",
         )
-    folds = clicks.folds
+    weight = np.ones(len(y)) if given is None or convert.weight != "ctr" else 1 / given
     link = "logit" if np.all((y == 0) | (y == 1)) else "identity"
-    fold, found = folds.of(user, item), []
-    for k in range(folds.count):
-        t = fold != k
-        w = np.ones(int(t.sum()))
-        if kind.weight == "ctr":
-            w = 1 / (clicks.within(k, user[t], item[t]) if given is None else given[t])
-            w /= w.mean() if len(w) else 1.0
-        task = Task(user[t], item[t], y[t], w, folds, k, False, link, features, seed)
-        found.append(kind.fit(task))
-    return FittedModel(str(kind), kind.link(link), folds, tuple(found))
+    task = Task(user, item, y, weight, dealing, -1, False, link, features, seed)
+    conversions = _fit(convert, task, clicks if given is None else None)
+    return Nuisance(clicks, conversions, pairs, seed)
+
+
+def _fit(kind: PairModel, every: Task, clicks: FittedModel | None = None) -> FittedModel:
+    """One model per fold; where the ``clicks`` of its fold are modelled, weighted by 1/ctr."""
+    effects = []
+    for k in range(every.folds.count):
+        task = every.outside(k)
+        if kind.weight == "ctr" and len(task.y):
+            w = task.weight if clicks is None else 1 / clicks.within(k, task.user, task.item)
+            task = replace(task, weight=w / w.mean())
+        effects.append(kind.fit(task))
+    return FittedModel(str(kind), kind.link(every.link), every.folds, tuple(effects))

@@ -6,9 +6,9 @@ r"""Logistic matrix factorisation with biases.
           + \frac{\lambda}{2} \left(|p|^2 + |q|^2\right)
 
 with :math:`d` factors, by L-BFGS over all rows from the solution without factors, whose penalties
-:math:`\lambda_a, \lambda_b` it keeps (`additive.py`). Libraries of logistic factorisation are made
+:math:`\lambda_a, \lambda_b` it keeps (`rates.py`). Libraries of logistic factorisation are made
 for rankings: they draw unclicked items without weighing them back, so their scores are no
-probabilities. Here every pair counts once (`examples.py`) and :math:`\mu` is free.
+probabilities. Here every pair counts once (`Task.examples`) and :math:`\mu` is free.
 """
 
 from __future__ import annotations
@@ -18,13 +18,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, summed
+from counterrank.core.arrays import Floats, sum_by
 from counterrank.core.errors import UsageError, one_of
-from counterrank.nuisance.additive import RIGID, effects, penalties
-from counterrank.nuisance.base import WEIGHT, PairModel, Task, binary, outcome_variance
-from counterrank.nuisance.examples import examples
-from counterrank.nuisance.fitted_model import Effects, inverse_link
-from counterrank.nuisance.margins import PairRows
+from counterrank.nuisance.base import (
+    WEIGHT,
+    Effects,
+    PairModel,
+    Task,
+    inverse_link,
+    outcome_variance,
+)
+from counterrank.nuisance.rates import RIGID, PairRows, effects, penalties
 
 STEPS = 100  # of L-BFGS
 
@@ -46,17 +50,12 @@ class Factors(PairModel):
                 f"{self} is no model.", todo="d must be 0 or more and l2 must be above 0."
             )
 
-    @property
-    def knows_users(self) -> bool:
-        """A user's factors are learned from the user's other items."""
-        return True
-
     def fit(self, task: Task) -> Effects:
         """From small random factors, the same for the same seed."""
         from scipy.optimize import minimize
 
-        binary(self, task)
-        user, item, y, weight = examples(task, self.sample)
+        self.validate_binary(task)
+        user, item, y, weight = task.examples(self.sample)
         sizes = (task.users, task.items, self.d)
         rows = PairRows(user, item, y, weight, task.users, task.items)
         noise = outcome_variance(y, weight)
@@ -64,11 +63,11 @@ class Factors(PairModel):
         random = np.random.default_rng([task.seed, 29, task.fold])
         factors = random.normal(0, 0.1, (task.users + task.items) * self.d)
         ridge = _ridge(penalties(rows, noise, "logit"), self.l2, sizes)
-        found = minimize(
+        solution = minimize(
             _Loss(rows, ridge, sizes), np.concatenate([[mu], a, b, factors]),
             jac=True, method="L-BFGS-B", options={"maxiter": STEPS},
         )  # fmt: skip
-        mu, a, b, p, q = _parts(found.x, sizes)
+        mu, a, b, p, q = _parts(solution.x, sizes)
         none = np.zeros((1, self.d))
         return Effects(
             np.append(a, 0.0), np.append(mu + b, mu), np.vstack([p, none]), np.vstack([q, none])
@@ -99,8 +98,8 @@ class _Loss:
         gradient = np.concatenate(
             [
                 [residual.sum()],
-                summed(user, residual, self.sizes[0]),
-                summed(item, residual, self.sizes[1]),
+                sum_by(user, residual, self.sizes[0]),
+                sum_by(item, residual, self.sizes[1]),
                 (self.table @ q).ravel(),
                 (self.table.T @ p).ravel(),
             ]

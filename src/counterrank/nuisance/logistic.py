@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import polars as pl
 
 from counterrank.core.arrays import Floats, Ints
-from counterrank.core.errors import UsageError, one_of
-from counterrank.nuisance.base import WEIGHT, PairModel, Task, binary
-from counterrank.nuisance.examples import centre, examples
-from counterrank.nuisance.fitted_model import Effects, logit
+from counterrank.core.errors import InputError, UsageError, brief, one_of
+from counterrank.data.ids import positions
+from counterrank.data.schema import Table
+from counterrank.nuisance.base import WEIGHT, Effects, PairModel, Task, logit
 
 TERMS = ("main", "crossed")
 LARGEST = 1 << 28  # numbers laid out for a fit: 2 GB
@@ -47,17 +48,17 @@ class Logistic(PairModel):
 
     def fit(self, task: Task) -> Effects:
         """By scikit-learn, on all pairs or a weighted sample of them."""
-        binary(self, task)
-        x = _standardised(task.features.user, task.users)
-        v = _standardised(task.features.item, task.items)
+        self.validate_binary(task)
+        x = _standardise(task.features.user, task.users)
+        v = _standardise(task.features.item, task.items)
         if x.shape[1] + v.shape[1] == 0:
             raise UsageError(
                 f'"{self}" needs features.',
                 todo="Give some of users or of items (--user-features PATH, --item-features PATH;"
                 " user_features=..., item_features=...), or use rates.",
             )
-        user, item, y, weight = examples(task, self.sample)
-        mu, coefficients = self._solved(self._design(x, v, user, item), y, weight)
+        user, item, y, weight = task.examples(self.sample)
+        mu, coefficients = self._solve(self._design(x, v, user, item), y, weight)
         main = x.shape[1] + v.shape[1]
         a = np.append(x @ coefficients[: x.shape[1]], 0.0)
         b = mu + np.append(v @ coefficients[x.shape[1] : main], 0.0)
@@ -82,10 +83,11 @@ class Logistic(PairModel):
             columns.append((x[user][:, :, None] * v[item][:, None, :]).reshape(len(user), -1))
         return np.hstack(columns)
 
-    def _solved(self, design: Floats, y: Floats, weight: Floats) -> tuple[float, Floats]:
+    def _solve(self, design: Floats, y: Floats, weight: Floats) -> tuple[float, Floats]:
         """Intercept and coefficients; outcomes that are all alike have no coefficients."""
         if len(np.unique(y)) < 2:
-            return float(logit(centre(y, weight))), np.zeros(design.shape[1])
+            share = (float(weight @ y) + 0.5) / (float(weight.sum()) + 1)  # half a row from 0 or 1
+            return float(logit(share)), np.zeros(design.shape[1])
         fitted = _scikit()(C=1 / self.l2, max_iter=2000)
         fitted.fit(design, y, sample_weight=weight)
         return float(fitted.intercept_[0]), np.asarray(fitted.coef_[0], np.float64)
@@ -103,7 +105,7 @@ def _scikit() -> Any:
     return LogisticRegression
 
 
-def _standardised(x: Floats | None, size: int) -> Floats:
+def _standardise(x: Floats | None, size: int) -> Floats:
     """Columns of mean 0 and variance 1; those that do not vary are left out."""
     if x is None:
         return np.zeros((size, 0))
@@ -113,6 +115,73 @@ def _standardised(x: Floats | None, size: int) -> Floats:
             found=f"Expected {size:,} rows, got an array of shape {x.shape}.",
         )
     spread = x.std(axis=0)
-    kept = spread > 0
-    out: Floats = (x[:, kept] - x[:, kept].mean(axis=0)) / spread[kept]
+    varies = spread > 0
+    out: Floats = (x[:, varies] - x[:, varies].mean(axis=0)) / spread[varies]
     return out
+
+
+VALUES = 100  # a text column may have; each becomes a column of its own
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """``numbers``: a row per id, ``names``: its columns; a text column has one per value.
+
+    ``constant``: columns of the table that were left out, as they say the same of everyone.
+    """
+
+    numbers: Floats
+    names: tuple[str, ...]
+    constant: tuple[str, ...]
+
+
+def encode_features(table: Table, of: str, ids: pl.Series) -> Encoded:
+    """The features of these ids, in their order; ``of`` is user or item."""
+    frame = table.frame[_rows(table, of, ids)]
+    names: list[str] = []
+    columns: list[Floats] = []
+    constant: list[str] = []
+    for feature in frame.drop(of):
+        if feature.n_unique() < 2:
+            constant.append(feature.name)
+        elif feature.dtype == pl.String:
+            values = _values(feature, of, table.name)
+            names += [f"{feature.name}={value}" for value in values]
+            columns += [(feature == value).cast(pl.Float64).to_numpy() for value in values]
+        else:
+            names.append(feature.name)
+            columns.append(feature.to_numpy())
+    if not columns:
+        raise InputError(
+            f'"{table.name}" tells no {of} from another.',
+            found=f"Every column is constant: {', '.join(constant[:12])}.",
+            todo=f"Give a column in which {of}s differ, or leave the table out.",
+        )
+    return Encoded(np.column_stack(columns), tuple(names), tuple(constant))
+
+
+def _rows(table: Table, of: str, ids: pl.Series) -> pl.Series:
+    """The row of each id, or a message about those that have none."""
+    plain = ids.cast(pl.String) if isinstance(ids.dtype, pl.Categorical) else ids
+    place = positions(plain, table.frame[of])
+    lost = np.flatnonzero(place < 0)
+    if len(lost):
+        raise InputError(
+            f'"{table.name}" has no row for {len(lost):,} of {len(ids):,} {of}s that count.',
+            found=f"The first is {brief(plain[int(lost[0])])}; the table begins with"
+            f" {brief(table.frame[of][0])}.",
+            todo=f"Give every {of} of the funnel and of the lists a row, or use rates.",
+        )
+    return pl.Series(place)
+
+
+def _values(feature: pl.Series, of: str, table: str) -> list[str]:
+    values = feature.unique().sort().to_list()
+    if len(values) > VALUES:
+        raise InputError(
+            f'Column "{feature.name}" of "{table}" has too many values for a feature.',
+            found=f"Found {len(values):,} for {len(feature):,} {of}s; at most {VALUES} are taken"
+            f" (first: {brief(values[0])}).",
+            todo="Put rare values together, or leave the column out.",
+        )
+    return values

@@ -18,13 +18,9 @@ from typing import ClassVar
 
 from counterrank.core.arrays import Floats
 from counterrank.diagnostics.weights import WeightStatistics
-from counterrank.ope.estimators.base import Clipped, Estimator
 from counterrank.ope.estimators.doubly_robust import DR, MODEL
-from counterrank.ope.estimators.ips import IPS
-from counterrank.ope.importance_weights import Rows
+from counterrank.ope.estimators.ips import CLIPS, IPS, Clipped, Estimator, Rows
 from counterrank.stats.units import Estimate
-
-CLIPS = (*(float(2**j) for j in range(13)), float("inf"))
 
 
 @dataclass(frozen=True)

@@ -1,65 +1,102 @@
-"""What the numbers of each target rest on."""
+"""What the numbers rest on: each target's weights, and what is assumed of the log.
+
+Audits take one assumption each (Jeunen et al., 2024, section 4), read the log alone and look for
+what would break it. An audit is loud only if the effect is beyond chance (3.3 standard errors,
+between users) and large enough to matter.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
+import numpy as np
+import polars as pl
+
+from counterrank.assumptions import support
+from counterrank.assumptions.carry_over import carry_over
+from counterrank.assumptions.examination_audit import examination, position_fit
+from counterrank.assumptions.interaction import interaction
+from counterrank.assumptions.score_test import AuditRows, number_keys
+from counterrank.assumptions.trust_bias import trust
+from counterrank.core.arrays import Ints
+from counterrank.core.errors import CounterrankError
+from counterrank.core.faults import Faults
+from counterrank.data import logs
+from counterrank.data.ids import as_categories, hash_ids
+from counterrank.data.sources import open_source
 from counterrank.diagnostics import weights as about
-from counterrank.diagnostics.diagnosis import VERDICTS, Diagnosis, graded
+from counterrank.diagnostics.diagnosis import Diagnosis, Findings, advise, graded, graded_size
 from counterrank.diagnostics.weights import LOG_WORDS, WeightStatistics
-from counterrank.ope.contributions import Contributions, TargetStatistics
-from counterrank.ope.estimators.ips import MeanWeight
+from counterrank.engine import Engine, Partition, Partitions, Tables
+from counterrank.ope.estimators.ips import Estimator, MeanWeight
+from counterrank.ope.log import LOG, LogTotals, Sessions, log_table, sessions_of
 from counterrank.ope.request import clipped_weight
-from counterrank.ope.setting import Setting
+from counterrank.ope.setting import Basis, Setting
+from counterrank.position import ByContext, Exposure
+from counterrank.stats.units import Estimate
+
+MOST = 400_000  # rows; more would not change a verdict
+Read = Callable[[Partition], Sessions | None]
+
+
+@dataclass(frozen=True)
+class TargetStatistics:
+    """One target beside the log: its weights, and what is wrong with it.
+
+    ``tied`` of its ``rows`` share their score with another of their list, where scores order it.
+    ``slates`` are the sums of whole slates' weights and of their squares, and how many there are,
+    where they are asked for.
+    """
+
+    weights: WeightStatistics
+    faults: Faults
+    tied: int | None
+    rows: int
+    slates: tuple[float, float, int] | None
 
 
 def diagnose_targets(
-    setting: Setting, found: Contributions, orders: Mapping[str, str]
+    setting: Setting,
+    targets: Mapping[str, TargetStatistics],
+    estimate: Callable[[str, Estimator], Estimate],
 ) -> list[Diagnosis]:
-    """What each ranker's numbers rest on; ``orders`` are what orders their lists."""
+    """What each ranker's numbers rest on; ``estimate`` is of the first reward."""
     out = []
-    request, basis, first = setting.request, setting.basis, setting.request.rewards[0]
-    for name, target in found.targets.items():
-        estimate = partial(found.estimate, request, name, first)
-        if orders[name] == "score" and request.scores == "order":
-            out.append(tied_scores(name, target))
+    request, basis = setting.request, setting.basis
+    for name, target in targets.items():
+        weights = target.weights
+        if target.tied is not None:
+            out.append(tied_scores(name, target.tied / target.rows))
         if absent := target.faults.count("session without list"):
             out.append(sessions_without_list(name, absent, setting))
         if basis.model is not None and not basis.by_rank and basis.views != "rows":
-            out.append(list_length(name, target.weights))
+            out.append(list_length(name, weights))
+        missing, where = weights.unknown, "no session's log has"
+        if basis.logged == "rank" and basis.views != "rows":  # nothing was left to chance
+            missing, where = weights.unlogged, "the session's log does not have"
         out += [
-            _support(name, target.weights, setting.chance),
-            about.mean_weight(name, estimate(MeanWeight()), LOG_WORDS),
-            about.effective_size(name, target.weights, LOG_WORDS),
-            about.largest_weight(name, target.weights, LOG_WORDS),
-            about.tail(name, target.weights, LOG_WORDS),
+            about.support(name, weights, LOG_WORDS, missing=missing, where=where),
+            about.mean_weight(name, estimate(name, MeanWeight()), LOG_WORDS),
+            about.effective_size(name, weights, LOG_WORDS),
+            about.largest_weight(name, weights, LOG_WORDS),
+            about.tail(name, weights, LOG_WORDS),
         ]
         out += [] if target.slates is None else [effective_slates(name, *target.slates)]
         for e in request.clipped:
-            kept, value = estimate(clipped_weight(e)), estimate(e).value
-            out.append(about.clipping(name, str(e), kept, LOG_WORDS, value))
+            left, value = estimate(name, clipped_weight(e)), estimate(name, e).value
+            out.append(about.clipping(name, str(e), left, LOG_WORDS, value))
     return [*out, *mixture(setting)]
 
 
-def _support(system: str, weights: WeightStatistics, chance: str) -> Diagnosis:
-    missing, where = weights.unknown, "no session's log has"
-    if chance == "none":
-        missing, where = weights.unlogged, "the session's log does not have"
-    return about.support(system, weights, LOG_WORDS, missing=missing, where=where)
-
-
-def tied_scores(system: str, target: TargetStatistics) -> Diagnosis:
+def tied_scores(system: str, share: float) -> Diagnosis:
     """Rows whose score another row of their list has, too."""
-    share = target.tied / target.rows
-    verdict = graded(-share, -0.01, -0.5)
     text = f"{share:.1%} of its rows share their score with another of their list."
-    if verdict != "pass":
-        text += (
-            " Ties go by item id, so part of the value is an accident: give ranks, or finer scores."
-        )
-    return Diagnosis("ties", system, share, 0.01, verdict, text)
+    todo = " Ties go by item id, so part of the value is an accident: give ranks, or finer scores."
+    return advise("ties", system, share, 0.01, graded(-share, -0.01, -0.5), text, todo)
 
 
 def sessions_without_list(system: str, absent: int, setting: Setting) -> Diagnosis:
@@ -78,23 +115,20 @@ def list_length(system: str, weights: WeightStatistics) -> Diagnosis:
     ratio = weights.views / weights.places if weights.places > 0 else math.nan
     verdict = "pass" if 0.9 <= ratio <= 1.1 else "caution"
     text = f"Its lists would be seen {ratio:.2f} times as much as lists of the logged length."
-    if verdict != "pass":
-        text += (
-            " Short lists, ranks left out or exposures on another scale change the value by as"
-            " much: give lists as they would be shown."
-        )
-    return Diagnosis("list length", system, ratio, 1.0, verdict, text)
+    todo = (
+        " Short lists, ranks left out or exposures on another scale change the value by as much:"
+        " give lists as they would be shown."
+    )
+    return advise("list length", system, ratio, 1.0, verdict, text, todo)
 
 
 def effective_slates(system: str, total: float, square: float, count: int) -> Diagnosis:
     """The effective number of whole slates, whose weights are products and spread much wider."""
     size = total**2 / square if square > 0 else 0.0
     share = size / count
-    verdict = max(graded(size, 1000, 100), graded(share, 0.05, 0.005), key=VERDICTS.index)
     text = f"The weighted slates say as much as {size:,.0f} equal ones ({share:.1%} of the log)."
-    if verdict != "pass":
-        text += " Prefer RIPS to SIPS and IIPS to RIPS where users allow it, or log more sessions."
-    return Diagnosis("effective slates", system, size, 1000.0, verdict, text)
+    todo = " Prefer RIPS to SIPS and IIPS to RIPS where users allow it, or log more sessions."
+    return advise("effective slates", system, size, 1000.0, graded_size(size, share), text, todo)
 
 
 def mixture(setting: Setting) -> list[Diagnosis]:
@@ -112,3 +146,182 @@ def mixture(setting: Setting) -> list[Diagnosis]:
             )
             return [Diagnosis("one ranker", "log", float(kinds), 1.0, "caution", text)]
     return []
+
+
+# audits of the log
+
+
+def sample_share(totals: LogTotals) -> float:
+    """The share of users whose rows are audited."""
+    return MOST / totals.rows
+
+
+def audit_log(
+    log: Partitions,
+    totals: LogTotals,
+    basis: Basis,
+    reward: str,
+    *,
+    users: int | None,
+    read: Read,
+    sample: pl.DataFrame | None = None,
+) -> list[Diagnosis]:
+    """What the audits say of a log.
+
+    ``users`` is their number in the whole log; ``read`` gives the sessions of a partition, and
+    ``sample`` the rows of some users, where they were taken already.
+    """
+    share, label = sample_share(totals), "auditing the log"
+    if sample is None:
+        sample = log.reduce(partial(_sample, read, share, "user"), label)
+    if sample.height == 0:  # a few users have all the rows
+        sample = log.reduce(partial(_sample, read, share, "session"), label)
+    table = replace(log_table(log.heads[LOG]), frame=as_categories(sample))
+    sessions = totals.number_sessions(Sessions.of(table, gaps="allow"))
+    return audit_sessions(sessions, basis, reward, totals, users)
+
+
+def audit_sessions(
+    sessions: Sessions, basis: Basis, reward: str, totals: LogTotals, users: int | None
+) -> list[Diagnosis]:
+    """The audits by these sessions, of a log with such ``totals``; few where it has few events.
+
+    If they are those of some users only, it is said; so is what could not be audited, and why.
+    """
+    about_log = [
+        support.events(totals.events[reward], totals.sessions, reward),
+        support.users(users, totals.sessions),
+        support.views(basis.views),
+    ]
+    if about_log[0].verdict == "fail":
+        return about_log
+    rows = audit_rows(sessions, basis, reward)
+    neighbours = interaction(rows)
+    loud = isinstance(neighbours, Diagnosis) and neighbours.verdict != "pass"
+    # the first item has no neighbour above: where neighbours matter, it is no fair comparison
+    answers = [carry_over(rows), examination(rows), neighbours, trust(rows, top=2 if loud else 1)]
+    answers.append(support.variety(rows))
+    if rows.curves is not None and rows.views != "latent":
+        answers.append(position_fit(rows, rows.curves))
+    audits = [d for d in answers if isinstance(d, Diagnosis)]
+    if rows.n < totals.sessions:
+        note = f" (By {rows.n:,} of {totals.sessions:,} sessions.)"
+        audits = [replace(d, meaning=d.meaning + note) for d in audits]
+    if lacking := [text for text in answers if isinstance(text, str)]:
+        text = f"{len(lacking)} of 4 assumptions could not be audited: {'; '.join(lacking)}."
+        audits.append(Diagnosis("audited", "log", 1 - len(lacking) / 4, 1.0, "caution", text))
+    return [*audits, *about_log]
+
+
+def audit_rows(sessions: Sessions, basis: Basis, reward: str) -> AuditRows:
+    """The rows of sessions as arrays."""
+    n = sessions.n
+    cluster = np.arange(n) if sessions.cluster is None else sessions.cluster
+    ids = sessions.units if sessions.user is None else sessions.user
+    session = np.repeat(np.arange(n), sessions.blocks.length)
+    item = sessions.items.lookup(sessions.item)
+    rank = sessions.column("rank", 0, n).astype(np.int64)
+    context, curves = sessions.context, None
+    seen = np.ones(len(rank))
+    if basis.views == "observed":
+        seen = sessions.column("viewed", 0, n)
+    if basis.model is not None:
+        curves = basis.curves
+        if basis.views == "latent":
+            seen = basis.at(rank, context[session])
+        if len(curves) == 1:
+            curves = np.broadcast_to(curves, (int(context.max()) + 1, curves.shape[1]))
+    named, users = bool(sessions.log.contexts), sessions.cluster is not None
+    key = context if named else cluster if users else None
+    alike = None
+    if key is not None:
+        alike = number_keys(key[session] * (int(item.max()) + 1) + item)[0]
+    return AuditRows(
+        cluster=number_keys(cluster)[0],
+        context=context,
+        half=(hash_ids(ids) & np.uint64(1)).astype(np.int64),
+        turn=_turn(sessions),
+        session=session,
+        item=item,
+        rank=rank,
+        reward=sessions.column(reward, 0, n),
+        seen=seen,
+        alike=alike,
+        views=basis.views,
+        users=users,
+        named=named,
+        curves=curves,
+    )
+
+
+def _turn(sessions: Sessions) -> Ints | None:
+    """Places in time: by ``timestamp``, else by ``day`` and numbered session, else unknown."""
+    frame, order = sessions.blocks.frame, np.arange(sessions.n)
+    for column in ("timestamp", "day"):
+        if column in frame.columns:
+            start = frame[column].gather(sessions.blocks.start)
+            when = start.rank("dense").to_numpy().astype(np.int64)
+            return np.argsort(np.lexsort((order, when)))
+    names = sessions.units
+    whole = names.dtype.is_integer() or names.cast(pl.Int64, strict=False).null_count() == 0
+    return order if whole else None
+
+
+def _sample(read: Read, share: float, by: str, part: Partition) -> pl.DataFrame | None:
+    sessions = read(part)
+    return None if sessions is None else sessions.sample(share, by=by)
+
+
+def check_log(
+    table: object,
+    targets: Mapping[int, tuple[str, object]],
+    weigh: Callable[..., Any],
+    *,
+    rewards: Sequence[str],
+    model: Exposure | ByContext | None,
+    contexts: Sequence[str],
+    views: str,
+    columns: Mapping[str, str] | None,
+    users: int,
+    engine: Engine,
+) -> Findings:
+    """Audit a log of so many ``users``, and weigh the rankers at their places in ``targets``.
+
+    ``weigh`` estimates what rankers would have earned by this log.
+    """
+    there = open_source(table, trec=(), name="").columns()
+    known = list(contexts) or [name for name in ("context",) if name in there]
+    by = [] if model is None or model.column is None else [model.column]
+    gaps = "allow" if views == "rows" else "error"
+    try:
+        schema = logs.log_schema(table, rewards=rewards, contexts=[*known, *by], columns=columns)
+        with engine.open(Tables({LOG: schema}, "session", ("session", "item"))) as read:
+            log, totals = log_table(read.heads[LOG]), LogTotals.read(read, gaps)
+            basis = Basis("rank", views, model).with_totals(totals)
+            count, numbered = users if log.has("user") else None, partial(_numbered, totals, gaps)
+            diagnoses = audit_log(read, totals, basis, log.rewards[0], users=count, read=numbered)
+    except CounterrankError as error:
+        return Findings(fault=str(error))
+    faults: dict[int, str] = {}
+    if model is None and not log.has("propensity"):
+        text = (
+            "No position model was given and no propensity logged, so no ranker can be weighed."
+            " Give one, as in --position-bias log2, or learn it: counterrank exposure LOG --out"
+            " pbm.json."
+        )
+        diagnoses.append(Diagnosis("position model", "log", 0.0, 1.0, "caution", text))
+        targets = {}
+    for place, target in targets.items():
+        try:
+            result = weigh(
+                [target], reward=log.rewards, position_bias=model, views=views, context=known
+            )
+            diagnoses += [d for d in result.diagnoses if d.subject != "log"]
+        except CounterrankError as error:
+            faults[place] = str(error)
+    return Findings(diagnoses, support.to_log(log, basis.views, diagnoses), "", faults)
+
+
+def _numbered(totals: LogTotals, gaps: str, part: Partition) -> Sessions | None:
+    sessions = sessions_of(part, gaps)
+    return None if sessions is None else totals.number_sessions(sessions)

@@ -14,11 +14,12 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import AnyInts, Bools, Ints, ranges
+from counterrank.core.arrays import AnyInts, Ints, ranges
 from counterrank.core.faults import DataError, Fault
 from counterrank.core.merge import padded
-from counterrank.data.blocks import BLOCK_ROWS, Blocks, run_starts
 from counterrank.data.ids import (
+    BLOCK_ROWS,
+    Blocks,
     IdCodes,
     as_categories,
     as_integers,
@@ -27,12 +28,13 @@ from counterrank.data.ids import (
     hash_ids,
     number_rows,
     row_positions,
+    run_starts,
     sort_ids,
 )
 from counterrank.data.logs import Log, certainty
 from counterrank.data.schema import Table
 from counterrank.engine.partitions import Partition, Partitions
-from counterrank.matching.order import natural_rank
+from counterrank.matching.align import natural_rank
 
 LOG = "log"  # the log among a verb's tables
 FOLDS = 5
@@ -126,19 +128,12 @@ class Sessions:
             return pl.DataFrame()
         return self.blocks.frame.select(columns)[self.blocks.start]
 
-    def sampled(self, share: float, *, by: str = "user") -> Bools:
-        """Sessions in a fixed sample of users: whether one is in it depends on its id alone."""
-        if share >= 1:
-            return np.ones(self.n, bool)
-        ids = self.units if self.user is None or by == "session" else self.user
-        chosen: Bools = hash_ids(ids) < np.uint64(share * 2.0**64)
-        return chosen
-
     def sample(self, share: float, *, by: str = "user") -> pl.DataFrame:
-        """The rows of such a sample."""
-        chosen = self.sampled(share, by=by)
+        """Rows of a fixed sample of users: whether one is in it depends on its id alone."""
         frame = self.blocks.frame.drop("row", strict=False)
-        if not chosen.all():
+        if share < 1:
+            ids = self.units if self.user is None or by == "session" else self.user
+            chosen = hash_ids(ids) < np.uint64(share * 2.0**64)
             frame = frame[ranges(self.blocks.start[chosen], self.blocks.length[chosen])]
         return frame.with_columns(as_plain(frame["item"]))
 
@@ -207,24 +202,16 @@ def _validate_constant(log: Log, blocks: Blocks) -> None:
 # what all partitions must agree on
 
 
-def _stack(parts: list[pl.DataFrame]) -> pl.DataFrame:
-    return pl.concat(parts, how="vertical_relaxed") if parts[0].width else parts[0]
-
-
 def _distinct(parts: list[pl.DataFrame]) -> pl.DataFrame:
-    return _stack(parts).unique() if parts[0].width else parts[0]
+    return pl.concat(parts, how="vertical_relaxed").unique() if parts[0].width else parts[0]
 
 
 def _extremes(parts: list[pl.DataFrame]) -> pl.DataFrame:
-    frame = _stack(parts)
-    keys = [name for name in frame.columns if name not in ("low", "high")]
+    keys = [name for name in parts[0].columns if name not in ("low", "high")]
     if not keys:
-        return frame
+        return parts[0]
+    frame = pl.concat(parts, how="vertical_relaxed")
     return frame.group_by(keys).agg(pl.col("low").min(), pl.col("high").max()).sort(keys)
-
-
-def _each_once(parts: list[pl.Series]) -> pl.Series:
-    return pl.concat(parts).unique()
 
 
 @dataclass(frozen=True)
@@ -246,7 +233,7 @@ class LogTotals:
     lengths: Annotated[Ints, padded]
     events: dict[str, int]
     certain: int
-    items: Annotated[pl.Series, _each_once]
+    items: Annotated[pl.Series, distinct_ids]
     contexts: Annotated[pl.DataFrame, _distinct]
     exposures: Annotated[pl.DataFrame, _extremes]
     served: dict[str, int]
@@ -257,6 +244,9 @@ class LogTotals:
         """Those of some sessions."""
         frame, log = sessions.blocks.frame, sessions.log
         names, arms = list(log.contexts), [c for c in ("arm", "policy") if log.has(c)]
+        policies = pl.Series([], dtype=pl.String)
+        if log.has("policy"):
+            policies = sessions.per_session(["policy"])["policy"].cast(pl.String)
         exposures = pl.DataFrame()
         if log.has("exposure"):
             rank = pl.col("rank").cast(pl.Int64)
@@ -276,7 +266,7 @@ class LogTotals:
             items=distinct_ids([frame["item"]]),
             contexts=_distinct([sessions.per_session(names)]),
             exposures=_extremes([exposures]),
-            served=_sessions_by(sessions, "policy") if log.has("policy") else {},
+            served=dict(policies.value_counts().iter_rows()),
             arms=_distinct([sessions.per_session(arms)]),
         )
 
@@ -324,8 +314,3 @@ class LogTotals:
 def _partition_totals(gaps: str, part: Partition) -> LogTotals | None:
     sessions = sessions_of(part, gaps)
     return None if sessions is None else LogTotals.of(sessions)
-
-
-def _sessions_by(sessions: Sessions, column: str) -> dict[str, int]:
-    counts = sessions.per_session([column])[column].cast(pl.String).value_counts(name="count")
-    return dict(zip(counts[column], counts["count"], strict=True))

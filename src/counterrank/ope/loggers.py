@@ -13,18 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats, mapped, workers
+from counterrank.core.arrays import Bools, Floats
 from counterrank.core.errors import UsageError
 from counterrank.core.faults import DataError
+from counterrank.core.parallel import map_threads, workers
 from counterrank.data.logs import Log
-from counterrank.ope.exposure_basis import Basis
 from counterrank.ope.log import LogTotals, Sessions
-from counterrank.ope.match import LoggedRows, Meeting
-from counterrank.ope.targets import Target
+from counterrank.ope.match import LoggedRows, Meeting, Target
+
+if TYPE_CHECKING:
+    from counterrank.ope.setting import Basis
 
 
 def balance_loggers(
@@ -56,7 +59,7 @@ def balance_loggers(
             strange |= (served[slice(*cut)] == name)[logged.session] & ~shown
         return mixed, strange
 
-    parts = mapped(of, sessions.cuts(), workers())
+    parts = map_threads(of, sessions.cuts(), workers())
     mixed = np.concatenate([part for part, _ in parts])
     strange = np.concatenate([part for _, part in parts])
     for what, wrong in (("not as logger lists", strange), ("in no logger's list", mixed <= 0)):

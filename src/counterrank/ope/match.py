@@ -1,19 +1,31 @@
-"""Logged rows meet what a target would expose: the arrays of the estimators, block by block."""
+"""Logged rows meet what a target would expose: the arrays of the estimators, block by block.
+
+A target's exposures are of one list, of sampled lists, or of a weighted draw.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
-from counterrank.core.arrays import Floats, Ints, summed
+from counterrank.core.arrays import Bools, Floats, Ints, ranges, sum_by
+from counterrank.core.faults import DataError, Fault
+from counterrank.data.ids import Blocks, positions
+from counterrank.data.schema import Table
+from counterrank.matching.align import by_rank, by_score, natural_rank
 from counterrank.matching.hashjoin import dense_join
-from counterrank.matching.order import natural_rank
-from counterrank.ope.exposure_basis import Basis
-from counterrank.ope.importance_weights import Rows
+from counterrank.ope.estimators.ips import Rows
 from counterrank.ope.log import Sessions
-from counterrank.ope.reward_model import RewardModel
-from counterrank.ope.targets import Cells, Target
+from counterrank.position import expected_exposure, rank_probabilities
+
+if TYPE_CHECKING:
+    from counterrank.ope.reward_model import RewardModel
+    from counterrank.ope.setting import Basis
+
+CHUNK = 1 << 12  # lists whose probabilities are held at a time
 
 
 @dataclass(frozen=True)
@@ -69,6 +81,188 @@ class LoggedRows:
     def n(self) -> int:
         """Number of sessions."""
         return self.end - self.begin
+
+
+# what a target would expose
+
+
+@dataclass(frozen=True)
+class Cells:
+    """What a target would expose in a block: session, item, exposure; its rank if it has one."""
+
+    session: Ints
+    item: Ints
+    e: Floats
+    rank: Ints
+    predicted: Floats | None
+
+    def take(self, which: Ints | Bools) -> Cells:
+        """Some of the cells, or all of them in another order."""
+        predicted = None if self.predicted is None else self.predicted[which]
+        return Cells(
+            self.session[which], self.item[which], self.e[which], self.rank[which], predicted
+        )
+
+
+@dataclass(frozen=True)
+class Target:
+    """A run whose rows stand session by session; ``place`` of each logged session, or -1."""
+
+    table: Table
+    blocks: Blocks
+    place: Ints
+    scores: str = "order"
+
+    @classmethod
+    def of(cls, table: Table, units: pl.Series, *, scores: str = "order") -> Target:
+        """The run beside the sessions of the log; ``scores`` order items, or weigh a draw."""
+        blocks = Blocks.of(table.frame, ascending=True, unit="session")
+        return cls(table, blocks, positions(units, blocks.names), scores)
+
+    @property
+    def stochastic(self) -> bool:
+        """Whether it has no single list per session."""
+        return is_stochastic(self.table, self.scores)
+
+    def tied(self) -> int:
+        """Rows whose score another row of their list has, too."""
+        frame = self.table.frame
+        keys = [name for name in ("session", "draw", "score") if name in frame.columns]
+        return int(frame.select(keys).is_duplicated().sum())
+
+    def cells(self, sessions: Sessions, basis: Basis, begin: int, end: int) -> Cells:
+        """The cells of sessions ``begin`` to ``end`` of the log."""
+        place = self.place[begin:end]
+        there = np.flatnonzero(place >= 0)
+        length = self.blocks.length[place[there]]
+        rows = self._rows(place[there], length)
+        session = np.repeat(there, length)
+        item = sessions.items.codes(rows["item"])
+        predicted = rows["predicted"].to_numpy() if "predicted" in rows.columns else None
+        context, no_rank = sessions.context[begin:end], np.zeros(len(session), np.int64)
+        if self.table.order == "exposure" and not basis.by_rank:
+            e = rows["exposure"].to_numpy()
+            return _order_cells(Cells(session, item, e, no_rank, predicted))
+        if self.scores == "plackett_luce":
+            curves = basis.curves[context[there] % len(basis.curves)]
+            e = _plackett_luce(rows["score"].to_numpy().astype(float), length, curves)
+            return _order_cells(Cells(session, item, e, no_rank, predicted))
+        rank = self._ranks(rows, length)
+        if not basis.by_rank:
+            e = basis.at(rank, context[session])
+        else:
+            e = (
+                rows["propensity"].to_numpy()
+                if "propensity" in rows.columns
+                else np.ones(len(rank))
+            )
+        if "draw" not in rows.columns:
+            return _order_cells(Cells(session, item, e, rank, predicted))
+        cells = Cells(session, item, e, rank if basis.by_rank else no_rank, predicted)
+        return _average_draws(cells, rows["draw"], sessions.items.size)
+
+    def _rows(self, place: Ints, length: Ints) -> pl.DataFrame:
+        """Their rows, without a copy where they stand together."""
+        if len(place) and place[-1] - place[0] == len(place) - 1 and np.all(np.diff(place) == 1):
+            return self.blocks.rows(int(place[0]), int(place[-1]) + 1)
+        return self.blocks.frame[ranges(self.blocks.start[place], length)]
+
+    def _ranks(self, rows: pl.DataFrame, length: Ints) -> Ints:
+        """Ranks as given or by score, within each list."""
+        by = None
+        if "draw" in rows.columns:
+            lists = pl.DataFrame({"list": np.repeat(np.arange(len(length)), length)})
+            lists = lists.with_columns(rows["draw"])
+            by = lists.select(pl.arg_sort_by("list", "draw")).to_series().to_numpy()
+            size = lists.group_by("list", "draw").len().sort("list", "draw")["len"]
+            length, rows = size.cast(pl.Int64).to_numpy(), rows[by]
+        if self.table.order == "score":
+            order = by_score(
+                rows["score"].to_numpy(), length, ties="id",
+                text=lambda chosen: rows["item"].gather(chosen).cast(pl.String),
+            )  # fmt: skip
+        elif by is None and _rising(rank := rows["rank"].to_numpy(), length):
+            return rank
+        else:
+            order = by_rank(rows["rank"].to_numpy(), length)
+        if len(order.repeated) and "propensity" not in rows.columns:
+            place, many = int(order.repeated[0]), len(order.repeated)
+            first = {name: rows[name][place] for name in ("session", "item")}
+            what, name = "rank twice in target", self.table.name
+            raise DataError(Fault(what, name, "rank", many, rows.height, first))
+        if by is None:
+            return order.rank
+        rank = np.empty_like(order.rank)
+        rank[by] = order.rank
+        return rank
+
+
+def is_stochastic(table: Table, scores: str) -> bool:
+    """Whether a run gives samples, exposures or chances, not a list per session."""
+    chances = {"draw", "exposure", "propensity"} & set(table.frame.columns)
+    return bool(chances) or scores == "plackett_luce"
+
+
+def _rising(rank: Ints, length: Ints) -> bool:
+    """Whether ranks rise within each list, so that none repeats."""
+    rises = rank[1:] > rank[:-1]
+    rises[np.cumsum(length)[:-1] - 1] = True
+    return bool(rises.all())
+
+
+def _order_cells(cells: Cells) -> Cells:
+    """Cells by session, rank and item, so that the order of rows changes no sum."""
+    same = cells.session[1:] == cells.session[:-1]
+    risen = cells.rank[1:] - cells.rank[:-1]
+    risen = np.where(risen == 0, cells.item[1:] - cells.item[:-1], risen)
+    if np.all(risen > 0, where=same):
+        return cells
+    return cells.take(np.lexsort((cells.item, cells.rank, cells.session)))
+
+
+def _average_draws(cells: Cells, draw: pl.Series, items: int) -> Cells:
+    """Expected exposure (Jeunen Eq. 6): the mean over a session's draws, 0 where not drawn.
+
+    Items from the number ``items`` on are unknown to the log and share one cell.
+    """
+    lists = pl.DataFrame({"session": cells.session, "draw": draw})
+    known = lists.with_columns(item=cells.item, rank=cells.rank).filter(pl.col("item") < items)
+    twice = known.is_duplicated()
+    if twice.any():
+        raise DataError(Fault("item twice in draw", count=int(twice.sum()), of=known.height))
+    draws = np.bincount(lists.unique()["session"].to_numpy())
+    ranks = int(cells.rank.max(initial=0)) + 1
+    thing = cells.item * ranks + cells.rank
+    session, of, e = expected_exposure(cells.session, thing, cells.e, draws)
+    predicted = None
+    if cells.predicted is not None:
+        drawn = expected_exposure(cells.session, thing, np.ones(len(thing)), draws)[2]
+        predicted = expected_exposure(cells.session, thing, cells.predicted, draws)[2] / drawn
+    return Cells(session, of // ranks, e, of % ranks, predicted)
+
+
+def _plackett_luce(score: Floats, length: Ints, curves: Floats) -> Floats:
+    r"""Expected exposure :math:`\sum_r P(a \text{ at } r)\, c(r)` of Plackett-Luce lists.
+
+    Lists stand one after the other, each with a row of ``curves``, the position model of its
+    context. Lists of equal scores are computed once.
+    """
+    out = np.empty(len(score))
+    start = np.cumsum(length) - length
+    for size in np.unique(length):
+        which = np.flatnonzero(length == size)
+        rows = start[which][:, None] + np.arange(size)
+        curve = curves[which, :size]
+        depth = max(int(np.max(np.nonzero(curve.any(axis=0))[0], initial=0)) + 1, 1)
+        lists, of = np.unique(score[rows], axis=0, return_inverse=True)
+        chance = rank_probabilities(lists, depth)
+        for begin in range(0, len(which), CHUNK):
+            part = slice(begin, begin + CHUNK)
+            out[rows[part]] = np.einsum("lir,lr->li", chance[of.ravel()[part]], curve[part, :depth])
+    return out
+
+
+# the join
 
 
 @dataclass(frozen=True)
@@ -130,7 +324,7 @@ class Meeting:
             cell=cell,
             cell_rank=cells.rank,
             place=logged.place,
-            views=summed(cells.session, cells.e, n),
+            views=sum_by(cells.session, cells.e, n),
             direct=np.empty(0),
             rank=logged.rank,
             ranks=sessions.ranks,
@@ -139,38 +333,34 @@ class Meeting:
         return cls(
             logged, rows, cells, match.row_again, known[match.cell_again], absent,
             np.flatnonzero((lists > 0) & (hits == 0)),
-            summed(cells.session[alone], cells.e[alone], n),
-            summed(cells.session[new], cells.e[new], n),
+            sum_by(cells.session[alone], cells.e[alone], n),
+            sum_by(cells.session[new], cells.e[new], n),
         )  # fmt: skip
 
-    def rewarded(
+    def with_reward(
         self, reward: Floats, model: RewardModel | None, future: RewardModel | None = None
     ) -> Rows:
         """The arrays for one reward, with the models' predictions where there are any."""
         rows, cells = replace(self.rows, reward=reward), self.cells
         if future is not None:
-            ahead, logged = self._predict_cells(future), self.logged
-            session = logged.session
-            own = future.at(logged.fold[session], logged.context[session], logged.item, logged.rank)
-            rows = replace(rows, future=own, ahead=self.at_ranks(cells.e * ahead))
+            ahead = self.at_ranks(cells.e * self._predict(future, cells))
+            rows = replace(rows, future=self._predict(future, self.logged), ahead=ahead)
         if model is None:
             return rows
-        q = self._predict_cells(model) if cells.predicted is None else cells.predicted
-        direct = summed(cells.session, cells.e * q, rows.n)
+        q = self._predict(model, cells) if cells.predicted is None else cells.predicted
+        direct = sum_by(cells.session, cells.e * q, rows.n)
         return replace(rows, q=np.append(q, 0.0)[rows.cell], direct=direct)
 
-    def _predict_cells(self, model: RewardModel) -> Floats:
-        cells, logged = self.cells, self.logged
-        session = cells.session
-        return model.at(logged.fold[session], logged.context[session], cells.item, cells.rank)
+    def _predict(self, model: RewardModel, at: Cells | LoggedRows) -> Floats:
+        fold, context = self.logged.fold[at.session], self.logged.context[at.session]
+        return model.at(fold, context, at.item, at.rank)
 
     def at_ranks(self, x: Floats) -> Floats:
         """Sum of ``x`` over the cells that stand at each row's rank, whatever was logged there."""
-        cells, start = self.cells, self.rows.start
-        length = np.diff(start, append=len(self.rows.e))
-        there = cells.rank <= length[cells.session]
-        row = start[cells.session[there]] + cells.rank[there] - 1
-        return summed(row, x[there], len(self.rows.e))
+        cells = self.cells
+        there = cells.rank <= self.rows.length[cells.session]
+        row = self.rows.start[cells.session[there]] + cells.rank[there] - 1
+        return sum_by(row, x[there], len(self.rows.e))
 
 
 def _at_logged_ranks(cells: Cells, logged: LoggedRows) -> Cells:
@@ -179,27 +369,18 @@ def _at_logged_ranks(cells: Cells, logged: LoggedRows) -> Cells:
     there = np.zeros(logged.n * deep, bool)
     there[logged.session * deep + logged.rank] = True
     shown = there[cells.session * deep + cells.rank]
-    if shown.all():
-        return cells
-    predicted = None if cells.predicted is None else cells.predicted[shown]
-    return Cells(
-        cells.session[shown], cells.item[shown], cells.e[shown], cells.rank[shown], predicted
-    )
+    return cells if shown.all() else cells.take(shown)
 
 
 def _with_logged(cells: Cells, logged: LoggedRows, absent: Ints, basis: Basis) -> Cells:
     """Sessions the run does not have keep their logged rows, as likely to be seen as they were."""
+    assert cells.predicted is None, "predictions need every session"  # validated before
+    e = np.ones(len(logged.rank)) if basis.by_rank else logged.curve
     rows = np.isin(logged.session, absent)
-    e = np.ones(int(rows.sum())) if basis.by_rank else logged.curve[rows]
-    if cells.predicted is not None:
-        raise AssertionError("predictions need every session")  # validated before
-    return Cells(
-        np.concatenate([cells.session, logged.session[rows]]),
-        np.concatenate([cells.item, logged.item[rows]]),
-        np.concatenate([cells.e, e]),
-        np.concatenate([cells.rank, logged.rank[rows]]),
-        None,
-    )
+    whole = (cells.session, cells.item, cells.e, cells.rank)
+    more = (logged.session, logged.item, e, logged.rank)
+    session, item, e, rank = (np.append(x, y[rows]) for x, y in zip(whole, more, strict=True))
+    return Cells(session, item, e, rank, None)
 
 
 def _unchanged(logged: LoggedRows, absent: Ints, basis: Basis) -> Floats:

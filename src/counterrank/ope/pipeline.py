@@ -1,28 +1,40 @@
-"""``estimate``: a log and target rankers in, what each would have earned out."""
+"""``estimate``: a log and target rankers in, what each would have earned out.
+
+After the steps comes the main pass over the log: every target's columns, session by session.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from typing import Any
 
-from counterrank.core.progress import Progress
+import numpy as np
+import polars as pl
+
+from counterrank.core.arrays import Bools, Floats, Ints
+from counterrank.core.faults import Faults
+from counterrank.core.merge import merge
+from counterrank.core.parallel import Progress, map_threads, workers
 from counterrank.diagnostics.diagnosis import Diagnosis
+from counterrank.diagnostics.weights import WeightStatistics
 from counterrank.engine import Engine
-from counterrank.engine.partitions import Partitions, Tables
-from counterrank.ope.clip_sweep import choose_clip, sweep_clips
-from counterrank.ope.contributions import Contributions, count_columns, gather_contributions
-from counterrank.ope.diagnoses import diagnose_targets
-from counterrank.ope.estimators.ips import OnPolicy
-from counterrank.ope.estimators.registry import estimator_label
-from counterrank.ope.fitting import fit_models
-from counterrank.ope.log import LOG
-from counterrank.ope.log_audit import audit_log, sampled_share
+from counterrank.engine.engines import Storage
+from counterrank.engine.partitions import Partition, Partitions, Tables
+from counterrank.ope.diagnoses import TargetStatistics, audit_log, diagnose_targets, sample_share
+from counterrank.ope.estimators import estimator_label
+from counterrank.ope.estimators.ips import Estimator, OnPolicy, Rows
+from counterrank.ope.log import LOG, Sessions
+from counterrank.ope.match import LoggedRows, Meeting, Target
 from counterrank.ope.request import LOGGED, EstimateRequest
-from counterrank.ope.reward_model import Regressor
+from counterrank.ope.reward_model import Models, Regressor, fit_models
 from counterrank.ope.setting import Setting
 from counterrank.results.result import Result
-from counterrank.stats.storage import Storage
-from counterrank.stats.units import Key
+from counterrank.stats.draws import Draws
+from counterrank.stats.moments import Moments
+from counterrank.stats.units import Columns, Estimate, Key, Units
 
 
 def estimate(
@@ -35,15 +47,14 @@ def estimate(
         request, head = setting.request, log.heads[LOG]
         models = fit_models(log, setting, model)
         storage = _storage(setting, engine)
-        found = gather_contributions(log, setting, models, storage, sampled_share(setting.totals))
-        found.refuse(setting)
-        diagnoses = diagnose_targets(setting, found, setting.orders(log.heads))
-        diagnoses += _audits(log, setting, found)
+        sums = gather_contributions(log, setting, models, storage, sample_share(setting.totals))
+        sums.refuse(request)
+        diagnoses = _diagnose(log, setting, sums)
         ran = {**log.protocol(), "inference": storage.protocol()}
     return Result.of(
-        "estimate", found.table, functions=request.functions(), groups=request.groups(),
+        "estimate", sums.table, functions=request.functions(), groups=request.groups(),
         plan=request.plan, diagnoses=diagnoses, protocol={**request.protocol(head), **ran},
-        inputs=log.inputs, tables=_tables(request, found), subjects=_subjects, family=_family,
+        inputs=log.inputs, tables=_tables(request, sums), subjects=_subjects, family=_family,
         parse=estimator_label, progress=bar,
     )  # fmt: skip
 
@@ -54,37 +65,36 @@ def _storage(setting: Setting, engine: Engine) -> Storage:
     return Storage.choose(engine.inference, sessions, columns, engine.memory_budget)
 
 
-def _audits(log: Partitions, setting: Setting, found: Contributions) -> list[Diagnosis]:
-    """The audits of the log by its first reward."""
+def _diagnose(log: Partitions, setting: Setting, sums: Contributions) -> list[Diagnosis]:
+    """What the numbers of each target rest on, and the audits of the log, by its first reward."""
     reward, users = setting.request.rewards[0], None
+
+    def estimate(name: str, e: Estimator) -> Estimate:
+        return sums.estimate(setting.request, name, reward, e)
+
     if "user" in log.heads[LOG].frame.columns:
-        users = found.estimate(setting.request, LOGGED, reward, OnPolicy()).clusters
-    return audit_log(
-        log,
-        setting.totals,
-        setting.basis,
-        reward,
-        users=users,
-        read=setting.sessions,
-        sample=found.sample,
-    )
+        users = estimate(LOGGED, OnPolicy()).clusters
+    audits = audit_log(
+        log, setting.totals, setting.basis, reward, users=users, read=setting.sessions,
+        sample=sums.sample,
+    )  # fmt: skip
+    return [*diagnose_targets(setting, sums.targets, estimate), *audits]
 
 
-def _tables(request: EstimateRequest, found: Contributions) -> dict[str, Any]:
+def _tables(request: EstimateRequest, sums: Contributions) -> dict[str, Any]:
     """How many rows weigh how much; the clip sweep, and the choice it speaks for."""
-    level = request.plan.level
-    swept = [
-        sweep_clips(
-            name, reward, partial(found.estimate, request, name, reward), target.weights, level
-        )
-        for name, target in found.targets.items()
-        for reward in (request.rewards if request.sweep == "clip" else ())
-    ]
-    return {
-        "weights": [row for name, own in found.targets.items() for row in own.weights.spread(name)],
-        "sweep": [row for rows in swept for row in rows],
-        "choices": [choose_clip(rows) for rows in swept],
-    }
+    weights = [row for name, t in sums.targets.items() for row in t.weights.spread(name)]
+    tables: dict[str, Any] = {"weights": weights, "sweep": [], "choices": []}
+    if request.sweep == "none":
+        return tables
+    from counterrank.ope.clip_sweep import choose_clip, sweep_clips
+
+    for (name, target), reward in product(sums.targets.items(), request.rewards):
+        estimate = partial(sums.estimate, request, name, reward)
+        rows = sweep_clips(name, reward, estimate, target.weights, request.plan.level)
+        tables["sweep"] += rows
+        tables["choices"].append(choose_clip(rows))
+    return tables
 
 
 def _subjects(key: Key) -> set[str]:
@@ -96,3 +106,227 @@ def _subjects(key: Key) -> set[str]:
 
 def _family(size: int, groups: int) -> str:
     return f"{size} comparison{'s' * (size != 1)}"
+
+
+# the main pass
+
+
+@dataclass(frozen=True)
+class Contributions:
+    """What sessions of a partition contribute, or of all: a column each, or only their moments.
+
+    ``sample`` are the log rows of some users, for its audits.
+    """
+
+    table: Units | Moments
+    targets: dict[str, TargetStatistics]
+    sample: pl.DataFrame | None
+
+    def estimate(
+        self, request: EstimateRequest, system: str, reward: str, e: Estimator
+    ) -> Estimate:
+        """What one estimator says of a system's reward."""
+        return self.table.estimate(Key(system, reward, str(e)), e.combined(request.per))
+
+    def refuse(self, request: EstimateRequest) -> None:
+        """Raise for what is wrong with a target, unless the request lets it pass."""
+        policies = {"session without list": request.missing, "nothing logged": request.disjoint}
+        for target in self.targets.values():
+            target.faults.refuse([what for what, policy in policies.items() if policy != "error"])
+
+
+def gather_contributions(
+    log: Partitions, setting: Setting, models: Models, storage: Storage, share: float
+) -> Contributions:
+    """Every session of all partitions, or their moments, by user where users are known."""
+    request, label = setting.request, "joining log and rankers"
+    work = partial(contributions, setting, models, request.plan.drawn(storage.inference), share)
+    if storage.units:
+        return log.reduce(work, label)
+    if "user" not in log.heads[LOG].frame.columns:
+        return log.reduce(partial(_moments_of_partition, request, work), label)
+    pieces = partial(_pieces, work, log.pieces)  # a user's sessions are in several partitions
+    return log.exchange(pieces, partial(take_moments, request), label)
+
+
+def take_moments(request: EstimateRequest, sums: Contributions) -> Contributions:
+    """Moments in place of columns per session."""
+    assert isinstance(sums.table, Units)
+    moments = Moments.of(sums.table, request.all_functions(), request.groups())
+    return replace(sums, table=moments)
+
+
+def _moments_of_partition(
+    request: EstimateRequest, work: partial[Contributions | None], part: Partition
+) -> Contributions | None:
+    sums = work(part)
+    return None if sums is None else take_moments(request, sums)
+
+
+def _pieces(
+    work: partial[Contributions | None], count: int, part: Partition
+) -> dict[int, Contributions]:
+    """Sessions by a hash of their user; what is said of the partition goes with the first piece."""
+    sums = work(part)
+    if sums is None:
+        return {}
+    assert isinstance(sums.table, Units)
+    pieces = {n: Contributions(x, {}, None) for n, x in sums.table.by_cluster(count).items()}
+    return pieces | {0: replace(sums, table=pieces[0].table)}
+
+
+def count_columns(setting: Setting) -> int:
+    """Columns of a session, of all estimates together, seen on a session of nothing."""
+    request, ranks = setting.request, setting.totals.ranks
+    some, none = np.ones(ranks), np.zeros(ranks, np.int64)
+    rows = Rows(
+        np.zeros(1, np.int64), some, some, some, some, some, none, none, some, np.ones(1),
+        np.ones(1), np.arange(1, ranks + 1), ranks, some, some,
+    )  # fmt: skip
+    estimators = [e for reward in request.rewards for e in request.computed_for(reward)]
+    wide = sum(len(e.sums(rows, request.per)) for e in estimators)
+    live = len(OnPolicy().sums(rows, request.per))
+    return len(request.systems) * wide + len(request.rewards) * live
+
+
+def contributions(
+    setting: Setting, models: Models, draws: Draws, share: float, part: Partition
+) -> Contributions | None:
+    """Columns per session of every target, and the rows of some users for the audits."""
+    sessions = setting.sessions(part)
+    if sessions is None:
+        return None
+    request, targets = setting.request, setting.targets(sessions, part)
+    columns, statistics = _on_policy(setting, sessions), {}
+    masks: dict[Key, Bools] = {}
+    for name, target in targets.items():
+        mine, statistics[name] = _one_target(setting, models, sessions, name, target)
+        columns |= mine
+        there = target.place >= 0
+        if request.missing == "skip" and not there.all():
+            masks |= dict.fromkeys(mine, there)
+    units = Units(sessions.units, columns, masks, sessions.user, draws)
+    return Contributions(units, statistics, sessions.sample(share))
+
+
+@dataclass(frozen=True)
+class _Block:
+    """What one block of sessions yields for a target."""
+
+    columns: dict[Key, list[Floats]]
+    weights: WeightStatistics
+    again: Ints
+    twice: Ints
+    empty: Ints
+    unseen: Ints
+
+
+def _one_target(
+    setting: Setting, models: Models, sessions: Sessions, name: str, target: Target
+) -> tuple[dict[Key, Columns], TargetStatistics]:
+    """Every estimator of every reward for one target."""
+    request = setting.request
+    work = partial(_one_block, setting, models, sessions, name, target)
+    blocks = map_threads(work, sessions.cuts(), workers())
+    columns = _concatenate([block.columns for block in blocks])
+    absent = np.flatnonzero(target.place < 0)
+    slates = None
+    weight = columns.get(Key(name, request.rewards[0], "SlateWeight"))
+    if weight is not None:
+        w = np.delete(weight[0], absent) if request.missing == "skip" else weight[0]
+        slates = float(w.sum()), float(np.sum(w**2)), len(w)
+    by_score = target.table.order == "score" and target.scores == "order"
+    return columns, TargetStatistics(
+        merge([block.weights for block in blocks]),
+        _faults(sessions, target, absent, blocks),
+        target.tied() if by_score else None,
+        target.table.frame.height,
+        slates,
+    )
+
+
+def _one_block(
+    setting: Setting,
+    models: Models,
+    sessions: Sessions,
+    name: str,
+    target: Target,
+    cut: tuple[int, int],
+) -> _Block:
+    """Some sessions: join once, then every reward and estimator on the same arrays."""
+    request, basis = setting.request, setting.basis
+    logged = LoggedRows.of(sessions, basis, *cut)
+    met = Meeting.of(sessions, basis, logged, target, missing=request.missing)
+    columns, unseen = {}, np.zeros(len(logged.rank), bool)
+    for reward in request.rewards:
+        future = models.futures.get(name, {}).get(reward)
+        rows = met.with_reward(sessions.column(reward, *cut), models.rewards.get(reward), future)
+        unseen |= (logged.e0 == 0) & (rows.reward != 0)
+        for e in request.computed_for(reward):
+            columns[Key(name, reward, str(e))] = e.sums(rows, request.per)
+    first = int(sessions.blocks.start[cut[0]])
+    weights = WeightStatistics.of(
+        met.rows.weight,
+        met.rows.seen,
+        views=met.rows.views,
+        places=met.rows.place,
+        unlogged=met.unlogged,
+        unknown=met.unknown,
+        clips=request.clips,
+    )
+    return _Block(
+        columns,
+        weights,
+        met.row_again + first,
+        met.cells.session[met.cell_again] + cut[0],
+        met.empty + cut[0],
+        np.flatnonzero(unseen) + first,
+    )
+
+
+def _concatenate(blocks: Sequence[Mapping[Key, list[Floats]]]) -> dict[Key, Columns]:
+    """The columns of all blocks; those that estimators share stay shared."""
+    whole: dict[tuple[int, ...], Floats] = {}
+
+    def one(*parts: Floats) -> Floats:
+        name = tuple(map(id, parts))
+        if name not in whole:
+            whole[name] = np.concatenate(parts)
+        return whole[name]
+
+    return {key: tuple(map(one, *(block[key] for block in blocks))) for key in blocks[0]}
+
+
+def _faults(sessions: Sessions, target: Target, absent: Ints, blocks: Sequence[_Block]) -> Faults:
+    """What shows only when rows meet, counted, each with its first."""
+    log, name, names = sessions.log.name, target.table.name, target.blocks.names
+    again, unseen, twice, empty = (
+        np.concatenate([getattr(block, what) for block in blocks])
+        for what in ("again", "unseen", "twice", "empty")
+    )
+    listed = names[0] if len(names) else None
+    return Faults(
+        (
+            sessions.fault("session without list", name, absent, listed=listed),
+            sessions.blocks.fault("item twice in session", log, again),
+            sessions.blocks.fault("reward unseen", log, unseen),
+            sessions.fault("item twice in target", name, twice),
+            sessions.fault("nothing logged", name, empty),
+        )
+    )
+
+
+def _on_policy(setting: Setting, sessions: Sessions) -> dict[Key, Columns]:
+    """What the logged ranker itself earned, session by session."""
+    request, cuts = setting.request, sessions.cuts()
+    none, ranks = np.empty(0), np.empty(0, np.int64)
+    seen = none
+    if request.per == "impression":
+        seen = np.concatenate([LoggedRows.of(sessions, setting.basis, *cut).seen for cut in cuts])
+    columns = {}
+    for reward in request.rewards:
+        paid = sessions.column(reward, 0, sessions.n)
+        start = sessions.blocks.start
+        rows = Rows(start, paid, none, none, seen, none, ranks, ranks, none, none, none)
+        columns[Key(LOGGED, reward, "OnPolicy")] = tuple(OnPolicy().sums(rows, request.per))
+    return columns

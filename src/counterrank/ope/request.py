@@ -5,33 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 
 from counterrank.core.errors import UsageError
-from counterrank.core.faults import DataError
 from counterrank.core.merge import by_key, union
 from counterrank.data import logs
 from counterrank.data.ids import as_categories
 from counterrank.data.runs import Runs, RunTables, run_schemas
-from counterrank.data.schema import Door, Table
+from counterrank.data.schema import Schema, Table
 from counterrank.engine.partitions import Partition, Partitions
-from counterrank.matching.order import natural_rank
-from counterrank.ope.clip_sweep import CLIPS, SWEEP
-from counterrank.ope.estimators.base import Clipped, Estimator
-from counterrank.ope.estimators.ips import MeanWeight, OnPolicy
+from counterrank.ope.estimators.ips import CLIPS, Clipped, Estimator, MeanWeight, OnPolicy
 from counterrank.ope.estimators.slate import SlateWeight
-from counterrank.ope.exposure_basis import Basis
-from counterrank.ope.log import LOG, Sessions, log_table
-from counterrank.ope.targets import Target, is_stochastic
+from counterrank.ope.log import LOG, log_table
+from counterrank.ope.match import is_stochastic
 from counterrank.position.model_file import PositionModel
 from counterrank.stats.compare import Plan
 from counterrank.stats.functions_of_means import Function
-from counterrank.stats.intervals import INTERVALS as ALL_INTERVALS
+from counterrank.stats.inference import INTERVALS as ALL_INTERVALS
 from counterrank.stats.moments import Pair
 from counterrank.stats.units import Key
+
+if TYPE_CHECKING:
+    from counterrank.ope.setting import Basis
 
 LOGGED = "logged"  # the name of the ranker that was live
 TESTS = ("t", "bootstrap", "none")
@@ -77,13 +74,13 @@ def log_schemas(
     rewards: Sequence[str],
     contexts: Sequence[str],
     columns: Mapping[str, str] | None,
-) -> tuple[dict[str, Door], LogTables]:
+) -> tuple[dict[str, Schema], LogTables]:
     """The schemas of all tables, and which of them hold whose lists."""
 
-    def schema(table: object, name: str) -> Door:
-        return logs.target_door(table, name=name, columns=columns)
+    def schema(table: object, name: str) -> Schema:
+        return logs.target_schema(table, name=name, columns=columns)
 
-    first = {LOG: logs.log_door(log, rewards=rewards, contexts=contexts, columns=columns)}
+    first = {LOG: logs.log_schema(log, rewards=rewards, contexts=contexts, columns=columns)}
     targets, names = run_schemas(runs, schema, "target")
     more, more_names = run_schemas(loggers, schema, "logger")
     return first | targets | more, LogTables(RunTables(names), RunTables(more_names))
@@ -154,7 +151,10 @@ class EstimateRequest:
         wanted: list[Estimator] = [e for e in self.estimators if not isinstance(e, OnPolicy)]
         wanted += [MeanWeight(), *map(clipped_weight, self.clipped)]
         wanted += [SlateWeight()] if any("chances" in e.needs for e in self.estimators) else []
-        wanted += SWEEP if self.sweep == "clip" else ()
+        if self.sweep == "clip":
+            from counterrank.ope.clip_sweep import SWEEP
+
+            wanted += SWEEP
         return tuple(dict.fromkeys(wanted))
 
     def computed_for(self, reward: str) -> list[Estimator]:
@@ -276,7 +276,7 @@ def validate_slates(
     wanted: Sequence[Estimator], basis: Basis, targets: Sequence[Table], loggers: Sequence[str]
 ) -> None:
     """Each need of the estimators that the tables' columns do not meet, with the first by name."""
-    by_need = _by_need(wanted)
+    by_need = estimator_needs(wanted)
     if "propensity" in by_need and not basis.by_rank:
         raise UsageError(
             f"{by_need['propensity']} weighs by the logged propensity of an item at its rank.",
@@ -293,28 +293,9 @@ def validate_slates(
         _validate_target(by_need, target)
 
 
-def validate_rows(
-    wanted: Sequence[Estimator], basis: Basis, sessions: Sessions, targets: Sequence[Target]
-) -> None:
-    """Each need that the rows do not meet: whole slates, and lists as long as they are."""
-    by_need = _by_need(wanted)
-    if "slates" in by_need:
-        _validate_whole(by_need["slates"], sessions)
-    for target in targets if basis.by_rank and "filled" in by_need else ():
-        _validate_length(by_need["filled"], sessions, target)
-
-
-def _by_need(wanted: Sequence[Estimator]) -> dict[str, str]:
+def estimator_needs(wanted: Sequence[Estimator]) -> dict[str, str]:
     """The first estimator that has each need."""
     return {need: str(e) for e in reversed(wanted) for need in e.needs}
-
-
-def _validate_whole(who: str, sessions: Sessions) -> None:
-    rank = sessions.blocks.frame["rank"].to_numpy()
-    broken = np.flatnonzero(rank != natural_rank(sessions.blocks.length))
-    if len(broken):
-        name = sessions.log.name
-        raise DataError(sessions.blocks.fault("slate with gaps", name, broken, who=who))
 
 
 def _validate_target(by_need: Mapping[str, str], target: Table) -> None:
@@ -332,16 +313,3 @@ def _validate_target(by_need: Mapping[str, str], target: Table) -> None:
             todo="Give the column propensity (of the item at its rank, given those above), or ask"
             " for IIPS or PI.",
         )
-
-
-def _validate_length(who: str, sessions: Sessions, target: Target) -> None:
-    if target.stochastic:
-        return
-    place = target.place
-    rank = sessions.blocks.frame["rank"].to_numpy()
-    deepest = np.maximum.reduceat(rank, sessions.blocks.start)
-    length = np.append(target.blocks.length, 0)[place]
-    short = np.flatnonzero((place >= 0) & (length < deepest))
-    if len(short):
-        name = target.table.name
-        raise DataError(sessions.fault("list shorter than slate", name, short, who=who))

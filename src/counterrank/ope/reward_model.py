@@ -11,21 +11,39 @@ For item :math:`a` and situation :math:`x` (context, and the rank where exposure
 where :math:`C` sums rewards and :math:`V` views. :math:`\kappa` is the number of views at which an
 item's own mean and the overall mean deserve equal trust: noise of a view over the variance between
 items (method of moments). Sessions are predicted by sums of the other folds' users only.
+
+For `CascadeDR` the same model learns a target's future rewards. The return of a row, weighted from
+the next rank down, is
+
+.. math:: G_r = c_r + w_{r+1} G_{r+1}, \qquad G_{L+1} = 0
+
+Given the items down to rank :math:`r`, its mean is what the target would earn from there on.
 """
 
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
-from functools import reduce
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial, reduce
 from itertools import zip_longest
 from typing import Annotated, Any, Protocol
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, halves, summed
-from counterrank.core.errors import one_of
+from counterrank.core.arrays import Floats, Ints, halves, sum_by
+from counterrank.core.errors import InputError, one_of
+from counterrank.core.merge import merge
+from counterrank.core.parallel import map_threads, workers
+from counterrank.engine.partitions import Partition, Partitions
 from counterrank.nuisance.shrinkage import shrink_means
+from counterrank.ope.estimators.ips import Rows
+from counterrank.ope.log import FOLDS, Sessions
+from counterrank.ope.match import LoggedRows, Meeting, Target
+from counterrank.ope.setting import Setting
+
+LARGEST_MODEL = 1 << 25  # cells of the reward model; beyond, contexts are left out of it
+NEARLY = 0.01  # what rounded probabilities of a rank may miss of 1
 
 
 def _add_tables(parts: list[list[Floats]]) -> list[Floats]:
@@ -57,7 +75,7 @@ def sum_rewards(
 
     def total(x: Floats) -> list[Floats]:
         parts = (x,) if np.array_equal(x, np.round(x)) else halves(x)
-        return [summed(cell, part, size).reshape(shape) for part in parts]
+        return [sum_by(cell, part, size).reshape(shape) for part in parts]
 
     binary = bool(np.all((reward == 0) | (reward == 1)))
     paid = total(reward)
@@ -70,13 +88,12 @@ class RewardModel:
 
     table: Floats
     ranks: int = 1
-    contextual: bool = True
 
     def at(self, fold: Ints, context: Ints, item: Ints, rank: Ints) -> Floats:
         """The prediction for each cell."""
         _, situations, items = self.table.shape
         cell = fold * situations
-        if self.contextual:
+        if situations > self.ranks:
             cell += context * self.ranks
         if self.ranks > 1:
             cell += np.minimum(rank, self.ranks) - 1
@@ -86,16 +103,14 @@ class RewardModel:
         return q
 
 
-def fit_model(
-    total: RewardSums, ranks: int, contextual: bool, kind: str | Regressor = "means"
-) -> RewardModel:
+def fit_model(total: RewardSums, ranks: int, kind: str | Regressor) -> RewardModel:
     """A cross-fitted model from the sums of the whole log: shrunken means, or a regressor's."""
     folds = range(len(total.reward[0]))
     means = np.stack([_predict(*_other_folds(total, fold)) for fold in folds])
     if isinstance(kind, str):
         one_of("model", kind, ("means",))
-        return RewardModel(means, ranks, contextual)
-    return RewardModel(_regress(total, means, ranks, kind), ranks, contextual)
+        return RewardModel(means, ranks)
+    return RewardModel(_regress(total, means, ranks, kind), ranks)
 
 
 def _other_folds(total: RewardSums, fold: int) -> tuple[Floats, Floats, Floats]:
@@ -180,17 +195,123 @@ def _regress(total: RewardSums, means: Floats, ranks: int, regressor: Regressor)
 
 def _features(c: Floats, v: Floats, means: Floats, ranks: int) -> Floats:
     """One row per situation and item, the unknown item last."""
-    situations, items = means.shape
-    unknown = means[:, -1:]
+    situations = len(means)
     viewed = np.append(v.sum(axis=0), 0.0)
     item_mean = np.append(c.sum(axis=0), 0.0) / np.maximum(viewed, 1)
-    grid = np.arange(situations)[:, None]
-    columns = [
-        means,
-        np.broadcast_to(unknown, means.shape),
-        np.broadcast_to(item_mean, means.shape),
-        np.broadcast_to(np.log1p(viewed), means.shape),
-        np.broadcast_to(grid // ranks, means.shape),
-        np.broadcast_to(grid % ranks, means.shape),
-    ]
-    return np.stack([np.asarray(x, float).reshape(situations * items) for x in columns], axis=1)
+    place = np.arange(situations)[:, None]
+    columns = (means, means[:, -1:], item_mean, np.log1p(viewed), place // ranks, place % ranks)
+    whole = [np.broadcast_to(x, means.shape).astype(float).ravel() for x in columns]
+    return np.stack(whole, axis=1)
+
+
+# passes over the log
+
+
+@dataclass(frozen=True)
+class Models:
+    """Models of each reward, and of what each target earns from a rank on, where asked for."""
+
+    rewards: dict[str, RewardModel] = field(default_factory=dict)
+    futures: dict[str, dict[str, RewardModel]] = field(default_factory=dict)
+
+
+def table_shape(setting: Setting) -> tuple[int, int, int]:
+    """Contexts, ranks and items of a model's tables; contexts that would not fit are left out."""
+    totals = setting.totals
+    ranks = totals.ranks if setting.basis.by_rank else 1
+    contexts, items = max(totals.combinations.height, 1), len(totals.items)
+    fits = FOLDS * contexts * ranks * items <= LARGEST_MODEL
+    return contexts if fits else 1, ranks, items
+
+
+def fit_models(log: Partitions, setting: Setting, kind: str | Regressor) -> Models:
+    """The models that the estimators ask for, each a pass of its own over the log."""
+    request, ranks = setting.request, table_shape(setting)[1]
+
+    def fit(system: str | None, label: str) -> dict[str, RewardModel]:
+        sums = log.reduce(partial(outcome_sums, setting, system), label)
+        return {reward: fit_model(total, ranks, kind) for reward, total in sums.items()}
+
+    needs = {need for e in request.computed for need in e.needs}
+    rewards = fit(None, "learning what items earn") if "model" in needs else {}
+    later = request.systems if "future" in needs else []
+    return Models(rewards, {name: fit(name, f"learning what {name} earns") for name in later})
+
+
+def outcome_sums(
+    setting: Setting, system: str | None, part: Partition
+) -> dict[str, RewardSums] | None:
+    """For each reward, what its model is learned from: the reward, or a target's return of it."""
+    sessions = setting.sessions(part)
+    if sessions is None:
+        return None
+    target = None if system is None else setting.targets(sessions, part)[system]
+
+    def outcome(reward: str, logged: LoggedRows) -> Floats:
+        c: Floats = sessions.column(reward, logged.begin, logged.end)
+        if target is None:
+            return c
+        missing = setting.request.missing
+        met = Meeting.of(sessions, setting.basis, logged, target, missing=missing)
+        _validate_chances(sessions, target, met, missing)
+        return returns(met.with_reward(c, None))
+
+    rewards = setting.request.rewards
+    return {r: _sum_outcomes(setting, sessions, partial(outcome, r)) for r in rewards}
+
+
+def _sum_outcomes(
+    setting: Setting, sessions: Sessions, outcome: Callable[[LoggedRows], Floats]
+) -> RewardSums:
+    """Sums of an outcome of every logged row, by fold, situation and item."""
+    basis, (contexts, ranks, items) = setting.basis, table_shape(setting)
+    table = (FOLDS, contexts * ranks, items)
+    situation = sessions.fold * table[1] + (sessions.context * ranks if contexts > 1 else 0)
+
+    def add(cuts: list[tuple[int, int]]) -> RewardSums:
+        """One thread's share: cells are found block by block and counted once."""
+        n = sessions.rows(cuts[0][0], cuts[-1][1])
+        size = n.stop - n.start
+        cell, c, seen = np.empty(size, np.int64), np.empty(size), np.empty(size)
+        for cut in cuts:
+            logged = LoggedRows.of(sessions, basis, *cut)
+            rows = sessions.rows(*cut)
+            here = slice(rows.start - n.start, rows.stop - n.start)
+            place = situation[slice(*cut)][logged.session]
+            if basis.by_rank:
+                place += logged.rank - 1
+            place *= items
+            place += logged.item
+            cell[here], c[here], seen[here] = place, outcome(logged), logged.seen
+        return sum_rewards(cell, c, seen, table)
+
+    cuts = sessions.cuts()
+    share = -(-len(cuts) // workers())
+    shares = [cuts[i : i + share] for i in range(0, len(cuts), share)]
+    return merge(map_threads(add, shares, workers()))
+
+
+def returns(rows: Rows) -> Floats:
+    r""":math:`G_r` of each row, from the last rank up."""
+    w, G = rows.weight(float("inf")), rows.reward.copy()
+    for r in range(int(rows.length.max()) - 1, 0, -1):
+        here = rows.start[rows.length > r] + r - 1
+        G[here] += w[here + 1] * G[here + 1]
+    return G
+
+
+def _validate_chances(sessions: Sessions, target: Target, met: Meeting, missing: str) -> None:
+    """An expectation over the target's items needs all of them."""
+    total, logged = met.at_ranks(met.cells.e), met.logged
+    off = np.abs(total - 1) > NEARLY
+    if missing == "skip":
+        off &= ~np.isin(logged.session, met.absent)
+    if off.any():
+        first = int(np.argmax(off))
+        unit = sessions.units[int(logged.session[first]) + logged.begin]
+        sum_ = f"they add up to {total[first]:.4g}"
+        raise InputError(
+            f'The probabilities of "{target.table.name}" do not add up to 1 at every logged rank.',
+            found=f"Session {unit!r}, rank {logged.rank[first]}: {sum_}.",
+            todo="CascadeDR needs every item the target may show at a rank, with its probability.",
+        )

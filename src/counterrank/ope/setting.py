@@ -1,25 +1,163 @@
-"""What every partition of a log is told: the request, totals of the log, how weights are known."""
+r"""What every partition of a log must know: the request, totals of the log, and its exposures.
+
+A weight divides what the target exposes by how likely a row was seen under the logger (`Basis`):
+
+* ``rank``: the exposure of the logged rank by the position model, :math:`e_0 = c(r)`.
+* ``exposure``: the logged exposure of the item, chance included (Jeunen Eq. 6).
+* ``propensity``: the logged probability of the item at its rank; no position model is needed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+import numpy as np
+import polars as pl
+
+from counterrank.core.arrays import Floats, Ints
+from counterrank.core.errors import InputError, UsageError
+from counterrank.core.faults import DataError
+from counterrank.data.logs import Log
 from counterrank.data.schema import Table
 from counterrank.engine.partitions import Partition, Partitions
-from counterrank.ope.exposure_basis import Basis, choose_basis
+from counterrank.matching.align import natural_rank
 from counterrank.ope.log import LOG, LogTotals, Sessions, log_table, sessions_of
 from counterrank.ope.loggers import balance_loggers, balanced_column, logger_shares
+from counterrank.ope.match import Target
 from counterrank.ope.request import (
     LOGGED,
     EstimateRequest,
+    estimator_needs,
     lists_of,
     validate_lists,
     validate_scores,
     validate_slates,
     validate_views,
 )
-from counterrank.ope.targets import Target
+from counterrank.position.model_file import PositionModel
+
+KNOWN = ("auto", "rank", "exposure", "propensity")
+DEEPEST = 10_000  # ranks below are as likely to be seen as this one
+NEAR = 0.2  # of logged exposures and a learned curve that mean the same
+VIEWS = ("auto", "observed", "rows", "latent")
+
+
+@dataclass(frozen=True)
+class Basis:
+    """``logged`` names the logger's side of the weight, ``views`` what is known of views.
+
+    ``curves`` holds the position model at the first ranks, a row for each context.
+    """
+
+    logged: str
+    views: str
+    model: PositionModel | None
+    curves: Floats = field(default_factory=lambda: np.ones((1, 0)))
+
+    @property
+    def by_rank(self) -> bool:
+        """Whether an item counts anew at each rank."""
+        return self.logged == "propensity"
+
+    def at(self, rank: Ints, context: Ints) -> Floats:
+        r""":math:`c(r)` of the position model."""
+        if len(self.curves) == 1:
+            same: Floats = self.curves[0].take(rank - 1, mode="clip")
+            return same
+        seen: Floats = self.curves[context, np.minimum(rank, self.curves.shape[1]) - 1]
+        return seen
+
+    def with_totals(self, totals: LogTotals) -> Basis:
+        """With ``views`` decided, as logged or as the rows look, and curves computed."""
+        basis = self
+        if basis.model is not None:
+            basis = replace(basis, curves=_curves(basis.model, totals.combinations))
+            basis = _without_chance(basis, totals)
+        if basis.views != "auto":
+            return basis
+        views = "observed" if totals.viewed else "latent"
+        known = basis.model is not None
+        if views == "latent" and known and only_viewed_rows(totals.lengths, basis.curves[0]):
+            views = "rows"
+        return replace(basis, views=views)
+
+
+def choose_basis(
+    log: Log, targets: list[Table], *, logged: str, views: str, model: PositionModel | None
+) -> Basis:
+    """The basis asked for, or the one the tables allow."""
+    exposed = model is not None or all("exposure" in t.frame.columns for t in targets)
+    if logged == "auto":
+        logged = "exposure" if log.has("exposure") else "rank"
+        if not (exposed and (log.has("exposure") or model is not None)) and log.has("propensity"):
+            logged = "propensity"
+    if logged in ("exposure", "propensity") and not log.has(logged):
+        raise UsageError(
+            f'"{log.name}" has no column "{logged}".',
+            todo=f"Log it, name it (--columns {logged}=NAME), or weigh by --logged rank.",
+        )
+    if logged != "propensity" and (not exposed or (logged == "rank" and model is None)):
+        raise InputError(
+            "Nothing says how likely each rank is to be seen.",
+            found=f'"{log.name}" has no column "propensity", and no position model was given.',
+            todo="Give one, as in --position-bias log2, or learn it:"
+            " counterrank exposure LOG --out pbm.json.",
+        )
+    if views == "observed" and not log.has("viewed"):
+        raise UsageError(
+            f'"{log.name}" has no column "viewed".', todo="Use --views rows or latent."
+        )
+    return Basis(logged, views, model)
+
+
+def _without_chance(basis: Basis, totals: LogTotals) -> Basis:
+    """Logged exposures that are a curve of the ranks say that nothing was left to chance.
+
+    If that curve is the position model's but for some noise, the model is taken on both sides of
+    the weight: a true curve below and a learned one above would add their differences to the value.
+    """
+    if basis.logged != "exposure":
+        return basis
+    seen = totals.exposures
+    rank, context = seen["rank"].to_numpy(), np.zeros(seen.height, np.int64)
+    if totals.contexts.width:
+        context = totals.number(seen.select(totals.contexts.columns))
+    curve = np.maximum(basis.at(rank, context), 1e-300)
+    least, most = seen["low"].to_numpy() / curve, seen["high"].to_numpy() / curve
+    depth = int(rank.max()) + 1
+    low, high = np.full(depth, np.inf), np.zeros(depth)
+    cell = rank if len(basis.curves) == 1 else np.zeros_like(rank)
+    np.minimum.at(low, cell, least)
+    np.maximum.at(high, cell, most)
+    there = high > 0
+    even = bool(np.all(high[there] - low[there] <= 1e-9 * high[there]))
+    near = bool(np.all(np.abs(least - 1) <= NEAR) and np.all(np.abs(most - 1) <= NEAR))
+    return replace(basis, logged="rank") if even and near else basis
+
+
+def _curves(model: PositionModel, contexts: pl.DataFrame) -> Floats:
+    """The position model at ranks 1, 2, 3, ..., a row for each context it tells apart."""
+    if model.column is None:
+        return model.at(np.arange(1, DEEPEST + 1))[None, :]
+    rank = np.arange(1, DEEPEST // 10 + 1)  # a curve for each context takes room
+    known = contexts[model.column].unique()
+    curve = {value: model.at(rank, [value] * len(rank)) for value in known}
+    return np.stack([curve[value] for value in contexts[model.column]])
+
+
+def only_viewed_rows(lengths: Ints, curve: Floats) -> bool:
+    """Whether a log without a column ``viewed`` holds only viewed rows, not all that were shown.
+
+    Such a log thins out as views do: the share of sessions that reach a rank is then nearer to the
+    position model's curve than to 1. ``lengths`` counts the sessions of each length.
+    """
+    rank = np.arange(1, min(len(lengths) - 1, DEEPEST) + 1)
+    reached = 1 - np.cumsum(lengths)[rank - 1] / lengths.sum()
+    views = curve[rank - 1] / curve[0]
+    return bool(np.abs(reached - views).sum() < np.abs(reached - 1).sum())
+
+
+# the setting of a pass
 
 
 @dataclass(frozen=True)
@@ -77,30 +215,35 @@ class Setting:
         return balance_loggers(sessions, self.logger_basis, loggers, self.shares, rows)
 
     def targets(self, sessions: Sessions, part: Partition) -> dict[str, Target]:
-        """The targets' lists beside the partition's sessions."""
-        scores = self.request.scores
-        return part.cached(
-            "targets",
-            lambda: {
-                t.system: Target.of(t, sessions.units, scores=scores)
-                for t in lists_of(self.request.tables.targets, part.tables)
-            },
-        )
+        """The targets' lists beside the partition's sessions, checked for what estimators need."""
+        return part.cached("targets", lambda: self._targets(sessions, part))
 
-    @property
-    def chance(self) -> str:
-        """Whether the logger might have shown more than it did in a session: none or some."""
-        return "none" if self.basis.logged == "rank" and self.basis.views != "rows" else "some"
+    def _targets(self, sessions: Sessions, part: Partition) -> dict[str, Target]:
+        lists = lists_of(self.request.tables.targets, part.tables)
+        scores, needs = self.request.scores, estimator_needs(self.request.estimators)
+        targets = {t.system: Target.of(t, sessions.units, scores=scores) for t in lists}
+        if "slates" in needs:
+            _validate_whole(needs["slates"], sessions)
+        for target in targets.values() if self.basis.by_rank and "filled" in needs else ():
+            _validate_length(needs["filled"], sessions, target)
+        return targets
 
-    @property
-    def allowed(self) -> list[str]:
-        """Faults of targets that the request lets pass."""
-        missing, disjoint = self.request.missing, self.request.disjoint
-        return [
-            *(["session without list"] if missing != "error" else []),
-            *(["nothing logged"] if disjoint != "error" else []),
-        ]
 
-    def orders(self, heads: Mapping[str, Table]) -> dict[str, str]:
-        """What orders each target's lists: ranks, scores or exposures."""
-        return {t.system: t.order for t in lists_of(self.request.tables.targets, heads)}
+def _validate_whole(who: str, sessions: Sessions) -> None:
+    """Some estimators weigh whole slates."""
+    rank = sessions.blocks.frame["rank"].to_numpy()
+    broken = np.flatnonzero(rank != natural_rank(sessions.blocks.length))
+    if len(broken):
+        name = sessions.log.name
+        raise DataError(sessions.blocks.fault("slate with gaps", name, broken, who=who))
+
+
+def _validate_length(who: str, sessions: Sessions, target: Target) -> None:
+    """Some estimators need lists as long as the slates that were shown."""
+    rank, place = sessions.blocks.frame["rank"].to_numpy(), target.place
+    deepest = np.maximum.reduceat(rank, sessions.blocks.start)
+    length = np.append(target.blocks.length, 0)[place]
+    short = np.flatnonzero((place >= 0) & (length < deepest))
+    if len(short) and not target.stochastic:
+        name = target.table.name
+        raise DataError(sessions.fault("list shorter than slate", name, short, who=who))

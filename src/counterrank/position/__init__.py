@@ -3,11 +3,11 @@
 ``counterrank.position.learn`` learns them from logs.
 """
 
-from counterrank.position.by_context import ByContext
 from counterrank.position.model_file import position_bias
 from counterrank.position.models import (
     MODELS,
     BetaGeometric,
+    ByContext,
     Exposure,
     Flat,
     Geometric,
@@ -15,9 +15,10 @@ from counterrank.position.models import (
     Log2,
     Power,
     WeightTable,
+    exposure,
+    position_model,
 )
 from counterrank.position.plackett_luce import plackett_luce_exposure, rank_probabilities
-from counterrank.position.registry import exposure, position_model
 from counterrank.position.two_stage_exposure import expected_exposure
 
 __all__ = [

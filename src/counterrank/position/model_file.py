@@ -12,9 +12,7 @@ from dataclasses import fields
 from typing import Any
 
 from counterrank.core.errors import CounterrankError, InputError, UsageError, brief, first_line
-from counterrank.position.by_context import ByContext
-from counterrank.position.models import MODELS, Exposure
-from counterrank.position.registry import position_model
+from counterrank.position.models import MODELS, ByContext, Exposure, position_model
 
 KIND = "exposure"
 PositionModel = Exposure | ByContext

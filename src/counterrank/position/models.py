@@ -3,8 +3,9 @@ r"""Position models: :math:`c(r)`, the weight of rank :math:`r`, counted from 1.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,8 +13,8 @@ import numpy.typing as npt
 import polars as pl
 
 from counterrank.core.arrays import Floats, Ints
-from counterrank.core.errors import UsageError
-from counterrank.core.labels import Value
+from counterrank.core.errors import InputError, UsageError, brief
+from counterrank.core.labels import Call, Value, known_name, options, parse
 
 Contexts = pl.Series | npt.NDArray[Any] | Sequence[Any]
 
@@ -208,3 +209,89 @@ MODELS: dict[str, type[Exposure]] = {
     model.name: model
     for model in (Flat, Log2, Jarvelin, Power, Geometric, BetaGeometric, WeightTable)
 }
+
+
+@dataclass(frozen=True)
+class ByContext:
+    r""":math:`c(r \mid x)`: the model of the value that ``column`` has, else ``default``.
+
+    Values are compared as text, so that 1 and "1" are one context. Without a default, a value
+    that is not listed is refused.
+    """
+
+    column: str
+    models: Mapping[str, Exposure]
+    default: Exposure | None = None
+    name: ClassVar[str] = "by"
+
+    def __post_init__(self) -> None:
+        models = {str(value): model for value, model in self.models.items()}
+        object.__setattr__(self, "models", MappingProxyType(models))
+        if not models:
+            raise UsageError(f'No model is given for any value of "{self.column}".')
+
+    def __str__(self) -> str:
+        default = () if self.default is None else (str(self.default),)
+        each = (f"{value}={model}" for value, model in self.models.items())
+        return f"{self.name}({','.join((self.column, *default, *each))})"
+
+    def __matmul__(self, k: int) -> ByContext:
+        """The same models with cut-off ``k``."""
+        default = None if self.default is None else self.default @ k
+        return ByContext(self.column, {v: m @ k for v, m in self.models.items()}, default)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def at(self, rank: Ints, context: Contexts | None = None) -> Floats:
+        """Weight of each rank in the context beside it."""
+        if context is None:
+            raise UsageError(
+                f'The position model goes by "{self.column}", and no such column is there.',
+                todo=f'Log "{self.column}", or give one model for all.',
+            )
+        rank = np.asarray(rank)
+        value = pl.Series("value", context).cast(pl.String)
+        out = np.empty(len(rank))
+        for known in value.unique():
+            model = self.models.get(known, self.default)
+            if model is None:
+                raise InputError(
+                    f'The position model has no curve for "{self.column}" = {brief(known)}.',
+                    found=f"It knows: {', '.join(list(self.models)[:12])}.",
+                    todo="Learn it with these rows, or give the model a default.",
+                )
+            here = value.eq_missing(known).to_numpy()
+            out[here] = model.at(rank[here])
+        return out
+
+
+def exposure(value: object) -> Exposure:
+    """The position model that a label, or a part of one already parsed, stands for."""
+    if isinstance(value, Exposure):
+        return value
+    call = value if isinstance(value, Call) else parse(str(value))
+    name = known_name(call.name, MODELS, f'"{call.name}" is not a discount.')
+    if MODELS[name] is not WeightTable:
+        return MODELS[name](k=call.k, **options(call, MODELS[name]))
+    if call.named or not all(isinstance(weight, (int, float)) for weight in call.placed):
+        raise UsageError("table(...) takes numbers, as in table(1,0.6,0.4).")
+    return WeightTable(tuple(float(weight) for weight in call.placed), k=call.k)
+
+
+def position_model(label: str) -> Exposure | ByContext:
+    """A position model, or one per context: ``by(device,log2,phone=geometric(p=0.8))``.
+
+    The first place of ``by`` names the column, a second one the model of values not listed.
+    """
+    call = parse(label)
+    if call.name.lower() != ByContext.name:
+        return exposure(call)
+    if not 1 <= len(call.placed) <= 2 or not isinstance(call.placed[0], str) or call.k:
+        raise UsageError(
+            f'"{label}" does not say which column it goes by.',
+            todo="Write by(COLUMN,value=model,...), as in by(device,phone=geometric,tv=log2).",
+        )
+    models = {str(context): exposure(value) for context, value in call.named.items()}
+    default = exposure(call.placed[1]) if len(call.placed) == 2 else None
+    return ByContext(call.placed[0], models, default)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, summed
+from counterrank.core.arrays import Floats, Ints, sum_by
 
 
 def expected_exposure(
@@ -23,4 +23,4 @@ def expected_exposure(
     width = int(items.max(initial=0)) + 1
     pairs, code = np.unique(lists * width + items, return_inverse=True)
     of, item = pairs // width, pairs % width
-    return of, item, summed(code, weight, len(pairs)) / draws[of]
+    return of, item, sum_by(code, weight, len(pairs)) / draws[of]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from counterrank.core.arrays import Floats, Ints
+from counterrank.core.arrays import Floats
 from counterrank.core.errors import InputError, one_of
 from counterrank.propensity.power_law import positive, power_law
 
@@ -26,10 +26,6 @@ class Popularity:
     alpha: float
     xmin: int
     rule: str
-
-
-# What a propensity may be: one value per item, or one per row, which may depend on the user.
-Propensity = Popularity | Floats
 
 
 def popularity(
@@ -65,22 +61,3 @@ def popularity(
     if rule == "published":
         value = n ** np.where(n > xmin, exponent, 1.0)
     return Popularity(value, alpha, xmin, rule)
-
-
-def per_row(propensity: Propensity, item: Ints) -> Floats:
-    """The propensity of each row, whose items are numbered; an array is one value per row."""
-    if isinstance(propensity, Popularity):
-        return propensity.value[item]
-    if propensity.shape != item.shape:
-        raise InputError(
-            "Propensities per row must be as many as rows.",
-            found=f"{propensity.size:,} for {len(item):,} rows.",
-        )
-    bad = np.flatnonzero(~(propensity > 0) | ~np.isfinite(propensity))
-    if len(bad):
-        raise InputError(
-            "A propensity must be a positive number.",
-            found=f"Found {len(bad):,} that are not (first: row {bad[0]}, {propensity[bad[0]]}).",
-            todo="Leave out rows that could not have been shown.",
-        )
-    return propensity

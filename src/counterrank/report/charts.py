@@ -1,12 +1,50 @@
-"""The few chart shapes all figures are made of, as Altair charts without their data."""
+"""A figure, and the few chart shapes all figures are made of, as Altair charts without data."""
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
-from counterrank.report.figure import BLUE, DATA, GREEN, GREY, ORANGE, PALETTE, RED
+from counterrank.documents.document import plain
+from counterrank.report.html import name, text, visible
 
+Row = Mapping[str, Any]
+Rows = Sequence[Row]
+K = TypeVar("K")
+
+# Okabe and Ito's colours, which people with impaired colour vision tell apart.
+BLUE, ORANGE, GREEN, RED, GREY = "#0072b2", "#e69f00", "#009e73", "#d55e00", "#767676"
+PALETTE = (BLUE, ORANGE, GREEN, RED, "#cc79a7", "#56b4e9", "#8c6d00", GREY)
+DATA = "rows"  # the data set every chart draws; the page holds it once, for chart and download
 STEP = 24  # pixels for each row of a chart
+
+
+@dataclass(frozen=True)
+class Figure:
+    """``name`` is its id and the name of its CSV file; ``chart`` is a Vega-Lite specification."""
+
+    name: str
+    title: str
+    reading: str
+    rows: Rows
+    chart: Mapping[str, Any]
+
+    def altair(self) -> Any:
+        """The figure as an Altair chart that carries its data."""
+        import altair as alt
+
+        whole = {**self.chart, "datasets": {DATA: [dict(row) for row in self.rows]}}
+        return alt.Chart.from_dict(whole)
+
+
+def group_rows(rows: Iterable[Row], key: Callable[[Row], K]) -> dict[K, list[Row]]:
+    """The rows of each key, in the order in which keys occur."""
+    groups: dict[K, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(key(row), []).append(row)
+    return groups
 
 
 def forest_plot(
@@ -36,8 +74,8 @@ def forest_plot(
             scale=alt.Scale(domain=words, range=shades),
             legend=alt.Legend(title=None, orient="top"),
         )
-    told = [(y, "N"), (x, "Q"), ("low", "Q"), ("high", "Q")] + [(diamond, "Q")] * bool(diamond)
-    hover = [alt.Tooltip(f"{name}:{kind}") for name, kind in told]
+    fields = [f"{y}:N", f"{x}:Q", "low:Q", "high:Q", *[f"{diamond}:Q"] * bool(diamond)]
+    hover = [alt.Tooltip(field) for field in fields]
     base = alt.Chart(data).encode(y=rows, tooltip=hover, color=colour)
     low = alt.X("low:Q", title=title, scale=alt.Scale(zero=False, padding=12))
     layers = [
@@ -57,11 +95,7 @@ def dots(x: str, y: str, *, order: list[str], by: str, title: str) -> dict[str, 
     """Points in rows, coloured by what they belong to, with a thin line through each colour."""
     import altair as alt
 
-    colour = alt.Color(
-        f"{by}:N",
-        scale=alt.Scale(range=list(PALETTE)),
-        legend=alt.Legend(title=None, orient="top", labelLimit=220),
-    )
+    colour = _colour(by, labelLimit=220)
     base = alt.Chart(alt.NamedData(DATA)).encode(
         x=alt.X(f"{x}:Q", title=title, scale=alt.Scale(zero=False)),
         y=alt.Y(f"{y}:N", sort=order, title=None, axis=alt.Axis(labelLimit=180)),
@@ -85,11 +119,7 @@ def bars(x: str, y: str, *, by: str, x_title: str, title: str) -> dict[str, Any]
             x=alt.X(f"{x}:N", title=x_title, sort=None, axis=alt.Axis(labelAngle=-40)),
             xOffset=alt.XOffset(f"{by}:N"),
             y=alt.Y(f"{y}:Q", title=title),
-            color=alt.Color(
-                f"{by}:N",
-                scale=alt.Scale(range=list(PALETTE)),
-                legend=alt.Legend(title=None, orient="top"),
-            ),
+            color=_colour(by),
             tooltip=[f"{x}:N", f"{by}:N", f"{y}:Q"],
         )
     )
@@ -103,11 +133,7 @@ def bands(
     import altair as alt
 
     across = alt.X(f"{x}:{kind}", title=x_title, sort=None)
-    colour = alt.Color(
-        f"{by}:N",
-        scale=alt.Scale(range=list(PALETTE)),
-        legend=alt.Legend(title=None, orient="top", labelLimit=220),
-    )
+    colour = _colour(by, labelLimit=220)
     hover = [f"{by}:N", f"{x}:{kind}", f"{y}:Q"]
     base = alt.Chart(alt.NamedData(DATA)).encode(x=across, color=colour)
     up = alt.Y(f"{y}:Q", title=title, scale=alt.Scale(zero=False))
@@ -155,18 +181,35 @@ def scatter(x: str, y: str, *, name: str, titles: tuple[str, str], mark: str) ->
         .encode(
             x=alt.X(f"{x}:Q", title=titles[0], scale=alt.Scale(zero=False)),
             y=alt.Y(f"{y}:Q", title=titles[1], scale=alt.Scale(zero=False)),
-            color=alt.Color(
-                f"{mark}:N",
-                scale=alt.Scale(range=[BLUE, ORANGE, GREEN, RED]),
-                legend=alt.Legend(title=None, orient="top"),
-            ),
+            color=_colour(mark, PALETTE[:4]),
             tooltip=[f"{name}:N", f"{x}:Q", f"{y}:Q"],
         )
         .properties(width="container", height=320)
     )
 
 
+def _colour(by: str, shades: Sequence[str] = PALETTE, **legend: Any) -> Any:
+    """A colour for each value of a column, explained on top."""
+    import altair as alt
+
+    explained = alt.Legend(title=None, orient="top", **legend)
+    return alt.Color(f"{by}:N", scale=alt.Scale(range=list(shades)), legend=explained)
+
+
 def _spec(chart: Any) -> dict[str, Any]:
     """The Vega-Lite specification of a chart."""
     found: dict[str, Any] = chart.to_dict()
     return found
+
+
+def draw_svg(figure: Figure, width: int) -> str:
+    """The figure as SVG, with its title and how to read it; nothing in it can run or load."""
+    import vl_convert
+
+    spec = {
+        **visible(figure.chart),
+        "width": width,
+        "datasets": {DATA: plain(visible(list(figure.rows)))},
+    }
+    svg = vl_convert.vegalite_to_svg(json.dumps(spec))
+    return f"<p><strong>{name(figure.title)}</strong><br>{text(figure.reading)}</p>{svg}"

@@ -8,9 +8,9 @@ from importlib.resources import files
 from typing import Any
 
 from counterrank.documents.decision import Decision, decide
-from counterrank.report import glossary, tables
 from counterrank.report import html as bundle
-from counterrank.report.figure import DATA, Figure
+from counterrank.report import tables
+from counterrank.report.charts import DATA, Figure
 from counterrank.report.figures import figures
 from counterrank.report.html import data, name, text, visible
 from counterrank.version import __version__
@@ -23,6 +23,10 @@ POLICY = (
     " img-src data:; font-src data:; base-uri 'none'; form-action 'none'"
 )
 SIMULATED = "<p>Simulated data: the truth is known and stands at the end.</p>"
+NO_CHARTS = (
+    "<section><h2>Figures</h2><p>Charts need an extra: <code>pip install"
+    " 'counterrank[report]'</code>. The tables above hold the same numbers.</p></section>"
+)
 SIGNS = {"ship": "✓", "keep": "=", "open": "?", "distrust": "✗", "read": ""}
 WORDS = {
     "ship": "ship it", "keep": "keep what you have", "open": "not decided",
@@ -64,9 +68,9 @@ def _result(number: int, document: Document, *, drawn: bool) -> str:
         _decision(decide(document)),
         SIMULATED * ("truth" in document),
         tables.diagnoses(document, f"r{number}"),
-        _figures(number, figures(document)) if drawn else _no_charts(),
+        _figures(number, figures(document)) if drawn else NO_CHARTS,
         *tables.sections(document, f"r{number}"),
-        glossary.words(document),
+        tables.words(document),
         _protocol(document),
         _provenance(document),
     ]
@@ -97,13 +101,6 @@ def _figure(number: int, figure: Figure) -> str:
         f'<script type="application/json" class="chart-of">{data(visible(figure.chart))}</script>'
         f'<script type="application/json" class="{DATA}-of">{data(visible(figure.rows))}</script>'
         "</figure>"
-    )
-
-
-def _no_charts() -> str:
-    return (
-        "<section><h2>Figures</h2><p>Charts need an extra: <code>pip install"
-        " 'counterrank[report]'</code>. The tables above hold the same numbers.</p></section>"
     )
 
 

@@ -1,13 +1,18 @@
-"""The tables of a page: what a result holds, in the order in which people ask."""
+"""The tables of a page: what a result holds, in the order in which people ask, and its words.
+
+Those of `estimates_table` and `loud` need no script: they are for notebooks.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from counterrank.report.html import name, table, text
 
-Rows = Sequence[Mapping[str, Any]]
+Document = Mapping[str, Any]
+Rows = Sequence[Document]
 
 ESTIMATES = {
     "system": "system", "measure": "measure", "exposure": "exposure", "reward": "reward",
@@ -39,15 +44,15 @@ WHAT: tuple[tuple[str, str, dict[str, str]], ...] = (
 )
 
 
-def sections(document: Mapping[str, Any], own: str) -> list[str]:
+def sections(document: Document, own: str) -> list[str]:
     """A section for each table that the document holds."""
     made = []
     for key, title, columns in WHAT:
         rows = document.get(key)
         if isinstance(rows, list) and rows and isinstance(rows[0], Mapping):
             body = rows_table(rows, columns, caption=title, id=f"{own}-{key}")
-            told = document.get("revealed") if key == "truth" else None
-            lead = f"<p>{text(told)}</p>" if told else ""
+            reading = document.get("revealed") if key == "truth" else None
+            lead = f"<p>{text(reading)}</p>" if reading else ""
             made.append(f"<section><h2>{text(title)}</h2>{lead}{body}</section>")
     return made
 
@@ -60,28 +65,20 @@ def rows_table(rows: Rows, columns: Mapping[str, str], *, caption: str, id: str)
     rest = {
         key: key.replace("_", " ")
         for key, x in rows[0].items()
-        if not _nested(x) and key not in LEFT and key not in known
+        if not isinstance(x, (list, Mapping)) and key not in LEFT and key not in known
     }
     return table(rows, known if columns is PARADOXES else known | rest, caption=caption, id=id)
 
 
-def _nested(value: object) -> bool:
-    return isinstance(value, (list, Mapping))
-
-
-def diagnoses(document: Mapping[str, Any], own: str) -> str:
+def diagnoses(document: Document, own: str) -> str:
     """What the numbers rest on: what does not pass in full, the rest in a table."""
     found = document.get("diagnoses", [])
     if not found:
         return ""
-    loud = sorted(
+    worst = sorted(
         (d for d in found if d["verdict"] != "pass"), key=lambda d: d["verdict"] != "fail"
     )
-    cards = "".join(
-        f'<li class="{text(d["verdict"])}"><strong>{text(d["verdict"])}: {name(d["name"])}</strong>'
-        f" ({name(d['subject'])}). {text(d['meaning'])}</li>"
-        for d in loud
-    )
+    cards = "".join(f'<li class="{text(d["verdict"])}">{_line(d)}</li>' for d in worst)
     columns = {
         "verdict": "verdict", "name": "diagnosis", "subject": "about", "value": "value",
         "threshold": "threshold", "meaning": "meaning",
@@ -91,4 +88,67 @@ def diagnoses(document: Mapping[str, Any], own: str) -> str:
     return (
         f"<section><h2>What this rests on</h2>{lead}<details><summary>All {len(found)} diagnoses"
         f"</summary>{every}</details></section>"
+    )
+
+
+WORDS = {
+    "DR": "doubly robust: a model's prediction, mended by what the data show. Read this one first.",
+    "SNDR": "DR with its corrections brought to a common scale.",
+    "DM": "the model's prediction alone, which nothing mends.",
+    "IPS": "what was seen, weighted by how rarely it is seen. Right on average, but unsteady.",
+    "SNIPS": "IPS brought to a common scale: steadier, a little biased in small data.",
+    "Naive": "what was counted, as if everything had been clicked alike. For contrast only.",
+    "OnPolicy": "what the live ranker earned, simply averaged.",
+    "logged": "the ranker that was live while the data were collected.",
+    "DCG": "gains added up, less for lower ranks.",
+    "nDCG": "DCG as a share of each user's best possible; it may order systems differently.",
+    "P": "share of relevant items among the first.",
+    "Recall": "share of a user's relevant items found among the first.",
+    "AP": "average precision: precision at each relevant item, averaged.",
+    "RR": "one over the rank of the first relevant item.",
+    "holdout": "all held-out feedback together, as usual.",
+    "stratified": "the strata's values, each weighed by its share of the feedback.",
+    "open loop": "feedback on items shown at random: the nearest thing to the truth.",
+    "detectable": "the smallest difference that such data would usually show.",
+    "corrected": "p allowing for all comparisons made together.",
+}
+
+
+def words(document: Document) -> str:
+    """Those of the words that the result uses."""
+    used = {"corrected", "detectable"} if document.get("comparisons") else set()
+    for row in document.get("estimates", []):
+        for key in ("system", "measure", "method", "exposure"):
+            label = str(row.get(key, ""))
+            used |= {label, re.split(r"[(@]", label)[0]}
+    rows = "".join(
+        f"<dt>{text(word)}</dt><dd>{text(said)}</dd>"
+        for word, said in WORDS.items()
+        if word in used
+    )
+    return f"<section><h2>Words</h2><dl>{rows}</dl></section>" if rows else ""
+
+
+def estimates_table(document: Document, *, most: int) -> str:
+    """The estimates, the first ``most`` of them."""
+    rows = document.get("estimates", [])
+    if not rows:
+        return ""
+    shown = {key: title for key, title in ESTIMATES.items() if key in rows[0]}
+    more = f"<p>and {len(rows) - most:,} more rows.</p>" if len(rows) > most else ""
+    return table(rows[:most], shown, caption="Estimates", id="", sort="no") + more
+
+
+def loud(document: Document) -> str:
+    """Diagnoses that do not pass."""
+    found = [d for d in document.get("diagnoses", []) if d["verdict"] != "pass"]
+    lines = "".join(f"<li>{_line(d)}</li>" for d in found)
+    return f"<ul>{lines}</ul>" if lines else "<p>Every diagnosis passes.</p>"
+
+
+def _line(d: Document) -> str:
+    """What a diagnosis says, and of what."""
+    return (
+        f"<strong>{text(d['verdict'])}: {name(d['name'])}</strong>"
+        f" ({name(d['subject'])}). {text(d['meaning'])}"
     )

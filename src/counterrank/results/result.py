@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
+from importlib.util import find_spec
 from operator import attrgetter
 from typing import Any
 
@@ -12,15 +13,17 @@ import polars as pl
 
 from counterrank.core.arrays import Floats
 from counterrank.core.errors import UsageError, nearest, one_of
-from counterrank.core.progress import Progress, quiet
+from counterrank.core.format import printable
+from counterrank.core.parallel import Progress, quiet
 from counterrank.data.schema import Input
 from counterrank.diagnostics.diagnosis import Diagnosis, gravest, worst
 from counterrank.documents.document import as_json, columns_of, document
-from counterrank.results.notebook import Notebook
 from counterrank.stats.compare import Plan, compare
 from counterrank.stats.moments import Pair, Table
 from counterrank.stats.units import Estimate, Functions, Key, Units
 
+WIDTH = 520  # pixels of a figure within a notebook's output
+SHOWN = 100  # rows of a table there
 PerUnit = Callable[[Units, Key], Floats | None]  # a number for each unit of a key's table
 
 
@@ -42,14 +45,11 @@ class Row:
     clusters: int
     verdict: str
 
-    @property
-    def method(self) -> str:
-        """The stratum, or how the whole was estimated: what documents of strata call it."""
-        return self.segment or self.estimator
+    method = Key.method
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result(Notebook):
+class Result:
     """What a verb found.
 
     ``tables`` are what only this verb has: further keys of the document, lists of rows or plain
@@ -275,6 +275,40 @@ class Result(Notebook):
         """The whole result as one JSON document, a row a line; what has no value is null."""
         return as_json(self.to_dict())
 
+    def plot(self, measure: str | None = None) -> Any:
+        """The main figure as an Altair chart; ``measure`` is the measure or estimator to draw."""
+        from counterrank.report import html as bundle
+
+        if not bundle.there():
+            raise UsageError(
+                "Drawing needs the extra report, which is not installed.",
+                todo="Install it: pip install 'counterrank[report]'.",
+            )
+        return _main_figure(self.to_dict(), measure).altair()
+
+    def to_pandas(self) -> Any:
+        """The estimates as a pandas frame."""
+        if find_spec("pandas") is None:
+            raise UsageError(
+                "pandas is not installed.", todo="Install it, or use to_frame() for a Polars frame."
+            )
+        import pandas as pd
+
+        return pd.DataFrame(self.to_dict()["estimates"])
+
+    def _repr_html_(self) -> str:
+        """The table, what does not pass and, where charts can be drawn, the main figure."""
+        from counterrank.report import html as bundle
+        from counterrank.report.charts import draw_svg
+        from counterrank.report.figures import figures
+        from counterrank.report.tables import estimates_table, loud
+
+        document = self.to_dict()
+        parts = [estimates_table(document, most=SHOWN), loud(document)]
+        if bundle.there() and figures(document):
+            parts.append(draw_svg(_main_figure(document, None), WIDTH))
+        return f"<div>{''.join(parts)}</div>"
+
     def __repr__(self) -> str:
         """The estimates, one a line, and what does not pass."""
         lines = [_line(row) for row in self.rows("estimates")]
@@ -301,3 +335,23 @@ def _line(row: Mapping[str, Any]) -> str:
     if row.get("low") is not None:
         text += f"   {row['level']:.0%} {row['low']:.5g} .. {row['high']:.5g}"
     return text
+
+
+def _main_figure(document: Mapping[str, Any], measure: str | None) -> Any:
+    """The first figure of the page, of all rows or of one measure's."""
+    from counterrank.report.figures import figures
+
+    rows = document["estimates"]
+    if measure is not None:
+        labels = list(dict.fromkeys(str(row["measure"]) for row in rows))
+        if measure not in labels:
+            raise UsageError(
+                f'The result has no "{printable(measure)}".',
+                found=nearest(measure, labels),
+                todo=f"It has: {', '.join(labels)}.",
+            )
+        rows = [row for row in rows if row["measure"] == measure]
+    found = figures({**document, "estimates": rows})
+    if not found:
+        raise UsageError("The result holds nothing to draw.")
+    return found[0]

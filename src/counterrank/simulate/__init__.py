@@ -1,9 +1,13 @@
 """Worlds whose truth is known."""
 
-from counterrank.simulate.examination import Cascade, DependentClicks
-from counterrank.simulate.judged_world import JudgedWorld, judged_world
+from counterrank.simulate.behaviour import Cascade, DependentClicks
+from counterrank.simulate.judged_worlds import (
+    JudgedWorld,
+    ParadoxWorld,
+    judged_world,
+    paradox_world,
+)
 from counterrank.simulate.latent import REWARDS
-from counterrank.simulate.paradox_world import ParadoxWorld, paradox_world
 from counterrank.simulate.rankers import RANKERS, SPECIALISTS
 from counterrank.simulate.sample import Sample, SamplePlan, platform
 from counterrank.simulate.shop import FunnelSample, FunnelWorld, funnel_world

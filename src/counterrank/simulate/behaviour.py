@@ -1,4 +1,20 @@
-r"""What a user does with a list: the factors that multiply quality, and the expected outcome.
+r"""What a user does with a list: how far it is read, and what comes of what is seen.
+
+Every model of examination is patience and leaving. Patience: rank :math:`r` is reached with
+probability :math:`c(r)`, by one draw per session, so a user who sees a rank has seen those above
+it. Leaving: after a click at rank :math:`r` the user is gone with probability :math:`\ell(r)`.
+
+=================  =====================  =======================================
+model              :math:`c(r)`           :math:`\ell(r)`
+=================  =====================  =======================================
+position-based     any position model     0
+cascade            1                      1
+dependent clicks   1                      :math:`1 - \lambda_r`
+=================  =====================  =======================================
+
+The cascade is that of Craswell et al. (2008, doi:10.1145/1341531.1341545), dependent clicks those
+of Guo et al. (2009, doi:10.1145/1498759.1498818). The switch ``cascading`` adds leaving to any
+model; with ``geometric`` it is a cascade whose users also tire.
 
 The click probability of item :math:`a` at rank :math:`r`, seen by a user with factor :math:`f`, is
 
@@ -13,16 +29,132 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from counterrank.core.arrays import Floats, Ints
+from counterrank.core.errors import UsageError, nearest
+from counterrank.core.labels import Value, parse
+from counterrank.position import MODELS, Exposure, Flat, exposure
 from counterrank.simulate.latent import REWARDS, Latent
 from counterrank.simulate.rankers import Ranker
 
 if TYPE_CHECKING:
     from counterrank.simulate.world import World
+
+
+@dataclass(frozen=True)
+class Cascade(Value):
+    """The user reads from the top and leaves with the first click."""
+
+    name: ClassVar[str] = "cascade"
+
+
+@dataclass(frozen=True)
+class DependentClicks(Value):
+    r"""The user goes on after a click at rank :math:`r` with probability :math:`\lambda_r`.
+
+    ``stay`` is :math:`\lambda_1, \lambda_2, \dots`; the last one holds for all further ranks.
+    """
+
+    stay: tuple[float, ...] = (0.8, 0.7, 0.6, 0.5)
+    name: ClassVar[str] = "dependent_clicks"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "stay", tuple(self.stay))
+        if not self.stay or not all(0 <= p <= 1 for p in self.stay):
+            raise UsageError(
+                "dependent_clicks(...) needs probabilities of going on after a click.",
+                found=f"Got {self.stay}.",
+                todo="Write it like dependent_clicks(0.8,0.6,0.5).",
+            )
+
+
+Examination = Exposure | Cascade | DependentClicks
+
+NAMES = (*MODELS, Cascade.name, DependentClicks.name)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Patience, contexts x slots, and leaving, slots."""
+
+    patience: Floats
+    leaving: Floats
+
+    @property
+    def leaves(self) -> bool:
+        """Whether clicks end sessions: then examination is not position-based."""
+        return bool(self.leaving.any())
+
+    @property
+    def by_context(self) -> bool:
+        """Whether patience differs between contexts."""
+        return bool((self.patience != self.patience[0]).any())
+
+
+def examination_model(label: str | Examination) -> Examination:
+    """The model a label stands for: a position model, ``cascade`` or ``dependent_clicks``."""
+    if isinstance(label, (Exposure, Cascade, DependentClicks)):
+        return label
+    call = parse(label)
+    if call.name == Cascade.name and not (call.named or call.placed):
+        return Cascade()
+    if call.name == DependentClicks.name and not call.named:
+        if not all(isinstance(p, (int, float)) for p in call.placed):
+            raise UsageError(f'"{label}" takes numbers, as in dependent_clicks(0.8,0.6,0.5).')
+        return DependentClicks(call.placed) if call.placed else DependentClicks()
+    try:
+        return exposure(call)
+    except UsageError as error:
+        raise UsageError(
+            f'"{label}" is no model of examination.',
+            found=nearest(call.name, NAMES) if call.name not in NAMES else str(error),
+            todo="Use a position model like log2, power(eta=1), geometric(p=0.8) or"
+            " table(1,0.6,0.4), or cascade, or dependent_clicks(0.8,0.6,0.5).",
+        ) from error
+
+
+def reading_of(world: World) -> Reading:
+    """One model for all contexts, or several dealt out to the contexts in turn."""
+    labels, contexts, slots = world.examination, world.contexts, world.slots
+    given = [labels] if isinstance(labels, (str, Value)) else list(labels)
+    models = [examination_model(label) for label in given]
+    if not models:
+        raise UsageError("No model of examination was given.", todo="For example log2.")
+    leaving = {_leaving(model, slots) for model in models}
+    if len(leaving) > 1:
+        raise UsageError("Contexts may differ in patience, not in what a click does.")
+    patience = np.stack([_patience(m, slots) for m in models])[np.arange(contexts) % len(models)]
+    left = 1 - (1 - np.array(leaving.pop())) * (1 - world.cascading)
+    if left.any() and (np.diff(patience, axis=1) > 0).any():
+        raise UsageError(
+            "Leaving after a click needs a position model that falls from rank to rank.",
+            found=f"Got {', '.join(map(str, models))}.",
+        )
+    return Reading(patience, left)
+
+
+def _patience(model: Examination, slots: int) -> Floats:
+    position = model if isinstance(model, Exposure) else Flat()
+    weight = position.at(np.arange(1, slots + 1))
+    if (weight > 1).any() or not weight.any():
+        raise UsageError(
+            "Examination needs weights that are probabilities, not all of them 0.",
+            found=f"{position} gives {', '.join(f'{w:g}' for w in weight[:5])}, ...",
+        )
+    return weight
+
+
+def _leaving(model: Examination, slots: int) -> tuple[float, ...]:
+    if isinstance(model, Cascade):
+        return (1.0,) * slots
+    if isinstance(model, DependentClicks):
+        stay = model.stay[:slots]
+        return tuple(1 - p for p in stay + (model.stay[-1],) * (slots - len(stay)))
+    return (0.0,) * slots
+
 
 FACTOR_CHANCE = (0.25, 0.5, 0.25)
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from counterrank.core.arrays import Bools, Floats, Ints
+
+if TYPE_CHECKING:
+    from counterrank.simulate.world import World
 
 REWARDS = ("click", "like", "dwell", "conversion", "revenue")
 CATEGORIES = 4
@@ -65,19 +69,10 @@ class Latent:
         }[reward]
 
 
-def drawn(
-    *,
-    seed: int,
-    contexts: int,
-    items: int,
-    sets: int,
-    candidates: int,
-    days: int,
-    traffic: float,
-    drift: float,
-    length_spread: float,
-) -> Latent:
+def draw_latent(world: World) -> Latent:
     """Draw a world. On the first day there is no drift yet."""
+    seed, contexts, items, days = world.seed, world.contexts, world.items, world.days
+    sets, candidates, traffic = world.sets, world.candidates, world.traffic
     rng = np.random.default_rng([seed, 0])
     by_cell = (contexts, items)
     level = 0.5 * rng.normal(size=(contexts, 1))
@@ -86,7 +81,7 @@ def drawn(
     pool = np.argsort(rng.random(by_cell), axis=1)[:, : min(items, 2 * candidates)]
     place = np.argsort(rng.random((contexts, sets, pool.shape[1])), axis=2)[:, :, :candidates]
     walk = np.random.default_rng([seed, 1])
-    change = 1 + 0.2 * drift * (_walk(walk, days, 1, 1) + _walk(walk, days, contexts, items))
+    change = 1 + 0.2 * world.drift * (_walk(walk, days, 1, 1) + _walk(walk, days, contexts, items))
     apart = np.random.default_rng([seed, 3])
     long = apart.permutation(contexts) < max(1, contexts // 4)
     return Latent(
@@ -95,7 +90,7 @@ def drawn(
         convert=0.4 / (1 + np.exp(0.5 + rng.normal(size=by_cell))),
         dwell=30
         * np.exp(0.5 * rng.normal(size=by_cell))
-        * LONGER ** (length_spread * long[:, None]),
+        * LONGER ** (world.length_spread * long[:, None]),
         price=10 * np.exp(0.5 * rng.normal(size=items)),
         category=rng.integers(CATEGORIES, size=items),
         shares=_softmax(

@@ -1,15 +1,31 @@
-r"""The platform's rankers: what they show for a candidate set, and how likely each place is."""
+r"""The platform's rankers: what they show for a candidate set, and how likely each place is.
+
+An honest platform writes beside each shown item its exposure and its propensity under the ranker.
+``given`` says what they are conditional on.
+
+* ``candidates``: the candidate set that the session drew. Exposure is
+  :math:`\sum_r P(a, r \mid x, s)\, c(r)`; for a deterministic ranker that is :math:`c` of the rank.
+  It goes with runs that rank the candidates of the same session (Jeunen et al., 2024, Eq. 9).
+* ``context``: the context alone. Candidate sets are summed over as well (Eq. 6). It goes with runs
+  that give their exposure per context, such as those of a ranker with its own candidates.
+
+The two do not mix: a ratio of one and the other estimates nothing.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from counterrank.core.arrays import AnyInts, Bools, Floats, Ints
 from counterrank.position import rank_probabilities
 from counterrank.simulate.latent import Latent
+
+if TYPE_CHECKING:
+    from counterrank.simulate.world import World
 
 RANKERS = {
     "logged": "production: knows the items' quality, with errors",
@@ -80,22 +96,15 @@ class Ranker:
         return out
 
 
-def cast(
-    latent: Latent,
-    *,
-    slots: int,
-    logged_temperature: float,
-    loggers: tuple[str, ...],
-    missing_support: float,
-    specialists: bool,
-) -> dict[str, Ranker]:
-    """All rankers; ``specialists`` says whether those of one length are among them.
+def rankers_of(world: World) -> dict[str, Ranker]:
+    """All rankers; those of one length are among them where videos differ in length.
 
     A deterministic logger never shows the candidates below its last slot. So that the logs support
     every target, all rankers order the same ``slots`` candidates of a set, those that ``logged``
     likes best; of the others, targets may show the share ``missing_support``. Where all loggers are
     Plackett-Luce, every candidate can be shown, and loggers withhold that share of the others.
     """
+    latent, slots = world.latent, world.slots
     utility = np.log(latent.quality)
     utility = (utility - utility.mean()) / utility.std()
     noise = latent.noise
@@ -106,7 +115,7 @@ def cast(
         "logged": logged, "near": near, "far": far, "random": noise[3], "ideal": utility,
         "stochastic": 2 * near, "two_stage": far,
     }  # fmt: skip
-    if specialists:
+    if world.length_spread:
         informed = 0.5 * logged + _watched(latent)
         for name, known, blind in zip(
             SPECIALISTS, (~latent.long, latent.long), latent.blind, strict=True
@@ -114,12 +123,14 @@ def cast(
             scores[name] = np.where(known[:, None], informed, blind)
     x = np.arange(len(logged))[:, None, None]
     behind = np.argsort(np.argsort(-logged[x, latent.sets], axis=2), axis=2) >= slots
-    concerned = latent.luck[x, latent.sets] < missing_support
-    temperature = {"logged": logged_temperature, "stochastic": 1.0}
-    open = all(temperature.get(name, 0.0) > 0 for name in loggers)
+    concerned = latent.luck[x, latent.sets] < world.missing_support
+    temperature = {"stochastic": 1.0}
+    if world.ranker == "plackett_luce":
+        temperature["logged"] = world.temperature
+    open = all(temperature.get(name, 0.0) > 0 for name in world.loggers)
     out = {}
     for name, score in scores.items():
-        barred = _barred(behind, concerned, logs=name in loggers, open=open)
+        barred = _barred(behind, concerned, logs=name in world.loggers, open=open)
         own = name == "two_stage"
         out[name] = Ranker(
             name=name,
@@ -145,3 +156,45 @@ def _barred(behind: Bools, concerned: Bools, *, logs: bool, open: bool) -> Bools
     if open:
         return behind & concerned & logs
     return behind & (logs | ~concerned)
+
+
+GIVEN = ("candidates", "context")
+
+
+@dataclass(frozen=True)
+class Exposures:
+    """Exposure and propensity of every item under one ranker, with ``bias[x, r]`` as c(r)."""
+
+    latent: Latent
+    ranker: Ranker
+    bias: Floats
+
+    @cached_property
+    def by_candidates(self) -> Floats:
+        """Exposure given the candidates: contexts x sets x candidates."""
+        out: Floats = np.einsum("xskr,xr->xsk", self.ranker.placed, self.bias)
+        return out
+
+    @cached_property
+    def placed(self) -> Floats:
+        """P(a at rank r | x): contexts x items x slots."""
+        weighted = self.ranker.chance[:, :, None, None] * self.ranker.placed
+        contexts, items = self.latent.quality.shape
+        out = np.zeros((contexts, items, weighted.shape[3]))
+        np.add.at(out, (np.arange(contexts)[:, None, None], self.latent.sets), weighted)
+        return out
+
+    @cached_property
+    def by_context(self) -> Floats:
+        """Exposure given the context alone: contexts x items."""
+        out: Floats = np.einsum("xar,xr->xa", self.placed, self.bias)
+        return out
+
+
+def choose(u: Floats, chance: Floats, row: Ints) -> Ints:
+    """One choice for each uniform number, by the probabilities in its row of ``chance``."""
+    upto = np.cumsum(chance, axis=1)[:, :-1]
+    choice = np.zeros(len(u), np.int64)
+    for limit in upto.T:
+        choice += u >= limit[row]
+    return choice

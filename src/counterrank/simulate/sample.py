@@ -1,35 +1,28 @@
-"""A sample of a world: log, runs, judgments and truth, in memory or a block at a time."""
+"""A sample of a world: log, runs, judgments and truth, in memory or while they are written."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property, partial
+from typing import Any
 
 import polars as pl
+from polars.io.plugins import register_io_source
 
 from counterrank.core.errors import UsageError, one_of
-from counterrank.simulate.grades import JUDGES, judged_cells, judges, judgment_rows
-from counterrank.simulate.log_blocks import VIEWS, log_block
-from counterrank.simulate.logged_chances import GIVEN
+from counterrank.core.labels import Value
+from counterrank.core.parallel import Progress
+from counterrank.simulate import sample_tables as tables
+from counterrank.simulate.latent import REWARDS
+from counterrank.simulate.rankers import GIVEN, RANKERS, SPECIALISTS
+from counterrank.simulate.sample_tables import STOCHASTIC, VIEWS, TableParts
 from counterrank.simulate.sessions import SimulatedSessions, sessions
-from counterrank.simulate.target_lists import STOCHASTIC, cells, drawn_run, run_rows
 from counterrank.simulate.truth import Known
 from counterrank.simulate.world import World
+from counterrank.version import __version__
 
 MOST = 2**31 - 1
-
-
-@dataclass(frozen=True)
-class TableParts:
-    """A table in parts, each made when asked for."""
-
-    parts: range
-    part: Callable[[int], pl.DataFrame]
-
-    def whole(self) -> pl.DataFrame:
-        """All parts as one frame."""
-        return pl.concat([self.part(number) for number in self.parts])
 
 
 @dataclass(frozen=True)
@@ -91,34 +84,19 @@ class SamplePlan:
 
     def log(self) -> TableParts:
         """The log."""
-
-        def part(number: int) -> pl.DataFrame:
-            return log_block(
-                self.world, self.who, number, seed=self.seed, views=self.views, given=self.given
-            )
-
-        return TableParts(self.who.blocks, part)
+        return TableParts(self.who.blocks, partial(tables.log_block, self))
 
     def run(self, name: str) -> TableParts:
         """The run of a ranker."""
         ranker = self.world.rankers[name]
-        drawn = self.stochastic == "draws" and (ranker.stochastic or self.given == "context")
-        shared = None if drawn else cells(self.world, ranker, self.given)
-
-        def part(number: int) -> pl.DataFrame:
-            if shared is not None:
-                return run_rows(self.world, self.who, number, shared, self.given)
-            return drawn_run(
-                self.world, self.who, number, ranker, self.given, draws=self.draws, seed=self.seed
-            )
-
-        return TableParts(self.who.blocks, part)
+        if self.stochastic == "draws" and (ranker.stochastic or self.given == "context"):
+            return TableParts(self.who.blocks, partial(tables.draw_run_block, self, ranker))
+        cells = tables.run_cells(self, ranker)
+        return TableParts(self.who.blocks, partial(tables.run_block, self, cells))
 
     def judgments(self) -> TableParts:
         """The judgments of the users who came."""
-        everyone, grades = judges(self.who), judged_cells(self.world)
-        parts = range(-(-len(everyone) // JUDGES))
-        return TableParts(parts, lambda number: judgment_rows(everyone, grades, number))
+        return tables.judgment_parts(self)
 
 
 def platform(
@@ -162,3 +140,87 @@ def platform(
         judgments=plan.judgments().whole(),
         truth=plan.world.truth(),
     )
+
+
+def stream_log(plan: SamplePlan, progress: Progress) -> pl.LazyFrame:
+    """The log of a plan, lazily."""
+    return _lazy(plan.log(), _small(plan).log(), progress, "log")
+
+
+def stream_run(plan: SamplePlan, name: str, progress: Progress) -> pl.LazyFrame:
+    """The run of a ranker, lazily."""
+    return _lazy(plan.run(name), _small(plan).run(name), progress, f"run {name}")
+
+
+def stream_judgments(plan: SamplePlan, progress: Progress) -> pl.LazyFrame:
+    """The judgments, lazily."""
+    return _lazy(plan.judgments(), _small(plan).judgments(), progress, "judgments")
+
+
+def _small(plan: SamplePlan) -> SamplePlan:
+    """A plan whose tables have the same columns and cost nothing."""
+    return replace(plan, sessions=1)
+
+
+def _lazy(blocks: TableParts, sample: TableParts, progress: Progress, word: str) -> pl.LazyFrame:
+    def made(
+        columns: list[str] | None, where: pl.Expr | None, rows: int | None, batch: int | None
+    ) -> Iterator[pl.DataFrame]:
+        for number in progress(blocks.parts, word):
+            frame = blocks.part(number)
+            if rows is not None:
+                frame = frame.head(rows)
+                rows -= frame.height
+            if where is not None:
+                frame = frame.filter(where)
+            yield frame if columns is None else frame.select(columns)
+            if rows == 0:
+                return
+
+    return register_io_source(made, schema=sample.part(0).schema)
+
+
+def truth_document(plan: SamplePlan) -> dict[str, Any]:
+    """Truth over all days and by day, the position bias, and every choice that was made."""
+    world = plan.world
+    return {
+        "kind": "simulate",
+        "truth": {
+            name: {reward: asdict(known) for reward, known in rewards.items()}
+            for name, rewards in world.truth().items()
+        },
+        "by_day": [
+            {"day": day, "ranker": name, "reward": reward, **asdict(known)}
+            for day in range(world.days)
+            for name, rewards in world.truth(day=day).items()
+            for reward, known in rewards.items()
+        ],
+        "position_bias": _position_bias(world),
+        "rankers": {name: {**RANKERS, **SPECIALISTS}[name] for name in world.rankers},
+        "rewards": list(REWARDS),
+        "world": _options(world),
+        "sample": {
+            name: getattr(plan, name)
+            for name in ("sessions", "seed", "views", "given", "stochastic", "draws")
+        },
+        "provenance": {"version": __version__},
+    }
+
+
+def _position_bias(world: World) -> list[dict[str, Any]]:
+    """c(r), once for all contexts or once for each."""
+    rows = world.position_bias.tolist()
+    if not world.reading.by_context:
+        return [{"context": None, "weights": rows[0]}]
+    return [{"context": x, "weights": row} for x, row in enumerate(rows)]
+
+
+def _options(world: World) -> dict[str, Any]:
+    def plain(value: Any) -> Any:
+        if isinstance(value, Value):
+            return str(value)
+        if isinstance(value, (list, tuple)):
+            return [plain(v) for v in value]
+        return dict(value) if hasattr(value, "items") else value
+
+    return {field.name: plain(getattr(world, field.name)) for field in fields(world)}

@@ -1,4 +1,7 @@
-"""Who comes when, in which context, and which list is shown: the sessions of a sample."""
+"""Who comes when, in which context, and which list is shown: the sessions of a sample.
+
+There is one stream of random numbers for each purpose, so that one choice never shifts another.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,23 @@ import numpy as np
 
 from counterrank.core.arrays import AnyInts, Floats, Ints
 from counterrank.simulate.behaviour import FACTOR_CHANCE
-from counterrank.simulate.choices import chosen, stream
+from counterrank.simulate.rankers import choose
 from counterrank.simulate.world import World
 
 HEAVY_TAIL = 1.5
 BLOCK = 1 << 15
+
+# fmt: off
+PURPOSES = (
+    "day", "context", "user", "factor", "arm", "policy", "set", "list", "earlier set",
+    "earlier list", "patience", "click", "like", "leave", "dwell", "conversion", "revenue", "draws",
+)
+# fmt: on
+
+
+def stream(seed: int, purpose: str, part: int = 0) -> np.random.Generator:
+    """The random numbers of a sample for one purpose; ``part`` counts blocks of sessions."""
+    return np.random.Generator(np.random.SFC64([seed, PURPOSES.index(purpose), part]))
 
 
 @dataclass(frozen=True)
@@ -53,7 +68,7 @@ def sessions(world: World, count: int, seed: int) -> SimulatedSessions:
     day = np.repeat(
         np.arange(world.days), stream(seed, "day").multinomial(count, world.latent.busy)
     )
-    x = chosen(stream(seed, "context").random(count), world.latent.shares, day)
+    x = choose(stream(seed, "context").random(count), world.latent.shares, day)
     crowd = max(1, round(count / world.sessions_per_user / world.contexts))
     everyone = world.contexts * crowd
     place = stream(seed, "user").random(count) ** HEAVY_TAIL
@@ -101,7 +116,7 @@ def _lists(
     for number, ranker in enumerate(world.rankers.values()):
         own = np.flatnonzero(policy == number)
         if len(own):
-            s[own] = chosen(u[own], ranker.chance, x[own])
+            s[own] = choose(u[own], ranker.chance, x[own])
             places[own] = ranker.lists(stream(seed, list, number), x[own], s[own])
     return s, places
 

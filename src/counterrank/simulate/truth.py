@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from counterrank.core.arrays import Floats, Ints
-from counterrank.simulate.choices import chosen
 from counterrank.simulate.latent import REWARDS
-from counterrank.simulate.rankers import Ranker
+from counterrank.simulate.rankers import Ranker, choose
 
 if TYPE_CHECKING:
     from counterrank.simulate.world import World
@@ -64,7 +63,7 @@ def worth(world: World, name: str) -> Worth:
     """Everything that is expected if this ranker serves all sessions."""
     ranker = world.rankers[name]
     linear = not world.reading.leaves and not world.interaction
-    return _summed(world, ranker) if linear else _listed(world, ranker)
+    return _closed_form(world, ranker) if linear else _mean_over_lists(world, ranker)
 
 
 def true_values(world: World, found: Worth, day: int | None) -> dict[str, Known]:
@@ -96,7 +95,7 @@ def true_position_bias(world: World, found: dict[str, Worth]) -> Floats:
     return np.tile(seen.sum(axis=0), (world.contexts, 1))
 
 
-def _summed(world: World, ranker: Ranker) -> Worth:
+def _closed_form(world: World, ranker: Ranker) -> Worth:
     """The closed form above."""
     latent, users = world.latent, world.users
     patience = world.reading.patience
@@ -115,10 +114,11 @@ def _summed(world: World, ranker: Ranker) -> Worth:
     return Worth(views, rewards, np.zeros(rewards.shape), True)
 
 
-def _listed(world: World, ranker: Ranker) -> Worth:
+def _mean_over_lists(world: World, ranker: Ranker) -> Worth:
     """The mean over lists, weighted by context, candidate set and what the user saw before."""
     latent = world.latent
-    x, items, appetite, weight = _drawn(world, ranker) if ranker.stochastic else _all(world, ranker)
+    lists = _draw_lists if ranker.stochastic else _every_list
+    x, items, appetite, weight = lists(world, ranker)
     views = np.zeros((world.days, world.contexts, world.slots))
     earned = np.zeros((world.days + 1, len(x), len(REWARDS)))
     for day, busy in enumerate(latent.busy):
@@ -133,7 +133,7 @@ def _listed(world: World, ranker: Ranker) -> Worth:
     return Worth(views, earned.sum(axis=1), se, not ranker.stochastic)
 
 
-def _all(world: World, ranker: Ranker) -> tuple[Ints, Ints, Floats, Floats]:
+def _every_list(world: World, ranker: Ranker) -> tuple[Ints, Ints, Floats, Floats]:
     """Every list of a deterministic ranker, after every list the user may have seen before."""
     before = world.sets if world.carry_over else 1
     x, s, last = (a.ravel() for a in np.indices((world.contexts, world.sets, before)))
@@ -147,7 +147,7 @@ def _all(world: World, ranker: Ranker) -> tuple[Ints, Ints, Floats, Floats]:
     return x, items, appetite, weight
 
 
-def _drawn(world: World, ranker: Ranker) -> tuple[Ints, Ints, Floats, Floats]:
+def _draw_lists(world: World, ranker: Ranker) -> tuple[Ints, Ints, Floats, Floats]:
     """``LISTS`` lists for every context and candidate set, each after a random earlier one."""
     rng = np.random.default_rng([world.seed, 2])
     x, s, _ = (a.ravel() for a in np.indices((world.contexts, world.sets, LISTS)))
@@ -155,7 +155,7 @@ def _drawn(world: World, ranker: Ranker) -> tuple[Ints, Ints, Floats, Floats]:
     items = world.items_at(x, s, ranker.lists(rng, x, s))
     appetite = np.ones(len(x))
     if world.carry_over:
-        last = chosen(rng.random(len(x)), ranker.chance, x)
+        last = choose(rng.random(len(x)), ranker.chance, x)
         earlier = world.items_at(x, last, ranker.lists(rng, x, last))
         appetite = users.appetite(users.richness(x, earlier))
     return x, items, appetite, ranker.chance[x, s] / LISTS

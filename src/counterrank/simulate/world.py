@@ -8,11 +8,9 @@ from functools import cached_property
 
 from counterrank.core.arrays import AnyInts, Floats, Ints
 from counterrank.core.errors import UsageError, nearest, one_of
-from counterrank.simulate.behaviour import Behaviour
-from counterrank.simulate.examination import Examination, Reading, reading
-from counterrank.simulate.latent import Latent, drawn
-from counterrank.simulate.logged_chances import Exposures
-from counterrank.simulate.rankers import RANKERS, SPECIALISTS, Ranker, cast
+from counterrank.simulate.behaviour import Behaviour, Examination, Reading, reading_of
+from counterrank.simulate.latent import Latent, draw_latent
+from counterrank.simulate.rankers import RANKERS, SPECIALISTS, Exposures, Ranker, rankers_of
 from counterrank.simulate.truth import Known, Worth, true_position_bias, true_values, worth
 
 KINDS = ("deterministic", "plackett_luce")
@@ -80,12 +78,15 @@ class World:
 
     def __post_init__(self) -> None:
         for name in ("contexts", "items", "sets", "candidates", "slots", "days"):
-            _whole(name, getattr(self, name))
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise UsageError(f"{name} must be a whole number from 1 on.", found=f"Got {value}.")
         for name in (
             "traffic", "drift", "user_spread", "length_spread", "carry_over", "cascading",
             "interaction", "trust", "missing_support",
         ):  # fmt: skip
-            _degree(name, getattr(self, name))
+            if not 0 <= (value := getattr(self, name)) <= 1:
+                raise UsageError(f"{name} must lie between 0 and 1.", found=f"Got {value}.")
         one_of("ranker", self.ranker, KINDS)
         one_of("user_contexts", self.user_contexts, USER_CONTEXTS)
         if self.user_contexts == "any" and self.carry_over:
@@ -124,27 +125,12 @@ class World:
     @cached_property
     def reading(self) -> Reading:
         """How users go down a list."""
-        return reading(
-            self.examination,
-            contexts=self.contexts,
-            slots=self.slots,
-            cascading=self.cascading,
-        )
+        return reading_of(self)
 
     @cached_property
     def latent(self) -> Latent:
         """What nobody on the platform can see: quality, traffic, candidate sets."""
-        return drawn(
-            seed=self.seed,
-            contexts=self.contexts,
-            items=self.items,
-            sets=self.sets,
-            candidates=self.candidates,
-            days=self.days,
-            traffic=self.traffic,
-            drift=self.drift,
-            length_spread=self.length_spread,
-        )
+        return draw_latent(self)
 
     @cached_property
     def users(self) -> Behaviour:
@@ -154,14 +140,7 @@ class World:
     @cached_property
     def rankers(self) -> dict[str, Ranker]:
         """All rankers by name; what a logger cannot show depends on which rankers log."""
-        return cast(
-            self.latent,
-            slots=self.slots,
-            logged_temperature=self.temperature if self.ranker == "plackett_luce" else 0.0,
-            loggers=tuple(self.loggers),
-            missing_support=self.missing_support,
-            specialists=self.length_spread > 0,
-        )
+        return rankers_of(self)
 
     @cached_property
     def worth(self) -> dict[str, Worth]:
@@ -190,17 +169,7 @@ class World:
             raise UsageError(
                 f"This world has no day {day}.", found=f"Its days are 0 to {self.days - 1}."
             )
-        return {name: true_values(self, found, day) for name, found in self.worth.items()}
-
-
-def _whole(name: str, value: object) -> None:
-    if not isinstance(value, int) or value < 1:
-        raise UsageError(f"{name} must be a whole number from 1 on.", found=f"Got {value}.")
-
-
-def _degree(name: str, value: float) -> None:
-    if not 0 <= value <= 1:
-        raise UsageError(f"{name} must lie between 0 and 1.", found=f"Got {value}.")
+        return {name: true_values(self, worth, day) for name, worth in self.worth.items()}
 
 
 def _shares(what: str, shares: Mapping[str, float], there: Mapping[str, str]) -> None:

@@ -11,32 +11,26 @@ import numpy as np
 
 from counterrank.core.arrays import Floats
 from counterrank.core.errors import UsageError, nearest
-from counterrank.core.progress import Progress, quiet
+from counterrank.core.parallel import Progress, quiet
 from counterrank.stats.draws import FLIPS, Draws
-from counterrank.stats.intervals import RESAMPLES, interval
-from counterrank.stats.moments import (
-    Block,
-    Moments,
-    Pair,
-    Table,
-    keys_of,
-    places_of,
-    tested_values,
+from counterrank.stats.inference import (
+    RESAMPLES,
+    benjamini_hochberg,
+    bootstrap_test,
+    detectable,
+    differences,
+    holm,
+    interval,
+    ratios,
+    t_test,
+    wilcoxon,
 )
-from counterrank.stats.pairs import differences, ratios
+from counterrank.stats.moments import Block, Moments, Pair, Table, keys_of, places_of, tested_values
 from counterrank.stats.permutation import (
     DRAWS,
     Permuted,
     flipped_test,
     permutation_test,
-)
-from counterrank.stats.tests import (
-    benjamini_hochberg,
-    bootstrap_test,
-    detectable,
-    holm,
-    t_test,
-    wilcoxon,
 )
 from counterrank.stats.units import Estimate, Functions, Key, Units
 
@@ -152,10 +146,7 @@ class Comparison:
     detectable: float
     units: int
 
-    @property
-    def method(self) -> str:
-        """The stratum, or how the whole was estimated: what documents of strata call it."""
-        return self.segment or self.estimator
+    method = Key.method
 
 
 def compare(

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from counterrank.core.arrays import Floats
 from counterrank.core.errors import InputError, UsageError
-from counterrank.stats.tests import SMALLEST
+from counterrank.stats.inference import SMALLEST
 
 ROUNDING = 1e-12  # values this close, against the largest, are ties
 

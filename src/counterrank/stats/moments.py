@@ -20,16 +20,16 @@ influence values of :math:`f`, so it serves as their vector: :math:`K` rows inst
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 from typing import Annotated
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, summed
-from counterrank.core.cached import once
+from counterrank.core.arrays import Floats, Ints, sum_by
 from counterrank.core.merge import first
+from counterrank.core.parallel import cached_property
 from counterrank.stats.draws import Flips
 from counterrank.stats.functions_of_means import Function, divide, gradient
 from counterrank.stats.units import ROUNDING, Estimate, Key, Units
@@ -69,7 +69,7 @@ class Root:
         for j in range(wide):  # column by column: a copy of all of them need not fit a cache
             x = columns[:, j] - centre[j] if known[j] else np.zeros(n)
             lean[j] = x.sum()
-            rows[:, j] = x if cluster is None else summed(cluster, x, len(size))
+            rows[:, j] = x if cluster is None else sum_by(cluster, x, len(size))
         return cls(n, len(size), centre, lean, _root(rows))
 
     def __add__(self, other: Root) -> Root:
@@ -107,46 +107,26 @@ class Root:
         """
         mean = self.mean * (self.n / max(n, 1))
         root = np.column_stack([self.centred, self.root[:, -1]])
-        return Root(n, n, mean, np.zeros(self.wide), root)
+        return Root(n, n, mean, np.zeros(len(mean)), root)
 
-    @property
-    def wide(self) -> int:
-        """Number of columns."""
-        return len(self.centre)
-
-    @once
+    @cached_property
     def mean(self) -> Floats:
         """Mean of each column."""
         return self.centre + self.lean / max(self.n, 1)
 
-    @once
+    @cached_property
     def centred(self) -> Floats:
         """The root about the mean to the last digit, not about the centre."""
         shift = -_known(self.lean / max(self.n, 1))
         return self.root[:, :-1] + self.root[:, -1:] * shift
 
-    @property
-    def products(self) -> Floats:
-        r""":math:`D`: products of the clusters' sums, centred."""
-        return self.centred.T @ self.centred
-
-    @property
-    def grouped(self) -> bool:
-        """Whether any cluster has more than one unit."""
-        return self.clusters < self.n
-
-    def spread(self, gradient: Floats) -> float:
-        r""":math:`\sqrt{\nabla^\top D \nabla}`: root of the summed squares of influence."""
-        terms = self.centred * gradient
-        found = float(np.linalg.norm(terms.sum(axis=1)))
-        size = float(np.linalg.norm(np.abs(terms).sum(axis=1)))
-        return 0.0 if found <= ROUNDING * size else found
-
-    def se(self, gradient: Floats) -> float:
-        r""":math:`\frac1n \sqrt{\frac{G}{G-1} \nabla^\top D \nabla}`, :math:`G` clusters."""
-        if self.clusters < 2:
-            return float("nan")
-        return float(np.sqrt(self.clusters / (self.clusters - 1)) * self.spread(gradient) / self.n)
+    def influence(self, gradient: Floats, columns: Ints | slice = slice(None)) -> Floats:
+        r""":math:`R \nabla f` of some columns: a vector with the products of influence values."""
+        terms = self.centred[:, columns] * gradient
+        psi: Floats = terms.sum(axis=1)
+        if np.linalg.norm(psi) <= ROUNDING * np.linalg.norm(np.abs(terms).sum(axis=1)):
+            return np.zeros_like(psi)
+        return psi
 
 
 def _root(rows: Floats) -> Floats:
@@ -176,6 +156,7 @@ class Block:
     root: Root
     resampled_n: Floats | None = None
     resampled: Floats | None = None
+    _estimates: dict[tuple[Key, Function], Estimate] = field(default_factory=dict, init=False)
 
     @classmethod
     def of(cls, units: Units, keys: Sequence[Key], drawn: Resampled | None = None) -> Block:
@@ -210,22 +191,15 @@ class Block:
             self._estimates[key, function] = self._estimate(key, function)
         return self._estimates[key, function]
 
-    @once
-    def _estimates(self) -> dict[tuple[Key, Function], Estimate]:
-        return {}
-
     def _estimate(self, key: Key, function: Function) -> Estimate:
         place = self.places[key]
         root, means = self.root, self.root.mean[place]
-        terms = root.centred[:, place] * gradient(function, means)
-        psi = terms.sum(axis=1)
-        if np.linalg.norm(psi) <= ROUNDING * np.linalg.norm(np.abs(terms).sum(axis=1)):
-            psi = np.zeros_like(psi)
-        again = None
+        psi, again = root.influence(gradient(function, means), place), None
         if self.resampled is not None and self.resampled_n is not None:
             again = function(divide(self.resampled[:, place], self.resampled_n[:, None]))
         value = float(function(means))
-        return Estimate(value, psi, root.n, root.clusters, self, root.grouped, again)
+        grouped = root.clusters < root.n
+        return Estimate(value, psi, root.n, root.clusters, self, grouped, again)
 
 
 @dataclass(frozen=True, eq=False)

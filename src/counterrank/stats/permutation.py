@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterrank.core.arrays import Floats, Ints, summable
-from counterrank.core.progress import Progress, quiet
+from counterrank.core.parallel import Progress, quiet
 from counterrank.stats.draws import Flips
 
 DRAWS = 100_000

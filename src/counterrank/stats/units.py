@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats, Ints, summed
+from counterrank.core.arrays import Bools, Floats, Ints, sum_by
 from counterrank.core.errors import UsageError
 from counterrank.data.ids import Hashes, argsort_ids, hash_ids, number_rows
 from counterrank.stats.draws import Draws, resample
@@ -131,6 +131,12 @@ class Units:
     masks: dict[Key, Bools] = field(default_factory=dict)
     clusters: pl.Series | None = None
     draws: Draws = NO_DRAWS
+    _estimates: dict[tuple[Key, Function], Estimate] = field(default_factory=dict, init=False)
+    _resamples: dict[Key, Floats] = field(default_factory=dict, init=False)
+    _views: dict[bytes, tuple[Units, Callable[[Any], Any]]] = field(
+        default_factory=dict, init=False
+    )
+    _named: dict[tuple[int, ...], bytes] = field(default_factory=dict, init=False)
 
     @classmethod
     def merge(cls, parts: Sequence[Units]) -> Units:
@@ -217,7 +223,7 @@ class Units:
         means, (code, groups) = self.means(key), self.coded_clusters
         psi = self._influence(key, function, means)
         if code is not None:
-            psi = summed(code, psi, groups)
+            psi = sum_by(code, psi, groups)
         again = function(self._resampled(key)) if self.draws.resamples else None
         value = float(function(means))
         return Estimate(value, psi, len(self.ids), groups, self, code is not None, again)
@@ -271,7 +277,7 @@ class Units:
         code, groups = self.coded_clusters
         columns = [np.ones(len(self.ids)), *columns]
         if code is not None:
-            columns = [summed(code, x, groups) for x in columns]
+            columns = [sum_by(code, x, groups) for x in columns]
         sums = resample(columns, self.cluster_hashes, self.draws)
         return sums[:, 0], sums[:, 1:]
 
@@ -288,22 +294,6 @@ class Units:
     @cached_property
     def _everyone(self) -> Bools:
         return np.ones(len(self.ids), bool)
-
-    @cached_property
-    def _estimates(self) -> dict[tuple[Key, Function], Estimate]:
-        return {}
-
-    @cached_property
-    def _named(self) -> dict[tuple[int, ...], bytes]:
-        return {}
-
-    @cached_property
-    def _views(self) -> dict[bytes, tuple[Units, Callable[[Any], Any]]]:
-        return {}
-
-    @cached_property
-    def _resamples(self) -> dict[Key, Floats]:
-        return {}
 
 
 def once_each(work: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,86 +8,56 @@ follow from the judgment alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated
 
 import numpy as np
 import polars as pl
 
+from counterrank.core.arrays import Bools, Floats, Ints
 from counterrank.core.errors import InputError
 from counterrank.core.merge import by_key, union
 from counterrank.data.ids import positions
 from counterrank.data.runs import RunTables
 from counterrank.data.schema import Table
 from counterrank.engine.partitions import Partition
-from counterrank.matching.hits import Pool
-from counterrank.matching.pool import as_written, greatest, pooled
+from counterrank.matching.pool import Pool, as_written, greatest, make_pool
 from counterrank.metrics import Measure
-from counterrank.stratified.cut import CUTS, PropensitySpread, Strata, by_values, cut_strata
-from counterrank.stratified.layout import Layout
-from counterrank.stratified.methods import Methods
-from counterrank.stratified.propensities import (
-    JudgedItems,
+from counterrank.stratified.propensity_strata import (
+    CUTS,
+    ColumnValues,
     Propensities,
+    PropensitySpread,
+    Strata,
+    by_values,
+    cut_strata,
     from_items,
     from_popularity,
-    looked_up,
+    look_up,
     nothing_known,
-    refuse_twice,
+    validate_once,
 )
-from counterrank.stratified.request import (
-    FEEDBACK,
-    JUDGMENTS,
-    OPEN,
-    PROPENSITIES,
-    StrataRequest,
-)
+from counterrank.stratified.request import FEEDBACK, JUDGMENTS, OPEN, PROPENSITIES, StrataRequest
+from counterrank.stratified.stratified_value import Methods, has_labels
 
 LOW = 26  # binary digits of the low part of a sum
 STEPS = 2.0**53  # of a propensity: half a unit in its last place
-SHOWN = 1000  # values of a column that are looked at: far more than can be strata
+
+# Rules, entry by entry: what is so in any part, and the greatest of all parts.
+ANY, GREATEST = partial(np.any, axis=0), partial(np.max, axis=0)
 
 
-def _add_counts(parts: list[pl.DataFrame]) -> pl.DataFrame:
+def _add_counts(parts: list[pl.DataFrame | None]) -> pl.DataFrame | None:
     """A rule: counts of the same item or propensity add up, in their order."""
-    keys = [name for name in ("item", "p") if name in parts[0].columns]
-    rest = [name for name in parts[0].columns if name not in (*keys, "least", "most")]
-    ends = [pl.col("least").min(), pl.col("most").max()] if "least" in parts[0].columns else []
-    return pl.concat(parts).group_by(keys).agg(pl.col(rest).sum(), *ends).sort(keys)
-
-
-def _add_some(parts: list[pl.DataFrame | None]) -> pl.DataFrame | None:
     some = [part for part in parts if part is not None]
-    return _add_counts(some) if some else None
-
-
-@dataclass(frozen=True, eq=False)
-class ColumnValues:
-    """The first of the ``distinct`` values of a column (``more``: there may be more of them)."""
-
-    first: pl.Series
-    distinct: int
-    more: bool = False
-
-    @classmethod
-    def of(cls, column: pl.Series) -> ColumnValues:
-        """Of one partition."""
-        values = column.unique().sort()
-        return cls(values.head(SHOWN), len(values))
-
-    @classmethod
-    def merge(cls, parts: Sequence[ColumnValues]) -> ColumnValues:
-        """Of all partitions."""
-        values = pl.concat([part.first for part in parts]).unique().sort()
-        more = any(part.more or len(part.first) < part.distinct for part in parts)
-        distinct = max(len(values), *(part.distinct for part in parts))
-        return cls(values.head(SHOWN), distinct, more)
-
-    @property
-    def words(self) -> str:
-        """How many there are."""
-        return f"{'at least ' * self.more}{self.distinct:,}"
+    if not some:
+        return None
+    keys = [name for name in ("item", "p") if name in some[0].columns]
+    rest = [name for name in some[0].columns if name not in (*keys, "least", "most")]
+    ends = [pl.col("least").min(), pl.col("most").max()] if "least" in some[0].columns else []
+    return pl.concat(some).group_by(keys).agg(pl.col(rest).sum(), *ends).sort(keys)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,8 +76,8 @@ class FeedbackTotals:
     users: int
     systems: Annotated[dict[str, pl.Series], by_key(union)]
     values: ColumnValues | None
-    spread: Annotated[pl.DataFrame | None, _add_some]
-    feedback: Annotated[pl.DataFrame | None, _add_some]
+    spread: Annotated[pl.DataFrame | None, _add_counts]
+    feedback: Annotated[pl.DataFrame | None, _add_counts]
 
     @classmethod
     def of(
@@ -117,42 +87,41 @@ class FeedbackTotals:
         tables = part.tables
         judged = tables[JUDGMENTS].frame
         return cls(
-            items=count_item_rows(judged),
+            items=count_rows(judged),
             top=greatest(tables[JUDGMENTS]),
             open_top=greatest(tables[OPEN]) if OPEN in tables else -np.inf,
             users=judged["user"].n_unique(),
             systems=runs.systems_in(tables) | more.systems_in(tables),
             values=ColumnValues.of(cut_column(judged, request.column)) if request.column else None,
             spread=_spread(request, tables),
-            feedback=count_item_rows(tables[FEEDBACK].frame) if FEEDBACK in tables else None,
+            feedback=count_rows(tables[FEEDBACK].frame) if FEEDBACK in tables else None,
         )
-
-    @property
-    def catalogue(self) -> JudgedItems:
-        """The judged items."""
-        return JudgedItems(self.items["item"], self.items["count"].to_numpy().astype(np.int64))
 
     def propensities(self, request: StrataRequest, aside: Mapping[str, Table]) -> Propensities:
         """Where those of judgments come from; ``aside`` are tables that know no users."""
         if request.popular:
-            counts = aside[FEEDBACK].frame if FEEDBACK in aside else self.feedback
-            return self._popular(request, counts)
+            return self._popular(request, aside)
         if request.propensity == "column":
             return Propensities(f"column {request.source}", column=request.source)
         if PROPENSITIES in aside:
-            return from_items(self.catalogue, aside[PROPENSITIES])
+            return from_items(self.items["item"], aside[PROPENSITIES])
         if not len(self.by_judgment.p):
             raise nothing_known(request.source, ("user", "item"))
         return Propensities(f"table {request.source}", by_user=True)
 
-    def _popular(self, request: StrataRequest, counts: pl.DataFrame | None) -> Propensities:
+    def _popular(self, request: StrataRequest, aside: Mapping[str, Table]) -> Propensities:
         """By popularity; where that was not asked for, feedback without a power law has no IPS."""
+        counts = aside[FEEDBACK].frame if FEEDBACK in aside else self.feedback
         try:
-            return from_popularity(self.catalogue, request.propensity or "popularity", counts)
+            return from_popularity(self.items, request.propensity or "popularity", counts)
         except InputError as error:
             if request.propensity is not None or request.cut in CUTS:
                 raise
             return Propensities("none", missing=str(error))
+
+    def of_items(self, p: Floats) -> PropensitySpread:
+        """How propensities of items stand in the judgments."""
+        return PropensitySpread.of(p, np.arange(self.items.height), self.items["count"].to_numpy())
 
     @property
     def by_judgment(self) -> PropensitySpread:
@@ -167,6 +136,55 @@ class FeedbackTotals:
         mean = (there["high"].to_numpy() * 2.0**LOW + there["low"].to_numpy()) / STEPS / count
         item = positions(there["item"], self.items["item"])
         return PropensitySpread(mean, item, count, least, most, unknown, self.items.height)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedFeedback:
+    """Judgments (``pool``): the ``item`` of each, by its place in the catalogue, and its stratum.
+
+    ``weight`` is one over the propensity of each, 0 where that is unknown; without any propensities
+    it is None.
+    """
+
+    pool: Pool
+    item: Ints
+    code: Ints
+    weight: Floats | None
+
+
+@dataclass(frozen=True, eq=False)
+class StratumCounts:
+    """What adds up over users.
+
+    ``rows`` and ``users`` are the judgments and users of each stratum; ``rows_there`` the judgments
+    of users who count for all systems. ``items`` (strata x catalogue) says which item has feedback
+    there, ``unknown`` counts judgments without a propensity. ``weighty`` and ``heaviest`` are, for
+    each measure, how many judgments with something to find have a weight, and the greatest weight.
+    ``counted`` (measures x all, then each stratum) are users who count, ``something`` (measures)
+    those with something to find in any stratum. ``patterns`` has how many users who count for all
+    systems have feedback in which strata, by the sum of :math:`2^q`.
+    """
+
+    rows: Ints
+    rows_there: Ints
+    users: Ints
+    items: Annotated[Bools, ANY]
+    unknown: int
+    weighty: Ints
+    heaviest: Annotated[Floats, GREATEST]
+    counted: Ints
+    something: Ints
+    patterns: dict[int, int]
+
+    def filled(self, measure: int) -> Bools:
+        """Strata in which anybody has anything to find."""
+        filled: Bools = self.counted[measure, 1:] > 0
+        return filled
+
+    def with_feedback(self, strata: Bools) -> int:
+        """Users with feedback in any of some strata."""
+        bits = sum(1 << q for q in np.flatnonzero(strata).tolist())
+        return sum(count for kind, count in self.patterns.items() if kind & bits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,22 +210,25 @@ class Scheme:
         for m in request.measures:
             for top in [totals.top] + [totals.open_top] * request.open_loop:
                 m.refuse(_pool_of(top))
-        known, items = totals.propensities(request, aside), totals.catalogue
+        known = totals.propensities(request, aside)
         if totals.values is not None:
             strata = by_values(request.column, totals.values.first, totals.values.words)
         else:
-            spread = totals.by_judgment if known.of_item is None else items.spread(known.of_item)
+            p = known.of_item
+            spread = totals.by_judgment if p is None else totals.of_items(p)
             strata = cut_strata(spread, bins=request.bins, how=request.cut)
-        return cls(items.items, totals.top, totals.open_top, known, strata, request.column)
+        items = totals.items["item"]
+        return cls(items, totals.top, totals.open_top, known, strata, request.column)
 
     def methods(self, measures: tuple[Measure, ...]) -> Methods:
         """The methods there are."""
         known = self.propensities
-        return Methods(measures, self.strata.names, known.there, known.labels(measures))
+        published = tuple(m for m in measures if known.source == "published" and has_labels(m))
+        return Methods(measures, self.strata.names, known.there, published)
 
-    def layout(self, part: Partition, measures: Sequence[Measure]) -> Layout:
+    def weigh(self, part: Partition) -> WeightedFeedback:
         """The judgments of a partition, weighed and cut."""
-        pool = replace(pooled(part[JUDGMENTS]), top=self.top)
+        pool = replace(make_pool(part[JUDGMENTS]), top=self.top)
         item = positions(pool.items, self.items)
         judged = {"user": pool.units.gather(pool.unit), "item": pool.items}
         judged |= {"rating": pl.Series(pool.rating), **pool.more.to_dict()}
@@ -219,11 +240,12 @@ class Scheme:
         else:
             assert p is not None
             code = self.strata.code(p, item)
-        return Layout.of(pool, item, self.strata, code, p, self.propensities.labels(measures))
+        weight = None if p is None else np.nan_to_num(1 / p, nan=0.0)
+        return WeightedFeedback(pool, item, code, weight)
 
     def open_pool(self, part: Partition) -> Pool | None:
         """The open-loop judgments of a partition, if there are any."""
-        return replace(pooled(part[OPEN]), top=self.open_top) if OPEN in part.tables else None
+        return replace(make_pool(part[OPEN]), top=self.open_top) if OPEN in part.tables else None
 
 
 def _pool_of(top: float) -> Pool:
@@ -238,12 +260,12 @@ def _spread(request: StrataRequest, tables: Mapping[str, Table]) -> pl.DataFrame
     if request.propensity == "column":
         p = judged[request.source].cast(pl.Float64)
     elif PROPENSITIES in tables:
-        refuse_twice(tables[PROPENSITIES])
-        p = pl.Series(looked_up(judged.to_dict(), tables[PROPENSITIES]))
+        validate_once(tables[PROPENSITIES])
+        p = pl.Series(look_up(judged.to_dict(), tables[PROPENSITIES]))
     else:
         return None
     rows = judged.select("item", p.alias("p"))
-    return _by_item(rows) if request.cut == "items" else _count(rows, ["p"])
+    return _by_item(rows) if request.cut == "items" else count_rows(rows, "p")
 
 
 def _by_item(rows: pl.DataFrame) -> pl.DataFrame:
@@ -275,10 +297,6 @@ def cut_column(judged: pl.DataFrame, name: str) -> pl.Series:
     return judged[name]
 
 
-def count_item_rows(frame: pl.DataFrame) -> pl.DataFrame:
-    """How many rows each item has."""
-    return _count(frame, ["item"])
-
-
-def _count(frame: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
-    return frame.group_by(keys).agg(pl.len().cast(pl.Int64).alias("count")).sort(keys)
+def count_rows(frame: pl.DataFrame, key: str = "item") -> pl.DataFrame:
+    """How many rows each item, or each propensity, has."""
+    return frame.group_by(key).agg(pl.len().cast(pl.Int64).alias("count")).sort(key)

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.core.arrays import Floats
+from counterrank.core.arrays import Floats, over
 from counterrank.core.errors import UsageError
 from counterrank.stats.correlation import dependent_correlations, kendall_tau
-from counterrank.stats.intervals import normal_quantile
+from counterrank.stats.inference import normal_quantile
 from counterrank.stats.units import Estimate
-
-RESAMPLES = 1000
-LEAST = 4  # systems whose order says something
+from counterrank.stratified.request import LEAST, RESAMPLES
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ def agreements(
     right = np.array([e.value for e in truth])
     observed = kendall_tau(np.tile(right, (len(names), 1)), values)
     again = np.array(
-        [kendall_tau(_drawn(truth, draws), _drawn(x, draws)) for x in methods.values()]
+        [kendall_tau(_resamples(truth, draws), _resamples(x, draws)) for x in methods.values()]
     )
     base = names.index(baseline)
     between = kendall_tau(values[base], values)
@@ -93,63 +91,50 @@ def agreements(
     se, pull = _spread(again), observed - _mean(again)
     settled = np.clip(observed + pull / (np.sqrt(2) - 1), -1, 1)
     apart, apart_se = observed - observed[base], _spread(again - again[base])
-    rows = []
-    for m, method in enumerate(names):
-        tested = dependent_correlations(
-            float(observed[m]), float(observed[base]), float(between[m]), systems
+    tested = [
+        dependent_correlations(tau, float(observed[base]), other, systems)
+        for tau, other in zip(observed.tolist(), between.tolist(), strict=True)
+    ]
+    return [
+        Agreement(
+            measure=measure,
+            method=method,
+            tau=float(observed[m]),
+            low=float(max(observed[m] - z * se[m], -1)),
+            high=float(min(observed[m] + z * se[m], 1)),
+            se=float(se[m]),
+            settled=float(settled[m]),
+            baseline=baseline,
+            difference=float(apart[m]),
+            difference_low=float(max(apart[m] - z * apart_se[m], -2)),
+            difference_high=float(min(apart[m] + z * apart_se[m], 2)),
+            p=_p(float(apart[m]), float(apart_se[m]), draws),
+            t=tested[m].t,
+            t_one_sided=tested[m].p_one_sided,
+            t_two_sided=tested[m].p_two_sided,
+            systems=systems,
+            draws=draws,
         )
-        rows.append(
-            Agreement(
-                measure=measure,
-                method=method,
-                tau=float(observed[m]),
-                low=float(max(observed[m] - z * se[m], -1)),
-                high=float(min(observed[m] + z * se[m], 1)),
-                se=float(se[m]),
-                settled=float(settled[m]),
-                baseline=baseline,
-                difference=float(apart[m]),
-                difference_low=float(max(apart[m] - z * apart_se[m], -2)),
-                difference_high=float(min(apart[m] + z * apart_se[m], 2)),
-                p=_p(float(apart[m]), float(apart_se[m]), draws),
-                t=tested.t,
-                t_one_sided=tested.p_one_sided,
-                t_two_sided=tested.p_two_sided,
-                systems=systems,
-                draws=draws,
-            )
-        )
-    return rows
+        for m, method in enumerate(names)
+    ]
 
 
-def _drawn(estimates: Sequence[Estimate], draws: int) -> Floats:
+def _resamples(estimates: Sequence[Estimate], draws: int) -> Floats:
     """The values of all systems in each resample."""
-    return np.stack([_resamples(e)[:draws] for e in estimates], axis=1)
-
-
-def _resamples(e: Estimate) -> Floats:
-    assert e.resamples is not None
-    return e.resamples
+    return np.stack([np.asarray(e.resamples)[:draws] for e in estimates], axis=1)
 
 
 def _mean(again: Floats) -> Floats:
     """Mean of each row's known values."""
     known = np.isfinite(again)
-    count = known.sum(axis=1)
-    mean = np.full(len(again), np.nan)
-    np.divide(np.where(known, again, 0).sum(axis=1), count, out=mean, where=count > 0)
-    return mean
+    return over(np.where(known, again, 0).sum(axis=1), known.sum(axis=1))
 
 
 def _spread(again: Floats) -> Floats:
     """Standard deviation of each row's known values."""
     known = np.isfinite(again)
     centred = np.where(known, again - _mean(again)[:, None], 0)
-    count = known.sum(axis=1) - 1
-    variance = np.full(len(again), np.nan)
-    np.divide((centred**2).sum(axis=1), count, out=variance, where=count > 0)
-    spread: Floats = np.sqrt(variance)
-    return spread
+    return np.sqrt(over((centred**2).sum(axis=1), np.maximum(known.sum(axis=1) - 1, 0)))
 
 
 def _p(difference: float, se: float, draws: int) -> float:

@@ -10,8 +10,8 @@ import numpy as np
 
 from counterrank.core.arrays import Bools, Floats, Ints
 from counterrank.core.errors import UsageError, one_of
-from counterrank.stats.pairs import Differences, differences
-from counterrank.stats.tests import benjamini_hochberg, holm
+from counterrank.core.format import in_a_sentence
+from counterrank.stats.inference import Differences, benjamini_hochberg, differences, holm
 from counterrank.stats.units import Estimate
 
 CORRECTIONS = ("holm", "bh", "none")
@@ -296,11 +296,12 @@ def _sentence(c: Candidates, j: int, decided: str, loss: float, share: float) ->
     """The finding for someone who reads nothing else."""
     a, b = c.ahead[j], c.behind[j]
     names = [name for name, there in zip(c.strata, c.reversed_in[:, j], strict=True) if there]
+    where = in_a_sentence(names, len(names))
     holds = "which holds" if len(names) == 1 else "which hold"
     overall, value = c.values
     text = (
         f"{c.systems[a]} leads {c.systems[b]} in overall {c.measure} ({overall[a]:.4f} against"
-        f" {overall[b]:.4f}), but {c.systems[b]} leads in {_listed(names)}, {holds}"
+        f" {overall[b]:.4f}), but {c.systems[b]} leads in {where}, {holds}"
         f" {_percent(share)} of the feedback; "
     )
     against = f"({value[b]:.4f} against {value[a]:.4f})"
@@ -312,10 +313,6 @@ def _sentence(c: Candidates, j: int, decided: str, loss: float, share: float) ->
     if decided == "confirmed":
         return text + f"the stratified value keeps the overall order {against}."
     return text + f"the stratified values {against} are not separated."
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _percent(share: float) -> str:

@@ -9,14 +9,13 @@ from functools import partial
 import polars as pl
 
 from counterrank.core.errors import UsageError
-from counterrank.core.progress import Progress
+from counterrank.core.parallel import Progress
 from counterrank.data.runs import RunTables, validate_names
-from counterrank.data.schema import Door, Input, Table
-from counterrank.engine.engines import Engine
+from counterrank.data.schema import Input, Schema, Table
+from counterrank.engine.engines import Engine, Storage
 from counterrank.engine.partitions import Partition, Tables
 from counterrank.results.result import Result
-from counterrank.stats.storage import Storage
-from counterrank.stratified.feedback import FeedbackTotals, Scheme, count_item_rows
+from counterrank.stratified.feedback import FeedbackTotals, Scheme, count_rows
 from counterrank.stratified.request import FEEDBACK, StrataRequest, StrataTables
 from counterrank.stratified.stratification import Stratification
 from counterrank.stratified.stratum_lists import stratify_lists
@@ -40,14 +39,14 @@ def strata(
         draws, inference = request.draws(systems), storage.inference
         judge = partial(stratify_lists, request, scheme, methods, runs, open_runs, draws, inference)
         lists = data.reduce(judge, "evaluating")
-        told = {**data.protocol(), "inference": storage.protocol()}
+        protocol = {**data.protocol(), "inference": storage.protocol()}
         inputs = {**data.inputs, **{name: read for name, (_, read) in aside.items()}}
     tables.columns.refuse_unmet()
-    found = Stratification.of(request, scheme, methods, lists)
-    return found.result(told, {name: inputs[name] for name in tables.order}, progress)
+    stratification = Stratification.of(request, scheme, methods, lists)
+    return stratification.result(protocol, {name: inputs[name] for name in tables.order}, progress)
 
 
-def _read_items(name: str, own: Door, engine: Engine, progress: Progress) -> tuple[Table, Input]:
+def _read_items(name: str, own: Schema, engine: Engine, progress: Progress) -> tuple[Table, Input]:
     """A table that says nothing of users: its rows by item, or only how many."""
     with engine.open(Tables({name: own}, "item", ("item",)), progress) as data:
         rows = pl.concat(data.map(partial(_item_rows, name), f"reading {name}"))
@@ -56,7 +55,7 @@ def _read_items(name: str, own: Door, engine: Engine, progress: Progress) -> tup
 
 def _item_rows(name: str, part: Partition) -> pl.DataFrame:
     frame = part[name].frame
-    return count_item_rows(frame) if name == FEEDBACK else frame
+    return count_rows(frame) if name == FEEDBACK else frame
 
 
 def _of(runs: RunTables, systems: dict[str, pl.Series]) -> dict[str, pl.Series]:

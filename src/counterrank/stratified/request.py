@@ -9,26 +9,25 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 import polars as pl
 
 from counterrank.core.errors import CounterrankError, UsageError, nearest
 from counterrank.data import schema
 from counterrank.data.checks import identifiers, no_missing, shares
-from counterrank.data.policies import Policies
-from counterrank.data.runs import Runs, run_schemas
-from counterrank.data.schema import QRELS, ColumnNames, Door, Roles, Table, label
-from counterrank.data.sources import opened
+from counterrank.data.runs import Policies, Runs, run_schemas
+from counterrank.data.schema import QRELS, ColumnNames, Roles, Schema, Table, label
+from counterrank.data.sources import open_source
 from counterrank.engine.partitions import Tables
 from counterrank.metrics import Measure, measure
 from counterrank.stats.compare import Plan
 from counterrank.stats.draws import Draws
-from counterrank.stratified.cut import CUTS
-from counterrank.stratified.open_loop import LEAST, RESAMPLES
-from counterrank.stratified.propensities import RULES
+from counterrank.stratified.propensity_strata import CUTS, RULES
 
 JUDGMENTS, FEEDBACK, PROPENSITIES, OPEN = "judgments", "feedback", "propensities", "open"
+RESAMPLES = 1000  # of the agreement with the open loop
+LEAST = 4  # systems whose order says something
 
 
 @dataclass(frozen=True)
@@ -85,8 +84,8 @@ class StrataTables:
     ``runs`` and ``open_runs`` are the names given to tables of lists; ``columns`` those of columns.
     """
 
-    by_user: dict[str, Door]
-    by_item: dict[str, Door]
+    by_user: dict[str, Schema]
+    by_item: dict[str, Schema]
     runs: dict[str, str]
     open_runs: dict[str, str]
     columns: ColumnNames
@@ -94,13 +93,15 @@ class StrataTables:
 
     @classmethod
     def of(
-        cls, judged: dict[str, Door], runs: Runs, more: Runs | None, named: ColumnNames
+        cls, judged: dict[str, Schema], runs: Runs, more: Runs | None, named: ColumnNames
     ) -> StrataTables:
         """Tables of feedback, and of lists; what does not say whose it is is cut by item."""
-        lists = partial(_lists, columns=named)
-        (own, names), (others, open_names) = (
-            run_schemas(tables, lists, kind) for tables, kind in ((runs, "run"), (more, "open run"))
-        )
+
+        def lists(table: object, name: str) -> Schema:
+            return schema.run_schema(table, name=name, columns=named)
+
+        own, names = run_schemas(runs, lists)
+        others, open_names = run_schemas(more, lists, "open run")
         by_item = {name: door for name, door in judged.items() if not _has_users(door)}
         by_user = {name: door for name, door in judged.items() if name not in by_item}
         order = (*judged, *own, *others)
@@ -114,7 +115,7 @@ class StrataTables:
 
 @dataclass(frozen=True)
 class Choices:
-    """How feedback is cut and weighed, as a caller says it, beside the columns ``there`` are.
+    """How feedback is cut and weighed, as a caller says it of the ``judgments``.
 
     Words of an option come before columns of the same name.
     """
@@ -124,24 +125,16 @@ class Choices:
     propensity: object
     feedback: object
     columns: ColumnNames
-    there: tuple[str, ...] = ()
+    judgments: object
 
-    @classmethod
-    def of(
-        cls,
-        strata: int | None,
-        cut: str,
-        propensity: object,
-        feedback: object,
-        columns: ColumnNames,
-        judgments: object,
-    ) -> Choices:
-        """The choices, refused where they mean nothing or cannot go together."""
-        name = label(judgments, "the judgments")
-        there = tuple(opened(judgments, trec=QRELS, name=name).columns())
-        made = cls(strata, cut, propensity, feedback, columns, there)
-        made.validate()
-        return made
+    def __post_init__(self) -> None:
+        self.validate()
+
+    @cached_property
+    def there(self) -> list[str]:
+        """The columns of the judgments."""
+        name = label(self.judgments, "the judgments")
+        return open_source(self.judgments, trec=QRELS, name=name).columns()
 
     @property
     def cut_column(self) -> str:
@@ -181,11 +174,11 @@ class Choices:
             more is not None, own,
         )  # fmt: skip
 
-    def schemas(self, judgments: object, open_loop: object) -> dict[str, Door]:
+    def schemas(self, open_loop: object) -> dict[str, Schema]:
         """The tables that lists are held against, in the order they are remembered."""
         cut, propensity = self.cut_column, self.propensity_column
         names = [name for name in dict.fromkeys((cut, propensity)) if name]
-        judged = schema.judgments_door(judgments, columns=self.columns, own=names)
+        judged = schema.judgments_schema(self.judgments, columns=self.columns, own=names)
         check = partial(_check_judged, judged.check, judged.source.name, cut, propensity)
         found = {JUDGMENTS: replace(judged, check=check)}
         if self.feedback is not None:
@@ -194,7 +187,7 @@ class Choices:
             required = ("item", "propensity")
             found[PROPENSITIES] = _door(self.propensity, required, "the propensities", self.columns)
         if open_loop is not None:
-            found[OPEN] = schema.judgments_door(open_loop, columns=self.columns)
+            found[OPEN] = schema.judgments_schema(open_loop, columns=self.columns)
         return found
 
     def validate(self) -> None:
@@ -237,11 +230,7 @@ class Choices:
         return named if named in self.there else ""
 
 
-def _lists(table: object, name: str, *, columns: Mapping[str, str] | None) -> Door:
-    return schema.run_door(table, name=name, columns=columns)
-
-
-def _has_users(door: Door) -> bool:
+def _has_users(door: Schema) -> bool:
     """Whether a table says whose rows its rows are, so that it can be cut by user."""
     there = door.source.columns()
     return door.roles.column("user", there) in there
@@ -249,11 +238,11 @@ def _has_users(door: Door) -> bool:
 
 def _door(
     table: object, required: tuple[str, ...], name: str, columns: Mapping[str, str] | None
-) -> Door:
+) -> Schema:
     """A table of items, perhaps with users: propensities, or a row for each piece of feedback."""
-    source = opened(table, trec=QRELS, name=label(table, name))
+    source = open_source(table, trec=QRELS, name=label(table, name))
     roles = Roles(source.name, required, ("user",), columns)
-    return Door(source, roles, partial(_check_items, source.name), partial(Table, source))
+    return Schema(source, roles, partial(_check_items, source.name), partial(Table, source))
 
 
 def _check_items(name: str, frame: pl.DataFrame) -> pl.DataFrame:

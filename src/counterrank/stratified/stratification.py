@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from counterrank.core.arrays import Bools, Floats
 from counterrank.core.errors import InputError
 from counterrank.core.faults import Faults
-from counterrank.core.progress import Progress
+from counterrank.core.parallel import Progress
 from counterrank.data.schema import Input
 from counterrank.diagnostics import judged_lists
 from counterrank.diagnostics import strata_diagnoses as diagnosed
@@ -22,12 +22,14 @@ from counterrank.stats.functions_of_means import mean
 from counterrank.stats.moments import Moments, Pair
 from counterrank.stats.units import Estimate, Functions, Key, Units
 from counterrank.stratified.feedback import Scheme
-from counterrank.stratified.methods import HOLDOUT, OPEN_LOOP, STRATIFIED, Method, Methods
-from counterrank.stratified.open_loop import LEAST, RESAMPLES, Agreement, agreements
 from counterrank.stratified.paradox import Audit, audit_pairs, paradoxes
-from counterrank.stratified.propensities import RULES
-from counterrank.stratified.request import StrataRequest
+from counterrank.stratified.propensity_strata import RULES
+from counterrank.stratified.request import LEAST, RESAMPLES, StrataRequest
+from counterrank.stratified.stratified_value import HOLDOUT, OPEN_LOOP, STRATIFIED, Method, Methods
 from counterrank.stratified.stratum_lists import StratumLists, judged_key, weights_key
+
+if TYPE_CHECKING:
+    from counterrank.stratified.open_loop import Agreement
 
 
 @dataclass(frozen=True)
@@ -214,6 +216,8 @@ class Stratification:
         """How well each method orders the systems as open-loop feedback does, if there is any."""
         if not self.request.open_loop or len(self.systems) < LEAST:
             return []
+        from counterrank.stratified.open_loop import agreements
+
         draws = min(RESAMPLES, self.request.draws(len(self.systems)).resamples)
         return [
             row

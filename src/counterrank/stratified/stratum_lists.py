@@ -8,30 +8,29 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats, Ints, mapped, summed, workers
+from counterrank.core.arrays import Bools, Floats, Ints, sum_by
 from counterrank.core.faults import Fault, Faults
+from counterrank.core.parallel import map_threads, workers
 from counterrank.data.ids import positions, sort_ids
-from counterrank.data.policies import Policies
-from counterrank.data.runs import RunTables
+from counterrank.data.runs import Policies, RunTables
 from counterrank.data.schema import Table
 from counterrank.diagnostics.judged_lists import ListStatistics, RatingStatistics
 from counterrank.engine.partitions import Partition
-from counterrank.judged.brackets import break_ties
-from counterrank.matching.hits import Hits, Pool
-from counterrank.matching.list_blocks import aligned
+from counterrank.matching.hits import Hits, break_ties, find_hits
+from counterrank.matching.pool import Pool
 from counterrank.metrics import Judged, Measure, deepest, unscaled
 from counterrank.stats.draws import Draws
 from counterrank.stats.moments import Block, Moments
 from counterrank.stats.units import Columns, Key, Units, once_each
-from counterrank.stratified.feedback import Scheme
-from counterrank.stratified.layout import Layout, mean_user_weight
-from counterrank.stratified.methods import (
+from counterrank.stratified.feedback import Scheme, StratumCounts, WeightedFeedback
+from counterrank.stratified.request import StrataRequest
+from counterrank.stratified.stratified_value import (
     HOLDOUT,
     IPS,
     OPEN_LOOP,
@@ -39,8 +38,11 @@ from counterrank.stratified.methods import (
     SNIPS,
     STRATIFIED,
     Methods,
+    inverse_labels,
+    mean_user_weight,
+    published_values,
+    weighted_values,
 )
-from counterrank.stratified.request import StrataRequest
 
 
 def judged_key(system: str) -> Key:
@@ -51,53 +53,6 @@ def judged_key(system: str) -> Key:
 def weights_key(measure: Measure) -> Key:
     """Of the sums of the weights of what there is to find, and of their squares."""
     return Key("judgments", str(measure), "weights")
-
-
-def any_of(parts: list[Bools]) -> Bools:
-    """A rule: what is so in any part."""
-    found: Bools = np.any(parts, axis=0)
-    return found
-
-
-def most_of(parts: list[Floats]) -> Floats:
-    """A rule: the greatest of all parts, entry by entry."""
-    found: Floats = np.max(parts, axis=0)
-    return found
-
-
-@dataclass(frozen=True, eq=False)
-class StratumCounts:
-    """What adds up over users.
-
-    ``rows`` and ``users`` are the judgments and users of each stratum; ``rows_there`` the judgments
-    of users who count for all systems. ``items`` (strata x catalogue) says which item has feedback
-    there, ``unknown`` counts judgments without a propensity. ``weighty`` and ``heaviest`` are, for
-    each measure, how many judgments with something to find have a weight, and the greatest weight.
-    ``counted`` (measures x all, then each stratum) are users who count, ``something`` (measures)
-    those with something to find in any stratum. ``patterns`` has how many users who count for all
-    systems have feedback in which strata, by the sum of :math:`2^q`.
-    """
-
-    rows: Ints
-    rows_there: Ints
-    users: Ints
-    items: Annotated[Bools, any_of]
-    unknown: int
-    weighty: Ints
-    heaviest: Annotated[Floats, most_of]
-    counted: Ints
-    something: Ints
-    patterns: dict[int, int]
-
-    def filled(self, measure: int) -> Bools:
-        """Strata in which anybody has anything to find."""
-        filled: Bools = self.counted[measure, 1:] > 0
-        return filled
-
-    def with_feedback(self, strata: Bools) -> int:
-        """Users with feedback in any of some strata."""
-        bits = sum(1 << q for q in np.flatnonzero(strata).tolist())
-        return sum(count for kind, count in self.patterns.items() if kind & bits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,28 +78,28 @@ def stratify_lists(
     part: Partition,
 ) -> StratumLists:
     """Every method of every list of a partition; ``inference`` is by units or by moments."""
-    layout, opened = scheme.layout(part, request.measures), scheme.open_pool(part)
-    feedback = _Feedback(layout, request.measures, request.policies)
-    systems = _in_threads(runs.lists(part.tables), lambda run, n: feedback.judge(run, n))
-    there = _there(systems, layout.pool, request.policies)
-    units = feedback.units(systems, there, methods, draws)
+    feedback = _Feedback(scheme.weigh(part), methods, request.policies)
+    open_pool = scheme.open_pool(part)
+    systems = _in_threads(runs.lists(part.tables), feedback.judge)
+    there = _there(systems, feedback.pool, request.policies)
+    units = feedback.units(systems, there, draws)
     open_systems: list[_Judged] = []
-    faults = [*feedback.faults("judged")]
-    if opened is not None:
-        truth = _Truth(opened, request.measures, request.policies)
+    faults = feedback.faults("judged")
+    if open_pool is not None:
+        truth = _Truth(open_pool, request.measures, request.policies)
         lists = (open_runs if request.own_lists else runs).lists(part.tables)
-        open_systems = _in_threads(lists, lambda run, n: truth.judge(run, n))
+        open_systems = _in_threads(lists, truth.judge)
         own = [s for s in open_systems if s.system in {x.system for x in systems}]
         units = join_units(units, truth.units(own, draws))
         faults += truth.faults("open-loop")
     names = [s.system for s in systems]
-    groups = [keys for _, _, keys in methods.groups(names, opened is not None)]
+    groups = [keys for _, _, keys in methods.groups(names, open_pool is not None)]
     groups += [(key,) for key in units.columns if key.estimator in ("weights", "mean")]
     blocks = {keys: Block.of(units, keys) for keys in groups if inference == "moments"}
     return StratumLists(
         Moments(blocks) if blocks else units,
         feedback.counts(there, len(scheme.items)),
-        RatingStatistics.of(layout.pool, request.measures, list(~feedback.defined[:, 0])),
+        RatingStatistics.of(feedback.pool, request.measures, list(~feedback.defined[:, 0])),
         {s.system: s.lists for s in systems},
         {s.system: s.lists for s in open_systems},
         Faults(tuple(faults)),
@@ -170,7 +125,7 @@ class _Truth:
     ) -> None:
         pools = (pool, *strata)
         self.pool, self.measures, self.policies = pool, measures, policies
-        self.cut = deepest(measures)
+        self.depth = deepest(measures)
         self.defined = np.array([[m.defined(own) for own in pools] for m in measures])
         self.bases = [self._base(row, m, pools) for row, m in enumerate(measures)]
 
@@ -202,11 +157,11 @@ class _Truth:
     def find(self, run: Table, threads: int) -> tuple[Hits, ListStatistics]:
         """The hits of one run as deep as any measure looks."""
         ties, duplicates = self.policies.ties, self.policies.duplicates
-        hits, seen = aligned(
-            run, self.pool, ties=ties, duplicates=duplicates, limit=self.cut, threads=threads
+        hits, seen = find_hits(
+            run, self.pool, ties=ties, duplicates=duplicates, limit=self.depth, threads=threads
         )
-        users = run.frame["user"]
-        return hits, ListStatistics.of(run.name, run.order, users, self.pool, hits, seen, self.cut)
+        users, pool = run.frame["user"], self.pool
+        return hits, ListStatistics.of(run.name, run.order, users, pool, hits, seen, self.depth)
 
     def units(self, systems: Sequence[_Judged], draws: Draws) -> Units:
         """All systems by all measures."""
@@ -224,18 +179,43 @@ class _Truth:
 class _Feedback(_Truth):
     """The feedback of a partition, weighed and cut."""
 
-    def __init__(self, layout: Layout, measures: Sequence[Measure], policies: Policies) -> None:
-        super().__init__(layout.pool, measures, policies, *layout.pools)
-        self.layout = layout
-        self.rows = np.stack([own.size for own in layout.pools])
+    def __init__(self, feedback: WeightedFeedback, methods: Methods, policies: Policies) -> None:
+        pool, self.weight = feedback.pool, feedback.weight
+        self.within = [feedback.code == q for q in range(len(methods.strata))]
+        whole = len(self.within) == 1  # one stratum is all there is, to the last bit
+        self.pools = [pool if whole else pool.only(own) for own in self.within]
+        super().__init__(pool, methods.measures, policies, *self.pools)
+        self.feedback, self.methods = feedback, methods
+        self.labels = {}
+        if self.weight is not None:
+            self.labels = inverse_labels(methods.published, pool, self.weight)
+        self.rows = np.stack([own.size for own in self.pools])
 
     def judge(self, run: Table, threads: int) -> _Judged:
         """One system's lists: aligned once, masked for each stratum, and the hits let go."""
         hits, lists = self.find(run, threads)
-        scores = self.layout.scores(self.measures, hits, threads=threads)
-        judged = unscaled([Judged(k=self.cut)], hits, self.pool)[0]
+        scores = self._scores(hits, threads)
+        judged = unscaled([Judged(k=self.depth)], hits, self.pool)[0]
         lists = self._bracket(lists, hits, scores[0])
         return _Judged(run.system, scores, hits.present, judged, lists)
+
+    def _scores(self, hits: Hits, threads: int) -> list[Floats]:
+        """Per-user values (measures x users), not scaled yet, by what is looked at.
+
+        That is all feedback, all feedback weighted (if there are weights), with labels (if there
+        are labels), each stratum.
+        """
+        scores = [unscaled(self.measures, hits, self.pool, threads=threads)]
+        if self.weight is not None:
+            scores.append(
+                weighted_values(self.measures, hits, self.pool, self.weight, threads=threads)
+            )
+        if self.labels:
+            scores.append(published_values(self.measures, hits, self.labels))
+        for which, pool in zip(self.within, self.pools, strict=True):
+            own = hits if pool is self.pool else hits.only(which)
+            scores.append(unscaled(self.measures, own, pool, threads=threads))
+        return scores
 
     def _bracket(self, lists: ListStatistics, hits: Hits, x: Floats) -> ListStatistics:
         """The counts with sums of the holdout columns (measures x worst and best x columns)."""
@@ -249,10 +229,10 @@ class _Feedback(_Truth):
         return replace(lists, ties=sums)
 
     def units(  # type: ignore[override]
-        self, systems: Sequence[_Judged], there: Bools, methods: Methods, draws: Draws
+        self, systems: Sequence[_Judged], there: Bools, draws: Draws
     ) -> Units:
         """All systems by all measures and methods, and what diagnoses ask beside them."""
-        pool, weight = self.pool, self.layout.weight
+        pool, weight, methods = self.pool, self.weight, self.methods
         names = [s.system for s in systems]
         feedback = [_counting(row.astype(float), there) for row in self.rows]
         anywhere: Bools = np.any(feedback, axis=0)
@@ -293,13 +273,13 @@ class _Feedback(_Truth):
 
     def _weights(self, m: Measure, weight: Floats) -> Columns:
         w = np.where(m.gains(self.pool) > 0, weight, 0.0)
-        return tuple(summed(self.pool.unit, x, self.pool.n) for x in (w, w**2))
+        return tuple(sum_by(self.pool.unit, x, self.pool.n) for x in (w, w**2))
 
     def counts(self, there: Bools, items: int) -> StratumCounts:
         """What adds up; the catalogue has so many ``items``."""
-        pool, weight, rows = self.pool, self.layout.weight, self.rows
+        pool, weight, rows = self.pool, self.weight, self.rows
         found = np.zeros((len(rows), items), bool)
-        found[self.layout.code, self.layout.item] = True
+        found[self.feedback.code, self.feedback.item] = True
         weights = [np.zeros(0)] * len(self.measures)
         if weight is not None:
             weights = [weight[m.gains(pool) > 0] for m in self.measures]
@@ -326,7 +306,7 @@ def _in_threads(lists: Sequence[Table], judge: Callable[[Table, int], _Judged]) 
     """Every system, several at a time."""
     team = max(min(workers(), len(lists)), 1)
     threads = 1 if team > 1 else workers()
-    return mapped(lambda run: judge(run, threads), lists, team)
+    return map_threads(lambda run: judge(run, threads), lists, team)
 
 
 def _there(systems: Sequence[_Judged], pool: Pool, policies: Policies) -> Bools:

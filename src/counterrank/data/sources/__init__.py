@@ -1,5 +1,5 @@
 """Any table a user has, as a Polars frame of the columns asked for."""
 
-from counterrank.data.sources.source import Source, opened
+from counterrank.data.sources.source import Source, open_source
 
-__all__ = ["Source", "opened"]
+__all__ = ["Source", "open_source"]

@@ -35,11 +35,14 @@ def column_names(path: Path, trec: Sequence[str]) -> list[str]:
             _refuse_separator(path, names, mark)
             _refuse_namesakes(path, names)
             return names
-    return list(trec) or [str(place + 1) for place in range(_first_fields(path))]
+    if trec:
+        return list(trec)
+    fields = _fields(path)["line"]
+    return [str(place + 1) for place in range(len(fields[0]))] if len(fields) else []
 
 
 def read_columns(path: Path, wanted: list[str], trec: Sequence[str]) -> pl.DataFrame:
-    """Some columns of a file. Text files give text: types are settled at the door."""
+    """Some columns of a file. Text files give text: types are settled by schemas."""
     with readable(path):
         if ending(path) in PARQUET:
             return pl.read_parquet(path, columns=wanted, glob=False)
@@ -51,7 +54,7 @@ def read_columns(path: Path, wanted: list[str], trec: Sequence[str]) -> pl.DataF
                 infer_schema=False,
                 glob=False,
             ).select(wanted)
-    return _trec_text(path, trec).select(wanted)
+    return trec_columns(path, _fields(path), trec).select(wanted)
 
 
 def _refuse_disguise(path: Path) -> None:
@@ -132,15 +135,6 @@ def fields_of(raw: bytes, *, first: int = 1) -> pl.DataFrame:
         .filter((pl.col("line") != "") & ~pl.col("line").str.contains("^#( |$)"))
         .with_columns(pl.col("line").str.split(" "))
     )
-
-
-def _first_fields(path: Path) -> int:
-    fields = _fields(path)
-    return len(fields["line"][0]) if fields.height else 0
-
-
-def _trec_text(path: Path, names: Sequence[str]) -> pl.DataFrame:
-    return trec_columns(path, _fields(path), names)
 
 
 def trec_columns(path: Path, fields: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:

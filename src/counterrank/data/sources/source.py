@@ -1,21 +1,41 @@
-"""Where a table comes from: files, folders, globs, or a dataframe in memory."""
+"""Where a table comes from: files, folders, globs, or a dataframe; read whole or piece by piece."""
 
 from __future__ import annotations
 
 import glob
+import gzip
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from counterrank.core.errors import InputError, brief, first_line
-from counterrank.data.digest import sha256
-from counterrank.data.sources.dataframes import from_memory, memory_columns
-from counterrank.data.sources.files import ENDINGS, column_names, read_columns
-from counterrank.data.sources.lake import frame_at, is_address
+from counterrank.core.provenance import sha256
+from counterrank.data.sources.dataframes import (
+    convertible,
+    frame_at,
+    from_arrow,
+    from_memory,
+    is_address,
+    memory_columns,
+)
+from counterrank.data.sources.files import (
+    ENDINGS,
+    PARQUET,
+    SEPARATORS,
+    column_names,
+    ending,
+    fields_of,
+    read_columns,
+    readable,
+    trec_columns,
+)
 
 Choose = Callable[[list[str]], list[str]]
 
@@ -68,7 +88,7 @@ class Source:
         return hashlib.sha256(b"".join(digests)).hexdigest()
 
 
-def opened(table: object, *, trec: Sequence[str], name: str = "") -> Source:
+def open_source(table: object, *, trec: Sequence[str], name: str = "") -> Source:
     """A source for ``table``: a path, a glob, a folder, an address, or a dataframe."""
     if isinstance(table, (str, os.PathLike)):
         path = os.fspath(table)
@@ -114,3 +134,100 @@ def _is_data(path: Path, folder: Path) -> bool:
     """Known ending, and not one of the hidden or bookkeeping files engines leave behind."""
     shown = not any(part[0] in "._" for part in path.relative_to(folder).parts)
     return shown and path.name.lower().endswith(ENDINGS)
+
+
+SAMPLE = 1 << 20  # bytes of a text file by which its rows are guessed
+BLOCK = 1 << 26  # bytes of TREC text read at a time
+
+
+def pieces(source: Source, choose: Choose, *, rows: int, scratch: Path) -> Iterator[pl.DataFrame]:
+    """The columns that ``choose`` picks, about ``rows`` rows at a time, in order.
+
+    Packed text is unpacked into the folder ``scratch`` first.
+    """
+    if not source.files:
+        yield from _of_memory(source, choose, rows)
+    for file in source.files:
+        wanted = choose(column_names(file, source.trec))
+        if ending(file) in PARQUET:
+            yield from _batches(file, pl.scan_parquet(file, glob=False).select(wanted), rows)
+        elif ending(file) in SEPARATORS:
+            with _unpacked(file, scratch) as plain:
+                mark = SEPARATORS[ending(file)]
+                scan = pl.scan_csv(plain, separator=mark, infer_schema=False, glob=False)
+                yield from _batches(file, scan.select(wanted), rows)
+        else:
+            yield from _trec(file, source.trec, wanted, scratch)
+
+
+def count_source_rows(source: Source) -> int:
+    """About how many rows the table has: counted where that is quick, else by its size."""
+    if isinstance(source.table, pl.LazyFrame):
+        with convertible(source.name):
+            return int(source.table.select(pl.len()).collect(engine="streaming").item())
+    if not source.files:
+        found = getattr(source.table, "height", None) or getattr(source.table, "shape", (0,))[0]
+        return int(found) if isinstance(found, int) else 0
+    return sum(_rows(file) for file in source.files)
+
+
+def _rows(file: Path) -> int:
+    with readable(file):
+        if ending(file) in PARQUET:
+            return int(pl.scan_parquet(file, glob=False).select(pl.len()).collect().item())
+        size = file.stat().st_size
+        packed = file.name.lower().endswith(".gz")
+        with gzip.open(file) if packed else file.open("rb") as text:
+            head = text.read(SAMPLE)
+    share = len(head) / (4 * size if packed else size) if size else 1.0
+    return int(head.count(b"\n") / min(share, 1.0)) + 1 if head else 0
+
+
+def _batches(file: Path, scan: pl.LazyFrame, rows: int) -> Iterator[pl.DataFrame]:
+    with readable(file):
+        yield from scan.collect_batches(chunk_size=rows, maintain_order=True)
+
+
+@contextmanager
+def _unpacked(file: Path, scratch: Path) -> Iterator[Path]:
+    """A text file as it is, or unpacked beside the temporary files for as long as it is read."""
+    if not file.name.lower().endswith(".gz"):
+        yield file
+        return
+    own = scratch / "unpacked"
+    try:
+        with readable(file), gzip.open(file) as text, own.open("wb") as plain:
+            shutil.copyfileobj(text, plain, 1 << 20)
+        yield own
+    finally:
+        own.unlink(missing_ok=True)
+
+
+def _trec(
+    file: Path, names: tuple[str, ...], wanted: list[str], scratch: Path
+) -> Iterator[pl.DataFrame]:
+    """Blocks of whole lines."""
+    with _unpacked(file, scratch) as plain, plain.open("rb") as text:
+        line = 1
+        while block := text.readlines(BLOCK):
+            with readable(file):
+                fields = fields_of(b"".join(block), first=line)
+                line += len(block)
+                if fields.height:
+                    yield trec_columns(file, fields, names).select(wanted)
+
+
+def _of_memory(source: Source, choose: Choose, rows: int) -> Iterator[pl.DataFrame]:
+    """A frame in slices; a lazy one, or a DuckDB relation, batch by batch."""
+    table: Any = source.table
+    if isinstance(table, pl.LazyFrame):
+        with convertible(source.name):
+            names = choose(table.collect_schema().names())
+            yield from table.select(names).collect_batches(chunk_size=rows, maintain_order=True)
+    elif type(table).__module__.split(".")[0] in ("duckdb", "_duckdb"):
+        with convertible(source.name):
+            names = choose(list(table.columns))
+            for batch in table.to_arrow_reader(rows):
+                yield from_arrow(batch).select(names)
+    else:
+        yield from from_memory(table, source.name, choose).iter_slices(rows)

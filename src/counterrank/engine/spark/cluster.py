@@ -1,19 +1,29 @@
-"""Tables on a Spark cluster: shuffled by their unit, and the work on a partition sent there."""
+"""A Spark cluster: its session, tables shuffled by their unit, and the work sent to partitions."""
 
 from __future__ import annotations
 
+import atexit
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
+from weakref import WeakSet
 
 from counterrank.core import errors
-from counterrank.core.errors import CounterrankError
-from counterrank.core.faults import DataError, merged
-from counterrank.core.progress import Progress
+from counterrank.core.errors import CounterrankError, UsageError
+from counterrank.core.faults import DataError, merge_errors
+from counterrank.core.parallel import Progress
 from counterrank.data.checks import some_rows
 from counterrank.data.schema import Input
-from counterrank.data.sources.lake import spoken
+from counterrank.data.sources.dataframes import spoken
 from counterrank.engine.partitions import Partition, Partitions, Tables, merge_in_turn
 from counterrank.engine.spark.executor import (
     SENT,
@@ -25,11 +35,117 @@ from counterrank.engine.spark.executor import (
     on_partition,
 )
 from counterrank.engine.spark.frames import shuffle
-from counterrank.engine.spark.session import session_of
-from counterrank.engine.wire import unpacked
+from counterrank.engine.wire import unpack
 
 if TYPE_CHECKING:
     from counterrank.engine.engines import Spark
+
+
+CONF = {
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    "spark.sql.session.timeZone": "UTC",
+}
+OWN = {  # of the whole application, so only where Spark is started here
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "OFF",  # what matters is told by the message
+    "spark.driver.maxResultSize": "2g",
+    "spark.executorEnv.POLARS_MAX_THREADS": "1",  # executors have a process per core
+    "spark.executorEnv.OPENBLAS_NUM_THREADS": "1",
+}
+LOCAL = {
+    "spark.driver.memory": "2g",  # at most: here it is the executors' as well
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "32",  # an empty one costs 50 ms, and 200 are usual
+}
+HOME = Path(__file__).resolve().parents[2]
+_supplied: WeakSet[Any] = WeakSet()
+
+
+def session_of(chosen: Spark) -> Any:
+    """A session on the cluster that was chosen, with this package on its executors."""
+    session: Any = chosen.session or _started(chosen.master)
+    if session not in _supplied:
+        with spoken("sending the package to the executors"):
+            session.addArtifacts(str(_archive()), pyfile=True)
+        _supplied.add(session)
+    return session
+
+
+def _started(master: str | None) -> Any:
+    """The session that runs, if it fits; otherwise a new one, which lasts as long as Python."""
+    try:
+        import pandas  # noqa: F401  mapInArrow asks for it
+        import pyarrow  # noqa: F401
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise UsageError(
+            "The Spark engine needs pyspark, pyarrow and pandas.",
+            found=f"{error.name} is not installed.",
+            todo="pip install 'counterrank[spark]'",
+        ) from error
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return _fitting(running, master)
+    if master is not None and master.startswith("sc://"):
+        with spoken(f"connecting to {master}"):
+            return _configured(SparkSession.builder.remote(master), CONF).getOrCreate()
+    _refuse_without_java()
+    conf = CONF | OWN
+    builder = SparkSession.builder.appName("counterrank")
+    if master is None or master.startswith("local"):
+        builder, conf = builder.master(master or "local[*]"), conf | LOCAL
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    else:
+        builder = builder.master(master)
+    with spoken(f"starting on {master or 'this machine'}"):
+        return _configured(builder, conf).getOrCreate()
+
+
+def _configured(builder: Any, conf: dict[str, str]) -> Any:
+    for name, value in conf.items():
+        builder = builder.config(name, value)
+    return builder
+
+
+def _fitting(running: Any, master: str | None) -> Any:
+    """Spark has one cluster per process: another one cannot be had beside it."""
+    where = getattr(running, "sparkContext", None) if master else None
+    if where is not None and where.master != master:
+        raise UsageError(
+            f"Spark already runs on {where.master} in this process, not on {master}.",
+            todo="Stop that session first (session.stop()), or pass it: Spark(session=...).",
+        )
+    return running
+
+
+def _refuse_without_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    if not (shutil.which("java") or (home and (Path(home) / "bin" / "java").exists())):
+        raise UsageError(
+            "Spark needs Java, and there is none.",
+            found="No java on the PATH, and JAVA_HOME is not set.",
+            todo="Install Java 17 or later, or connect to a cluster: --master sc://HOST:15002.",
+        )
+
+
+@cache
+def _archive() -> Path:
+    """This package in a file, which executors import whatever they have installed.
+
+    It is gone when Python ends.
+    """
+    files = sorted(HOME.rglob("*.py"))
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
+    folder = tempfile.mkdtemp(prefix=f"counterrank-{os.getpid()}-")  # see `scratch`
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = Path(folder) / f"counterrank-{digest}.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in files:
+            archive.write(file, file.relative_to(HOME.parent))
+    return path
+
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -133,7 +249,7 @@ class OnSpark(Partitions):
             own = values.setdefault((number.as_py(), part.as_py()), {})
             own[piece.as_py()] = data.as_buffer()
         results = [
-            unpacked(b"".join(own[i] for i in sorted(own))) for _, own in sorted(values.items())
+            unpack(b"".join(own[i] for i in sorted(own))) for _, own in sorted(values.items())
         ]
         faults = [fault for value in results if isinstance(value, Refusals) for fault in value.all]
         if faults:
@@ -145,7 +261,7 @@ class OnSpark(Partitions):
         order = [name for name in self.lanes if any(f.table == name for f in faults)]
         table = order[0] if order else None
         alike = [_error(fault) for fault in faults if fault.table == table]
-        return merged(alike, rows=self.inputs[table].rows if table else None)
+        return merge_errors(alike, rows=self.inputs[table].rows if table else None)
 
 
 def _error(fault: Refusal) -> CounterrankError:

@@ -6,7 +6,7 @@ Results travel as rows: a key, the number of the partition they are from, and pi
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -17,11 +17,12 @@ import polars as pl
 import pyarrow as pa
 
 from counterrank.core import faults
-from counterrank.core.arrays import one_thread
 from counterrank.core.errors import CounterrankError
+from counterrank.core.parallel import one_thread
 from counterrank.data.schema import Table
+from counterrank.data.sources.dataframes import from_arrow
 from counterrank.engine.partitions import Partition, merge_in_turn
-from counterrank.engine.wire import packed, unpacked
+from counterrank.engine.wire import pack, unpack
 
 Batches = Iterator[pa.RecordBatch]
 TAG, PLACE = "tag", "place of the unit"
@@ -68,7 +69,7 @@ class Refusal:
     @classmethod
     def of(cls, error: CounterrankError, table: str | None = None) -> Refusal:
         """Rows have no numbers here: no order is relied on."""
-        said = faults.unnumbered(error)
+        said = faults.without_row(error)
         data = said.fault if isinstance(said, faults.DataError) else None
         return cls(type(said).__name__, said.wrong, said.found, said.todo, table, data)
 
@@ -90,7 +91,7 @@ def on_departure(tag: int, keys: Sequence[int]) -> Callable[[Batches], Batches]:
         waiting: list[pl.DataFrame] = []
         size = 0
         for batch in batches:
-            waiting.append(_framed(batch))
+            waiting.append(from_arrow(batch))
             size += batch.nbytes
             if size >= TOGETHER:
                 yield _cut(pl.concat(waiting), tag, keys)
@@ -142,7 +143,7 @@ def on_partition(
             else:
                 pieces = result if key is None else {key(number): result}
             for place, piece in pieces.items():
-                yield from _rows(place, number, packed(piece))
+                yield from _rows(place, number, pack(piece))
 
     return run
 
@@ -153,8 +154,9 @@ def on_key(then: Callable[[Any], Any]) -> Callable[[Batches], Batches]:
     def run(batches: Batches) -> Batches:
         with one_thread():
             for key, rows in groupby(_in_turn(batches), itemgetter(0)):
-                values = (_value(own) for _, own in groupby(rows, itemgetter(1)))
-                yield from _rows(key, 0, packed(_tried(partial(_finished, then, values))))
+                parts = (own for _, own in groupby(rows, itemgetter(1)))
+                values = (unpack(b"".join(data for _, _, data in own)) for own in parts)
+                yield from _rows(key, 0, pack(_tried(partial(_finished, then, values))))
 
     return run
 
@@ -168,10 +170,6 @@ def _in_turn(batches: Batches) -> Iterator[tuple[int, int, bytes]]:
     for batch in batches:
         for key, part, data in zip(batch["key"], batch["part"], batch["data"], strict=True):
             yield key.as_py(), part.as_py(), data.as_py()
-
-
-def _value(rows: Iterable[tuple[int, int, bytes]]) -> Any:
-    return unpacked(b"".join(data for _, _, data in rows))
 
 
 def _by_table(lanes: Mapping[str, Lane], batches: Batches) -> dict[str, list[pl.DataFrame]]:
@@ -224,9 +222,3 @@ def _rows(key: int, part: int, data: bytes) -> Batches:
             pa.array([data[start : start + PIECE]], pa.binary()),
         ]
         yield pa.record_batch(columns, ["key", "part", "piece", "data"])
-
-
-def _framed(batch: pa.RecordBatch) -> pl.DataFrame:
-    frame = pl.from_arrow(batch)
-    assert isinstance(frame, pl.DataFrame)
-    return frame

@@ -12,11 +12,10 @@ import polars as pl
 
 from counterrank.core.errors import InputError
 from counterrank.data.checks import some_rows
-from counterrank.data.schema import Door
+from counterrank.data.schema import Schema
 from counterrank.data.sources import Source
-from counterrank.data.sources.dataframes import is_spark
+from counterrank.data.sources.dataframes import frame_of, from_arrow, is_spark
 from counterrank.data.sources.files import BLANKS, PARQUET, SEPARATORS, column_names, ending
-from counterrank.data.sources.lake import frame_of
 from counterrank.engine.partitions import Tables
 from counterrank.engine.spark.executor import CUT, PLACE, Lane, on_departure
 
@@ -51,9 +50,7 @@ def _keys(session: Any, count: int) -> list[int]:
     from pyspark.sql import functions as F  # noqa: N812
 
     tried = session.range(40 * count).select("id", F.pmod(F.hash("id"), F.lit(count)).alias("at"))
-    found = pl.from_arrow(tried.toArrow())
-    assert isinstance(found, pl.DataFrame)
-    return found.unique("at")["id"].to_list()
+    return from_arrow(tried.toArrow()).unique("at")["id"].to_list()
 
 
 def _common(kinds: Sequence[pl.DataType]) -> type[pl.DataType]:
@@ -61,7 +58,7 @@ def _common(kinds: Sequence[pl.DataType]) -> type[pl.DataType]:
     return pl.Int64 if all(kind.is_integer() for kind in kinds) else pl.String
 
 
-def _with_roles(session: Any, schema: Door) -> Any:
+def _with_roles(session: Any, schema: Schema) -> Any:
     """A table's columns under the names of their roles."""
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -81,16 +78,14 @@ def _empty(frame: Any) -> pl.DataFrame:
 
     timed = any("timestamp" in kind for _, kind in frame.dtypes)
     table = frame.limit(0).toArrow() if timed else to_arrow_schema(frame.schema).empty_table()
-    empty = pl.from_arrow(table)
-    assert isinstance(empty, pl.DataFrame)
-    return empty
+    return from_arrow(table)
 
 
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _read(session: Any, schema: Door) -> Any:
+def _read(session: Any, schema: Schema) -> Any:
     """The table as a Spark frame: as given, read by Spark, or sent from memory."""
     source = schema.source
     if not source.files:

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from counterrank.core.arrays import Floats
-from counterrank.ope.estimators.base import Clipped, Estimator
-from counterrank.ope.importance_weights import Weighted
+from counterrank.ope.estimators.ips import Clipped, Estimator, Weighted
 from counterrank.stats.functions_of_means import Function, self_normalised
 
 MODEL = frozenset({"model"})

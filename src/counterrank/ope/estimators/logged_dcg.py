@@ -15,8 +15,7 @@ import numpy as np
 from counterrank.core.arrays import Floats, Ints
 from counterrank.core.errors import one_of
 from counterrank.metrics.dcg import DCG, nDCG, pnDCG
-from counterrank.ope.estimators.base import Clipped
-from counterrank.ope.importance_weights import Rows
+from counterrank.ope.estimators.ips import Clipped, Rows
 from counterrank.stats.functions_of_means import Function, ratio
 
 
@@ -53,8 +52,7 @@ class LoggedDCG(Clipped):
 
     def ideal(self, rows: Rows) -> Floats:
         """DCG of each session's rows in the best order: largest labels first."""
-        session = np.repeat(np.arange(rows.n), rows.length)
-        label = self.labels(rows)
+        session, label = rows.session, self.labels(rows)
         falling = label[np.lexsort((-label, session))]
         place = np.arange(len(label)) - rows.start[session] + 1
         return rows.total(falling * (rows.place if self.discount == "learnt" else _discount(place)))

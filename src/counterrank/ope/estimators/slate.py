@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from counterrank.core.arrays import Floats
-from counterrank.ope.estimators.base import Clipped
-from counterrank.ope.estimators.ips import IPS
-from counterrank.ope.importance_weights import Rows
+from counterrank.ope.estimators.ips import IPS, Clipped, Rows
 from counterrank.stats.functions_of_means import Function, ratio, sum_of_ratios
 
 ROWS = frozenset({"propensity"})

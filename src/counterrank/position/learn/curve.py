@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, renumbered
+from counterrank.core.arrays import Floats, Ints, renumber
+from counterrank.core.errors import one_of
+from counterrank.position.models import BetaGeometric, Exposure, Geometric, Log2, Power, WeightTable
+
+STEP = 1e-3
+SETTLE = 50
+FAMILIES = ("table", "power", "geometric", "beta_geometric", "log2")
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,9 +82,21 @@ class InfluenceSpread:
     after: Floats = field(default_factory=lambda: np.zeros(4))
 
     @classmethod
-    def of(cls, psi: Any) -> InfluenceSpread:
-        """Of influences as a sparse matrix, clusters x columns."""
-        return cls((psi.T @ psi).toarray(), psi.shape[0])
+    def of(
+        cls, cluster: Ints, column: Ints, x: Floats, columns: int, direction: Floats | None = None
+    ) -> InfluenceSpread:
+        """Each entry of ``x`` is an influence of one cluster on one column of the estimate.
+
+        With ``direction``, it is a residual of one cell, and the influence is that times the
+        direction of the cell.
+        """
+        from scipy.sparse import csr_array
+
+        known, code = renumber(cluster)
+        psi = csr_array((x, (code, column)), shape=(len(known), columns))
+        if direction is not None:
+            psi = csr_array(psi @ direction)
+        return cls((psi.T @ psi).toarray(), len(known))
 
     @property
     def covariance(self) -> Floats:
@@ -86,24 +104,140 @@ class InfluenceSpread:
         return self.outer * (self.groups / max(self.groups - 1, 1))
 
 
-def spread_by_cluster(
-    cluster: Ints, column: Ints, influence: Floats, columns: int
-) -> InfluenceSpread:
-    """Each entry of ``influence`` belongs to one cluster and one column of the estimate."""
-    return InfluenceSpread.of(_by_cluster(cluster, column, influence, columns))
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter's value with its interval."""
+
+    name: str
+    value: float
+    se: float
+    low: float
+    high: float
 
 
-def spread_along(cluster: Ints, cell: Ints, residual: Floats, direction: Floats) -> InfluenceSpread:
-    """The same where a row's influence is its residual times the ``direction`` of its cell."""
-    from scipy.sparse import csr_array
+@dataclass(frozen=True)
+class _Scale:
+    """A parameter on a scale without bounds: there, the way back, and the slope of the way back."""
 
-    return InfluenceSpread.of(
-        csr_array(_by_cluster(cluster, cell, residual, len(direction)) @ direction)
-    )
+    there: Callable[[float], float]
+    back: Callable[[float], float]
+    slope: Callable[[float], float]
 
 
-def _by_cluster(cluster: Ints, column: Ints, x: Floats, columns: int) -> Any:
-    from scipy.sparse import csr_array
+_LOG = _Scale(lambda x: float(np.log(x)), lambda t: float(np.exp(min(t, 30.0))), lambda x: x)
+_LOGIT = _Scale(
+    lambda x: float(np.log(x / (1 - x))),
+    lambda t: float(np.clip(1 / (1 + np.exp(-t)), 1e-12, 1 - 1e-12)),
+    lambda x: x * (1 - x),
+)
+_KINDS: dict[str, tuple[Callable[..., Exposure], dict[str, tuple[_Scale, float]]]] = {
+    "power": (Power, {"eta": (_LOG, 0.7)}),
+    "geometric": (Geometric, {"p": (_LOGIT, 0.8)}),
+    "beta_geometric": (BetaGeometric, {"a": (_LOG, 3.0), "b": (_LOG, 1.0)}),
+    "log2": (Log2, {}),
+}
 
-    known, code = renumbered(cluster)
-    return csr_array((x, (code, column)), shape=(len(known), columns))
+
+def fit(curve: Curve, family: str, *, level: float = 0.95) -> tuple[Exposure, list[Parameter]]:
+    r"""The model of a family nearest to the table, and its parameters.
+
+    Views and depths: maximum likelihood of the counts behind the table, :math:`n_r` rows of which
+    the share :math:`\hat c_r` was viewed (depth: of which the share :math:`\hat h_r` went on).
+    Shares of rank 1 (harvest, swap, em): weighted least squares, :math:`w_r = 1/se_r^2`.
+    The parameters :math:`\theta` have covariance :math:`A J^\top W V W J A`,
+    :math:`A = (J^\top W J)^{-1}`, with :math:`J = \partial f / \partial \theta`, :math:`V` the
+    clustered covariance of the table and :math:`W` the weights of the fit.
+    """
+    one_of("model", family, FAMILIES)
+    if family == "table":
+        return WeightTable(tuple(map(float, curve.value))), []
+    from scipy.optimize import least_squares
+
+    kind, parts = _KINDS[family]
+    parts = dict(parts)
+    ranks = np.arange(1, len(curve.value) + 1)
+    if not curve.relative and curve.value[0] < 1:
+        parts["scale"] = (_LOGIT, float(np.clip(curve.value[0], 0.01, 0.99)))
+    names = list(parts)
+
+    def model(theta: Floats) -> Exposure:
+        given = {n: parts[n][0].back(float(t)) for n, t in zip(names, theta, strict=True)}
+        return kind(**given)
+
+    def predicted(theta: Floats) -> Floats:
+        c: Floats = np.append(1.0, model(theta).at(ranks))
+        if curve.steps is not None:
+            on: Floats = c[1:] / c[:-1]
+            return on[curve.steps.first :]
+        return c[2:] if curve.relative else c[1:]
+
+    y, cov, n = _points(curve)
+    if not names:
+        return model(np.zeros(0)), []
+    start = np.array([scale.there(first) for scale, first in parts.values()])
+
+    def residual(theta: Floats) -> Floats:
+        f = predicted(theta)
+        return (y - f) / np.sqrt(_floor(np.diag(cov))) if curve.relative else _deviance(f, y, n)
+
+    def local(theta: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """Prediction, weights, slopes and the inverse information."""
+        f = predicted(theta)
+        sure = f * (1 - f) < 1e-12  # certain whatever the parameters: it tells nothing of them
+        w = (
+            1 / _floor(np.diag(cov))
+            if curve.relative
+            else np.where(sure, 0, n / _floor(f * (1 - f)))
+        )
+        j = np.stack([_slope(predicted, theta, e) for e in np.eye(len(theta))], axis=1)
+        a = np.linalg.pinv(j.T @ (w[:, None] * j), hermitian=True)
+        return f, w, j, a.astype(float)
+
+    theta: Floats = least_squares(residual, start, xtol=1e-12, ftol=1e-12).x
+    last = 1e-3
+    for _ in range(SETTLE):  # to the last digits, whatever order the sums behind came in
+        f, w, j, a = local(theta)
+        move = a @ (j.T @ (w * (y - f)))
+        if not np.abs(move).max() < last:
+            break
+        theta, last = theta + move, float(np.abs(move).max())
+    _, w, j, a = local(theta)
+    spread = a @ (j.T * w) @ cov @ (w[:, None] * j) @ a
+    z = NormalDist().inv_cdf(0.5 + level / 2)
+    out = []
+    for name, t, s in zip(names, theta, np.sqrt(np.diag(spread)), strict=True):
+        scale = parts[name][0]
+        x, ends = scale.back(t), (scale.back(t - z * s), scale.back(t + z * s))
+        out.append(Parameter(name, x, float(s * scale.slope(x)), *ends))
+    return model(theta), out
+
+
+def _slope(f: Callable[[Floats], Floats], at: Floats, e: Floats) -> Floats:
+    """Derivative of ``f`` along ``e``, by four points: exact to a dozen digits."""
+    near, far = (f(at + h * e) - f(at - h * e) for h in (STEP, 2 * STEP))
+    out: Floats = (8 * near - far) / (12 * STEP)
+    return out
+
+
+def _points(curve: Curve) -> tuple[Floats, Floats, Floats]:
+    """What is fitted, its covariance, and the rows behind it."""
+    if curve.steps is not None:
+        return curve.steps.value, curve.steps.covariance, curve.steps.risk
+    if curve.relative:
+        return curve.value[1:], curve.covariance[1:, 1:], curve.shown[1:]
+    return curve.value, curve.covariance, curve.shown
+
+
+def _deviance(f: Floats, y: Floats, n: Floats) -> Floats:
+    """Signed roots of the deviance: their sum of squares is least where likelihood is most."""
+    from scipy.special import xlogy
+
+    f = np.clip(f, 1e-12, 1 - 1e-12)
+    deviance = 2 * n * (xlogy(y, y / f) + xlogy(1 - y, (1 - y) / (1 - f)))
+    out: Floats = np.sign(y - f) * np.sqrt(np.maximum(deviance, 0))
+    return out
+
+
+def _floor(x: Floats) -> Floats:
+    out: Floats = np.maximum(x, 1e-18)
+    return out

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, summed
-from counterrank.position.learn.catalogue import Beside, Catalogue
+from counterrank.core.arrays import Floats, Ints, sum_by
 from counterrank.position.learn.curve import Curve, InfluenceSpread
-from counterrank.position.learn.impressions import Impressions
+from counterrank.position.learn.impressions import Catalogue, Impressions, ItemRows
 
 TINY = 1e-12
 STEPS = 2000
@@ -40,20 +39,19 @@ class Em:
     def of(cls, cell: Catalogue) -> Em:
         """From the cells of items that moved."""
         c, gamma = solve(cell.item, cell.rank - 1, cell.clicks, cell.shown)
-        info = information(cell.item, cell.rank - 1, cell.shown, c, gamma)
-        schur = without_items(*info, len(c))[1]
+        schur = rank_information(cell.item, cell.rank - 1, cell.shown, c, gamma)
         return cls(c, gamma, schur, *cell.by_rank())
 
-    def spread(self, data: Impressions, beside: Beside | None) -> InfluenceSpread:
+    def spread(self, data: Impressions, items: ItemRows | None) -> InfluenceSpread:
         """The influences of some clusters, from all cells of their items."""
-        assert beside is not None
-        cell, gamma = beside.catalogue, self.gamma[beside.number]
+        assert items is not None
+        cell, gamma = items.catalogue, self.gamma[items.number]
         score = directions(cell.item, cell.rank - 1, cell.shown, self.c, gamma)
         fitted = self.c[cell.rank - 1] * gamma[cell.item]
         info = fitted / np.maximum(1 - fitted, 1e-9)
         share = info / np.maximum(cell.per_item(cell.shown * info)[cell.item], 1e-300)
         wide = 1 / np.sqrt(1 - np.minimum(share, 0.9))
-        return beside.spread(fitted, wide, score)
+        return items.spread(fitted, wide, score)
 
     def curve(self, spread: InfluenceSpread) -> Curve:
         """The table, with the sandwich."""
@@ -70,7 +68,7 @@ def solve(item: Ints, rank: Ints, clicks: Floats, shown: Floats) -> tuple[Floats
     scoring step where that raises the likelihood (Jamshidian and Jennrich 1997).
     """
     items = int(item.max()) + 1
-    clicked = (summed(item, clicks, items) > 0)[item]  # otherwise gamma is 0 for any c
+    clicked = (sum_by(item, clicks, items) > 0)[item]  # otherwise gamma is 0 for any c
     cells = _Cells(item[clicked], rank[clicked], clicks[clicked], shown[clicked], items)
     theta = cells.start()
     reached = cells.likelihood(theta)
@@ -108,10 +106,10 @@ class _Cells:
     def start(self) -> Floats:
         """Click rates by rank, and what they leave to the items."""
         shown = self.shown
-        rate = summed(self.rank, self.clicks, self.ranks) / summed(self.rank, shown, self.ranks)
+        rate = sum_by(self.rank, self.clicks, self.ranks) / sum_by(self.rank, shown, self.ranks)
         c = np.clip(rate / rate.max(), 0.02, 1)
-        exposed = np.maximum(summed(self.item, shown * c[self.rank], self.items), TINY)
-        return np.append(c, np.clip(summed(self.item, self.clicks, self.items) / exposed, 0, 0.98))
+        exposed = np.maximum(sum_by(self.item, shown * c[self.rank], self.items), TINY)
+        return np.append(c, np.clip(sum_by(self.item, self.clicks, self.items) / exposed, 0, 0.98))
 
     def likelihood(self, theta: Floats) -> float:
         c, gamma = self.factors(theta)
@@ -128,8 +126,8 @@ class _Cells:
             (0, self.rank, self.ranks, c, gamma),
             (self.ranks, self.item, self.items, gamma, c),
         ):
-            true = summed(code, self.clicks + unclicked * own * (1 - other), count)
-            out[begin : begin + count] = true / np.maximum(summed(code, self.shown, count), TINY)
+            true = sum_by(code, self.clicks + unclicked * own * (1 - other), count)
+            out[begin : begin + count] = true / np.maximum(sum_by(code, self.shown, count), TINY)
         return out
 
     def scored(self, theta: Floats) -> Floats:
@@ -138,32 +136,24 @@ class _Cells:
         mu = np.clip(c * gamma, TINY, 1 - 1e-6)
         score = (self.clicks - self.shown * mu) / (1 - mu)
         info = self.shown * mu / (1 - mu)
-        by_item = summed(self.item, score, self.items)
-        per_item = np.maximum(summed(self.item, info, self.items), TINY)
+        by_item = sum_by(self.item, score, self.items)
+        per_item = np.maximum(sum_by(self.item, info, self.items), TINY)
         per_item[(theta[self.ranks :] > 1 - 1e-9) & (by_item > 0)] = np.inf  # held at the bound
         share, schur = without_items(self.item, self.rank, info, per_item, self.ranks)
-        by_rank = summed(self.rank, score, self.ranks) - share.T @ by_item
+        by_rank = sum_by(self.rank, score, self.ranks) - share.T @ by_item
         step = np.zeros(self.ranks)
         step[1:] = np.linalg.pinv(schur[1:, 1:], hermitian=True) @ by_rank[1:]
         move = np.append(step, by_item / per_item - share @ step)
-        return self.bounded(theta * np.exp(np.clip(move, -1, 1)))
-
-    def bounded(self, theta: Floats) -> Floats:
-        """The same model on the scale that gives items most room: the best rank is always seen."""
-        top = theta[: self.ranks].max()
+        theta = theta * np.exp(np.clip(move, -1, 1))
+        top = theta[: self.ranks].max()  # the scale on which the best rank is always seen
         return np.append(theta[: self.ranks] / top, np.minimum(theta[self.ranks :] * top, 1 - TINY))
 
 
-def information(
-    item: Ints, rank: Ints, shown: Floats, c: Floats, gamma: Floats
-) -> tuple[Ints, Ints, Floats, Floats]:
-    r"""Item, rank and information :math:`I_{jk} = n \mu / (1 - \mu)` of each cell; that of items.
-
-    :math:`\mu = c_k \gamma_j`, shown :math:`n` times.
-    """
+def rank_information(item: Ints, rank: Ints, shown: Floats, c: Floats, gamma: Floats) -> Floats:
+    r"""The information :math:`S` about :math:`\log c` that is left without that about items."""
     mu = np.clip(c[rank] * gamma[item], TINY, 1 - 1e-9)
     info = shown * mu / (1 - mu)
-    return item, rank, info, summed(item, info, len(gamma))
+    return without_items(item, rank, info, sum_by(item, info, len(gamma)), len(c))[1]
 
 
 def directions(item: Ints, rank: Ints, shown: Floats, c: Floats, gamma: Floats) -> Floats:
@@ -171,12 +161,14 @@ def directions(item: Ints, rank: Ints, shown: Floats, c: Floats, gamma: Floats) 
 
     A residual :math:`y - \mu` has the score :math:`(y - \mu)/(1 - \mu)` for :math:`\log c_k` and
     for :math:`\log \gamma_j` alike. Taking out the nuisance leaves the score
-    :math:`\frac{1}{1-\mu} (e_k - I_{j\cdot} / \sum_k I_{jk})`, one row per cell, and as information
+    :math:`\frac{1}{1-\mu} (e_k - I_{j\cdot} / \sum_k I_{jk})`, one row per cell, with
+    :math:`I_{jk} = n \mu / (1 - \mu)` of :math:`n` rows, and as information
     :math:`S = \mathrm{diag}(\sum_j I_{jk}) - \sum_j I_{j\cdot} I_{j\cdot}^\top / \sum_k I_{jk}`
     (`without_items`). An item's cells are all that its scores need.
     """
     mu = np.clip(c[rank] * gamma[item], TINY, 1 - 1e-9)
-    item, rank, info, per_item = information(item, rank, shown, c, gamma)
+    info = shown * mu / (1 - mu)
+    per_item = sum_by(item, info, len(gamma))
     score: Floats = -information_shares(item, rank, info, per_item, len(c))[item].toarray()
     score[np.arange(len(rank)), rank] += 1
     return score / (1 - mu)[:, None]
@@ -197,7 +189,7 @@ def without_items(
 
     share = information_shares(item, rank, info, per_item, ranks)
     weight = csr_array((info, (item, rank)), shape=(len(per_item), ranks))
-    return share, np.diag(summed(rank, info, ranks)) - (weight.T @ share).toarray()
+    return share, np.diag(sum_by(rank, info, ranks)) - (weight.T @ share).toarray()
 
 
 def relative_curve(

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, ranges, renumbered, summed
+from counterrank.core.arrays import Floats, Ints, ranges, renumber, sum_by
 from counterrank.position.learn import em
-from counterrank.position.learn.catalogue import Beside, Catalogue
 from counterrank.position.learn.curve import Curve, InfluenceSpread
-from counterrank.position.learn.impressions import Impressions
+from counterrank.position.learn.impressions import Catalogue, Impressions, ItemRows
 
 
 @dataclass(frozen=True)
@@ -46,26 +45,26 @@ class Harvest:
         """From the cells of items that moved."""
         depth = cell.depth
         first, weight, code = _paired(cell, depth)
-        entries, of = renumbered(code)
-        pair, rank = renumbered(entries // depth)[1], entries % depth
-        shown = summed(of, weight * cell.shown[first], len(entries))
-        clicks = summed(of, weight * cell.clicks[first], len(entries))
+        entries, of = renumber(code)
+        pair, rank = renumber(entries // depth)[1], entries % depth
+        shown = sum_by(of, weight * cell.shown[first], len(entries))
+        clicks = sum_by(of, weight * cell.clicks[first], len(entries))
         c, r = em.solve(pair, rank, clicks, shown)
         score = em.directions(pair, rank, shown, c, r)
-        schur = em.without_items(*em.information(pair, rank, shown, c, r), depth)[1]
+        schur = em.rank_information(pair, rank, shown, c, r)
         return cls(c, entries, score, schur, *cell.by_rank())
 
-    def spread(self, data: Impressions, beside: Beside | None) -> InfluenceSpread:
+    def spread(self, data: Impressions, items: ItemRows | None) -> InfluenceSpread:
         """The influences of some clusters, from all cells of their items."""
         from scipy.sparse import csr_array
 
-        assert beside is not None
-        cell = beside.catalogue
+        assert items is not None
+        cell = items.catalogue
         first, weight, code = _paired(cell, len(self.c))
         of = np.searchsorted(self.entries, code)
         to_entry = csr_array((weight, (first, of)), shape=(len(cell.item), len(self.entries)))
         direction = np.asarray(to_entry @ self.score)
-        return beside.spread(*expected_clicks(cell, self.c), direction)
+        return items.spread(*expected_clicks(cell, self.c), direction)
 
     def curve(self, spread: InfluenceSpread) -> Curve:
         """The table, with the sandwich."""

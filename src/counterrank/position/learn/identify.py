@@ -6,8 +6,7 @@ import numpy as np
 
 from counterrank.core.arrays import Floats, Ints
 from counterrank.core.errors import InputError
-from counterrank.position.learn.catalogue import Catalogue
-from counterrank.position.learn.impressions import DEEPEST, RankStatistics
+from counterrank.position.learn.impressions import DEEPEST, Catalogue, RankStatistics
 
 FEWEST = 5  # clicks at a rank below which its curve would be a guess
 LOG = "Log whether each row was viewed (column viewed), or show some items at other ranks by chance"

@@ -6,7 +6,7 @@ the estimate follows from the sums, and a last pass adds up its influences by cl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import cast
@@ -18,15 +18,32 @@ from counterrank.core.arrays import Floats
 from counterrank.core.errors import InputError
 from counterrank.data.logs import Log, certainty
 from counterrank.engine.partitions import Partition, Partitions, split
-from counterrank.position.learn import catalogue, identify
-from counterrank.position.learn.catalogue import Catalogue
-from counterrank.position.learn.curve import InfluenceSpread
-from counterrank.position.learn.curve_fit import fit
+from counterrank.position.learn import identify
+from counterrank.position.learn.curve import InfluenceSpread, fit
 from counterrank.position.learn.em import Em
 from counterrank.position.learn.harvest import Harvest
-from counterrank.position.learn.impressions import Impressions, RankStatistics, impressions_by_group
-from counterrank.position.learn.learned import CurveBasis, Learned, LearnedCurve
-from counterrank.position.learn.misfit import after_click, balance, item_relevance, misfit
+from counterrank.position.learn.impressions import (
+    HASH,
+    Catalogue,
+    Impressions,
+    RankStatistics,
+    add_up,
+    as_they_are,
+    by_group,
+    count_cells,
+    count_moved,
+    first_and_last,
+    impressions_by_group,
+)
+from counterrank.position.learn.learned import (
+    CurveBasis,
+    Learned,
+    LearnedCurve,
+    after_click,
+    balance,
+    item_relevance,
+    misfit,
+)
 from counterrank.position.learn.request import LOG, LearnRequest
 from counterrank.position.learn.swap import Swap, count_rates
 from counterrank.position.learn.views import (
@@ -50,13 +67,13 @@ def learn(request: LearnRequest, log: Partitions) -> Learned:
     if counts.certain == counts.rows:
         raise certainty(log.heads[LOG].name, counts.rows)
     everyone = counts.groups[None]
-    request = settle(request, everyone)
-    solve = _solver(log, request, everyone.scale)
-    solutions: dict[Group, Solution] = {None: solve(everyone, None)}
+    request = choose_method(request, everyone)
+    items = items_by_group(request, everyone.scale, log)
+    solutions: dict[Group, Solution] = {None: solve_group(request, everyone, items[None])}
     refused = {}
     for value in sorted(group for group in counts.groups if group is not None):
         try:
-            solutions[value] = solve(counts.groups[value], value)
+            solutions[value] = solve_group(request, counts.groups[value], items[value])
         except InputError as error:
             refused[value] = f"{error.wrong} {error.found}"
     spreads = log.reduce(partial(influences, request, solutions), "Intervals")
@@ -107,7 +124,7 @@ def _sums(request: LearnRequest, data: Impressions) -> dict[str, Floats]:
     return sums
 
 
-def settle(request: LearnRequest, statistics: RankStatistics) -> LearnRequest:
+def choose_method(request: LearnRequest, statistics: RankStatistics) -> LearnRequest:
     """The request with the method that ``auto`` stands for, if the log lets it learn."""
     identify.every_rank(statistics)
     if request.method == "auto":
@@ -128,18 +145,30 @@ def automatic(statistics: RankStatistics) -> str:
     return "depth" if thin else "harvest"
 
 
-def lay_out(
-    request: LearnRequest, most: float, pieces: int, part: Partition
-) -> dict[int, pl.DataFrame]:
-    """Second pass: counts by item and rank, of each value apart, by a hash of the item.
+def items_by_group(
+    request: LearnRequest, most: float, log: Partitions
+) -> dict[Group, pl.DataFrame]:
+    """Second pass: the cells of item and rank of each group, or only how many items it has.
 
     Rewards are at most ``most``.
     """
+    work = partial(count_items, request, most, log.pieces)
+    meet = add_up if request.by_item else count_moved
+    if request.by_item and log.count == 1:  # each cell is there once
+        meet = as_they_are
+    return by_group(log.exchange(work, meet, "Items"))
+
+
+def count_items(
+    request: LearnRequest, most: float, pieces: int, part: Partition
+) -> dict[int, pl.DataFrame]:
+    """A partition's counts by item and rank, of each value apart, by a hash of the item."""
     groups = impressions_by_group(request, part)
-    lay = partial(catalogue.count_cells, most=most) if request.by_item else catalogue.first_and_last
+    cells = partial(count_cells, most=most)
+    each = cells if request.by_item else first_and_last
     values = {name: data for name, data in groups.items() if name is not None} or groups
-    cells = pl.concat([lay(data, name) for name, data in values.items()])
-    return split(cells, catalogue.HASH, pieces)
+    frame = pl.concat([each(data, name) for name, data in values.items()])
+    return split(frame, HASH, pieces)
 
 
 @dataclass(frozen=True)
@@ -157,46 +186,26 @@ class Solution:
     balance: tuple[float, float] | None = None
 
 
-def _solver(
-    log: Partitions, request: LearnRequest, most: float
-) -> Callable[[RankStatistics, Group], Solution]:
-    """What solves for a group, once items of all partitions have met."""
-    work = partial(lay_out, request, most, log.pieces)
-    if not request.by_item:
-        sizes = log.exchange(work, catalogue.count_items, "Items")
-        total = sizes.group_by(catalogue.GROUP).agg(pl.col("items", "moved").sum())
-        many = {group: (items, moved) for group, items, moved in total.iter_rows()}
-        return lambda statistics, group: solve_counts(request, statistics, *many[group])
-    # one partition has each cell once
-    meet = catalogue.keep_cells if log.count == 1 else catalogue.add_up
-    cells = catalogue.cells_by_group(log.exchange(work, meet, "Items"))
-    return lambda statistics, group: solve_items(request, statistics, cells[group])
-
-
-def solve_counts(
-    request: LearnRequest, statistics: RankStatistics, items: int, moved: int
-) -> Solution:
-    """Methods that need no items: how many there are is for the reader."""
-    identify.counts_suffice(statistics, request.method, request.length)
-    if request.method == "views":
-        return Solution(Views.of(statistics), items, moved)
-    if request.method == "depth":
-        return Solution(Depth.of(statistics, request.length), items, moved)
-    return Solution(Swap.of(statistics, coins=True), items, moved)
-
-
-def solve_items(request: LearnRequest, statistics: RankStatistics, cells: pl.DataFrame) -> Solution:
-    """Methods that look at the same item at several ranks, if only to test the model."""
-    identify.counts_suffice(statistics, request.method, request.length)
-    everything = Catalogue.of(cells, statistics.scale)
+def solve_group(request: LearnRequest, statistics: RankStatistics, items: pl.DataFrame) -> Solution:
+    """The method's estimate of a group, if its log lets it learn."""
+    method = request.method
+    identify.counts_suffice(statistics, method, request.length)
+    if not request.by_item:  # how many items there are is for the reader
+        sizes = int(items["items"].sum()), int(items["moved"].sum())
+        if method == "views":
+            return Solution(Views.of(statistics), *sizes)
+        if method == "depth":
+            return Solution(Depth.of(statistics, request.length), *sizes)
+        return Solution(Swap.of(statistics, coins=True), *sizes)
+    everything = Catalogue.of(items, statistics.scale)
     moved = everything.moved()
     sizes = everything.items.height, moved.items.height
-    if request.method == "swap":
+    if method == "swap":
         swap = Swap.of(statistics, coins=False)
         return Solution(swap, *sizes, moved, item_relevance(moved, swap.c), balance(everything))
     identify.items_move(everything, len(statistics.shown))
-    method = Harvest.of(moved) if request.method == "harvest" else Em.of(moved)
-    return Solution(method, *sizes, moved, item_relevance(moved, method.c))
+    learned = Harvest.of(moved) if method == "harvest" else Em.of(moved)
+    return Solution(learned, *sizes, moved, item_relevance(moved, learned.c))
 
 
 def influences(
@@ -211,9 +220,9 @@ def _spread(solution: Solution, data: Impressions) -> InfluenceSpread:
     method, moved = solution.method, solution.moved
     if moved is None or solution.relevance is None:
         return method.spread(data, None)
-    beside = moved.beside(data)
-    after = after_click(beside, method.c, solution.relevance)
-    return replace(method.spread(data, beside), after=after)
+    items = moved.rows_in(data)
+    after = after_click(items, method.c, solution.relevance)
+    return replace(method.spread(data, items), after=after)
 
 
 def finish(

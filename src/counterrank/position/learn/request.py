@@ -50,7 +50,7 @@ class LearnRequest:
     def tables(self, table: object, columns: Mapping[str, str] | None) -> Tables:
         """The log by its schema, cut by user, or by session where no user was logged."""
         asked = [*self.context, *(name for name in (self.by, self.swapped) if name is not None)]
-        schema = logs.log_door(
+        schema = logs.log_schema(
             table,
             rewards=None if self.reward is None else (self.reward,),
             contexts=[name for name in asked if name not in logs.OPTIONAL],

@@ -7,9 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterrank.core.arrays import Bools, Floats, Ints
-from counterrank.position.learn.catalogue import Beside
-from counterrank.position.learn.curve import Curve, InfluenceSpread, spread_by_cluster
-from counterrank.position.learn.impressions import DEEPEST, Impressions, RankStatistics, counts
+from counterrank.position.learn.curve import Curve, InfluenceSpread
+from counterrank.position.learn.impressions import (
+    DEEPEST,
+    Impressions,
+    ItemRows,
+    RankStatistics,
+    counts,
+)
 
 
 def count_rates(data: Impressions) -> dict[str, Floats]:
@@ -83,7 +88,7 @@ class Swap:
         rate = self.rate
         return rate[: self.depth] / rate[self.bottom]
 
-    def spread(self, data: Impressions, beside: Beside | None) -> InfluenceSpread:
+    def spread(self, data: Impressions, items: ItemRows | None) -> InfluenceSpread:
         """The influences of some clusters on the logs of the rates."""
         column = data.rank - 1
         if data.swapped is not None:
@@ -92,7 +97,7 @@ class Swap:
             data = data.only(lower | top)
         rate = self.rate
         influence = (data.reward / self.scale - rate[column]) / (self.shown * rate)[column]
-        return spread_by_cluster(data.cluster, column, influence, len(self.shown))
+        return InfluenceSpread.of(data.cluster, column, influence, len(self.shown))
 
     def curve(self, spread: InfluenceSpread) -> Curve:
         """The table: the covariance of differences of logs."""
@@ -101,11 +106,7 @@ class Swap:
         turn[top, top] += 1
         turn[top, self.bottom] -= 1
         cov = turn @ spread.covariance @ turn.T * np.outer(c, c)
-        shown, clicks = (self._by_rank(x) for x in (self.shown, self.clicks))
+        shown, clicks = (x[: self.depth].copy() for x in (self.shown, self.clicks))
+        shown[0] += self.shown[self.depth :].sum()  # those of all coins together
+        clicks[0] += self.clicks[self.depth :].sum()
         return Curve(c, cov, shown, clicks, relative=True, clusters=spread.groups)
-
-    def _by_rank(self, x: Floats) -> Floats:
-        """Of each rank; with coins those of rank 1 together."""
-        out = x[: self.depth].copy()
-        out[0] += x[self.depth :].sum()
-        return out

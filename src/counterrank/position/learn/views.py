@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, ranges, renumbered, summed
-from counterrank.position.learn.catalogue import Beside
-from counterrank.position.learn.curve import Curve, InfluenceSpread, Steps, spread_by_cluster
-from counterrank.position.learn.impressions import Impressions, RankStatistics, counts
+from counterrank.core.arrays import Floats, Ints, ranges, renumber, sum_by
+from counterrank.position.learn.curve import Curve, InfluenceSpread, Steps
+from counterrank.position.learn.impressions import Impressions, ItemRows, RankStatistics, counts
 
 
 def count_views(data: Impressions) -> dict[str, Floats]:
@@ -38,11 +37,11 @@ class Views:
         """The share that was viewed."""
         return self.viewed / self.shown
 
-    def spread(self, data: Impressions, beside: Beside | None) -> InfluenceSpread:
+    def spread(self, data: Impressions, items: ItemRows | None) -> InfluenceSpread:
         """The influences of some clusters."""
         viewed = np.zeros(0) if data.viewed is None else data.viewed
         k = data.rank - 1
-        return spread_by_cluster(
+        return InfluenceSpread.of(
             data.cluster, k, (viewed - self.c[k]) / self.shown[k], len(self.shown)
         )
 
@@ -74,7 +73,7 @@ class Deepest:
 
 def deepest_views(data: Impressions, length: int | None) -> Deepest:
     """How far each session went."""
-    ids, code = renumbered(data.session)
+    ids, code = renumber(data.session)
     deepest, end = np.zeros(len(ids), np.int64), np.zeros(len(ids), np.int64)
     cluster = np.zeros(len(ids), np.int64)
     cluster[code] = data.cluster
@@ -91,7 +90,7 @@ def deepest_views(data: Impressions, length: int | None) -> Deepest:
 def count_depths(data: Impressions, deepest: Deepest) -> dict[str, Floats]:
     """Sessions by their depth, by their last step, and how many skip a rank above their depth."""
     seen = np.ones(len(data.rank)) if data.viewed is None else data.viewed
-    skips = summed(deepest.of, seen, len(deepest.rank)) < deepest.rank
+    skips = sum_by(deepest.of, seen, len(deepest.rank)) < deepest.rank
     return {
         "depth": counts(deepest.rank),
         "last": counts(np.maximum(deepest.last, 0)),
@@ -144,7 +143,7 @@ class Depth:
         """The survival function at rank 1, 2, ..."""
         return np.cumprod(np.append(1.0, self.on))[1 - self.first :]
 
-    def spread(self, data: Impressions, beside: Beside | None) -> InfluenceSpread:
+    def spread(self, data: Impressions, items: ItemRows | None) -> InfluenceSpread:
         """The influences of some clusters: a session's at each step where it is watched."""
         session = deepest_views(data, self.length)
         watched = np.maximum(np.minimum(session.last, len(self.seen) - 1) - self.first + 1, 0)
@@ -152,7 +151,7 @@ class Depth:
         who = np.repeat(np.arange(len(watched)), watched)
         went = (session.rank[who] > step + self.first).astype(float)
         influence = (went - self.on[step]) / self.risk[step]
-        return spread_by_cluster(session.cluster[who], step, influence, len(self.risk))
+        return InfluenceSpread.of(session.cluster[who], step, influence, len(self.risk))
 
     def curve(self, spread: InfluenceSpread) -> Curve:
         """The table: log c(r) adds up log h, and its covariance follows."""

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from counterrank.report.figure import Figure
-from counterrank.report.figures.assess_charts import accuracy, online, power, robustness, taus
-from counterrank.report.figures.curve_charts import curve, sweeps, weight_charts
-from counterrank.report.figures.pair_charts import dcg_and_ndcg, matrix
-from counterrank.report.figures.strata_charts import agreement_charts, flips, strata_values_chart
-from counterrank.report.figures.value_charts import estimates, lifts, truth
+from counterrank.report.charts import Figure
+from counterrank.report.figures import assess_charts, strata_charts, value_charts
 
 Draw = Callable[[Mapping[str, Any]], list[Figure]]
 
 ALL: tuple[Draw, ...] = (
-    strata_values_chart, flips, agreement_charts, lifts, estimates, matrix, dcg_and_ndcg, curve,
-    weight_charts, sweeps, power, robustness, taus, online, accuracy, truth,
+    strata_charts.strata_values_chart, strata_charts.flips, strata_charts.agreement_charts,
+    value_charts.lifts, value_charts.estimates, value_charts.matrix, value_charts.dcg_and_ndcg,
+    value_charts.curve, value_charts.weight_charts, value_charts.sweeps,
+    assess_charts.power, assess_charts.robustness, assess_charts.taus, assess_charts.online,
+    assess_charts.accuracy, value_charts.truth,
 )  # fmt: skip
 
 

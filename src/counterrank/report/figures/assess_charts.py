@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from counterrank.report import charts
-from counterrank.report.figure import Figure
+from counterrank.report.charts import Figure, group_rows
 
 Row = Mapping[str, Any]
 CURVE = 20  # largest p-values of a curve (Valcarce et al. 2020)
@@ -48,27 +48,19 @@ def robustness(document: Row) -> list[Figure]:
     """Tau by size for each kind of reduction."""
     if document.get("kind") != "assess robustness":
         return []
-    made = []
-    kinds = list(dict.fromkeys(r["reduction"] for r in document["curves"]))
-    for place, kind in enumerate(kinds):
-        rows = [r for r in document["curves"] if r["reduction"] == kind]
-        made.append(
-            Figure(
-                f"robustness-{place + 1}",
-                f"Order of the systems when judgments are missing: {kind}",
-                "Tau with the order on all judgments, by the share kept. A line that stays high"
-                " belongs to a measure that needs few judgments.",
-                rows,
-                charts.bands(
-                    "size",
-                    "tau",
-                    by="measure",
-                    x_title="share kept",
-                    title="agreement with the full order (tau)",
-                ),
-            )
+    title = "agreement with the full order (tau)"
+    kinds = group_rows(document["curves"], lambda row: str(row["reduction"]))
+    return [
+        Figure(
+            f"robustness-{place}",
+            f"Order of the systems when judgments are missing: {kind}",
+            "Tau with the order on all judgments, by the share kept. A line that stays high"
+            " belongs to a measure that needs few judgments.",
+            rows,
+            charts.bands("size", "tau", by="measure", x_title="share kept", title=title),
         )
-    return made
+        for place, (kind, rows) in enumerate(kinds.items(), 1)
+    ]
 
 
 def taus(document: Row) -> list[Figure]:
@@ -95,7 +87,7 @@ def online(document: Row) -> list[Figure]:
     """How closely each offline figure follows the online one, and every past case."""
     if document.get("kind") != "assess online":
         return []
-    rows = [{**r, "name": _clipped(r)} for r in document["estimates"] if r["value"] is not None]
+    rows = [{**r, "name": _with_clip(r)} for r in document["estimates"] if r["value"] is not None]
     made = [
         Figure(
             "correlation",
@@ -108,26 +100,23 @@ def online(document: Row) -> list[Figure]:
             ),
         )
     ]
-    cases = document.get("cases", [])
-    labels = list(dict.fromkeys(str(c["measure"]) for c in cases))[:4]
-    for place, label in enumerate(labels):
-        own = [c for c in cases if c["measure"] == label]
-        made.append(
-            Figure(
-                f"cases-{place + 1}",
-                f"{label}: offline against online",
-                "Each point is a system in an experiment. On a rising line, better offline is"
-                " better online.",
-                own,
-                charts.scatter(
-                    "offline", "online", name="experiment", titles=(label, "online"), mark="system"
-                ),
-            )
+    cases = group_rows(document.get("cases", []), lambda row: str(row["measure"]))
+    return made + [
+        Figure(
+            f"cases-{place}",
+            f"{label}: offline against online",
+            "Each point is a system in an experiment. On a rising line, better offline is"
+            " better online.",
+            own,
+            charts.scatter(
+                "offline", "online", name="experiment", titles=(label, "online"), mark="system"
+            ),
         )
-    return made
+        for place, (label, own) in enumerate(list(cases.items())[:4], 1)
+    ]
 
 
-def _clipped(row: Row) -> str:
+def _with_clip(row: Row) -> str:
     parts = [row["measure"], row.get("reward")]
     if row.get("clip") is not None and row["clip"] != float("inf"):
         parts.append(f"clip {row['clip']:g}")

@@ -7,7 +7,7 @@ from typing import Any
 
 from counterrank.documents.decision import leading_measure
 from counterrank.report import charts
-from counterrank.report.figure import Figure
+from counterrank.report.charts import Figure
 
 MOST = 8  # systems that colours tell apart
 Row = Mapping[str, Any]

@@ -1,27 +1,32 @@
-"""Differences from the baseline, with intervals and what they mean."""
+"""Values, differences from the baseline, all pairs, and curves: clips, weights, ranks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import combinations
 from typing import Any
 
-from counterrank.documents.decision import is_significant, leading_measure
+from counterrank.documents.decision import is_significant, leading_measure, rows_of_measure
 from counterrank.report import charts
-from counterrank.report.figure import Figure
+from counterrank.report.charts import BLUE, Figure, group_rows
 
+Row = Mapping[str, Any]
 NAIVE = "Naive"
 CONTRAST = " For contrast only: this ignores who clicked. Do not decide by it."
+OWN_SCALE = ("DCG", "nDCG", "pnDCG")  # what they estimate is not the reward
+KINDS = ("evaluate", "estimate", "funnel")  # others have figures of their own
+GROUPS = ("measure", "exposure", "reward", "method")
+FEWEST = 3  # systems that make a matrix worth drawing
 
 
-def lifts(document: Mapping[str, Any]) -> list[Figure]:
+def lifts(document: Row) -> list[Figure]:
     """One figure for each measure (and reward) with a baseline."""
     base = document.get("protocol", {}).get("baseline")
     if not base or document.get("kind") not in KINDS:
         return []
-    groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
-    keys = ("measure", "exposure", "reward", "method")
-    for row in document.get("comparisons", []):
-        groups.setdefault(tuple(str(row[k]) for k in keys if k in row), []).append(row)
+    groups = group_rows(
+        document.get("comparisons", []), lambda row: tuple(str(row[k]) for k in GROUPS if k in row)
+    )
     level = float(document["protocol"].get("level", 0.95))
     lower = document["protocol"].get("lower_is_better", ())
     made = []
@@ -57,32 +62,25 @@ def _turn(label: str, first: str) -> int:
     return 0 if label == first else 2 if label == NAIVE else 1
 
 
-def _reading(row: Mapping[str, Any], level: float, up: int) -> str:
+def _reading(row: Row, level: float, up: int) -> str:
     if not is_significant(row, level):
         return "not separated"
     return "better" if up * row["difference"] > 0 else "worse"
 
 
-OWN_SCALE = ("DCG", "nDCG", "pnDCG")  # what they estimate is not the reward
-KINDS = ("evaluate", "estimate", "funnel")  # others have figures of their own
-GROUPS = ("measure", "exposure", "reward", "method")
-
-
-def estimates(document: Mapping[str, Any]) -> list[Figure]:
+def estimates(document: Row) -> list[Figure]:
     """Value and interval of each system; rows that belong to another figure are left to it."""
     if document.get("kind") not in KINDS:
         return []
-    groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
-    for row in document.get("estimates", []):
-        groups.setdefault(_group(document, row), []).append(row)
+    groups = group_rows(document.get("estimates", []), lambda row: _group(document, row))
     made = []
     for place, (group, rows) in enumerate(groups.items()):
         what = ", ".join(group)
-        order = [str(r["system"]) for r in sorted(rows, key=lambda r: -r["value"])]
-        y = "system" if "reward" not in rows[0] else "name"
         named = [{**r, "name": _name(r)} for r in rows]
-        if y == "name":
-            order = [_name(r) for r in rows]
+        y, order = "name", [r["name"] for r in named]
+        if "reward" not in rows[0]:
+            y = "system"
+            order = [str(r["system"]) for r in sorted(rows, key=lambda r: -r["value"])]
         level = rows[0]["level"]
         made.append(
             Figure(
@@ -97,7 +95,7 @@ def estimates(document: Mapping[str, Any]) -> list[Figure]:
     return made
 
 
-def _group(document: Mapping[str, Any], row: Mapping[str, Any]) -> tuple[str, ...]:
+def _group(document: Row, row: Row) -> tuple[str, ...]:
     """What is drawn together: estimators of one reward share a scale, measures do not."""
     logged = document.get("kind") in ("estimate", "funnel")
     logged = logged and not str(row["measure"]).startswith(OWN_SCALE)
@@ -105,16 +103,14 @@ def _group(document: Mapping[str, Any], row: Mapping[str, Any]) -> tuple[str, ..
     return tuple(str(row[key]) for key in keys)
 
 
-def _name(row: Mapping[str, Any]) -> str:
+def _name(row: Row) -> str:
     return f"{row['system']} · {row['measure']}"
 
 
-def truth(document: Mapping[str, Any]) -> list[Figure]:
+def truth(document: Row) -> list[Figure]:
     """One figure for each reward: every interval, and a diamond where the truth is."""
-    groups: dict[str, list[Mapping[str, Any]]] = {}
-    for row in document.get("truth", []):
-        named = {**row, "name": f"{row['system']} · {row['measure']}"}
-        groups.setdefault(str(row["reward"]), []).append(named)
+    named = [{**row, "name": _name(row)} for row in document.get("truth", [])]
+    groups = group_rows(named, lambda row: str(row["reward"]))
     return [
         Figure(
             f"truth-{place}",
@@ -131,4 +127,170 @@ def truth(document: Mapping[str, Any]) -> list[Figure]:
             ),
         )
         for place, (reward, rows) in enumerate(groups.items(), 1)
+    ]
+
+
+def matrix(document: Row) -> list[Figure]:
+    """Every pair of systems under the leading measure."""
+    if document.get("protocol", {}).get("baseline") or document.get("kind") not in KINDS:
+        return []
+    label = leading_measure(document)
+    rows = [
+        r
+        for r in rows_of_measure(document.get("comparisons", []), label)
+        if r["p_corrected"] is not None
+    ]
+    names = list(dict.fromkeys(str(r[k]) for r in rows for k in ("baseline", "system")))
+    if len(names) < FEWEST:
+        return []
+    both = [
+        {
+            "system": a,
+            "other": b,
+            "p_corrected": r["p_corrected"],
+            "difference": up * r["difference"],
+        }
+        for r in rows
+        for a, b, up in ((r["system"], r["baseline"], 1), (r["baseline"], r["system"], -1))
+    ]
+    return [
+        Figure(
+            "p-values",
+            f"{label}: corrected p-values of all pairs",
+            "Dark cells are pairs that differ beyond chance; pale ones the data cannot tell apart.",
+            both,
+            charts.grid(
+                "other",
+                "system",
+                "p_corrected",
+                order=names,
+                title="p",
+                colours=(BLUE, "#ffffff"),
+                ends=(0, 0.2),
+            ),
+        )
+    ]
+
+
+def dcg_and_ndcg(document: Row) -> list[Figure]:
+    """The first DCG and nDCG of the same form that were evaluated."""
+    if document.get("kind") != "evaluate":
+        return []
+    values: dict[str, dict[str, float]] = {}
+    for row in document["estimates"]:
+        values.setdefault(str(row["measure"]), {})[str(row["system"])] = row["value"]
+    pair = next(((m, f"n{m}") for m in values if m.startswith("DCG") and f"n{m}" in values), None)
+    if pair is None or len(values[pair[0]]) < 2:
+        return []
+    total, share = values[pair[0]], values[pair[1]]
+    swapped = {
+        name
+        for a, b in combinations(total, 2)
+        if (total[a] - total[b]) * (share[a] - share[b]) < 0
+        for name in (a, b)
+    }
+    rows = [
+        {
+            "system": name,
+            "x": total[name],
+            "y": share[name],
+            "order": "in another order" if name in swapped else "in the same order",
+        }
+        for name in total
+    ]
+    return [
+        Figure(
+            "dcg-ndcg",
+            f"{pair[0]} against {pair[1]}",
+            f"{len(swapped)} of {len(rows)} systems belong to pairs that the two order differently."
+            " DCG estimates what is earned; nDCG, a mean of ratios, does not.",
+            rows,
+            charts.scatter("x", "y", name="system", titles=pair, mark="order"),
+        )
+    ]
+
+
+def sweeps(document: Row) -> list[Figure]:
+    """Two figures for each system and reward: value by clip, effective sample size by clip."""
+    groups = group_rows(
+        document.get("sweep", []), lambda row: (str(row["system"]), str(row["reward"]))
+    )
+    made = []
+    for place, ((system, reward), rows) in enumerate(groups.items()):
+        shown = [{**row, "clip": _clip(row["clip"])} for row in rows]
+        made += [
+            Figure(
+                f"sweep-{place + 1}",
+                f"{reward}, {system}: value by clip",
+                "Small clips are steady but biased, large ones unbiased but wide. Where the line is"
+                " flat, clipping does not matter.",
+                shown,
+                charts.bands("clip", "value", by="measure", x_title="clip", title=reward, kind="N"),
+            ),
+            Figure(
+                f"effective-{place + 1}",
+                f"{reward}, {system}: effective sample size by clip",
+                "How many equally weighted rows the weighted ones are worth. A fall to the right"
+                " means that few rows decide.",
+                shown,
+                charts.bands(
+                    "clip", "effective", by="measure", x_title="clip",
+                    title="effective sample size", kind="N", band="no",
+                ),
+            ),
+        ]  # fmt: skip
+    return made
+
+
+def _clip(value: float | None) -> str:
+    return "none" if value is None else f"{value:g}"
+
+
+def weight_charts(document: Row) -> list[Figure]:
+    """One figure for each system: the share of rows, and of all weight, by size of the weight."""
+    groups = group_rows(document.get("weights", []), lambda row: str(row["system"]))
+    return [
+        Figure(
+            f"weights-{place}",
+            f"{system}: how weights are spread",
+            "Weights near 1 mean that the log shows much the same. Where few rows on the right"
+            " hold much of the weight, few rows decide.",
+            [
+                {"system": system, "size": _size(r), "of": what, "share": r[key]}
+                for r in rows
+                for what, key in (("all rows", "rows"), ("all weight", "weight"))
+            ],
+            charts.bars("size", "share", by="of", x_title="weight", title="share"),
+        )
+        for place, (system, rows) in enumerate(groups.items(), 1)
+    ]
+
+
+def _size(row: Row) -> str:
+    if row["high"] is None or row["high"] == float("inf"):
+        return f"{row['low']:g} and more"
+    return f"{row['low']:.3g} to {row['high']:.3g}"
+
+
+def curve(document: Row) -> list[Figure]:
+    """How likely each rank is seen, as learned."""
+    if document.get("kind") != "exposure":
+        return []
+    rows = [{**r, "context": r["context"] or "all"} for r in document["estimates"]]
+    return [
+        Figure(
+            "position-bias",
+            "Chance of being seen, by rank",
+            "A steep curve means that low ranks are hardly seen, and that clicks there count for"
+            " more. The band is the interval of what was learned.",
+            rows,
+            charts.bands(
+                "rank",
+                "value",
+                by="context",
+                x_title="rank",
+                title="chance of being seen",
+                kind="O",
+            ),
+        )
     ]

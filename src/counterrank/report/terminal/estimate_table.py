@@ -35,7 +35,7 @@ def table(result: Result, wide: int) -> list[str]:
 
 def _scale(label: str) -> str:
     """Nothing if an estimator's value is the reward's, otherwise its name, like nDCG."""
-    from counterrank.ope.estimators.registry import estimator
+    from counterrank.ope.estimators import estimator
 
     kind = estimator(label)
     return kind.name if kind.total == "no" else ""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from counterrank.core.format import decimals, interval_text, number, printable, wrap_text
 
 if TYPE_CHECKING:
-    from counterrank.position.learn.curve_fit import Parameter
+    from counterrank.position.learn.curve import Parameter
     from counterrank.position.learn.learned import Learned, RankRow
     from counterrank.results.result import Result
 

@@ -1,4 +1,4 @@
-"""A platform on which the overall winner is the worse choice for most of the feedback."""
+"""Judged worlds: recommenders of known quality, of which one pair may be a Simpson's paradox."""
 
 from __future__ import annotations
 
@@ -7,9 +7,65 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats
+from counterrank.core.arrays import Bools, Floats, Ints
 from counterrank.core.errors import UsageError
-from counterrank.simulate.judged_world import ranked
+
+
+@dataclass(frozen=True)
+class JudgedWorld:
+    """Judgments (ratings 1 to 5) and runs by name, ready to be evaluated."""
+
+    judgments: pl.DataFrame
+    runs: dict[str, pl.DataFrame]
+
+
+def judged_world(
+    *, users: int = 2000, items: int = 400, top: int = 50, seed: int = 0
+) -> JudgedWorld:
+    """Recommenders that differ in whom they serve.
+
+    Utility of item i for user u is taste plus popularity. Some users judge few items, some many.
+    ``deep`` sees the taste of users with many judgments clearly, ``broad`` that of users with few;
+    ``blurred`` sees everyone's dimly; ``popular`` sees only popularity. So DCG, which adds up, and
+    nDCG, which gives each user one vote, disagree about ``deep`` and ``broad``.
+    """
+    rng = np.random.default_rng(seed)
+    popularity = rng.gumbel(size=items)
+    taste = rng.normal(size=(users, 8)) @ rng.normal(size=(8, items)) / np.sqrt(8)
+    utility = 1.5 * taste + 0.3 * popularity
+    heavy = rng.random(users) < 0.3
+    judged = _race(rng, utility, np.where(heavy, 80, 5)[:, None])
+    grade = np.digitize(utility, np.quantile(utility, [0.2, 0.5, 0.75, 0.92])) + 1
+    noise = {
+        "deep": np.where(heavy, 0.6, 2.5),
+        "broad": np.where(heavy, 2.0, 0.6),
+        "blurred": np.full(users, 1.8),
+    }
+    runs = {"popular": rank_items(rng, np.tile(popularity, (users, 1)), top)}
+    for name, spread in noise.items():
+        runs[name] = rank_items(
+            rng, utility + spread[:, None] * rng.normal(size=utility.shape), top
+        )
+    user, item = np.nonzero(judged)
+    return JudgedWorld(
+        pl.DataFrame({"user": user, "item": item, "rating": grade[user, item].astype(np.int8)}),
+        runs,
+    )
+
+
+def rank_items(rng: np.random.Generator, score: Floats, top: int) -> pl.DataFrame:
+    """The ``top`` items of each user by score; equal scores in random order."""
+    users = len(score)
+    score = score + 1e-9 * rng.random(score.shape)
+    best = (-score).argsort(axis=1)[:, :top]
+    return pl.DataFrame(
+        {
+            "user": np.repeat(np.arange(users), top),
+            "item": best.ravel(),
+            "score": np.take_along_axis(score, best, axis=1).ravel(),
+        }
+    )
+
 
 HEAD = 8
 # How well each recommender sees taste in head and tail (0 to 1), and how far it lifts head items.
@@ -66,13 +122,13 @@ def paradox_world(
     head = np.arange(items) < HEAD
     heavy = np.arange(users) % 10 >= 7
     came_across = 0.7 * taste + np.where(head, np.where(heavy, 1.0, 4.5)[:, None], 0.0)
-    judged = _chosen(rng, came_across, np.where(heavy, 40, 3)[:, None])
-    asked = _chosen(rng, np.zeros((users, items)), np.full((users, 1), 16))
+    judged = _race(rng, came_across, np.where(heavy, 40, 3)[:, None])
+    asked = _race(rng, np.zeros((users, items)), np.full((users, 1), 16))
     runs, truth = {}, {}
     for name, (near, far, lift) in SIGHT.items():
         sight = np.where(head, near, far)
         score = sight * taste + np.sqrt(1 - sight**2) * rng.normal(size=taste.shape) + lift * head
-        runs[name] = ranked(rng, score, min(top, items))
+        runs[name] = rank_items(rng, score, min(top, items))
         first = (-score).argsort(axis=1).argsort(axis=1) < 10
         truth[name] = {
             stratum: float((first & liked)[:, there].sum() / liked[:, there].sum())
@@ -87,10 +143,10 @@ def paradox_world(
     )
 
 
-def _chosen(rng: np.random.Generator, chance: Floats, count: np.typing.NDArray[np.int64]) -> Bools:
+def _race(rng: np.random.Generator, chance: Floats, count: Ints) -> Bools:
     """The ``count`` items of each user that win a race: random, likely ones more often."""
-    race = chance + rng.gumbel(size=chance.shape)
-    return (-race).argsort(axis=1).argsort(axis=1) < count
+    drawn = chance + rng.gumbel(size=chance.shape)
+    return (-drawn).argsort(axis=1).argsort(axis=1) < count
 
 
 def _table(judged: Bools, liked: Bools, head: Bools) -> pl.DataFrame:

@@ -1,22 +1,117 @@
-"""Cutting feedback into strata: by propensity, or by the values of a column.
+"""The propensity of each judgment, and strata: cut by propensity, or by the values of a column.
 
-A cut is found once, from how often each propensity or value stands in all the feedback; the stratum
+A cut is made once, from how often each propensity or value stands in all the feedback; the stratum
 of a judgment then follows from the judgment alone, wherever it is held.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import Floats, Ints, summed
+from counterrank.core.arrays import Floats, Ints, sum_by
 from counterrank.core.errors import InputError, UsageError
+from counterrank.data.checks import shares
+from counterrank.data.ids import positions, unify_ids
+from counterrank.data.schema import Table
+from counterrank.propensity.popularity import popularity
+
+RULES = {"popularity": "paper", "published": "published"}
+
+
+@dataclass(frozen=True, eq=False)
+class Propensities:
+    """Where the propensity of a judgment comes from: ``source`` in words.
+
+    ``of_item`` has that of each item of the catalogue (NaN: unknown). Otherwise it stands in a
+    ``column`` of the judgments or, ``by_user``, in a table of users and items; or there is none,
+    for the reason ``missing``. ``alpha`` and ``xmin`` belong to a power law.
+    """
+
+    source: str
+    of_item: Floats | None = None
+    column: str = ""
+    by_user: bool = False
+    alpha: float | None = None
+    xmin: int | None = None
+    missing: str = ""
+
+    @property
+    def there(self) -> bool:
+        """Whether there are any."""
+        return self.of_item is not None or bool(self.column) or self.by_user
+
+    def rows(self, judged: Mapping[str, pl.Series], item: Ints, given: Table | None) -> Floats:
+        """The propensity of each of some judgments, NaN where unknown.
+
+        ``judged`` are their columns, ``item`` their items' places in the catalogue, ``given`` the
+        rows of the table of propensities for the same users.
+        """
+        if self.of_item is not None:
+            return self.of_item[item]
+        if self.column:
+            frame = judged[self.column].alias(self.column).to_frame()
+            return shares(frame, self.column, "the judgments")[self.column].to_numpy()
+        assert given is not None
+        return look_up(judged, given)
+
+
+def from_popularity(items: pl.DataFrame, word: str, counts: pl.DataFrame | None) -> Propensities:
+    """By how much feedback ``items`` got: in the judgments (item, count), or in ``counts``."""
+    names, count, place = items["item"], items["count"].to_numpy(), np.arange(items.height)
+    if counts is not None:
+        there, names = unify_ids([counts["item"], names])
+        unseen = names.filter(pl.Series(positions(names, there) < 0))
+        count = np.append(counts["count"].to_numpy(), np.zeros(len(unseen), np.int64))
+        place = positions(names, pl.concat([there, unseen]))
+    fitted = popularity(count, rule=RULES[word])
+    return Propensities(word, fitted.value[place], alpha=fitted.alpha, xmin=int(fitted.xmin))
+
+
+def from_items(items: pl.Series, given: Table) -> Propensities:
+    """A table of item and propensity; what it does not have is unknown."""
+    validate_once(given)
+    value = look_up({"item": items}, given)
+    if np.isnan(value).all():
+        raise nothing_known(given.name, ("item",))
+    return Propensities(f"table {given.name}", value)
+
+
+def look_up(ids: Mapping[str, pl.Series], given: Table) -> Floats:
+    """The propensities of pairs of user and item, or of items, in a table; NaN: not there."""
+    keys = [key for key in ("user", "item") if key in given.frame.columns]
+    own = {key: unify_ids([ids[key], given.frame[key]]) for key in keys}
+    left = pl.DataFrame({key: pair[0] for key, pair in own.items()})
+    right = given.frame.with_columns(pair[1].alias(key) for key, pair in own.items())
+    p = left.join(right, on=keys, how="left", maintain_order="left")["propensity"]
+    return p.fill_null(np.nan).to_numpy()
+
+
+def validate_once(given: Table) -> None:
+    """Refuse two propensities for the same rows."""
+    keys = [key for key in ("user", "item") if key in given.frame.columns]
+    if given.frame.select(keys).is_duplicated().any():
+        raise InputError(
+            f'"{given.name}" gives more than one propensity for the same {" and ".join(keys)}.',
+            todo="Keep one row for each.",
+        )
+
+
+def nothing_known(table: str, keys: tuple[str, ...]) -> InputError:
+    """What is said of a table of propensities that meets no judgment."""
+    return InputError(
+        f'"{table}" has a propensity for none of the judgments.',
+        todo=f"Check that both use the same ids ({', '.join(keys)}).",
+    )
+
 
 CUTS = ("width", "quantile", "items")
 MOST = 20  # strata; more say more about noise than about groups
 UNKNOWN = "unknown"
+SHOWN = 1000  # values of a column that are looked at: far more than can be strata
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +169,8 @@ class Strata:
     def code_of(self, column: pl.Series) -> Ints:
         """The stratum of each judgment, of a cut by the values of a column."""
         place = pl.DataFrame({"value": self.values}).with_row_index("place")
-        found = column.alias("value").to_frame().join(place, on="value", maintain_order="left")
-        return found["place"].to_numpy().astype(np.int64)
+        rows = column.alias("value").to_frame().join(place, on="value", maintain_order="left")
+        return rows["place"].to_numpy().astype(np.int64)
 
 
 def cut_strata(known: PropensitySpread, *, bins: int, how: str) -> Strata:
@@ -143,7 +238,7 @@ def equal_parts(x: Floats, count: Ints, bins: int) -> Ints:
     it plus half the share equal to it.
     """
     kinds, place = np.unique(x, return_inverse=True)
-    rows = summed(place, count.astype(float), len(kinds))
+    rows = sum_by(place, count.astype(float), len(kinds))
     middle = (np.cumsum(rows) - rows / 2) / rows.sum()
     bin_of: Ints = np.minimum((bins * middle).astype(np.int64), bins - 1)
     return bin_of[place]
@@ -151,9 +246,9 @@ def equal_parts(x: Floats, count: Ints, bins: int) -> Ints:
 
 def _by_items(known: PropensitySpread, bins: int) -> Ints:
     """The bin of each item, at the mean propensity of its rows; about as many items in each."""
-    rows = summed(known.item, known.count.astype(float), known.items)
+    rows = sum_by(known.item, known.count.astype(float), known.items)
     there = rows > 0
-    mean = summed(known.item, known.p * known.count, known.items)[there] / rows[there]
+    mean = sum_by(known.item, known.p * known.count, known.items)[there] / rows[there]
     bin_of = np.zeros(known.items, np.int64)
     # means of equal values are equal
     bin_of[there] = equal_parts(np.round(mean, 14), np.ones(len(mean), np.int64), bins)
@@ -180,3 +275,31 @@ def by_values(name: str, values: pl.Series, distinct: str) -> Strata:
         place=np.arange(len(values)),
         values=values,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnValues:
+    """The first of the ``distinct`` values of a column (``more``: there may be more of them)."""
+
+    first: pl.Series
+    distinct: int
+    more: bool = False
+
+    @classmethod
+    def of(cls, column: pl.Series) -> ColumnValues:
+        """Of one partition."""
+        values = column.unique().sort()
+        return cls(values.head(SHOWN), len(values))
+
+    @classmethod
+    def merge(cls, parts: Sequence[ColumnValues]) -> ColumnValues:
+        """Of all partitions."""
+        values = pl.concat([part.first for part in parts]).unique().sort()
+        more = any(part.more or len(part.first) < part.distinct for part in parts)
+        distinct = max(len(values), *(part.distinct for part in parts))
+        return cls(values.head(SHOWN), distinct, more)
+
+    @property
+    def words(self) -> str:
+        """How many there are."""
+        return f"{'at least ' * self.more}{self.distinct:,}"

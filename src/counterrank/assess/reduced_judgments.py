@@ -1,33 +1,90 @@
-"""All systems under all measures when judgments or users are gone: nothing is joined again.
+"""Reduced judgments: five ways to lose some, and all systems under all measures on the rest.
 
-Reduced judgments are masked hits. Of per-unit values alone only users can go missing.
+Nothing is joined again: reduced judgments are masked hits. Of per-unit values alone only users can
+go missing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
-from counterrank.assess.checkpoint import fingerprint
-from counterrank.assess.inputs import judged_hits, read_values
-from counterrank.assess.request import RobustnessRequest
 from counterrank.assess.unit_values import Average, Values
-from counterrank.core.arrays import Bools, Floats, Ints
-from counterrank.core.errors import UsageError
-from counterrank.data.policies import Policies
-from counterrank.data.schema import Input
-from counterrank.diagnostics.diagnosis import Diagnosis
-from counterrank.matching.hits import BLOCK, Hits, Pool
+from counterrank.core.arrays import Bools, Floats, Ints, over
+from counterrank.data.ids import number_rows
+from counterrank.data.runs import Policies
+from counterrank.matching.hits import Hits
+from counterrank.matching.pool import BLOCK, Pool
 from counterrank.metrics import Measure
 
-FROM_EVALUATION = ("unit", "measures", "policies", "ranked_by", "largest_rating", "level", "engine")
+AT_RANDOM = ("ratings", "items", "users")
+REDUCTIONS = (*AT_RANDOM, "popular_items", "large_users")
+OF_USERS = ("users", "large_users")
+SIZES = (1.0, *(share / 100 for share in range(90, 0, -5)), 0.01)
+
+SAYS = {
+    "ratings": "judgments are missing at random",
+    "items": "whole items are missing at random",
+    "users": "whole users are missing at random",
+    "popular_items": "the items with the most judgments are missing",
+    "large_users": "the users with the most judgments are missing",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Reductions:
+    """What may go missing from one pool. A size is the share of judgments, items or users left.
+
+    Each sample has a random stream of its own, so that neither the order of the work nor other
+    sizes and kinds change it. Of items or users with equally many judgments, those of the smaller
+    id go first.
+    """
+
+    pool: Pool
+    seed: int = 0
+
+    @cached_property
+    def item(self) -> Ints:
+        """The item of each judgment, numbered by id."""
+        return number_rows(self.pool.items.to_frame())[0]
+
+    def total(self, kind: str) -> int:
+        """How many judgments, items or users there are to lose."""
+        if kind in OF_USERS:
+            return self.pool.n
+        return len(self.pool.rating) if kind == "ratings" else int(self.item.max()) + 1
+
+    def left(self, kind: str, size: float) -> int:
+        """How many of them are left; at least one."""
+        return max(1, round(size * self.total(kind)))
+
+    def samples(self, kind: str, size: float, samples: int) -> int:
+        """How many samples differ: one where nothing is drawn, or nothing is left out."""
+        drawn = kind in AT_RANDOM and self.left(kind, size) < self.total(kind)
+        return samples if drawn else 1
+
+    def left_over(self, kind: str, size: float, sample: int) -> Bools:
+        """Which judgments are left or, where users go missing, which users."""
+        total, left = self.total(kind), self.left(kind, size)
+        if kind in AT_RANDOM:
+            key = (self.seed, REDUCTIONS.index(kind), round(size * 1e9), sample)
+            chosen = np.random.default_rng(key).choice(total, left, replace=False, shuffle=False)
+        else:
+            chosen = self._smallest_last(kind)[total - left :]
+        flag = np.zeros(total, bool)
+        flag[chosen] = True
+        return flag if kind in OF_USERS or kind == "ratings" else flag[self.item]
+
+    def _smallest_last(self, kind: str) -> Ints:
+        """Items or users by falling number of judgments, then by rising id."""
+        number = self.pool.size if kind == "large_users" else np.bincount(self.item)
+        return np.argsort(-number, kind="stable")
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +136,7 @@ class Evidence:
             # Not a matrix product: its last digits would depend on the number of threads.
             total = np.einsum("dn,kn->dk", weights, top).reshape(draws, systems, -1)
             base = (weights @ counts.T)[:, :, None]
-            none = np.full(total.shape, np.nan)
-            out[place] = m.function(np.divide(total, base, out=none, where=base > 0))
+            out[place] = m.function(over(total, base))
         return out
 
     @cached_property
@@ -145,65 +201,8 @@ class ValueEvidence:
             # Not a matrix product: its last digits would depend on the number of threads.
             total = np.einsum("du,su->ds", weights, np.where(there, x, 0))
             base = np.einsum("du,su->ds", weights, there.astype(float))
-            none = np.full(total.shape, np.nan)
-            out.append(average.finish(np.divide(total, base, out=none, where=base > 0)))
+            out.append(average.finish(over(total, base)))
         return np.stack(out)
-
-
-@dataclass(frozen=True, eq=False)
-class RobustnessBasis:
-    """Evidence, the ``labels`` of its measures, and what a result says of where it came from.
-
-    ``key`` is a digest of all that values on reduced judgments depend on, besides kind and size.
-    """
-
-    evidence: Evidence | ValueEvidence
-    labels: list[str]
-    systems: tuple[str, ...]
-    key: str
-    diagnoses: list[Diagnosis]
-    protocol: dict[str, Any]
-    inputs: tuple[Input, ...]
-    unit_frame: pl.DataFrame
-
-    def __post_init__(self) -> None:
-        if len(self.systems) < 2:
-            raise UsageError(
-                "One system has no order to lose.", todo="Give more runs: ten or more."
-            )
-
-
-def judged_basis(request: RobustnessRequest) -> RobustnessBasis:
-    """From judgments and runs."""
-    measures, policies = request.measures, request.values.policies
-    judged = judged_hits(request.values, measures, request.plan)
-    pool, labels = judged.pool, [str(m) for m in measures]
-    hits = [x for h in judged.hits for x in (h.unit, h.rank, h.judgment, h.first, h.last, h.depth)]
-    key = fingerprint(
-        "robustness", asdict(policies), request.samples, request.plan.seed, labels,
-        pool.units.to_list(), pool.items.to_list(), pool.size, pool.rating, *hits,
-    )  # fmt: skip
-    return RobustnessBasis(
-        Evidence.of(pool, judged.hits, measures, policies), labels, judged.systems, key,
-        judged.diagnoses, {name: judged.protocol[name] for name in FROM_EVALUATION}, judged.inputs,
-        judged.unit_frame,
-    )  # fmt: skip
-
-
-def value_basis(request: RobustnessRequest) -> RobustnessBasis:
-    """From per-unit values, each measure under each mean asked for."""
-    values = read_values(request.values)
-    forms = request.forms(values.measures)
-    places = tuple((values.measures.index(name), Average.of(form)) for form, name in forms.items())
-    key = fingerprint(
-        "robustness of values", request.samples, request.plan.seed, list(forms),
-        values.units.to_list(), values.x,
-    )  # fmt: skip
-    protocol = {"unit": "unit", "level": request.plan.level, "engine": "local"}
-    return RobustnessBasis(
-        ValueEvidence(values, places), list(forms), values.systems, key, [], protocol,
-        values.inputs, values.frame(),
-    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -228,13 +227,13 @@ class RepeatedPool(Pool):
         """The greatest rating of each unit."""
         return np.tile(self.one.best, self.times)
 
-    def kept(self, name: Hashable, compute: Callable[[], Floats]) -> Floats:
+    def cached(self, name: Hashable, compute: Callable[[], Floats]) -> Floats:
         """Kept by the pool itself, as it says the same for each system; so parts share it."""
-        first = self.one.kept(name, lambda: compute()[: self.one.n])
-        return super().kept(name, lambda: np.tile(first, self.times))
+        first = self.one.cached(name, lambda: compute()[: self.one.n])
+        return super().cached(name, lambda: np.tile(first, self.times))
 
     def _count(self, low: float, high: float) -> Floats:
-        return super().kept((low, high), lambda: np.tile(self.one._count(low, high), self.times))
+        return super().cached((low, high), lambda: np.tile(self.one._count(low, high), self.times))
 
     def sum(self, worth: Callable[[Floats, Ints], npt.NDArray[Any]]) -> Floats:
         """Sum over each unit's judgments of ``worth(rating, rank)``."""

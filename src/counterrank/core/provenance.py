@@ -1,4 +1,7 @@
-"""Checksums of files, begun ahead where their paths are known early."""
+"""Where a result comes from: what was typed, and the checksums of its files.
+
+It loads no library, so that checksums can begin before anything else.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,13 @@ from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
+COMMAND: list[str] = []  # what was typed, where the command line is what runs
 WINDOW = 1 << 26  # bytes mapped at a time: one step without Python's lock, and little memory
 
 _begun: dict[Path, Future[bytes]] = {}
 
 
-def begin(paths: Iterable[str]) -> None:
+def hash_ahead(paths: Iterable[str]) -> None:
     """Hash these files aside, while this process is still loading its libraries.
 
     What is no plain file is left for whoever reads it.
