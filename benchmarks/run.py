@@ -177,7 +177,7 @@ def sales(given: argparse.Namespace, data: Path) -> list[str]:
     bars = [Bar("time over a plain evaluation", by["ours"].best / by["plain"].best, 2, less=True)]
     note = (
         "DCG@100 of the same lists: of judgments, and of conversions after clicks by Naive, IPS,"
-        " SNIPS, DM, DR and SNDR with intervals and diagnoses. The ctr is a column of the clicks,"
+        " SNIPS, DM, DR and SNDR with intervals and diagnostics. The ctr is a column of the clicks,"
         " the cvr one of the lists, which the evaluation does not read."
     )
     title = f"(i) {_size(data / 'funnel')}, what they would have sold"

@@ -80,9 +80,7 @@ def documents() -> dict[str, dict[str, Any]]:
     measures = ["DCG@10", "nDCG@10", "P@10"]
     learnt = cr.exposure(week.log, reward="click")
     return {
-        "evaluate": cr.evaluate(
-            world.judgments, world.runs, measure=measures, draws=500
-        ).to_dict(),
+        "evaluate": cr.evaluate(world.judgments, world.runs, measure=measures, draws=500).to_dict(),
         "baseline": cr.evaluate(
             world.judgments, world.runs, measure=measures, baseline="popular", draws=500
         ).to_dict(),

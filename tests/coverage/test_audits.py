@@ -14,9 +14,8 @@ from counterrank.assumptions import (
     trust_bias,
 )
 from counterrank.data import logs
-from counterrank.ope import diagnoses
-from counterrank.ope.diagnoses import audit_sessions
 from counterrank.ope.log import LogTotals, Sessions
+from counterrank.ope.log_diagnostics import audit_sessions
 from counterrank.ope.setting import Basis
 from counterrank.position import position_bias
 from counterrank.simulate import World, platform
@@ -40,8 +39,8 @@ def opened(options, sessions, seed, views="observed", contexts=("context",)):
     return totals.number_sessions(alone), basis, "click", totals, log["user"].n_unique()
 
 
-def loud(diagnoses):
-    return {d.name for d in diagnoses if d.verdict != "pass"} & set(AUDITS)
+def loud(diagnostics):
+    return {d.name for d in diagnostics if d.verdict != "pass"} & set(AUDITS)
 
 
 @pytest.fixture(scope="module")
@@ -122,17 +121,17 @@ def test_missing_support_shows_in_the_targets_and_not_in_the_log():
         log, sample.runs, reward="click", position_bias="log2", context="context",
         estimator=["IPS"], disjoint="zero",
     )  # fmt: skip
-    assert not loud(d for d in result.diagnoses if d.subject == "log")
-    assert "fail" in [d.verdict for d in result.diagnoses if d.name == "support"]
+    assert not loud(d for d in result.diagnostics if d.subject == "log")
+    assert "fail" in [d.verdict for d in result.diagnostics if d.name == "support"]
 
 
 def test_a_large_log_is_audited_by_a_sample_and_says_so(monkeypatch):
-    monkeypatch.setattr(diagnoses, "MOST", 100_000)
+    monkeypatch.setattr(diagnostics, "MOST", 100_000)
     log = platform(World(trust=1), sessions=20_000, seed=1, runs=[]).log
 
     def audits():
         found = cr.check(log, reward="click", position_bias="log2", context="context")
-        return {d.name: d for d in found.diagnoses}
+        return {d.name: d for d in found.diagnostics}
 
     found = audits()
     assert found["trust"].verdict == "fail"

@@ -148,7 +148,7 @@ def test_the_contest_of_dr_and_ips_is_told_from_the_clicks(factor):
     sample = funnel_world(items=12, seed=1).sample(users=100_000, seed=4)
     run = sample.runs["seller"].with_columns(pl.col("cvr") * factor)
     result = cr.funnel(sample.funnel, {"seller": run}, estimator=["IPS", "DR"], test="none")
-    told = next(d for d in result.diagnoses if d.name == "doubly robust")
+    told = next(d for d in result.diagnostics if d.name == "doubly robust")
     ratio = (result.estimate("seller", "DR").se / result.estimate("seller", "IPS").se) ** 2
     assert told.value == pytest.approx(ratio, rel=0.02)
     wins = factor < 2

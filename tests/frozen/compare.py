@@ -127,12 +127,12 @@ def _differences(
 
 
 def _scales(rows: list[Any], key: str) -> list[Any]:
-    """The largest magnitude in each column of rows, for every row; of diagnoses, by their name."""
+    """The largest magnitude in each column of rows, for every row; of diagnostics, by their name."""
     if all(isinstance(row, float | int) for row in rows):
         return [max(map(_size, rows), default=0.0)] * len(rows)
     if not all(isinstance(row, dict) for row in rows):
         return [0.0] * len(rows)
-    kinds = [row.get("name", "") if key == "diagnoses" else "" for row in rows]
+    kinds = [row.get("name", "") if key == "diagnostics" else "" for row in rows]
     found: dict[str, dict[str, float]] = {kind: defaultdict(float) for kind in kinds}
     for kind, row in zip(kinds, rows, strict=True):
         for name, value in row.items():

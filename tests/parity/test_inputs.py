@@ -88,4 +88,4 @@ def test_same_to_the_last_bit(kind, ids, tmp_path):
     assert before.equals(after)
     assert expected.estimates == got.estimates
     assert expected.comparisons == got.comparisons
-    assert expected.diagnoses == got.diagnoses
+    assert expected.diagnostics == got.diagnostics

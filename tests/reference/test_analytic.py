@@ -59,7 +59,7 @@ def test_jeunen_table_1(worked):
         if key:
             want = expected[system][f"{key}_{user}"]["value"]
             assert got == pytest.approx(want, abs=1e-12)
-    flip = next(d for d in result.diagnoses if d.name == "agreement")
+    flip = next(d for d in result.diagnostics if d.name == "agreement")
     assert flip.verdict == "caution"
     assert "R_prime above R" in flip.meaning.replace("puts ", "")
 

@@ -128,4 +128,4 @@ def test_propensities_of_every_cell_serve_too(coat, data: Path) -> None:
     assert 0.00253 <= low < high <= 0.69026
     rows = {row.method: row.value for row in result.estimates}
     assert 0 < rows["SNIPS"] < 1
-    assert not [d for d in result.diagnoses if d.name == "propensities missing" and d.value]
+    assert not [d for d in result.diagnostics if d.name == "propensities missing" and d.value]

@@ -29,7 +29,7 @@ def test_features_of_coat(data):
     assert {x["name"].rsplit("/")[-1] for x in result.to_dict()["provenance"]["inputs"]} >= {
         "user_features.parquet", "item_features.parquet"
     }  # fmt: skip
-    at = {d.name: d for d in result.diagnoses}
+    at = {d.name: d for d in result.diagnostics}
     assert at["click model"].verdict == "pass"
     # features do not know that these 20 coats are the ones that pleased, and the weights tell
     assert at["mean weight"].verdict == "fail"

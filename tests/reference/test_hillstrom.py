@@ -56,7 +56,7 @@ def test_every_e_mail_earns_what_its_customers_brought(mails):
             for reward in REWARDS
         }
         assert best == dict.fromkeys(REWARDS, "Mens E-Mail")
-    weight = [d for d in result.diagnoses if d.name == "mean weight"]
+    weight = [d for d in result.diagnostics if d.name == "mean weight"]
     assert [d.verdict for d in weight] == ["pass"] * 3
 
 

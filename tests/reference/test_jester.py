@@ -70,7 +70,7 @@ def test_intervals_cover_what_people_like_and_naive_counting_does_not(jokes):
                 assert covered == 0
             else:  # three standard errors of 200 coin flips
                 assert abs(covered - 0.95) <= 3 * np.sqrt(0.05 * 0.95 / TIMES), (name, label)
-        told = next(d for d in result.diagnoses if (d.name, d.subject) == ("doubly robust", name))
+        told = next(d for d in result.diagnostics if (d.name, d.subject) == ("doubly robust", name))
         ratio = (result.estimate(name, "DR").se / result.estimate(name, "IPS").se) ** 2
         assert told.value == pytest.approx(ratio, rel=0.02)
         # an average opinion is far from what one person thinks, and DR pays for it

@@ -1,4 +1,4 @@
-"""Real search logs: two ways of learning position bias agree, and the diagnoses say how far.
+"""Real search logs: two ways of learning position bias agree, and the diagnostics say how far.
 
 The sample (see its README) has 20 queries with regions, ten results a page, no randomised ranks:
 documents move as the index changes. What is asserted was measured on both files; nothing is tuned
@@ -51,7 +51,7 @@ def test_curves_fall_down_the_page(learnt):
         assert np.all(np.diff(value[:8]) < 0)
         assert np.all(low[8:] < high[7])
         assert value[9] < value[7] * 1.05
-        assert {d.name: d.verdict for d in found.diagnoses}["falling curve"] == "pass"
+        assert {d.name: d.verdict for d in found.diagnostics}["falling curve"] == "pass"
 
 
 def test_click_rates_alone_would_mislead(learnt):
@@ -62,7 +62,7 @@ def test_click_rates_alone_would_mislead(learnt):
     assert outside[1:].sum() >= 8
 
 
-def test_the_position_model_is_nearly_right_and_the_diagnosis_says_how_far(learnt):
+def test_the_position_model_is_nearly_right_and_the_diagnostic_says_how_far(learnt):
     """One curve misses the click rates of single documents by 8 % (train) and 10 % (test).
 
     Chance does not explain that (p below 1e-15), so in test the verdict is a caution. A click
@@ -74,7 +74,7 @@ def test_the_position_model_is_nearly_right_and_the_diagnosis_says_how_far(learn
         assert misfit.p < 1e-15
         assert misfit.excess == pytest.approx({"train": 0.08, "test": 0.105}[name], abs=0.01)
         assert misfit.above > 1.4
-        verdict = {d.name: d.verdict for d in each.diagnoses}
+        verdict = {d.name: d.verdict for d in each.diagnostics}
         assert verdict["position-based model"] == {"train": "pass", "test": "caution"}[name]
         assert verdict["click above"] == "pass"
 

@@ -26,7 +26,7 @@ def test_trap_01_constant_scores_are_not_perfect():
     truth = judgments({"u": {"b": 1}})
     tied = scored({"u": [("a", 1), ("b", 1), ("c", 1)]})
     result = cr.evaluate(truth, {"run": tied}, measure=["nDCG@3", "RR"], test="none")
-    ties = next(d for d in result.diagnoses if d.name == "ties")
+    ties = next(d for d in result.diagnostics if d.name == "ties")
     assert ties.value == 1.0
     assert ties.verdict != "pass"
     assert value(truth, tied, "RR") < 1
@@ -49,7 +49,7 @@ def test_trap_02_renaming_items_changes_no_value():
     changed = value(truth.with_columns(rename), table.with_columns(rename), "RR")
     assert changed != value(truth, table, "RR")
     result = cr.evaluate(truth, {"run": table}, measure=["RR"], test="none")
-    assert next(d for d in result.diagnoses if d.name == "ties").verdict != "pass"
+    assert next(d for d in result.diagnostics if d.name == "ties").verdict != "pass"
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 10, 100])
@@ -109,7 +109,7 @@ def test_trap_09_missing_user_is_counted_not_dropped():
     truth, table = judgments({"u": {"a": 1}, "v": {"a": 1}}), run({"u": ["a"]})
     result = cr.evaluate(truth, {"r": table}, measure=["RR"], test="none")
     assert (result.estimates[0].value, result.estimates[0].units) == (0.5, 2)
-    seen = next(d for d in result.diagnoses if d.name == "coverage")
+    seen = next(d for d in result.diagnostics if d.name == "coverage")
     assert seen.value == 0.5
     assert "1 of 2" in seen.meaning
     skipped = cr.evaluate(truth, {"r": table}, measure=["RR"], test="none", missing="skip")
@@ -138,7 +138,7 @@ def test_trap_11_duplicate_items_raise_or_keep_the_first():
     for label in MEASURES:
         assert value(truth, doubled, label, duplicates="first") == value(truth, clean, label)
     result = cr.evaluate(truth, {"r": doubled}, measure=["RR"], test="none", duplicates="first")
-    assert next(d for d in result.diagnoses if d.name == "duplicates").value == 1
+    assert next(d for d in result.diagnostics if d.name == "duplicates").value == 1
 
 
 def test_trap_12_negative_ratings_are_not_judged():
@@ -275,7 +275,7 @@ OTHER = {
 
 
 def outcome(**changed):
-    """Estimates, comparisons and diagnoses of one evaluation, or the reason it was refused."""
+    """Estimates, comparisons and diagnostics of one evaluation, or the reason it was refused."""
     options = {"measure": ["nDCG@2", "RR@2"], "duplicates": "first", "draws": 5, "resamples": 50,
                **changed}  # fmt: skip
     truth = judgments(TRUTH).with_columns(stars=pl.lit(1) + pl.col("rating") % 2)
@@ -284,7 +284,7 @@ def outcome(**changed):
         result = cr.evaluate(truth, runs, **options).to_dict()
     except cr.InputError as error:
         return str(error)
-    return str([result[key] for key in ("estimates", "comparisons", "diagnoses")])
+    return str([result[key] for key in ("estimates", "comparisons", "diagnostics")])
 
 
 @pytest.mark.parametrize(

@@ -195,9 +195,7 @@ def test_options_matter_and_too_little_is_refused():
     truth, runs = world(users=30)
     labels = ["P@5", "RR@5"]
     both = cr.assess_agreement(truth, runs, measure=labels, draws=100, resamples=30)
-    given = cr.assess_agreement(
-        truth, runs, measure=labels, mean="given", draws=100, resamples=30
-    )
+    given = cr.assess_agreement(truth, runs, measure=labels, mean="given", draws=100, resamples=30)
     assert len(both.tables["taus"]) > len(given.tables["taus"])
     assert len(both.recommendation) == len(given.recommendation) == 3
     frame = read_values(ValueRequest(truth, runs, ["P@5"])).frame()

@@ -234,7 +234,7 @@ def test_work_that_was_killed_goes_on_where_it_was(file, tmp_path):
     assert not kept.exists()
 
 
-def test_a_failed_diagnosis_ends_strict_runs_with_3_and_bad_input_with_2(tmp_path):
+def test_a_failed_diagnostic_ends_strict_runs_with_3_and_bad_input_with_2(tmp_path):
     few = table(np.random.default_rng(0).random((6, 3)))
     few.write_csv(tmp_path / "few.csv")
     few.drop("value").write_csv(tmp_path / "bad.csv")

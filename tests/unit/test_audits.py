@@ -131,7 +131,7 @@ def test_check_audits_a_log_and_says_what_to_log(folder):
     assert strict.returncode == 3
     document = json.loads(strict.stdout, parse_constant=pytest.fail)
     assert any(line.startswith("order of events") for line in document["to_log"])
-    assert {"effective sample size", "mean weight"} <= {d["name"] for d in document["diagnoses"]}
+    assert {"effective sample size", "mean weight"} <= {d["name"] for d in document["diagnostics"]}
 
 
 def test_a_bare_log_is_told_all_it_lacks(folder):
@@ -139,7 +139,7 @@ def test_a_bare_log_is_told_all_it_lacks(folder):
     wanted = [line.split(":")[0] for line in found.tables["to_log"]]
     assert wanted[:4] == ["propensity", "viewed", "user", "context"]
     assert "timestamp" in wanted
-    names = {d.name: d for d in found.diagnoses}
+    names = {d.name: d for d in found.diagnostics}
     assert {names[n].verdict for n in ("users", "views", "audited", "position model")} == {
         "caution"
     }
@@ -168,10 +168,10 @@ def test_time_comes_from_a_timestamp_where_ids_have_no_order():
     hidden = log.with_columns(
         session=pl.Series(names).gather(log["session"].to_numpy()), timestamp="session"
     )
-    by_id = {d.name: d for d in cr.check(hidden.drop("timestamp")).diagnoses}
+    by_id = {d.name: d for d in cr.check(hidden.drop("timestamp")).diagnostics}
     assert "carry over" not in by_id
     assert "timestamp" in by_id["audited"].meaning
-    by_time = {d.name: d for d in cr.check(hidden).diagnoses}
+    by_time = {d.name: d for d in cr.check(hidden).diagnostics}
     assert by_time["carry over"].verdict == "fail"
 
 
@@ -190,5 +190,5 @@ def test_odd_rewards_are_audited_without_a_fault(folder, change, views):
     for part in (log, log.filter(pl.col("rank") == 1), log.head(1), log.filter(session=3)):
         found = cr.check(part, position_bias="log2", views=views)
         assert not any(t.fault for t in found.tables["tables"])
-        assert all(math.isfinite(d.value) for d in found.diagnoses)
-        assert found.diagnoses
+        assert all(math.isfinite(d.value) for d in found.diagnostics)
+        assert found.diagnostics

@@ -24,7 +24,7 @@ def wanted(found) -> list[str]:
 
 
 def named(found) -> dict:
-    return {d.name: d for d in found.diagnoses}
+    return {d.name: d for d in found.diagnostics}
 
 
 def test_a_funnel_is_recognised_and_weighed_with_its_runs(week):
@@ -32,7 +32,7 @@ def test_a_funnel_is_recognised_and_weighed_with_its_runs(week):
     assert [t.kind for t in found.tables["tables"]] == ["funnel", "run"]
     assert not any(t.fault for t in found.tables["tables"])
     told = cr.funnel(week.funnel, {"seller": week.runs["seller"]}, estimator=["IPS", "DR"])
-    assert set(told.diagnoses) <= set(found.diagnoses)
+    assert set(told.diagnostics) <= set(found.diagnostics)
     assert {"predictions", "conversions", "users without a click", "mean weight"} <= set(
         named(found)
     )
@@ -86,7 +86,7 @@ def test_faults_of_a_funnel_and_of_its_runs(week):
     found = cr.check({"clicks": week.funnel, "odd": odd, "seller": week.runs["seller"]})
     assert [bool(t.fault) for t in found.tables["tables"]] == [False, True, False]
     assert "no user in common" in found.tables["tables"][1].fault
-    assert {d.subject for d in found.diagnoses} == {"funnel", "seller"}
+    assert {d.subject for d in found.diagnostics} == {"funnel", "seller"}
     twice = cr.check(pl.concat([week.funnel, week.funnel.head(1)]))
     assert "user and item more than once" in twice.tables["tables"][0].fault
     assert twice.tables["to_log"] == []

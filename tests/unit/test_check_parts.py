@@ -71,28 +71,28 @@ def test_a_table_in_partitions_is_reported_alike(name):
     ],
     ids=["judged", "one refused", "funnel", "log"],
 )
-def test_diagnoses_do_not_depend_on_partitions(tables):
+def test_diagnostics_do_not_depend_on_partitions(tables):
     asked = {"position_bias": "power"} if "log" in tables else {}
     whole = cr.check(tables, **asked)
     found = cr.check(tables, engine=Local(partitions=3), **asked)
     assert said(found) == said(whole)
     assert found.tables["to_log"] == whole.tables["to_log"]
-    assert [(d.name, d.subject, d.verdict) for d in found.diagnoses] == [
-        (d.name, d.subject, d.verdict) for d in whole.diagnoses
+    assert [(d.name, d.subject, d.verdict) for d in found.diagnostics] == [
+        (d.name, d.subject, d.verdict) for d in whole.diagnostics
     ]
-    for one, other in zip(found.diagnoses, whole.diagnoses, strict=True):
+    for one, other in zip(found.diagnostics, whole.diagnostics, strict=True):
         assert one.value == pytest.approx(other.value, rel=1e-12, nan_ok=True)
 
 
 def test_a_log_on_disk_is_audited_without_being_read_at_once(monkeypatch):
     given, options = {"log": LOG, "new": TARGET}, {"position_bias": "log2"}
     whole = cr.check(given, **options)
-    told = [(d.name, d.meaning) for d in whole.diagnoses]
+    told = [(d.name, d.meaning) for d in whole.diagnostics]
     monkeypatch.setattr("counterrank.data.schema.Schema.whole", None)
     for count in COUNTS:
         found = cr.check(given, **options, engine=Local(partitions=count))
         assert found.tables == whole.tables
-        assert [(d.name, d.meaning) for d in found.diagnoses] == told
+        assert [(d.name, d.meaning) for d in found.diagnostics] == told
         assert found.tables["to_log"] == whole.tables["to_log"]
 
 

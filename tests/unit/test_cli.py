@@ -54,7 +54,7 @@ def test_json_has_the_documented_shape(folder):
     done = evaluate(folder, "--format", "json", "-m", "nDCG@5", "--draws", 500, "--seed", 3)
     document = json.loads(done.stdout)
     assert list(document) == [
-        "kind", "estimates", "comparisons", "diagnoses", "coverage", "protocol", "provenance",
+        "kind", "estimates", "comparisons", "diagnostics", "coverage", "protocol", "provenance",
     ]  # fmt: skip
     assert document["kind"] == "evaluate"
     assert list(document["estimates"][0]) == [
@@ -64,7 +64,7 @@ def test_json_has_the_documented_shape(folder):
     wanted = "measure system baseline difference low high p p_corrected test correction"
     assert set(wanted.split()) <= set(row)
     assert (row["system"], row["baseline"]) == ("b", "old")
-    assert list(document["diagnoses"][0]) == [
+    assert list(document["diagnostics"][0]) == [
         "name", "subject", "value", "threshold", "verdict", "meaning",
     ]  # fmt: skip
     assert document["protocol"]["seed"] == 3
@@ -105,7 +105,7 @@ def test_python_json_csv_and_units_agree(folder, tmp_path):
         {"old": str(folder / "a.parquet"), "b": str(folder / "b.parquet")},
         draws=100,
     ).to_dict()
-    for key in ("estimates", "comparisons", "diagnoses"):
+    for key in ("estimates", "comparisons", "diagnostics"):
         assert json.loads(json.dumps(same[key])) == document[key]
 
 
@@ -156,7 +156,7 @@ def test_check_reports_every_table(folder, tmp_path):
     document = json.loads(call(*words, "--format", "json").stdout)
     assert document["kind"] == "check"
     assert [bool(t["fault"]) for t in document["tables"]] == [False, False, True, True]
-    assert document["diagnoses"]
+    assert document["diagnostics"]
     assert call("check", folder / "a.parquet", "--format", "csv").stdout.startswith("table,kind")
 
 

@@ -147,9 +147,7 @@ def test_the_logged_ranker_estimated_from_its_own_log_is_what_it_earned():
 
 def test_influence_is_the_derivative_of_the_value():
     log, run = small()
-    result = cr.estimate(
-        log, {"new": run}, reward="click", position_bias="log2", estimator=LABELS
-    )
+    result = cr.estimate(log, {"new": run}, reward="click", position_bias="log2", estimator=LABELS)
     for label in LABELS:
         e, key = result.estimate("new", label), result.key("new", label)
         columns, function = np.stack(result.units.columns[key], axis=1), result.functions[key]
@@ -201,9 +199,7 @@ def test_a_uniform_target_on_a_uniform_log_earns_the_mean():
 
 def test_per_impression_is_per_session_over_views():
     log, run = small()
-    ses = cr.estimate(
-        log, {"new": run}, reward="click", position_bias="log2", estimator=LABELS[:6]
-    )
+    ses = cr.estimate(log, {"new": run}, reward="click", position_bias="log2", estimator=LABELS[:6])
     imp = cr.estimate(
         log,
         {"new": run},
@@ -236,9 +232,7 @@ def test_sessions_without_a_list():
         estimator=["IPS"],
     )
     rest = log.filter(pl.col("session") >= 10)
-    only = cr.estimate(
-        rest, {"new": part}, reward="click", position_bias="log2", estimator=["IPS"]
-    )
+    only = cr.estimate(rest, {"new": part}, reward="click", position_bias="log2", estimator=["IPS"])
     assert skipped.estimate("new", "IPS").value == pytest.approx(only.estimate("new", "IPS").value)
     a, b = skipped.comparisons[0], only.comparisons[0]
     assert (a.difference, a.se, a.p) == pytest.approx((b.difference, b.se, b.p))
@@ -373,9 +367,7 @@ def test_loggers_count_also_where_the_log_has_exposures():
         exposure=(1 / (pl.col("rank") + 1).log(2)) * (0.5 + 0.4 * (pl.col("item") % 2))
     )
     options = {"reward": "click", "position_bias": "log2", "estimator": ["IPS"]}
-    found = [
-        cr.estimate(table, {"new": run}, logger=lists, **options) for table in (served, rough)
-    ]
+    found = [cr.estimate(table, {"new": run}, logger=lists, **options) for table in (served, rough)]
     values = [result.estimate("new", "IPS").value for result in found]
     assert values[0] == pytest.approx(values[1], rel=1e-12)
     alone = cr.estimate(rough, {"new": run}, **options).estimate("new", "IPS").value
@@ -448,7 +440,7 @@ def test_kept_lists_of_a_logger_by_chance_keep_what_they_earned():
     paid = result.estimate("logged", "OnPolicy").value
     for label in ("IPS", "SNIPS", "DR"):
         assert result.estimate("new", label).value == pytest.approx(paid, rel=0.08), label
-    (told,) = [d for d in result.diagnoses if d.name == "sessions without a list"]
+    (told,) = [d for d in result.diagnostics if d.name == "sessions without a list"]
     assert told.verdict == "fail"
     assert "398 of 400" in told.meaning
 
@@ -458,17 +450,11 @@ def test_what_auto_does_with_exposures_that_are_a_curve():
     log, run = small()
     true = log.with_columns(exposure=1 / (pl.col("rank") + 1).log(2))
     learnt = "table(1,0.64,0.49,0.44,0.38,0.36)"
-    both = cr.estimate(
-        true, {"new": run}, reward="click", position_bias=learnt, estimator=["IPS"]
-    )
-    plain_ = cr.estimate(
-        log, {"new": run}, reward="click", position_bias=learnt, estimator=["IPS"]
-    )
+    both = cr.estimate(true, {"new": run}, reward="click", position_bias=learnt, estimator=["IPS"])
+    plain_ = cr.estimate(log, {"new": run}, reward="click", position_bias=learnt, estimator=["IPS"])
     assert both.protocol["logged_exposure"] == "rank"
     assert both.estimate("new", "IPS").value == plain_.estimate("new", "IPS").value
-    kept = cr.estimate(
-        true, {"new": run}, reward="click", position_bias="power", estimator=["IPS"]
-    )
+    kept = cr.estimate(true, {"new": run}, reward="click", position_bias="power", estimator=["IPS"])
     assert kept.protocol["logged_exposure"] == "exposure"
 
 
@@ -487,7 +473,7 @@ def test_what_is_refused_or_said():
     short = cr.estimate(log, {"new": run.filter(pl.col("rank") <= 3)}, disjoint="zero", **options)
     assert {d.name for d in short.not_passing} >= {"list length"}
     even = cr.estimate(log, {"new": run.drop("rank").with_columns(score=1.0)}, **options)
-    assert [d.verdict for d in even.diagnoses if d.name == "ties"] == ["fail"]
+    assert [d.verdict for d in even.diagnostics if d.name == "ties"] == ["fail"]
     classic = cr.estimate(log, {"new": run}, estimator=["DR", "DCG", "nDCG"], **options)
     assert [c.estimator for c in classic.comparisons] == ["DR"]
     mixed = cr.estimate(log.with_columns(arm=pl.col("session") % 2), {"new": run}, **options)

@@ -236,10 +236,10 @@ def test_a_factor_of_the_reward_changes_nothing():
 
 
 def verdicts(found) -> dict[str, str]:
-    return {d.name: d.verdict for d in found.diagnoses}
+    return {d.name: d.verdict for d in found.diagnostics}
 
 
-def test_diagnoses_are_silent_on_clean_logs_and_loud_on_broken_ones():
+def test_diagnostics_are_silent_on_clean_logs_and_loud_on_broken_ones():
     clean = cr.exposure(log(sessions=8000), method="harvest", context=["query"])
     assert set(verdicts(clean).values()) == {"pass"}
     cascade = cr.exposure(log(cascade=True), method="harvest", context=["query"])
@@ -348,7 +348,7 @@ def test_thin_contexts_take_the_curve_of_all_rows():
     assert list(found.learned.parts) == ["phone"]
     assert found.model.default == found.learned.whole.model
     assert verdicts(found)["thin contexts"] == "caution"
-    assert position(found.learned) == found.diagnoses
+    assert position(found.learned) == found.diagnostics
 
 
 def test_the_document_is_read_back_exactly(tmp_path):
@@ -360,7 +360,7 @@ def test_the_document_is_read_back_exactly(tmp_path):
         assert cr.position_bias(path) == found.model
         document = json.loads(path.read_text())
         assert document["estimates"] == found.to_frame().to_dicts()
-        assert {"diagnoses", "protocol", "provenance", "basis", "parameters"} <= set(document)
+        assert {"diagnostics", "protocol", "provenance", "basis", "parameters"} <= set(document)
 
 
 def test_auto_takes_depth_where_only_viewed_rows_were_logged():

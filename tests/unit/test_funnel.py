@@ -159,14 +159,14 @@ def test_pairs_without_a_row_could_not_be_clicked(shop):
     some = table.filter(pl.col("item") != "i4")
     for pairs, share in (("all", "items nobody clicked"), ("rows", "the funnel does not hold")):
         result = cr.funnel(some, {"new": run(lists)}, pairs=pairs, estimator=["IPS"])
-        told = next(d for d in result.diagnoses if d.name == "support")
+        told = next(d for d in result.diagnostics if d.name == "support")
         assert told.value > 0.05
         assert share in told.meaning
     gap = table.filter((pl.col("item") != "i4") | (pl.col("user") < "u3"))
     found = [
         next(
             d.value
-            for d in cr.funnel(gap, {"new": run(lists)}, pairs=p, estimator=["IPS"]).diagnoses
+            for d in cr.funnel(gap, {"new": run(lists)}, pairs=p, estimator=["IPS"]).diagnostics
             if d.name == "support"
         )
         for p in ("all", "rows")
@@ -304,7 +304,7 @@ def test_the_document(shop):
     told = json.loads(result.to_json())
     assert told["kind"] == "funnel"
     assert set(told) == {
-        "kind", "estimates", "comparisons", "diagnoses", "weights", "protocol", "provenance"
+        "kind", "estimates", "comparisons", "diagnostics", "weights", "protocol", "provenance"
     }  # fmt: skip
     keys = (
         "system",
@@ -334,7 +334,7 @@ def loud(result) -> set[str]:
     return {d.name for d in result.not_passing}
 
 
-def test_diagnoses_are_silent_on_a_clean_funnel_and_loud_on_broken_ones():
+def test_diagnostics_are_silent_on_a_clean_funnel_and_loud_on_broken_ones():
     world = funnel_world(items=10, seed=2)
     sample = world.sample(users=6000, top=5, seed=1)
     seller = {"seller": sample.runs["seller"]}
@@ -367,7 +367,7 @@ def test_forecasts_that_do_not_come_true_are_told():
     runs = {"seller": sample.runs["seller"].drop("cvr")}
     options = {"estimator": ["IPS", "DR"], "measure": "CG@5"}
     clean = cr.funnel(sample.funnel, runs, **options)
-    assert {"click model", "conversion model"} <= {d.name for d in clean.diagnoses}
+    assert {"click model", "conversion model"} <= {d.name for d in clean.diagnostics}
     assert loud(clean) == set()
     steep = sample.funnel.with_columns(ctr=1.4 * pl.col("ctr") ** 1.3)
     assert "click model" in loud(cr.funnel(steep, runs, **options))
@@ -380,11 +380,11 @@ def test_forecasts_that_do_not_come_true_are_told():
     own = {"seller": runs["seller"].join(guess, on=["user", "item"], how="left")}
     rows = cr.funnel(shown, own, pairs="rows", **options)
     assert {"click model", "support"} <= loud(rows)
-    assert "click model" not in {d.name for d in cr.funnel(shown, own, **options).diagnoses}
+    assert "click model" not in {d.name for d in cr.funnel(shown, own, **options).diagnostics}
     bare = sample.funnel.drop("ctr", "cvr")
     guessed = cr.funnel(bare, runs, ctr="rates(by=user)", cvr="rates", **options)
     assert "mean weight" in loud(guessed)
-    assert "click model" in {d.name for d in guessed.diagnoses}
+    assert "click model" in {d.name for d in guessed.diagnostics}
     assert guessed.protocol["models"]["conversion"]["ctr"] == "rates(by=user)"
 
 
@@ -398,7 +398,7 @@ def test_a_tail_of_weights_is_told(power, verdict):
     table = pl.DataFrame({"user": click, "item": 0, "click": 1, "conversion": 1, "ctr": ctr[click]})
     run_ = pl.DataFrame({"user": np.arange(users), "item": 0, "rank": 1})
     result = cr.funnel(table, {"new": run_}, estimator="IPS", measure="CG@1")
-    told = next(d for d in result.diagnoses if d.name == "weight tail")
+    told = next(d for d in result.diagnostics if d.name == "weight tail")
     assert told.verdict == verdict
     if verdict == "fail":
         assert told.value == pytest.approx(1 / (2 + power), abs=0.15)
@@ -423,7 +423,7 @@ def test_a_wrong_ctr_of_all_pairs_is_told_with_and_without_a_cvr():
         for power, verdict in ((1, "pass"), (2, "fail")):
             given = columns.with_columns(pl.col("ctr") ** power)
             result = cr.funnel(given, {"r": run}, estimator="IPS", test="none")
-            told = [d.verdict for d in result.diagnoses if d.name == "click model"]
+            told = [d.verdict for d in result.diagnostics if d.name == "click model"]
             assert told == [verdict]
 
 
@@ -433,13 +433,13 @@ def test_the_contest_of_dr_and_ips_is_told_for_every_reward():
     result = cr.funnel(
         table, {"r": run}, reward=["conversion", "spend"], estimator=["IPS", "DR"], test="none"
     )
-    told = [d for d in result.diagnoses if d.name == "doubly robust"]
+    told = [d for d in result.diagnostics if d.name == "doubly robust"]
     for d, reward in zip(told, ("conversion", "spend"), strict=True):
         errors = [result.estimate("r", label, reward).se for label in ("DR", "IPS")]
         assert d.value == pytest.approx((errors[0] / errors[1]) ** 2, rel=0.05)
         assert f"DCG@10 of {reward}" in d.meaning
     assert [d.verdict for d in told] == ["pass", "caution"]
-    models = [d.verdict for d in result.diagnoses if d.name == "conversion model"]
+    models = [d.verdict for d in result.diagnostics if d.name == "conversion model"]
     assert models == ["pass", "fail"]
 
 
@@ -483,7 +483,7 @@ def test_the_interval_of_the_direct_method_is_held_against_the_clicks():
     for factor, verdict in ((1.0, "caution"), (2.5, "fail")):
         given = table.with_columns(pl.col("cvr") * factor)
         result = cr.funnel(given, {"r": run}, estimator=["DM", "IPS"], test="none")
-        (told,) = [d for d in result.diagnoses if d.name == "direct method"]
+        (told,) = [d for d in result.diagnostics if d.name == "direct method"]
         assert told.verdict == verdict
         row = {r.estimator: r for r in result.estimates}
         assert set(row) == {"DM", "IPS"}
@@ -509,7 +509,7 @@ def test_the_published_form_written_out_also_clipped_and_first():
         share = np.clip(top / np.where(bottom == 0, np.inf, bottom), 0, 1)
         assert row.value == pytest.approx(share.mean())
         assert row.se == pytest.approx(share.std(ddof=1) / 30**0.5)
-    told = {d.name: d.value for d in result.diagnoses if d.subject.startswith("r")}
+    told = {d.name: d.value for d in result.diagnostics if d.subject.startswith("r")}
     assert told["mean weight"] == pytest.approx(np.sum(z * c / p) / (30 * c.sum()))
     assert told["clipping"] == pytest.approx(
         1 - np.sum(z * c * np.minimum(2, 1 / p)) / 30 / c.sum()

@@ -288,7 +288,7 @@ def test_moments_say_what_values_per_user_say(shop, fitted):
         assert found.protocol["inference"]["inference"] == "moments"
         a, b = plain(found), plain(whole)
         for told in (a, b):  # the usual ctr is known to half a percent
-            told["diagnoses"] = [d for d in told["diagnoses"] if d["name"] != "smallest ctr"]
+            told["diagnostics"] = [d for d in told["diagnostics"] if d["name"] != "smallest ctr"]
         alike(a, b, 1e-9)
         with pytest.raises(cr.UsageError, match="units"):
             found.by_unit()
@@ -334,6 +334,6 @@ def test_check_says_the_same(shop):
                 for engine in (Local(), cut(5))
             )
             assert found.tables["to_log"] == whole.tables["to_log"]
-            assert [d.name for d in found.diagnoses] == [d.name for d in whole.diagnoses]
-            for a, b in zip(found.diagnoses, whole.diagnoses, strict=True):
+            assert [d.name for d in found.diagnostics] == [d.name for d in whole.diagnostics]
+            for a, b in zip(found.diagnostics, whole.diagnostics, strict=True):
                 alike(vars(a), vars(b))

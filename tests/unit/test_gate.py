@@ -35,7 +35,7 @@ def made(difference: float, half: float, *, verdict: str = "pass", lower: bool =
                 "p": p, "p_corrected": p,
             }
         ],
-        "diagnoses": [
+        "diagnostics": [
             {
                 "name": "coverage", "subject": "new", "value": 1.0, "threshold": 1.0,
                 "verdict": verdict, "meaning": "Why.",

@@ -138,8 +138,8 @@ cr.estimate(log, {{"new": log.select("session", "item", "rank")}}, position_bias
 
 @pytest.mark.parametrize(
     ("work", "most"),
-    [("import counterrank.diagnostics.diagnosis", 12), (ESTIMATE, 119)],
-    ids=["a diagnosis", "estimate"],
+    [("import counterrank.diagnostics.diagnostic", 12), (ESTIMATE, 119)],
+    ids=["a diagnostic", "estimate"],
 )
 def test_little_is_loaded(work: str, most: int):
     code = LOADED.format(work=work.replace("{{", "{").replace("}}", "}"))

@@ -79,7 +79,7 @@ def test_assess(kind):
                     engine=engine, **few)  # fmt: skip
         assert str(parts.estimates) == str(whole.estimates)
         assert str(parts.tables) == str(whole.tables)
-        assert str(parts.diagnoses) == str(whole.diagnoses)
+        assert str(parts.diagnostics) == str(whole.diagnostics)
         assert parts.by_unit().equals(whole.by_unit())
 
 

@@ -45,7 +45,7 @@ def test_every_measure(missing, no_relevant, count):
     whole, sums = both(truth, runs, LABELS, plan, count, missing=missing, no_relevant=no_relevant)
     near(sums.estimates, whole.estimates, tolerance=1e-10)
     near(sums.comparisons, whole.comparisons, tolerance=1e-8)
-    near(sums.diagnoses, whole.diagnoses)
+    near(sums.diagnostics, whole.diagnostics)
     assert sums.tables == whole.tables
     assert sums.protocol["inference"]["inference"] == "moments"
 
@@ -54,8 +54,8 @@ def test_every_measure(missing, no_relevant, count):
 def test_ties(count):
     truth, runs = uneven(1)
     whole, sums = both(truth, tied(runs), FEW, Plan(test="none"), count, missing="skip")
-    near(sums.diagnoses, whole.diagnoses)
-    assert any(d.name == "ties" and d.verdict == "fail" for d in sums.diagnoses)
+    near(sums.diagnostics, whole.diagnostics)
+    assert any(d.name == "ties" and d.verdict == "fail" for d in sums.diagnostics)
 
 
 def test_permutation_and_bootstrap_are_near():
@@ -114,7 +114,7 @@ def test_asked_for_in_memory():
 
 
 def test_the_switch_and_its_threshold_are_told():
-    """60 users less two, three systems, two measures and what diagnoses look at beside them."""
+    """60 users less two, three systems, two measures and what diagnostics look at beside them."""
     truth, runs = uneven(7)
     columns = 3 * (2 + 2)
     for room, kind in ((8 * 58 * columns, "units"), (8 * 58 * columns - 1, "moments")):

@@ -30,7 +30,7 @@ def same(truth, runs, labels, *, counts=COUNTS, plan=None, **policies):
         assert parts.tables == whole.tables
         equal(parts.estimates, whole.estimates)
         equal(parts.comparisons, whole.comparisons)
-        equal(parts.diagnoses, whole.diagnoses)
+        equal(parts.diagnostics, whole.diagnostics)
         assert parts.inputs == whole.inputs
         how = {key: parts.protocol[key] for key in ("partitions", "inference")}
         assert parts.protocol == whole.protocol | how
@@ -59,7 +59,7 @@ def test_every_measure_under_every_policy(missing, no_relevant, text):
 def test_ties(ties):
     truth, runs = uneven(1)
     whole = same(truth, tied(runs), LABELS, ties=ties)
-    assert any(d.name == "ties" and d.verdict == "fail" for d in whole.diagnoses)
+    assert any(d.name == "ties" and d.verdict == "fail" for d in whole.diagnostics)
 
 
 def test_expected_ties():

@@ -91,7 +91,7 @@ def test_many_judgments_and_few_rows_do_not_overflow():
 
 def agreement_of(truth, runs, measures, **policies):
     result = cr.evaluate(truth, runs, measure=measures, test="none", **policies)
-    return result, [d for d in result.diagnoses if d.name == "agreement"]
+    return result, [d for d in result.diagnostics if d.name == "agreement"]
 
 
 def test_agreement_speaks_of_the_numbers_shown():
@@ -108,11 +108,11 @@ def test_agreement_speaks_of_the_numbers_shown():
     assert found[0].subject == "DCG(gain=exp)@1, nDCG(gain=exp)@1"
 
 
-def test_diagnoses_follow_the_policies():
+def test_diagnostics_follow_the_policies():
     truth = judgments({u: {"a": 1} for u in range(100)})
     table = run({0: ["a"]})
     result = cr.evaluate(truth, {"r": table}, missing="skip", test="none")
-    size = next(d for d in result.diagnoses if d.name == "sample size")
+    size = next(d for d in result.diagnostics if d.name == "sample size")
     assert size.value == 1
     assert size.verdict == "fail"
 
@@ -274,13 +274,13 @@ def test_stars_without_a_threshold_are_noticed():
 
     def verdict(label):
         result = cr.evaluate(truth, {"r": table}, measure=[label], test="none")
-        return [d.verdict for d in result.diagnoses if d.name == "relevance"]
+        return [d.verdict for d in result.diagnostics if d.name == "relevance"]
 
     assert verdict("P@10") == ["caution"]
     assert verdict("P(rel=4)@10") == ["pass"]
     assert verdict("nDCG@10") == []
     result = cr.evaluate(truth, {"r": table}, measure=["AP(rel=9)@10"], test="none")
-    assert next(d for d in result.diagnoses if d.name == "no relevant item").verdict == "fail"
+    assert next(d for d in result.diagnostics if d.name == "no relevant item").verdict == "fail"
 
 
 def test_threads_and_bucket_sizes_change_no_hit():

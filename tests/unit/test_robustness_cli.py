@@ -12,9 +12,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from counterrank.cli.app import app
 from typer.testing import CliRunner
 
-from counterrank.cli.app import app
 from making import world
 
 

@@ -330,10 +330,10 @@ def test_kept_logged_lists_earn_what_they_earned(label):
     assert paid[1:] == pytest.approx(earned[1:])
 
 
-def diagnosis(slates, labels, kind):
+def diagnostic(slates, labels, kind):
     log, run = tables(slates)
     result = cr.estimate(log, {"new": run}, estimator=labels, logged="propensity", test="none")
-    return [d for d in result.diagnoses if d.name == kind]
+    return [d for d in result.diagnostics if d.name == kind]
 
 
 def alike(n, e0, length=4):
@@ -347,16 +347,16 @@ def alike(n, e0, length=4):
 
 def test_products_are_diagnosed_as_products():
     """Whole slates match one time in 4, or in 2,401."""
-    (good,) = diagnosis(alike(5_000, 0.7), ["SIPS"], "effective slates")
+    (good,) = diagnostic(alike(5_000, 0.7), ["SIPS"], "effective slates")
     assert good.verdict == "pass"
     assert good.value == pytest.approx(5_000 * 0.7**4, rel=0.1)
-    (bad,) = diagnosis(alike(5_000, 1 / 7), ["SIPS"], "effective slates")
+    (bad,) = diagnostic(alike(5_000, 1 / 7), ["SIPS"], "effective slates")
     assert bad.verdict == "fail"
-    assert not diagnosis(alike(50, 0.5), ["IIPS"], "effective slates")
+    assert not diagnostic(alike(50, 0.5), ["IIPS"], "effective slates")
 
 
 def test_clipped_products_tell_what_they_lose():
-    (cut,) = diagnosis(alike(2_000, 0.5), ["RIPS(clip=1)"], "clipping")
+    (cut,) = diagnostic(alike(2_000, 0.5), ["RIPS(clip=1)"], "clipping")
     assert cut.value == pytest.approx(1 - 1 / 16, abs=0.02)
 
 

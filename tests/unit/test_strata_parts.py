@@ -31,7 +31,7 @@ def same(table, runs, counts=COUNTS, **options):
         for name in ("systems", "estimates", "comparisons", "strata", "audit", "agreement"):
             assert repr(getattr(parts, name)) == repr(getattr(whole, name)), (name, count)
         assert parts.by_unit().equals(whole.by_unit())
-        assert repr(parts.diagnoses) == repr(whole.diagnoses)
+        assert repr(parts.diagnostics) == repr(whole.diagnostics)
         assert parts.inputs == whole.inputs
         own, other = parts.protocol, whole.protocol
         assert own | {"inference": 0, "partitions": 0} == other | {"inference": 0, "partitions": 0}
@@ -135,7 +135,7 @@ def test_moments_give_the_same_numbers(options) -> None:
         near(sums.estimates, whole.estimates)
         near(sums.comparisons, whole.comparisons)
         near(sums.paradoxes, whole.paradoxes)
-        near(sums.diagnoses, whole.diagnoses)
+        near(sums.diagnostics, whole.diagnostics)
         assert (sums.audit.tested, sums.audit.unproven) == (
             whole.audit.tested,
             whole.audit.unproven,

@@ -10,12 +10,12 @@ import sys
 import pytest
 
 import counterrank as cr
-from counterrank.ope.pipeline import estimate as estimate_table
-from counterrank.judged.pipeline import evaluate as table
 from counterrank.cli import output
+from counterrank.documents.document import plain
+from counterrank.judged.pipeline import evaluate as table
+from counterrank.ope.pipeline import estimate as estimate_table
 from counterrank.report.charts import bars
 from counterrank.report.terminal.bars import beside
-from counterrank.documents.document import plain
 from counterrank.simulate import World, judged_world, platform
 
 LONG = "a ranker whose name goes on and on, longer than any line of a table has room for it: "

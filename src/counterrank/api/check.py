@@ -1,4 +1,4 @@
-"""``check``: every table through its schema, all faults in one report, then the diagnoses."""
+"""``check``: every table through its schema, all faults in one report, then the diagnostics."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ def check(
     from counterrank.api.estimate import estimate
     from counterrank.api.evaluate import evaluate
     from counterrank.api.funnel import funnel
-    from counterrank.conversions.funnel_diagnoses import check_funnel
+    from counterrank.conversions.funnel_diagnostics import check_funnel
     from counterrank.data.runs import named_tables
-    from counterrank.diagnostics.diagnosis import Findings
+    from counterrank.diagnostics.diagnostic import Findings
     from counterrank.diagnostics.table_reports import (
         check_runs,
         refuse_several,
         report_table,
         usable,
     )
-    from counterrank.ope.diagnoses import check_log
+    from counterrank.ope.log_diagnostics import check_log
     from counterrank.position import position_bias as as_model
     from counterrank.results.result import Result
 
@@ -97,7 +97,7 @@ def check(
         kind="check",
         estimates=[],
         comparisons=[],
-        diagnoses=[d for found in findings for d in found.diagnoses],
+        diagnostics=[d for found in findings for d in found.diagnostics],
         protocol={},
         inputs=(),
         tables={"tables": reports, "to_log": [line for f in findings for line in f.to_log]},

@@ -52,8 +52,8 @@ class TruthRow:
     """An estimate with its interval beside the truth; ``inside`` is yes or no."""
 
     system: str
+    estimator: str
     measure: str
-    reward: str
     estimate: float
     low: float
     high: float

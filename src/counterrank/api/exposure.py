@@ -40,15 +40,17 @@ def exposure(
     family fitted to it. An item keeps its relevance within a ``context``, such as the query.
     ``memory`` sends a log that needs more to disk, ``engine`` to a Spark cluster.
 
-    The estimates of the result are one row per rank (and value of ``by``); ``result.model`` is the
+    The estimates of the result are one row per rank (and value of ``by``), measured as
+    ``exposure@RANK``; ``tables["ranks"]`` has the rows behind them; ``result.model`` is the
     model, ready for ``position_bias``, and ``result.learned`` has the curves with their covariance.
     """
     from counterrank.data.schema import ColumnNames
+    from counterrank.diagnostics.diagnostic import worst
     from counterrank.diagnostics.position_models import position
     from counterrank.position.learn.pipeline import learn
     from counterrank.position.learn.request import LearnRequest
     from counterrank.position.model_file import KIND
-    from counterrank.results.result import Result
+    from counterrank.results.result import Result, as_row
 
     within = tuple(v.as_list(context))
     request = LearnRequest(method, reward, within, by, ranks, length, swapped, model, level)
@@ -58,15 +60,20 @@ def exposure(
         names.refuse_unmet()
         learned = learn(request, partitions)
         protocol = _protocol(request, learned) | partitions.protocol()
-    curves = learned.curves()
+    asked, diagnostics = learned.request, position(learned)
+    rows = [row for value, curve in learned.curves() for row in curve.rows(asked, value)]
+    told = {"estimator": asked.method, "verdict": worst(diagnostics)}
     return Result(
         kind=KIND,
-        estimates=[row for value, curve in curves for row in curve.rows(learned.request, value)],
+        estimates=[
+            as_row(row, measure=f"exposure@{row.rank}", segment=row.context or None, **told)
+            for row in rows
+        ],
         comparisons=[],
-        diagnoses=position(learned),
+        diagnostics=diagnostics,
         protocol=protocol,
         inputs=tuple(partitions.inputs.values()),
-        tables=_tables(learned),
+        tables={**_tables(learned), "ranks": rows},
         notes={"learned": learned, "model": learned.model},
     )
 

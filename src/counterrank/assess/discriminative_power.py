@@ -25,7 +25,7 @@ from counterrank.assess.unit_values import Values, all_pairs, resample_users
 from counterrank.core.arrays import Floats
 from counterrank.core.format import in_a_sentence
 from counterrank.core.parallel import Progress, quiet
-from counterrank.diagnostics.diagnosis import Diagnosis
+from counterrank.diagnostics.diagnostic import Diagnostic
 from counterrank.stats.compare import Plan
 from counterrank.stats.inference import normal_quantile
 from counterrank.stats.permutation import Keep, at_once, permutation_test
@@ -208,7 +208,7 @@ def curves(values: Values, power: DiscriminativePower) -> list[PCurve]:
     return [PCurve(label, np.sort(p)[::-1].tolist()) for label, p in both]
 
 
-def normal_approximation(values: Values, power: DiscriminativePower) -> Diagnosis:
+def normal_approximation(values: Values, power: DiscriminativePower) -> Diagnostic:
     """Resampled p-values are normal ones; on the sample itself DP is known both ways."""
     off = np.abs(power.approximate / power.dp - 1)
     m = int(np.argmax(off))
@@ -220,7 +220,7 @@ def normal_approximation(values: Values, power: DiscriminativePower) -> Diagnosi
     )
     if verdict != "pass":
         text += " Read the p-values, not the intervals."
-    return Diagnosis("normal approximation", measure, worst, 0.1, verdict, text)
+    return Diagnostic("normal approximation", measure, worst, 0.1, verdict, text)
 
 
 def recommend_by_power(rows: list[PowerRow], power: DiscriminativePower, level: float) -> list[str]:

@@ -24,7 +24,7 @@ from counterrank.data.ids import positions, sort_ids
 from counterrank.data.runs import tables_of
 from counterrank.data.schema import Input, Roles, Table, label
 from counterrank.data.sources import Source, open_source
-from counterrank.diagnostics.diagnosis import Diagnosis
+from counterrank.diagnostics.diagnostic import Diagnostic
 from counterrank.engine import engine as as_engine
 from counterrank.judged.pipeline import JudgedSystems, compare_systems, measure_systems, value_array
 from counterrank.judged.request import EvaluateRequest, JudgedTables, parse_measures
@@ -150,7 +150,7 @@ class RobustnessBasis:
     labels: list[str]
     systems: tuple[str, ...]
     key: str
-    diagnoses: list[Diagnosis]
+    diagnostics: list[Diagnostic]
     protocol: dict[str, Any]
     inputs: tuple[Input, ...]
     unit_frame: pl.DataFrame
@@ -179,7 +179,7 @@ def judged_basis(request: RobustnessRequest) -> RobustnessBasis:
     protocol = {name: whole.protocol[name] for name in FROM_EVALUATION}
     return RobustnessBasis(
         Evidence.of(pool, matches.hits, measures, policies), labels, whole.systems, key,
-        whole.diagnoses, protocol, whole.inputs, whole.by_unit(),
+        whole.diagnostics, protocol, whole.inputs, whole.by_unit(),
     )  # fmt: skip
 
 

@@ -17,8 +17,8 @@ from counterrank.assess.past_log import read_past_log
 from counterrank.assess.past_table import read_past_table
 from counterrank.assess.request import OnlineRequest, ResamplingRequest, RobustnessRequest
 from counterrank.assess.unit_values import Values, all_pairs, enough, enough_units
-from counterrank.diagnostics.diagnosis import Diagnosis
-from counterrank.results.result import Result
+from counterrank.diagnostics.diagnostic import Diagnostic, worst
+from counterrank.results.result import Result, Row, as_comparison, as_row
 from counterrank.stats.compare import Plan
 
 
@@ -30,11 +30,14 @@ def assess_power(request: ResamplingRequest) -> Result:
         values, plan, progress=request.values.progress, keep=_pieces("power", values, request)
     )
     rows = dp.power_rows(values, power, plan.level)
+    diagnostics = [*_enough(values, rows), dp.normal_approximation(values, power)]
+    pairs = dp.pair_rows(values, power)
+    told = {"level": plan.level, "test": "permutation", "draws": power.draws}
     return Result(
         kind="assess power",
-        estimates=rows,
-        comparisons=dp.pair_rows(values, power),
-        diagnoses=[*_enough(values, rows), dp.normal_approximation(values, power)],
+        estimates=_rows(rows, diagnostics, estimator="DP"),
+        comparisons=[as_comparison(pair, verdict=worst(diagnostics), **told) for pair in pairs],
+        diagnostics=diagnostics,
         protocol=_policies(request)
         | {"test": "permutation, two-sided, difference of means", "draws": power.draws}
         | {"interval": "log DP, standard deviation over resampled users, normal p"}
@@ -42,6 +45,7 @@ def assess_power(request: ResamplingRequest) -> Result:
         inputs=values.inputs,
         tables={
             "recommendation": dp.recommend_by_power(rows, power, plan.level),
+            "power": rows,
             "curves": dp.curves(values, power),
         },
         unit_frame=values.frame(),
@@ -56,17 +60,23 @@ def assess_agreement(request: ResamplingRequest) -> Result:
         values, plan, progress=request.values.progress, keep=_pieces("agreement", values, request)
     )
     rows = ma.agreement_rows(values, given, orders, plan.level)
+    diagnostics = _enough(values, rows)
+    verdict = worst(diagnostics)
     return Result(
         kind="assess agreement",
-        estimates=rows,
+        estimates=[
+            as_row(r, measure=f"{r.measure} / {r.other}", estimator="inversion", verdict=verdict)
+            for r in rows
+        ],
         comparisons=[],
-        diagnoses=_enough(values, rows),
+        diagnostics=diagnostics,
         protocol=_policies(request)
-        | {"means": request.means, **ma.PROTOCOL, "draws": plan.draws}
+        | {"mean": request.means, **ma.PROTOCOL, "draws": plan.draws}
         | _resampled(plan),
         inputs=values.inputs,
         tables={
             "recommendation": ma.recommend_by_agreement(rows, len(all_pairs(len(values.systems)))),
+            "agreement": rows,
             "taus": ma.tau_table(values, orders),
             "opposed": ma.opposed_systems(values, orders, rows, plan.level),
         },
@@ -80,16 +90,22 @@ def assess_robustness(request: RobustnessRequest) -> Result:
     labels, level = basis.labels, request.plan.level
     tracks = rb.reduce_judgments(basis.evidence, request, Checkpoint(request.resume, basis.key))
     areas = list(rb.area_rows(tracks, labels, level))
+    diagnostics = [enough(len(basis.systems), "systems"), *basis.diagnostics]
+    segments = {row: None if row.reduction == "all" else row.reduction for row in areas}
+    told = {
+        "estimator": "area",
+        "units": basis.unit_frame["unit"].n_unique(),
+        "verdict": worst(diagnostics),
+    }
     return Result(
         kind="assess robustness",
-        estimates=[row for row in areas if row.reduction == "all"],
+        estimates=[as_row(row, segment=segments[row], **told) for row in areas],
         comparisons=[],
-        diagnoses=[enough(len(basis.systems), "systems"), *basis.diagnoses],
+        diagnostics=diagnostics,
         protocol=basis.protocol | rb.protocol(basis.evidence.pool, request),
         inputs=basis.inputs,
         tables={
             "recommendation": rb.recommend_by_robustness(tracks, labels, level),
-            "areas": [row for row in areas if row.reduction != "all"],
             "curves": list(rb.tau_rows(tracks, labels, level)),
             "values": list(rb.value_rows(tracks, labels, basis.systems, level)),
         },
@@ -105,15 +121,18 @@ def assess_online(request: OnlineRequest) -> Result:
     truth = on.choose_truth(request.truth, cases)
     every = [*cases, *on.pool_rewards(cases)]
     rows = [on.online_row(c, level, truth) for c in every]
+    diagnostics = [enough(len({*cases[0].experiment}), "experiments")]
+    told = {"estimator": "pearson", "verdict": worst(diagnostics)}
     return Result(
         kind="assess online",
-        estimates=rows,
+        estimates=[as_row(r, reward=r.reward or None, units=r.cases, **told) for r in rows],
         comparisons=[],
-        diagnoses=[enough(len({*cases[0].experiment}), "experiments")],
+        diagnostics=diagnostics,
         protocol=_online_protocol(request, truth) | protocol,
         inputs=inputs,
         tables={
             "recommendation": on.recommend_online(every, rows, level, truth),
+            "correlations": rows,
             "cases": on.case_rows(cases),
         },
         unit_frame=on.offline_figures(cases),
@@ -126,11 +145,17 @@ def assess_accuracy(table: object, level: float, columns: Mapping[str, str] | No
     trials = ac.trials_of(read)
     rows = [ac.accuracy_row(t, level) for t in trials]
     others = ac.against_best(trials, rows)
+    diagnostics = [enough(rows[0].systems, "systems")]
+    told = {"measure": "relative RMSE", "verdict": worst(diagnostics), "level": level}
+    units = rows[0].repetitions if rows[0].repetitions > 1 else rows[0].systems
     return Result(
         kind="assess accuracy",
-        estimates=rows,
-        comparisons=others,
-        diagnoses=[enough(rows[0].systems, "systems")],
+        estimates=[as_row(r, estimator=r.measure, units=units, **told) for r in rows],
+        comparisons=[
+            as_comparison(o, system="", estimator=o.system, test="t", units=units, **told)
+            for o in others
+        ],
+        diagnostics=diagnostics,
         protocol={
             "unit": "repetition" if rows[0].repetitions > 1 else "system",
             "error": "(estimate - truth) / truth",
@@ -138,9 +163,14 @@ def assess_accuracy(table: object, level: float, columns: Mapping[str, str] | No
             "level": level,
         },
         inputs=(read.input(),),
-        tables={"recommendation": ac.recommend_by_accuracy(rows, others, level)},
+        tables={"recommendation": ac.recommend_by_accuracy(rows, others, level), "accuracy": rows},
         unit_frame=ac.relative_errors(read.frame),
     )
+
+
+def _rows(rows: Sequence[Any], diagnostics: Sequence[Diagnostic], **told: Any) -> list[Row]:
+    """The rows that every verb shares, of those that one question has."""
+    return [as_row(row, verdict=worst(diagnostics), **told) for row in rows]
 
 
 def _pieces(question: str, values: Values, request: ResamplingRequest) -> Checkpoint:
@@ -153,7 +183,7 @@ def _pieces(question: str, values: Values, request: ResamplingRequest) -> Checkp
     return Checkpoint(request.resume, key)
 
 
-def _enough(values: Values, rows: Sequence[Any]) -> list[Diagnosis]:
+def _enough(values: Values, rows: Sequence[Any]) -> list[Diagnostic]:
     """Whether there are units and systems enough to say anything."""
     return [enough_units(min(r.units for r in rows)), enough(len(values.systems), "systems")]
 

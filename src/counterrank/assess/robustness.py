@@ -48,7 +48,7 @@ class TauRow:
     reduction: str
     measure: str
     size: float
-    tau: float
+    kendall: float
     se: float
     low: float
     high: float

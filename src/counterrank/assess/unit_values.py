@@ -17,7 +17,7 @@ from counterrank.core.errors import CounterrankError, UsageError
 from counterrank.core.parallel import Progress, quiet
 from counterrank.data.ids import hash_ids
 from counterrank.data.schema import Input
-from counterrank.diagnostics.diagnosis import Diagnosis, graded
+from counterrank.diagnostics.diagnostic import Diagnostic, graded
 from counterrank.metrics import Measure, measure
 from counterrank.stats.compare import Plan
 from counterrank.stats.draws import POISSON, Draws, resample
@@ -149,20 +149,20 @@ def geometric_twin(label: str) -> str:
 FEWEST = 5
 
 
-def enough_units(units: int) -> Diagnosis:
+def enough_units(units: int) -> Diagnostic:
     """Resampling needs some 30 units; with fewer than 10 it is no guide."""
     text = f"Tests and resampling rest on {units:,} unit{'s' * (units != 1)}."
     if units < 30:
         text += " So few say little about the next ones: collect more before choosing."
-    return Diagnosis("sample size", "units", float(units), 30.0, graded(units, 30, 10), text)
+    return Diagnostic("sample size", "units", float(units), 30.0, graded(units, 30, 10), text)
 
 
-def enough(things: int, what: str) -> Diagnosis:
+def enough(things: int, what: str) -> Diagnostic:
     """A rank correlation of fewer than five things cannot reach 95 % even if it is perfect."""
     text = f"The answer rests on {things:,} {what if things != 1 else what.removesuffix('s')}."
     if things < FEWEST:
         text += f" Below {FEWEST} even a perfect order may be chance: add {what}."
-    return Diagnosis(what, "input", float(things), float(FEWEST), graded(things, FEWEST, 2), text)
+    return Diagnostic(what, "input", float(things), float(FEWEST), graded(things, FEWEST, 2), text)
 
 
 BLOCK = 250  # resamples in a piece of work

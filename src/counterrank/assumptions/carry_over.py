@@ -18,7 +18,7 @@ from counterrank.assumptions.score_test import (
     remove_means,
 )
 from counterrank.core.arrays import Bools, Floats, Ints, sum_by
-from counterrank.diagnostics.diagnosis import Diagnosis
+from counterrank.diagnostics.diagnostic import Diagnostic
 
 CAUTION, FAIL = 0.02, 0.1
 
@@ -45,8 +45,8 @@ def carry_over_effect(
     return Effect(change.size * spread, change.se * spread)
 
 
-def carry_over(rows: AuditRows) -> Diagnosis | str:
-    """The diagnosis, or what is missing for it."""
+def carry_over(rows: AuditRows) -> Diagnostic | str:
+    """The diagnostic, or what is missing for it."""
     if not rows.users:
         return "carry over between sessions needs a column user"
     if rows.turn is None:
@@ -55,7 +55,7 @@ def carry_over(rows: AuditRows) -> Diagnosis | str:
     returning = len(np.unique(rows.cluster[again]))
     if returning < 30:
         text = f"Only {returning:,} users came twice, so hardly anything can carry over."
-        return Diagnosis("carry over", "log", 0.0, CAUTION, "pass", text)
+        return Diagnostic("carry over", "log", 0.0, CAUTION, "pass", text)
     list_quality = sum_by(rows.session, rows.patience * rows.quality, rows.n)
     contexts = int(rows.context.max()) + 1
     usual = positive_ratio(
@@ -84,7 +84,7 @@ def carry_over(rows: AuditRows) -> Diagnosis | str:
             " every session will earn another amount than estimated. Settle it by an A/B test by"
             " user over several weeks."
         )
-    return Diagnosis("carry over", "log", abs(change.size), CAUTION, verdict, text)
+    return Diagnostic("carry over", "log", abs(change.size), CAUTION, verdict, text)
 
 
 def _previous(user: Ints, turn: Ints) -> tuple[Ints, Bools]:

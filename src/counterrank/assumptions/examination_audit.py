@@ -19,7 +19,7 @@ from counterrank.assumptions.score_test import (
     remove_means,
 )
 from counterrank.core.arrays import Floats, Ints, sum_by
-from counterrank.diagnostics.diagnosis import Diagnosis
+from counterrank.diagnostics.diagnostic import Diagnostic
 
 CAUTION, FAIL = 0.05, 0.2
 
@@ -69,8 +69,8 @@ def avoidance_effect(first: Floats, rest: Floats, one: Floats, more: Floats, use
     return Effect(value, float(np.sqrt(influence @ influence)))
 
 
-def examination(rows: AuditRows) -> Diagnosis | str:
-    """The diagnosis, or what is missing for it."""
+def examination(rows: AuditRows) -> Diagnostic | str:
+    """The diagnostic, or what is missing for it."""
     change = _by_rewards(rows) if rows.views == "latent" else _by_views(rows)
     if isinstance(change, str):
         return change
@@ -93,7 +93,7 @@ def examination(rows: AuditRows) -> Diagnosis | str:
             f"After a reward {change.size:.0%} more readers go on: what is seen depends on the rows"
             " above, so values of rankers that put other items on top are off."
         )
-    return Diagnosis("examination", "log", abs(change.size), CAUTION, verdict, text)
+    return Diagnostic("examination", "log", abs(change.size), CAUTION, verdict, text)
 
 
 def _by_views(rows: AuditRows) -> Effect | str:
@@ -127,7 +127,7 @@ def _by_rewards(rows: AuditRows) -> Effect:
     return avoidance_effect(parts[0], parts[2], parts[1], parts[3], rows.cluster)
 
 
-def position_fit(rows: AuditRows, model: Floats) -> Diagnosis:
+def position_fit(rows: AuditRows, model: Floats) -> Diagnostic:
     r"""Whether ranks are seen as often as the position model says, up to one common factor.
 
     ``model`` is :math:`c(r)`, sessions' contexts x ranks. The value is the largest relative misfit
@@ -160,4 +160,4 @@ def position_fit(rows: AuditRows, model: Floats) -> Diagnosis:
             " so weights are off by as much. Learn the model from this log:"
             " counterrank exposure LOG --out pbm.json."
         )
-    return Diagnosis("position model", "log", float(miss[worst]), 0.05, verdict, text)
+    return Diagnostic("position model", "log", float(miss[worst]), 0.05, verdict, text)

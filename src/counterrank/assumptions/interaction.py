@@ -20,7 +20,7 @@ from counterrank.assumptions.score_test import (
     remove_means,
 )
 from counterrank.core.arrays import Floats, Ints, sum_by
-from counterrank.diagnostics.diagnosis import Diagnosis
+from counterrank.diagnostics.diagnostic import Diagnostic
 
 CAUTION, FAIL = 0.05, 0.2
 
@@ -55,8 +55,8 @@ def pair_effect_variance(
     return top / bottom, se / bottom, top / se
 
 
-def interaction(rows: AuditRows) -> Diagnosis | str:
-    """The diagnosis, or what is missing for it."""
+def interaction(rows: AuditRows) -> Diagnostic | str:
+    """The diagnostic, or what is missing for it."""
     if rows.alike is None:
         return "whether neighbours matter needs contexts or users"
     if rows.cluster.max() < 30 or not 0 < rows.half.mean() < 1:
@@ -89,4 +89,4 @@ def interaction(rows: AuditRows) -> Diagnosis | str:
             " values of rankers that put other neighbours together are off. Compare such rankers"
             " online, or keep similar items apart in both."
         )
-    return Diagnosis("interaction", "log", size, CAUTION, verdict, text)
+    return Diagnostic("interaction", "log", size, CAUTION, verdict, text)

@@ -8,10 +8,10 @@ import numpy as np
 
 from counterrank.assumptions.score_test import AuditRows, number_keys
 from counterrank.data.logs import Log
-from counterrank.diagnostics.diagnosis import Diagnosis, advise, graded
+from counterrank.diagnostics.diagnostic import Diagnostic, advise, graded
 
 
-def variety(rows: AuditRows) -> Diagnosis:
+def variety(rows: AuditRows) -> Diagnostic:
     """Assumption 5 by the log alone: the share of rows whose item came at more than one rank.
 
     Compared are rows of one context. A logger that always shows the same says nothing about what
@@ -43,43 +43,43 @@ def variety(rows: AuditRows) -> Diagnosis:
             " The logger hardly varies, so what an item would earn elsewhere rests on the position"
             " model alone: let a small share of sessions swap ranks at random."
         )
-    return Diagnosis("logger variety", "log", share, 0.5, verdict, text)
+    return Diagnostic("logger variety", "log", share, 0.5, verdict, text)
 
 
-def events(count: int, sessions: int, reward: str) -> Diagnosis:
+def events(count: int, sessions: int, reward: str) -> Diagnostic:
     """Rewarded rows: what every estimate is made of."""
     text = f"{count:,} rows have a {reward}, in {sessions:,} sessions."
     todo = " Intervals and audits need some 100 of them: log longer, or a more frequent reward."
     return advise("events", "log", float(count), 100.0, graded(count, 100, 10), text, todo)
 
 
-def users(count: int | None, sessions: int) -> Diagnosis:
+def users(count: int | None, sessions: int) -> Diagnostic:
     """Users are what sessions are independent by."""
     if count is None:
         text = (
             "No user was logged: sessions of one user count as independent, so intervals are too"
             " narrow if users come back. Log a user id."
         )
-        return Diagnosis("users", "log", 0.0, 30.0, "caution", text)
+        return Diagnostic("users", "log", 0.0, 30.0, "caution", text)
     text = f"{sessions:,} sessions come from {count:,} users."
     todo = " Intervals are clustered by user and need more of them."
     return advise("users", "log", float(count), 30.0, graded(count, 30, 10), text, todo)
 
 
-def views(known: str) -> Diagnosis:
+def views(known: str) -> Diagnostic:
     """Whether it is known which rows were seen."""
     if known == "latent":
         text = (
             "Which rows were seen was not logged: whether readers left or did not like it cannot be"
             " told apart, and nothing checks the position model's views. Log a view event per row."
         )
-        return Diagnosis("views", "log", 0.0, 1.0, "caution", text)
-    return Diagnosis("views", "log", 1.0, 1.0, "pass", "It is known which rows were seen.")
+        return Diagnostic("views", "log", 0.0, 1.0, "caution", text)
+    return Diagnostic("views", "log", 1.0, 1.0, "pass", "It is known which rows were seen.")
 
 
-def to_log(log: Log, views: str, diagnoses: Iterable[Diagnosis]) -> list[str]:
+def to_log(log: Log, views: str, diagnostics: Iterable[Diagnostic]) -> list[str]:
     """What to log next time, most useful first; ``views`` is what is known of them."""
-    loud = {d.name for d in diagnoses if d.verdict != "pass"}
+    loud = {d.name for d in diagnostics if d.state != "pass"}
     chance = log.has("propensity") or log.has("exposure")
     # fmt: off
     wanted = [

@@ -6,7 +6,7 @@ import numpy as np
 
 from counterrank.assumptions.score_test import AuditRows, Effect, effect, fit_product, remove_means
 from counterrank.core.arrays import Floats, Ints
-from counterrank.diagnostics.diagnosis import Diagnosis
+from counterrank.diagnostics.diagnostic import Diagnostic
 
 CAUTION, FAIL = 0.05, 0.15
 STEPS = 3
@@ -33,8 +33,8 @@ def by_doubling(y: Floats, w: Floats, rank: Ints, group: Ints, user: Ints) -> Ef
     return Effect(float(np.expm1(np.clip(slope, -2, 2))), start.se)
 
 
-def trust(rows: AuditRows, *, top: int = 1) -> Diagnosis | str:
-    """The diagnosis, or what is missing for it. Ranks above ``top`` are left out."""
+def trust(rows: AuditRows, *, top: int = 1) -> Diagnostic | str:
+    """The diagnostic, or what is missing for it. Ranks above ``top`` are left out."""
     if rows.alike is None:
         return "whether the rank itself sells needs contexts or users"
     if rows.views == "latent" and rows.curves is None:
@@ -65,4 +65,4 @@ def trust(rows: AuditRows, *, top: int = 1) -> Diagnosis | str:
         )
         if top > 1:
             text += " Neighbours matter in this log (interaction), which may be all there is to it."
-    return Diagnosis("trust", "log", abs(change.size), CAUTION, verdict, text)
+    return Diagnostic("trust", "log", abs(change.size), CAUTION, verdict, text)

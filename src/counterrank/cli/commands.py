@@ -66,7 +66,7 @@ def overview(group: str = "") -> str:
 
 
 def run(words: Sequence[str]) -> int:
-    """The exit code of a command line: 0 done, 3 a diagnosis or the gate says no."""
+    """The exit code of a command line: 0 done, 3 a diagnostic or the gate says no."""
     if not words or words[0] in ("-h", "--help"):
         print(overview(), end="")
         return 0

@@ -134,7 +134,7 @@ def revealed(result: Result, wide: int) -> list[str]:
     from counterrank.api.demo import LEADING
 
     seconds, places = _leading(result)
-    rows = {r.system: r for r in result.truth if r.measure in (LEADING, "OnPolicy")}
+    rows = {r.system: r for r in result.truth if r.estimator in (LEADING, "OnPolicy")}
     drawn = bars(
         [(r.low, r.value, r.high) for r in seconds.values()],
         BAR,

@@ -137,7 +137,7 @@ HELP: dict[str, tuple[str, str, str]] = {
     "config": (OUTPUT, "FILE.toml", "Options in a file, by their names; flags win."),
     "dry_run": (OUTPUT, "", "Say what was understood and what it will take; do nothing."),
     "data": (TABLES, "DIR", "The folder of the inputs."),
-    "strict": (OUTPUT, "", "Exit code 3 if a diagnosis fails."),
+    "strict": (OUTPUT, "", "Exit code 3 if a diagnostic fails."),
     "quiet": (OUTPUT, "", "No progress bars."),
     "output": (OUTPUT, "PATH", "The page to write."),
     "title": (OUTPUT, "TEXT", "What the page is called. [default: what it shows]"),

@@ -20,12 +20,11 @@ if TYPE_CHECKING:
     from counterrank.documents.gate import Gate
     from counterrank.results.result import Result
 
-# fmt: off
 CSV = (
-    "kind", "measure", "exposure", "reward", "method", "system", "baseline", "value", "se", "low",
-    "high", "lift", "p", "p_corrected", "detectable", "units",
-)
-# fmt: on
+    "kind", "system", "measure", "reward", "estimator", "segment", "baseline", "value", "se", "low",
+    "high", "level", "lift", "lift_low", "lift_high", "p", "p_corrected", "detectable", "units",
+    "claim", "verdict",
+)  # fmt: skip
 UNFINISHED = "unfinished"
 MOST = 20  # differences of a repetition that are shown
 ELSEWHERE = ("engine", "master", "memory", "partitions")
@@ -80,7 +79,7 @@ def show_repetition(found: Repetition) -> int:
         print(f"{place}: {old!r} was saved, {new!r} came out.")
     if found.same:
         rows = f"{len(result.estimates)} estimates, {len(result.comparisons)} comparisons"
-        print(f"The same: {rows}, {len(result.diagnoses)} diagnostics; inputs as they were.")
+        print(f"The same: {rows}, {len(result.diagnostics)} diagnostics; inputs as they were.")
         return 0
     more = len(found.differences) - MOST
     print(
@@ -156,16 +155,9 @@ def _csv(result: Result) -> None:
     if result.kind == "check":
         print(result.to_frame("tables").write_csv(), end="")
         return
-    if result.kind == "exposure":
-        print(result.to_frame().drop("system", "measure").write_csv(), end="")
-        return
-    document = result.to_dict()
-    some = ("exposure", "reward", "method")  # what only some verbs tell apart
-    has = {name for name in some if any(name in row for row in document["estimates"])}
-    names = [name for name in CSV if name in has or name not in some]
-    writer = csv.DictWriter(sys.stdout, names, lineterminator="\n", extrasaction="ignore")
+    writer = csv.DictWriter(sys.stdout, CSV, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
-    for row in document["estimates"]:
+    for row in result.rows("estimates"):
         writer.writerow({"kind": "estimate", **row})
-    for row in document["comparisons"]:
+    for row in result.rows("comparisons"):
         writer.writerow({"kind": "comparison", **row, "value": row["difference"]})

@@ -150,6 +150,7 @@ class Naive(Estimator):
     r""":math:`\frac1{|U|} \sum_u \sum_i z y c`: what was not clicked counts as not wanted."""
 
     name: ClassVar[str] = "Naive"
+    trust: ClassVar[int] = -1
     formula: ClassVar[str] = "1/|U| sum z y c"
 
     def columns(self, rows: Weighted) -> list[Floats]:
@@ -206,7 +207,7 @@ def divides_by_ctr(e: Estimator) -> bool:
 def add_diagnostic_estimators(
     wanted: Sequence[Estimator], *, has_ctr: bool
 ) -> tuple[Estimator, ...]:
-    """The estimators asked for, and what diagnoses them where the ctr is known."""
+    """The estimators asked for, and what diagnostics them where the ctr is known."""
     out = list(wanted)
     if has_ctr:
         out += [MeanWeight(), *(MeanWeight(clip=e.clip) for e in wanted if isinstance(e, Clipped))]

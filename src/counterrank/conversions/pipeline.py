@@ -14,13 +14,13 @@ from counterrank.conversions.conversion_estimators import (
     conversion_measure,
 )
 from counterrank.conversions.funnel_arrays import FunnelTotals, count_funnel
-from counterrank.conversions.funnel_diagnoses import diagnose_lists, diagnose_predictions
+from counterrank.conversions.funnel_diagnostics import diagnose_lists, diagnose_predictions
 from counterrank.conversions.funnel_pass import FunnelContributions, list_contributions
 from counterrank.conversions.request import FunnelInputs, FunnelRequest
 from counterrank.core.errors import UsageError
 from counterrank.core.parallel import Progress, quiet
 from counterrank.data.schema import Input
-from counterrank.diagnostics.diagnosis import Diagnosis
+from counterrank.diagnostics.diagnostic import Diagnostic
 from counterrank.diagnostics.funnel_checks import constant_features
 from counterrank.engine import Engine
 from counterrank.engine.engines import Storage
@@ -44,18 +44,18 @@ def estimate_conversions(
         users = data.reduce(work, "joining clicks and lists")
     for evidence in users.lists.values():
         request.refuse(evidence.faults)
-    diagnoses = [constant_features(of, columns) for of, columns in models.features.items()]
-    diagnoses += diagnose_predictions(request, totals, pairs, models)
-    diagnoses += diagnose_lists(request, users)
+    diagnostics = [constant_features(of, columns) for of, columns in models.features.items()]
+    diagnostics += diagnose_predictions(request, totals, pairs, models)
+    diagnostics += diagnose_lists(request, users)
     protocol = _protocol(request, totals, models) | data.protocol()
     protocol["inference"] = storage.protocol()
-    return _result(request, users, diagnoses, protocol, inputs.remembered(data))
+    return _result(request, users, diagnostics, protocol, inputs.remembered(data))
 
 
 def _result(
     request: FunnelRequest,
     users: FunnelContributions,
-    diagnoses: list[Diagnosis],
+    diagnostics: list[Diagnostic],
     protocol: dict[str, Any],
     inputs: Mapping[str, Input],
 ) -> Result:
@@ -71,12 +71,13 @@ def _result(
         functions=functions,
         groups=[[pair] for pair in pairs],
         plan=plan,
-        diagnoses=diagnoses,
+        diagnostics=diagnostics,
         protocol=protocol,
         inputs=inputs,
         tables={"weights": weights},
         family=lambda size, groups: f"{size} comparison{'s' * (size != 1)}",
         parse=_label,
+        default=request.leading,
     )
 
 

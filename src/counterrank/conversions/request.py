@@ -119,13 +119,18 @@ class FunnelRequest:
             )
 
     @property
+    def leading(self) -> str:
+        """The estimator that decides where none is named."""
+        return str(max(self.estimators, key=lambda e: e.trust))
+
+    @property
     def fitting(self) -> bool:
         """Whether models are to be fitted."""
         return (self.ctr, self.cvr) != (COLUMN, COLUMN)
 
     @property
     def computed(self) -> tuple[Estimator, ...]:
-        """The estimators asked for, and what diagnoses them."""
+        """The estimators asked for, and what diagnostics them."""
         return add_diagnostic_estimators(self.estimators, has_ctr=self.has_ctr)
 
     @property

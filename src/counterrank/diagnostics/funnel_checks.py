@@ -1,4 +1,4 @@
-"""Diagnoses of a funnel: do clicks and conversions speak for lists, do their models come true?"""
+"""Diagnostics of a funnel: do clicks and conversions speak for lists, do their models come true?"""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from counterrank.core.arrays import Ints
 from counterrank.diagnostics import weights as of_weights
-from counterrank.diagnostics.diagnosis import Diagnosis, advise, graded, gravest
+from counterrank.diagnostics.diagnostic import Diagnostic, advise, graded, gravest
 from counterrank.diagnostics.weights import FUNNEL_WORDS, WeightStatistics
 from counterrank.nuisance.calibration import Calibration, Overlap
 from counterrank.nuisance.logistic import Encoded
@@ -17,7 +17,7 @@ SURE = 0.001  # p of an error that is no chance
 MATTERS, GRAVE = 0.1, 0.3  # relative errors of a bin; estimates inherit about as much
 
 
-def funnel_support(system: str, weights: WeightStatistics, pairs: str) -> Diagnosis:
+def funnel_support(system: str, weights: WeightStatistics, pairs: str) -> Diagnostic:
     """Share of the lists' weight on pairs that could not be, or on items never, clicked."""
     missing, where = weights.unknown, "items nobody clicked"
     if pairs == "rows":
@@ -27,7 +27,7 @@ def funnel_support(system: str, weights: WeightStatistics, pairs: str) -> Diagno
 
 def smallest_ctr(
     system: str, count: int, low: float, usual: float, *, of: str = "Listed pairs that were clicked"
-) -> Diagnosis:
+) -> Diagnostic:
     """The least ctr of a click that counts, against what is usual."""
     text = f"{of} had a ctr of {low:.2g} or more, usually {usual:.2g}."
     todo = (
@@ -40,7 +40,7 @@ def smallest_ctr(
     return advise("smallest ctr", system, low, usual / 100, verdict, text, todo)
 
 
-def conversions(subject: str, count: int, text: str, none: str = "") -> Diagnosis:
+def conversions(subject: str, count: int, text: str, none: str = "") -> Diagnostic:
     """Few conversions: the relative error of a sum of n is about 1 / sqrt(n).
 
     ``text`` says what they are of, ``none`` what it means that there are none.
@@ -51,19 +51,19 @@ def conversions(subject: str, count: int, text: str, none: str = "") -> Diagnosi
     return advise("conversions", subject, float(count), 100.0, verdict, text, todo)
 
 
-def listed_conversions(system: str, reward: str, count: int) -> Diagnosis:
+def listed_conversions(system: str, reward: str, count: int) -> Diagnostic:
     """Conversions of clicks on what a system lists."""
     text = f"{count:,} click{'s' * (count != 1)} on what it lists brought a {reward}."
     none = " So Naive and IPS are 0 for any such lists, and their intervals say nothing."
     return conversions(system, count, text, none)
 
 
-def all_conversions(reward: str, count: int, clicks: int) -> Diagnosis:
+def all_conversions(reward: str, count: int, clicks: int) -> Diagnostic:
     """Conversions of all clicks."""
     return conversions("funnel", count, f"{count:,} of {clicks:,} clicks brought a {reward}.")
 
 
-def predictions(ctr: bool, cvr: bool, fitted: str) -> Diagnosis:
+def predictions(ctr: bool, cvr: bool, fitted: str) -> Diagnostic:
     """What IPS and DR divide by and believe: given, or to be fitted."""
     lacking = [name for name, given in {"ctr": ctr, "cvr": cvr}.items() if not given]
     text = "ctr and cvr are given."
@@ -74,16 +74,16 @@ def predictions(ctr: bool, cvr: bool, fitted: str) -> Diagnosis:
             " features (--user-features, --item-features)."
         )
     verdict = "caution" if lacking else "pass"
-    return Diagnosis("predictions", "funnel", float(2 - len(lacking)), 2.0, verdict, text)
+    return Diagnostic("predictions", "funnel", float(2 - len(lacking)), 2.0, verdict, text)
 
 
-def cvr_coverage(ctr: bool, reason: str) -> Diagnosis:
+def cvr_coverage(ctr: bool, reason: str) -> Diagnostic:
     """A given cvr that says nothing of pairs that are listed."""
     text = f"The given cvr does not reach the lists, so DM and DR cannot be had of it: {reason}"
-    return Diagnosis("predictions", "lists", float(ctr), 2.0, "caution", text)
+    return Diagnostic("predictions", "lists", float(ctr), 2.0, "caution", text)
 
 
-def doubly_robust(system: str, measure: str, ratio: Estimate, level: float) -> Diagnosis:
+def doubly_robust(system: str, measure: str, ratio: Estimate, level: float) -> Diagnostic:
     """Whether DR is the steadier of the two: never to be taken for granted."""
     low, high = ratio.interval(level)
     text = (
@@ -104,10 +104,10 @@ def doubly_robust(system: str, measure: str, ratio: Estimate, level: float) -> D
         text += " Read DR."
     else:
         text += " That does not tell them apart: read both."
-    return Diagnosis("doubly robust", system, ratio.value, 1.0, verdict, text)
+    return Diagnostic("doubly robust", system, ratio.value, 1.0, verdict, text)
 
 
-def direct(system: str, value: Estimate, missed: Estimate) -> Diagnosis:
+def direct(system: str, value: Estimate, missed: Estimate) -> Diagnostic:
     """Whether the interval of the direct method is as narrow as its model deserves.
 
     ``missed`` is DR minus DM: the model's error, as far as weighted clicks can tell. The interval
@@ -122,10 +122,10 @@ def direct(system: str, value: Estimate, missed: Estimate) -> Diagnosis:
         text += f", and they contradict it by {missed.value:+.2g}: read DR, or mend the model"
     elif verdict != "pass":
         text += " each way and leaves out how wrong the model is: read DR"
-    return Diagnosis("direct method", f"{system}, DM", share, 0.5, verdict, text + ".")
+    return Diagnostic("direct method", f"{system}, DM", share, 0.5, verdict, text + ".")
 
 
-def idle_users(users: int, clicks: Ints) -> Diagnosis:
+def idle_users(users: int, clicks: Ints) -> Diagnostic:
     r"""Users without a click belong to the mean; if there are none, they were probably dropped.
 
     From those with one click and with two, :math:`f_1^2 / (2 f_2)` without any are to be expected
@@ -142,13 +142,13 @@ def idle_users(users: int, clicks: Ints) -> Diagnosis:
             f"Every user has a click, where some {due:,.0f} more without one are to be expected."
             " Left out, they make the values too high: give their lists, or rows without a click."
         )
-    return Diagnosis("users without a click", "funnel", share, expected, verdict, text)
+    return Diagnostic("users without a click", "funnel", share, expected, verdict, text)
 
 
 # models of clicks and conversions
 
 
-def click_model(fit: Calibration, label: str) -> Diagnosis:
+def click_model(fit: Calibration, label: str) -> Diagnostic:
     """Predicted clicks against observed ones; weights 1/ctr inherit every error."""
     todo = (
         f"IPS weighs such pairs wrongly: take another model ({_others('--ctr', label)}), give a ctr"
@@ -157,7 +157,7 @@ def click_model(fit: Calibration, label: str) -> Diagnosis:
     return _calibrated("click model", label, "clicks", fit, todo)
 
 
-def conversion_model(fit: Calibration, label: str) -> Diagnosis:
+def conversion_model(fit: Calibration, label: str) -> Diagnostic:
     """Predicted conversions against observed ones, clicked pairs standing for all by 1/ctr."""
     todo = (
         "DM inherits the error, DR as much of it as the click model errs: take another model"
@@ -166,7 +166,7 @@ def conversion_model(fit: Calibration, label: str) -> Diagnosis:
     return _calibrated("conversion model", label, "conversions weighted by 1/ctr", fit, todo)
 
 
-def constant_features(of: str, features: Encoded) -> Diagnosis:
+def constant_features(of: str, features: Encoded) -> Diagnostic:
     """Columns that say the same of everyone: often a slip where the table was made."""
     left = len(features.constant)
     names = ", ".join(f'"{name}"' for name in features.constant[:5])
@@ -179,7 +179,7 @@ def constant_features(of: str, features: Encoded) -> Diagnosis:
     return advise(name, "funnel", float(left), 0.0, verdict, text, todo)
 
 
-def click_overlap(pairs: Overlap) -> Diagnosis:
+def click_overlap(pairs: Overlap) -> Diagnostic:
     """A click of ctr 0.001 stands for a thousand pairs; few of them can be borne."""
     text = (
         f"{pairs.below:.1%} of the pairs are clicked with probability below {pairs.floor:g}; the"
@@ -198,7 +198,7 @@ def _others(option: str, label: str) -> str:
     return " or ".join(f"{option} {m}" for m in ("rates", "factors") if not label.startswith(m))
 
 
-def _calibrated(name: str, label: str, what: str, c: Calibration, todo: str) -> Diagnosis:
+def _calibrated(name: str, label: str, what: str, c: Calibration, todo: str) -> Diagnostic:
     off = abs(c.ratio - 1)
     overall = graded(-off, -0.05, -0.2) if c.p_ratio < SURE else "pass"
     binned = graded(-c.excess, -MATTERS, -GRAVE) if c.p < SURE else "pass"
@@ -216,14 +216,14 @@ def _calibrated(name: str, label: str, what: str, c: Calibration, todo: str) -> 
 
 
 def funnel_to_log(
-    there: Iterable[str], diagnoses: Iterable[Diagnosis], *, clicks_only: bool, ctr: bool
+    there: Iterable[str], diagnostics: Iterable[Diagnostic], *, clicks_only: bool, ctr: bool
 ) -> list[str]:
     """What to log next time, most useful first; ``there`` are the columns, ``ctr``: it is given.
 
     ``clicks_only``: all rows were clicked.
     """
-    known = list(diagnoses)
-    loud = {d.name for d in known if d.verdict != "pass"}
+    known = list(diagnostics)
+    loud = {d.name for d in known if d.state != "pass"}
     predicted = max((d.value for d in known if d.name == "predictions"), default=0)  # ctr, cvr
     no_cvr = predicted == ctr
     off = bool(loud & {"click model", "conversion model", "mean weight"})

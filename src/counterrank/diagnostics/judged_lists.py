@@ -1,4 +1,4 @@
-"""Do judgments and lists fit together? Counts that merge over partitions, and their diagnoses."""
+"""Do judgments and lists fit together? Counts that merge over partitions, and their diagnostics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from counterrank.core.arrays import Bools, Floats
 from counterrank.core.faults import Fault
 from counterrank.core.merge import first
 from counterrank.data.ids import sort_ids
-from counterrank.diagnostics.diagnosis import Diagnosis, advise, graded
+from counterrank.diagnostics.diagnostic import Diagnostic, advise, graded
 from counterrank.matching.hits import Coverage, Hits
 from counterrank.matching.pool import Pool
 from counterrank.metrics import Binary, Measure
@@ -146,7 +146,7 @@ def _some(ids: pl.Series) -> str:
     return f"{', '.join(map(repr, ids))}, ... ({ids.dtype})"
 
 
-def sample_size(users: int) -> Diagnosis:
+def sample_size(users: int) -> Diagnostic:
     """Normal intervals need some 30 users; below 10 they are no guide."""
     text = f"Intervals and tests rest on {users:,} user{'s' * (users != 1)}."
     todo = " With so few, prefer --interval t and the permutation test."
@@ -154,7 +154,7 @@ def sample_size(users: int) -> Diagnosis:
     return advise("sample size", "judgments", float(users), 30.0, verdict, text, todo)
 
 
-def no_relevant(ratings: RatingStatistics, measures: Sequence[Measure], policy: str) -> Diagnosis:
+def no_relevant(ratings: RatingStatistics, measures: Sequence[Measure], policy: str) -> Diagnostic:
     """Users with nothing to find under the strictest measure asked for."""
     each = zip(ratings.blank, measures, strict=True)
     share, label = max((blank / ratings.users, str(m)) for blank, m in each)
@@ -165,10 +165,10 @@ def no_relevant(ratings: RatingStatistics, measures: Sequence[Measure], policy: 
         text = "Every judged user has something to find."
     if share == 1:
         text = f"Nobody has anything to find for {label}: the greatest rating is {ratings.top:g}."
-    return Diagnosis("no relevant item", "judgments", share, 0.2, verdict, text)
+    return Diagnostic("no relevant item", "judgments", share, 0.2, verdict, text)
 
 
-def relevance(ratings: RatingStatistics) -> Diagnosis | None:
+def relevance(ratings: RatingStatistics) -> Diagnostic | None:
     """Share of the judgments that binary measures take as relevant, at the mildest threshold.
 
     All of them, of several grades, hints at a threshold left at 1 where ratings are stars.
@@ -186,39 +186,39 @@ def relevance(ratings: RatingStatistics) -> Diagnosis | None:
             f" That is every rating from {low:g} to {high:g}, the lowest too;"
             f" for stars ask for a threshold, as in P(rel={round(low + 0.75 * (high - low)):g})@10."
         )
-    return Diagnosis("relevance", "judgments", share, 1.0, verdict, text)
+    return Diagnostic("relevance", "judgments", share, 1.0, verdict, text)
 
 
-def coverage(system: str, seen: Coverage, missing: str, who: str = "judged users") -> Diagnosis:
+def coverage(system: str, seen: Coverage, missing: str, who: str = "judged users") -> Diagnostic:
     """Users who have a list; below 99 % caution, below half fail."""
     share = seen.covered_users / seen.judged_users
     fate = {"zero": "count as 0", "skip": "are left out"}.get(missing, "are refused")
     text = f"{seen.covered_users:,} of {seen.judged_users:,} {who} have a list"
     if seen.missing_users:
         text += f"; the other {seen.missing_users:,} {fate}"
-    return Diagnosis("coverage", system, share, 0.99, graded(share, 0.99, 0.5), text + ".")
+    return Diagnostic("coverage", system, share, 0.99, graded(share, 0.99, 0.5), text + ".")
 
 
-def unjudged_users(system: str, seen: Coverage) -> Diagnosis:
+def unjudged_users(system: str, seen: Coverage) -> Diagnostic:
     """Users of the run without judgments: ignored, but more than half hints at a wrong join."""
     total = seen.covered_users + seen.unjudged_users
     share = seen.unjudged_users / total
     verdict = "caution" if share > 0.5 else "pass"
     text = f"{seen.unjudged_users:,} of {total:,} listed users have no judgment and are ignored."
-    return Diagnosis("unjudged users", system, share, 0.5, verdict, text)
+    return Diagnostic("unjudged users", system, share, 0.5, verdict, text)
 
 
-def short_lists(system: str, lists: ListStatistics, k: int | None) -> Diagnosis | None:
+def short_lists(system: str, lists: ListStatistics, k: int | None) -> Diagnostic | None:
     """Lists shorter than the largest cut-off: their empty places count as misses."""
     if k is None or not lists.coverage.covered_users:
         return None
     share = lists.short / lists.coverage.covered_users
     verdict = "caution" if share > 0.05 else "pass"
     text = f"{share:.1%} of the lists have fewer than {k} items; empty places count as misses."
-    return Diagnosis("short lists", system, share, 0.05, verdict, text)
+    return Diagnostic("short lists", system, share, 0.05, verdict, text)
 
 
-def duplicates(system: str, seen: Coverage) -> Diagnosis:
+def duplicates(system: str, seen: Coverage) -> Diagnostic:
     """Rows dropped because their item stood in the list already (policy first)."""
     verdict = "caution" if seen.duplicates else "pass"
     text = f"{seen.duplicates:,} of {seen.rows:,} rows repeat an item of their list."
@@ -226,11 +226,11 @@ def duplicates(system: str, seen: Coverage) -> Diagnosis:
     return advise("duplicates", system, float(seen.duplicates), 0.0, verdict, text, todo)
 
 
-def judged_share(system: str, share: float, k: int | None) -> Diagnosis:
+def judged_share(system: str, share: float, k: int | None) -> Diagnostic:
     """Share of listed items that are judged, mean over lists: all else counts as worthless."""
     top = "the lists" if k is None else f"the first {k}"
     text = f"{share:.1%} of {top} is judged; all else counts as not relevant."
-    return Diagnosis("judged share", system, share, 0.01, graded(share, 0.01, 0.0), text)
+    return Diagnostic("judged share", system, share, 0.01, graded(share, 0.01, 0.0), text)
 
 
 def ties(
@@ -238,7 +238,7 @@ def ties(
     lists: ListStatistics,
     measures: Sequence[Measure],
     bracket: Callable[[int], tuple[float, float, float]],
-) -> Diagnosis:
+) -> Diagnostic:
     """Share of hits whose score ties with another item's.
 
     Above 1 % caution; if the best and the worst order differ by more than the interval of some
@@ -257,7 +257,7 @@ def ties(
         if wide:
             verdict = "fail"
             text += f" The order of ties decides: {', '.join(wide)}."
-    return Diagnosis("ties", system, share, TIED, verdict, text)
+    return Diagnostic("ties", system, share, TIED, verdict, text)
 
 
 def agreement(
@@ -265,7 +265,7 @@ def agreement(
     dcg: Sequence[Estimate],
     ndcg: Sequence[Estimate],
     labels: tuple[str, str],
-) -> Diagnosis:
+) -> Diagnostic:
     """Compare the orders of all systems by their DCG and by their nDCG, over the same units.
 
     An inversion is named by the pair whose two differences are furthest from zero, in standard
@@ -280,7 +280,7 @@ def agreement(
     ]
     if not flips:
         text = f"{labels[0]} and {labels[1]} put the systems in the same order."
-        return Diagnosis("agreement", ", ".join(labels), rate, 0.0, "pass", text)
+        return Diagnostic("agreement", ", ".join(labels), rate, 0.0, "pass", text)
     strength, a, b = max(flips)
     a, b = (a, b) if total[a] > total[b] else (b, a)
     pairs = "1 pair" if len(flips) == 1 else f"{len(flips)} pairs"
@@ -292,7 +292,7 @@ def agreement(
     )
     if strength < 1.96:
         text += " One of these differences may be chance."
-    return Diagnosis("agreement", ", ".join(labels), rate, 0.0, "caution", text)
+    return Diagnostic("agreement", ", ".join(labels), rate, 0.0, "caution", text)
 
 
 def _z(a: Estimate, b: Estimate) -> float:

@@ -1,28 +1,28 @@
-"""Diagnoses of a learned position model."""
+"""Diagnostics of a learned position model."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from counterrank.diagnostics.diagnosis import Diagnosis, advise, graded
+from counterrank.diagnostics.diagnostic import Diagnostic, advise, graded
 from counterrank.position.learn.learned import Learned, LearnedCurve
 
 
-def position(learned: Learned) -> list[Diagnosis]:
-    """All diagnoses of one curve, or of each value's."""
+def position(learned: Learned) -> list[Diagnostic]:
+    """All diagnostics of one curve, or of each value's."""
     if not learned.parts:
         return _of_curve(learned, learned.whole, "position model")
     return [
         *(
-            diagnosis
+            diagnostic
             for value, part in learned.parts.items()
-            for diagnosis in _of_curve(learned, part, f"{learned.request.by} {value}")
+            for diagnostic in _of_curve(learned, part, f"{learned.request.by} {value}")
         ),
         _thin(learned),
     ]
 
 
-def _of_curve(learned: Learned, part: LearnedCurve, subject: str) -> list[Diagnosis]:
+def _of_curve(learned: Learned, part: LearnedCurve, subject: str) -> list[Diagnostic]:
     several = [
         _clicks(part, subject),
         _rises(part, subject),
@@ -33,10 +33,10 @@ def _of_curve(learned: Learned, part: LearnedCurve, subject: str) -> list[Diagno
         _randomised(part, subject),
         _gaps(part, subject),
     ]
-    return [diagnosis for diagnosis in several if diagnosis is not None]
+    return [diagnostic for diagnostic in several if diagnostic is not None]
 
 
-def _clicks(part: LearnedCurve, subject: str) -> Diagnosis:
+def _clicks(part: LearnedCurve, subject: str) -> Diagnostic:
     """With 30 clicks a rank is known to a fifth or so."""
     fewest = float(part.curve.clicks.min())
     rank = int(part.curve.clicks.argmin()) + 1
@@ -45,7 +45,7 @@ def _clicks(part: LearnedCurve, subject: str) -> Diagnosis:
     return advise("rank sample", subject, fewest, 30.0, graded(fewest, 30, 5), text, todo)
 
 
-def _rises(part: LearnedCurve, subject: str) -> Diagnosis:
+def _rises(part: LearnedCurve, subject: str) -> Diagnostic:
     """The largest rise from one rank to the next that chance does not explain (3 errors)."""
     c, cov = part.curve.value, part.curve.covariance
     rise = np.diff(c)
@@ -54,11 +54,11 @@ def _rises(part: LearnedCurve, subject: str) -> Diagnosis:
     real = np.where(rise > 3 * se, rise / np.maximum(c[:-1], 1e-12), 0.0)
     worst = float(real.max(initial=0))
     if worst <= 0:
-        return Diagnosis(
+        return Diagnostic(
             "falling curve", subject, 0.0, 0.1, "pass", "Lower ranks are not seen more than higher."
         )
     rank = int(real.argmax()) + 1
-    return Diagnosis(
+    return Diagnostic(
         "falling curve", subject, worst, 0.1, "caution" if worst > 0.1 else "pass",
         f"Rank {rank + 1} is worth {worst:.0%} more than rank {rank}. Pages with a grid,"
         " advertising or a fold do that; otherwise look at how ranks are logged. Keep"
@@ -66,7 +66,7 @@ def _rises(part: LearnedCurve, subject: str) -> Diagnosis:
     )  # fmt: skip
 
 
-def _shape(part: LearnedCurve, subject: str, family: str) -> Diagnosis | None:
+def _shape(part: LearnedCurve, subject: str, family: str) -> Diagnostic | None:
     """How far the fitted family is from the table, where the table is sure of it."""
     if family == "table":
         return None
@@ -83,17 +83,17 @@ def _shape(part: LearnedCurve, subject: str, family: str) -> Diagnosis | None:
             " Estimates inherit that error: use --model table or another family."
         )
     verdict = graded(-worst, -0.1, -0.3)
-    return Diagnosis("curve shape", subject, worst, 0.1, verdict, text)
+    return Diagnostic("curve shape", subject, worst, 0.1, verdict, text)
 
 
-def _fit(part: LearnedCurve, subject: str) -> Diagnosis | None:
+def _fit(part: LearnedCurve, subject: str) -> Diagnostic | None:
     """Ten per cent is less than most differences of position; thirty is a step or more."""
     m = part.misfit
     if m is None:
         return None
     name = "position-based model"
     if m.degrees == 0:
-        return Diagnosis(
+        return Diagnostic(
             name, subject, float("nan"), 0.1, "caution",
             "No item was clicked often enough at two ranks to test that one curve fits all items."
             " Believe the curve as far as you believe that rank acts alike on every item.",
@@ -111,7 +111,7 @@ def _fit(part: LearnedCurve, subject: str) -> Diagnosis | None:
     return advise(name, subject, m.excess, 0.1, verdict, text, todo)
 
 
-def _cascade(part: LearnedCurve, subject: str) -> Diagnosis | None:
+def _cascade(part: LearnedCurve, subject: str) -> Diagnostic | None:
     """Clicks, or views, below a click against those below none; a cascade drives this to 0."""
     above = part.going_on if part.misfit is None else part.misfit.above
     if above is None or not np.isfinite(above):
@@ -130,10 +130,10 @@ def _cascade(part: LearnedCurve, subject: str) -> Diagnosis | None:
         " on rank alone: a ranker that puts good items first loses exposure below them, and this"
         " model does not know."
     )
-    return Diagnosis("click above", subject, above, 0.8, verdict, text)
+    return Diagnostic("click above", subject, above, 0.8, verdict, text)
 
 
-def _thin_items(part: LearnedCurve, subject: str) -> Diagnosis:
+def _thin_items(part: LearnedCurve, subject: str) -> Diagnostic:
     """A relevance from 7 rows biased curves by up to 8 % in simulations, from 20 by 2 %."""
     rows = float(part.curve.shown.sum() / max(part.basis.moved, 1))
     text = f"Each item's relevance was learnt from {rows:,.0f} rows on average."
@@ -141,14 +141,14 @@ def _thin_items(part: LearnedCurve, subject: str) -> Diagnosis:
     return advise("rows per item", subject, rows, 20.0, graded(rows, 20, 0), text, todo)
 
 
-def _randomised(part: LearnedCurve, subject: str) -> Diagnosis | None:
+def _randomised(part: LearnedCurve, subject: str) -> Diagnostic | None:
     """Shuffled items are spread over ranks by chance: chi-square per degree is near 1."""
     if part.balance is None:
         return None
     ratio, p = part.balance
     name = "random ranks"
     if not np.isfinite(ratio):
-        return Diagnosis(
+        return Diagnostic(
             name, subject, ratio, 1.5, "caution",
             "No item was shown often enough to test that ranks were random; make sure they were.",
         )  # fmt: skip
@@ -160,10 +160,10 @@ def _randomised(part: LearnedCurve, subject: str) -> Diagnosis | None:
             " so click rates mix rank with relevance. Use --method harvest, or only the sessions"
             " that were shuffled."
         )
-    return Diagnosis(name, subject, ratio, 1.5, "fail" if broken else "pass", text)
+    return Diagnostic(name, subject, ratio, 1.5, "fail" if broken else "pass", text)
 
 
-def _gaps(part: LearnedCurve, subject: str) -> Diagnosis | None:
+def _gaps(part: LearnedCurve, subject: str) -> Diagnostic | None:
     """Depth takes every rank above the deepest view as seen."""
     if part.gaps is None:
         return None
@@ -173,7 +173,7 @@ def _gaps(part: LearnedCurve, subject: str) -> Diagnosis | None:
     return advise("scrolling", subject, part.gaps, 0.05, verdict, text, todo)
 
 
-def _thin(learned: Learned) -> Diagnosis:
+def _thin(learned: Learned) -> Diagnostic:
     """Values of the context that have no curve of their own."""
     refused, column = learned.refused, learned.request.by
     values = len(refused) + len(learned.parts)
@@ -182,4 +182,4 @@ def _thin(learned: Learned) -> Diagnosis:
         value, why = next(iter(refused.items()))
         text, verdict = f'{len(refused)} of {values} values of "{column}" take the curve', "caution"
         text += f' of all rows, "{value}" for one: {why}'
-    return Diagnosis("thin contexts", str(column), len(refused) / values, 0.0, verdict, text)
+    return Diagnostic("thin contexts", str(column), len(refused) / values, 0.0, verdict, text)

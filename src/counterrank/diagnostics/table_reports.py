@@ -14,7 +14,7 @@ from counterrank.core.parallel import Progress, quiet
 from counterrank.data import funnels, logs, schema
 from counterrank.data.runs import split_systems
 from counterrank.data.schema import Schema, Table
-from counterrank.diagnostics.diagnosis import Findings
+from counterrank.diagnostics.diagnostic import Findings
 from counterrank.engine import Engine, Partition, Partitions, Tables, split
 from counterrank.matching.hits import find_hits
 from counterrank.matching.pool import make_pool
@@ -73,7 +73,7 @@ def check_runs(
         except InputError as error:
             faults[place] = str(error)
     fit = [run for place, run in runs.items() if place not in faults]
-    return Findings(judge(fit).diagnoses if fit else [], faults=faults)
+    return Findings(judge(fit).diagnostics if fit else [], faults=faults)
 
 
 def report_table(

@@ -1,6 +1,6 @@
-"""Importance weights: their statistics, and diagnoses of how much of the data speaks for a target.
+"""Importance weights: their statistics, and how much of the data speaks for a target.
 
-`estimate` weighs views of a log, `funnel` clicks; both fill the same statistics, and each diagnosis
+`estimate` weighs views of a log, `funnel` clicks; both fill the same statistics, each diagnostic
 has `Words` for either.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from counterrank.core.arrays import Floats, Ints, dot, sum_by
 from counterrank.core.merge import largest, same
-from counterrank.diagnostics.diagnosis import Diagnosis, advise, graded, graded_size
+from counterrank.diagnostics.diagnostic import Diagnostic, advise, graded, graded_size
 from counterrank.stats.units import Estimate
 
 NO_CLIP = (float("inf"),)
@@ -123,12 +123,12 @@ def _largest(w: Floats) -> Floats:
     return np.sort(np.partition(w, -LARGEST)[-LARGEST:] if len(w) > LARGEST else w)
 
 
-# diagnoses
+# diagnostics
 
 
 @dataclass(frozen=True)
 class Words:
-    """What a verb says of weights: templates, and what to do where a diagnosis does not pass.
+    """What a verb says of weights: templates, and what to do where a diagnostic does not pass.
 
     ``nothing`` is said where no row has a weight. ``far`` is how many times the mean weight the
     largest must reach to make a tail.
@@ -184,7 +184,7 @@ FUNNEL_WORDS = Words(
 )
 
 
-def effective_size(system: str, weights: WeightStatistics, words: Words) -> Diagnosis:
+def effective_size(system: str, weights: WeightStatistics, words: Words) -> Diagnostic:
     """Views or clicks that would say as much if all weighed the same (Kish)."""
     size = weights.effective()
     share = size / weights.count if weights.count else 0.0
@@ -197,7 +197,7 @@ def effective_size(system: str, weights: WeightStatistics, words: Words) -> Diag
 
 def largest_weight(
     system: str, weights: WeightStatistics, words: Words, heaviest: float | None = None
-) -> Diagnosis:
+) -> Diagnostic:
     """Share of all weight that one row has, or one unit, where its ``heaviest`` weight is given."""
     one, share = (
         weight / weights.seen if weights.seen > 0 else 1.0
@@ -211,7 +211,7 @@ def largest_weight(
     return advise("largest weight", system, share, 0.02, verdict, text, todo)
 
 
-def mean_weight(system: str, ratio: Estimate, words: Words) -> Diagnosis:
+def mean_weight(system: str, ratio: Estimate, words: Words) -> Diagnostic:
     """Weighted views over expected views of the target: 1 if exposures, or the ctr, are right."""
     off = abs(ratio.value - 1)
     verdict = "pass"
@@ -226,7 +226,7 @@ def mean_weight(system: str, ratio: Estimate, words: Words) -> Diagnosis:
 
 def support(
     system: str, weights: WeightStatistics, words: Words, *, missing: float, where: str
-) -> Diagnosis:
+) -> Diagnostic:
     """Share of the target's exposure that no data can speak for (Jeunen's Assumption 5).
 
     ``missing`` is that exposure, ``where`` says of what. A logger without chance supports only what
@@ -238,7 +238,7 @@ def support(
     return advise("support", system, share, 0.01, verdict, text, words.support_todo)
 
 
-def tail(system: str, weights: WeightStatistics, words: Words) -> Diagnosis:
+def tail(system: str, weights: WeightStatistics, words: Words) -> Diagnostic:
     """Shape of the largest weights: above 0.7 a mean of them cannot be trusted (PSIS).
 
     Weights of which none is far above their mean have no tail, whatever a fit to the few values
@@ -256,7 +256,7 @@ def tail(system: str, weights: WeightStatistics, words: Words) -> Diagnosis:
 
 def clipping(
     system: str, label: str, left: Estimate, words: Words, value: float | None = None
-) -> Diagnosis:
+) -> Diagnostic:
     """What clipping leaves out: the share of expected views that clipped weights do not reach.
 
     ``left`` is the mean of clipped weights; of the estimate's ``value``, if given, what is lost.
@@ -271,7 +271,7 @@ def clipping(
         text += "."
     else:
         text += "; compare it with the estimate without clipping."
-    return Diagnosis("clipping", f"{system}, {label}", lost, 0.05, verdict, text)
+    return Diagnostic("clipping", f"{system}, {label}", lost, 0.05, verdict, text)
 
 
 def pareto_shape(largest: Floats, count: int) -> float:

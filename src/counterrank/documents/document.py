@@ -13,97 +13,51 @@ from counterrank.core.provenance import COMMAND
 from counterrank.data.schema import Input
 from counterrank.version import __version__
 
+SCHEMA = 1  # the shape of documents; see document.schema.json
+ESTIMANDS = {
+    "evaluate": "The mean of each measure over the judged {unit}s, for the lists of each system.",
+    "estimate": "What each ranker would have earned per {per} of each reward, had it, and not the"
+    " logged one, chosen the lists of the logged sessions.",
+    "funnel": "What everything that a recommender lists would bring, were it clicked, weighted by"
+    " its rank; the mean over users.",
+    "strata": "The mean of each measure over users: as collected, weighted against what the"
+    " collecting system pushed, and within and across strata of that.",
+    "exposure": "How likely a user sees what stands at each rank.",
+    "check": "Nothing: whether these tables can be used, and what estimates would rest on.",
+    "assess power": "The sum of the p-values of all pairs of systems, for each measure.",
+    "assess robustness": "How much of the order of systems each measure keeps while judgments go"
+    " missing: the area under Kendall's tau.",
+    "assess agreement": "The probability that two measures order a pair of systems differently.",
+    "assess online": "The correlation of offline figures with what experiments found.",
+    "assess accuracy": "The relative root mean squared error of each estimator.",
+}
+
 
 def document(
     kind: str,
     protocol: Mapping[str, Any],
     inputs: Sequence[Input],
     *,
-    estimates: Sequence[object] = (),
-    comparisons: Sequence[object] = (),
-    diagnoses: Sequence[object] = (),
-    further: Mapping[str, Any] | None = None,
+    rows: Mapping[str, Sequence[Mapping[str, Any]]],
+    tables: Mapping[str, Any],
     options: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """A result as plain values; ``further`` holds what only this verb has."""
-    rows = {"estimates": estimates, "comparisons": comparisons, "diagnoses": diagnoses}
-    parts = {key: [_record(row) for row in found] for key, found in rows.items()}
-    parts |= further or {}
+    """A result as plain values, in one shape; ``tables`` hold what only this verb has."""
+    command = {"command": list(COMMAND)} if COMMAND else {}
     return {
+        "schema": SCHEMA,
         "kind": kind,
-        **{key: parts[key] for key in ORDER.get(kind, parts)},
+        "estimand": ESTIMANDS[kind].format_map({"unit": "user", "per": "session", **protocol}),
+        **rows,
+        "tables": dict(tables),
         "protocol": dict(protocol),
         "provenance": {
             "version": __version__,
-            **({"command": list(COMMAND)} if COMMAND else {}),
+            **command,
             **({} if options is None else {"options": dict(options)}),
             "inputs": [dict(vars(i)) for i in inputs],
         },
     }
-
-
-def _record(row: object) -> dict[str, Any]:
-    return row if isinstance(row, dict) else dict(vars(row))
-
-
-def columns_of(kind: str, rows: str) -> Mapping[str, str] | None:
-    """The names of a document's columns, and what they are in `Row` and `Comparison`.
-
-    None: the rows' own names.
-    """
-    if (kind, rows) in FURTHER:
-        return FURTHER[kind, rows]
-    names = NAMES.get(kind)
-    if names is None or rows not in COLUMNS:
-        return None
-    columns = dict(names)
-    if rows == "comparisons":
-        columns = {name: part for name, part in columns.items() if name != "system"}
-        columns |= {"system": "system", "baseline": "baseline"}
-    columns |= {name: name for name in COLUMNS[rows] if name not in ABSENT.get((kind, rows), ())}
-    return columns
-
-
-# What each verb calls the parts of a key in its documents.
-NAMES = {
-    "evaluate": {"system": "system", "measure": "measure"},
-    "estimate": {"system": "system", "measure": "estimator", "reward": "measure"},
-    "funnel": {
-        "system": "system", "measure": "estimator", "exposure": "measure", "reward": "reward",
-    },
-    "strata": {"system": "system", "measure": "measure", "method": "method"},
-}  # fmt: skip
-COLUMNS = {
-    "estimates": ("value", "se", "low", "high", "level", "units", "clusters", "verdict"),
-    "comparisons": (
-        "difference", "se", "low", "high", "lift", "lift_low", "lift_high", "p", "p_corrected",
-        "test", "correction", "family", "draws", "detectable", "units",
-    ),
-    "by_unit": (),
-}  # fmt: skip
-ABSENT = {
-    ("evaluate", "estimates"): ("clusters", "verdict"),
-    ("evaluate", "comparisons"): ("lift_low", "lift_high"),
-    ("estimate", "comparisons"): ("draws",),
-    ("funnel", "estimates"): ("clusters",),
-    ("funnel", "comparisons"): ("draws",),
-    ("strata", "estimates"): ("clusters", "verdict"),
-    ("strata", "comparisons"): ("lift_low", "lift_high", "draws"),
-}
-FURTHER = {  # tables of one verb whose columns Python cannot name
-    ("strata", "strata"): {
-        "name": "name", "from": "low", "to": "high", "share": "share", "users": "users",
-        "items": "items", "ratings": "ratings",
-    },
-}  # fmt: skip
-
-
-# Where what only one verb has does not come last.
-ORDER = {
-    "exposure": (
-        "model", "label", "estimates", "comparisons", "parameters", "basis", "refused", "diagnoses",
-    ),
-}  # fmt: skip
 
 
 def as_json(value: Mapping[str, Any]) -> str:
@@ -150,6 +104,13 @@ def saved(path: str | Path) -> dict[str, Any]:
             found=f"It is not JSON: {str(error)[:80]}.",
             todo=todo,
         ) from error
+    if isinstance(found, dict) and "provenance" in found and found.get("schema") != SCHEMA:
+        version = dict(found["provenance"]).get("version", "unknown")
+        raise InputError(
+            f"{brief(str(file))} has another shape.",
+            found=f"Counterrank {version} made it, as schema {found.get('schema', 0)}.",
+            todo=f"Make it anew with counterrank {__version__}, whose documents are schema 1.",
+        )
     if not isinstance(found, dict) or "kind" not in found or "provenance" not in found:
         raise InputError(
             f"{brief(str(file))} is not a result.",

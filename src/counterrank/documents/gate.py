@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from counterrank.core.errors import UsageError, nearest
 from counterrank.core.format import printable
 from counterrank.documents.decision import (
+    Reading,
     Row,
-    leading_measure,
+    leading,
     level_of,
-    rows_of_measure,
     sign,
     value_of,
 )
@@ -30,7 +30,7 @@ class CandidateCheck:
 
 @dataclass(frozen=True)
 class Gate:
-    """``failed`` are the diagnoses that fail; the gate opens if there are none and all pass."""
+    """``failed`` are the diagnostics that fail; the gate opens if there are none and all pass."""
 
     measure: str
     baseline: str
@@ -62,7 +62,7 @@ class Gate:
             for c in self.checked
         ]
         if self.failed:
-            lines += ["", f"{len(self.failed)} diagnoses fail, so the numbers do not count:", ""]
+            lines += ["", f"{_count(self.failed)}, so the numbers do not count:", ""]
             lines += [
                 f"- **{_md(d['name'])}** ({_md(d['subject'])}): {_md(d['meaning'])}"
                 for d in self.failed
@@ -80,13 +80,14 @@ def gated(
     least: float = 0.0,
 ) -> Gate:
     """Hold every candidate's lift against ``least``: its lower end must reach it."""
-    label, base = estimator or measure or leading_measure(document), baseline or _baseline(document)
-    rows = [r for r in rows_of_measure(document.get("comparisons", []), label) if _pair(r, base)]
+    label = leading(document, measure=measure, estimator=estimator)
+    base = baseline or _baseline(document)
+    rows = [r for r in document["comparisons"] if label.of(r) and _pair(r, base)]
     if not rows:
-        there = sorted({str(r["measure"]) for r in document.get("comparisons", [])})
+        there = sorted({str(r["measure"]) for r in document["comparisons"]})
         bases = sorted({str(r["baseline"]) for r in document.get("comparisons", [])})
         raise UsageError(
-            f'The result compares nothing with "{printable(base)}" by {printable(label)}.',
+            f'The result compares nothing with "{printable(base)}" by {printable(str(label))}.',
             found=f"Measures: {', '.join(there) or 'none'}."
             f" Baselines: {', '.join(bases) or 'none'}.",
             todo="Name both as the result has them: --measure, --baseline.",
@@ -100,12 +101,12 @@ def gated(
     wanted = [r for r in rows if not systems or _other(r, base) in systems]
     value = value_of(document, label, base)
     checked = tuple(_checked(document, r, base, value, least, label) for r in wanted)
-    failed = tuple(d for d in document.get("diagnoses", []) if d["verdict"] == "fail")
-    return Gate(label, base, least, level_of(document), checked, failed)
+    failed = tuple(d for d in document.get("diagnostics", []) if d["state"] == "fail")
+    return Gate(str(label), base, least, level_of(document), checked, failed)
 
 
 def _checked(
-    document: Row, row: Row, base: str, value: float | None, least: float, label: str
+    document: Row, row: Row, base: str, value: float | None, least: float, label: Reading
 ) -> CandidateCheck:
     """The lift the result has; where it has none, the difference over the baseline's value."""
     if row["baseline"] == base and row.get("lift_low") is not None:
@@ -138,6 +139,10 @@ def _pair(row: Row, base: str) -> bool:
 
 def _other(row: Row, base: str) -> str:
     return str(row["system"] if row["baseline"] == base else row["baseline"])
+
+
+def _count(failed: Sequence[Row]) -> str:
+    return f"{len(failed)} diagnostic{'s fail' if len(failed) > 1 else ' fails'}"
 
 
 def _md(value: object) -> str:

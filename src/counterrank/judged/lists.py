@@ -51,7 +51,7 @@ class JudgedTotals:
 class MeasuredLists:
     """What one partition yields, and what all of them merge to.
 
-    ``units`` have the measures asked for, ``extra`` those that only diagnoses look at; ``lists``
+    ``units`` have the measures asked for, ``extra`` those that only diagnostics look at; ``lists``
     are counts by system. ``matches`` are there where hits are asked for.
     """
 
@@ -67,7 +67,7 @@ class MeasuredLists:
 class _Judged:
     """The judgments of a partition, and what is measured against them.
 
-    ``metrics`` are the measures asked for, then those for diagnoses; ``defined`` says for each who
+    ``metrics`` are the measures asked for, then the diagnostic ones; ``defined`` says for each who
     has something to find.
     """
 
@@ -114,7 +114,7 @@ def measure_lists(
     pool = replace(pool, top=max(top, pool.top))
     for m in request.measures:
         m.refuse(pool)
-    metrics = (*request.measures, *request.metrics_for_diagnoses(runs.labels))
+    metrics = (*request.measures, *request.metrics_for_diagnostics(runs.labels))
     judged = _Judged(request, pool, metrics, [m.defined(pool) for m in metrics])
     team = min(workers(), len(runs.names))
 
@@ -161,7 +161,7 @@ def _measure(run: Table, judged: _Judged, threads: int) -> _System:
 def _tables(
     judged: _Judged, systems: Sequence[_System], inference: str
 ) -> tuple[Units | Moments, Units | Moments]:
-    """Values of the measures asked for and of those for diagnoses, per user or as moments."""
+    """Values of the measures asked for and of those for diagnostics, per user or as moments."""
     request, names, held = judged.request, [s.name for s in systems], inference == "units"
     units = Units(judged.pool.units, {}, draws=request.plan.drawn(inference))
     extra = Units(judged.pool.units, {})

@@ -1,4 +1,4 @@
-"""``evaluate``: judgments and runs in, measures with intervals, comparisons and diagnoses out."""
+"""``evaluate``: judgments and runs in, measures with intervals, comparisons and diagnostics out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from counterrank.core.parallel import Progress, quiet
 from counterrank.data.runs import RunTables, validate_names
 from counterrank.data.schema import Input
 from counterrank.diagnostics import judged_lists as about
-from counterrank.diagnostics.diagnosis import Diagnosis
+from counterrank.diagnostics.diagnostic import Diagnostic
 from counterrank.diagnostics.judged_lists import agreement
 from counterrank.engine import Engine
 from counterrank.engine.engines import Storage
@@ -90,7 +90,7 @@ def choose_storage(
     request: EvaluateRequest, inference: str, budget: int | None, systems: Sequence[str], users: int
 ) -> Storage:
     """Whether the values of so many users fit the memory ``budget``."""
-    columns = len(request.measures) + len(request.metrics_for_diagnoses(systems))
+    columns = len(request.measures) + len(request.metrics_for_diagnostics(systems))
     return Storage.choose(inference, users, len(systems) * columns, budget)
 
 
@@ -111,7 +111,7 @@ def validate(request: EvaluateRequest, found: MeasuredLists) -> None:
 def compare_systems(
     request: EvaluateRequest, judged: JudgedSystems, progress: Progress = quiet
 ) -> Result:
-    """Intervals, comparisons and diagnoses of what was measured."""
+    """Intervals, comparisons and diagnostics of what was measured."""
     found, systems = judged.measured, judged.systems
     groups = request.groups(systems) if request.plan.test != "none" else []
     for m, group in zip(request.measures, groups, strict=False):
@@ -123,7 +123,7 @@ def compare_systems(
         functions=request.functions(systems),
         groups=groups,
         plan=request.plan,
-        diagnoses=diagnose(request, found),
+        diagnostics=diagnose(request, found),
         protocol=evaluation_protocol(request, found) | judged.protocol,
         inputs=judged.inputs,
         tables={"coverage": [coverage_row(s, own.coverage) for s, own in found.lists.items()]},
@@ -134,11 +134,11 @@ def compare_systems(
     )
 
 
-def diagnose(request: EvaluateRequest, found: MeasuredLists) -> list[Diagnosis]:
+def diagnose(request: EvaluateRequest, found: MeasuredLists) -> list[Diagnostic]:
     """What the numbers rest on."""
     measures, policies, k = request.measures, request.policies, request.cut
     users = min(found.units.count(Key(s, str(m))) for s in found.lists for m in measures)
-    told: list[Diagnosis | None] = [
+    told: list[Diagnostic | None] = [
         about.sample_size(users),
         about.relevance(found.ratings),
         about.no_relevant(found.ratings, measures, policies.no_relevant),
@@ -156,7 +156,7 @@ def diagnose(request: EvaluateRequest, found: MeasuredLists) -> list[Diagnosis]:
     for dcg, ndcg in request.orders(tuple(found.lists)):
         a, b = (_estimates(request, found, m) for m in (dcg, ndcg))
         told.append(agreement(tuple(found.lists), a, b, (str(dcg), str(ndcg))))
-    return [diagnosis for diagnosis in told if diagnosis is not None]
+    return [diagnostic for diagnostic in told if diagnostic is not None]
 
 
 def _tie_bracket(

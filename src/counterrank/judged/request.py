@@ -84,15 +84,15 @@ class EvaluateRequest:
 
     @property
     def judged(self) -> Judged:
-        """What a diagnosis asks of every list: how much of it is judged."""
+        """What a diagnostic asks of every list: how much of it is judged."""
         return Judged(k=self.cut)
 
     def orders(self, systems: Sequence[str]) -> list[tuple[DCG, nDCG]]:
-        """DCG and nDCG, which a diagnosis compares, in each form asked for."""
+        """DCG and nDCG, which a diagnostic compares, in each form asked for."""
         return dcg_forms(self.measures) if len(systems) > 1 else []
 
-    def metrics_for_diagnoses(self, systems: Sequence[str]) -> list[Measure]:
-        """Metrics that only diagnoses look at: how much is judged, DCG beside nDCG."""
+    def metrics_for_diagnostics(self, systems: Sequence[str]) -> list[Measure]:
+        """Metrics that only diagnostics look at: how much is judged, DCG beside nDCG."""
         forms = [m for pair in self.orders(systems) for m in pair]
         return [m for m in dict.fromkeys([self.judged, *forms]) if m not in self.measures]
 
@@ -130,5 +130,5 @@ def validate_ties(measures: Sequence[Measure], ties: str) -> None:
         raise UsageError(
             "The mean over tie orders is exact only for measures that add up gain times exposure.",
             found=f"Not so: {', '.join(bent)}.",
-            todo="Leave them out, or use --ties id; the ties diagnosis then gives best and worst.",
+            todo="Leave them out, or use --ties id; the ties diagnostic then gives best and worst.",
         )

@@ -194,7 +194,7 @@ class nDCG(DCG):  # noqa: N801 - the literature's name
     bounded: ClassVar[bool] = True
     about: ClassVar[Definition] = Definition(
         says="DCG as a share of the best this user allows. Its mean is not the mean DCG rescaled:"
-        " it can reverse the order of systems (see the agreement diagnosis).",
+        " it can reverse the order of systems (see the agreement diagnostic).",
         formula="nDCG@k = DCG@k / IDCG@k",
         gain="the rating (gain=linear), 2^rating - 1 (gain=exp) or 1 from rel on (gain=binary)",
         discount="1 / log2(rank + 1), or any exposure model as for DCG",

@@ -47,8 +47,8 @@ class SweepRow:
     """One clip: value, interval, what clipping is thought to lose, effective sample size."""
 
     system: str
-    reward: str
     measure: str
+    estimator: str
     clip: float
     value: float
     se: float
@@ -64,8 +64,8 @@ class Choice:
     """The estimator and clip with the smallest estimated error, and why."""
 
     system: str
-    reward: str
     measure: str
+    estimator: str
     value: float
     error: float
     reason: str
@@ -98,11 +98,11 @@ def sweep_clips(
 def choose_clip(rows: list[SweepRow]) -> Choice:
     """The row with the smallest estimated error; of equals, the least clipped."""
     best = min(rows, key=lambda row: (round(row.error, 12), -row.clip))
-    plain = next(r for r in rows if r.measure == best.measure and r.clip == float("inf"))
-    label = str(next(kind for kind in SWEPT if kind.name == best.measure)(clip=best.clip))
+    plain = next(r for r in rows if r.estimator == best.estimator and r.clip == float("inf"))
+    label = str(next(kind for kind in SWEPT if kind.name == best.estimator)(clip=best.clip))
     reason = f"Smallest estimated error, {best.error:.3g} (bias {best.bias:.2g}, se {best.se:.2g})"
     if best.clip == float("inf"):
         reason += ": clipping would lose more than it steadies."
     else:
         reason += f"; without clipping {plain.error:.3g}."
-    return Choice(best.system, best.reward, label, best.value, best.error, reason)
+    return Choice(best.system, best.measure, label, best.value, best.error, reason)

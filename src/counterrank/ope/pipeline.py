@@ -18,15 +18,20 @@ from counterrank.core.arrays import Bools, Floats, Ints
 from counterrank.core.faults import Faults
 from counterrank.core.merge import merge
 from counterrank.core.parallel import Progress, map_threads, workers
-from counterrank.diagnostics.diagnosis import Diagnosis
+from counterrank.diagnostics.diagnostic import Diagnostic
 from counterrank.diagnostics.weights import WeightStatistics
 from counterrank.engine import Engine
 from counterrank.engine.engines import Storage
 from counterrank.engine.partitions import Partition, Partitions, Tables
-from counterrank.ope.diagnoses import TargetStatistics, audit_log, diagnose_targets, sample_share
 from counterrank.ope.estimators import estimator_label
 from counterrank.ope.estimators.ips import Estimator, OnPolicy, Rows
 from counterrank.ope.log import LOG, Sessions
+from counterrank.ope.log_diagnostics import (
+    TargetStatistics,
+    audit_log,
+    diagnose_targets,
+    sample_share,
+)
 from counterrank.ope.match import LoggedRows, Meeting, Target
 from counterrank.ope.request import LOGGED, EstimateRequest
 from counterrank.ope.reward_model import Models, Regressor, fit_models
@@ -49,13 +54,13 @@ def estimate(
         storage = _storage(setting, engine)
         sums = gather_contributions(log, setting, models, storage, sample_share(setting.totals))
         sums.refuse(request)
-        diagnoses = _diagnose(log, setting, sums)
+        diagnostics = _diagnose(log, setting, sums)
         ran = {**log.protocol(), "inference": storage.protocol()}
     return Result.of(
         "estimate", sums.table, functions=request.functions(), groups=request.groups(),
-        plan=request.plan, diagnoses=diagnoses, protocol={**request.protocol(head), **ran},
+        plan=request.plan, diagnostics=diagnostics, protocol={**request.protocol(head), **ran},
         inputs=log.inputs, tables=_tables(request, sums), subjects=_subjects, family=_family,
-        parse=estimator_label, progress=bar,
+        parse=estimator_label, default=request.leading, progress=bar,
     )  # fmt: skip
 
 
@@ -65,7 +70,7 @@ def _storage(setting: Setting, engine: Engine) -> Storage:
     return Storage.choose(engine.inference, sessions, columns, engine.memory_budget)
 
 
-def _diagnose(log: Partitions, setting: Setting, sums: Contributions) -> list[Diagnosis]:
+def _diagnose(log: Partitions, setting: Setting, sums: Contributions) -> list[Diagnostic]:
     """What the numbers of each target rest on, and the audits of the log, by its first reward."""
     reward, users = setting.request.rewards[0], None
 
@@ -98,7 +103,7 @@ def _tables(request: EstimateRequest, sums: Contributions) -> dict[str, Any]:
 
 
 def _subjects(key: Key) -> set[str]:
-    """The subjects of diagnoses that concern an estimate; the logged ranker's own stands alone."""
+    """Subjects of diagnostics that concern an estimate; the logged ranker's own stands alone."""
     if key.system == LOGGED:
         return {LOGGED}
     return {key.system, f"{key.system}, {key.estimator}", "log"}

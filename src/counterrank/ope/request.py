@@ -126,6 +126,11 @@ class EstimateRequest:
         return replace(self, tables=self.tables.with_systems(log), rewards=rewards)
 
     @property
+    def leading(self) -> str:
+        """The estimator that decides where none is named."""
+        return str(max(self.estimators, key=lambda e: e.trust))
+
+    @property
     def gaps(self) -> str:
         """Whether a session's ranks may have gaps."""
         return "allow" if self.views == "rows" else "error"
@@ -147,7 +152,7 @@ class EstimateRequest:
 
     @property
     def computed(self) -> tuple[Estimator, ...]:
-        """What is computed for each target: what was asked for, and what diagnoses it."""
+        """What is computed for each target: what was asked for, and what diagnostics it."""
         wanted: list[Estimator] = [e for e in self.estimators if not isinstance(e, OnPolicy)]
         wanted += [MeanWeight(), *map(clipped_weight, self.clipped)]
         wanted += [SlateWeight()] if any("chances" in e.needs for e in self.estimators) else []

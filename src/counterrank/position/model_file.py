@@ -88,7 +88,8 @@ def load(path: str | os.PathLike[str]) -> PositionModel:
     except ValueError as error:
         found = f"The parser says: {first_line(error)}."
         raise InputError(f'"{name}" is not a JSON document.', found=found, todo=todo) from error
-    if not isinstance(document, dict) or document.get("kind") != KIND or "model" not in document:
+    tables = document.get("tables") if isinstance(document, dict) else None
+    if not tables or document.get("kind") != KIND or "model" not in tables:
         kind = document.get("kind") if isinstance(document, dict) else None
         raise InputError(
             f'"{name}" holds no position model.',
@@ -96,7 +97,7 @@ def load(path: str | os.PathLike[str]) -> PositionModel:
             todo=todo,
         )
     try:
-        return from_json(document["model"])
+        return from_json(tables["model"])
     except CounterrankError as error:
         raise InputError(
             f'The position model in "{name}" cannot be used.',

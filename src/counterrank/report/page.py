@@ -1,4 +1,4 @@
-"""The page: decision, estimates, comparisons, figures, diagnoses, protocol, provenance."""
+"""The page: decision, estimates, comparisons, figures, diagnostics, protocol, provenance."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def _result(number: int, document: Document, *, drawn: bool) -> str:
     """One result, from its decision to its provenance."""
     parts = [
         _decision(decide(document)),
-        SIMULATED * ("truth" in document),
-        tables.diagnoses(document, f"r{number}"),
+        SIMULATED * ("truth" in document.get("tables", {})),
+        tables.diagnostics(document, f"r{number}"),
         _figures(number, figures(document)) if drawn else NO_CHARTS,
         *tables.sections(document, f"r{number}"),
         tables.words(document),

@@ -14,19 +14,18 @@ from counterrank.report.html import name, table, text
 Document = Mapping[str, Any]
 Rows = Sequence[Document]
 
+KEYS = {key: key for key in ("system", "measure", "reward", "estimator", "segment")}
 ESTIMATES = {
-    "system": "system", "measure": "measure", "exposure": "exposure", "reward": "reward",
-    "method": "method", "context": "context", "rank": "rank", "value": "value", "low": "low",
-    "high": "high", "se": "standard error", "units": "units", "verdict": "verdict",
+    **KEYS, "value": "value", "low": "low", "high": "high", "se": "standard error",
+    "units": "units", "verdict": "verdict",
 }  # fmt: skip
 COMPARISONS = {
-    "system": "system", "baseline": "against", "measure": "measure", "exposure": "exposure",
-    "reward": "reward", "method": "method", "difference": "difference", "low": "low",
-    "high": "high", "lift": "lift", "p": "p", "p_corrected": "p corrected",
+    **KEYS, "baseline": "against", "difference": "difference", "low": "low", "high": "high",
+    "lift": "lift", "p": "p", "p_corrected": "p corrected", "claim": "claim",
     "detectable": "detectable",
 }  # fmt: skip
 STRATA = {
-    "name": "stratum", "from": "from", "to": "to", "share": "share", "users": "users",
+    "name": "stratum", "low": "propensity from", "high": "to", "share": "share", "users": "users",
     "items": "items", "ratings": "ratings",
 }  # fmt: skip
 PARADOXES = {
@@ -46,12 +45,12 @@ WHAT: tuple[tuple[str, str, dict[str, str]], ...] = (
 
 def sections(document: Document, own: str) -> list[str]:
     """A section for each table that the document holds."""
-    made = []
+    made, there = [], {**document.get("tables", {}), **document}
     for key, title, columns in WHAT:
-        rows = document.get(key)
+        rows = there.get(key)
         if isinstance(rows, list) and rows and isinstance(rows[0], Mapping):
             body = rows_table(rows, columns, caption=title, id=f"{own}-{key}")
-            reading = document.get("revealed") if key == "truth" else None
+            reading = there.get("revealed") if key == "truth" else None
             lead = f"<p>{text(reading)}</p>" if reading else ""
             made.append(f"<section><h2>{text(title)}</h2>{lead}{body}</section>")
     return made
@@ -61,32 +60,32 @@ def rows_table(rows: Rows, columns: Mapping[str, str], *, caption: str, id: str)
     """A table of the columns that the rows have; without a choice of columns, of all."""
     if not rows:
         return ""
-    known = {key: title for key, title in columns.items() if key in rows[0]}
+    known = {
+        key: title for key, title in columns.items() if any(r.get(key) is not None for r in rows)
+    }
     rest = {
         key: key.replace("_", " ")
         for key, x in rows[0].items()
-        if not isinstance(x, (list, Mapping)) and key not in LEFT and key not in known
+        if not isinstance(x, (list, Mapping)) and key not in (*LEFT, *columns)
     }
     return table(rows, known if columns is PARADOXES else known | rest, caption=caption, id=id)
 
 
-def diagnoses(document: Document, own: str) -> str:
+def diagnostics(document: Document, own: str) -> str:
     """What the numbers rest on: what does not pass in full, the rest in a table."""
-    found = document.get("diagnoses", [])
+    found = document.get("diagnostics", [])
     if not found:
         return ""
-    worst = sorted(
-        (d for d in found if d["verdict"] != "pass"), key=lambda d: d["verdict"] != "fail"
-    )
-    cards = "".join(f'<li class="{text(d["verdict"])}">{_line(d)}</li>' for d in worst)
+    worst = sorted((d for d in found if d["state"] != "pass"), key=lambda d: d["state"] != "fail")
+    cards = "".join(f'<li class="{text(d["state"])}">{_line(d)}</li>' for d in worst)
     columns = {
-        "verdict": "verdict", "name": "diagnosis", "subject": "about", "value": "value",
+        "state": "state", "name": "diagnostic", "subject": "about", "value": "value",
         "threshold": "threshold", "meaning": "meaning",
     }  # fmt: skip
-    every = table(found, columns, caption="All diagnoses", id=f"{own}-diagnoses")
-    lead = f'<ul class="loud">{cards}</ul>' if cards else "<p>Every diagnosis passes.</p>"
+    every = table(found, columns, caption="All diagnostics", id=f"{own}-diagnostics")
+    lead = f'<ul class="loud">{cards}</ul>' if cards else "<p>Every diagnostic passes.</p>"
     return (
-        f"<section><h2>What this rests on</h2>{lead}<details><summary>All {len(found)} diagnoses"
+        f"<section><h2>What this rests on</h2>{lead}<details><summary>All {len(found)} diagnostics"
         f"</summary>{every}</details></section>"
     )
 
@@ -118,8 +117,8 @@ def words(document: Document) -> str:
     """Those of the words that the result uses."""
     used = {"corrected", "detectable"} if document.get("comparisons") else set()
     for row in document.get("estimates", []):
-        for key in ("system", "measure", "method", "exposure"):
-            label = str(row.get(key, ""))
+        for key in ("system", "measure", "estimator"):
+            label = str(row[key] or "")
             used |= {label, re.split(r"[(@]", label)[0]}
     rows = "".join(
         f"<dt>{text(word)}</dt><dd>{text(said)}</dd>"
@@ -134,21 +133,21 @@ def estimates_table(document: Document, *, most: int) -> str:
     rows = document.get("estimates", [])
     if not rows:
         return ""
-    shown = {key: title for key, title in ESTIMATES.items() if key in rows[0]}
+    shown = {k: title for k, title in ESTIMATES.items() if any(r[k] is not None for r in rows)}
     more = f"<p>and {len(rows) - most:,} more rows.</p>" if len(rows) > most else ""
     return table(rows[:most], shown, caption="Estimates", id="", sort="no") + more
 
 
 def loud(document: Document) -> str:
-    """Diagnoses that do not pass."""
-    found = [d for d in document.get("diagnoses", []) if d["verdict"] != "pass"]
+    """Diagnostics that do not pass."""
+    found = [d for d in document.get("diagnostics", []) if d["state"] != "pass"]
     lines = "".join(f"<li>{_line(d)}</li>" for d in found)
-    return f"<ul>{lines}</ul>" if lines else "<p>Every diagnosis passes.</p>"
+    return f"<ul>{lines}</ul>" if lines else "<p>Every diagnostic passes.</p>"
 
 
 def _line(d: Document) -> str:
-    """What a diagnosis says, and of what."""
+    """What a diagnostic says, and of what."""
     return (
-        f"<strong>{text(d['verdict'])}: {name(d['name'])}</strong>"
+        f"<strong>{text(d['state'])}: {name(d['name'])}</strong>"
         f" ({name(d['subject'])}). {text(d['meaning'])}"
     )

@@ -1,9 +1,10 @@
-"""One result for every verb: values, comparisons, diagnoses, and what they rest on."""
+"""One result for every verb: values, comparisons, diagnostics, and what they rest on."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from importlib.util import find_spec
 from operator import attrgetter
 from typing import Any
@@ -16,9 +17,9 @@ from counterrank.core.errors import UsageError, nearest, one_of
 from counterrank.core.format import printable
 from counterrank.core.parallel import Progress, quiet
 from counterrank.data.schema import Input
-from counterrank.diagnostics.diagnosis import Diagnosis, gravest, worst
-from counterrank.documents.document import as_json, columns_of, document
-from counterrank.stats.compare import Plan, compare
+from counterrank.diagnostics.diagnostic import Diagnostic, gravest, verdict_of, worst
+from counterrank.documents.document import as_json, document
+from counterrank.stats.compare import Comparison, Plan, compare
 from counterrank.stats.moments import Pair, Table
 from counterrank.stats.units import Estimate, Functions, Key, Units
 
@@ -29,7 +30,11 @@ PerUnit = Callable[[Units, Key], Floats | None]  # a number for each unit of a k
 
 @dataclass(frozen=True)
 class Row:
-    """One value: of what, by what, how, and how sure. ``verdict`` is the gravest diagnosis."""
+    """One value: of what, by what, how, and how sure; the same row in every verb.
+
+    ``verdict`` is whether to believe it: pass, caution or fail. ``clusters`` is the number of
+    clusters, such as users of sessions. What does not apply is empty, or not a number.
+    """
 
     system: str
     measure: str
@@ -42,10 +47,40 @@ class Row:
     high: float
     level: float
     units: int
-    clusters: int
     verdict: str
+    clusters: int = 0
 
     method = Key.method
+
+
+ROW = tuple(f.name for f in fields(Row) if f.name != "clusters")
+COMPARISON = tuple(f.name for f in fields(Comparison))
+DIAGNOSTIC = (
+    "id", "name", "subject", "systems", "estimators", "value", "threshold", "state", "meaning",
+)  # fmt: skip
+NAN = float("nan")
+COLUMNS = {"estimates": ROW, "comparisons": COMPARISON, "diagnostics": DIAGNOSTIC}
+
+
+def as_row(own: object, **given: Any) -> Row:
+    """A row of a verb's own table as one of the estimates; ``given`` says what it has not."""
+    return Row(**_parts(own, given, ROW))
+
+
+def as_comparison(own: object, **given: Any) -> Comparison:
+    """The same for comparisons."""
+    return Comparison(**_parts(own, {"claim": "cannot_tell", **given}, COMPARISON))
+
+
+def _parts(own: object, given: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    none: dict[str, Any] = dict.fromkeys(
+        ("system", "measure", "estimator", "correction", "family"), ""
+    )
+    none |= {"reward": None, "segment": None, "draws": None, "lift": None, "units": 0}
+    return {
+        name: given[name] if name in given else getattr(own, name, none.get(name, NAN))
+        for name in names
+    }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,7 +99,7 @@ class Result:
     kind: str
     estimates: Sequence[Any]
     comparisons: Sequence[Any]
-    diagnoses: list[Diagnosis]
+    diagnostics: list[Diagnostic]
     protocol: dict[str, Any]
     inputs: tuple[Input, ...]
     tables: Mapping[str, Any] = field(default_factory=dict)
@@ -87,7 +122,7 @@ class Result:
         functions: Functions,
         groups: Sequence[Sequence[Pair]],
         plan: Plan,
-        diagnoses: list[Diagnosis],
+        diagnostics: list[Diagnostic],
         protocol: dict[str, Any],
         inputs: Mapping[str, Input],
         tables: Mapping[str, Any] | None = None,
@@ -104,32 +139,37 @@ class Result:
         """Every estimate and comparison of a table of units.
 
         ``functions`` say what each key is, in the order of the rows; ``groups`` of pairs what is
-        compared; ``subjects`` what diagnoses of which subjects concern a key; ``counts`` how many
+        compared; ``subjects`` what diagnostics of which subjects concern a key; ``counts`` how many
         units a row tells of, where that is not all that the value is over.
         """
         about, own = subjects or concerning, counts or {}
-        graded: dict[str, str] = {}
-        for d in diagnoses:
-            graded[d.subject] = gravest((d.verdict, graded.get(d.subject, "pass")))
-        rows = []
+        whole = [key for key in functions if key.segment is None]
+        first = next((key for key in whole if key.estimator == default), whole[0])
+        decides = {"measure": first.measure, "reward": first.reward, "estimator": first.estimator}
+        states: dict[str, str] = {}
+        for d in diagnostics:
+            states[d.subject] = gravest((d.state, states.get(d.subject, "pass")))
+        rows, verdicts = [], {}
         for key, function in functions.items():
             e = units.estimate(key, function)
             low, high = plan.ends(e, (spans or {}).get(key))
-            verdict = gravest(graded[name] for name in about(key) if name in graded)
+            state = gravest(states[name] for name in about(key) if name in states)
+            verdicts[key] = verdict_of(state)
             rows.append(
                 Row(
                     key.system, key.measure, key.reward, key.estimator, key.segment, e.value, e.se,
-                    low, high, plan.level, own.get(key, e.n), e.clusters, verdict,
+                    low, high, plan.level, own.get(key, e.n), verdicts[key], e.clusters,
                 )
             )  # fmt: skip
         return cls(
             kind=kind,
             estimates=rows,
             comparisons=compare(
-                units, groups, functions, plan, spans=spans, family=family, progress=progress
+                units, groups, functions, plan, spans=spans, family=family, verdicts=verdicts,
+                lower=protocol.get("lower_is_better", ()), progress=progress,
             ),
-            diagnoses=diagnoses,
-            protocol=protocol,
+            diagnostics=[with_concerns(d, functions) for d in diagnostics],
+            protocol=protocol | {"decides": decides},
             inputs=tuple(inputs.values()),
             tables=tables or {},
             notes=notes or {},
@@ -139,7 +179,7 @@ class Result:
             per_unit=per_unit,
             parse=parse,
             default=default,
-        )
+        )  # fmt: skip
 
     def __getattr__(self, name: str) -> Any:
         """A note or table of the verb by its name; a note is the thing that a table spells out."""
@@ -150,8 +190,8 @@ class Result:
 
     @property
     def verdict(self) -> str:
-        """The gravest verdict of all diagnoses."""
-        return worst(self.diagnoses)
+        """The gravest verdict of all diagnostics."""
+        return worst(self.diagnostics)
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -164,9 +204,9 @@ class Result:
         return list(self.tables.get("recommendation", ()))
 
     @property
-    def not_passing(self) -> list[Diagnosis]:
-        """Diagnoses that do not pass."""
-        return [d for d in self.diagnoses if d.verdict != "pass"]
+    def not_passing(self) -> list[Diagnostic]:
+        """Diagnostics that do not pass."""
+        return [d for d in self.diagnostics if d.state != "pass"]
 
     def key(self, system: str, *labels: object) -> Key:
         """The first key of a system that has all labels: measure, estimator, reward, segment."""
@@ -207,22 +247,26 @@ class Result:
         return shared.estimate(a, self.functions[a]) - shared.estimate(b, self.functions[b])
 
     def rows(self, name: str) -> list[dict[str, Any]]:
-        """Estimates, comparisons, diagnoses or one of ``tables``, as in the document."""
-        several = {"estimates": self.estimates, "comparisons": self.comparisons}
-        several |= {"diagnoses": self.diagnoses}
+        """Estimates, comparisons, diagnostics or one of ``tables``, as in the document."""
+        several: dict[str, Any] = {key: getattr(self, key) for key in COLUMNS}
         several |= {name: rows for name, rows in self.tables.items() if _rows(rows)}
-        columns = columns_of(self.kind, name)
         rows = several[one_of("table", name, several)]
-        if columns is None:
+        if name not in COLUMNS:
             return [dict(row) if isinstance(row, dict) else asdict(row) for row in rows]
-        read = attrgetter(*columns.values())
-        return [dict(zip(columns, read(row), strict=True)) for row in rows]
+        read = attrgetter(*COLUMNS[name])
+        return [
+            {
+                key: None if value == "" else value
+                for key, value in zip(COLUMNS[name], own, strict=True)
+            }
+            for own in map(read, rows)
+        ]
 
     def to_frame(self, name: str = "estimates") -> pl.DataFrame:
-        """The rows of that name as a Polars frame."""
+        """The rows of that name as a Polars frame: estimates, comparisons, diagnostics, ..."""
+        if name in COLUMNS and not self.rows(name):
+            return pl.DataFrame(schema=list(COLUMNS[name]))
         return pl.DataFrame(self.rows(name), infer_schema_length=None)
-
-    table = to_frame
 
     def by_unit(self) -> pl.DataFrame:
         """A number for each unit of every key that has such; their mean makes its value."""
@@ -233,19 +277,20 @@ class Result:
                 "There are no values per unit, as only their moments were kept.",
                 todo='Ask for inference="units" to keep them, or do without.',
             )
-        names = columns_of(self.kind, "by_unit") or {}
         keys = list(self.functions)
+        parts = {name: [getattr(key, name) for key in keys] for name in ROW[:5]}
         kinds = {
-            name: pl.Enum(list(dict.fromkeys(str(getattr(key, part)) for key in keys)))
-            for name, part in names.items()
+            name: pl.Enum(list(dict.fromkeys(filter(None, own))))
+            for name, own in parts.items()
+            if any(own)
         }
         tables = {key: self.units.over(key) for key in keys}
         given = {key: self._values(table, key) for key, table in tables.items()}
         values = {key: value for key, value in given.items() if value is not None}
         columns = {"unit": pl.concat([tables[key].ids for key in values], rechunk=True)}
         rows = np.repeat(np.arange(len(values)), [tables[key].n for key in values])
-        for name, part in names.items():
-            labels = pl.Series([str(getattr(key, part)) for key in values], dtype=kinds[name])
+        for name, kind in kinds.items():
+            labels = pl.Series([getattr(key, name) for key in values], dtype=kind)
             columns[name] = labels.gather(rows)
         return pl.DataFrame({**columns, "value": np.concatenate(list(values.values()))})
 
@@ -257,17 +302,12 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """The whole result as plain values, in the shape every verb shares."""
-        listed = {
-            name: self.rows(name) if _rows(found) else found for name, found in self.tables.items()
-        }
         return document(
             self.kind,
             self.protocol,
             self.inputs,
-            estimates=self.rows("estimates"),
-            comparisons=self.rows("comparisons"),
-            diagnoses=self.rows("diagnoses"),
-            further=listed,
+            rows={name: self.rows(name) for name in COLUMNS},
+            tables={n: self.rows(n) if _rows(own) else own for n, own in self.tables.items()},
             options=self.options,
         )
 
@@ -286,15 +326,41 @@ class Result:
             )
         return _main_figure(self.to_dict(), measure).altair()
 
-    def to_pandas(self) -> Any:
-        """The estimates as a pandas frame."""
+    def to_pandas(self, name: str = "estimates") -> Any:
+        """The same as a pandas frame."""
         if find_spec("pandas") is None:
             raise UsageError(
                 "pandas is not installed.", todo="Install it, or use to_frame() for a Polars frame."
             )
         import pandas as pd
 
-        return pd.DataFrame(self.to_dict()["estimates"])
+        return pd.DataFrame(self.rows(name))
+
+    def to_markdown(self) -> str:
+        """The table, what it rests on and the decision as Markdown, for a pull request."""
+        return "```\n" + "\n".join(self.lines()) + "\n```\n"
+
+    def lines(self, wide: int = 80) -> list[str]:
+        """The result as lines of text, as a terminal shows it."""
+        from counterrank.report.terminal import lines
+
+        return lines(self, wide)
+
+    def save(self, folder: str | os.PathLike[str]) -> list[str]:
+        """Write result.json, report.html and units.parquet into a folder; what ``--out`` does."""
+        from counterrank.results.output_files import folder as write
+
+        return write(self, os.fspath(folder))
+
+    def report(self, path: str | os.PathLike[str] | None = None, *, title: str = "") -> str:
+        """The page as HTML, and written to ``path`` if that is given."""
+        from counterrank.report import page
+        from counterrank.results.output_files import whole_text
+
+        html = page([self.to_dict()], title=title)
+        if path is not None:
+            whole_text(os.fspath(path), html)
+        return html
 
     def _repr_html_(self) -> str:
         """The table, what does not pass and, where charts can be drawn, the main figure."""
@@ -310,31 +376,28 @@ class Result:
         return f"<div>{''.join(parts)}</div>"
 
     def __repr__(self) -> str:
-        """The estimates, one a line, and what does not pass."""
-        lines = [_line(row) for row in self.rows("estimates")]
-        lines += [f"{d.verdict}: {d.name}, {d.subject}: {d.meaning}" for d in self.not_passing]
-        lines += [] if self.not_passing else ["every diagnosis passes"]
-        lines += self.recommendation
-        return "\n".join(lines)
+        """The result as a terminal of 80 columns shows it."""
+        return "\n".join(self.lines())
+
+
+def with_concerns(d: Diagnostic, functions: Functions) -> Diagnostic:
+    """A diagnostic with the systems and estimators that its subject names."""
+    for key in functions:
+        if d.subject == key.system:
+            return replace(d, systems=(key.system,))
+        if d.subject == f"{key.system}, {key.estimator}":
+            return replace(d, systems=(key.system,), estimators=(key.estimator,))
+    return d
 
 
 def concerning(key: Key) -> set[str]:
-    """The subjects of diagnoses that concern a key: its system, alone and by this estimator."""
+    """The subjects of diagnostics that concern a key: its system, alone and by this estimator."""
     return {key.system, f"{key.system}, {key.estimator}", "log", "funnel", "judgments"}
 
 
 def _rows(found: Any) -> bool:
     listed = isinstance(found, (list, tuple))
     return listed and all(is_dataclass(row) or isinstance(row, dict) for row in found)
-
-
-def _line(row: Mapping[str, Any]) -> str:
-    """A row for people: what it is of, its value, its interval."""
-    names = [str(v) for k, v in row.items() if isinstance(v, str) and k != "verdict"]
-    text = f"{'  '.join(names)}  {row.get('value', float('nan')):.5g}"
-    if row.get("low") is not None:
-        text += f"   {row['level']:.0%} {row['low']:.5g} .. {row['high']:.5g}"
-    return text
 
 
 def _main_figure(document: Mapping[str, Any], measure: str | None) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
@@ -119,17 +119,18 @@ class Plan:
 class Comparison:
     """``system`` minus ``baseline`` and over it; the same row in every verb.
 
-    ``draws`` is the number of sign patterns or resamples behind p (0: none). ``detectable`` is the
-    smallest difference found with power 0.8, before correction. ``lift`` is the difference over the
-    baseline's value, None where that is 0.
+    ``claim`` is what it shows: better, worse or cannot_tell. ``verdict`` is whether to believe it.
+    ``draws`` is the number of sign patterns or resamples behind p (None: none were drawn).
+    ``detectable`` is the smallest difference found with power 0.8, before correction. ``lift`` is
+    the difference over the baseline's value, None where that is 0.
     """
 
     system: str
-    baseline: str
     measure: str
     reward: str | None
     estimator: str
     segment: str | None
+    baseline: str
     difference: float
     se: float
     low: float
@@ -137,14 +138,17 @@ class Comparison:
     lift: float | None
     lift_low: float
     lift_high: float
+    level: float
     p: float
     p_corrected: float
     test: str
     correction: str
     family: str
-    draws: int
+    draws: int | None
     detectable: float
     units: int
+    claim: str
+    verdict: str
 
     method = Key.method
 
@@ -157,12 +161,15 @@ def compare(
     *,
     spans: Mapping[Key, float] | None = None,
     family: Callable[[int, int], str] | None = None,
+    lower: Collection[str] = (),
+    verdicts: Mapping[Key, str] | None = None,
     progress: Progress = quiet,
 ) -> list[Comparison]:
     """Every pair, corrected as one family; a group is over the units that all its keys have.
 
     ``spans`` are the ranges of one unit's value, where it has one. ``family`` says in words what a
-    correction spans, from the number of comparisons and of groups.
+    correction spans, from the number of comparisons and of groups. Of measures in ``lower``, less
+    is better. ``verdicts`` say how far each key can be believed; a pair, as far as both.
     """
     groups = [group for group in groups if group]
     if plan.test == "none" or not groups:
@@ -183,17 +190,30 @@ def compare(
     size = sum(map(len, groups)) if plan.family == "all" else len(groups[0])
     least, correction = detectable(1.0, level=plan.level), plan.correction
     words = (family or family_words)(size, len(groups) if plan.family == "all" else 1)
-    made = (plan.test, correction, words, draws)
+    made = (plan.test, correction, words, draws or None)
+    believed = verdicts or {}
     return [
         Comparison(
-            a.system, b.system, a.measure, a.reward, a.estimator, a.segment,
+            a.system, a.measure, a.reward, a.estimator, a.segment, b.system,
             side.difference, side.se, side.low, side.high,
             side.difference / side.base if side.base else None, side.lift_low - 1,
-            side.lift_high - 1, own, whole, *made, least * side.se, side.units,
+            side.lift_high - 1, plan.level, own, whole, *made, least * side.se, side.units,
+            claim_of(side.difference, whole, plan.level, lower=a.measure in lower),
+            max((believed.get(key, "pass") for key in (a, b)), key=VERDICTS.index),
         )
         for group, row, ps, wholes in zip(groups, sides, p, corrected, strict=True)
         for (a, b), side, own, whole in zip(group, row, ps.tolist(), wholes.tolist(), strict=True)
     ]  # fmt: skip
+
+
+VERDICTS = ("pass", "caution", "fail")
+
+
+def claim_of(difference: float, p: float, level: float, *, lower: bool) -> str:
+    """What a comparison shows: its sign, where the corrected p is below 1 - level."""
+    if not p <= 1 - level + 1e-12 or not difference:
+        return "cannot_tell"
+    return "better" if (difference > 0) != lower else "worse"
 
 
 def family_words(size: int, groups: int) -> str:

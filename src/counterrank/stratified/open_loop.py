@@ -19,8 +19,8 @@ from counterrank.stratified.request import LEAST, RESAMPLES
 class Agreement:
     """How well a method's order of the systems agrees with that of open-loop feedback.
 
-    ``tau`` is Kendall's tau-b with its interval over users; ``settled`` is tau with the noise of
-    the users extrapolated away, without a claim of precision. ``difference`` is the tau less that
+    ``kendall`` is tau-b with its interval over users; ``settled`` is tau with the noise of the
+    users extrapolated away, without a claim of precision. ``difference`` is the tau less that
     of ``baseline``, with its interval over users and the two-sided ``p``. ``t``, ``t_one_sided``
     and ``t_two_sided`` are the test of published experiments, which puts taus where Pearson
     correlations belong and takes the systems for a random sample. A method that ties all systems
@@ -28,8 +28,8 @@ class Agreement:
     """
 
     measure: str
-    method: str
-    tau: float
+    estimator: str
+    kendall: float
     low: float
     high: float
     se: float
@@ -98,8 +98,8 @@ def agreements(
     return [
         Agreement(
             measure=measure,
-            method=method,
-            tau=float(observed[m]),
+            estimator=method,
+            kendall=float(observed[m]),
             low=float(max(observed[m] - z * se[m], -1)),
             high=float(min(observed[m] + z * se[m], 1)),
             se=float(se[m]),

@@ -1,4 +1,4 @@
-"""All systems under all methods, and what follows: comparisons, audit, agreement, diagnoses."""
+"""All systems under all methods, and what follows: comparisons, audit, agreement, diagnostics."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from counterrank.core.faults import Faults
 from counterrank.core.parallel import Progress
 from counterrank.data.schema import Input
 from counterrank.diagnostics import judged_lists
-from counterrank.diagnostics import strata_diagnoses as diagnosed
-from counterrank.diagnostics.diagnosis import Diagnosis
+from counterrank.diagnostics import strata_diagnostics as diagnosed
+from counterrank.diagnostics.diagnostic import Diagnostic
 from counterrank.metrics import Measure, deepest
 from counterrank.results.result import Result
 from counterrank.stats.functions_of_means import mean
@@ -141,7 +141,7 @@ class Stratification:
             functions=functions,
             groups=self.compared(),
             plan=request.plan,
-            diagnoses=self.diagnoses(audit),
+            diagnostics=self.diagnostics(audit),
             protocol={**self.protocol(), **protocol},
             inputs=inputs,
             tables={
@@ -231,12 +231,12 @@ class Stratification:
             )
         ]
 
-    def diagnoses(self, audit: Audit) -> list[Diagnosis]:
+    def diagnostics(self, audit: Audit) -> list[Diagnostic]:
         """What the numbers rest on."""
         lists, measures = self.lists, self.request.measures
         known, counts = self.scheme.propensities, lists.counts
         unknown = counts.unknown / int(counts.rows.sum())
-        found: list[Diagnosis | None] = [
+        found: list[Diagnostic | None] = [
             judged_lists.sample_size(int(counts.counted[:, 0].min())),
             judged_lists.relevance(lists.ratings),
             judged_lists.no_relevant(lists.ratings, measures, self.request.policies.no_relevant),
@@ -254,7 +254,7 @@ class Stratification:
             found.append(diagnosed.found_paradoxes(proven, audit.tested, audit.unproven))
         return [d for d in found if d is not None]
 
-    def _of_lists(self, system: str) -> list[Diagnosis | None]:
+    def _of_lists(self, system: str) -> list[Diagnostic | None]:
         """What one system's lists say; ties are held against the interval of the holdout value."""
         lists, measures = self.lists.systems[system], self.request.measures
         units, cut = self.lists.units, deepest(measures)
@@ -278,7 +278,7 @@ class Stratification:
             judged_lists.ties(system, lists, measures, bracket),
         ]
 
-    def _of_strata(self, m: Measure) -> list[Diagnosis]:
+    def _of_strata(self, m: Measure) -> list[Diagnostic]:
         """What the strata and the weights say of one measure."""
         counts, row = self.lists.counts, self.request.measures.index(m)
         filled = self.filled(m)

@@ -231,7 +231,7 @@ class _Feedback(_Truth):
     def units(  # type: ignore[override]
         self, systems: Sequence[_Judged], there: Bools, draws: Draws
     ) -> Units:
-        """All systems by all measures and methods, and what diagnoses ask beside them."""
+        """All systems by all measures and methods, and what diagnostics ask beside them."""
         pool, weight, methods = self.pool, self.weight, self.methods
         names = [s.system for s in systems]
         feedback = [_counting(row.astype(float), there) for row in self.rows]

@@ -36,6 +36,7 @@ class DR(Clipped):
     """
 
     name: ClassVar[str] = "DR"
+    trust: ClassVar[int] = 4
     formula: ClassVar[str] = "mean over sessions of sum_a e q + sum_i w_i (c_i - v_i q_i)"
     needs: ClassVar[frozenset[str]] = MODEL
 
@@ -54,6 +55,7 @@ class SNDR(Clipped):
     """
 
     name: ClassVar[str] = "SNDR"
+    trust: ClassVar[int] = 3
     formula: ClassVar[str] = "DM + views per session * sum w (c - v q) / sum v w"
     needs: ClassVar[frozenset[str]] = MODEL
 

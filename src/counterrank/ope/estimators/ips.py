@@ -165,7 +165,8 @@ class Estimator(Value, ABC):
     formula: ClassVar[str]
     needs: ClassVar[frozenset[str]] = frozenset()
     total: ClassVar[str] = "yes"  # whether its value is what a ranker earns
-    about: ClassVar[str] = "reward"  # or weights: then it diagnoses others, whatever the reward
+    about: ClassVar[str] = "reward"  # or weights: then it is for diagnostics of the others
+    trust: ClassVar[int] = 0  # where no estimator is named, the one with most decides
 
     @abstractmethod
     def columns(self, rows: Rows) -> list[Floats]:
@@ -212,6 +213,7 @@ class OnPolicy(Estimator):
     r""":math:`\frac1n \sum_\tau \sum_i c_i`: what the logged ranker earned (Jeunen Eq. 2)."""
 
     name: ClassVar[str] = "OnPolicy"
+    trust: ClassVar[int] = -2
     formula: ClassVar[str] = "mean over sessions of sum_i c_i"
 
     def columns(self, rows: Rows) -> list[Floats]:
@@ -226,6 +228,7 @@ class IPS(Clipped):
     r""":math:`\frac1n \sum_\tau \sum_i c_i w_i`: unbiased DCG (Jeunen Eqs. 8 and 9)."""
 
     name: ClassVar[str] = "IPS"
+    trust: ClassVar[int] = 1
     formula: ClassVar[str] = "mean over sessions of sum_i c_i e_i min(clip, 1/e0_i)"
 
     def columns(self, rows: Weighted) -> list[Floats]:
@@ -260,6 +263,7 @@ class SNIPS(Clipped):
     """
 
     name: ClassVar[str] = "SNIPS"
+    trust: ClassVar[int] = 2
     formula: ClassVar[str] = "sum c w / sum v w, times the target's expected views per session"
 
     def columns(self, rows: Weighted) -> list[Floats]:

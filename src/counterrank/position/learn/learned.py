@@ -22,8 +22,6 @@ EXPECTED = 5.0  # clicks a cell must expect before its residual is trusted
 class RankRow:
     """One rank: its value in the table with interval, the model's, and the rows behind it."""
 
-    system: str
-    measure: str
     context: str
     rank: int
     value: float
@@ -85,13 +83,12 @@ class LearnedCurve:
 
     def rows(self, request: LearnRequest, context: str = "") -> list[RankRow]:
         """Rank by rank."""
-        c, method, level = self.curve, request.method, request.level
+        c, level = self.curve, request.level
         ranks = np.arange(1, len(c.value) + 1)
         columns = (c.value, c.se, *c.interval(level), self.model.at(ranks), c.shown, c.clicks)
         return [
             RankRow(
-                method, f"c({rank})", context, rank, value, se, low, high, level, model,
-                int(shown), clicks,
+                context, rank, value, se, low, high, level, model, int(shown), clicks
             )
             for rank, value, se, low, high, model, shown, clicks in zip(
                 ranks.tolist(), *(column.tolist() for column in columns), strict=True

@@ -21,4 +21,5 @@ ALL: tuple[Draw, ...] = (
 
 def figures(document: Mapping[str, Any]) -> list[Figure]:
     """Every figure the document has the data for, in the order of the page."""
-    return [figure for draw in ALL for figure in draw(document)]
+    flat = {**document.get("tables", {}), **document}  # a figure asks for rows by their name
+    return [figure for draw in ALL for figure in draw(flat)]

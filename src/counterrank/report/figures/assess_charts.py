@@ -16,7 +16,7 @@ def power(document: Row) -> list[Figure]:
     """The sum of p-values of each measure, and the curves of the largest."""
     if document.get("kind") != "assess power":
         return []
-    rows = sorted(document["estimates"], key=lambda r: r["value"])
+    rows = sorted(document["power"], key=lambda r: r["value"])
     points = [
         {"measure": c["measure"], "pair": place + 1, "p": p}
         for c in document["curves"]
@@ -57,7 +57,7 @@ def robustness(document: Row) -> list[Figure]:
             "Tau with the order on all judgments, by the share kept. A line that stays high"
             " belongs to a measure that needs few judgments.",
             rows,
-            charts.bands("size", "tau", by="measure", x_title="share kept", title=title),
+            charts.bands("size", "kendall", by="measure", x_title="share kept", title=title),
         )
         for place, (kind, rows) in enumerate(kinds.items(), 1)
     ]
@@ -87,7 +87,9 @@ def online(document: Row) -> list[Figure]:
     """How closely each offline figure follows the online one, and every past case."""
     if document.get("kind") != "assess online":
         return []
-    rows = [{**r, "name": _with_clip(r)} for r in document["estimates"] if r["value"] is not None]
+    rows = [
+        {**r, "name": _with_clip(r)} for r in document["correlations"] if r["value"] is not None
+    ]
     made = [
         Figure(
             "correlation",
@@ -127,7 +129,7 @@ def accuracy(document: Row) -> list[Figure]:
     """The error of each estimator."""
     if document.get("kind") != "assess accuracy":
         return []
-    rows = sorted(document["estimates"], key=lambda r: r["value"])
+    rows = sorted(document["accuracy"], key=lambda r: r["value"])
     return [
         Figure(
             "accuracy",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from counterrank.documents.decision import leading_measure
+from counterrank.documents.decision import leading
 from counterrank.report import charts
 from counterrank.report.charts import Figure
 
@@ -17,12 +17,12 @@ def strata_values_chart(document: Row) -> list[Figure]:
     """Every method's value of each system under the leading measure."""
     if document.get("kind") != "strata":
         return []
-    label = leading_measure(document)
-    own = [r for r in document["estimates"] if r["measure"] == label and r["method"] != "IPS"]
+    label = leading(document).measure
+    own = [r for r in document["estimates"] if r["measure"] == label and r["estimator"] != "IPS"]
     shown = _chosen(document, own)
     share = {s["name"]: s["share"] for s in document["strata"]}
-    order = list(dict.fromkeys(_part(r["method"], share) for r in own))
-    rows = [{**r, "part": _part(r["method"], share)} for r in own if r["system"] in shown]
+    order = list(dict.fromkeys(_part(r, share) for r in own))
+    rows = [{**r, "part": _part(r, share)} for r in own if r["system"] in shown]
     return [
         Figure(
             "strata",
@@ -65,7 +65,7 @@ def agreement_charts(document: Row) -> list[Figure]:
     if document.get("kind") != "strata" or not rows:
         return []
     label = rows[0]["measure"]
-    own = [{**r, "value": r["tau"]} for r in rows if r["measure"] == label]
+    own = [{**r, "value": r["kendall"]} for r in rows if r["measure"] == label]
     return [
         Figure(
             "agreement",
@@ -74,7 +74,7 @@ def agreement_charts(document: Row) -> list[Figure]:
             " shown at random: 1 is the same order, 0 no relation.",
             own,
             charts.forest_plot(
-                "value", "method", order=[r["method"] for r in own], title="Kendall's tau"
+                "value", "estimator", order=[r["estimator"] for r in own], title="Kendall's tau"
             ),
         )
     ]
@@ -84,13 +84,15 @@ def _chosen(document: Row, rows: list[Row]) -> set[str]:
     """The systems drawn: those that flip, then the best by the stratified value."""
     flipped = [p[key] for p in document.get("paradoxes", []) for key in ("ahead", "behind")]
     best = sorted(
-        (r for r in rows if r["method"] == "stratified"), key=lambda r: -(r["value"] or 0)
+        (r for r in rows if r["estimator"] == "stratified" and not r["segment"]),
+        key=lambda r: -(r["value"] or 0),
     )
     return set(list(dict.fromkeys([*flipped, *(r["system"] for r in best)]))[:MOST])
 
 
-def _part(method: str, share: Mapping[str, float]) -> str:
-    return f"{method} ({share[method]:.0%} of feedback)" if method in share else method
+def _part(row: Row, share: Mapping[str, float]) -> str:
+    stratum = row["segment"]
+    return f"{stratum} ({share[stratum]:.0%} of feedback)" if stratum else str(row["estimator"])
 
 
 def _parts(found: Row) -> Iterator[dict[str, Any]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
 
-from counterrank.documents.decision import is_significant, leading_measure, rows_of_measure
+from counterrank.documents.decision import Reading, leading
 from counterrank.report import charts
 from counterrank.report.charts import BLUE, Figure, group_rows
 
@@ -15,7 +15,7 @@ NAIVE = "Naive"
 CONTRAST = " For contrast only: this ignores who clicked. Do not decide by it."
 OWN_SCALE = ("DCG", "nDCG", "pnDCG")  # what they estimate is not the reward
 KINDS = ("evaluate", "estimate", "funnel")  # others have figures of their own
-GROUPS = ("measure", "exposure", "reward", "method")
+GROUPS = ("measure", "reward", "estimator", "segment")
 FEWEST = 3  # systems that make a matrix worth drawing
 
 
@@ -25,16 +25,16 @@ def lifts(document: Row) -> list[Figure]:
     if not base or document.get("kind") not in KINDS:
         return []
     groups = group_rows(
-        document.get("comparisons", []), lambda row: tuple(str(row[k]) for k in GROUPS if k in row)
+        document.get("comparisons", []),
+        lambda row: tuple(str(row[k]) for k in GROUPS if row[k] and row[k] != "mean"),
     )
-    level = float(document["protocol"].get("level", 0.95))
     lower = document["protocol"].get("lower_is_better", ())
     made = []
-    first = leading_measure(document)  # what the decision reads stands on top
-    ordered = sorted(groups.items(), key=lambda pair: _turn(str(pair[1][0]["measure"]), first))
+    first = leading(document)  # what the decision reads stands on top
+    ordered = sorted(groups.items(), key=lambda pair: _turn(pair[1][0], first))
     for place, (group, rows) in enumerate(ordered):
-        up = -1 if {rows[0]["measure"], rows[0].get("exposure")} & set(lower) else 1
-        marked = [{**row, "reading": _reading(row, level, up)} for row in rows]
+        up = -1 if rows[0]["measure"] in lower else 1
+        marked = [{**row, "reading": READINGS[row["claim"]]} for row in rows]
         order = [str(r["system"]) for r in sorted(rows, key=lambda r: -up * r["difference"])]
         made.append(
             Figure(
@@ -42,7 +42,7 @@ def lifts(document: Row) -> list[Figure]:
                 f"{', '.join(group)}: difference from {base}",
                 f"Right of the dashed line is more than {base}. Green and orange differ beyond"
                 " chance. Bars are for one comparison, colours allow for all of them, so a grey bar"
-                " may miss the line." + CONTRAST * (rows[0]["measure"] == NAIVE),
+                " may miss the line." + CONTRAST * (rows[0]["estimator"] == NAIVE),
                 marked,
                 charts.forest_plot(
                     "difference",
@@ -57,15 +57,12 @@ def lifts(document: Row) -> list[Figure]:
     return made
 
 
-def _turn(label: str, first: str) -> int:
-    """The measure of the decision on top, what must not decide at the bottom."""
-    return 0 if label == first else 2 if label == NAIVE else 1
+def _turn(row: Row, first: Reading) -> int:
+    """What the decision reads on top, what must not decide at the bottom."""
+    return 0 if first.of(row) else 2 if row["estimator"] == NAIVE else 1
 
 
-def _reading(row: Row, level: float, up: int) -> str:
-    if not is_significant(row, level):
-        return "not separated"
-    return "better" if up * row["difference"] > 0 else "worse"
+READINGS = {"better": "better", "worse": "worse", "cannot_tell": "not separated"}
 
 
 def estimates(document: Row) -> list[Figure]:
@@ -78,7 +75,7 @@ def estimates(document: Row) -> list[Figure]:
         what = ", ".join(group)
         named = [{**r, "name": _name(r)} for r in rows]
         y, order = "name", [r["name"] for r in named]
-        if "reward" not in rows[0]:
+        if document["kind"] == "evaluate":
             y = "system"
             order = [str(r["system"]) for r in sorted(rows, key=lambda r: -r["value"])]
         level = rows[0]["level"]
@@ -97,20 +94,19 @@ def estimates(document: Row) -> list[Figure]:
 
 def _group(document: Row, row: Row) -> tuple[str, ...]:
     """What is drawn together: estimators of one reward share a scale, measures do not."""
-    logged = document.get("kind") in ("estimate", "funnel")
-    logged = logged and not str(row["measure"]).startswith(OWN_SCALE)
-    keys = [key for key in GROUPS if key in row and not (logged and key == "measure")]
+    own = str(row["estimator"]).startswith(OWN_SCALE)  # what they estimate is not the reward
+    keys = [key for key in GROUPS if row[key] and (key != "estimator" or own)]
     return tuple(str(row[key]) for key in keys)
 
 
 def _name(row: Row) -> str:
-    return f"{row['system']} · {row['measure']}"
+    return f"{row['system']} · {row['estimator']}"
 
 
 def truth(document: Row) -> list[Figure]:
     """One figure for each reward: every interval, and a diamond where the truth is."""
     named = [{**row, "name": _name(row)} for row in document.get("truth", [])]
-    groups = group_rows(named, lambda row: str(row["reward"]))
+    groups = group_rows(named, lambda row: str(row["measure"]))
     return [
         Figure(
             f"truth-{place}",
@@ -134,12 +130,8 @@ def matrix(document: Row) -> list[Figure]:
     """Every pair of systems under the leading measure."""
     if document.get("protocol", {}).get("baseline") or document.get("kind") not in KINDS:
         return []
-    label = leading_measure(document)
-    rows = [
-        r
-        for r in rows_of_measure(document.get("comparisons", []), label)
-        if r["p_corrected"] is not None
-    ]
+    label = leading(document)
+    rows = [r for r in document["comparisons"] if label.of(r) and r["p_corrected"] is not None]
     names = list(dict.fromkeys(str(r[k]) for r in rows for k in ("baseline", "system")))
     if len(names) < FEWEST:
         return []
@@ -213,7 +205,7 @@ def dcg_and_ndcg(document: Row) -> list[Figure]:
 def sweeps(document: Row) -> list[Figure]:
     """Two figures for each system and reward: value by clip, effective sample size by clip."""
     groups = group_rows(
-        document.get("sweep", []), lambda row: (str(row["system"]), str(row["reward"]))
+        document.get("sweep", []), lambda row: (str(row["system"]), str(row["measure"]))
     )
     made = []
     for place, ((system, reward), rows) in enumerate(groups.items()):
@@ -225,7 +217,9 @@ def sweeps(document: Row) -> list[Figure]:
                 "Small clips are steady but biased, large ones unbiased but wide. Where the line is"
                 " flat, clipping does not matter.",
                 shown,
-                charts.bands("clip", "value", by="measure", x_title="clip", title=reward, kind="N"),
+                charts.bands(
+                    "clip", "value", by="estimator", x_title="clip", title=reward, kind="N"
+                ),
             ),
             Figure(
                 f"effective-{place + 1}",
@@ -234,7 +228,7 @@ def sweeps(document: Row) -> list[Figure]:
                 " means that few rows decide.",
                 shown,
                 charts.bands(
-                    "clip", "effective", by="measure", x_title="clip",
+                    "clip", "effective", by="estimator", x_title="clip",
                     title="effective sample size", kind="N", band="no",
                 ),
             ),
@@ -276,7 +270,7 @@ def curve(document: Row) -> list[Figure]:
     """How likely each rank is seen, as learned."""
     if document.get("kind") != "exposure":
         return []
-    rows = [{**r, "context": r["context"] or "all"} for r in document["estimates"]]
+    rows = [{**r, "context": r["context"] or "all"} for r in document["ranks"]]
     return [
         Figure(
             "position-bias",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from counterrank.core.format import wrap_text
 from counterrank.documents.decision import decide
-from counterrank.report.terminal.diagnostics import diagnostic_lines
+from counterrank.report.terminal.grounds import diagnostic_lines
 
 if TYPE_CHECKING:
     from counterrank.results.result import Result
@@ -37,7 +37,7 @@ def lines(result: Result, wide: int) -> list[str]:
     if result.recommendation:
         shown += ["", "Recommendation", *wrap_text(" ".join(result.recommendation), wide)]
     if result.kind != "check":
-        shown += ["", *diagnostic_lines(result.diagnoses, wide)]
+        shown += ["", *diagnostic_lines(result.diagnostics, wide)]
     return shown + (verdict(result.to_dict(), wide) if result.comparisons else [])
 
 

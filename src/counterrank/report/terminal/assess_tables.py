@@ -24,7 +24,7 @@ HEADS = {
 
 def power_lines(result: Result, wide: int) -> list[str]:
     """DP of each measure, the best first; then the top of each curve."""
-    rows = sorted(result.estimates, key=lambda r: r.value)
+    rows = sorted(result.tables["power"], key=lambda r: r.value)
     level = rows[0].level
     head = ("measure", "DP", f"{level:.0%} interval", f"p <= {1 - level:.2g}", "median p")
     cells = [
@@ -56,9 +56,10 @@ def _two_decimals(p: float) -> str:
 def robustness_lines(result: Result, wide: int) -> list[str]:
     """The area of each measure over all kinds of loss and under each, the best first."""
     kinds = list(result.protocol["reductions"])
-    each = {(row.measure, row.reduction): row for row in result.tables["areas"]}
-    rows = sorted(result.estimates, key=lambda row: -row.value)
-    error = max(row.se for row in result.tables["areas"])
+    each = {(row.measure, row.segment): row for row in result.estimates}
+    whole = [row for row in result.estimates if row.segment is None]
+    rows = sorted(whole, key=lambda row: -row.value)
+    error = max(row.se for row in result.estimates if row.segment)
     text = (
         "Area under the curve of Kendall's tau with the order on all judgments, over the share of"
         " judgments left; 1: the order never changes. Monte Carlo error at most"
@@ -78,7 +79,7 @@ def robustness_lines(result: Result, wide: int) -> list[str]:
 
 def agreement_lines(result: Result, wide: int) -> list[str]:
     """The matrix of taus, the pairs of measures, and the systems they put the other way round."""
-    rows, level = list(result.estimates), result.estimates[0].level
+    rows, level = list(result.tables["agreement"]), result.tables["agreement"][0].level
     text = (
         "Inverted: share of pairs of systems that two measures order differently. Opposed: pairs"
         f" that both call different at {level:.0%}, in opposite directions."
@@ -137,8 +138,8 @@ def _matrix(result: Result, wide: int) -> list[str]:
 def online_lines(result: Result, wide: int) -> list[str]:
     """A block per online metric: correlations, then errors against the effects taken as true."""
     out: list[str] = []
-    for reward in dict.fromkeys(row.reward for row in result.estimates):
-        rows = [row for row in result.estimates if row.reward == reward]
+    for reward in dict.fromkeys(row.reward for row in result.tables["correlations"]):
+        rows = [row for row in result.tables["correlations"] if row.reward == reward]
         r = rows[0]
         head = f"{reward or 'Online'}: {r.cases} cases"
         head += f", {r.effects} true effects, {r.nulls} others" if r.effects + r.nulls else ""
@@ -152,7 +153,7 @@ def online_lines(result: Result, wide: int) -> list[str]:
         " type I is the share of the others that the measure calls.",
         "all": "All effects are taken as real.",
     }[result.protocol["truth"]]
-    some = any(row.effects + row.nulls for row in result.estimates)
+    some = any(row.effects + row.nulls for row in result.tables["correlations"])
     return [*out, *wrap_text(text, wide)] if some else out
 
 
@@ -179,7 +180,7 @@ def _errors(rows: list[Any], wide: int) -> list[str]:
 
 def accuracy_lines(result: Result, wide: int) -> list[str]:
     """A line per estimator, the smallest error first."""
-    rows = sorted(result.estimates, key=lambda r: r.value)
+    rows = sorted(result.tables["accuracy"], key=lambda r: r.value)
     first = rows[0]
     text = (
         f"{first.systems} system{'s' * (first.systems > 1)}, {first.repetitions} repetition"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from counterrank.core.format import wrap_text
-from counterrank.report.terminal.diagnostics import diagnostic_lines
+from counterrank.report.terminal.grounds import diagnostic_lines
 
 if TYPE_CHECKING:
     from counterrank.results.result import Result
@@ -15,8 +15,8 @@ def table(result: Result, wide: int) -> list[str]:
     """All tables, then diagnostics and advice where there are any."""
     reports = result.tables["tables"]
     lines = [part for report in reports for part in wrap_text(report.line(), wide, " " * 9)]
-    if result.diagnoses:
-        lines += ["", *diagnostic_lines(result.diagnoses, wide)]
+    if result.diagnostics:
+        lines += ["", *diagnostic_lines(result.diagnostics, wide)]
     if any(report.kind in ("log", "funnel") and not report.fault for report in reports):
         lines += ["", "What to log next time", *_advice(result.tables["to_log"], wide)]
     return lines

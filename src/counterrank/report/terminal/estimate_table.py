@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from counterrank.core.format import decimals, interval_text, number, p_value, shorten, wrap_text
-from counterrank.diagnostics.diagnosis import worst
+from counterrank.diagnostics.diagnostic import worst
 from counterrank.report.terminal.bars import beside
 
 if TYPE_CHECKING:
-    from counterrank.diagnostics.diagnosis import Diagnosis
+    from counterrank.diagnostics.diagnostic import Diagnostic
     from counterrank.results.result import Result, Row
     from counterrank.stats.compare import Comparison
 
@@ -62,20 +62,21 @@ def _sweep(result: Result, wide: int) -> list[str]:
     """Each clip's value, interval and effective sample size, then what the sweep speaks for."""
     lines: list[str] = []
     for best in result.tables["choices"]:
-        both = (best.system, best.reward)
-        rows = [r for r in result.tables["sweep"] if (r.system, r.reward) == both]
+        both = (best.system, best.measure)
+        rows = [r for r in result.tables["sweep"] if (r.system, r.measure) == both]
         places = decimals([r.se for r in rows])
         values = [number(r.value, places) for r in rows]
         ends = [interval_text(r.low, r.high, places) for r in rows]
         left, right = max(map(len, values)), max(map(len, ends))
         shown = [
-            f"  {r.measure:<4} {r.clip:>6g}  {x:>{left}}  {x_ends:>{right}}  {r.effective:>11,.0f}"
+            f"  {r.estimator:<4} {r.clip:>6g}  {x:>{left}}  {x_ends:>{right}}"
+            f"  {r.effective:>11,.0f}"
             for r, x, x_ends in zip(rows, values, ends, strict=True)
         ]
         name = shorten(best.system, 30)
-        lines += ["", f"{name}, {best.reward}: clip, value, interval, effective views"]
+        lines += ["", f"{name}, {best.measure}: clip, value, interval, effective views"]
         lines += beside(shown, [(r.low, r.value, r.high) for r in rows], wide, zero="no")
-        lines += wrap_text(f"  chosen: {best.measure}. {best.reason}", wide, "  ")
+        lines += wrap_text(f"  chosen: {best.estimator}. {best.reason}", wide, "  ")
     return lines
 
 
@@ -104,7 +105,7 @@ def _reading(result: Result, wide: int) -> list[str]:
     out = ["", *wrap_text(text, wide), *wrap_text(_basis(result), wide)]
     for system in result.systems[1:]:
         about = (system, "log")
-        verdict = worst(d for d in result.diagnoses if d.subject in about)
+        verdict = worst(d for d in result.diagnostics if d.subject in about)
         out += trust_sentence(system, verdict, result.not_passing, about, wide)
     return out
 
@@ -185,7 +186,7 @@ def p_value_sentence(comparisons: Sequence[Comparison], level: float) -> str:
 
 
 def trust_sentence(
-    system: str, verdict: str, loud: Iterable[Diagnosis], about: Sequence[str], wide: int
+    system: str, verdict: str, loud: Iterable[Diagnostic], about: Sequence[str], wide: int
 ) -> list[str]:
     """How far a ranker's numbers can be believed, and why not."""
     words = {"pass": "can be believed", "caution": "with care", "fail": "not to be relied on"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from counterrank.core.format import shorten, wrap_text
-from counterrank.diagnostics.diagnosis import worst
+from counterrank.diagnostics.diagnostic import worst
 from counterrank.report.terminal.estimate_table import block, p_value_sentence, trust_sentence
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def _reading(result: Result, wide: int) -> list[str]:
     out += wrap_text(_basis(result), wide)
     for system in result.systems:
         about = (system, "funnel")
-        verdict = worst(d for d in result.diagnoses if d.subject in about)
+        verdict = worst(d for d in result.diagnostics if d.subject in about)
         out += trust_sentence(system, verdict, result.not_passing, about, wide)
     return out
 

@@ -152,9 +152,11 @@ def _agreement(result: Result, wide: int) -> list[str]:
     )
     rows: list[tuple[str, ...]] = []
     for a in found:
-        own = (number(a.tau, 3), interval_text(a.low, a.high, 3))
-        apart = (number(a.difference, 3, sign=True), p_value(a.p)) if a.method != a.baseline else ()
-        rows.append((f"{a.measure} {a.method}", *own, *(apart or ("", ""))))
+        own = (number(a.kendall, 3), interval_text(a.low, a.high, 3))
+        apart = (
+            (number(a.difference, 3, sign=True), p_value(a.p)) if a.estimator != a.baseline else ()
+        )
+        rows.append((f"{a.measure} {a.estimator}", *own, *(apart or ("", ""))))
     return ["", *wrap_text(text, wide), *_aligned(rows, wide)]
 
 

@@ -32,7 +32,7 @@ from counterrank.core.errors import CounterrankError, InputError
 from counterrank.data.funnels import prediction
 from counterrank.diagnostics import funnel_checks as about
 from counterrank.diagnostics import weights
-from counterrank.diagnostics.diagnosis import Diagnosis, Findings
+from counterrank.diagnostics.diagnostic import Diagnostic, Findings
 from counterrank.diagnostics.funnel_checks import click_model, click_overlap, conversion_model
 from counterrank.diagnostics.judged_lists import coverage
 from counterrank.diagnostics.weights import FUNNEL_WORDS as WORDS
@@ -46,7 +46,7 @@ from counterrank.stats.units import Estimate, Key
 FITTED = "rates"  # stands in for predictions that nobody gave
 
 
-def diagnose_lists(request: FunnelRequest, contributions: FunnelContributions) -> list[Diagnosis]:
+def diagnose_lists(request: FunnelRequest, contributions: FunnelContributions) -> list[Diagnostic]:
     """By the first measure and reward, except clipping and the contest of DR and IPS."""
     functions = request.functions()
     reward, first = request.rewards[0], str(request.measures[0])
@@ -90,7 +90,7 @@ def diagnose_lists(request: FunnelRequest, contributions: FunnelContributions) -
 
 def diagnose_predictions(
     request: FunnelRequest, totals: FunnelTotals, pairs: FunnelPairs | None, models: ClickModels
-) -> list[Diagnosis]:
+) -> list[Diagnostic]:
     """Whether predicted clicks and conversions come true, where that can be seen.
 
     A given ctr shows it only if the funnel holds all pairs that could be clicked; a cvr, if clicked
@@ -124,7 +124,7 @@ def ctr_of(request: FunnelRequest, clicked: FunnelPairs, models: ClickModels) ->
 
 def _conversions(
     request: FunnelRequest, clicked: FunnelPairs, models: ClickModels
-) -> Iterator[Diagnosis]:
+) -> Iterator[Diagnostic]:
     """Predicted conversions of clicked pairs, each weighed by 1/ctr."""
     p = ctr_of(request, clicked, models)
     for reward, y in clicked.reward.items():
@@ -181,20 +181,20 @@ def check_funnel(
                 except CounterrankError as error:
                     faults[place] = str(error)
             conversions = totals.conversions[rewards[0]]
-            diagnoses = [about.all_conversions(rewards[0], conversions, totals.clicks)]
+            diagnostics = [about.all_conversions(rewards[0], conversions, totals.clicks)]
             if fit:
                 inputs = FunnelInputs.of(table, fit, None, rewards=rewards, columns=columns)
                 with_predictions = partial(estimate, predictions=predictions)
-                diagnoses += _with_runs(inputs, fit, with_predictions, ctr, cvr)
+                diagnostics += _with_runs(inputs, fit, with_predictions, ctr, cvr)
             else:
-                diagnoses.append(about.predictions(ctr, cvr, FITTED))
-                diagnoses += _alone(data, request, totals, engine.memory_budget)
+                diagnostics.append(about.predictions(ctr, cvr, FITTED))
+                diagnostics += _alone(data, request, totals, engine.memory_budget)
     except CounterrankError as error:
         return Findings(fault=str(error))
     logged = alone.tables.schemas[FUNNEL].source.columns()
     clicks_only = totals.clicks == totals.rows
-    to_log = about.funnel_to_log(logged, diagnoses, clicks_only=clicks_only, ctr=ctr)
-    return Findings(diagnoses, to_log, "", faults)
+    to_log = about.funnel_to_log(logged, diagnostics, clicks_only=clicks_only, ctr=ctr)
+    return Findings(diagnostics, to_log, "", faults)
 
 
 def _with_runs(
@@ -203,15 +203,15 @@ def _with_runs(
     estimate: Callable[..., Result],
     ctr: bool,
     cvr: bool,
-) -> list[Diagnosis]:
+) -> list[Diagnostic]:
     """What estimates of these runs would rest on."""
     lists = [inputs.tables.schemas[name] for name in inputs.names]
     columns = [(schema.roles, schema.source.columns()) for schema in lists]
     all_cvr = cvr or all(roles.column("cvr", there) in there for roles, there in columns)
     clicks, conversions = (COLUMN if given else FITTED for given in (ctr, all_cvr))
 
-    def diagnose(estimators: Sequence[str], cvr: str) -> list[Diagnosis]:
-        return estimate(runs, estimator=estimators, ctr=clicks, cvr=cvr).diagnoses
+    def diagnose(estimators: Sequence[str], cvr: str) -> list[Diagnostic]:
+        return estimate(runs, estimator=estimators, ctr=clicks, cvr=cvr).diagnostics
 
     try:
         return [about.predictions(ctr, all_cvr, FITTED), *diagnose(("IPS", "DR"), conversions)]
@@ -221,7 +221,7 @@ def _with_runs(
 
 def _alone(
     data: Partitions, request: FunnelRequest, totals: FunnelTotals, budget: int | None
-) -> list[Diagnosis]:
+) -> list[Diagnostic]:
     """What can be said without lists."""
     pairs = gather_pairs(data, request, totals, budget)
     assert pairs is not None

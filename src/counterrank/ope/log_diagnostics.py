@@ -29,7 +29,7 @@ from counterrank.data import logs
 from counterrank.data.ids import as_categories, hash_ids
 from counterrank.data.sources import open_source
 from counterrank.diagnostics import weights as about
-from counterrank.diagnostics.diagnosis import Diagnosis, Findings, advise, graded, graded_size
+from counterrank.diagnostics.diagnostic import Diagnostic, Findings, advise, graded, graded_size
 from counterrank.diagnostics.weights import LOG_WORDS, WeightStatistics
 from counterrank.engine import Engine, Partition, Partitions, Tables
 from counterrank.ope.estimators.ips import Estimator, MeanWeight
@@ -63,7 +63,7 @@ def diagnose_targets(
     setting: Setting,
     targets: Mapping[str, TargetStatistics],
     estimate: Callable[[str, Estimator], Estimate],
-) -> list[Diagnosis]:
+) -> list[Diagnostic]:
     """What each ranker's numbers rest on; ``estimate`` is of the first reward."""
     out = []
     request, basis = setting.request, setting.basis
@@ -92,14 +92,14 @@ def diagnose_targets(
     return [*out, *mixture(setting)]
 
 
-def tied_scores(system: str, share: float) -> Diagnosis:
+def tied_scores(system: str, share: float) -> Diagnostic:
     """Rows whose score another row of their list has, too."""
     text = f"{share:.1%} of its rows share their score with another of their list."
     todo = " Ties go by item id, so part of the value is an accident: give ranks, or finer scores."
     return advise("ties", system, share, 0.01, graded(-share, -0.01, -0.5), text, todo)
 
 
-def sessions_without_list(system: str, absent: int, setting: Setting) -> Diagnosis:
+def sessions_without_list(system: str, absent: int, setting: Setting) -> Diagnostic:
     """Logged sessions for which the target has no list."""
     sessions = setting.totals.sessions
     share = absent / sessions
@@ -107,10 +107,10 @@ def sessions_without_list(system: str, absent: int, setting: Setting) -> Diagnos
     skipped = setting.request.missing == "skip"
     fate = "are left out, also of the lift" if skipped else "keep their logged list"
     text = f"{absent:,} of {sessions:,} logged sessions have no list of this ranker; they {fate}."
-    return Diagnosis("sessions without a list", system, share, 0.01, verdict, text)
+    return Diagnostic("sessions without a list", system, share, 0.01, verdict, text)
 
 
-def list_length(system: str, weights: WeightStatistics) -> Diagnosis:
+def list_length(system: str, weights: WeightStatistics) -> Diagnostic:
     """Views the target can expect over those of lists as long as the logged ones."""
     ratio = weights.views / weights.places if weights.places > 0 else math.nan
     verdict = "pass" if 0.9 <= ratio <= 1.1 else "caution"
@@ -122,7 +122,7 @@ def list_length(system: str, weights: WeightStatistics) -> Diagnosis:
     return advise("list length", system, ratio, 1.0, verdict, text, todo)
 
 
-def effective_slates(system: str, total: float, square: float, count: int) -> Diagnosis:
+def effective_slates(system: str, total: float, square: float, count: int) -> Diagnostic:
     """The effective number of whole slates, whose weights are products and spread much wider."""
     size = total**2 / square if square > 0 else 0.0
     share = size / count
@@ -131,7 +131,7 @@ def effective_slates(system: str, total: float, square: float, count: int) -> Di
     return advise("effective slates", system, size, 1000.0, graded_size(size, share), text, todo)
 
 
-def mixture(setting: Setting) -> list[Diagnosis]:
+def mixture(setting: Setting) -> list[Diagnostic]:
     """A log of several rankers: what it earned is then a mean over them, and of none.
 
     Policies whose lists are known are one logger together.
@@ -144,7 +144,7 @@ def mixture(setting: Setting) -> list[Diagnosis]:
                 f'The column "{column}" has {kinds} values: "logged" is their mixture, and so'
                 " are lifts over it. Keep the sessions of one to compare with it alone."
             )
-            return [Diagnosis("one ranker", "log", float(kinds), 1.0, "caution", text)]
+            return [Diagnostic("one ranker", "log", float(kinds), 1.0, "caution", text)]
     return []
 
 
@@ -165,7 +165,7 @@ def audit_log(
     users: int | None,
     read: Read,
     sample: pl.DataFrame | None = None,
-) -> list[Diagnosis]:
+) -> list[Diagnostic]:
     """What the audits say of a log.
 
     ``users`` is their number in the whole log; ``read`` gives the sessions of a partition, and
@@ -183,7 +183,7 @@ def audit_log(
 
 def audit_sessions(
     sessions: Sessions, basis: Basis, reward: str, totals: LogTotals, users: int | None
-) -> list[Diagnosis]:
+) -> list[Diagnostic]:
     """The audits by these sessions, of a log with such ``totals``; few where it has few events.
 
     If they are those of some users only, it is said; so is what could not be audited, and why.
@@ -193,23 +193,23 @@ def audit_sessions(
         support.users(users, totals.sessions),
         support.views(basis.views),
     ]
-    if about_log[0].verdict == "fail":
+    if about_log[0].state == "fail":
         return about_log
     rows = audit_rows(sessions, basis, reward)
     neighbours = interaction(rows)
-    loud = isinstance(neighbours, Diagnosis) and neighbours.verdict != "pass"
+    loud = isinstance(neighbours, Diagnostic) and neighbours.state != "pass"
     # the first item has no neighbour above: where neighbours matter, it is no fair comparison
     answers = [carry_over(rows), examination(rows), neighbours, trust(rows, top=2 if loud else 1)]
     answers.append(support.variety(rows))
     if rows.curves is not None and rows.views != "latent":
         answers.append(position_fit(rows, rows.curves))
-    audits = [d for d in answers if isinstance(d, Diagnosis)]
+    audits = [d for d in answers if isinstance(d, Diagnostic)]
     if rows.n < totals.sessions:
         note = f" (By {rows.n:,} of {totals.sessions:,} sessions.)"
         audits = [replace(d, meaning=d.meaning + note) for d in audits]
     if lacking := [text for text in answers if isinstance(text, str)]:
         text = f"{len(lacking)} of 4 assumptions could not be audited: {'; '.join(lacking)}."
-        audits.append(Diagnosis("audited", "log", 1 - len(lacking) / 4, 1.0, "caution", text))
+        audits.append(Diagnostic("audited", "log", 1 - len(lacking) / 4, 1.0, "caution", text))
     return [*audits, *about_log]
 
 
@@ -299,7 +299,7 @@ def check_log(
             log, totals = log_table(read.heads[LOG]), LogTotals.read(read, gaps)
             basis = Basis("rank", views, model).with_totals(totals)
             count, numbered = users if log.has("user") else None, partial(_numbered, totals, gaps)
-            diagnoses = audit_log(read, totals, basis, log.rewards[0], users=count, read=numbered)
+            diagnostics = audit_log(read, totals, basis, log.rewards[0], users=count, read=numbered)
     except CounterrankError as error:
         return Findings(fault=str(error))
     faults: dict[int, str] = {}
@@ -309,17 +309,17 @@ def check_log(
             " Give one, as in --position-bias log2, or learn it: counterrank exposure LOG --out"
             " pbm.json."
         )
-        diagnoses.append(Diagnosis("position model", "log", 0.0, 1.0, "caution", text))
+        diagnostics.append(Diagnostic("position model", "log", 0.0, 1.0, "caution", text))
         targets = {}
     for place, target in targets.items():
         try:
             result = weigh(
                 [target], reward=log.rewards, position_bias=model, views=views, context=known
             )
-            diagnoses += [d for d in result.diagnoses if d.subject != "log"]
+            diagnostics += [d for d in result.diagnostics if d.subject != "log"]
         except CounterrankError as error:
             faults[place] = str(error)
-    return Findings(diagnoses, support.to_log(log, basis.views, diagnoses), "", faults)
+    return Findings(diagnostics, support.to_log(log, basis.views, diagnostics), "", faults)
 
 
 def _numbered(totals: LogTotals, gaps: str, part: Partition) -> Sessions | None:

@@ -1,4 +1,4 @@
-"""Diagnoses of click and conversion models: silent where they are right, loud where not."""
+"""Diagnostics of click and conversion models: silent where they are right, loud where not."""
 
 from __future__ import annotations
 

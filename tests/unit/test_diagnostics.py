@@ -1,4 +1,4 @@
-"""Each diagnosis is silent on clean data and loud on broken data."""
+"""Each diagnostic is silent on clean data and loud on broken data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 import counterrank as cr
 from counterrank.data.runs import Policies
-from counterrank.diagnostics.diagnosis import worst
+from counterrank.diagnostics.diagnostic import worst
 from counterrank.judged.lists import tie_bracket
 from counterrank.judged.pipeline import measure_systems
 from counterrank.judged.request import EvaluateRequest, JudgedTables
@@ -17,7 +17,7 @@ from making import judgments, run, scored, value, world
 
 
 def found(result, name, subject=None):
-    matches = [d for d in result.diagnoses if d.name == name and subject in (None, d.subject)]
+    matches = [d for d in result.diagnostics if d.name == name and subject in (None, d.subject)]
     assert len(matches) == 1
     return matches[0]
 
@@ -31,7 +31,7 @@ def clean():
 def test_silent_on_clean_data(clean):
     truth, runs = clean
     result = cr.evaluate(truth, runs, measure=["nDCG@10", "AP@10"], test="none")
-    assert {d.verdict for d in result.diagnoses} == {"pass"}
+    assert {d.verdict for d in result.diagnostics} == {"pass"}
     assert result.verdict == "pass"
 
 
@@ -161,5 +161,5 @@ def test_results_print_their_grounds(clean):
     lines = repr(result).splitlines()
     assert lines[0].startswith("a  nDCG@10")
     assert "95%" in lines[0]
-    assert lines[-1] == "every diagnosis passes"
+    assert lines[-1] == "every diagnostic passes"
     assert repr(result.estimate("a", "nDCG@10")).endswith("60 units)")

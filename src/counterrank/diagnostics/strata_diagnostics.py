@@ -1,4 +1,4 @@
-"""Diagnoses of a stratified evaluation: strata that say little, weights that say too much."""
+"""Diagnostics of a stratified evaluation: strata that say little, weights that say too much."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterrank.core.arrays import Floats
-from counterrank.diagnostics.diagnosis import VERDICTS, Diagnosis, advise, graded, graded_size
+from counterrank.diagnostics.diagnostic import STATES, Diagnostic, advise, graded, graded_size
 
 FEW_ITEMS = 10
 
@@ -29,17 +29,17 @@ class StratumValues:
     values: Floats
 
 
-def gravest_each(diagnoses: Sequence[Diagnosis]) -> list[Diagnosis]:
-    """Of diagnoses of one name and subject, the gravest; of equals the first."""
-    worst: dict[tuple[str, str], Diagnosis] = {}
-    for d in diagnoses:
+def gravest_each(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Of diagnostics of one name and subject, the gravest; of equals the first."""
+    worst: dict[tuple[str, str], Diagnostic] = {}
+    for d in diagnostics:
         key = (d.name, d.subject)
-        if key not in worst or VERDICTS.index(d.verdict) > VERDICTS.index(worst[key].verdict):
+        if key not in worst or STATES.index(d.state) > STATES.index(worst[key].state):
             worst[key] = d
     return list(worst.values())
 
 
-def found_paradoxes(proven: int, tested: int, unproven: int) -> Diagnosis:
+def found_paradoxes(proven: int, tested: int, unproven: int) -> Diagnostic:
     """Proven paradoxes among all pairs of systems and measures."""
     text = f"Proven in {proven:,} of {tested:,} comparisons of two systems by a measure"
     if unproven:
@@ -50,7 +50,7 @@ def found_paradoxes(proven: int, tested: int, unproven: int) -> Diagnosis:
     return advise("Simpson's paradox", "systems", float(proven), 0.0, verdict, f"{text}.", todo)
 
 
-def stratum_users(measure: str, stratum: StratumValues) -> Diagnosis:
+def stratum_users(measure: str, stratum: StratumValues) -> Diagnostic:
     """Users behind a stratum's value: normal intervals need some 30; below 10 they mislead.
 
     Of a stratum in which nobody has anything to find the value is unknown.
@@ -62,7 +62,7 @@ def stratum_users(measure: str, stratum: StratumValues) -> Diagnosis:
             " share its weight. Cut into fewer strata, or otherwise."
         )
         verdict = graded(-stratum.share, -0.0, -0.05)
-        return Diagnosis("stratum without a value", name, stratum.share, 0.0, verdict, text)
+        return Diagnostic("stratum without a value", name, stratum.share, 0.0, verdict, text)
     text = f"{count:,} user{'s have' if count != 1 else ' has'} something to find there for"
     text += f" {measure}."
     todo = f" It weighs {stratum.weight:.1%}: cut into fewer strata, or by quantile."
@@ -72,7 +72,7 @@ def stratum_users(measure: str, stratum: StratumValues) -> Diagnosis:
 
 def few_items(
     measure: str, systems: Sequence[str], stratum: StratumValues, whole: Floats, *, alone: bool
-) -> Diagnosis | None:
+) -> Diagnostic | None:
     """How much of a system's stratified value a stratum of few items makes: above 20 % caution.
 
     ``whole`` are the stratified values; ``alone`` says that there is no other stratum.
@@ -91,7 +91,7 @@ def few_items(
     return advise("few items decide", stratum.name, share, 0.2, verdict, text, todo)
 
 
-def empty_bins(empty: Sequence[str], full: int) -> Diagnosis:
+def empty_bins(empty: Sequence[str], full: int) -> Diagnostic:
     """Bins of the cut that hold no feedback."""
     text = "Every bin of the cut holds feedback."
     if empty:
@@ -100,10 +100,10 @@ def empty_bins(empty: Sequence[str], full: int) -> Diagnosis:
             f" {', '.join(empty)}. Cut by quantile or items, or fewer strata."
         )
     verdict = "caution" if empty else "pass"
-    return Diagnosis("empty strata", "cut", float(len(empty)), 0.0, verdict, text)
+    return Diagnostic("empty strata", "cut", float(len(empty)), 0.0, verdict, text)
 
 
-def inverse_weights(total: float, squares: float, count: int, most: float) -> list[Diagnosis]:
+def inverse_weights(total: float, squares: float, count: int, most: float) -> list[Diagnostic]:
     """Effective number of weighted relevant judgments (Kish), and the share of the heaviest."""
     if count == 0:
         return []
@@ -121,14 +121,14 @@ def inverse_weights(total: float, squares: float, count: int, most: float) -> li
     ]
 
 
-def known_propensities(source: str, share: float, missing: str) -> Diagnosis:
+def known_propensities(source: str, share: float, missing: str) -> Diagnostic:
     """Judgments without a propensity: they are a stratum of their own and weigh nothing in IPS.
 
     ``missing`` says why there are none at all, where that is so.
     """
     if missing:
         text = f"There are none, so there is no IPS. {missing}"
-        return Diagnosis("propensities missing", "judgments", 1.0, 0.0, "caution", text)
+        return Diagnostic("propensities missing", "judgments", 1.0, 0.0, "caution", text)
     text = f"Every judgment has one ({source})."
     if share:
         text = (
@@ -136,10 +136,10 @@ def known_propensities(source: str, share: float, missing: str) -> Diagnosis:
             " of IPS and SNIPS. Give propensities for all judged items."
         )
     verdict = graded(-share, -0.0, -0.05)
-    return Diagnosis("propensities missing", "judgments", share, 0.0, verdict, text)
+    return Diagnostic("propensities missing", "judgments", share, 0.0, verdict, text)
 
 
-def counted_propensities(source: str, *, guessed: bool) -> Diagnosis:
+def counted_propensities(source: str, *, guessed: bool) -> Diagnostic:
     """Propensities that are themselves estimates; intervals of IPS and SNIPS do not know it.
 
     In simulated feedback the 95 % intervals of IPS then covered 82 %, those of SNIPS 91 %.
@@ -152,4 +152,4 @@ def counted_propensities(source: str, *, guessed: bool) -> Diagnosis:
             " concerned. Log how likely each item was shown."
         )
     verdict = "caution" if guessed else "pass"
-    return Diagnosis("propensities known", "IPS, SNIPS", float(not guessed), 1.0, verdict, text)
+    return Diagnostic("propensities known", "IPS, SNIPS", float(not guessed), 1.0, verdict, text)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from counterrank.core.format import wrap_text
 
 if TYPE_CHECKING:
-    from counterrank.diagnostics.diagnosis import Diagnosis
+    from counterrank.diagnostics.diagnostic import Diagnostic
 
 # fmt: off
 COUNTS = (
@@ -29,18 +29,18 @@ DECIMAL = (
 )  # fmt: skip
 
 
-def diagnostic_lines(found: list[Diagnosis], wide: int) -> list[str]:
+def diagnostic_lines(found: list[Diagnostic], wide: int) -> list[str]:
     """Failures first, then cautions, each once for all systems it holds for."""
     order = {"fail": 0, "caution": 1}
-    loud = sorted((d for d in found if d.verdict in order), key=lambda d: order[d.verdict])
+    loud = sorted((d for d in found if d.state in order), key=lambda d: order[d.state])
     lines = ["What this rests on"]
     told: dict[tuple[str, str, str], list[str]] = {}
     for d in loud:
-        told.setdefault((d.verdict, d.name, d.meaning), []).append(d.subject)
+        told.setdefault((d.state, d.name, d.meaning), []).append(d.subject)
     for (verdict, name, meaning), subjects in told.items():
         who = subjects[0] if len(subjects) == 1 else f"{len(subjects)} systems"
         lines += wrap_text(f"{verdict:<8} {name}, {who}: {meaning}", wide, " " * 9)
-    quiet = sorted((d for d in found if d.verdict == "pass"), key=lambda d: found.index(d))
+    quiet = sorted((d for d in found if d.state == "pass"), key=lambda d: found.index(d))
     names = list(dict.fromkeys(d.name for d in quiet))
     short = [_short(name, [d.value for d in quiet if d.name == name]) for name in names]
     if short:
