@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from counterrank.results.result import Result
 
 TABLES = {  # where each verb's table is laid out
-    "evaluate": "evaluate_table:table",
-    "estimate": "estimate_table:table",
-    "funnel": "funnel_table:table",
+    "evaluate": "value_table:table",
+    "estimate": "value_table:table",
+    "funnel": "value_table:table",
     "strata": "strata_table:table",
     "exposure": "exposure_table:table",
     "check": "check_table:table",

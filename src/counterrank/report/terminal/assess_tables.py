@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from counterrank.core.format import number, p_value, shorten, wrap_text
+from counterrank.core.format import number, p_value, wrap_text
+from counterrank.report.terminal.bars import aligned
 
 if TYPE_CHECKING:
     from counterrank.results.result import Result
@@ -40,7 +40,7 @@ def power_lines(result: Result, wide: int) -> list[str]:
     )
     curves = {c.measure: c.p for c in result.tables["curves"]}
     shown = [c for c in range(LARGEST) if c < rows[0].pairs]
-    out = [*wrap_text(text, wide), "", *aligned(head, cells, wide), ""]
+    out = [*wrap_text(text, wide), "", *aligned([head, *cells], wide), ""]
     out.append(f"The {len(shown)} largest p-values")
     for r in rows:
         top = " ".join(_two_decimals(curves[r.measure][c]) for c in shown)
@@ -73,7 +73,7 @@ def robustness_lines(result: Result, wide: int) -> list[str]:
         ]
         for row in rows
     ]
-    table = aligned(["measure", "all", *(HEADS[kind] for kind in kinds)], cells, wide)
+    table = aligned([["measure", "all", *(HEADS[kind] for kind in kinds)], *cells], wide)
     return [*wrap_text(text, wide), "", *table]
 
 
@@ -94,7 +94,7 @@ def agreement_lines(result: Result, wide: int) -> list[str]:
         for r in shown
     ]  # fmt: skip
     more = len(rows) - len(shown)
-    out = [*_matrix(result, wide), "", *wrap_text(text, wide), "", *aligned(head, cells, wide)]
+    out = [*_matrix(result, wide), "", *wrap_text(text, wide), "", *aligned([head, *cells], wide)]
     out += [f"and {more} more pairs of measures that agree better"] if more else []
     found = result.tables["opposed"]
     if found:
@@ -131,7 +131,7 @@ def _matrix(result: Result, wide: int) -> list[str]:
     for begin in range(0, len(head), fit):
         part = slice(begin, begin + fit)
         rows = [(name, *row[part]) for name, row in zip(numbered, cells, strict=True)]
-        out += ([""] if begin else []) + aligned(("", *head[part]), rows, wide)
+        out += ([""] if begin else []) + aligned([("", *head[part]), *rows], wide)
     return out
 
 
@@ -166,7 +166,7 @@ def _correlations(rows: list[Any], wide: int) -> list[str]:
         )
         for row in rows
     ]  # fmt: skip
-    return aligned(("measure", "r", f"{rows[0].level:.0%} interval", "p", "tau"), cells, wide)
+    return aligned([("measure", "r", f"{rows[0].level:.0%} interval", "p", "tau"), *cells], wide)
 
 
 def _errors(rows: list[Any], wide: int) -> list[str]:
@@ -175,7 +175,7 @@ def _errors(rows: list[Any], wide: int) -> list[str]:
         shares = (r.sign_agreement, r.sensitivity, r.type_1, r.type_2, r.type_3)
         cells.append((r.measure, *(_shown(x, ".0%") for x in shares), _shown(r.mean_p, ".2g")))
     head = ("measure", "sign", "sensitive", "type I", "type II", "type III", "mean p")
-    return aligned(head, cells, wide)
+    return aligned([head, *cells], wide)
 
 
 def accuracy_lines(result: Result, wide: int) -> list[str]:
@@ -204,21 +204,7 @@ def accuracy_lines(result: Result, wide: int) -> list[str]:
         )
         for r in rows
     ]  # fmt: skip
-    return [*wrap_text(text, wide), "", *aligned(head, cells, wide)]
-
-
-def aligned(head: Sequence[str], rows: Sequence[Sequence[str]], wide: int) -> list[str]:
-    """Columns under their heads: names to the left, shortened; numbers to the right, whole."""
-    widths = [max(len(head[n]), *(len(row[n]) for row in rows)) for n in range(len(head))]
-    room = wide - sum(w + 2 for w in widths[1:])
-    widths[0] = max(min(widths[0], room), 10)
-    return [
-        "  ".join(
-            shorten(cell, w).ljust(w) if n == 0 else cell.rjust(w)
-            for n, (cell, w) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in (head, *rows)
-    ]
+    return [*wrap_text(text, wide), "", *aligned([head, *cells], wide)]
 
 
 def _shown(x: float, form: str) -> str:

@@ -1,9 +1,11 @@
-"""Intervals drawn as bars of characters."""
+"""Columns under each other, and intervals drawn as bars of characters."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+
+from counterrank.core.format import printable
 
 LEAST, MOST = 12, 32  # characters of a bar
 LEFT, RIGHT, LINE, POINT, ZERO, TRUTH = "├", "┤", "─", "●", "┊", "◆"
@@ -66,3 +68,19 @@ def bars(
                 line[place(mark)] = sign
         out.append("".join(line).rstrip())
     return out
+
+
+def aligned(rows: Sequence[Sequence[str]], wide: int, indent: str = "") -> list[str]:
+    """Names to the left, numbers to the right; a name without room has a line of its own."""
+    rows = [(printable(name), *cells) for name, *cells in rows]
+    widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
+    room = wide - len(indent) - sum(w + 2 for w in widths[1:] if w)
+    first = max(min(widths[0], room), min(10, widths[0]))
+    lines = []
+    for name, *cells in rows:
+        numbers = "".join(f"  {x:>{w}}" for x, w in zip(cells, widths[1:], strict=True) if w)
+        if len(name) > first:
+            lines.append(f"{indent}{name}")
+            name = ""
+        lines.append(f"{indent}{name:<{first}}{numbers}".rstrip())
+    return lines

@@ -6,6 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from counterrank.core.format import decimals, interval_text, number, p_value, shorten, wrap_text
+from counterrank.report.terminal.bars import aligned
+from counterrank.report.terminal.value_table import CORRECTIONS, MARKS, seen_from
 
 if TYPE_CHECKING:
     from counterrank.results.result import Result, Row
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 
 SHORTEST_NAME = 8
 MOST_PARADOXES = 5
+MOST_PLACES = 6
 
 
 def table(result: Result, wide: int) -> list[str]:
@@ -42,7 +45,7 @@ def _strata(result: Result, wide: int) -> list[str]:
         ends = "" if math.isnan(s.low) else f"{s.low:.4g} to {s.high:.4g}"
         counts = (f"{n:,}" for n in (s.ratings, s.users, s.items))
         rows.append((s.name, ends, f"{s.share:.1%}", *counts))
-    return [*wrap_text(heading, wide, "  "), *_aligned(rows, wide)]
+    return [*wrap_text(heading, wide, "  "), *aligned(rows, wide, "  ")]
 
 
 def _block(result: Result, label: str, better: str, wide: int) -> list[str]:
@@ -53,21 +56,17 @@ def _block(result: Result, label: str, better: str, wide: int) -> list[str]:
     if against is None:
         best = max(result.systems, key=lambda s: turn * rows[s, "stratified"].value)
         against = best
-    versus = {}
-    for c in result.comparisons:
-        if c.measure == label and against in (c.system, c.baseline):
-            sign = turn if c.baseline == against else -turn
-            other = c.system if c.baseline == against else c.baseline
-            versus[other, c.method] = (sign * c.difference, c.p_corrected)
+    mine = [c for c in result.comparisons if c.measure == label]
+    seen = [seen_from(c, against) for c in mine if against in (c.system, c.baseline)]
+    versus = {(c.system, c.segment or c.estimator): MARKS[c.claim] for c in seen}
     if versus:
         heading += f"; + better, - worse than {shorten(against, 30)}"
     longest = max(len(shorten(s, 10**6)) for s in result.systems)
     columns = []
     for method in dict.fromkeys(method for _, method in rows):
         own = [rows[system, method] for system in result.systems]
-        places = min(decimals([r.se for r in own]), 6)
-        marks = [_mark(versus.get((r.system, method)), result.plan.level) for r in own]
-        cells = [_cell(r, places) + mark for r, mark in zip(own, marks, strict=True)]
+        places = decimals([r.se for r in own])
+        cells = [_cell(r, places) + versus.get((r.system, method), " ") for r in own]
         columns.append([method, *cells])
     widths = [max(map(len, column)) for column in columns]
     room = max(wide - 2 - max(widths), SHORTEST_NAME)
@@ -90,14 +89,9 @@ def _block(result: Result, label: str, better: str, wide: int) -> list[str]:
 def _cell(r: Row, places: int) -> str:
     """The value and half the width of its interval."""
     half = (r.high - r.low) / 2
+    if places > MOST_PLACES:  # IPS by popularity has a scale of its own, which may be tiny
+        return f"{r.value:.3g} ±{half:.2g}"
     return f"{number(r.value, places)} ±{number(half, places)}"
-
-
-def _mark(c: tuple[float, float] | None, level: float) -> str:
-    """``+`` if the gain is separated from nothing by the corrected p, ``-`` if the loss is."""
-    if c is None or not c[1] <= 1 - level:
-        return " "
-    return "+" if c[0] > 0 else "-"
 
 
 def _reading(result: Result, wide: int) -> list[str]:
@@ -106,7 +100,7 @@ def _reading(result: Result, wide: int) -> list[str]:
     text = f"±: half the {plan.level:.0%} {plan.interval} interval, each by itself."
     if result.comparisons:
         c = result.comparisons[0]
-        fix = {"holm": "Holm", "bh": "Benjamini-Hochberg"}.get(c.correction, "")
+        fix = CORRECTIONS.get(c.correction, "")
         text += " Marks: two-sided t test paired by user, "
         text += f"corrected by {fix} over {c.family}." if fix else "not corrected."
     if result.protocol["policies"]["no_relevant"] == "skip":
@@ -157,16 +151,4 @@ def _agreement(result: Result, wide: int) -> list[str]:
             (number(a.difference, 3, sign=True), p_value(a.p)) if a.estimator != a.baseline else ()
         )
         rows.append((f"{a.measure} {a.estimator}", *own, *(apart or ("", ""))))
-    return ["", *wrap_text(text, wide), *_aligned(rows, wide)]
-
-
-def _aligned(rows: list[tuple[str, ...]], wide: int) -> list[str]:
-    """Columns side by side; names are shortened where the line would be too long."""
-    widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
-    rest = sum(w + 2 for w in widths[1:] if w)
-    first = max(min(widths[0], wide - 2 - rest), SHORTEST_NAME)
-    lines = []
-    for row in rows:
-        cells = [x.rjust(w) for x, w in zip(row[1:], widths[1:], strict=True) if w]
-        lines.append((f"  {shorten(row[0], first):<{first}}  " + "  ".join(cells)).rstrip())
-    return lines
+    return ["", *wrap_text(text, wide), *aligned(rows, wide, "  ")]

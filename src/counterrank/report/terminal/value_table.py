@@ -1,0 +1,272 @@
+"""Values of systems: a block per measure, a line per system and estimator; no number is cut."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from counterrank.core.format import (
+    decimals,
+    interval_text,
+    list_names,
+    number,
+    p_value,
+    shorten,
+    wrap_text,
+)
+from counterrank.diagnostics.diagnostic import worst
+from counterrank.report.terminal.bars import beside
+
+if TYPE_CHECKING:
+    from counterrank.results.result import Result, Row
+    from counterrank.stats.compare import Comparison
+
+    Versus = Mapping[tuple[str, str], Comparison]
+
+SHORTEST_NAME = 8
+INTERVAL, SHARE, P = 1, 4, 5  # columns that are left out, in turn, where a line would be too long
+MARKS = {"better": "+", "worse": "-", "cannot_tell": " "}
+TURN = {"better": "worse", "worse": "better", "cannot_tell": "cannot_tell"}
+CORRECTIONS = {"maxt": "max-T", "holm": "Holm", "bh": "Benjamini-Hochberg"}
+
+
+def table(result: Result, wide: int) -> list[str]:
+    """All blocks, then how to read them."""
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in result.estimates:
+        groups.setdefault(
+            (row.reward or "", row.measure, _scale(result, row.estimator)), []
+        ).append(row)
+    lines, verdicts, found = [], [], []
+    for group, rows in groups.items():
+        against, versus = _compared(result, group, rows)
+        lines += [*_block(result, group, rows, against, versus, wide), ""]
+        verdicts += wrap_text(_verdict(group[1], against, versus), wide, "  ") if versus else []
+        sizes = [c.detectable for c in versus.values()]
+        places = decimals(sizes)
+        ends = sorted({number(f(sizes), places) for f in (min, max)} if sizes else (), key=float)
+        found.append(f"{group[1]} {' to '.join(ends)}")
+    lines = lines[:-1] + _sweep(result, wide) + ["", *wrap_text(_reading(result), wide)]
+    if result.kind == "evaluate" and result.comparisons:
+        text = f"Differences found with 80% power, before correction: {', '.join(found)}."
+        return lines + wrap_text(text, wide) + verdicts
+    return lines + _believed(result, wide)
+
+
+def _scale(result: Result, label: str) -> str:
+    """Nothing if an estimator's value is the reward's, otherwise its name, like nDCG."""
+    if result.kind != "estimate":
+        return ""
+    from counterrank.ope.estimators import estimator
+
+    kind = estimator(label)
+    return kind.name if kind.total == "no" else ""
+
+
+def _compared(result: Result, group: Sequence[str], rows: list[Row]) -> tuple[str, Versus]:
+    """What the block's systems are compared with: the baseline or, without one, the best."""
+    own = {(row.estimator, row.measure, row.reward) for row in rows}
+    mine = [c for c in result.comparisons if (c.estimator, c.measure, c.reward) in own]
+    against = result.plan.baseline
+    if against is None and mine:
+        turn = -1 if group[1] in result.protocol["lower_is_better"] else 1
+        against = max(rows, key=lambda r: turn * r.value).system
+        mine = [seen_from(c, against) for c in mine if against in (c.system, c.baseline)]
+    return against or "", {(c.system, c.estimator): c for c in mine}
+
+
+def seen_from(c: Comparison, best: str) -> Comparison:
+    """The comparison seen from the other side, if need be: the best is what is subtracted."""
+    if c.baseline == best:
+        return c
+    lift = None if c.lift is None or c.lift == -1 else 1 / (1 + c.lift) - 1
+    return replace(
+        c, system=c.baseline, baseline=best, difference=-c.difference, low=-c.high, high=-c.low,
+        lift=lift, claim=TURN[c.claim],
+    )  # fmt: skip
+
+
+def _heading(
+    result: Result, group: Sequence[str], rows: list[Row], against: str, versus: Versus
+) -> str:
+    reward, measure, scale = group
+    what = f"{reward}, {measure}" if reward else measure
+    if result.kind == "estimate":
+        what = f"{scale} of {measure}" if scale else f"{measure} per {result.protocol['per']}"
+    sizes = " to ".join(
+        f"{n:,}" for n in sorted({min(r.units for r in rows), max(r.units for r in rows)})
+    )
+    text = f"{what}, {sizes} {'sessions' if result.kind == 'estimate' else 'users'}"
+    if result.kind == "estimate" and result.protocol["cluster"] == "user":
+        text += f" of {rows[0].clusters:,} users"
+    text += " (lower is better)" if measure in result.protocol.get("lower_is_better", ()) else ""
+    if versus and result.kind == "evaluate":
+        text += f"; difference from {shorten(against, 30)}, p corrected"
+    elif versus:
+        text += f"; lift over {shorten(against, 20)}"
+    return text
+
+
+def _block(
+    result: Result, group: Sequence[str], rows: list[Row], against: str, versus: Versus, wide: int
+) -> list[str]:
+    """A heading and the lines under it, with bars where there is room.
+
+    All lines have the same decimals and names are shortened. If lines would still be too long, the
+    lift beside a difference is left out, then each line has its own decimals, then the intervals of
+    values go, then p.
+    """
+    changes = [versus.get((r.system, r.estimator)) for r in rows]
+    spreads = [[r.se] if c is None else [r.se, c.se] for r, c in zip(rows, changes, strict=True)]
+    common = [decimals([s for own in spreads for s in own])] * len(rows)
+    each = [decimals(own) for own in spreads]
+    labels = ["" if r.estimator == "mean" else r.estimator for r in rows]
+    kinds = max(map(len, labels))
+    longest = max(len(shorten(r.system, 10**6)) for r in rows)
+    for places, spared in (
+        (common, ()), (common, (SHARE,)), (each, (SHARE,)), (each, (SHARE, INTERVAL)),
+        (each, (SHARE, INTERVAL, P)),
+    ):  # fmt: skip
+        cells = [
+            [x for n, x in enumerate(_cells(result, r, c, p)) if n not in spared]
+            for r, c, p in zip(rows, changes, places, strict=True)
+        ]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        room = wide - 2 - (kinds + 2 if kinds else 0) - sum(w + 2 for w in widths if w)
+        if room >= min(longest, SHORTEST_NAME):
+            break
+    name = max(min(max(longest, SHORTEST_NAME), room), min(longest, SHORTEST_NAME))
+    out = wrap_text(_heading(result, group, rows, against, versus), wide)
+    for r, c, label, row in zip(rows, changes, labels, cells, strict=True):
+        parts = [f"{shorten(r.system, name):<{name}}", *([f"{label:<{kinds}}"] if kinds else [])]
+        parts += [x.rjust(w) for x, w in zip(row, widths, strict=True) if w]
+        out.append(f"{MARKS[c.claim] if c else ' '} {'  '.join(parts)}".rstrip())
+    if versus:
+        ends = [(c.low, c.difference, c.high) if c else None for c in changes]
+        return beside(out, ends, wide, zero="yes")
+    return beside(out, [(r.low, r.value, r.high) for r in rows], wide, zero="no")
+
+
+def _cells(result: Result, r: Row, c: Comparison | None, places: int) -> list[str]:
+    """Value and change with their intervals, lift, and p; a lift only where it makes sense."""
+    value = [number(r.value, places), interval_text(r.low, r.high, places)]
+    if c is None:
+        return [*value, "", "", "", ""]
+    share = "" if c.lift is None else f"{c.lift:+.1%}"
+    if result.kind != "evaluate" and _telling(c):
+        change = [share, f"[{c.lift_low:+.1%}, {c.lift_high:+.1%}]", ""]
+    else:
+        ends = interval_text(c.low, c.high, places, sign=True)
+        share = share if result.kind == "evaluate" else ""
+        change = [number(c.difference, places, sign=True), ends, share]
+    return [*value, *change, p_value(c.p_corrected)]
+
+
+def _telling(c: Comparison) -> bool:
+    """Whether a lift says what the difference says."""
+    known = math.isfinite(c.lift_low) and math.isfinite(c.lift_high)
+    return c.lift is not None and known and abs(c.lift) < 100 and c.difference * c.lift >= 0
+
+
+def _reading(result: Result) -> str:
+    """What the columns mean."""
+    level, kind = f"{result.plan.level:.0%}", result.plan.interval
+    if result.kind == "evaluate":
+        method = {"normal": "", "bca": "BCa "}.get(kind, f"{kind} ")
+        text = f"[..]: {level} {method}interval, each by itself."
+    else:
+        unit = "user" if result.protocol.get("cluster") == "user" else "session"
+        over = "over users" if result.kind == "funnel" else f"clustered by {unit}"
+        join = " " if result.kind == "funnel" else ", "
+        text = f"[..]: {level} {kind} interval{join}{over}."
+    if not result.comparisons:
+        return text
+    c = result.comparisons[0]
+    draws = ""
+    if c.test == "permutation" and c.draws:
+        few = c.draws < result.plan.draws
+        draws = f" (all {c.draws:,} sign patterns)" if few else f" ({c.draws:,} draws)"
+    fix = CORRECTIONS.get(c.correction, "")
+    text += f" p: two-sided {c.test} test{draws}, "
+    text += f"corrected by {fix} over {c.family}." if fix else "not corrected."
+    than = "what it is compared with" if result.kind == "evaluate" else c.baseline
+    return f"{text} + better, - worse than {than}, at {level}."
+
+
+def _verdict(measure: str, against: str, versus: Versus) -> str:
+    """Who is better, who is worse, who is not told apart."""
+    words = {"better": "better", "worse": "worse", "cannot_tell": "not separated"}
+    by = {w: [c.system for c in versus.values() if c.claim == claim] for claim, w in words.items()}
+    parts = [f"{word}: {list_names(names)}" for word, names in by.items() if names]
+    return f"{measure} against {shorten(against, 30)}: {'; '.join(parts)}."
+
+
+def _believed(result: Result, wide: int) -> list[str]:
+    """What the weights are made of, and how far each system's numbers can be believed."""
+    if result.kind == "evaluate":
+        return []
+    basis = {"estimate": _weights, "funnel": _conversions}[result.kind](result)
+    words = {"pass": "can be believed", "caution": "with care", "fail": "not to be relied on"}
+    out = wrap_text(basis, wide)
+    for system in result.systems[1:] if result.kind == "estimate" else result.systems:
+        own = [d for d in result.diagnostics if d.subject in (system, "log", "funnel")]
+        why = dict.fromkeys(d.name for d in own if d.state != "pass")
+        tail = f": {', '.join(why)}" if why else ""
+        verdict = worst(own)
+        text = f"{shorten(system, 40)}: {verdict} ({words[verdict]}){tail}."
+        out += wrap_text(text, wide, "  ")
+    return out
+
+
+def _weights(result: Result) -> str:
+    """What the weights of a log were made of, and what was known of views."""
+    side = {
+        "rank": "target rank over logged rank, by the position model",
+        "exposure": "target exposure over logged exposure",
+        "propensity": "target over logged probability of an item at its rank",
+    }[result.protocol["logged_exposure"]]
+    views = {
+        "observed": "as logged",
+        "rows": "only viewed rows were logged",
+        "latent": "not logged, as likely as the position model says",
+    }[result.protocol["views"]]
+    told = "" if result.protocol["logged_exposure"] == "propensity" else f" Views: {views}."
+    return f"Weights: {side}.{told}"
+
+
+def _conversions(result: Result) -> str:
+    """What is measured of a funnel, who counts, and where the predictions came from."""
+    told = result.protocol
+    text = "Value: conversions of all that is listed, were it clicked, weighted by rank; per user."
+    pairs = {"all": "was not clicked", "rows": "could not be clicked"}[told["pairs"]]
+    text += f" A pair without a row {pairs}."
+    if told["users_with_lists_only"]:
+        more = told["users_with_lists_only"]
+        who = "user has a list" if more == 1 else "users have lists"
+        text += f" {more:,} {who} and no row, and still count{'s' * (more == 1)}."
+    if told["floor"]:
+        text += f" ctr below {told['floor']:g} was raised to it."
+    return f"{text} ctr: {told['ctr']}; cvr: {told['cvr']}."
+
+
+def _sweep(result: Result, wide: int) -> list[str]:
+    """Each clip's value, interval and effective sample size, then what the sweep speaks for."""
+    lines: list[str] = []
+    for best in result.tables.get("choices", ()):
+        both = (best.system, best.measure)
+        rows = [r for r in result.tables["sweep"] if (r.system, r.measure) == both]
+        places = decimals([r.se for r in rows])
+        values = [number(r.value, places) for r in rows]
+        ends = [interval_text(r.low, r.high, places) for r in rows]
+        left, right = max(map(len, values)), max(map(len, ends))
+        shown = [
+            f"  {r.estimator:<4} {r.clip:>6g}  {x:>{left}}  {e:>{right}}  {r.effective:>11,.0f}"
+            for r, x, e in zip(rows, values, ends, strict=True)
+        ]
+        name = shorten(best.system, 30)
+        lines += ["", f"{name}, {best.measure}: clip, value, interval, effective views"]
+        lines += beside(shown, [(r.low, r.value, r.high) for r in rows], wide, zero="no")
+        lines += wrap_text(f"  chosen: {best.estimator}. {best.reason}", wide, "  ")
+    return lines
