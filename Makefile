@@ -3,7 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install -c constraints.txt
+# Python compiles what is imported when it is; compiling all of SciPy and Spark takes longer.
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install --no-compile -c constraints.txt
 
 .PHONY: help setup demo test lint types check bench docs release clean
 
