@@ -6,6 +6,7 @@ every supported Python that this machine has, the oldest that pyproject.toml all
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -43,7 +44,10 @@ def oldest() -> str:
 
 def run(*words: object, cwd: Path) -> None:
     """Run a command; what it said is told only if it fails."""
-    done = subprocess.run([*map(str, words)], cwd=cwd, capture_output=True, text=True, check=False)
+    alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [*map(str, words)], cwd=cwd, env=alone, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise RuntimeError(f"{' '.join(map(str, words))}\n{done.stdout}{done.stderr}")
 
