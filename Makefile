@@ -1,9 +1,12 @@
-# Everything runs in .venv, made on first use with nothing but Python and make.
+# Everything runs in .venv, made on first use with nothing but Python and make, in stages: a target
+# waits only for what it needs.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Python compiles what is imported when it is; compiling all of SciPy and Spark takes longer.
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install --no-compile -c constraints.txt
 
-.PHONY: help setup demo test lint types check bench docs clean
+.PHONY: help setup demo test lint types check bench docs release clean
 
 help:
 	@echo "make demo    a simulated feed, from its log to a decision, and the truth"
@@ -11,17 +14,27 @@ help:
 	@echo "make lint    ruff: style and formatting"
 	@echo "make types   mypy --strict on src/"
 	@echo "make docs    run every example of docs/, then build the site in build/docs"
+	@echo "make release build what would be published, and try it in clean environments"
 	@echo "make bench   the same work by counterrank and by its peers (takes a while)"
 
-$(VENV)/.ready: pyproject.toml constraints.txt
-	@echo "Setting up $(VENV), once; this takes about a minute."
+$(VENV)/.demo: pyproject.toml constraints.txt
+	@echo "Setting up $(VENV), once."
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(PIP) -e '.[report]'
+	@touch $@
+
+$(VENV)/.ready: $(VENV)/.demo
+	@echo "Adding what tests need, Spark and MLflow among it, once; this takes about two minutes."
+	$(PIP) -e '.[dev]'
+	@touch $@
+
+$(VENV)/.release: $(VENV)/.demo
+	$(PIP) -e '.[release]'
 	@touch $@
 
 setup: $(VENV)/.ready
 
-demo: $(VENV)/.ready
+demo: $(VENV)/.demo
 	$(BIN)/counterrank demo
 
 test: $(VENV)/.ready
@@ -29,8 +42,8 @@ test: $(VENV)/.ready
 	$(BIN)/python -m pytest -m spark tests/parity
 
 lint: $(VENV)/.ready
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks release
+	$(BIN)/ruff format --check src tests benchmarks release
 
 types: $(VENV)/.ready
 	$(BIN)/mypy
@@ -42,8 +55,14 @@ docs: $(VENV)/.ready
 	$(BIN)/python -m sphinx -b html -W --keep-going -q docs build/docs
 	@echo "The site is build/docs/index.html."
 
+release: $(VENV)/.release
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python release/check.py
+
 bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/run.py
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/.work build counterrank-demo
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/.work build dist counterrank-demo

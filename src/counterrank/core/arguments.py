@@ -105,17 +105,19 @@ SORTS: dict[type, tuple[type, str]] = {
 COMMON = {"Literal": Literal, "Mapping": Mapping, "Sequence": Sequence, "os": os}
 
 
-class _Names(dict[str, Any]):
-    """Names that only the type checker imports are any object here: nothing heavy is loaded."""
-
-    def __missing__(self, name: str) -> Any:
-        return object
-
-
 def _hints(of: Any, scope: Mapping[str, Any]) -> dict[str, Any]:
-    return get_type_hints(
-        of, localns=_Names({**vars(builtins), **COMMON, **scope}), include_extras=True
-    )
+    """Names that only the type checker imports are any object here: nothing heavy is loaded.
+
+    Python 3.14 copies the names it is given, so a dictionary with an answer for all will not do.
+    """
+    names = {**vars(builtins), **COMMON, **scope}
+    while True:
+        try:
+            return get_type_hints(of, localns=names, include_extras=True)
+        except NameError as unknown:
+            if not unknown.name:
+                raise
+            names[unknown.name] = object
 
 
 @cache
