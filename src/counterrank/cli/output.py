@@ -9,6 +9,7 @@ import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
+from counterrank.cli.command import Command, call
 from counterrank.core.arguments import arguments
 from counterrank.core.errors import UsageError
 from counterrank.core.parallel import bar
@@ -16,7 +17,6 @@ from counterrank.results import output_files as files
 
 if TYPE_CHECKING:
     from counterrank.api.repeat import Repetition
-    from counterrank.cli.command import Command
     from counterrank.documents.gate import Gate
     from counterrank.results.result import Result
 
@@ -32,17 +32,18 @@ ELSEWHERE = ("engine", "master", "memory", "partitions")
 
 def run_verb(command: Command, asked: dict[str, Any], given: Namespace) -> int:
     """Call a verb, print what it returns, write the files asked for; the exit code."""
-    from counterrank.cli.command import call
     from counterrank.core.provenance import hash_ahead
 
     paths = list(_paths(command, asked))
-    hash_ahead(paths)  # while libraries are still being loaded
     out, by_unit = getattr(given, "out", None), getattr(given, "by_unit", None)
     model = command.name == "exposure"
     if model:
         _refuse_model(out, paths)
     else:
         files.refuse_early(by_unit, out, paths)
+    if given.dry_run:
+        return rehearse(command, asked, [path for path in (out, by_unit) if path])
+    hash_ahead(paths)  # while libraries are still being loaded
     if "progress" in arguments(command.function) and not getattr(given, "quiet", True):
         asked["progress"] = bar
     if by_unit is not None and "inference" in command.arguments:
@@ -64,6 +65,56 @@ def run_verb(command: Command, asked: dict[str, Any], given: Namespace) -> int:
     if any(table.fault for table in result.tables.get("tables", ())):
         return 2
     return 3 if given.strict and result.verdict == "fail" else 0
+
+
+RATES = {"estimate": 8.0, "exposure": 8.0}  # million rows a second on two cores, about
+RATE, START = 12.0, 1.0  # of the others, and seconds before anything is read
+WHERE = ("engine", "master", "memory", "partitions", "inference", "scratch")
+READ_ELSEWHERE = ("check", "assess online", "assess accuracy")  # not through an engine, or more
+
+
+def rehearse(command: Command, asked: dict[str, Any], written: list[str]) -> int:
+    """What was understood, and what the work would take; nothing is read or written."""
+    from counterrank.api.verb import recorded_options
+    from counterrank.core.format import byte_words
+    from counterrank.data.sources import open_source
+    from counterrank.data.sources.source import count_source_rows
+    from counterrank.engine.rehearsal import Rehearsal, Rehearsed, TablePlan
+
+    options = recorded_options(command.function, asked)
+    try:
+        alone = "runs" in command.arguments and "runs" not in asked
+        if command.name in READ_ELSEWHERE or alone:
+            sources = [open_source(path, trec=(), name=path) for path in _paths(command, asked)]
+            raise Rehearsed(
+                [
+                    TablePlan(s.name, count_source_rows(s), {c: c for c in s.columns()})
+                    for s in sources
+                ]
+            )
+        own = {name: value for name, value in asked.items() if name not in WHERE}
+        call(command, own | {"engine": Rehearsal()})
+    except Rehearsed as done:
+        lines = [f"{command.name} would read"]
+        for table in done.tables:
+            roles = [r if r == c else f"{r}={c}" for r, c in table.columns.items()]
+            lines.append(f"  {table.name}: {table.rows:,} rows; {', '.join(roles)}")
+        marks = {name: a.mark for name, a in command.arguments.items()}
+        said = {n: value for n, value in options.items() if marks.get(n) not in ("table", "lists")}
+        lines += ["with"] + [f"  {name}: {_words(value)}" for name, value in said.items()]
+        rows = sum(table.rows for table in done.tables)
+        seconds = START + rows / 1e6 / RATES.get(command.name, RATE)
+        where = f"within {asked['memory']}" if "memory" in asked else byte_words(done.bytes)
+        lines.append(
+            f"It would take about {seconds:.0f} s here and {where} of memory, tests aside."
+        )
+        lines += [f"It would write {', '.join(written)}."] if written else []
+        say(lines)
+    return 0
+
+
+def _words(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def show_gate(gate: Gate) -> int:
