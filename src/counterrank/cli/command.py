@@ -11,6 +11,7 @@ import argparse
 import os
 import re
 import shutil
+import textwrap
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -83,13 +84,18 @@ class Parser(argparse.ArgumentParser):
 
 def parser(command: Command, *, complete: bool = True) -> Parser:
     """The parser of one command; not ``complete``, a file says the rest."""
-    examples = "".join(f"\n  counterrank {line}" for line in texts.EXAMPLES[command.name])
+    wide = min(shutil.get_terminal_size().columns, 100)
+    examples = "".join(
+        "\n  "
+        + " \\\n      ".join(textwrap.wrap(f"counterrank {line}", wide - 4, break_on_hyphens=False))
+        for line in texts.EXAMPLES[command.name]
+    )
     places = [a for a in command.arguments.values() if a.place]
     words = [_text(command.name, a.name)[1] + "..." * (a.mark == "lists") for a in places]
     made = Parser(
         f"counterrank {command.name}",
         usage=" ".join([f"counterrank {command.name}", *words, "[options]"]),
-        description=command.summary,
+        description=textwrap.fill(command.summary, wide),
         epilog=f"examples:{examples}",
         formatter_class=_Help,
         allow_abbrev=False,

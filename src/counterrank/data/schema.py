@@ -209,6 +209,8 @@ class Roles:
 
     def choose(self, there: list[str]) -> list[str]:
         """The columns to read, or a message about the one that is missing."""
+        if isinstance(self.given, ColumnNames):  # a table may have what this verb does not read
+            self.given.met |= {role for role, name in self.given.items() if name in there}
         for role in self.required:
             self._demand(role, there)
         for name in self.own:

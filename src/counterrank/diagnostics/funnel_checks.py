@@ -69,7 +69,7 @@ def predictions(ctr: bool, cvr: bool, fitted: str) -> Diagnostic:
     text = "ctr and cvr are given."
     if lacking:
         text = (
-            f"No {' and no '.join(lacking)} is given, so {fitted} were fitted. Uncertains are no"
+            f"No {' and no '.join(lacking)} is given, so {fitted} were fitted. Estimates are no"
             " better than that model: give your own predictions (--columns, --predictions), or"
             " features (--user-features, --item-features)."
         )

@@ -24,6 +24,9 @@ COMPARISONS = {
     "lift": "lift", "p": "p", "p_corrected": "p corrected", "claim": "claim",
     "detectable": "detectable",
 }  # fmt: skip
+CHANGE = {
+    "difference": "difference", "lift": "lift", "p_corrected": "p corrected", "claim": "claim"
+}  # fmt: skip
 STRATA = {
     "name": "stratum", "low": "propensity from", "high": "to", "share": "share", "users": "users",
     "items": "items", "ratings": "ratings",
@@ -129,11 +132,19 @@ def words(document: Document) -> str:
 
 
 def estimates_table(document: Document, *, most: int) -> str:
-    """The estimates, the first ``most`` of them."""
-    rows = document.get("estimates", [])
+    """The first ``most`` estimates, each beside its difference from the baseline, if any."""
+    base = document.get("protocol", {}).get("baseline")
+    against = {
+        tuple(c[key] for key in KEYS): {key: c[key] for key in CHANGE}
+        for c in document.get("comparisons", [])
+        if c["baseline"] == base
+    }
+    rows = [{**r, **against.get(tuple(r[key] for key in KEYS), {})} for r in document["estimates"]]
     if not rows:
         return ""
-    shown = {k: title for k, title in ESTIMATES.items() if any(r[k] is not None for r in rows)}
+    titles = {k: ESTIMATES[k] for k in ESTIMATES if k != "verdict"} | CHANGE
+    titles["verdict"] = ESTIMATES["verdict"]
+    shown = {k: title for k, title in titles.items() if any(r.get(k) is not None for r in rows)}
     more = f"<p>and {len(rows) - most:,} more rows.</p>" if len(rows) > most else ""
     return table(rows[:most], shown, caption="Estimates", id="", sort="no") + more
 
