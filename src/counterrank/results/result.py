@@ -146,14 +146,16 @@ class Result:
         whole = [key for key in functions if key.segment is None]
         first = next((key for key in whole if key.estimator == default), whole[0])
         decides = {"measure": first.measure, "reward": first.reward, "estimator": first.estimator}
+        diagnostics = with_concerns(diagnostics, functions)
         states: dict[str, str] = {}
         for d in diagnostics:
-            states[d.subject] = gravest((d.state, states.get(d.subject, "pass")))
+            for name in (d.subject, *(() if d.systems else d.estimators)):
+                states[name] = gravest((d.state, states.get(name, "pass")))
         rows, verdicts = [], {}
         for key, function in functions.items():
             e = units.estimate(key, function)
             low, high = plan.ends(e, (spans or {}).get(key))
-            state = gravest(states[name] for name in about(key) if name in states)
+            state = gravest(states[n] for n in (*about(key), key.estimator) if n in states)
             verdicts[key] = verdict_of(state)
             rows.append(
                 Row(
@@ -168,7 +170,7 @@ class Result:
                 units, groups, functions, plan, spans=spans, family=family, verdicts=verdicts,
                 lower=protocol.get("lower_is_better", ()), progress=progress,
             ),
-            diagnostics=[with_concerns(d, functions) for d in diagnostics],
+            diagnostics=diagnostics,
             protocol=protocol | {"decides": decides},
             inputs=tuple(inputs.values()),
             tables=tables or {},
@@ -380,14 +382,19 @@ class Result:
         return "\n".join(self.lines())
 
 
-def with_concerns(d: Diagnostic, functions: Functions) -> Diagnostic:
-    """A diagnostic with the systems and estimators that its subject names."""
-    for key in functions:
-        if d.subject == key.system:
-            return replace(d, systems=(key.system,))
-        if d.subject == f"{key.system}, {key.estimator}":
-            return replace(d, systems=(key.system,), estimators=(key.estimator,))
-    return d
+def with_concerns(diagnostics: Sequence[Diagnostic], functions: Functions) -> list[Diagnostic]:
+    """Diagnostics with the systems and estimators that their subjects name."""
+    estimators = {key.estimator for key in functions}
+    systems = {key.system: (key.system, "") for key in functions}
+    both = {f"{key.system}, {key.estimator}": (key.system, key.estimator) for key in functions}
+    named = both | systems
+    found = []
+    for d in diagnostics:
+        system, estimator = named.get(d.subject, ("", ""))
+        several = () if system else tuple(d.subject.split(", "))
+        some = (estimator,) if estimator else several if estimators.issuperset(several) else ()
+        found.append(replace(d, systems=(system,) if system else (), estimators=some))
+    return found
 
 
 def concerning(key: Key) -> set[str]:
