@@ -60,7 +60,7 @@ def test_jeunen_table_1(worked):
             want = expected[system][f"{key}_{user}"]["value"]
             assert got == pytest.approx(want, abs=1e-12)
     flip = next(d for d in result.diagnostics if d.name == "agreement")
-    assert flip.verdict == "caution"
+    assert flip.state == "caution"
     assert "R_prime above R" in flip.meaning.replace("puts ", "")
 
 

@@ -77,8 +77,8 @@ def test_diagnostics_do_not_depend_on_partitions(tables):
     found = cr.check(tables, engine=Local(partitions=3), **asked)
     assert said(found) == said(whole)
     assert found.tables["to_log"] == whole.tables["to_log"]
-    assert [(d.name, d.subject, d.verdict) for d in found.diagnostics] == [
-        (d.name, d.subject, d.verdict) for d in whole.diagnostics
+    assert [(d.name, d.subject, d.state) for d in found.diagnostics] == [
+        (d.name, d.subject, d.state) for d in whole.diagnostics
     ]
     for one, other in zip(found.diagnostics, whole.diagnostics, strict=True):
         assert one.value == pytest.approx(other.value, rel=1e-12, nan_ok=True)

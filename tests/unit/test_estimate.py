@@ -441,7 +441,7 @@ def test_kept_lists_of_a_logger_by_chance_keep_what_they_earned():
     for label in ("IPS", "SNIPS", "DR"):
         assert result.estimate("new", label).value == pytest.approx(paid, rel=0.08), label
     (told,) = [d for d in result.diagnostics if d.name == "sessions without a list"]
-    assert told.verdict == "fail"
+    assert told.state == "fail"
     assert "398 of 400" in told.meaning
 
 
@@ -473,7 +473,7 @@ def test_what_is_refused_or_said():
     short = cr.estimate(log, {"new": run.filter(pl.col("rank") <= 3)}, disjoint="zero", **options)
     assert {d.name for d in short.not_passing} >= {"list length"}
     even = cr.estimate(log, {"new": run.drop("rank").with_columns(score=1.0)}, **options)
-    assert [d.verdict for d in even.diagnostics if d.name == "ties"] == ["fail"]
+    assert [d.state for d in even.diagnostics if d.name == "ties"] == ["fail"]
     classic = cr.estimate(log, {"new": run}, estimator=["DR", "DCG", "nDCG"], **options)
     assert [c.estimator for c in classic.comparisons] == ["DR"]
     mixed = cr.estimate(log.with_columns(arm=pl.col("session") % 2), {"new": run}, **options)

@@ -236,7 +236,7 @@ def test_a_factor_of_the_reward_changes_nothing():
 
 
 def verdicts(found) -> dict[str, str]:
-    return {d.name: d.verdict for d in found.diagnostics}
+    return {d.name: d.state for d in found.diagnostics}
 
 
 def test_diagnostics_are_silent_on_clean_logs_and_loud_on_broken_ones():

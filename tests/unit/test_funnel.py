@@ -399,7 +399,7 @@ def test_a_tail_of_weights_is_told(power, verdict):
     run_ = pl.DataFrame({"user": np.arange(users), "item": 0, "rank": 1})
     result = cr.funnel(table, {"new": run_}, estimator="IPS", measure="CG@1")
     told = next(d for d in result.diagnostics if d.name == "weight tail")
-    assert told.verdict == verdict
+    assert told.state == verdict
     if verdict == "fail":
         assert told.value == pytest.approx(1 / (2 + power), abs=0.15)
 
@@ -423,7 +423,7 @@ def test_a_wrong_ctr_of_all_pairs_is_told_with_and_without_a_cvr():
         for power, verdict in ((1, "pass"), (2, "fail")):
             given = columns.with_columns(pl.col("ctr") ** power)
             result = cr.funnel(given, {"r": run}, estimator="IPS", test="none")
-            told = [d.verdict for d in result.diagnostics if d.name == "click model"]
+            told = [d.state for d in result.diagnostics if d.name == "click model"]
             assert told == [verdict]
 
 
@@ -438,8 +438,8 @@ def test_the_contest_of_dr_and_ips_is_told_for_every_reward():
         errors = [result.estimate("r", label, reward).se for label in ("DR", "IPS")]
         assert d.value == pytest.approx((errors[0] / errors[1]) ** 2, rel=0.05)
         assert f"DCG@10 of {reward}" in d.meaning
-    assert [d.verdict for d in told] == ["pass", "caution"]
-    models = [d.verdict for d in result.diagnostics if d.name == "conversion model"]
+    assert [d.state for d in told] == ["pass", "caution"]
+    models = [d.state for d in result.diagnostics if d.name == "conversion model"]
     assert models == ["pass", "fail"]
 
 
@@ -484,7 +484,7 @@ def test_the_interval_of_the_direct_method_is_held_against_the_clicks():
         given = table.with_columns(pl.col("cvr") * factor)
         result = cr.funnel(given, {"r": run}, estimator=["DM", "IPS"], test="none")
         (told,) = [d for d in result.diagnostics if d.name == "direct method"]
-        assert told.verdict == verdict
+        assert told.state == verdict
         row = {r.estimator: r for r in result.estimates}
         assert set(row) == {"DM", "IPS"}
         assert row["DM"].verdict == verdict

@@ -332,7 +332,7 @@ def test_rows_without_a_propensity_are_said_and_set_apart() -> None:
     given = table.group_by("item").agg(pl.col("propensity").mean()).sort("item")
     result = cr.strata(table, runs, measure=["nDCG@5"], propensity=given[3:])
     assert result.strata[-1].name == "unknown"
-    loud = {d.name: d for d in result.diagnostics if d.verdict != "pass"}
+    loud = {d.name: d for d in result.diagnostics if d.state != "pass"}
     assert "left out of IPS" in loud["propensities missing"].meaning
     assert sum(s.share for s in result.strata) == pytest.approx(1)
 
@@ -362,7 +362,7 @@ def test_a_stratum_without_anything_to_find_is_loud() -> None:
     assert np.isnan(rows["group=1"].value)
     assert rows["group=1"].units == 0
     assert rows["stratified"].value == rows["group=0"].value
-    assert [d.verdict for d in result.diagnostics if d.name == "stratum without a value"] == [
+    assert [d.state for d in result.diagnostics if d.name == "stratum without a value"] == [
         "fail"
     ]
     assert json.loads(result.to_json())["estimates"][-1]["value"] is None
@@ -376,7 +376,7 @@ def test_empty_bins_are_named_in_result_and_diagnostic() -> None:
     result = cr.strata(table, runs, measure=["P@3"], strata=4, propensity="propensity")
     assert [s.name for s in result.strata] == ["Q1", "Q4"]
     (said,) = [d for d in result.diagnostics if d.name == "empty strata"]
-    assert said.verdict == "caution"
+    assert said.state == "caution"
     assert "Q2 (0.3 to 0.5), Q3 (0.5 to 0.7)" in said.meaning
     assert len(result.protocol["empty_strata"]) == 2
 
@@ -387,7 +387,7 @@ def test_thin_strata_few_items_and_heavy_weights_are_diagnosed() -> None:
     given = pl.DataFrame({"item": ["head", *(f"t{k}" for k in range(7))],
                           "propensity": [1.0, 1e-6, *[0.2] * 6]})  # fmt: skip
     result = cr.strata(judgments(truth), {"r": listed}, measure=["RR"], propensity=given)
-    loud = {(d.name, d.subject): d.verdict for d in result.diagnostics if d.verdict != "pass"}
+    loud = {(d.name, d.subject): d.state for d in result.diagnostics if d.state != "pass"}
     assert loud["users in stratum", "Q2"] == "caution"
     assert loud["few items decide", "Q2"] == "caution"
     assert loud["largest weight", "IPS"] == "fail"
@@ -494,7 +494,7 @@ def test_a_planted_paradox_is_found_named_and_diagnosed() -> None:
     result = cr.strata(world.judgments, world.runs, measure=["nDCG@10"])
     assert [(p.ahead, p.behind) for p in result.paradoxes] == [world.planted]
     (said,) = [d for d in result.diagnostics if d.name == "Simpson's paradox"]
-    assert (said.verdict, said.value) == ("caution", 1)
+    assert (said.state, said.value) == ("caution", 1)
 
 
 def test_propensities_are_probabilities_and_guesses_are_told():
@@ -505,5 +505,5 @@ def test_propensities_are_probabilities_and_guesses_are_told():
     verdicts = {}
     for word in ("p", "popularity"):
         result = cr.strata(given, small.runs, measure=["nDCG@10"], propensity=word, strata=1)
-        verdicts[word] = {d.name: d.verdict for d in result.diagnostics}["propensities known"]
+        verdicts[word] = {d.name: d.state for d in result.diagnostics}["propensities known"]
     assert verdicts == {"p": "pass", "popularity": "caution"}
