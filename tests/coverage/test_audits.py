@@ -24,7 +24,7 @@ AUDITS = ("carry over", "examination", "interaction", "trust", "position model")
 VIEWS = {"observed": "observed", "latent": "latent", "rows": "viewed_only"}
 CLEAN = [
     {}, {"ranker": "plackett_luce"}, {"user_spread": 1}, {"days": 5, "drift": 1, "traffic": 1},
-    {"logger": {"logged": 0.5, "far": 0.5}}, {"examination": ("log2", "power(eta=1)")},
+    {"loggers": {"logged": 0.5, "far": 0.5}}, {"examination": ("log2", "power(eta=1)")},
 ]  # fmt: skip
 
 

@@ -87,5 +87,5 @@ def test_queries_differ_in_their_curves(data):
         table, method="harvest", reward="click", context=["query", "region"], by="largest",
         columns={"rank": "position"},
     )  # fmt: skip
-    last = {row.context: row for row in found.estimates if row.rank == 10}
+    last = {row.segment: row for row in found.estimates if row.measure == "exposure@10"}
     assert last["0"].low > last["1"].high

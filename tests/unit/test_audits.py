@@ -130,7 +130,7 @@ def test_check_audits_a_log_and_says_what_to_log(folder):
     strict = call(*words, "--position-bias", "log2", "--strict", "--format", "json", cwd=folder)
     assert strict.returncode == 3
     document = json.loads(strict.stdout, parse_constant=pytest.fail)
-    assert any(line.startswith("order of events") for line in document["to_log"])
+    assert any(line.startswith("order of events") for line in document["tables"]["to_log"])
     assert {"effective sample size", "mean weight"} <= {d["name"] for d in document["diagnostics"]}
 
 

@@ -127,5 +127,5 @@ def test_the_command(week, tmp_path):
     strict = call("--strict", "--format", "json")
     assert strict.returncode == 3
     document = json.loads(strict.stdout, parse_constant=pytest.fail)
-    assert document["tables"][0]["kind"] == "funnel"
-    assert document["to_log"][0].startswith("ctr")
+    assert document["tables"]["tables"][0]["kind"] == "funnel"
+    assert document["tables"]["to_log"][0].startswith("ctr")

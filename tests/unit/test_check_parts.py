@@ -44,13 +44,13 @@ FAULTY = {
 
 def said(result: Result) -> list[object]:
     """The report; which row a fault names first may depend on partitions."""
-    return [{**t, "fault": t["fault"].split("(first:")[0]} for t in result.to_dict()["tables"]]
+    return [{**t, "fault": t["fault"].split("(first:")[0]} for t in result.rows("tables")]
 
 
 @pytest.mark.parametrize("name", [*TABLES, *FAULTY])
 def test_a_table_in_partitions_is_reported_alike(name):
     table = (TABLES | FAULTY)[name]
-    kind = {"reward": (), "columns": None, "duplicates": "error"}
+    kind = {"rewards": (), "columns": None, "duplicates": "error"}
     whole = report_table(name, table, **kind, engine=Local())
     assert bool(whole.fault) == (name in FAULTY)
     for count in COUNTS:

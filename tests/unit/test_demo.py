@@ -38,7 +38,7 @@ def test_text_fits_tells_the_cost_and_ends_with_the_page(ran):
     assert max(map(len, lines)) <= 80
     text = " ".join(done.stdout.split())
     document = json.loads((folder / "result.json").read_text())
-    assert document["revealed"] in text
+    assert document["tables"]["revealed"] in text
     assert "you would have shipped short_form" in text
     assert "Verdict: " in text
     assert text.index("Verdict: ") < text.index("Now the truth")
@@ -60,7 +60,7 @@ def test_truth_stands_beside_every_estimate_of_the_reward(ran):
     folder, _ = ran
     document = saved(folder)
     truth = json.loads((folder / "data" / "truth.json").read_text())["truth"]
-    rows = {(r["system"], r["measure"]): r for r in document["truth"]}
+    rows = {(r["system"], r["measure"]): r for r in document["tables"]["truth"]}
     wanted = [r for r in document["estimates"] if r["measure"] != "nDCG"]
     assert len(rows) == len(wanted) == 13
     for r in wanted:
@@ -86,8 +86,8 @@ def test_the_same_by_hand(ran):
     )  # fmt: skip
     assert again.returncode == 0, again.stderr
     assert (
-        json.loads(before)["model"]
-        == json.loads((folder / "position_bias.json").read_text())["model"]
+        json.loads(before)["tables"]["model"]
+        == json.loads((folder / "position_bias.json").read_text())["tables"]["model"]
     )
     document = json.loads(again.stdout[again.stdout.index("{") :])
 
@@ -106,8 +106,9 @@ def test_page_reveals_after_it_has_decided(ran, monkeypatch):
     document = saved(folder)
     html = page([document])
     assert html.index('class="decision') < html.index("The truth, revealed")
-    assert document["revealed"] in html
-    blind = page([{k: v for k, v in document.items() if k not in ("truth", "revealed")}])
+    assert document["tables"]["revealed"] in html
+    kept = {k: v for k, v in document["tables"].items() if k not in ("truth", "revealed")}
+    blind = page([document | {"tables": kept}])
     start = html.index('<section class="decision')
     first = html[start : html.index("</section>", start)]
     assert first in blind

@@ -285,7 +285,7 @@ def test_unjudged_users_can_be_refused():
 
 
 def test_expected_ties_refuse_measures_that_are_not_linear():
-    text = message(table=scored({"u": [("a", 1)]}), ties="expected", measures=["AP@3", "P@3"])
+    text = message(table=scored({"u": [("a", 1)]}), ties="expected", measure=["AP@3", "P@3"])
     assert "AP@3" in text
     assert "P@3," not in text
 

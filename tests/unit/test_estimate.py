@@ -343,7 +343,7 @@ def test_scores_of_a_plackett_luce_ranker_give_its_exposure():
     options = {"reward": "click", "position_bias": "log2", "estimator": ["IPS", "DM", "DR"]}
     drawn = cr.estimate(log, {"new": scored}, scores="plackett_luce", **options)
     exact = cr.estimate(log, {"new": given}, **options)
-    for label in options["estimators"]:
+    for label in options["estimator"]:
         assert drawn.estimate("new", label).value == pytest.approx(
             exact.estimate("new", label).value, rel=1e-9
         )
@@ -505,7 +505,7 @@ def test_position_models_by_context():
 def test_weights_are_counted_by_size():
     week = platform(World(seed=1), sessions=400, runs=["far"])
     result = cr.estimate(week.log, week.runs, reward="like", position_bias="log2@10")
-    rows = result.to_dict()["weights"]
+    rows = result.rows("weights")
     rank = week.log.join(week.runs["far"], on=["session", "item"], suffix="_target")
     w = np.log2(rank["rank"].to_numpy() + 1) / np.log2(rank["rank_target"].to_numpy() + 1)
     for row in rows:

@@ -55,7 +55,7 @@ def values(table, lists, **options) -> dict:
 
 def test_every_estimator_and_measure_is_its_formula(shop):
     users, table, pairs, lists = shop
-    found = values(table, lists, rewards=["conversion", "spend"])
+    found = values(table, lists, reward=["conversion", "spend"])
     assert len(found) == len(ALL) * len(CURVES) * 2
     for (label, worth, reward), x in found.items():
         plain = value(users, lists, known(pairs, reward), label, CURVES[worth])
@@ -65,11 +65,11 @@ def test_every_estimator_and_measure_is_its_formula(shop):
 def test_clips_and_the_floor(shop):
     users, table, pairs, lists = shop
     labels = [f"{label}(clip=2)" for label in ALL if label not in ("Naive", "DM")]
-    found = values(table, lists, estimators=labels, measures="DCG@3")
+    found = values(table, lists, estimator=labels, measure="DCG@3")
     for label in labels:
         plain = value(users, lists, known(pairs), label[:-8], CURVES["DCG@3"], clip=2)
         assert found[label, "DCG@3", "conversion"] == pytest.approx(plain, rel=1e-12)
-    raised = values(table, lists, floor=0.5, measures="DCG@3")
+    raised = values(table, lists, floor=0.5, measure="DCG@3")
     for label in ALL:
         plain = value(users, lists, known(pairs), label, CURVES["DCG@3"], floor=0.5)
         assert raised[label, "DCG@3", "conversion"] == pytest.approx(plain, rel=1e-12)

@@ -170,7 +170,7 @@ print("\\n".join(names))
         ("w = judged_world(seed=0)", "cr.evaluate(w.judgments, w.runs, draws=1000)"),
         (
             "w = platform(World(seed=1), sessions=500, runs=['near'])",
-            "cr.estimate(w.log, w.runs, rewards='like', position_bias='log2@10')",
+            "cr.estimate(w.log, w.runs, reward='like', position_bias='log2@10')",
         ),
         ("w = paradox_world(seed=0)", "cr.strata(w.judgments, w.runs)"),
     ],

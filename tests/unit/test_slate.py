@@ -287,7 +287,7 @@ def test_several_loggers_do_not_multiply():
     log = log.with_columns(
         policy=pl.when(pl.col("session") < 3).then(pl.lit("a")).otherwise(pl.lit("b"))
     )
-    message = refused(log, run, "SIPS", logged="propensity", loggers={"a": run, "b": run})
+    message = refused(log, run, "SIPS", logged="propensity", logger={"a": run, "b": run})
     assert "one logger" in message
 
 

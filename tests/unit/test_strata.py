@@ -419,18 +419,19 @@ def test_the_document_has_every_key_and_values_by_unit_average_to_the_rows() -> 
     labels = ["nDCG@5", "pnDCG@5"]
     result = cr.strata(table, runs, measure=labels, cut="country", baseline="a")
     document = json.loads(result.to_json())
-    assert {"kind", "estimates", "comparisons", "strata", "paradoxes", "diagnostics", "protocol",
+    assert {"kind", "estimates", "comparisons", "tables", "diagnostics", "protocol",
             "provenance"} <= set(document)  # fmt: skip
-    assert set(document["strata"][0]) == {
+    assert {"strata", "paradoxes", "agreement"} <= set(document["tables"])
+    assert set(document["tables"]["strata"][0]) == {
         "name",
-        "from",
-        "to",
+        "low",
+        "high",
         "share",
         "users",
         "items",
         "ratings",
     }
-    assert document["estimates"][0]["method"] == "holdout"
+    assert document["estimates"][0]["estimator"] == "holdout"
     mean = result.by_unit().group_by("system", "measure", "method").agg(pl.col("value").mean())
     found = {(s, m, k): v for s, m, k, v in mean.iter_rows()}
     for row in result.estimates:
@@ -444,7 +445,7 @@ def test_the_document_has_every_key_and_values_by_unit_average_to_the_rows() -> 
         ({"cut": "countri"}, 'Did you mean "country"'),
         ({"cut": "country", "strata": 3}, "number cannot be chosen"),
         ({"cut": "item"}, "too many values"),
-        ({"strata": 0}, "between 1 and 20"),
+        ({"strata": 0}, "strata must be at least 1, not 0"),
         ({"propensity": "popular"}, 'Did you mean "popularity"'),
         ({"propensity": "country"}, "must hold numbers"),
         (
@@ -457,7 +458,7 @@ def test_the_document_has_every_key_and_values_by_unit_average_to_the_rows() -> 
         ({"interval": "bernstein"}, "interval cannot be"),
         ({"test": "permutation"}, "test cannot be"),
         ({"measure": ["P(rel=9)@5"]}, "None of 40 judged users has anything to find"),
-        ({"strata": 2.5}, "between 1 and 20, not 2.5"),
+        ({"strata": 2.5}, "strata must be a whole number, not 2.5"),
         ({"no_relevant": "error", "measure": ["P(rel=4)@5"]}, "nothing to find"),
         ({"baseline": "zz"}, "no system"),
     ],
@@ -471,8 +472,8 @@ def test_messages(options, words) -> None:
 def test_open_loop_judgments_tell_which_method_agrees() -> None:
     world = paradox_world(users=400)
     result = cr.strata(world.judgments, world.runs, measure=["nDCG@10"], open_loop=world.open_loop)
-    assert [a.method for a in result.agreement] == result.protocol["methods"]
-    tau = {a.method: a.tau for a in result.agreement}
+    assert [a.estimator for a in result.agreement] == result.protocol["methods"]
+    tau = {a.estimator: a.kendall for a in result.agreement}
     assert tau["holdout"] < tau["stratified"] == 1
     assert {r.method for r in result.estimates} == {*result.protocol["methods"], "open loop"}
     alone = cr.evaluate(world.open_loop, world.runs, measure=["nDCG@10"], test="none",
