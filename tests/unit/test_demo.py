@@ -60,11 +60,11 @@ def test_truth_stands_beside_every_estimate_of_the_reward(ran):
     folder, _ = ran
     document = saved(folder)
     truth = json.loads((folder / "data" / "truth.json").read_text())["truth"]
-    rows = {(r["system"], r["measure"]): r for r in document["tables"]["truth"]}
-    wanted = [r for r in document["estimates"] if r["measure"] != "nDCG"]
+    rows = {(r["system"], r["estimator"]): r for r in document["tables"]["truth"]}
+    wanted = [r for r in document["estimates"] if r["estimator"] != "nDCG"]
     assert len(rows) == len(wanted) == 13
     for r in wanted:
-        row = rows[r["system"], r["measure"]]
+        row = rows[r["system"], r["estimator"]]
         assert row["truth"] == truth[r["system"]]["dwell"]["value"]
         assert (row["estimate"], row["low"], row["high"]) == (r["value"], r["low"], r["high"])
         assert row["inside"] == ("yes" if r["low"] <= row["truth"] <= r["high"] else "no")
@@ -92,10 +92,10 @@ def test_the_same_by_hand(ran):
     document = json.loads(again.stdout[again.stdout.index("{") :])
 
     def values(rows):
-        return {(r["system"], r["measure"]): pytest.approx(r["value"]) for r in rows}
+        return {(r["system"], r["measure"], r["estimator"]): pytest.approx(r["value"]) for r in rows}
 
     assert values(document["estimates"]) == {
-        (r["system"], r["measure"]): r["value"] for r in saved(folder)["estimates"]
+        (r["system"], r["measure"], r["estimator"]): r["value"] for r in saved(folder)["estimates"]
     }
 
 
@@ -123,5 +123,5 @@ def test_figure_draws_every_row_with_its_diamond(ran):
     assert len(found["truth-1"].rows) == 13
     marks = [layer["mark"].get("shape") for layer in found["truth-1"].chart["layer"]]
     assert marks.count("diamond") == 1
-    scales = [{r["measure"] for r in found[f"estimates-{n}"].rows} for n in (1, 2)]
+    scales = [{r["estimator"] for r in found[f"estimates-{n}"].rows} for n in (1, 2)]
     assert {"nDCG"} in scales  # on its own axis

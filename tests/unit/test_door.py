@@ -276,7 +276,7 @@ def test_engines_and_lazy_frames_give_the_same():
 def test_only_known_policies():
     for option in ("missing", "no_relevant", "unjudged", "duplicates", "ties", "interval", "test"):
         assert "It takes one of" in message(**{option: "zer0"}) if option != "test" else True
-    with pytest.raises(TypeError):
+    with pytest.raises(cr.UsageError, match='no argument "drop"'):
         cr.evaluate(TRUTH, {"r": RUN}, drop=True)
 
 

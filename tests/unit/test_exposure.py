@@ -38,7 +38,7 @@ def test_models_come_back_from_labels_and_json(label, tmp_path):
     assert ex.position_bias(str(model)) == model
     assert ex.position_bias(model) is model
     path = tmp_path / "m.json"
-    path.write_text(json.dumps({"kind": "exposure", "model": model_file.to_json(model)}))
+    path.write_text(json.dumps({"kind": "exposure", "tables": {"model": model_file.to_json(model)}}))
     assert ex.position_bias(path) == ex.position_bias(str(path)) == model
 
 

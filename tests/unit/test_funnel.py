@@ -304,13 +304,16 @@ def test_the_document(shop):
     told = json.loads(result.to_json())
     assert told["kind"] == "funnel"
     assert set(told) == {
-        "kind", "estimates", "comparisons", "diagnostics", "weights", "protocol", "provenance"
+        "schema", "kind", "estimand", "estimates", "comparisons", "diagnostics", "tables",
+        "protocol", "provenance",
     }  # fmt: skip
+    assert set(told["tables"]) == {"weights"}
     keys = (
         "system",
         "measure",
-        "exposure",
         "reward",
+        "estimator",
+        "segment",
         "value",
         "se",
         "low",
@@ -321,10 +324,10 @@ def test_the_document(shop):
     assert set(keys) < set(told["estimates"][0])
     assert told["protocol"]["exposures"]["DCG@10"]["weight"] == "log2@10"
     frame = result.by_unit()
-    assert frame.columns == ["unit", "system", "measure", "exposure", "reward", "value"]
-    means = frame.group_by("system", "measure").agg(pl.col("value").mean())
+    assert frame.columns == ["unit", "system", "measure", "reward", "estimator", "value"]
+    means = frame.group_by("system", "estimator").agg(pl.col("value").mean())
     for row in result.estimates:
-        mine = means.filter((pl.col("system") == row.system) & (pl.col("measure") == row.estimator))
+        mine = means.filter((pl.col("system") == row.system) & (pl.col("estimator") == row.estimator))
         assert mine["value"][0] == pytest.approx(row.value)
     with pytest.raises(cr.UsageError, match="There is no estimate"):
         result.estimate("new", "SNIPS")

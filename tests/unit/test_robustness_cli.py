@@ -55,7 +55,7 @@ def test_the_document_has_areas_curves_and_values(files, tmp_path):
     assert found["protocol"]["sizes"] == [1, 0.5, 0.1]
     assert json.loads((tmp_path / "out" / "result.json").read_text()) == found
     units = pl.read_parquet(tmp_path / "out" / "units.parquet")
-    assert units.columns == ["unit", "system", "measure", "value"]
+    assert units.columns == ["unit", "system", "measure", "estimator", "value"]
     assert not (tmp_path / "out" / "unfinished").exists(), "what is finished needs no pieces"
 
 
@@ -96,6 +96,8 @@ def test_work_that_is_killed_goes_on_where_it_was(files, tmp_path):
     whole = subprocess.run([*command, "--threads", "1"], capture_output=True, env=env, text=True)
     told, asked = json.loads(again.stdout), json.loads(whole.stdout)
     assert told["provenance"].pop("command") != asked["provenance"].pop("command")
+    assert asked["provenance"]["options"].pop("threads") == 1
+    told["provenance"]["options"].pop("threads")
     assert told == asked
     assert all(file.stat().st_mtime_ns == at for file, at in before.items()), "computed again"
     assert len(pieces(kept)) == 20

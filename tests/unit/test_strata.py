@@ -432,11 +432,11 @@ def test_the_document_has_every_key_and_values_by_unit_average_to_the_rows() -> 
         "ratings",
     }
     assert document["estimates"][0]["estimator"] == "holdout"
-    mean = result.by_unit().group_by("system", "measure", "method").agg(pl.col("value").mean())
-    found = {(s, m, k): v for s, m, k, v in mean.iter_rows()}
+    mean = result.by_unit().group_by("system", "measure", "estimator", "segment").agg(pl.col("value").mean())
+    found = {key: value for *key_, value in mean.iter_rows() for key in [tuple(key_)]}
     for row in result.estimates:
         if row.method != "stratified":
-            assert found[row.system, row.measure, row.method] == pytest.approx(row.value)
+            assert found[row.system, row.measure, row.estimator, row.segment] == pytest.approx(row.value)
 
 
 @pytest.mark.parametrize(
