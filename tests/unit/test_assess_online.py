@@ -284,7 +284,10 @@ def test_several_rewards_are_also_pooled_and_the_sweep_is_one_of_clips(week, ass
     swept = cr.assess_online(
         log, runs, reward="click", position_bias="power(eta=1)", estimator=["IPS"], sweep="clip"
     )
-    assert [r.clip for r in swept.tables["correlations"]] == [*(2.0**j for j in range(13)), float("inf")]
+    assert [r.clip for r in swept.tables["correlations"]] == [
+        *(2.0**j for j in range(13)),
+        float("inf"),
+    ]
     assert swept.estimates[1].value == pytest.approx(assessed.estimates[1].value)
 
 

@@ -60,9 +60,7 @@ def test_no_users_days_as_dates_and_a_context_called_like_a_column_of_a_run(week
     log = log.drop("user", "exposure").with_columns(day=days, score=pl.lit("s"))
     runs = {"near": runs["near"].with_columns(score=-pl.col("rank").cast(pl.Float64)).drop("rank"),
             "ideal": runs["ideal"]}  # fmt: skip
-    found = same(
-        log, runs, reward="click", context="score", position_bias="log2", estimator=["DR"]
-    )
+    found = same(log, runs, reward="click", context="score", position_bias="log2", estimator=["DR"])
     assert [c.experiment for c in found.tables["cases"][::2]] == [
         "2024-01-09", "2024-01-10", "2024-01-11",
     ]  # fmt: skip

@@ -140,9 +140,7 @@ def test_a_bare_log_is_told_all_it_lacks(folder):
     assert wanted[:4] == ["propensity", "viewed", "user", "context"]
     assert "timestamp" in wanted
     names = {d.name: d for d in found.diagnostics}
-    assert {names[n].state for n in ("users", "views", "audited", "position model")} == {
-        "caution"
-    }
+    assert {names[n].state for n in ("users", "views", "audited", "position model")} == {"caution"}
     assert "needs a column user" in names["audited"].meaning
     assert not any(t.fault for t in found.tables["tables"])
 

@@ -92,7 +92,9 @@ def test_the_same_by_hand(ran):
     document = json.loads(again.stdout[again.stdout.index("{") :])
 
     def values(rows):
-        return {(r["system"], r["measure"], r["estimator"]): pytest.approx(r["value"]) for r in rows}
+        return {
+            (r["system"], r["measure"], r["estimator"]): pytest.approx(r["value"]) for r in rows
+        }
 
     assert values(document["estimates"]) == {
         (r["system"], r["measure"], r["estimator"]): r["value"] for r in saved(folder)["estimates"]

@@ -38,7 +38,9 @@ def test_models_come_back_from_labels_and_json(label, tmp_path):
     assert ex.position_bias(str(model)) == model
     assert ex.position_bias(model) is model
     path = tmp_path / "m.json"
-    path.write_text(json.dumps({"kind": "exposure", "tables": {"model": model_file.to_json(model)}}))
+    path.write_text(
+        json.dumps({"kind": "exposure", "tables": {"model": model_file.to_json(model)}})
+    )
     assert ex.position_bias(path) == ex.position_bias(str(path)) == model
 
 
@@ -90,12 +92,27 @@ def test_context_chooses_the_model_and_unknown_ones_are_refused():
         ("{", "not a JSON document"),
         ("[]", "no position model"),
         ('{"kind": "evaluate", "model": 1}', "Its kind is 'evaluate'"),
-        ('{"kind": "exposure", "tables": {"model": {"name": "log3"}}}', '"log3" is not a position model'),
-        ('{"kind": "exposure", "tables": {"model": {"name": "power", "eat": 1}}}', 'no option "eat"'),
-        ('{"kind": "exposure", "tables": {"model": {"name": "power", "eta": "x"}}}', "must be a number"),
+        (
+            '{"kind": "exposure", "tables": {"model": {"name": "log3"}}}',
+            '"log3" is not a position model',
+        ),
+        (
+            '{"kind": "exposure", "tables": {"model": {"name": "power", "eat": 1}}}',
+            'no option "eat"',
+        ),
+        (
+            '{"kind": "exposure", "tables": {"model": {"name": "power", "eta": "x"}}}',
+            "must be a number",
+        ),
         ('{"kind": "exposure", "tables": {"model": {"name": "power", "eta": -1}}}', "0 or more"),
-        ('{"kind": "exposure", "tables": {"model": {"name": "table", "weights": [1, "b"]}}}', "list of numb"),
-        ('{"kind": "exposure", "tables": {"model": {"name": "by", "models": {}}}}', 'needs "column"'),
+        (
+            '{"kind": "exposure", "tables": {"model": {"name": "table", "weights": [1, "b"]}}}',
+            "list of numb",
+        ),
+        (
+            '{"kind": "exposure", "tables": {"model": {"name": "by", "models": {}}}}',
+            'needs "column"',
+        ),
         ('{"kind": "exposure", "tables": {"model": 3}}', 'needs a "name"'),
     ],
 )

@@ -327,7 +327,9 @@ def test_the_document(shop):
     assert frame.columns == ["unit", "system", "measure", "reward", "estimator", "value"]
     means = frame.group_by("system", "estimator").agg(pl.col("value").mean())
     for row in result.estimates:
-        mine = means.filter((pl.col("system") == row.system) & (pl.col("estimator") == row.estimator))
+        mine = means.filter(
+            (pl.col("system") == row.system) & (pl.col("estimator") == row.estimator)
+        )
         assert mine["value"][0] == pytest.approx(row.value)
     with pytest.raises(cr.UsageError, match="There is no estimate"):
         result.estimate("new", "SNIPS")

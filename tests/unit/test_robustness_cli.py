@@ -12,6 +12,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+
 from making import world
 
 
@@ -61,7 +62,10 @@ def test_the_document_has_areas_curves_and_values(files, tmp_path):
 
 @pytest.mark.parametrize(
     ("words", "says"),
-    [(("--sizes", "half"), '--sizes must be a number, not "half"'), (("--reduction", "film"), "reduction cannot")],
+    [
+        (("--sizes", "half"), '--sizes must be a number, not "half"'),
+        (("--reduction", "film"), "reduction cannot"),
+    ],
 )
 def test_bad_options_are_refused_without_a_traceback(files, words, says):
     done = call(*files, *words)

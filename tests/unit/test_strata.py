@@ -362,9 +362,7 @@ def test_a_stratum_without_anything_to_find_is_loud() -> None:
     assert np.isnan(rows["group=1"].value)
     assert rows["group=1"].units == 0
     assert rows["stratified"].value == rows["group=0"].value
-    assert [d.state for d in result.diagnostics if d.name == "stratum without a value"] == [
-        "fail"
-    ]
+    assert [d.state for d in result.diagnostics if d.name == "stratum without a value"] == ["fail"]
     assert json.loads(result.to_json())["estimates"][-1]["value"] is None
 
 
@@ -432,11 +430,17 @@ def test_the_document_has_every_key_and_values_by_unit_average_to_the_rows() -> 
         "ratings",
     }
     assert document["estimates"][0]["estimator"] == "holdout"
-    mean = result.by_unit().group_by("system", "measure", "estimator", "segment").agg(pl.col("value").mean())
+    mean = (
+        result.by_unit()
+        .group_by("system", "measure", "estimator", "segment")
+        .agg(pl.col("value").mean())
+    )
     found = {key: value for *key_, value in mean.iter_rows() for key in [tuple(key_)]}
     for row in result.estimates:
         if row.method != "stratified":
-            assert found[row.system, row.measure, row.estimator, row.segment] == pytest.approx(row.value)
+            assert found[row.system, row.measure, row.estimator, row.segment] == pytest.approx(
+                row.value
+            )
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_defaults_of_the_simulate_command_are_those_of_worlds_and_samples():
     told = {n: a.default for n, a in arguments(COMMANDS["simulate"].function).items()}
     names = {"loggers": "logger", "arms": "arm", "runs": "run", "seed": "world_seed"}
     empty = {"logger": {"logged": 1.0}, "arm": {}, "run": None}
-    world, plan = World(), SamplePlan(World())
+    world, plan = World(), SamplePlan(world=World())
     for owner, skipped in ((world, ()), (plan, ("world", "seed"))):
         for field in owner.__dataclass_fields__.values():
             if field.name in skipped or not field.init:
