@@ -98,7 +98,7 @@ def cases() -> dict[str, Case]:
             {"method": "harvest", "context": ["query"]},
         ),
         "assess online": Case(
-            "assess_online", {"source": _dated(log), "runs": targets},
+            "assess_online", {"table": _dated(log), "runs": targets},
             {**bare, "estimator": ["IPS", "DR"], "context": "context"},
         ),
         "check": Case(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from counterrank.api.exposure import exposure
     from counterrank.api.funnel import funnel
     from counterrank.api.gate import gate, report
+    from counterrank.api.repeat import repeat
     from counterrank.api.strata import strata
     from counterrank.core.errors import CounterrankError, InputError, UsageError
     from counterrank.engine.engines import Local, Spark
@@ -51,6 +52,7 @@ _HOME = {
     "gate": "api.gate",
     "measure": "metrics",
     "position_bias": "position",
+    "repeat": "api.repeat",
     "report": "api.gate",
     "strata": "api.strata",
 }
@@ -60,7 +62,7 @@ __all__ = [
     "__version__",
     "assess_accuracy", "assess_agreement", "assess_online", "assess_power", "assess_robustness",
     "check", "estimate", "evaluate", "exposure", "funnel", "gate", "measure", "position_bias",
-    "report", "strata",
+    "repeat", "report", "strata",
 ]  # fmt: skip
 
 

@@ -39,7 +39,7 @@ def test_intervals_cover_the_expected_tau(spread, follows):
         ids = np.arange(USERS) if number % 2 else np.arange(USERS, 2 * USERS)
         open_loop, methods = drawn(rng, centres, ids, number)
         rows.append(agreements("m", open_loop, methods, draws=DRAWS)[1])
-    expected = np.mean([(r.tau, r.difference) for r in rows], axis=0)
+    expected = np.mean([(r.kendall, r.difference) for r in rows], axis=0)
     inside = [
         (r.low <= expected[0] <= r.high, r.difference_low <= expected[1] <= r.difference_high)
         for r in rows

@@ -24,7 +24,7 @@ AUDITS = ("carry over", "examination", "interaction", "trust", "position model")
 VIEWS = {"observed": "observed", "latent": "latent", "rows": "viewed_only"}
 CLEAN = [
     {}, {"ranker": "plackett_luce"}, {"user_spread": 1}, {"days": 5, "drift": 1, "traffic": 1},
-    {"logger": {"logged": 0.5, "far": 0.5}}, {"examination": ("log2", "power(eta=1)")},
+    {"loggers": {"logged": 0.5, "far": 0.5}}, {"examination": ("log2", "power(eta=1)")},
 ]  # fmt: skip
 
 
@@ -40,7 +40,7 @@ def opened(options, sessions, seed, views="observed", contexts=("context",)):
 
 
 def loud(diagnostics):
-    return {d.name for d in diagnostics if d.verdict != "pass"} & set(AUDITS)
+    return {d.name for d in diagnostics if d.state != "pass"} & set(AUDITS)
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +122,7 @@ def test_missing_support_shows_in_the_targets_and_not_in_the_log():
         estimator=["IPS"], disjoint="zero",
     )  # fmt: skip
     assert not loud(d for d in result.diagnostics if d.subject == "log")
-    assert "fail" in [d.verdict for d in result.diagnostics if d.name == "support"]
+    assert "fail" in [d.state for d in result.diagnostics if d.name == "support"]
 
 
 def test_a_large_log_is_audited_by_a_sample_and_says_so(monkeypatch):
@@ -134,7 +134,7 @@ def test_a_large_log_is_audited_by_a_sample_and_says_so(monkeypatch):
         return {d.name: d for d in found.diagnostics}
 
     found = audits()
-    assert found["trust"].verdict == "fail"
+    assert found["trust"].state == "fail"
     assert "of 20,000 sessions.)" in found["trust"].meaning
     assert found == audits()
     assert np.isfinite([d.value for d in found.values()]).all()

@@ -39,7 +39,7 @@ def found(truth):
 
 def by_log(found, labels, of):
     """``of`` every row of these estimators: logs x rows."""
-    return np.array([[of(r) for r in one.truth if r.measure in labels] for one in found])
+    return np.array([[of(r) for r in one.truth if r.estimator in labels] for one in found])
 
 
 @pytest.mark.parametrize("group", GROUPS)
@@ -88,7 +88,7 @@ def test_what_is_estimated_does_not_know_the_truth(found):
     one = found[0]
     other = demo.reveal(one, dict.fromkeys(one.systems, 1.0))
     keys = ("truth", "revealed")
-    before, after = one.to_dict(), other.to_dict()
+    before, after = one.to_dict()["tables"], other.to_dict()["tables"]
     assert all(before[key] != after[key] for key in keys)
     assert {k: v for k, v in before.items() if k not in keys} == {
         k: v for k, v in after.items() if k not in keys

@@ -42,7 +42,7 @@ def squared_errors(world, sessions, replications, **options):
 
 @pytest.mark.parametrize(("sessions", "replications"), [(250, 300), (1000, 200), (4000, 100)])
 def test_doubly_robust_beats_importance_weights_at_every_size(sessions, replications):
-    errors = squared_errors(World(), sessions, replications, estimators=["IPS", "DR"])
+    errors = squared_errors(World(), sessions, replications, estimator=["IPS", "DR"])
     for name in TARGETS:
         less = errors[name, "IPS"] - errors[name, "DR"]  # paired: the same logs
         assert less.mean() > 0, name
@@ -55,7 +55,7 @@ def test_the_chosen_clip_is_nearly_as_good_as_the_best_fixed_one():
     ratios = []
     for sessions in (250, 1000, 4000):
         errors = squared_errors(
-            World(examination="geometric(p=0.5)"), sessions, 60, estimators=["IPS"], sweep="clip"
+            World(examination="geometric(p=0.5)"), sessions, 60, estimator=["IPS"], sweep="clip"
         )
         for name in TARGETS:
             fixed = [e.mean() for (n, label), e in errors.items() if n == name and "IPS " in label]

@@ -153,7 +153,7 @@ def test_the_contest_of_dr_and_ips_is_told_from_the_clicks(factor):
     assert told.value == pytest.approx(ratio, rel=0.02)
     wins = factor < 2
     assert (told.value < 1) == wins
-    assert told.verdict == ("pass" if wins else "caution")
+    assert told.state == ("pass" if wins else "caution")
     assert ("Read DR" if wins else "read IPS") in told.meaning
 
 

@@ -54,13 +54,13 @@ def test_jeunen_table_1(worked):
         post = case["post_normalised"][name]["value"]
         assert got["pnDCG@1"] == pytest.approx(post, abs=1e-12)
     frame = result.by_unit()
-    for user, system, measure, got in frame.iter_rows():
+    for user, system, measure, _, got in frame.iter_rows():
         key = {"DCG@1": "dcg", "nDCG@1": "ndcg"}.get(measure)
         if key:
             want = expected[system][f"{key}_{user}"]["value"]
             assert got == pytest.approx(want, abs=1e-12)
     flip = next(d for d in result.diagnostics if d.name == "agreement")
-    assert flip.verdict == "caution"
+    assert flip.state == "caution"
     assert "R_prime above R" in flip.meaning.replace("puts ", "")
 
 

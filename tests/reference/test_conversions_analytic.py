@@ -75,7 +75,7 @@ def every_outcome(worked):
         frame = result.by_unit()
         return {
             key: part["value"].to_numpy().reshape(n, 3).mean(axis=1)
-            for key, part in frame.partition_by("measure", "exposure", as_dict=True).items()
+            for key, part in frame.partition_by("estimator", "measure", as_dict=True).items()
         }
 
     settled = sorted({(ctr, h) for _, ctr, h in WORLDS.values()})

@@ -30,9 +30,9 @@ def test_features_of_coat(data):
         "user_features.parquet", "item_features.parquet"
     }  # fmt: skip
     at = {d.name: d for d in result.diagnostics}
-    assert at["click model"].verdict == "pass"
+    assert at["click model"].state == "pass"
     # features do not know that these 20 coats are the ones that pleased, and the weights tell
-    assert at["mean weight"].verdict == "fail"
+    assert at["mean weight"].state == "fail"
     opened = pl.read_parquet(folder / "test.parquet").filter(pl.col("item").is_in(best.tolist()))
     truth = 20 * float((opened["rating"] >= 4).mean() or 0)
     ips, dr = (result.estimate("popular", label).value for label in ("IPS", "DR"))

@@ -57,7 +57,7 @@ def test_every_e_mail_earns_what_its_customers_brought(mails):
         }
         assert best == dict.fromkeys(REWARDS, "Mens E-Mail")
     weight = [d for d in result.diagnostics if d.name == "mean weight"]
-    assert [d.verdict for d in weight] == ["pass"] * 3
+    assert [d.state for d in weight] == ["pass"] * 3
 
 
 def test_a_policy_that_sends_by_past_purchases(mails):

@@ -48,7 +48,7 @@ def every_outcome(setting):
 def test_unbiased_dcg_and_its_clipped_forms(worked, label, entry):
     log, run, chance, model = every_outcome(worked["pbm_dcg"]["setting"])
     result = cr.estimate(log, {"new": run}, position_bias=model, estimator=[label])
-    value = result.by_unit().filter(pl.col("measure") == label).sort("unit")["value"].to_numpy()
+    value = result.by_unit().filter(pl.col("estimator") == label).sort("unit")["value"].to_numpy()
     mean = chance @ value
     expected = worked["pbm_dcg"][entry]
     assert mean == pytest.approx(expected["mean"]["value"], abs=1e-12)
@@ -79,7 +79,7 @@ def test_normalising_inverts_the_order(worked):
         estimator=[f"{kind}(discount=learnt)" for kind in ("DCG", "nDCG", "pnDCG")],
     )
     expected = table["normaliser_ideal_top_1"]["expected"]
-    unit = {(r["system"], r["measure"][:4].strip("("), r["unit"]): r["value"]
+    unit = {(r["system"], r["estimator"][:4].strip("("), r["unit"]): r["value"]
             for r in result.by_unit().iter_rows(named=True)}  # fmt: skip
     for name in runs:
         for x in ("x1", "x2"):

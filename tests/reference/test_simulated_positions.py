@@ -29,9 +29,9 @@ def test_the_curve_of_the_platform_is_found(label, method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_cascade_is_noticed_by_every_method(method):
-    verdict = {d.name: d.verdict for d in learnt("cascade", method, 5000).diagnostics}
+    verdict = {d.name: d.state for d in learnt("cascade", method, 5000).diagnostics}
     assert verdict["click above"] == "fail"
-    verdict = {d.name: d.verdict for d in learnt("log2", method, 5000).diagnostics}
+    verdict = {d.name: d.state for d in learnt("log2", method, 5000).diagnostics}
     assert verdict["click above"] == "pass"
 
 

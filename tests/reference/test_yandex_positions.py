@@ -51,7 +51,7 @@ def test_curves_fall_down_the_page(learnt):
         assert np.all(np.diff(value[:8]) < 0)
         assert np.all(low[8:] < high[7])
         assert value[9] < value[7] * 1.05
-        assert {d.name: d.verdict for d in found.diagnostics}["falling curve"] == "pass"
+        assert {d.name: d.state for d in found.diagnostics}["falling curve"] == "pass"
 
 
 def test_click_rates_alone_would_mislead(learnt):
@@ -74,7 +74,7 @@ def test_the_position_model_is_nearly_right_and_the_diagnostic_says_how_far(lear
         assert misfit.p < 1e-15
         assert misfit.excess == pytest.approx({"train": 0.08, "test": 0.105}[name], abs=0.01)
         assert misfit.above > 1.4
-        verdict = {d.name: d.verdict for d in each.diagnostics}
+        verdict = {d.name: d.state for d in each.diagnostics}
         assert verdict["position-based model"] == {"train": "pass", "test": "caution"}[name]
         assert verdict["click above"] == "pass"
 
@@ -87,5 +87,5 @@ def test_queries_differ_in_their_curves(data):
         table, method="harvest", reward="click", context=["query", "region"], by="largest",
         columns={"rank": "position"},
     )  # fmt: skip
-    last = {row.context: row for row in found.estimates if row.rank == 10}
+    last = {row.segment: row for row in found.estimates if row.measure == "exposure@10"}
     assert last["0"].low > last["1"].high

@@ -108,16 +108,16 @@ def test_the_command_line_writes_the_document_and_the_units(tmp_path):
     document = json.loads(done.stdout)
     assert document == json.loads((tmp_path / "out" / "result.json").read_text())
     assert document["kind"] == "estimate"
-    labels = [(row["system"], row["measure"], row["reward"]) for row in document["estimates"]]
+    labels = [(row["system"], row["estimator"], row["measure"]) for row in document["estimates"]]
     assert labels == [("logged", "OnPolicy", "click"), ("new", "IPS", "click"),
                       ("new", "SNIPS", "click")]  # fmt: skip
     assert {row["baseline"] for row in document["comparisons"]} == {"logged"}
-    assert len(document["sweep"]) == 28
-    assert document["choices"][0]["reason"]
+    assert len(document["tables"]["sweep"]) == 28
+    assert document["tables"]["choices"][0]["reason"]
     units = pl.read_parquet(tmp_path / "out" / "units.parquet")
     assert units.columns[:3] == ["unit", "system", "measure"]
     assert call(*words, "--strict").returncode == 3
     table = call(*words).stdout
     assert "click per session, 2 sessions of 2 users" in table
     assert "new: fail (not to be relied on)" in table
-    assert call(*words, "--format", "csv").stdout.startswith("kind,measure,reward,system")
+    assert call(*words, "--format", "csv").stdout.startswith("kind,system,measure,reward,estimator")

@@ -28,7 +28,7 @@ def test_trap_01_constant_scores_are_not_perfect():
     result = cr.evaluate(truth, {"run": tied}, measure=["nDCG@3", "RR"], test="none")
     ties = next(d for d in result.diagnostics if d.name == "ties")
     assert ties.value == 1.0
-    assert ties.verdict != "pass"
+    assert ties.state != "pass"
     assert value(truth, tied, "RR") < 1
     assert value(truth, tied, "nDCG@3", ties="expected") == pytest.approx(
         np.mean([1, 1 / np.log2(3), 1 / 2])
@@ -49,7 +49,7 @@ def test_trap_02_renaming_items_changes_no_value():
     changed = value(truth.with_columns(rename), table.with_columns(rename), "RR")
     assert changed != value(truth, table, "RR")
     result = cr.evaluate(truth, {"run": table}, measure=["RR"], test="none")
-    assert next(d for d in result.diagnostics if d.name == "ties").verdict != "pass"
+    assert next(d for d in result.diagnostics if d.name == "ties").state != "pass"
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 10, 100])

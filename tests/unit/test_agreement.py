@@ -65,12 +65,12 @@ def test_rounding_makes_no_order():
 def test_rows_against_the_formulas():
     truth, methods = world(0)
     rows = agreements("nDCG", truth, methods)
-    assert [row.method for row in rows] == ["holdout", "stratified", "Q1", "Q2"]
+    assert [row.estimator for row in rows] == ["holdout", "stratified", "Q1", "Q2"]
     base = taus(truth, methods["holdout"])
     for row, method in zip(rows, methods.values(), strict=True):
         tau = taus(truth, method)
-        assert row.tau == pytest.approx(tau, abs=1e-12)
-        assert row.low <= row.tau <= row.high
+        assert row.kendall == pytest.approx(tau, abs=1e-12)
+        assert row.low <= row.kendall <= row.high
         assert row.difference == pytest.approx(tau - base, abs=1e-12)
         tested = dependent_correlations(tau, base, taus(methods["holdout"], method), 12)
         assert (row.t, row.t_two_sided) == pytest.approx((tested.t, tested.p_two_sided))
@@ -88,7 +88,7 @@ def test_noise_is_extrapolated_away():
     for _ in range(20):
         noisy = ratios(centre + 5 * rng.normal(size=(40, users)), draws=200)
         (row,) = agreements("m", truth, {"holdout": noisy}, draws=200)
-        gaps.append((1 - row.tau, 1 - row.settled))
+        gaps.append((1 - row.kendall, 1 - row.settled))
     seen, left = np.mean(gaps, axis=0)
     assert seen > 0.1
     assert left < 0.4 * seen
@@ -123,7 +123,7 @@ def test_a_method_without_an_order_has_no_tau():
     truth, methods = world(4, draws=50)
     flat = ratios(np.ones((12, 200)), draws=50)
     row = agreements("m", truth, {"holdout": methods["holdout"], "flat": flat}, draws=50)[1]
-    assert math.isnan(row.tau)
+    assert math.isnan(row.kendall)
     assert math.isnan(row.p)
     assert math.isnan(row.t_two_sided)
 

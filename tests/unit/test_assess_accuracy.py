@@ -58,7 +58,7 @@ def by_hand(frame, name):
 def test_every_figure_is_that_of_its_formula():
     frame = trials()
     found = cr.assess_accuracy(frame.sample(fraction=1, shuffle=True, seed=3))
-    for row in found.estimates:
+    for row in found.tables["accuracy"]:
         for name, value in by_hand(frame, row.measure).items():
             assert getattr(row, name) == pytest.approx(value), name
         assert (row.systems, row.repetitions) == (6, 8)
@@ -71,14 +71,14 @@ def test_every_figure_is_that_of_its_formula():
     ]
     theirs = scipy.stats.ttest_rel(*squares)
     assert found.comparisons[0].p == pytest.approx(theirs.pvalue)
-    assert (found.comparisons[0].system, found.comparisons[0].baseline) == ("shifted", "noisy")
+    assert (found.comparisons[0].estimator, found.comparisons[0].baseline) == ("shifted", "noisy")
 
 
 def test_the_published_example_comes_out(golden):
     case = json.loads((golden / "analytic.json").read_text())["relative_rmse"]
     frame = pl.DataFrame({"system": ["a", "b", "c"], "estimator": "IPS",
                           "estimate": case["estimate"], "truth": case["ground_truth"]})  # fmt: skip
-    found = cr.assess_accuracy(frame).estimates[0]
+    found = cr.assess_accuracy(frame).tables["accuracy"][0]
     assert found.value == pytest.approx(case["expected"], abs=1e-12)
     assert np.isnan(found.variance)
     assert np.isnan(found.coverage)
@@ -98,7 +98,7 @@ def test_ties_are_admitted_and_bad_intervals_named():
 def test_tied_picks_cost_their_mean():
     frame = pl.DataFrame({"system": ["a", "b"], "estimator": "e", "estimate": [1.0, 1.0],
                           "truth": [2.0, 1.0]})  # fmt: skip
-    assert cr.assess_accuracy(frame).estimates[0].regret == 0.25
+    assert cr.assess_accuracy(frame).tables["accuracy"][0].regret == 0.25
 
 
 def test_bad_tables_are_refused_with_reasons():
@@ -146,7 +146,7 @@ def test_estimates_from_logs_meet_their_simulated_truth():
                 rows.append((e.system, e.estimator, seed, e.value, e.low, e.high, truth))
     columns = ["system", "estimator", "repetition", "estimate", "low", "high", "truth"]
     found = cr.assess_accuracy(pl.DataFrame(rows, schema=columns, orient="row"))
-    by = {r.measure: r for r in found.estimates}
+    by = {r.measure: r for r in found.tables["accuracy"]}
     assert by["IPS"].value < by["IPS(clip=1)"].value  # clipped at 1 it is the raw label
     assert by["IPS(clip=1)"].bias < -0.1
     assert by["IPS"].coverage > by["IPS(clip=1)"].coverage

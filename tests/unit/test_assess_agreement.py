@@ -58,7 +58,7 @@ def test_as_many_items_for_every_user_leave_dcg_and_ndcg_no_disagreement(rating,
     }
     found = cr.assess_agreement(
         truth, lists, measure=["DCG@10", "nDCG@10"], draws=200, resamples=40
-    ).estimates[0]
+    ).tables["agreement"][0]
     assert (found.measure, found.other) == ("DCG@10", "nDCG@10")
     assert (found.value, found.se, found.low, found.high, found.opposed) == (0, 0, 0, 0, 0)
     assert found.kendall == pytest.approx(1)
@@ -67,7 +67,9 @@ def test_as_many_items_for_every_user_leave_dcg_and_ndcg_no_disagreement(rating,
 def test_varying_numbers_of_items_let_them_disagree():
     truth, runs = several(60, lambda rng: int(rng.integers(1, 20)), apart=0.0, seed=1)
     found = cr.assess_agreement(truth, runs, measure=["nDCG@10"], draws=200, resamples=40)
-    assert (found.estimates[0].measure, found.estimates[0].other) == ("DCG@10", "nDCG@10")
+    row = found.tables["agreement"][0]
+    assert (row.measure, row.other) == ("DCG@10", "nDCG@10")
+    assert found.estimates[0].measure == "DCG@10 / nDCG@10"
     assert found.estimates[0].value > 0
     assert found.estimates[0].se > 0
 
@@ -87,7 +89,7 @@ def test_every_figure_is_that_of_its_formula():
     for t in found.tables["taus"]:
         tau = scipy.stats.kendalltau(value[t.measure], value[t.other]).statistic
         assert t.kendall == pytest.approx(tau)
-    for r in found.estimates:
+    for r in found.tables["agreement"]:
         assert r.value == pytest.approx(inversion_rate(value[r.measure], value[r.other]))
         assert r.value == pytest.approx((1 - r.kendall) / 2)
         sign = -1 if "ARP@10" in (r.measure, r.other) else 1
@@ -95,7 +97,7 @@ def test_every_figure_is_that_of_its_formula():
         assert r.pearson == pytest.approx(sign * pearson)
     p = {(c.measure, c.system, c.baseline): c for c in theirs.comparisons}
     rows = {(o.measure, o.other, o.system, o.baseline) for o in found.tables["opposed"]}
-    for r in found.estimates:
+    for r in found.tables["agreement"]:
         own = 0
         for (m, s, b), c in p.items():
             if m != r.measure:
@@ -136,9 +138,9 @@ def test_opposed_pairs_are_found_where_both_measures_are_sure():
     o = found.tables["opposed"][0]
     assert o.difference > 0 > o.other_difference
     assert max(o.p, o.other_p) < 0.01
-    assert found.estimates[0].opposed == 1
+    assert found.tables["agreement"][0].opposed == 1
     assert "decides 1 of these pairs" in found.recommendation[2]
-    assert json.loads(found.to_json())["opposed"][0]["system"] == "s1"
+    assert json.loads(found.to_json())["tables"]["opposed"][0]["system"] == "s1"
 
 
 def test_equal_systems_have_no_order_to_agree_on():
@@ -146,7 +148,7 @@ def test_equal_systems_have_no_order_to_agree_on():
     frame = pl.DataFrame(rows, schema=["unit", "system", "measure", "value"], orient="row")
     found = cr.assess_agreement(frame, draws=100, resamples=30)
     assert found.estimates[0].value == 0
-    assert np.isnan(found.estimates[0].kendall)
+    assert np.isnan(found.tables["agreement"][0].kendall)
     assert found.recommendation[0] == "By P@5 and RR@5 all systems are equal."
 
 
@@ -175,7 +177,7 @@ def test_what_is_not_settled_is_not_called_the_same():
     noise = constructed(a=x, b=x + 0.3 * rng.random((12, 4)))
     found = cr.assess_agreement(noise, draws=100, resamples=50)
     assert found.estimates[0].low == 0 < found.estimates[0].value
-    assert found.estimates[0].opposed == 0
+    assert found.tables["agreement"][0].opposed == 0
     assert "do not settle" in found.recommendation[2]
     assert found.recommendation[1].startswith("No third measure")
     x = rng.random((60, 3)) + np.arange(3)
@@ -201,7 +203,7 @@ def test_options_matter_and_too_little_is_refused():
     frame = read_values(ValueRequest(truth, runs, ["P@5"])).frame()
     with pytest.raises(UsageError, match="at least two measures"):
         cr.assess_agreement(frame, mean="given")
-    with pytest.raises(UsageError, match="means cannot be"):
+    with pytest.raises(UsageError, match="mean cannot be"):
         cr.assess_agreement(frame, mean="harmonic")
 
 
@@ -223,6 +225,6 @@ def test_the_command_line_fits_80_columns_and_writes_whole_files(tmp_path):
     ]  # fmt: skip
     document = json.loads((tmp_path / "result" / "result.json").read_text())
     assert document["kind"] == "assess agreement"
-    assert len(document["recommendation"]) == 3
+    assert len(document["tables"]["recommendation"]) == 3
     again = cr.assess_agreement(tmp_path / "result", mean="given", draws=500, resamples=50)
     assert again.estimates[0].value == document["estimates"][0]["value"]

@@ -71,7 +71,11 @@ def by_hand(frame, measure, baseline, alpha):
 def test_every_figure_is_that_of_its_formula():
     frame = past()
     found = cr.assess_online(frame, baseline="s0", level=0.9)
-    for row in found.estimates:
+    rows = found.tables["correlations"]
+    assert [(r.measure, r.value, r.low, r.high) for r in found.estimates] == [
+        (r.measure, r.value, r.low, r.high) for r in rows
+    ]
+    for row in rows:
         own = frame.filter(pl.col("measure") == row.measure)
         theirs = scipy.stats.pearsonr(own["offline"], own["online"])
         assert row.value == pytest.approx(theirs.statistic)
@@ -116,7 +120,7 @@ def test_other_shapes_of_the_table_say_the_same(way, tmp_path):
     other = cr.assess_online(wide, **options)
     names = ["measure", "sign_agreement", "effects", "nulls"]
     names += [] if way == "effects" else ["value", "p", "kendall", "cases"]
-    for a, b in zip(long.estimates, other.estimates, strict=True):
+    for a, b in zip(long.tables["correlations"], other.tables["correlations"], strict=True):
         assert [getattr(a, n) for n in names] == pytest.approx([getattr(b, n) for n in names])
         assert np.isnan(b.sensitivity)  # no standard errors of offline effects
     assert "the sign is right in" in other.recommendation[1]
@@ -126,9 +130,9 @@ def test_what_is_true_is_said_or_taken_from_the_experiment():
     frame = past()
     online = cr.assess_online(frame, baseline="s0")
     every = cr.assess_online(frame, baseline="s0", truth="all")
-    assert every.estimates[0].effects == 24 > online.estimates[0].effects
-    assert every.estimates[0].nulls == 0
-    assert np.isnan(every.estimates[0].type_1)
+    assert every.tables["correlations"][0].effects == 24 > online.tables["correlations"][0].effects
+    assert every.tables["correlations"][0].nulls == 0
+    assert np.isnan(every.tables["correlations"][0].type_1)
     bare = frame.drop("online_se")
     assert cr.assess_online(bare, baseline="s0").protocol["truth"] == "all"
     with pytest.raises(UsageError, match="without standard errors"):
@@ -199,7 +203,7 @@ def test_a_measure_that_is_wrong_or_silent_is_not_recommended():
 def test_false_calls_are_said_beside_the_true_ones():
     online = np.array([1.0] * 4 + [0.0] * 4)
     found = cr.assess_online(effects(np.ones(8), online=online), kind="effects")
-    assert found.estimates[0].type_1 == 1
+    assert found.tables["correlations"][0].type_1 == 1
     assert "and 100% of 4 that the experiment does not call" in found.recommendation[1]
 
 
@@ -272,14 +276,18 @@ def test_several_rewards_are_also_pooled_and_the_sweep_is_one_of_clips(week, ass
     assert [(r.measure, r.reward) for r in assessed.estimates] == [
         (label, reward) for reward in ("click", "like", "all") for label in LABELS
     ]
-    pooled = assessed.estimates[-3]
-    parts = [r for r in assessed.estimates if r.measure == "IPS" and r.reward != "all"]
+    rows = assessed.tables["correlations"]
+    pooled = rows[-3]
+    parts = [r for r in rows if r.measure == "IPS" and r.reward != "all"]
     assert pooled.effects == sum(r.effects for r in parts)
     assert np.isnan(pooled.value)
     swept = cr.assess_online(
         log, runs, reward="click", position_bias="power(eta=1)", estimator=["IPS"], sweep="clip"
     )
-    assert [r.clip for r in swept.estimates] == [*(2.0**j for j in range(13)), float("inf")]
+    assert [r.clip for r in swept.tables["correlations"]] == [
+        *(2.0**j for j in range(13)),
+        float("inf"),
+    ]
     assert swept.estimates[1].value == pytest.approx(assessed.estimates[1].value)
 
 

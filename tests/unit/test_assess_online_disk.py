@@ -35,6 +35,7 @@ def same(log, runs, **options):
         parts = cr.assess_online(log, runs, **options, engine=Local(partitions=partitions))
         told = parts.to_dict()
         assert told["protocol"].pop("partitions") == partitions
+        assert told["provenance"]["options"].pop("engine") == "local"
         assert str(told) == str(expected)
         assert parts.by_unit().equals(whole.by_unit())
     return parts
@@ -47,8 +48,8 @@ def test_two_rewards_contexts_and_clips(week, tmp_path):
         run.write_csv(tmp_path / f"{arm}.csv")  # whose ids are text
     found = same(
         tmp_path / "log.parquet", [tmp_path / f"{arm}.csv" for arm in runs],
-        rewards=["click", "dwell"], position_bias="power(eta=1)", contexts="context",
-        estimators=["IPS", "DR"], sweep="clip",
+        reward=["click", "dwell"], position_bias="power(eta=1)", context="context",
+        estimator=["IPS", "DR"], sweep="clip",
     )  # fmt: skip
     assert [c.experiment for c in found.tables["cases"][:6]] == ["0", "0", "1", "1", "2", "2"]
 
@@ -59,9 +60,7 @@ def test_no_users_days_as_dates_and_a_context_called_like_a_column_of_a_run(week
     log = log.drop("user", "exposure").with_columns(day=days, score=pl.lit("s"))
     runs = {"near": runs["near"].with_columns(score=-pl.col("rank").cast(pl.Float64)).drop("rank"),
             "ideal": runs["ideal"]}  # fmt: skip
-    found = same(
-        log, runs, rewards="click", contexts="score", position_bias="log2", estimators=["DR"]
-    )
+    found = same(log, runs, reward="click", context="score", position_bias="log2", estimator=["DR"])
     assert [c.experiment for c in found.tables["cases"][::2]] == [
         "2024-01-09", "2024-01-10", "2024-01-11",
     ]  # fmt: skip
@@ -72,8 +71,8 @@ def test_chances_by_a_column(week, role):
     log, runs = week
     chance = (0.3 + 0.1 * (pl.col("item") % 5)).alias(role)
     log = log.drop("exposure").with_columns(chance)
-    same(log, {a: r.with_columns(chance) for a, r in runs.items()}, rewards="click",
-         estimators=["IPS", "SNIPS"])  # fmt: skip
+    same(log, {a: r.with_columns(chance) for a, r in runs.items()}, reward="click",
+         estimator=["IPS", "SNIPS"])  # fmt: skip
 
 
 def test_a_table_of_systems_is_one_run_for_each(week):

@@ -76,7 +76,7 @@ def test_all_figures_follow_from_the_p_values_of_evaluate():
     for c in found.comparisons:
         assert c.p == p[c.measure, c.system, c.baseline]
         assert c.difference == pytest.approx(gap[c.measure, c.system, c.baseline], abs=1e-12)
-    for row, curve in zip(found.estimates, found.tables["curves"], strict=True):
+    for row, curve in zip(found.tables["power"], found.tables["curves"], strict=True):
         own = sorted((v for (m, _, _), v in p.items() if m == row.measure), reverse=True)
         assert curve.p == own
         assert row.value == pytest.approx(sum(own))
@@ -84,7 +84,7 @@ def test_all_figures_follow_from_the_p_values_of_evaluate():
         assert row.significant == np.mean(np.array(own) <= 0.05)
         assert row.low < row.value < row.high
     strict = cr.assess_power(truth, runs, measure=labels, draws=999, resamples=50, level=0.5)
-    assert strict.estimates[0].significant >= found.estimates[0].significant
+    assert strict.tables["power"][0].significant >= found.tables["power"][0].significant
 
 
 def test_resampled_sums_give_every_pairs_difference_and_square():

@@ -130,7 +130,7 @@ def test_check_audits_a_log_and_says_what_to_log(folder):
     strict = call(*words, "--position-bias", "log2", "--strict", "--format", "json", cwd=folder)
     assert strict.returncode == 3
     document = json.loads(strict.stdout, parse_constant=pytest.fail)
-    assert any(line.startswith("order of events") for line in document["to_log"])
+    assert any(line.startswith("order of events") for line in document["tables"]["to_log"])
     assert {"effective sample size", "mean weight"} <= {d["name"] for d in document["diagnostics"]}
 
 
@@ -140,9 +140,7 @@ def test_a_bare_log_is_told_all_it_lacks(folder):
     assert wanted[:4] == ["propensity", "viewed", "user", "context"]
     assert "timestamp" in wanted
     names = {d.name: d for d in found.diagnostics}
-    assert {names[n].verdict for n in ("users", "views", "audited", "position model")} == {
-        "caution"
-    }
+    assert {names[n].state for n in ("users", "views", "audited", "position model")} == {"caution"}
     assert "needs a column user" in names["audited"].meaning
     assert not any(t.fault for t in found.tables["tables"])
 
@@ -172,7 +170,7 @@ def test_time_comes_from_a_timestamp_where_ids_have_no_order():
     assert "carry over" not in by_id
     assert "timestamp" in by_id["audited"].meaning
     by_time = {d.name: d for d in cr.check(hidden).diagnostics}
-    assert by_time["carry over"].verdict == "fail"
+    assert by_time["carry over"].state == "fail"
 
 
 @pytest.mark.parametrize("views", ["auto", "rows"])

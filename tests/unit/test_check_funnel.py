@@ -47,7 +47,7 @@ def test_a_bare_funnel_is_told_what_it_lacks(week):
     assert "No ctr and no cvr is given, so rates were fitted" in named(alone)["predictions"].meaning
     assert {"click model", "click overlap", "conversion model", "smallest ctr"} <= set(named(alone))
     lists = cr.check({"clicks": bare, "bait": week.runs["clickbait"].drop("cvr")})
-    assert named(lists)["mean weight"].verdict == "fail"  # rates do not know tastes
+    assert named(lists)["mean weight"].state == "fail"  # rates do not know tastes
     assert "features" in wanted(lists)
     own = cr.check({"clicks": bare, "bait": week.runs["clickbait"]})
     assert "cvr" not in wanted(own)
@@ -60,7 +60,7 @@ def test_predictions_of_their_own_and_those_that_reach_too_little(week):
     guess = week.funnel.select("user", "item", "ctr")
     found = cr.check({"clicks": bare, "guess": guess, **runs})
     assert [t.kind for t in found.tables["tables"]] == ["funnel", "predictions", "run"]
-    assert named(found)["predictions"].verdict == "pass"
+    assert named(found)["predictions"].state == "pass"
     some = week.funnel.with_columns(cvr=pl.lit(0.2))  # only of what was clicked
     found = cr.check({"clicks": some, "seller": runs["seller"].drop("cvr")})
     assert "does not reach the lists" in named(found)["predictions"].meaning
@@ -71,14 +71,14 @@ def test_predictions_of_their_own_and_those_that_reach_too_little(week):
 def test_users_conversions_and_full_tables(week):
     few = week.funnel.with_columns(conversion=pl.col("conversion") * (pl.col("user") < 40))
     found = cr.check(few)
-    assert named(found)["conversions"].verdict != "pass"
+    assert named(found)["conversions"].state != "pass"
     assert "more clicks, or a reward that comes more often" in found.tables["to_log"]
     once = week.funnel.unique("user", keep="first", maintain_order=True)
     assert "users without a click" in wanted(cr.check(once))
     world = funnel_world(items=12, seed=2).sample(users=800, top=5, seed=1, rows="all")
     full = cr.check(world.funnel.with_columns(day=1))
     assert wanted(full) == []
-    assert {named(full)[n].verdict for n in ("click model", "conversion model")} == {"pass"}
+    assert {named(full)[n].state for n in ("click model", "conversion model")} == {"pass"}
 
 
 def test_faults_of_a_funnel_and_of_its_runs(week):
@@ -103,7 +103,7 @@ def test_three_users_are_enough_to_look_at():
     tiny = pl.DataFrame({"user": [1, 2, 3], "item": [1, 2, 1], "click": 1, "conversion": [0, 1, 1]})
     found = cr.check(tiny)
     assert not any(t.fault for t in found.tables["tables"])
-    assert named(found)["conversions"].verdict == "fail"
+    assert named(found)["conversions"].state == "fail"
 
 
 def test_the_command(week, tmp_path):
@@ -127,5 +127,5 @@ def test_the_command(week, tmp_path):
     strict = call("--strict", "--format", "json")
     assert strict.returncode == 3
     document = json.loads(strict.stdout, parse_constant=pytest.fail)
-    assert document["tables"][0]["kind"] == "funnel"
-    assert document["to_log"][0].startswith("ctr")
+    assert document["tables"]["tables"][0]["kind"] == "funnel"
+    assert document["tables"]["to_log"][0].startswith("ctr")

@@ -44,13 +44,13 @@ FAULTY = {
 
 def said(result: Result) -> list[object]:
     """The report; which row a fault names first may depend on partitions."""
-    return [{**t, "fault": t["fault"].split("(first:")[0]} for t in result.to_dict()["tables"]]
+    return [{**t, "fault": t["fault"].split("(first:")[0]} for t in result.rows("tables")]
 
 
 @pytest.mark.parametrize("name", [*TABLES, *FAULTY])
 def test_a_table_in_partitions_is_reported_alike(name):
     table = (TABLES | FAULTY)[name]
-    kind = {"reward": (), "columns": None, "duplicates": "error"}
+    kind = {"rewards": (), "columns": None, "duplicates": "error"}
     whole = report_table(name, table, **kind, engine=Local())
     assert bool(whole.fault) == (name in FAULTY)
     for count in COUNTS:
@@ -77,8 +77,8 @@ def test_diagnostics_do_not_depend_on_partitions(tables):
     found = cr.check(tables, engine=Local(partitions=3), **asked)
     assert said(found) == said(whole)
     assert found.tables["to_log"] == whole.tables["to_log"]
-    assert [(d.name, d.subject, d.verdict) for d in found.diagnostics] == [
-        (d.name, d.subject, d.verdict) for d in whole.diagnostics
+    assert [(d.name, d.subject, d.state) for d in found.diagnostics] == [
+        (d.name, d.subject, d.state) for d in whole.diagnostics
     ]
     for one, other in zip(found.diagnostics, whole.diagnostics, strict=True):
         assert one.value == pytest.approx(other.value, rel=1e-12, nan_ok=True)

@@ -38,7 +38,7 @@ def test_text_fits_tells_the_cost_and_ends_with_the_page(ran):
     assert max(map(len, lines)) <= 80
     text = " ".join(done.stdout.split())
     document = json.loads((folder / "result.json").read_text())
-    assert document["revealed"] in text
+    assert document["tables"]["revealed"] in text
     assert "you would have shipped short_form" in text
     assert "Verdict: " in text
     assert text.index("Verdict: ") < text.index("Now the truth")
@@ -60,11 +60,11 @@ def test_truth_stands_beside_every_estimate_of_the_reward(ran):
     folder, _ = ran
     document = saved(folder)
     truth = json.loads((folder / "data" / "truth.json").read_text())["truth"]
-    rows = {(r["system"], r["measure"]): r for r in document["truth"]}
-    wanted = [r for r in document["estimates"] if r["measure"] != "nDCG"]
+    rows = {(r["system"], r["estimator"]): r for r in document["tables"]["truth"]}
+    wanted = [r for r in document["estimates"] if r["estimator"] != "nDCG"]
     assert len(rows) == len(wanted) == 13
     for r in wanted:
-        row = rows[r["system"], r["measure"]]
+        row = rows[r["system"], r["estimator"]]
         assert row["truth"] == truth[r["system"]]["dwell"]["value"]
         assert (row["estimate"], row["low"], row["high"]) == (r["value"], r["low"], r["high"])
         assert row["inside"] == ("yes" if r["low"] <= row["truth"] <= r["high"] else "no")
@@ -86,16 +86,18 @@ def test_the_same_by_hand(ran):
     )  # fmt: skip
     assert again.returncode == 0, again.stderr
     assert (
-        json.loads(before)["model"]
-        == json.loads((folder / "position_bias.json").read_text())["model"]
+        json.loads(before)["tables"]["model"]
+        == json.loads((folder / "position_bias.json").read_text())["tables"]["model"]
     )
     document = json.loads(again.stdout[again.stdout.index("{") :])
 
     def values(rows):
-        return {(r["system"], r["measure"]): pytest.approx(r["value"]) for r in rows}
+        return {
+            (r["system"], r["measure"], r["estimator"]): pytest.approx(r["value"]) for r in rows
+        }
 
     assert values(document["estimates"]) == {
-        (r["system"], r["measure"]): r["value"] for r in saved(folder)["estimates"]
+        (r["system"], r["measure"], r["estimator"]): r["value"] for r in saved(folder)["estimates"]
     }
 
 
@@ -106,8 +108,9 @@ def test_page_reveals_after_it_has_decided(ran, monkeypatch):
     document = saved(folder)
     html = page([document])
     assert html.index('class="decision') < html.index("The truth, revealed")
-    assert document["revealed"] in html
-    blind = page([{k: v for k, v in document.items() if k not in ("truth", "revealed")}])
+    assert document["tables"]["revealed"] in html
+    kept = {k: v for k, v in document["tables"].items() if k not in ("truth", "revealed")}
+    blind = page([document | {"tables": kept}])
     start = html.index('<section class="decision')
     first = html[start : html.index("</section>", start)]
     assert first in blind
@@ -122,5 +125,5 @@ def test_figure_draws_every_row_with_its_diamond(ran):
     assert len(found["truth-1"].rows) == 13
     marks = [layer["mark"].get("shape") for layer in found["truth-1"].chart["layer"]]
     assert marks.count("diamond") == 1
-    scales = [{r["measure"] for r in found[f"estimates-{n}"].rows} for n in (1, 2)]
+    scales = [{r["estimator"] for r in found[f"estimates-{n}"].rows} for n in (1, 2)]
     assert {"nDCG"} in scales  # on its own axis

@@ -31,7 +31,7 @@ def clean():
 def test_silent_on_clean_data(clean):
     truth, runs = clean
     result = cr.evaluate(truth, runs, measure=["nDCG@10", "AP@10"], test="none")
-    assert {d.verdict for d in result.diagnostics} == {"pass"}
+    assert {d.state for d in result.diagnostics} == {"pass"}
     assert result.verdict == "pass"
 
 
@@ -39,25 +39,25 @@ def test_coverage_and_unjudged_users(clean):
     truth, runs = clean
     half = runs["a"].filter(pl.col("user").str.ends_with("1"))
     seen = found(cr.evaluate(truth, {"a": half}, test="none"), "coverage")
-    assert seen.verdict == "fail"
+    assert seen.state == "fail"
     assert seen.value == pytest.approx(6 / 60)
     few = truth.filter(pl.col("user").str.ends_with("1"))
     result = cr.evaluate(few, {"a": runs["a"]}, test="none")
-    assert found(result, "coverage").verdict == "pass"
-    assert found(result, "unjudged users").verdict == "caution"
-    assert found(result, "sample size").verdict == "fail"
+    assert found(result, "coverage").state == "pass"
+    assert found(result, "unjudged users").state == "caution"
+    assert found(result, "sample size").state == "fail"
 
 
 def test_short_lists_and_judged_share(clean):
     truth, runs = clean
     short = runs["a"].filter(pl.col("rank") <= 4)
     result = cr.evaluate(truth, {"a": short}, measure=["P@10"], test="none")
-    assert found(result, "short lists").verdict == "caution"
+    assert found(result, "short lists").state == "caution"
     assert found(result, "short lists").value == 1.0
     other = runs["a"].with_columns(item=pl.lit("x") + pl.col("item"))
     other = pl.concat([other, run({"u0": []}).cast(other.schema)])
     result = cr.evaluate(truth, {"a": other}, measure=["P@10"], test="none")
-    assert found(result, "judged share").verdict == "caution"
+    assert found(result, "judged share").state == "caution"
 
 
 def test_no_relevant_item(clean):
@@ -67,7 +67,7 @@ def test_no_relevant_item(clean):
     truth = truth.with_columns(rating=pl.when(poor).then(0).otherwise("rating"))
     result = cr.evaluate(truth, runs, measure=["P(rel=4)@10"], test="none")
     share = found(result, "no relevant item")
-    assert share.verdict == "caution"
+    assert share.state == "caution"
     skipped = cr.evaluate(truth, runs, measure=["P(rel=4)@10"], test="none", no_relevant="skip")
     assert skipped.estimates[0].units == round(60 * (1 - share.value))
 
@@ -78,7 +78,7 @@ def test_ties_bracket_what_they_could_do(clean):
     tied = scored({u: [(i, 1.0) for i in items] for u in truth["user"].unique()})
     result = cr.evaluate(truth, {"a": tied}, measure=["nDCG@5"], test="none")
     ties = found(result, "ties")
-    assert ties.verdict == "fail"
+    assert ties.state == "fail"
     assert "nDCG@5 0.0" in ties.meaning  # all judged items fit below the cut-off
     assert "to 1.0000" in ties.meaning
 
@@ -90,7 +90,7 @@ def test_tie_bracket_contains_every_order_and_follows_the_policies():
         truth, {"r": table}, measure=["RR@5"], test="none", missing="skip", no_relevant="skip"
     )
     assert result.estimates[0].value == 0.75
-    assert found(result, "ties").verdict == "caution"  # the interval is wider than the bracket
+    assert found(result, "ties").state == "caution"  # the interval is wider than the bracket
     request = EvaluateRequest((cr.measure("RR@5"),), Plan(), Policies("skip", "skip"))
     lists = measure_systems(request, JudgedTables.of(truth, {"r": table}), cr.Local()).measured
     key = Key("r", "RR@5")
@@ -103,7 +103,7 @@ def test_agreement_is_silent_when_every_user_has_the_same_ideal():
     rng_truth, runs = world(users=80, seed=9)
     one = rng_truth.group_by("user", maintain_order=True).first().with_columns(rating=pl.lit(1))
     result = cr.evaluate(one.select("user", "item", "rating"), runs, test="none")
-    assert found(result, "agreement").verdict == "pass"
+    assert found(result, "agreement").state == "pass"
     assert found(result, "agreement").value == 0.0
 
 
@@ -159,7 +159,8 @@ def test_results_print_their_grounds(clean):
     truth, runs = clean
     result = cr.evaluate(truth, runs, measure=["nDCG@10"])
     lines = repr(result).splitlines()
-    assert lines[0].startswith("a  nDCG@10")
-    assert "95%" in lines[0]
-    assert lines[-1] == "every diagnostic passes"
+    assert lines[0].startswith("nDCG@10, 60 users")
+    assert "95%" in repr(result)
+    assert "What this rests on" in lines
+    assert "\nVerdict: " in repr(result)
     assert repr(result.estimate("a", "nDCG@10")).endswith("60 units)")

@@ -274,7 +274,7 @@ def test_the_first_session_is_the_first_by_its_id():
 def test_rows_that_contradict_a_logger_are_counted_of_all_rows():
     log = LOG.with_columns(policy=pl.lit("a"))
     with pytest.raises(cr.InputError, match=r"Found 120 of 180 rows.*first: session 0, item 3"):
-        estimated(log, RUN, loggers={"a": RUN}, estimators=["IPS"], engine=cr.Local(partitions=9))
+        estimated(log, RUN, logger={"a": RUN}, estimator=["IPS"], engine=cr.Local(partitions=9))
 
 
 def test_files_that_lack_a_column_of_others_are_refused(tmp_path):

@@ -276,7 +276,7 @@ def test_engines_and_lazy_frames_give_the_same():
 def test_only_known_policies():
     for option in ("missing", "no_relevant", "unjudged", "duplicates", "ties", "interval", "test"):
         assert "It takes one of" in message(**{option: "zer0"}) if option != "test" else True
-    with pytest.raises(TypeError):
+    with pytest.raises(cr.UsageError, match='no argument "drop"'):
         cr.evaluate(TRUTH, {"r": RUN}, drop=True)
 
 
@@ -285,7 +285,7 @@ def test_unjudged_users_can_be_refused():
 
 
 def test_expected_ties_refuse_measures_that_are_not_linear():
-    text = message(table=scored({"u": [("a", 1)]}), ties="expected", measures=["AP@3", "P@3"])
+    text = message(table=scored({"u": [("a", 1)]}), ties="expected", measure=["AP@3", "P@3"])
     assert "AP@3" in text
     assert "P@3," not in text
 

@@ -343,7 +343,7 @@ def test_scores_of_a_plackett_luce_ranker_give_its_exposure():
     options = {"reward": "click", "position_bias": "log2", "estimator": ["IPS", "DM", "DR"]}
     drawn = cr.estimate(log, {"new": scored}, scores="plackett_luce", **options)
     exact = cr.estimate(log, {"new": given}, **options)
-    for label in options["estimators"]:
+    for label in options["estimator"]:
         assert drawn.estimate("new", label).value == pytest.approx(
             exact.estimate("new", label).value, rel=1e-9
         )
@@ -441,7 +441,7 @@ def test_kept_lists_of_a_logger_by_chance_keep_what_they_earned():
     for label in ("IPS", "SNIPS", "DR"):
         assert result.estimate("new", label).value == pytest.approx(paid, rel=0.08), label
     (told,) = [d for d in result.diagnostics if d.name == "sessions without a list"]
-    assert told.verdict == "fail"
+    assert told.state == "fail"
     assert "398 of 400" in told.meaning
 
 
@@ -473,7 +473,7 @@ def test_what_is_refused_or_said():
     short = cr.estimate(log, {"new": run.filter(pl.col("rank") <= 3)}, disjoint="zero", **options)
     assert {d.name for d in short.not_passing} >= {"list length"}
     even = cr.estimate(log, {"new": run.drop("rank").with_columns(score=1.0)}, **options)
-    assert [d.verdict for d in even.diagnostics if d.name == "ties"] == ["fail"]
+    assert [d.state for d in even.diagnostics if d.name == "ties"] == ["fail"]
     classic = cr.estimate(log, {"new": run}, estimator=["DR", "DCG", "nDCG"], **options)
     assert [c.estimator for c in classic.comparisons] == ["DR"]
     mixed = cr.estimate(log.with_columns(arm=pl.col("session") % 2), {"new": run}, **options)
@@ -505,7 +505,7 @@ def test_position_models_by_context():
 def test_weights_are_counted_by_size():
     week = platform(World(seed=1), sessions=400, runs=["far"])
     result = cr.estimate(week.log, week.runs, reward="like", position_bias="log2@10")
-    rows = result.to_dict()["weights"]
+    rows = result.rows("weights")
     rank = week.log.join(week.runs["far"], on=["session", "item"], suffix="_target")
     w = np.log2(rank["rank"].to_numpy() + 1) / np.log2(rank["rank_target"].to_numpy() + 1)
     for row in rows:

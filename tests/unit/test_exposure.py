@@ -38,7 +38,9 @@ def test_models_come_back_from_labels_and_json(label, tmp_path):
     assert ex.position_bias(str(model)) == model
     assert ex.position_bias(model) is model
     path = tmp_path / "m.json"
-    path.write_text(json.dumps({"kind": "exposure", "model": model_file.to_json(model)}))
+    path.write_text(
+        json.dumps({"kind": "exposure", "tables": {"model": model_file.to_json(model)}})
+    )
     assert ex.position_bias(path) == ex.position_bias(str(path)) == model
 
 
@@ -90,13 +92,28 @@ def test_context_chooses_the_model_and_unknown_ones_are_refused():
         ("{", "not a JSON document"),
         ("[]", "no position model"),
         ('{"kind": "evaluate", "model": 1}', "Its kind is 'evaluate'"),
-        ('{"kind": "exposure", "model": {"name": "log3"}}', '"log3" is not a position model'),
-        ('{"kind": "exposure", "model": {"name": "power", "eat": 1}}', 'no option "eat"'),
-        ('{"kind": "exposure", "model": {"name": "power", "eta": "x"}}', "must be a number"),
-        ('{"kind": "exposure", "model": {"name": "power", "eta": -1}}', "0 or more"),
-        ('{"kind": "exposure", "model": {"name": "table", "weights": [1, "b"]}}', "list of numb"),
-        ('{"kind": "exposure", "model": {"name": "by", "models": {}}}', 'needs "column"'),
-        ('{"kind": "exposure", "model": 3}', 'needs a "name"'),
+        (
+            '{"kind": "exposure", "tables": {"model": {"name": "log3"}}}',
+            '"log3" is not a position model',
+        ),
+        (
+            '{"kind": "exposure", "tables": {"model": {"name": "power", "eat": 1}}}',
+            'no option "eat"',
+        ),
+        (
+            '{"kind": "exposure", "tables": {"model": {"name": "power", "eta": "x"}}}',
+            "must be a number",
+        ),
+        ('{"kind": "exposure", "tables": {"model": {"name": "power", "eta": -1}}}', "0 or more"),
+        (
+            '{"kind": "exposure", "tables": {"model": {"name": "table", "weights": [1, "b"]}}}',
+            "list of numb",
+        ),
+        (
+            '{"kind": "exposure", "tables": {"model": {"name": "by", "models": {}}}}',
+            'needs "column"',
+        ),
+        ('{"kind": "exposure", "tables": {"model": 3}}', 'needs a "name"'),
     ],
 )
 def test_bad_files_are_refused(text, hint, tmp_path):
@@ -236,7 +253,7 @@ def test_a_factor_of_the_reward_changes_nothing():
 
 
 def verdicts(found) -> dict[str, str]:
-    return {d.name: d.verdict for d in found.diagnostics}
+    return {d.name: d.state for d in found.diagnostics}
 
 
 def test_diagnostics_are_silent_on_clean_logs_and_loud_on_broken_ones():
@@ -360,7 +377,8 @@ def test_the_document_is_read_back_exactly(tmp_path):
         assert cr.position_bias(path) == found.model
         document = json.loads(path.read_text())
         assert document["estimates"] == found.to_frame().to_dicts()
-        assert {"diagnostics", "protocol", "provenance", "basis", "parameters"} <= set(document)
+        assert {"diagnostics", "protocol", "provenance", "tables"} <= set(document)
+        assert {"basis", "parameters", "ranks", "model"} <= set(document["tables"])
 
 
 def test_auto_takes_depth_where_only_viewed_rows_were_logged():

@@ -69,7 +69,9 @@ CASES = {
 
 def everything(result) -> dict[str, object]:
     """All that a result holds; the label has the numbers of the model once more, as text."""
-    out = result.to_dict() | {"curves": [], "label": ""}
+    out = result.to_dict() | {"curves": []}
+    out["tables"] |= {"label": ""}
+    out["provenance"]["options"].pop("engine", None)
     out["protocol"] = {n: x for n, x in out["protocol"].items() if n != "partitions"}
     for _, one in result.learned.curves():
         out["curves"].append(

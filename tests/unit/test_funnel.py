@@ -55,7 +55,7 @@ def values(table, lists, **options) -> dict:
 
 def test_every_estimator_and_measure_is_its_formula(shop):
     users, table, pairs, lists = shop
-    found = values(table, lists, rewards=["conversion", "spend"])
+    found = values(table, lists, reward=["conversion", "spend"])
     assert len(found) == len(ALL) * len(CURVES) * 2
     for (label, worth, reward), x in found.items():
         plain = value(users, lists, known(pairs, reward), label, CURVES[worth])
@@ -65,11 +65,11 @@ def test_every_estimator_and_measure_is_its_formula(shop):
 def test_clips_and_the_floor(shop):
     users, table, pairs, lists = shop
     labels = [f"{label}(clip=2)" for label in ALL if label not in ("Naive", "DM")]
-    found = values(table, lists, estimators=labels, measures="DCG@3")
+    found = values(table, lists, estimator=labels, measure="DCG@3")
     for label in labels:
         plain = value(users, lists, known(pairs), label[:-8], CURVES["DCG@3"], clip=2)
         assert found[label, "DCG@3", "conversion"] == pytest.approx(plain, rel=1e-12)
-    raised = values(table, lists, floor=0.5, measures="DCG@3")
+    raised = values(table, lists, floor=0.5, measure="DCG@3")
     for label in ALL:
         plain = value(users, lists, known(pairs), label, CURVES["DCG@3"], floor=0.5)
         assert raised[label, "DCG@3", "conversion"] == pytest.approx(plain, rel=1e-12)
@@ -304,13 +304,16 @@ def test_the_document(shop):
     told = json.loads(result.to_json())
     assert told["kind"] == "funnel"
     assert set(told) == {
-        "kind", "estimates", "comparisons", "diagnostics", "weights", "protocol", "provenance"
+        "schema", "kind", "estimand", "estimates", "comparisons", "diagnostics", "tables",
+        "protocol", "provenance",
     }  # fmt: skip
+    assert set(told["tables"]) == {"weights"}
     keys = (
         "system",
         "measure",
-        "exposure",
         "reward",
+        "estimator",
+        "segment",
         "value",
         "se",
         "low",
@@ -321,10 +324,12 @@ def test_the_document(shop):
     assert set(keys) < set(told["estimates"][0])
     assert told["protocol"]["exposures"]["DCG@10"]["weight"] == "log2@10"
     frame = result.by_unit()
-    assert frame.columns == ["unit", "system", "measure", "exposure", "reward", "value"]
-    means = frame.group_by("system", "measure").agg(pl.col("value").mean())
+    assert frame.columns == ["unit", "system", "measure", "reward", "estimator", "value"]
+    means = frame.group_by("system", "estimator").agg(pl.col("value").mean())
     for row in result.estimates:
-        mine = means.filter((pl.col("system") == row.system) & (pl.col("measure") == row.estimator))
+        mine = means.filter(
+            (pl.col("system") == row.system) & (pl.col("estimator") == row.estimator)
+        )
         assert mine["value"][0] == pytest.approx(row.value)
     with pytest.raises(cr.UsageError, match="There is no estimate"):
         result.estimate("new", "SNIPS")
@@ -399,7 +404,7 @@ def test_a_tail_of_weights_is_told(power, verdict):
     run_ = pl.DataFrame({"user": np.arange(users), "item": 0, "rank": 1})
     result = cr.funnel(table, {"new": run_}, estimator="IPS", measure="CG@1")
     told = next(d for d in result.diagnostics if d.name == "weight tail")
-    assert told.verdict == verdict
+    assert told.state == verdict
     if verdict == "fail":
         assert told.value == pytest.approx(1 / (2 + power), abs=0.15)
 
@@ -423,7 +428,7 @@ def test_a_wrong_ctr_of_all_pairs_is_told_with_and_without_a_cvr():
         for power, verdict in ((1, "pass"), (2, "fail")):
             given = columns.with_columns(pl.col("ctr") ** power)
             result = cr.funnel(given, {"r": run}, estimator="IPS", test="none")
-            told = [d.verdict for d in result.diagnostics if d.name == "click model"]
+            told = [d.state for d in result.diagnostics if d.name == "click model"]
             assert told == [verdict]
 
 
@@ -438,8 +443,8 @@ def test_the_contest_of_dr_and_ips_is_told_for_every_reward():
         errors = [result.estimate("r", label, reward).se for label in ("DR", "IPS")]
         assert d.value == pytest.approx((errors[0] / errors[1]) ** 2, rel=0.05)
         assert f"DCG@10 of {reward}" in d.meaning
-    assert [d.verdict for d in told] == ["pass", "caution"]
-    models = [d.verdict for d in result.diagnostics if d.name == "conversion model"]
+    assert [d.state for d in told] == ["pass", "caution"]
+    models = [d.state for d in result.diagnostics if d.name == "conversion model"]
     assert models == ["pass", "fail"]
 
 
@@ -484,7 +489,7 @@ def test_the_interval_of_the_direct_method_is_held_against_the_clicks():
         given = table.with_columns(pl.col("cvr") * factor)
         result = cr.funnel(given, {"r": run}, estimator=["DM", "IPS"], test="none")
         (told,) = [d for d in result.diagnostics if d.name == "direct method"]
-        assert told.verdict == verdict
+        assert told.state == verdict
         row = {r.estimator: r for r in result.estimates}
         assert set(row) == {"DM", "IPS"}
         assert row["DM"].verdict == verdict

@@ -81,11 +81,11 @@ def test_json_csv_and_files(folder, tmp_path):
     told = json.loads(call("funnel.csv", *BOTH, "--format", "json", cwd=folder).stdout)
     assert told["kind"] == "funnel"
     assert told["protocol"]["baseline"] == "old"
-    assert [row["measure"] for row in told["estimates"][:4]] == ["Naive", "IPS", "SNIPS", "DR"]
+    assert [row["estimator"] for row in told["estimates"][:4]] == ["Naive", "IPS", "SNIPS", "DR"]
     assert len(told["provenance"]["inputs"]) == 3
     rows = list(csv.DictReader(io.StringIO(
         call("funnel.csv", *BOTH, "--format", "csv", cwd=folder).stdout)))  # fmt: skip
-    assert {row["exposure"] for row in rows} == {"DCG@10"}
+    assert {row["measure"] for row in rows} == {"DCG@10"}
     done = call(
         "funnel.csv", *BOTH, "--out", tmp_path / "all", "--by-unit", tmp_path / "u.csv", cwd=folder
     )
@@ -94,7 +94,7 @@ def test_json_csv_and_files(folder, tmp_path):
     assert pl.read_csv(tmp_path / "u.csv").height == 800 * 2 * 4
     assert json.loads((tmp_path / "all" / "result.json").read_text())["kind"] == "funnel"
     units = pl.read_parquet(tmp_path / "all" / "units.parquet")
-    assert units.columns == ["unit", "system", "measure", "exposure", "reward", "value"]
+    assert units.columns == ["unit", "system", "measure", "reward", "estimator", "value"]
 
 
 def test_predictions_models_and_verdicts(folder):

@@ -66,7 +66,7 @@ def told(shop, **options):
 
 def test_a_logistic_world_comes_out(shop):
     _, runs, _, _, (p, q) = shop
-    result = told(shop, estimators=["IPS", "DR"])
+    result = told(shop, estimator=["IPS", "DR"])
     for row in result.estimates:
         at = runs[row.system]
         truth = q[at["user"], at["item"]].sum() / USERS
@@ -123,14 +123,14 @@ def test_ids_of_another_type_and_rows_in_another_order_change_nothing(shop):
 def test_one_side_alone_serves_and_constant_columns_are_told(shop):
     _, _, of_users, _, _ = shop
     extra = of_users.with_columns(country=pl.lit("at"), zero=pl.lit(0.0))
-    result = told(shop, user_features=extra, item_features=None, cvr="rates", estimators="IPS")
+    result = told(shop, user_features=extra, item_features=None, cvr="rates", estimator="IPS")
     loud = {d.name: d.meaning for d in result.not_passing}
     assert (
         '2 more say the same of all that count and were left out: "country", "zero".'
         in (loud["constant user features"])
     )
     assert result.protocol["features"]["user"]["left out"] == ["country", "zero"]
-    plain = told(shop, item_features=None, cvr="rates", estimators="IPS")
+    plain = told(shop, item_features=None, cvr="rates", estimator="IPS")
     assert "constant user features" not in {d.name for d in plain.not_passing}
     assert [r.value for r in plain.estimates] == [r.value for r in result.estimates]
 
@@ -191,7 +191,7 @@ def test_the_command_reads_features_from_text(shop, tmp_path):
     done = call("--item-features", "items.csv", "--format", "csv")
     assert done.returncode == 0, done.stderr
     value = float(pl.read_csv(done.stdout.encode())["value"][0])
-    assert value == pytest.approx(told(shop, estimators="DR").estimate("liked", "DR").value)
+    assert value == pytest.approx(told(shop, estimator="DR").estimate("liked", "DR").value)
     (tmp_path / "items.csv").write_text("item,price\n0,1.5\n")
     refused = call("--item-features", "items.csv")
     assert (refused.returncode, refused.stdout) == (2, "")

@@ -104,6 +104,7 @@ def plain(result) -> dict:
     told = json.loads(result.to_json())
     for word in ("engine", "partitions", "inference"):
         told["protocol"].pop(word)
+        told["provenance"]["options"].pop(word, None)
     return told
 
 
@@ -146,7 +147,7 @@ def clicks(table):
 
 
 def test_columns_of_the_funnel(shop):
-    same(*shop, rewards=["conversion", "spend"])
+    same(*shop, reward=["conversion", "spend"])
 
 
 @pytest.mark.parametrize("users", ["auto", "table", "all"])
@@ -181,7 +182,7 @@ def test_rankings_of_all_items(shop):
     runs = {"all": lists(rng, ITEMS, "all"), "old": lists(rng, ITEMS, "old")}
     labels = ("Naive", "IPS", "DM", "DR")
     measures = ("ARP", "PublishedDCG@10", "PublishedRecall@10")
-    same(table, runs, estimators=labels, measures=measures)
+    same(table, runs, estimator=labels, measure=measures)
 
 
 def test_ids_that_are_numbers_or_text_of_numbers(shop):

@@ -21,28 +21,33 @@ from counterrank.simulate import judged_world
 def made(difference: float, half: float, *, verdict: str = "pass", lower: bool = False) -> Any:
     """A document with one candidate, ``difference`` from the baseline's value of 2."""
     row = {"level": 0.95, "units": 9, "se": half / 1.96}
+    of = {"measure": "m", "reward": None, "estimator": "mean", "segment": None}
     p = 0.001 if abs(difference) > half else 0.5
+    ahead = "better" if (difference < 0) == lower else "worse"
     return {
+        "schema": 1,
         "kind": "evaluate",
         "estimates": [
-            {"system": "old", "measure": "m", "value": 2.0, "low": 1.0, "high": 3.0, **row},
-            {"system": "new", "measure": "m", "value": 2 + difference, "low": 1, "high": 3, **row},
+            {"system": "old", **of, "value": 2.0, "low": 1.0, "high": 3.0, **row},
+            {"system": "new", **of, "value": 2 + difference, "low": 1, "high": 3, **row},
         ],
         "comparisons": [
             {
-                "measure": "m", "system": "new", "baseline": "old", "difference": difference,
+                **of, "system": "new", "baseline": "old", "difference": difference,
                 "low": difference - half, "high": difference + half, "lift": difference / 2,
-                "p": p, "p_corrected": p,
+                "lift_low": None, "lift_high": None, "p": p, "p_corrected": p,
+                "claim": ahead if abs(difference) > half else "cannot_tell",
             }
         ],
         "diagnostics": [
             {
                 "name": "coverage", "subject": "new", "value": 1.0, "threshold": 1.0,
-                "verdict": verdict, "meaning": "Why.",
+                "state": verdict, "meaning": "Why.",
             }
         ],
         "protocol": {
-            "baseline": "old", "level": 0.95, "lower_is_better": ["m"] if lower else []
+            "baseline": "old", "level": 0.95, "lower_is_better": ["m"] if lower else [],
+            "decides": {"measure": "m", "reward": None, "estimator": "mean"},
         },
         "provenance": {"version": "0", "inputs": []},
     }  # fmt: skip
@@ -99,6 +104,8 @@ def test_summaries_cannot_be_marked_up() -> None:
 
 def test_what_the_result_does_not_have_is_said() -> None:
     with pytest.raises(UsageError, match="compares nothing"):
+        gated(made(0.5, 0.1), baseline="other")
+    with pytest.raises(UsageError, match='no measure "other"'):
         gated(made(0.5, 0.1), measure="other")
     with pytest.raises(UsageError, match="no candidate"):
         gated(made(0.5, 0.1), systems=["neww"])

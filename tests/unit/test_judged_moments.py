@@ -55,7 +55,7 @@ def test_ties(count):
     truth, runs = uneven(1)
     whole, sums = both(truth, tied(runs), FEW, Plan(test="none"), count, missing="skip")
     near(sums.diagnostics, whole.diagnostics)
-    assert any(d.name == "ties" and d.verdict == "fail" for d in sums.diagnostics)
+    assert any(d.name == "ties" and d.state == "fail" for d in sums.diagnostics)
 
 
 def test_permutation_and_bootstrap_are_near():

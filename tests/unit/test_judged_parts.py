@@ -59,7 +59,7 @@ def test_every_measure_under_every_policy(missing, no_relevant, text):
 def test_ties(ties):
     truth, runs = uneven(1)
     whole = same(truth, tied(runs), LABELS, ties=ties)
-    assert any(d.name == "ties" and d.verdict == "fail" for d in whole.diagnostics)
+    assert any(d.name == "ties" and d.state == "fail" for d in whole.diagnostics)
 
 
 def test_expected_ties():

@@ -37,7 +37,8 @@ def test_the_open_loop_orders_as_the_strata_do():
     world = paradox_world(users=600)
     options = {"measure": ["nDCG@10"], "cut": "stratum", "open_loop": world.open_loop}
     tau = {
-        row.method: row.tau for row in cr.strata(world.judgments, world.runs, **options).agreement
+        row.estimator: row.kendall
+        for row in cr.strata(world.judgments, world.runs, **options).agreement
     }
     assert tau["stratified"] > tau["holdout"]
 

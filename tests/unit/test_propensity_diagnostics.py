@@ -36,13 +36,13 @@ def test_models_that_are_right_pass(kind):
     for seed in range(5):
         pairs = world(400, 60, seed=seed).drawn(seed, pairs=kind)
         found = diagnosed(cross_fit(pairs))
-        assert [d.verdict for d in found] == ["pass"] * 3, found
+        assert [d.state for d in found] == ["pass"] * 3, found
 
 
 def test_an_overfitted_model_is_found_out():
     pairs = world(300, 60).drawn(0)
     found = diagnosed(cross_fit(pairs, ctr="factors(d=4,l2=0.3)", cvr="rates"))[0]
-    assert found.verdict == "fail"
+    assert found.state == "fail"
     assert found.value > found.threshold
     assert "take another model" in found.meaning
 
@@ -54,13 +54,13 @@ def test_wrong_predictions_are_loud_and_right_ones_silent():
     p = place.ctr[user, item]
     u, i, y = pairs.clicked
     h, w = place.cvr[u, i], 1 / place.ctr[u, i]
-    assert click_model(calibration(user, item, z, p), "given").verdict == "pass"
-    assert conversion_model(calibration(u, i, y, h, w), "given").verdict == "pass"
-    assert click_model(calibration(user, item, z, 0.7 * p), "given").verdict == "fail"
+    assert click_model(calibration(user, item, z, p), "given").state == "pass"
+    assert conversion_model(calibration(u, i, y, h, w), "given").state == "pass"
+    assert click_model(calibration(user, item, z, 0.7 * p), "given").state == "fail"
     steep = p**1.5 * (z.mean() / np.mean(p**1.5))  # right on average, wrong at every height
     assert calibration(user, item, z, steep).ratio == pytest.approx(1)
-    assert click_model(calibration(user, item, z, steep), "given").verdict == "fail"
-    assert conversion_model(calibration(u, i, y, 0.6 * h, w), "given").verdict == "fail"
+    assert click_model(calibration(user, item, z, steep), "given").state == "fail"
+    assert conversion_model(calibration(u, i, y, 0.6 * h, w), "given").state == "fail"
 
 
 def test_a_conversion_model_right_for_clicked_pairs_alone_is_loud():
@@ -74,8 +74,8 @@ def test_a_conversion_model_right_for_clicked_pairs_alone_is_loud():
     )
     u, i, y = biased.drawn(0).clicked
     h = np.full(len(y), y.mean())
-    assert conversion_model(calibration(u, i, y, h), "unweighted").verdict == "pass"
-    assert conversion_model(calibration(u, i, y, h, 1 / biased.ctr[u, i]), "x").verdict == "fail"
+    assert conversion_model(calibration(u, i, y, h), "unweighted").state == "pass"
+    assert conversion_model(calibration(u, i, y, h, 1 / biased.ctr[u, i]), "x").state == "fail"
 
 
 def test_bins_ratios_and_errors_by_hand():
@@ -107,10 +107,10 @@ def test_a_common_error_shows_with_few_items():
             p = place.ctr[user, item]
             u, i, y = pairs.clicked
             h, w = place.cvr[u, i], 1 / place.ctr[u, i]
-            assert click_model(calibration(user, item, z, p), "given").verdict == "pass"
-            assert conversion_model(calibration(u, i, y, h, w), "given").verdict == "pass"
-            assert click_model(calibration(user, item, z, 0.6 * p), "given").verdict == "fail"
-            assert conversion_model(calibration(u, i, y, 0.4 * h, w), "given").verdict == "fail"
+            assert click_model(calibration(user, item, z, p), "given").state == "pass"
+            assert conversion_model(calibration(u, i, y, h, w), "given").state == "pass"
+            assert click_model(calibration(user, item, z, 0.6 * p), "given").state == "fail"
+            assert conversion_model(calibration(u, i, y, 0.4 * h, w), "given").state == "fail"
 
 
 def test_predictions_of_nothing_or_below_0_are_no_accident():
@@ -118,10 +118,10 @@ def test_predictions_of_nothing_or_below_0_are_no_accident():
     u, i, y = pairs.clicked
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert conversion_model(calibration(u, i, y, 0 * y), "zero").verdict == "caution"
+        assert conversion_model(calibration(u, i, y, 0 * y), "zero").state == "caution"
         below = calibration(u, i, y, np.full(len(y), -0.2))
     assert below.se > 0
-    assert conversion_model(below, "below").verdict == "fail"
+    assert conversion_model(below, "below").state == "fail"
 
 
 def test_standard_errors_are_those_of_replications():
@@ -156,10 +156,10 @@ def test_the_test_of_calibration_holds_its_level():
 
 def test_overlap_tells_small_probabilities():
     fine = overlap(cross_fit(world(300, 40).drawn(0)))
-    assert click_overlap(fine).verdict == "pass"
+    assert click_overlap(fine).state == "pass"
     assert fine.smallest <= fine.quantiles[0.01] <= fine.quantiles[0.5]
     rare = overlap(cross_fit(world(3000, 40, average=-8).drawn(0)))
-    assert click_overlap(rare).verdict == "fail"
+    assert click_overlap(rare).state == "fail"
     assert rare.below > 0.5
     n = cross_fit(world(300, 40).drawn(0))
     user, item = np.divmod(np.arange(12000), 40)

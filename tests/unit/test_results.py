@@ -88,7 +88,7 @@ def test_plot_is_an_altair_chart_of_what_was_asked_for(results):
     assert [row["value"] for row in first] == values["DCG@10"]
     with pytest.raises(UsageError, match=r"DCG@10, nDCG@10"):
         result.plot("nDCG@5")
-    with pytest.raises(UsageError, match=r"It has: c\(1\)"):
+    with pytest.raises(UsageError, match="It has: exposure@1, exposure@2"):
         results["exposure"].plot("DR")
 
 

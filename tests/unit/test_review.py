@@ -104,7 +104,7 @@ def test_agreement_speaks_of_the_numbers_shown():
     shown = {(e.system, e.measure): e.value for e in result.estimates}
     dcg, ndcg = (shown["one", m] - shown["two", m] for m in labels)
     assert dcg * ndcg < 0
-    assert [d.verdict for d in found] == ["caution"]
+    assert [d.state for d in found] == ["caution"]
     assert found[0].subject == "DCG(gain=exp)@1, nDCG(gain=exp)@1"
 
 
@@ -114,7 +114,7 @@ def test_diagnostics_follow_the_policies():
     result = cr.evaluate(truth, {"r": table}, missing="skip", test="none")
     size = next(d for d in result.diagnostics if d.name == "sample size")
     assert size.value == 1
-    assert size.verdict == "fail"
+    assert size.state == "fail"
 
 
 def test_bernstein_holds_for_comparisons_or_is_refused_at_once():
@@ -274,13 +274,13 @@ def test_stars_without_a_threshold_are_noticed():
 
     def verdict(label):
         result = cr.evaluate(truth, {"r": table}, measure=[label], test="none")
-        return [d.verdict for d in result.diagnostics if d.name == "relevance"]
+        return [d.state for d in result.diagnostics if d.name == "relevance"]
 
     assert verdict("P@10") == ["caution"]
     assert verdict("P(rel=4)@10") == ["pass"]
     assert verdict("nDCG@10") == []
     result = cr.evaluate(truth, {"r": table}, measure=["AP(rel=9)@10"], test="none")
-    assert next(d for d in result.diagnostics if d.name == "no relevant item").verdict == "fail"
+    assert next(d for d in result.diagnostics if d.name == "no relevant item").state == "fail"
 
 
 def test_threads_and_bucket_sizes_change_no_hit():

@@ -60,7 +60,7 @@ def test_every_option_is_passed_on(tmp_path):
     from dataclasses import fields
 
     changed = {
-        "context": 3, "items": 50, "sets": 2, "candidates": 7, "slots": 6, "days": 2,
+        "contexts": 3, "items": 50, "sets": 2, "candidates": 7, "slots": 6, "days": 2,
         "sessions_per_user": 2.0, "traffic": 0.1, "drift": 0.2, "ranker": "plackett_luce",
         "temperature": 2.0, "user_spread": 0.3, "length_spread": 0.6, "carry_over": 0.1,
         "cascading": 0.2, "interaction": 0.3, "trust": 0.4, "missing_support": 0.5,
@@ -90,13 +90,13 @@ def test_context_draws_and_chosen_runs(tmp_path):
     ("words", "message"),
     [
         (["--trust", "2"], "trust must lie between 0 and 1. Got 2.0."),
-        (["--sessions", "0"], "sessions must be a whole number"),
+        (["--sessions", "0"], "sessions must be at least 1, not 0"),
         (["--examination", "lgo2"], 'Did you mean "log2"?'),
         (["--logger", "logged"], '--logger cannot read "logged"'),
         (["--arm", "fra=0.5"], 'Did you mean "far"?'),
         (["--views", "none"], "views cannot be"),
         (["--run", "two_stage"], "given"),
-        (["--format", "csv"], "--format cannot be"),
+        (["--format", "csv"], 'format cannot be "csv"'),
         (["--out", "file"], "cannot be written"),
     ],
 )

@@ -12,7 +12,7 @@ from counterrank.core.errors import UsageError
 from counterrank.simulate import RANKERS, World
 from counterrank.simulate.behaviour import FACTOR_CHANCE
 
-SMALL = {"context": 2, "items": 9, "sets": 2, "candidates": 4, "slots": 3, "seed": 5}
+SMALL = {"contexts": 2, "items": 9, "sets": 2, "candidates": 4, "slots": 3, "seed": 5}
 WORLDS = {
     "position": {},
     "power": {"examination": "power(eta=1)"},

@@ -287,7 +287,7 @@ def test_several_loggers_do_not_multiply():
     log = log.with_columns(
         policy=pl.when(pl.col("session") < 3).then(pl.lit("a")).otherwise(pl.lit("b"))
     )
-    message = refused(log, run, "SIPS", logged="propensity", loggers={"a": run, "b": run})
+    message = refused(log, run, "SIPS", logged="propensity", logger={"a": run, "b": run})
     assert "one logger" in message
 
 
@@ -348,10 +348,10 @@ def alike(n, e0, length=4):
 def test_products_are_diagnosed_as_products():
     """Whole slates match one time in 4, or in 2,401."""
     (good,) = diagnostic(alike(5_000, 0.7), ["SIPS"], "effective slates")
-    assert good.verdict == "pass"
+    assert good.state == "pass"
     assert good.value == pytest.approx(5_000 * 0.7**4, rel=0.1)
     (bad,) = diagnostic(alike(5_000, 1 / 7), ["SIPS"], "effective slates")
-    assert bad.verdict == "fail"
+    assert bad.state == "fail"
     assert not diagnostic(alike(50, 0.5), ["IIPS"], "effective slates")
 
 

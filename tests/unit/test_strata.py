@@ -332,7 +332,7 @@ def test_rows_without_a_propensity_are_said_and_set_apart() -> None:
     given = table.group_by("item").agg(pl.col("propensity").mean()).sort("item")
     result = cr.strata(table, runs, measure=["nDCG@5"], propensity=given[3:])
     assert result.strata[-1].name == "unknown"
-    loud = {d.name: d for d in result.diagnostics if d.verdict != "pass"}
+    loud = {d.name: d for d in result.diagnostics if d.state != "pass"}
     assert "left out of IPS" in loud["propensities missing"].meaning
     assert sum(s.share for s in result.strata) == pytest.approx(1)
 
@@ -362,9 +362,7 @@ def test_a_stratum_without_anything_to_find_is_loud() -> None:
     assert np.isnan(rows["group=1"].value)
     assert rows["group=1"].units == 0
     assert rows["stratified"].value == rows["group=0"].value
-    assert [d.verdict for d in result.diagnostics if d.name == "stratum without a value"] == [
-        "fail"
-    ]
+    assert [d.state for d in result.diagnostics if d.name == "stratum without a value"] == ["fail"]
     assert json.loads(result.to_json())["estimates"][-1]["value"] is None
 
 
@@ -376,7 +374,7 @@ def test_empty_bins_are_named_in_result_and_diagnostic() -> None:
     result = cr.strata(table, runs, measure=["P@3"], strata=4, propensity="propensity")
     assert [s.name for s in result.strata] == ["Q1", "Q4"]
     (said,) = [d for d in result.diagnostics if d.name == "empty strata"]
-    assert said.verdict == "caution"
+    assert said.state == "caution"
     assert "Q2 (0.3 to 0.5), Q3 (0.5 to 0.7)" in said.meaning
     assert len(result.protocol["empty_strata"]) == 2
 
@@ -387,7 +385,7 @@ def test_thin_strata_few_items_and_heavy_weights_are_diagnosed() -> None:
     given = pl.DataFrame({"item": ["head", *(f"t{k}" for k in range(7))],
                           "propensity": [1.0, 1e-6, *[0.2] * 6]})  # fmt: skip
     result = cr.strata(judgments(truth), {"r": listed}, measure=["RR"], propensity=given)
-    loud = {(d.name, d.subject): d.verdict for d in result.diagnostics if d.verdict != "pass"}
+    loud = {(d.name, d.subject): d.state for d in result.diagnostics if d.state != "pass"}
     assert loud["users in stratum", "Q2"] == "caution"
     assert loud["few items decide", "Q2"] == "caution"
     assert loud["largest weight", "IPS"] == "fail"
@@ -419,23 +417,30 @@ def test_the_document_has_every_key_and_values_by_unit_average_to_the_rows() -> 
     labels = ["nDCG@5", "pnDCG@5"]
     result = cr.strata(table, runs, measure=labels, cut="country", baseline="a")
     document = json.loads(result.to_json())
-    assert {"kind", "estimates", "comparisons", "strata", "paradoxes", "diagnostics", "protocol",
+    assert {"kind", "estimates", "comparisons", "tables", "diagnostics", "protocol",
             "provenance"} <= set(document)  # fmt: skip
-    assert set(document["strata"][0]) == {
+    assert {"strata", "paradoxes", "agreement"} <= set(document["tables"])
+    assert set(document["tables"]["strata"][0]) == {
         "name",
-        "from",
-        "to",
+        "low",
+        "high",
         "share",
         "users",
         "items",
         "ratings",
     }
-    assert document["estimates"][0]["method"] == "holdout"
-    mean = result.by_unit().group_by("system", "measure", "method").agg(pl.col("value").mean())
-    found = {(s, m, k): v for s, m, k, v in mean.iter_rows()}
+    assert document["estimates"][0]["estimator"] == "holdout"
+    mean = (
+        result.by_unit()
+        .group_by("system", "measure", "estimator", "segment")
+        .agg(pl.col("value").mean())
+    )
+    found = {key: value for *key_, value in mean.iter_rows() for key in [tuple(key_)]}
     for row in result.estimates:
         if row.method != "stratified":
-            assert found[row.system, row.measure, row.method] == pytest.approx(row.value)
+            assert found[row.system, row.measure, row.estimator, row.segment] == pytest.approx(
+                row.value
+            )
 
 
 @pytest.mark.parametrize(
@@ -444,7 +449,7 @@ def test_the_document_has_every_key_and_values_by_unit_average_to_the_rows() -> 
         ({"cut": "countri"}, 'Did you mean "country"'),
         ({"cut": "country", "strata": 3}, "number cannot be chosen"),
         ({"cut": "item"}, "too many values"),
-        ({"strata": 0}, "between 1 and 20"),
+        ({"strata": 0}, "strata must be at least 1, not 0"),
         ({"propensity": "popular"}, 'Did you mean "popularity"'),
         ({"propensity": "country"}, "must hold numbers"),
         (
@@ -457,7 +462,7 @@ def test_the_document_has_every_key_and_values_by_unit_average_to_the_rows() -> 
         ({"interval": "bernstein"}, "interval cannot be"),
         ({"test": "permutation"}, "test cannot be"),
         ({"measure": ["P(rel=9)@5"]}, "None of 40 judged users has anything to find"),
-        ({"strata": 2.5}, "between 1 and 20, not 2.5"),
+        ({"strata": 2.5}, "strata must be a whole number, not 2.5"),
         ({"no_relevant": "error", "measure": ["P(rel=4)@5"]}, "nothing to find"),
         ({"baseline": "zz"}, "no system"),
     ],
@@ -471,8 +476,8 @@ def test_messages(options, words) -> None:
 def test_open_loop_judgments_tell_which_method_agrees() -> None:
     world = paradox_world(users=400)
     result = cr.strata(world.judgments, world.runs, measure=["nDCG@10"], open_loop=world.open_loop)
-    assert [a.method for a in result.agreement] == result.protocol["methods"]
-    tau = {a.method: a.tau for a in result.agreement}
+    assert [a.estimator for a in result.agreement] == result.protocol["methods"]
+    tau = {a.estimator: a.kendall for a in result.agreement}
     assert tau["holdout"] < tau["stratified"] == 1
     assert {r.method for r in result.estimates} == {*result.protocol["methods"], "open loop"}
     alone = cr.evaluate(world.open_loop, world.runs, measure=["nDCG@10"], test="none",
@@ -494,7 +499,7 @@ def test_a_planted_paradox_is_found_named_and_diagnosed() -> None:
     result = cr.strata(world.judgments, world.runs, measure=["nDCG@10"])
     assert [(p.ahead, p.behind) for p in result.paradoxes] == [world.planted]
     (said,) = [d for d in result.diagnostics if d.name == "Simpson's paradox"]
-    assert (said.verdict, said.value) == ("caution", 1)
+    assert (said.state, said.value) == ("caution", 1)
 
 
 def test_propensities_are_probabilities_and_guesses_are_told():
@@ -505,5 +510,5 @@ def test_propensities_are_probabilities_and_guesses_are_told():
     verdicts = {}
     for word in ("p", "popularity"):
         result = cr.strata(given, small.runs, measure=["nDCG@10"], propensity=word, strata=1)
-        verdicts[word] = {d.name: d.verdict for d in result.diagnostics}["propensities known"]
+        verdicts[word] = {d.name: d.state for d in result.diagnostics}["propensities known"]
     assert verdicts == {"p": "pass", "popularity": "caution"}

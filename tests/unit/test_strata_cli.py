@@ -52,10 +52,12 @@ def test_the_command_line_is_the_verb(folder) -> None:
         propensity="propensity", no_relevant="zero", baseline="x",
     )  # fmt: skip
     expected = json.loads(result.to_json())
-    for key in ("estimates", "comparisons", "strata", "paradoxes", "agreement", "diagnostics"):
+    for key in ("estimates", "comparisons", "tables", "diagnostics"):
         assert document[key] == expected[key], key
     assert json.loads((folder / "out" / "result.json").read_text()) == document
-    assert (folder / "units.csv").read_text().startswith("unit,system,measure,method,value")
+    assert (
+        (folder / "units.csv").read_text().startswith("unit,system,measure,estimator,segment,value")
+    )
 
 
 def test_a_failed_diagnostic_is_strict_and_bad_words_have_no_traceback(folder) -> None:

@@ -26,7 +26,9 @@ class Result:
     def __init__(self, mark):
         self.mark = mark
     def to_dict(self):
-        return {"kind": "x", "mark": self.mark, "provenance": {"version": "0", "inputs": []}}
+        rows = {name: [] for name in ("estimates", "comparisons", "diagnostics")}
+        rest = {"tables": {}, "protocol": {}, "provenance": {"version": "0", "inputs": []}}
+        return {"schema": 1, "kind": "evaluate", "mark": self.mark, **rows, **rest}
     def by_unit(self):
         return pl.DataFrame({"mark": [self.mark] * 50_000})
 

@@ -46,9 +46,11 @@ def log_to_mlflow(document: Mapping[str, Any], gate: Gate, uri: str, experiment:
 
 def _metrics(document: Mapping[str, Any]) -> dict[str, float]:
     """Every estimate under a name that MLflow takes."""
-    keys = ("system", "measure", "exposure", "reward", "method")
+    keys = ("system", "measure", "reward", "estimator", "segment")
     return {
-        _name("/".join(str(row[key]) for key in keys if key in row)): float(row["value"])
+        _name("/".join(str(row[k]) for k in keys if row[k] not in (None, "mean"))): float(
+            row["value"]
+        )
         for row in document.get("estimates", [])
         if row.get("value") is not None
     }
