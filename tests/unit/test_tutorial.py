@@ -1,4 +1,4 @@
-"""The tutorial, followed to the letter in an empty folder: its commands run, and print what it shows.
+"""The tutorial, followed to the letter in an empty folder: commands print what it shows.
 
 Its Python is run with the other examples of the docs.
 """
