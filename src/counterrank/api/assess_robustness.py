@@ -57,8 +57,8 @@ def assess_robustness(
     ``level`` is the share of samples inside the bands. ``threads`` changes no number (0: all
     cores). ``resume`` names a folder for results so far: the same call goes on where it stopped.
 
-    The estimates are the areas under each measure's curve of tau, over all kinds of loss. The
-    tables are areas (by kind), curves (tau by size) and values (of each system by size).
+    The estimates are the areas under each measure's curve of tau, over all kinds of loss and by
+    kind (the segment). The tables are curves (tau by size) and values (of each system by size).
 
     >>> import counterrank as cr
     >>> from counterrank.simulate import judged_world
