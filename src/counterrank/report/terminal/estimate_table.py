@@ -26,26 +26,23 @@ P, INTERVAL = 4, 1  # columns left out where a line would be too long
 def table(result: Result, wide: int) -> list[str]:
     """All blocks, how to read them, and the verdict on each ranker."""
     lines: list[str] = []
-    scales = dict.fromkeys(_scale(row.estimator) for row in result.estimates)
+    scales = dict.fromkeys(_scale(result, row) for row in result.estimates)
     for reward in dict.fromkeys(row.measure for row in result.estimates):
         for scale in scales:
             lines += [*_block(result, reward, scale, wide), ""]
     return lines[:-1] + _sweep(result, wide) + _reading(result, wide)
 
 
-def _scale(label: str) -> str:
+def _scale(result: Result, row: Row | Comparison) -> str:
     """Nothing if an estimator's value is the reward's, otherwise its name, like nDCG."""
-    from counterrank.ope.estimators import estimator
-
-    kind = estimator(label)
-    return kind.name if kind.total == "no" else ""
+    return str(result.protocol["scales"].get(row.estimator, ""))
 
 
 def _block(result: Result, reward: str, scale: str, wide: int) -> list[str]:
     """The estimators of one reward that share a scale."""
 
     def mine(row: Row | Comparison) -> bool:
-        return row.measure == reward and _scale(row.estimator) == scale
+        return row.measure == reward and _scale(result, row) == scale
 
     rows = [row for row in result.estimates if mine(row)]
     versus = {(c.system, c.estimator): c for c in result.comparisons if mine(c)}
