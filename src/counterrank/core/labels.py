@@ -284,6 +284,10 @@ def register(kind: K) -> K:
     if "__dataclass_fields__" not in vars(kind):
         dataclass(frozen=True)(kind)
     try:
+        if taken := [
+            f.name for f in fields(kind) if callable(getattr(homes[0].base, f.name, None))
+        ]:
+            raise UsageError(f'the option "{taken[0]}" has the name of a method.')
         parse(str(kind()))
     except (TypeError, ValueError, CounterrankError) as error:
         raise UsageError(
