@@ -25,17 +25,22 @@ if TYPE_CHECKING:
     from counterrank.api.repeat import repeat
     from counterrank.api.strata import strata
     from counterrank.core.errors import CounterrankError, InputError, UsageError
+    from counterrank.core.labels import register
     from counterrank.engine.engines import Local, Spark
-    from counterrank.metrics import measure
-    from counterrank.position import position_bias
+    from counterrank.metrics import Measure, measure
+    from counterrank.ope.estimators.ips import Estimator
+    from counterrank.position import PositionModel, position_bias
     from counterrank.results.result import Result
     from counterrank.stats.units import Estimate
 
 _HOME = {
     "CounterrankError": "core.errors",
     "Estimate": "stats.units",
+    "Estimator": "ope.estimators.ips",
     "InputError": "core.errors",
     "Local": "engine.engines",
+    "Measure": "metrics",
+    "PositionModel": "position",
     "Result": "results.result",
     "Spark": "engine.engines",
     "UsageError": "core.errors",
@@ -52,17 +57,18 @@ _HOME = {
     "gate": "api.gate",
     "measure": "metrics",
     "position_bias": "position",
+    "register": "core.labels",
     "repeat": "api.repeat",
     "report": "api.gate",
     "strata": "api.strata",
 }
 
 __all__ = [
-    "CounterrankError", "Estimate", "InputError", "Local", "Result", "Spark", "UsageError",
-    "__version__",
+    "CounterrankError", "Estimate", "Estimator", "InputError", "Local", "Measure", "PositionModel",
+    "Result", "Spark", "UsageError", "__version__",
     "assess_accuracy", "assess_agreement", "assess_online", "assess_power", "assess_robustness",
     "check", "estimate", "evaluate", "exposure", "funnel", "gate", "measure", "position_bias",
-    "repeat", "report", "strata",
+    "register", "repeat", "report", "strata",
 ]  # fmt: skip
 
 

@@ -349,7 +349,7 @@ def test_blocks_hold_the_same_sessions_in_memory_and_in_a_stream(monkeypatch):
         ({"examination": "lgo2"}, 'Did you mean "log2"'),
         ({"examination": "table(2,1)"}, "weights that are probabilities"),
         ({"examination": "table(0)"}, "not all of them 0"),
-        ({"examination": "cascade(p=1)"}, "is no model of examination"),
+        ({"examination": "cascade(p=1)"}, 'cascade has no option "p"'),
         ({"examination": "dependent_clicks(2)"}, "probabilities of going on"),
         ({"examination": "dependent_clicks(x)"}, "takes numbers"),
         ({"examination": ()}, "No model of examination"),

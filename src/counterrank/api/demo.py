@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from counterrank.api.estimate import estimate
 from counterrank.core.parallel import Progress, quiet
 from counterrank.data.runs import Runs
-from counterrank.position.model_file import PositionModel
+from counterrank.position.models import PositionBias
 from counterrank.results.result import Result
 from counterrank.simulate import World
 
@@ -27,7 +27,7 @@ def feed() -> World:
 
 
 def estimate_feed(
-    log: object, runs: Runs, position_bias: PositionModel | str, *, progress: Progress = quiet
+    log: object, runs: Runs, position_bias: PositionBias | str, *, progress: Progress = quiet
 ) -> Result:
     """What the candidates would have earned. Only the log and the runs are looked at."""
     return estimate(
@@ -73,7 +73,7 @@ def reveal(found: Result, truth: Mapping[str, float]) -> Result:
             "yes" if r.low <= truth[r.system] <= r.high else "no",
         )
         for r in found.estimates
-        if r.estimator != USUAL
+        if r.estimator not in found.protocol["scales"]
     ]  # fmt: skip
     usual, ours = best_by(found, USUAL), best_by(found, LEADING)
     loss = 1 - truth[usual] / truth[ours]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from counterrank.engine import Engine
     from counterrank.metrics import Measure
     from counterrank.ope.estimators.ips import Estimator
-    from counterrank.position import ByContext, Exposure
+    from counterrank.position import ByContext, PositionModel
 
 MEASURES = ("DCG@10", "nDCG@10", "P@10", "Recall@10", "AP@10", "RR@10")
 ESTIMATORS = ("IPS", "SNIPS", "DR")
@@ -35,10 +35,12 @@ Folder = Annotated["str | os.PathLike[str] | None", "folder"]
 Several = str | Sequence[str]
 Measures = Annotated["str | Measure | Sequence[str | Measure]", ""]
 ConversionMeasures = Annotated[
-    "str | ConversionMeasure | Exposure | Sequence[str | ConversionMeasure | Exposure]", ""
+    "str | Measure | PositionModel | ConversionMeasure"
+    " | Sequence[str | Measure | PositionModel | ConversionMeasure]",
+    "",
 ]
 Estimators = Annotated["str | Estimator | Sequence[str | Estimator]", ""]
-PositionBias = Annotated["str | os.PathLike[str] | Exposure | ByContext | None", ""]
+PositionBias = Annotated["str | os.PathLike[str] | PositionModel | ByContext | None", ""]
 
 Level = Annotated[float, Between(0, 1, "both")]
 Count = Annotated[int, Between(1)]

@@ -27,7 +27,7 @@ from counterrank.core.arrays import Bools, Floats, Ints
 from counterrank.core.errors import UsageError
 from counterrank.core.format import in_a_sentence
 from counterrank.core.parallel import Progress, quiet
-from counterrank.metrics import DCG, DEFAULTS, Measure, dcg_forms, measure
+from counterrank.metrics import DCG, DEFAULTS, Measure, dcg_forms, measure, nDCG
 from counterrank.stats.compare import Plan
 from counterrank.stats.correlation import ROUNDING, kendall_tau, pearson
 from counterrank.stats.inference import normal_quantile
@@ -310,7 +310,7 @@ def recommend_by_agreement(every: Sequence[AgreementRow], pairs: int) -> list[st
             f"The choice between {r.measure} and {r.other} decides {r.opposed} of these pairs, so"
             " choose by the question and not by habit"
         )
-        dcg = r.measure.startswith("DCG") and r.other.startswith("nDCG")
+        dcg = [type(known_measure(label)) for label in (r.measure, r.other)] == [DCG, nDCG]
         third += (
             ": a total such as clicks or sales speaks for DCG, one vote per user for nDCG."
             if dcg

@@ -16,7 +16,7 @@ from counterrank.engine import Engine
 from counterrank.metrics import Binary, Measure, measure
 from counterrank.ope.estimators import estimator
 from counterrank.ope.estimators.ips import CLIPS, Clipped, Estimator
-from counterrank.position import ByContext, Exposure
+from counterrank.position.models import PositionBias
 from counterrank.results.result import Result
 from counterrank.stats.compare import Plan
 
@@ -163,7 +163,7 @@ class DayRequest:
 
     control: str
     estimators: tuple[Estimator, ...]
-    model: Exposure | ByContext | None
+    model: PositionBias | None
     contexts: tuple[str, ...]
     views: str
     estimate: Callable[..., Result]

@@ -139,7 +139,7 @@ def known_measure(label: str) -> Measure | None:
 def geometric_twin(label: str) -> str:
     """The label of the same measure's geometric mean, or nothing if it has none."""
     m = known_measure(label)
-    if m is None or m.mean == "geometric" or m.name == "pnDCG" or m.better != "higher":
+    if m is None or m.mean == "geometric" or not m.geometric or m.better != "higher":
         return ""
     return str(replace(m, mean="geometric"))
 

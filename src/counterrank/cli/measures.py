@@ -19,9 +19,11 @@ EXPECTED = "; exact mean over all orders (expected)"
 @verb
 def measures(name: str | None = None, *, format: Literal["table", "json", "csv"] = "table") -> None:
     """List the measures, or print one's exact definition."""
-    from counterrank.metrics import MEASURES, measure
+    from counterrank.core.labels import load_plugins
+    from counterrank.metrics import measure
 
-    found = [kind() for kind in MEASURES.values()] if name is None else [measure(name)]
+    broken = load_plugins()
+    found = [kind() for kind in measure.kinds.values()] if name is None else [measure(name)]
     if format == "json":
         print(json.dumps([_record(m) for m in found], indent=1, ensure_ascii=False))
     elif format == "csv":
@@ -29,12 +31,12 @@ def measures(name: str | None = None, *, format: Literal["table", "json", "csv"]
         for m in found:
             print(f'{m.name},{m.better},"{m.about.says}"')
     elif name is None:
-        _list(found)
+        _list(found, broken)
     else:
         _define(found[0])
 
 
-def _list(found: list[Any]) -> None:
+def _list(found: list[Any], broken: list[str]) -> None:
     from counterrank.metrics import ALIASES
 
     for m in found:
@@ -42,6 +44,8 @@ def _list(found: list[Any]) -> None:
     _wrapped("", "Other names: " + ", ".join(f"{a} = {b}" for a, b in ALIASES.items()) + ".")
     print("\nWrite NAME(option=value)@k, as in AP(rel=4)@100. All but pnDCG also take")
     print("mean=geometric. `counterrank measures NAME` prints the exact definition.")
+    for sentence in broken:
+        print(sentence)
 
 
 def _define(m: Any) -> None:
@@ -58,7 +62,7 @@ def _define(m: Any) -> None:
         if m.better == "higher"
         else "every relevant item below the list, for a judged user without one",
         "mean": "ratio of means"
-        if m.name == "pnDCG"
+        if not m.geometric
         else "arithmetic; mean=geometric floors each user at floor=1e-05",
         "options": ", ".join(f"{f.name}={getattr(m, f.name)}" for f in fields(m) if f.name != "k"),
         "better": m.better,

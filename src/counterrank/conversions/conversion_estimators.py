@@ -8,7 +8,7 @@ a view. Weights that judged measures know (DCG, CG, P, RBP) are read from there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,17 +16,15 @@ import numpy as np
 from counterrank.conversions.variance import pair_gain, variance_ratio
 from counterrank.core.arrays import Floats, Ints, sum_by
 from counterrank.core.errors import UsageError
-from counterrank.core.labels import Call, known_name, parse
-from counterrank.metrics import ARP, CG, DCG, MEASURES, RBP, P, Recall
-from counterrank.ope.estimators import estimator
+from counterrank.core.labels import Registry, Value
+from counterrank.metrics import ARP, CG, DCG, RBP, Measure, P, Recall
 from counterrank.ope.estimators.doubly_robust import DM, DR, SNDR
 from counterrank.ope.estimators.ips import IPS, SNIPS, Clipped, Estimator, MeanWeight, Weighted
-from counterrank.position import MODELS, Exposure, Flat, Geometric, Jarvelin, exposure
+from counterrank.position import Flat, Jarvelin, PositionModel
+from counterrank.position.models import KINDS
 from counterrank.stats.functions_of_means import Function, divide, mean
 from counterrank.stats.units import Columns
 
-PUBLISHED = {"PublishedDCG": Jarvelin, "PublishedRecall": Flat}  # shares of a user's conversions
-NAMES = (*(kind.name for kind in (DCG, CG, Recall, P, RBP, ARP)), *PUBLISHED)
 DEFAULTS = ("DCG@10",)
 
 
@@ -40,7 +38,7 @@ class ConversionMeasure:
     """
 
     label: str
-    model: Exposure
+    model: PositionModel
     scale: float = 1.0
     form: str = "total"
     lists: str = "some"
@@ -67,40 +65,57 @@ class ConversionMeasure:
         return weight
 
 
-def conversion_measure(label: str | ConversionMeasure | Exposure) -> ConversionMeasure:
+@dataclass(frozen=True)
+class PublishedDCG(Value):
+    """The published experiment's: a share of the user's conversions, by Jarvelin's weights."""
+
+    k: int | None = None
+    curve: ClassVar[type[PositionModel]] = Jarvelin
+
+
+@dataclass(frozen=True)
+class PublishedRecall(PublishedDCG):
+    """The same by equal weights."""
+
+    curve: ClassVar[type[PositionModel]] = Flat
+
+
+weights_of: Registry[Any] = Registry(
+    "a measure of conversions",
+    (Measure, PositionModel, PublishedDCG),
+    (DCG, CG, Recall, P, RBP, ARP, PublishedDCG, PublishedRecall, *KINDS),
+    only=lambda kind: getattr(kind, "conversions", "some") != "",
+)
+
+
+def conversion_measure(label: object) -> ConversionMeasure:
     """The measure a label stands for: ``DCG@10``, ``CG@5``, ``ARP``, ``power(eta=1)``, ..."""
     if isinstance(label, ConversionMeasure):
         return label
-    if isinstance(label, Exposure):
-        return ConversionMeasure(str(label), label)
-    call = parse(str(label))
-    wrong = f'"{call.name}" is not a measure of conversions.'
-    name = known_name(call.name, [*NAMES, *MODELS], wrong)
-    if name in MODELS:
-        model = exposure(call)
-        return ConversionMeasure(str(model), model)
-    if name == "RBP":
-        return _rank_biased(call)
-    if call.named or call.placed:
-        raise UsageError(f"{name} takes no options here.", todo=f"Write {name}@10, or log2@10.")
-    if call.k is None and name not in ("DCG", "ARP"):
-        raise UsageError(f"{name} needs a cut-off.", todo=f"Write {name}@10.")
-    if name == "ARP" and call.k is not None:
-        raise UsageError("ARP looks at whole rankings and has no cut-off.", todo="Write ARP.")
-    if name in PUBLISHED:
-        model = PUBLISHED[name](k=call.k)
-        return ConversionMeasure(f"{name}@{call.k}", model, form="share", lists="all")
-    judged = MEASURES[name](k=call.k)
-    lists = "all" if name == "ARP" else "some"
-    return ConversionMeasure(str(judged), *judged.rank_weights(), lists=lists, better=judged.better)
+    m = weights_of(label)
+    if isinstance(m, PositionModel):
+        return ConversionMeasure(str(m), m)
+    if isinstance(m, PublishedDCG):
+        share = ConversionMeasure(str(m), m.curve(k=m.k), form="share", lists="all")
+        return share if m.k else _without_cut(m)
+    model, scale = m.rank_weights()
+    for option in fields(m):
+        plain = m if option.name == "k" else replace(m, **{option.name: option.default})
+        if plain != m and plain.rank_weights() == (model, scale):
+            raise UsageError(
+                f"{m.name}({option.name}=...) changes no weight of a rank.",
+                todo=f"Write {m.name}@10, or log2@10.",
+            )
+    if m.conversions == "all" and m.k is not None:
+        raise UsageError(
+            f"{m.name} looks at whole rankings and has no cut-off.", todo=f"Write {m.name}."
+        )
+    found = ConversionMeasure(str(m), model, scale, lists=m.conversions, better=m.better)
+    return found if model != Flat() else _without_cut(m)
 
 
-def _rank_biased(call: Call) -> ConversionMeasure:
-    """RBP(p=...): the geometric model, scaled so that a list of sure conversions is worth 1."""
-    model = exposure(Call("geometric", call.named, call.placed, call.k))
-    assert isinstance(model, Geometric)
-    label = str(model).replace("geometric", "RBP", 1)
-    return ConversionMeasure(label, model, RBP(p=model.p).rank_weights()[1])
+def _without_cut(m: Value) -> ConversionMeasure:
+    raise UsageError(f"{m.name} needs a cut-off.", todo=f"Write {m.name}@10.")
 
 
 @dataclass(frozen=True)
@@ -150,6 +165,8 @@ class Naive(Estimator):
     r""":math:`\frac1{|U|} \sum_u \sum_i z y c`: what was not clicked counts as not wanted."""
 
     name: ClassVar[str] = "Naive"
+    tables: ClassVar[tuple[str, ...]] = ("funnel",)
+    weighs: ClassVar[bool] = False
     trust: ClassVar[int] = -1
     formula: ClassVar[str] = "1/|U| sum z y c"
 
@@ -167,6 +184,7 @@ class VarianceRatio(Estimator):
     """
 
     name: ClassVar[str] = "VarianceRatio"
+    weighs: ClassVar[bool] = False
     formula: ClassVar[str] = "variance of DR over that of IPS"
     needs: ClassVar[frozenset[str]] = frozenset({"model"})
 
@@ -179,29 +197,16 @@ class VarianceRatio(Estimator):
         return variance_ratio
 
 
-KINDS: dict[str, type[Estimator]] = {e.name: e for e in (Naive, IPS, SNIPS, DM, DR, SNDR)}
-ESTIMATORS = ("Naive", "IPS", "SNIPS", "DR")
-FORMULAS = {
-    "Naive": Naive.formula,
-    "IPS": "1/|U| sum z y c min(clip, 1/ctr)",
-    "SNIPS": "(sum z y c w / sum z c w) * sum c / |U|, w = min(clip, 1/ctr)",
-    "DM": "1/|U| sum h c",
-    "DR": "1/|U| sum (h + z (y - h) w) c, w = min(clip, 1/ctr)",
-    "SNDR": "DM + (sum z (y - h) c w / sum z c w) * sum c / |U|, w = min(clip, 1/ctr)",
+FORMULAS: dict[type[Estimator], str] = {
+    IPS: "1/|U| sum z y c min(clip, 1/ctr)",
+    SNIPS: "(sum z y c w / sum z c w) * sum c / |U|, w = min(clip, 1/ctr)",
+    DM: "1/|U| sum h c",
+    DR: "1/|U| sum (h + z (y - h) w) c, w = min(clip, 1/ctr)",
+    SNDR: "DM + (sum z (y - h) c w / sum z c w) * sum c / |U|, w = min(clip, 1/ctr)",
 }
-
-
-def conversion_estimator(label: str | Estimator) -> Estimator:
-    """The estimator a label stands for; case does not matter."""
-    e = estimator(label, KINDS)
-    if not isinstance(e, tuple(KINDS.values())):
-        raise UsageError(f"{e} is not an estimator of conversions.")
-    return e
-
-
-def divides_by_ctr(e: Estimator) -> bool:
-    """Whether it needs the ctr of clicked pairs."""
-    return isinstance(e, Clipped)
+conversion_estimator: Registry[Estimator] = Registry(
+    "an estimator", Estimator, (Naive, *FORMULAS), only=lambda kind: "funnel" in kind.tables
+)
 
 
 def add_diagnostic_estimators(

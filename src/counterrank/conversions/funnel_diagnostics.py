@@ -38,6 +38,7 @@ from counterrank.diagnostics.judged_lists import coverage
 from counterrank.diagnostics.weights import FUNNEL_WORDS as WORDS
 from counterrank.engine import Engine, Partitions
 from counterrank.nuisance.calibration import calibration, click_calibration, overlap
+from counterrank.ope.estimators.doubly_robust import DM, DR
 from counterrank.ope.estimators.ips import Clipped, MeanWeight
 from counterrank.results.result import Result
 from counterrank.stats.compare import Plan
@@ -74,10 +75,11 @@ def diagnose_lists(request: FunnelRequest, contributions: FunnelContributions) -
         for e in request.computed:
             if isinstance(e, Clipped) and not isinstance(e, MeanWeight) and e.clip < float("inf"):
                 left = estimate(of(MeanWeight(clip=e.clip)))
-                out.append(weights.clipping(system, str(e), left, WORDS))
-        if weighted and {of("DM"), of("DR")} <= functions.keys():
-            shared = contributions.units.over(of("DM"), of("DR"))
-            dm, dr = (shared.estimate(of(e), functions[of(e)]) for e in ("DM", "DR"))
+                out.append(weights.clipping(system, str(e), left, WORDS, errs=e.errs))
+        both = of(DM()), of(DR())
+        if weighted and set(both) <= functions.keys():
+            shared = contributions.units.over(*both)
+            dm, dr = (shared.estimate(key, functions[key]) for key in both)
             out.append(about.direct(system, dm, dr - dm))
         for m, name in product(request.measures, request.rewards):
             key = of(VarianceRatio(), str(m), name)

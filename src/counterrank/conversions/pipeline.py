@@ -84,10 +84,8 @@ def _result(
 def _label(given: object) -> str:
     """The text of an estimator or a measure, whatever its case."""
     with suppress(UsageError):
-        return str(conversion_estimator(given))  # type: ignore[arg-type]
-    with suppress(UsageError):
-        return str(conversion_measure(given))  # type: ignore[arg-type]
-    return str(given)
+        return str(conversion_measure(given))
+    return conversion_estimator.label(given)
 
 
 def _protocol(request: FunnelRequest, totals: FunnelTotals, models: ClickModels) -> dict[str, Any]:
@@ -101,7 +99,8 @@ def _protocol(request: FunnelRequest, totals: FunnelTotals, models: ClickModels)
             str(m): {"weight": str(m.model), "scale": m.scale, "form": m.form}
             for m in request.measures
         },
-        "estimators": {str(e): FORMULAS[e.name] for e in request.estimators},
+        "estimators": {str(e): FORMULAS.get(type(e), e.formula) for e in request.estimators},
+        "contrast": [str(e) for e in request.estimators if e.trust < 0],
         "interval": plan.interval,
         "level": plan.level,
         "test": plan.test,

@@ -12,7 +12,6 @@ from counterrank.conversions.conversion_estimators import (
     add_diagnostic_estimators,
     conversion_estimator,
     conversion_measure,
-    divides_by_ctr,
     function_of,
     measure_columns,
 )
@@ -27,10 +26,9 @@ from counterrank.data.sources.dataframes import is_spark
 from counterrank.engine import Partitions, Tables
 from counterrank.nuisance.cross_fit import pair_model
 from counterrank.nuisance.logistic import Logistic
-from counterrank.ope.estimators.doubly_robust import SNDR
-from counterrank.ope.estimators.ips import SNIPS, Estimator
-from counterrank.position import Exposure
+from counterrank.ope.estimators.ips import Estimator
 from counterrank.stats.compare import Plan
+from counterrank.stats.functions_of_means import mean
 from counterrank.stats.moments import Pair
 from counterrank.stats.units import Functions, Key
 
@@ -110,7 +108,7 @@ class FunnelRequest:
     def __post_init__(self) -> None:
         if not self.estimators or not self.measures:
             raise UsageError("Nothing is to be estimated.", todo="For example DR of DCG@10.")
-        ratios = [str(e) for e in self.estimators if isinstance(e, (SNIPS, SNDR))]
+        ratios = [str(e) for e in self.estimators if e.function() is not mean]
         shares = [str(m) for m in self.measures if m.form == "share"]
         if ratios and shares:
             raise UsageError(
@@ -182,7 +180,7 @@ class FunnelRequest:
 
     def validate_predictions(self, heads: Mapping[str, Table]) -> None:
         """Refuse estimators that read a ctr or cvr nobody predicts."""
-        divided = [str(e) for e in self.estimators if divides_by_ctr(e)]
+        divided = [str(e) for e in self.estimators if e.weighs]
         if divided and not self.has_ctr:
             raise UsageError(
                 f"{divided[0]} divides by the chance of a click, which nobody predicted.",
@@ -210,7 +208,7 @@ class FunnelRequest:
     def refuse(self, faults: Faults) -> None:
         """Refuse what some measure, estimator or policy cannot do without."""
         needs = {
-            "clicked pair without ctr": [str(e) for e in self.computed if divides_by_ctr(e)],
+            "clicked pair without ctr": [str(e) for e in self.computed if e.weighs],
             "pair without cvr": [str(e) for e in self.computed if "model" in e.needs],
             "not all items": [str(m) for m in self.measures if m.lists == "all"],
         }
@@ -224,7 +222,7 @@ class FunnelRequest:
 def funnel_request(
     *,
     rewards: Sequence[str],
-    measures: Sequence[str | ConversionMeasure | Exposure],
+    measures: Sequence[object],
     estimators: Sequence[str | Estimator],
     plan: Plan,
     features: Collection[str] = (),

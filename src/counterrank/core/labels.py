@@ -1,7 +1,8 @@
-"""Values that print as a label, and the grammar that reads labels back.
+"""Values that print as a label, the grammar that reads labels back, and who is known by a name.
 
 A label is ``name(option=value,...)@k``; what equals the default is left out. A value may itself be
-a label: ``DCG(discount=geometric(p=0.9))@10``.
+a label: ``DCG(discount=geometric(p=0.9))@10``. A `Registry` has the classes of one kind, ours and
+those that users `register` or have installed under the entry-point group ``counterrank``.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from functools import cache
+from importlib.metadata import entry_points
+from typing import Any, ClassVar, Generic, TypeVar
 
-from counterrank.core.errors import UsageError, nearest
+from counterrank.core.errors import CounterrankError, UsageError, brief, first_line, nearest
 
 TOKEN = re.compile(
     r"\s*(?:(?P<number>[-+]?\d+\.?\d*(?:[eE][-+]?\d+)?)|(?P<word>[A-Za-z_]\w*)|(?P<mark>[(),=@]))"
@@ -22,9 +25,16 @@ LONGEST = 1000
 
 
 class Value:
-    """A frozen dataclass whose ``str`` is its label and whose fields are its options."""
+    """A frozen dataclass whose ``str`` is its label and whose fields are its options.
+
+    Its name is that of the class, where it says no other.
+    """
 
     name: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        if "name" not in vars(cls):
+            cls.name = cls.__name__
 
     def __str__(self) -> str:
         options, cut = [], ""
@@ -130,45 +140,181 @@ def _value(
     raise _nonsense(label, tokens)
 
 
-def known_name(
-    word: str, known: Iterable[str], wrong: str, *, aliases: Mapping[str, str] | None = None
-) -> str:
-    """The known name a word stands for, whatever its case; otherwise a message that lists all."""
-    by_lower = {name.lower(): (aliases or {}).get(name, name) for name in known}
-    if word.lower() not in by_lower:
-        raise UsageError(wrong, found=nearest(word, known), todo=f"There are: {', '.join(known)}.")
-    return by_lower[word.lower()]
+def options(call: Call, kind: type) -> dict[str, Any]:
+    """The options of a label, each known to the class and of the right sort.
 
-
-def options(
-    call: Call, kind: type, *, inner: Callable[[object], object] | None = None
-) -> dict[str, Any]:
-    """Named options, each known to the class and of the right sort.
-
-    ``inner`` reads an option whose default is itself a labelled value.
+    Values without a name are for the option that takes several numbers, if there is one.
     """
     known = {field.name: field for field in fields(kind) if field.name != "k"}
-    if call.placed:
+    several = next((name for name, f in known.items() if isinstance(f.default, tuple)), "")
+    if call.placed and not several:
         raise UsageError(
             f"{call.name}({call.placed[0]}) gives a value without its option.",
             todo=f"Options are: {', '.join(known)}. Write {call.name}(option=value).",
         )
-    out = {}
+    if several in call.named or not all(isinstance(x, (int, float)) for x in call.placed):
+        raise UsageError(f"{call.name}(...) takes numbers, as in {call.name}(1,0.6,0.4).")
+    out: dict[str, Any] = {several: tuple(map(float, call.placed))} if call.placed else {}
     for name, value in call.named.items():
         if name not in known:
             raise UsageError(
                 f'{call.name} has no option "{name}".',
                 found=nearest(name, known),
-                todo=f"Options are: {', '.join(known)}.",
+                todo=f"Options are: {', '.join(known)}." if known else "It has none.",
             )
         default = known[name].default
-        if inner is not None and isinstance(default, Value):
-            value = inner(value)
-        elif isinstance(default, (int, float)) != isinstance(value, (int, float)) and name != "top":
-            sort = "a number" if isinstance(default, (int, float)) else "a word"
+        number = isinstance(default, (int, float))
+        if isinstance(default, Value):
+            value = next(r for r in Registry.every if r.takes(type(default)))(value)
+        elif number and value == "inf":
+            value = float("inf")
+        elif number != isinstance(value, (int, float)) and name != "top":
+            sort = "a number" if number else "a word"
             raise UsageError(f"{call.name}({name}=...) takes {sort}.", found=f'Got "{value}".')
         out[name] = value
     return out
+
+
+# classes by name
+
+T = TypeVar("T")
+K = TypeVar("K", bound=type)
+
+
+class Registry(Generic[T]):
+    """The classes of one kind by name: called with a label, it gives the value that it stands for.
+
+    ``base`` is what they derive from, ``only`` which of them it takes.
+    """
+
+    every: ClassVar[list[Registry[Any]]] = []
+    registered: ClassVar[list[type]] = []
+
+    def __init__(
+        self,
+        what: str,
+        base: Any,
+        kinds: Iterable[type],
+        *,
+        aliases: Mapping[str, str] | None = None,
+        only: Callable[[Any], bool] = bool,
+    ) -> None:
+        self.what, self.base, self.only, self.aliases = what, base, only, aliases or {}
+        self.kinds: dict[str, type] = {}
+        for kind in [*kinds, *filter(self.takes, Registry.registered)]:
+            self.kinds[kind.name] = kind  # type: ignore[attr-defined]
+        Registry.every.append(self)
+
+    def takes(self, kind: type) -> bool:
+        """Whether a class belongs here."""
+        return issubclass(kind, self.base) and self.only(kind)
+
+    def __call__(self, label: object) -> T:
+        """The value that a label, or a part of one already parsed, stands for; case is no matter.
+
+        A value stands for itself.
+        """
+        if self.takes(type(label)):
+            return label  # type: ignore[return-value]
+        if not isinstance(label, (str, Call)):
+            example = f"Write a label, like {next(iter(self.kinds))}."
+            raise UsageError(f"{brief(label)} is not {self.what}.", todo=example)
+        call = label if isinstance(label, Call) else parse(label)
+        kind = self.kind(call.name)
+        given = options(call, kind)
+        if call.k is not None and "k" not in {field.name for field in fields(kind)}:
+            raise UsageError(
+                f'"{call.name}@{call.k}" is not a label of {self.what}.',
+                todo="A cut-off belongs to the position model or the measure: log2@10, DCG@10.",
+            )
+        made: T = kind(**given | ({} if call.k is None else {"k": call.k}))
+        return made
+
+    def kind(self, name: str) -> Any:
+        """The class of a name; plugins are loaded where none is known."""
+        if self._find(name) is None:
+            broken, names = load_plugins(), [*self.kinds, *self.aliases]
+            if self._find(name) is None:
+                raise UsageError(
+                    f'"{name}" is not {self.what}.',
+                    found=" ".join(filter(None, [nearest(name, names), *broken])),
+                    todo=f"There are: {', '.join(names)}.",
+                )
+        return self._find(name)
+
+    def _find(self, name: str) -> type | None:
+        names = {known.lower(): kind for known, kind in self.kinds.items()}
+        names |= {other.lower(): self.kinds[own] for other, own in self.aliases.items()}
+        return names.get(name.lower())
+
+    def label(self, given: object) -> str:
+        """The label of what is given, as results have it; other text stays."""
+        try:
+            return str(self(given))
+        except CounterrankError:
+            return str(given)
+
+    def add(self, kind: Any) -> None:
+        """Take a class, unless another one has its name."""
+        there: Any = self._find(kind.name)
+        if there is not None and _place(there) != _place(kind):
+            raise UsageError(
+                f'"{kind.name}" is already the name of {self.what}: {_place(there)}.',
+                todo=f'Give {kind.__name__} another: name = "...".',
+            )
+        self.kinds[kind.name] = kind
+
+
+def _place(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def register(kind: K) -> K:
+    """Make a class of yours known by its ``name``, wherever a label is read. Also a decorator.
+
+    It derives from `Measure`, `Estimator` or `PositionModel`, is made a frozen dataclass if it is
+    none, and every option needs a default.
+    """
+    homes = [r for r in Registry.every if isinstance(kind, type) and issubclass(kind, r.base)]
+    if not homes:
+        raise UsageError(
+            f"{brief(kind)} cannot be registered.",
+            todo="Derive a class from counterrank.Measure, Estimator or PositionModel.",
+        )
+    if "__dataclass_fields__" not in vars(kind):
+        dataclass(frozen=True)(kind)
+    try:
+        if taken := [
+            f.name for f in fields(kind) if callable(getattr(homes[0].base, f.name, None))
+        ]:
+            raise UsageError(f'the option "{taken[0]}" has the name of a method.')
+        parse(str(kind()))
+    except (TypeError, ValueError, CounterrankError) as error:
+        raise UsageError(
+            f"{kind.__name__} cannot be registered.",
+            found=f"{kind.__name__}() says: {first_line(error).rstrip('.')}.",
+            todo="Write what is missing, and give every option a default.",
+        ) from error
+    for home in homes:
+        if home.takes(kind):
+            home.add(kind)
+    Registry.registered.append(kind)
+    return kind
+
+
+@cache
+def load_plugins() -> list[str]:
+    """Load what is installed under the group ``counterrank``; a sentence for each that fails."""
+    broken = []
+    for entry in entry_points(group="counterrank"):
+        try:
+            found = entry.load()
+            if isinstance(found, type):  # a module registers its classes itself
+                register(found)
+        except Exception as error:
+            why = f"{type(error).__name__}: {first_line(error).rstrip('.')}"
+            broken.append(f'The plugin "{entry.name}" ({entry.value}) does not load: {why}.')
+    return broken
 
 
 def _nonsense(label: str, rest: list[tuple[str, str, int]]) -> UsageError:

@@ -255,7 +255,7 @@ def tail(system: str, weights: WeightStatistics, words: Words) -> Diagnostic:
 
 
 def clipping(
-    system: str, label: str, left: Estimate, words: Words, value: float | None = None
+    system: str, label: str, left: Estimate, words: Words, value: float | None = None, *, errs: str
 ) -> Diagnostic:
     """What clipping leaves out: the share of expected views that clipped weights do not reach.
 
@@ -264,7 +264,7 @@ def clipping(
     lost = max(1 - left.value, 0.0)
     verdict = graded(-lost, -0.05, -0.25)
     text = words.clipped.format(lost=lost)
-    if label.startswith(("IPS", "IIPS")):
+    if errs == "low":
         text += ", so for rewards of 0 or more it errs on the low side"
         if value is not None and lost < 1:
             text += f", by about {value * lost / (1 - lost):.3g}"

@@ -129,7 +129,7 @@ def compare_systems(
         tables={"coverage": [coverage_row(s, own.coverage) for s, own in found.lists.items()]},
         spans=request.spans(systems),
         per_unit=partial(unit_values, scales(request, found)),
-        parse=lambda label: str(measure(str(label))),
+        parse=measure.label,
         progress=progress,
     )
 

@@ -5,10 +5,10 @@ from counterrank.metrics.cascade import ARP, ERR, RBP, RR
 from counterrank.metrics.dcg import CG, DCG, dcg_forms, nDCG, pnDCG
 from counterrank.metrics.measure import Binary, Definition, Measure, deepest, unscaled, values
 from counterrank.metrics.precision import F1, Judged, P, Recall, Rprec, Success
-from counterrank.metrics.registry import ALIASES, DEFAULTS, MEASURES, measure
+from counterrank.metrics.registry import ALIASES, DEFAULTS, measure
 
 __all__ = [
-    "ALIASES", "AP", "ARP", "CG", "DCG", "DEFAULTS", "ERR", "F1", "MEASURES", "P", "RBP", "RR",
+    "ALIASES", "AP", "ARP", "CG", "DCG", "DEFAULTS", "ERR", "F1", "P", "RBP", "RR",
     "Binary", "Bpref", "Definition", "InfAP", "Judged", "Measure", "Recall", "Rprec", "Success",
     "dcg_forms", "deepest", "measure", "nDCG", "pnDCG", "unscaled",
     "values",

@@ -23,7 +23,7 @@ from counterrank.metrics.measure import (
     scatter_hits,
 )
 from counterrank.metrics.precision import NOTHING, RELEVANT
-from counterrank.position import Exposure, Geometric
+from counterrank.position import Geometric, PositionModel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,6 +137,7 @@ class RBP(Binary):
     p: float = 0.8
 
     name: ClassVar[str] = "RBP"
+    conversions: ClassVar[str] = "some"
     linear: ClassVar[bool] = True
     about: ClassVar[Definition] = Definition(
         says="Rate of relevant items among those looked at by a user who goes on with chance p.",
@@ -153,11 +154,8 @@ class RBP(Binary):
         super().__post_init__()
         Geometric(self.p)
 
-    def rank_weights(self) -> tuple[Exposure, float]:
+    def rank_weights(self) -> tuple[PositionModel, float]:
         return Geometric(self.p, k=self.k), 1 - self.p
-
-    def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        return hits.sum(self.worth(hits, pool))
 
     def worth(self, hits: Hits, pool: Pool) -> Floats:
         relevant = hits.rating >= self.rel
@@ -165,7 +163,7 @@ class RBP(Binary):
 
 
 @dataclass(frozen=True)
-class OwnRank(Exposure):
+class OwnRank(PositionModel):
     r""":math:`c(r) = r`: not a chance to be seen, but the place itself."""
 
     name: ClassVar[str] = "rank"
@@ -185,6 +183,7 @@ class ARP(Binary):
     """
 
     name: ClassVar[str] = "ARP"
+    conversions: ClassVar[str] = "all"
     better: ClassVar[str] = "lower"
     bounded: ClassVar[bool] = False
     about: ClassVar[Definition] = Definition(
@@ -206,7 +205,7 @@ class ARP(Binary):
                 todo="Ask for ARP@100, or for the length of your lists.",
             )
 
-    def rank_weights(self) -> tuple[Exposure, float]:
+    def rank_weights(self) -> tuple[PositionModel, float]:
         return OwnRank(), 1.0
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:

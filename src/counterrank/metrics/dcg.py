@@ -15,7 +15,7 @@ from counterrank.core.errors import UsageError
 from counterrank.matching.hits import Hits
 from counterrank.matching.pool import Pool
 from counterrank.metrics.measure import Definition, Measure, deepest, hit_exposure, quotient
-from counterrank.position import Exposure, Flat, Log2
+from counterrank.position import Flat, Log2, PositionModel
 from counterrank.stats.functions_of_means import Function, ratio_or_zero
 
 GAINS = ("linear", "exp", "binary")
@@ -60,6 +60,7 @@ class Graded(Measure):
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"gain": GAINS}
     linear: ClassVar[bool] = True
     bounded: ClassVar[bool] = False
+    conversions: ClassVar[str] = "some"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,10 +86,10 @@ class Graded(Measure):
 
     @property
     @abstractmethod
-    def rank_discount(self) -> Exposure:
+    def rank_discount(self) -> PositionModel:
         r""":math:`c(r)`: what a gain at rank :math:`r` counts, before the cut-off."""
 
-    def rank_weights(self) -> tuple[Exposure, float]:
+    def rank_weights(self) -> tuple[PositionModel, float]:
         return self.rank_discount if self.k is None else self.rank_discount @ self.k, 1.0
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
@@ -132,7 +133,7 @@ class CG(Graded):
     )
 
     @property
-    def rank_discount(self) -> Exposure:
+    def rank_discount(self) -> PositionModel:
         return Flat()
 
 
@@ -147,7 +148,7 @@ class DCG(Graded):
     earns (Jeunen et al. 2024).
     """
 
-    discount: Exposure = field(default=Log2())
+    discount: PositionModel = field(default=Log2())
 
     name: ClassVar[str] = "DCG"
     about: ClassVar[Definition] = Definition(
@@ -164,7 +165,7 @@ class DCG(Graded):
     )
 
     @property
-    def rank_discount(self) -> Exposure:
+    def rank_discount(self) -> PositionModel:
         return self.discount
 
     def ideal_total(self, pool: Pool, depth: int | None) -> Floats:
@@ -190,6 +191,7 @@ class nDCG(DCG):  # noqa: N801 - the literature's name
     ideal: str = "k"
 
     name: ClassVar[str] = "nDCG"
+    conversions: ClassVar[str] = ""
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"gain": GAINS, "ideal": ("k", "all")}
     bounded: ClassVar[bool] = True
     about: ClassVar[Definition] = Definition(
@@ -228,6 +230,7 @@ class pnDCG(nDCG):  # noqa: N801 - the paper's name
     """
 
     name: ClassVar[str] = "pnDCG"
+    geometric: ClassVar[bool] = False
     about: ClassVar[Definition] = Definition(
         says="Mean DCG as a share of the best mean DCG: between 0 and 1, in the order of DCG.",
         formula="pnDCG@k = mean over users of DCG@k / mean over users of IDCG@k",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -17,7 +16,7 @@ from counterrank.core.labels import Value
 from counterrank.core.parallel import cached_property, map_threads
 from counterrank.matching.hits import Hits
 from counterrank.matching.pool import Pool
-from counterrank.position import Exposure, Flat
+from counterrank.position import Flat, PositionModel
 from counterrank.stats.functions_of_means import Function, geometric, mean
 
 
@@ -27,27 +26,39 @@ class Definition:
 
     says: str
     formula: str
-    gain: str
-    discount: str
-    ideal: str
-    empty: str
-    peers: str
-    source: str
+    gain: str = ""
+    discount: str = ""
+    ideal: str = ""
+    empty: str = ""
+    peers: str = ""
+    source: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measure(Value, ABC):
-    """A judged measure at cut-off ``k``, averaged by ``mean`` (geometric: floored at ``floor``)."""
+class Measure(Value):
+    """A judged measure at cut-off ``k``, averaged by ``mean`` (geometric: floored at ``floor``).
+
+    One of your own says in `worth` what each hit adds to its user's value, or in `per_unit` what a
+    whole list is worth; the other methods have defaults. Options are fields of the dataclass.
+    Without ``about``, the first line of its docstring is its definition.
+    """
 
     k: int | None = None
     mean: str = "arithmetic"
     floor: float = 1e-5
 
-    about: ClassVar[Definition]
+    about: ClassVar[Definition] = Definition("", "")
     choices: ClassVar[dict[str, tuple[str, ...]]] = {}
     better: ClassVar[str] = "higher"
     linear: ClassVar[bool] = False  # a sum of gain * exposure: has an exact mean over tie orders
     bounded: ClassVar[bool] = True  # lies between 0 and 1
+    geometric: ClassVar[bool] = True  # has a geometric mean
+    conversions: ClassVar[str] = ""  # also one of a funnel, by `rank_weights`: of all items or some
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "about" not in vars(cls) and cls.__doc__:
+            cls.about = Definition(*[cls.__doc__.strip().partition("\n")[0]] * 2)
 
     def __post_init__(self) -> None:
         if self.k is not None and not (isinstance(self.k, Integral) and 1 <= self.k < 1 << 31):
@@ -79,28 +90,28 @@ class Measure(Value, ABC):
         """Whether the value is the mean of per-unit values between 0 and 1."""
         return self.bounded and self.mean == "arithmetic"
 
-    @abstractmethod
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
         """The formula: the measure of each unit's list, from that unit's hits and judgments."""
+        return hits.sum(self.worth(hits, pool))
 
-    @abstractmethod
     def worth(self, hits: Hits, pool: Pool) -> Floats:
         """What each hit adds to its unit's value, so that hits can be weighted one by one."""
+        raise UsageError(f"{self} does not say what each item adds, which is needed here.")
 
     def standing(self, pool: Pool) -> Floats | None:
         """What each judgment adds wherever its item is listed, or not at all; None: nothing."""
         return None
 
-    def rank_weights(self) -> tuple[Exposure, float]:
+    def rank_weights(self) -> tuple[PositionModel, float]:
         r"""Of a linear measure :math:`c(r)` and a factor: what a gain at rank :math:`r` counts.
 
         What a user's own judgments divide the sum by, as in nDCG and Recall, is left out.
         """
         raise UsageError(f"{self} does not weigh ranks: it is no sum of gains times weights.")
 
-    @abstractmethod
     def gains(self, pool: Pool) -> Floats:
         """How much there is to find in each judgment: 0 where there is nothing."""
+        return np.maximum(pool.rating, 0.0)
 
     def base(self, pool: Pool) -> Floats | None:
         """What each unit adds below the line of a ratio of means; None: units count alike."""
@@ -114,9 +125,9 @@ class Measure(Value, ABC):
         """The factor where the pool is the whole data set."""
         return self.factor(self.base(pool))
 
-    @abstractmethod
     def defined(self, pool: Pool) -> Bools:
         """Units for which the measure is defined: those with something to find."""
+        return pool.best > 0
 
     def columns(self, x: Floats, base: Floats | None) -> tuple[Floats, ...]:
         """What is averaged over units: their values ``x``, or logarithms of them, floored."""
@@ -171,7 +182,7 @@ def scatter_hits(x: Floats, places: Ints, hits: Hits) -> Floats:
     return out
 
 
-def hit_exposure(hits: Hits, model: Exposure, k: int | None) -> Floats:
+def hit_exposure(hits: Hits, model: PositionModel, k: int | None) -> Floats:
     r"""Exposure of each hit: :math:`c(r)\,1[r \le k]`, or its mean over orders of tied items."""
     if not hits.expected:
         return _weights(hits, model, k)
@@ -183,7 +194,7 @@ def hit_exposure(hits: Hits, model: Exposure, k: int | None) -> Floats:
     return model.between(hits.first, inside) * share * some
 
 
-def _weights(hits: Hits, model: Exposure, k: int | None) -> Floats:
+def _weights(hits: Hits, model: PositionModel, k: int | None) -> Floats:
     """:math:`c(r)`, looked up: there are far fewer ranks than hits."""
     cut = hits.deepest if k is None else k
     if hits.deepest > len(hits.rank):

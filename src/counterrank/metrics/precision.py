@@ -20,7 +20,7 @@ from counterrank.metrics.measure import (
     quotient,
     rated_hits,
 )
-from counterrank.position import Exposure, Flat
+from counterrank.position import Flat, PositionModel
 
 RELEVANT = "1 if the rating is rel or better (rel=1 by default), else 0"
 NOTHING = "0 for a user with no relevant item (trec_eval's rule); policy no_relevant can skip them"
@@ -43,6 +43,7 @@ class P(Binary):
     over: str = "k"
 
     name: ClassVar[str] = "P"
+    conversions: ClassVar[str] = "some"
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"over": ("k", "listed")}
     linear: ClassVar[bool] = True
     about: ClassVar[Definition] = Definition(
@@ -57,7 +58,7 @@ class P(Binary):
         source="Valcarce et al. 2020, Eq. 1",
     )
 
-    def rank_weights(self) -> tuple[Exposure, float]:
+    def rank_weights(self) -> tuple[PositionModel, float]:
         if self.k is None or self.over == "listed":
             raise UsageError(f"{self} needs a cut-off to weigh ranks.", todo="Write P@10.")
         return Flat(k=self.k), 1 / self.k
@@ -83,6 +84,7 @@ class Recall(Binary):
     """
 
     name: ClassVar[str] = "Recall"
+    conversions: ClassVar[str] = "some"
     linear: ClassVar[bool] = True
     about: ClassVar[Definition] = Definition(
         says="Share of the user's relevant items found among the first k.",
@@ -96,7 +98,7 @@ class Recall(Binary):
         source="Valcarce et al. 2020, Eq. 2",
     )
 
-    def rank_weights(self) -> tuple[Exposure, float]:
+    def rank_weights(self) -> tuple[PositionModel, float]:
         return Flat(k=self.k), 1.0
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
@@ -116,6 +118,7 @@ class F1(P):
     """
 
     name: ClassVar[str] = "F1"
+    conversions: ClassVar[str] = ""
     linear: ClassVar[bool] = True
     about: ClassVar[Definition] = Definition(
         says="One number between precision and recall, near the smaller of the two.",
@@ -170,9 +173,6 @@ class Rprec(Binary):
         peers="trec_eval Rprec agrees (with -M k: Rprec@k); ranx r_precision agrees.",
         source="trec_eval",
     )
-
-    def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        return hits.sum(self.worth(hits, pool))
 
     def worth(self, hits: Hits, pool: Pool) -> Floats:
         R = pool.relevant(self.rel)

@@ -8,7 +8,7 @@ import numpy as np
 
 from counterrank.core.arrays import Bools, Floats, Ints, sort_order
 from counterrank.core.errors import InputError, UsageError, one_of
-from counterrank.core.labels import known_name, options, parse
+from counterrank.core.labels import Registry
 from counterrank.nuisance.base import Features, FittedModel, Folds, PairModel, Task
 from counterrank.nuisance.factors import Factors
 from counterrank.nuisance.logistic import Logistic
@@ -19,19 +19,9 @@ HOW = {
     "user": "by user: a user's own clicks never enter a prediction for that user",
     "pair": "by pair: the clicks of a user on a group of items never enter predictions for them",
 }
-MODELS: dict[str, type[PairModel]] = {kind.name: kind for kind in (Rates, Logistic, Factors)}
-
-
-def pair_model(label: str | PairModel) -> PairModel:
-    """The model a label stands for, such as ``factors(d=5)``; case does not matter."""
-    if isinstance(label, PairModel):
-        return label
-    call = parse(str(label))
-    wrong = f'"{call.name}" is not a model of clicks or conversions.'
-    kind = MODELS[known_name(call.name, MODELS, wrong)]
-    if call.k is not None:
-        raise UsageError(f'"{label}" has a cut-off, which a model of pairs does not.')
-    return kind(**options(call, kind))
+pair_model: Registry[PairModel] = Registry(
+    "a model of clicks or conversions", PairModel, (Rates, Logistic, Factors)
+)
 
 
 @dataclass(frozen=True)

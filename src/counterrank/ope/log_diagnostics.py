@@ -36,7 +36,7 @@ from counterrank.ope.estimators.ips import Estimator, MeanWeight
 from counterrank.ope.log import LOG, LogTotals, Sessions, log_table, sessions_of
 from counterrank.ope.request import clipped_weight
 from counterrank.ope.setting import Basis, Setting
-from counterrank.position import ByContext, Exposure
+from counterrank.position.models import PositionBias
 from counterrank.stats.units import Estimate
 
 MOST = 400_000  # rows; more would not change a verdict
@@ -88,7 +88,7 @@ def diagnose_targets(
         out += [] if target.slates is None else [effective_slates(name, *target.slates)]
         for e in request.clipped:
             left, value = estimate(name, clipped_weight(e)), estimate(name, e).value
-            out.append(about.clipping(name, str(e), left, LOG_WORDS, value))
+            out.append(about.clipping(name, str(e), left, LOG_WORDS, value, errs=e.errs))
     return [*out, *mixture(setting)]
 
 
@@ -278,7 +278,7 @@ def check_log(
     weigh: Callable[..., Any],
     *,
     rewards: Sequence[str],
-    model: Exposure | ByContext | None,
+    model: PositionBias | None,
     contexts: Sequence[str],
     views: str,
     columns: Mapping[str, str] | None,

@@ -23,8 +23,9 @@ from counterrank.diagnostics.weights import WeightStatistics
 from counterrank.engine import Engine
 from counterrank.engine.engines import Storage
 from counterrank.engine.partitions import Partition, Partitions, Tables
-from counterrank.ope.estimators import estimator_label
+from counterrank.ope.estimators import estimator
 from counterrank.ope.estimators.ips import Estimator, OnPolicy, Rows
+from counterrank.ope.estimators.slate import SlateWeight
 from counterrank.ope.log import LOG, Sessions
 from counterrank.ope.log_diagnostics import (
     TargetStatistics,
@@ -33,7 +34,7 @@ from counterrank.ope.log_diagnostics import (
     sample_share,
 )
 from counterrank.ope.match import LoggedRows, Meeting, Target
-from counterrank.ope.request import LOGGED, EstimateRequest
+from counterrank.ope.request import LIVE, LOGGED, EstimateRequest
 from counterrank.ope.reward_model import Models, Regressor, fit_models
 from counterrank.ope.setting import Setting
 from counterrank.results.result import Result
@@ -60,7 +61,7 @@ def estimate(
         "estimate", sums.table, functions=request.functions(), groups=request.groups(),
         plan=request.plan, diagnostics=diagnostics, protocol={**request.protocol(head), **ran},
         inputs=log.inputs, tables=_tables(request, sums), subjects=_subjects, family=_family,
-        parse=estimator_label, default=request.leading, progress=bar,
+        parse=estimator.label, default=request.leading, progress=bar,
     )  # fmt: skip
 
 
@@ -236,7 +237,7 @@ def _one_target(
     columns = _concatenate([block.columns for block in blocks])
     absent = np.flatnonzero(target.place < 0)
     slates = None
-    weight = columns.get(Key(name, request.rewards[0], "SlateWeight"))
+    weight = columns.get(Key(name, request.rewards[0], str(SlateWeight())))
     if weight is not None:
         w = np.delete(weight[0], absent) if request.missing == "skip" else weight[0]
         slates = float(w.sum()), float(np.sum(w**2)), len(w)
@@ -333,5 +334,5 @@ def _on_policy(setting: Setting, sessions: Sessions) -> dict[Key, Columns]:
         paid = sessions.column(reward, 0, sessions.n)
         start = sessions.blocks.start
         rows = Rows(start, paid, none, none, seen, none, ranks, ranks, none, none, none)
-        columns[Key(LOGGED, reward, "OnPolicy")] = tuple(OnPolicy().sums(rows, request.per))
+        columns[Key(LOGGED, reward, LIVE)] = tuple(OnPolicy().sums(rows, request.per))
     return columns

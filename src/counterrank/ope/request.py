@@ -20,7 +20,7 @@ from counterrank.ope.estimators.ips import CLIPS, Clipped, Estimator, MeanWeight
 from counterrank.ope.estimators.slate import SlateWeight
 from counterrank.ope.log import LOG, log_table
 from counterrank.ope.match import is_stochastic
-from counterrank.position.model_file import PositionModel
+from counterrank.position.models import PositionBias
 from counterrank.stats.compare import Plan
 from counterrank.stats.functions_of_means import Function
 from counterrank.stats.inference import INTERVALS as ALL_INTERVALS
@@ -30,7 +30,7 @@ from counterrank.stats.units import Key
 if TYPE_CHECKING:
     from counterrank.ope.setting import Basis
 
-LOGGED = "logged"  # the name of the ranker that was live
+LOGGED, LIVE = "logged", str(OnPolicy())  # the ranker that was live, and what it earned
 TESTS = ("t", "bootstrap", "none")
 CORRECTIONS = ("none", "holm", "bh")
 INTERVALS = tuple(kind for kind in ALL_INTERVALS if kind != "bernstein")
@@ -109,7 +109,7 @@ class EstimateRequest:
 
     tables: LogTables
     estimators: tuple[Estimator, ...]
-    position: PositionModel | None
+    position: PositionBias | None
     plan: Plan
     per: str = "session"
     scores: str = "order"
@@ -169,7 +169,7 @@ class EstimateRequest:
 
     def all_functions(self) -> dict[Key, Function]:
         """What every key is a function of, what is logged first."""
-        live = {Key(LOGGED, r, "OnPolicy"): OnPolicy().combined(self.per) for r in self.rewards}
+        live = {Key(LOGGED, r, LIVE): OnPolicy().combined(self.per) for r in self.rewards}
         return live | {
             Key(system, reward, str(e)): e.combined(self.per)
             for system in self.systems
@@ -179,7 +179,7 @@ class EstimateRequest:
 
     def functions(self) -> dict[Key, Function]:
         """Those of the estimates that were asked for."""
-        shown = {"OnPolicy", *map(str, self.estimators)}
+        shown = {LIVE, *map(str, self.estimators)}
         return {key: f for key, f in self.all_functions().items() if key.estimator in shown}
 
     def groups(self) -> list[list[Pair]]:
@@ -194,9 +194,7 @@ class EstimateRequest:
         if base != LOGGED:
             return [[(key, key._replace(system=base))] for key in keys]
         earned = {str(e) for e in self.estimators if e.total == "yes"}
-        return [
-            [(key, Key(LOGGED, key.measure, "OnPolicy"))] for key in keys if key.estimator in earned
-        ]
+        return [[(key, Key(LOGGED, key.measure, LIVE))] for key in keys if key.estimator in earned]
 
     def protocol(self, head: Table) -> dict[str, Any]:
         """The choices behind the numbers, but for those that the log itself decides."""
@@ -206,6 +204,8 @@ class EstimateRequest:
             "per": self.per,
             "cluster": "user" if log.has("user") else "session",
             "estimators": {str(e): e.formula for e in self.computed if e.about == "reward"},
+            "scales": {str(e): e.name for e in self.computed if e.total == "no"},
+            "contrast": [str(e) for e in self.computed if e.trust < 0],
             "logged_exposure": self.logged,
             "views": self.views,
             "position_bias": None if self.position is None else str(self.position),
@@ -230,7 +230,7 @@ def clipped_weight(e: Clipped) -> Clipped:
 
 def validate_views(wanted: Sequence[Estimator], basis: Basis) -> None:
     """Views must be known, or told by a position model, to be counted; chances are at most 1."""
-    counting = [str(e) for e in wanted if e.name in ("SNIPS", "DM", "DR", "SNDR")]
+    counting = [str(e) for e in wanted if "views" in e.needs]
     if counting and basis.model is None and basis.views == "latent" and not basis.by_rank:
         raise UsageError(
             f"{counting[0]} needs to know how many of the logged rows were viewed.",

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from itertools import zip_longest
@@ -175,8 +176,6 @@ def _regress(total: RewardSums, means: Floats, ranks: int, regressor: Regressor)
     item was viewed, the context's number and the rank. The target is the cell's mean reward of a
     view, weighted by views. Each fold is predicted from the other folds alone.
     """
-    from sklearn.base import clone
-
     tables = []
     for fold in range(len(means)):
         c, v, _ = _other_folds(total, fold)
@@ -186,7 +185,7 @@ def _regress(total: RewardSums, means: Floats, ranks: int, regressor: Regressor)
         if not known.any():  # no other user has seen anything
             tables.append(means[fold])
             continue
-        fitted = clone(regressor)
+        fitted = deepcopy(regressor)
         weighs = "sample_weight" in inspect.signature(fitted.fit).parameters
         fitted.fit(features[known], y, **({"sample_weight": v[v > 0]} if weighs else {}))
         tables.append(np.asarray(fitted.predict(features), float).reshape(means[fold].shape))

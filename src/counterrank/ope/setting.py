@@ -34,7 +34,7 @@ from counterrank.ope.request import (
     validate_slates,
     validate_views,
 )
-from counterrank.position.model_file import PositionModel
+from counterrank.position.models import PositionBias
 
 KNOWN = ("auto", "rank", "exposure", "propensity")
 DEEPEST = 10_000  # ranks below are as likely to be seen as this one
@@ -51,7 +51,7 @@ class Basis:
 
     logged: str
     views: str
-    model: PositionModel | None
+    model: PositionBias | None
     curves: Floats = field(default_factory=lambda: np.ones((1, 0)))
 
     @property
@@ -83,7 +83,7 @@ class Basis:
 
 
 def choose_basis(
-    log: Log, targets: list[Table], *, logged: str, views: str, model: PositionModel | None
+    log: Log, targets: list[Table], *, logged: str, views: str, model: PositionBias | None
 ) -> Basis:
     """The basis asked for, or the one the tables allow."""
     exposed = model is not None or all("exposure" in t.frame.columns for t in targets)
@@ -135,7 +135,7 @@ def _without_chance(basis: Basis, totals: LogTotals) -> Basis:
     return replace(basis, logged="rank") if even and near else basis
 
 
-def _curves(model: PositionModel, contexts: pl.DataFrame) -> Floats:
+def _curves(model: PositionBias, contexts: pl.DataFrame) -> Floats:
     """The position model at ranks 1, 2, 3, ..., a row for each context it tells apart."""
     if model.column is None:
         return model.at(np.arange(1, DEEPEST + 1))[None, :]

@@ -5,14 +5,13 @@
 
 from counterrank.position.model_file import position_bias
 from counterrank.position.models import (
-    MODELS,
     BetaGeometric,
     ByContext,
-    Exposure,
     Flat,
     Geometric,
     Jarvelin,
     Log2,
+    PositionModel,
     Power,
     WeightTable,
     exposure,
@@ -22,7 +21,7 @@ from counterrank.position.plackett_luce import plackett_luce_exposure, rank_prob
 from counterrank.position.two_stage_exposure import expected_exposure
 
 __all__ = [
-    "MODELS", "BetaGeometric", "ByContext", "Exposure", "Flat", "Geometric", "Jarvelin", "Log2",
+    "BetaGeometric", "ByContext", "Flat", "Geometric", "Jarvelin", "Log2", "PositionModel",
     "Power", "WeightTable", "expected_exposure", "exposure",
     "plackett_luce_exposure", "position_bias", "position_model", "rank_probabilities",
 ]  # fmt: skip

@@ -12,13 +12,18 @@ from dataclasses import fields
 from typing import Any
 
 from counterrank.core.errors import CounterrankError, InputError, UsageError, brief, first_line
-from counterrank.position.models import MODELS, ByContext, Exposure, position_model
+from counterrank.position.models import (
+    ByContext,
+    PositionBias,
+    PositionModel,
+    exposure,
+    position_model,
+)
 
 KIND = "exposure"
-PositionModel = Exposure | ByContext
 
 
-def to_json(model: PositionModel) -> dict[str, Any]:
+def to_json(model: PositionBias) -> dict[str, Any]:
     """A model as JSON values."""
     if isinstance(model, ByContext):
         default = None if model.default is None else to_json(model.default)
@@ -30,7 +35,7 @@ def to_json(model: PositionModel) -> dict[str, Any]:
     }
 
 
-def from_json(entry: object) -> PositionModel:
+def from_json(entry: object) -> PositionBias:
     """The model that JSON values stand for."""
     if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
         raise UsageError('A model needs a "name" and its options.', found=f"Got {brief(entry)}.")
@@ -38,11 +43,8 @@ def from_json(entry: object) -> PositionModel:
     given = {key: value for key, value in entry.items() if key != "name"}
     if name == "by":
         return _by(given)
-    if name not in MODELS:
-        raise UsageError(
-            f'"{name}" is not a position model.', todo=f"There are: {', '.join(MODELS)}."
-        )
-    known = [field.name for field in fields(MODELS[name])]
+    kind = exposure.kind(name)
+    known = [field.name for field in fields(kind)]
     for key, value in given.items():
         if key not in known:
             raise UsageError(f'{name} has no option "{key}".', found=f"It has: {', '.join(known)}.")
@@ -53,7 +55,8 @@ def from_json(entry: object) -> PositionModel:
         if not isinstance(weights, list) or not all(map(_number, weights)):
             raise UsageError('"weights" of table must be a list of numbers.')
         given["weights"] = tuple(weights)
-    return MODELS[name](**given)
+    model: PositionModel = kind(**given)
+    return model
 
 
 def _by(given: Mapping[str, Any]) -> ByContext:
@@ -64,7 +67,7 @@ def _by(given: Mapping[str, Any]) -> ByContext:
     return ByContext(column, each, None if default is None else _plain(default))
 
 
-def _plain(entry: object) -> Exposure:
+def _plain(entry: object) -> PositionModel:
     model = from_json(entry)
     if isinstance(model, ByContext):
         raise UsageError("A model by context cannot hold another one.")
@@ -75,7 +78,7 @@ def _number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def load(path: str | os.PathLike[str]) -> PositionModel:
+def load(path: str | os.PathLike[str]) -> PositionBias:
     """The model in a file that ``counterrank exposure`` wrote."""
     todo = "Write one with: counterrank exposure LOG --out FILE.json"
     name = os.fspath(path)
@@ -106,9 +109,9 @@ def load(path: str | os.PathLike[str]) -> PositionModel:
         ) from error
 
 
-def position_bias(given: PositionModel | str | os.PathLike[str]) -> PositionModel:
+def position_bias(given: PositionBias | str | os.PathLike[str]) -> PositionBias:
     """The position model that ``--position-bias`` names: a label, a .json file or a model."""
-    if isinstance(given, (Exposure, ByContext)):
+    if isinstance(given, (PositionModel, ByContext)):
         return given
     if isinstance(given, os.PathLike) or (isinstance(given, str) and _is_path(given)):
         return load(given)

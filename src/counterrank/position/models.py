@@ -14,13 +14,13 @@ import polars as pl
 
 from counterrank.core.arrays import Floats, Ints
 from counterrank.core.errors import InputError, UsageError, brief
-from counterrank.core.labels import Call, Value, known_name, options, parse
+from counterrank.core.labels import Registry, Value, parse
 
 Contexts = pl.Series | npt.NDArray[Any] | Sequence[Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exposure(Value, ABC):
+class PositionModel(Value, ABC):
     """A position model. It is a value: it prints as its label and parses back from it.
 
     Below the cut-off ``k`` nothing is seen: ``power(eta=1)@10``.
@@ -62,7 +62,7 @@ class Exposure(Value, ABC):
 
 
 @dataclass(frozen=True)
-class Flat(Exposure):
+class Flat(PositionModel):
     r""":math:`c(r) = 1`: every rank counts the same."""
 
     name: ClassVar[str] = "flat"
@@ -72,7 +72,7 @@ class Flat(Exposure):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scaled(Exposure):
+class Scaled(PositionModel):
     """A model times ``scale``: where even rank 1 is not always seen."""
 
     scale: float = 1
@@ -96,7 +96,7 @@ class Log2(Scaled):
 
 
 @dataclass(frozen=True)
-class Jarvelin(Exposure):
+class Jarvelin(PositionModel):
     r""":math:`c(r) = 1 / \max(1, \log_b r)`: no discount up to rank :math:`b`.
 
     The first published DCG (Jarvelin and Kekalainen, 2002); LensKit's default.
@@ -177,10 +177,10 @@ class BetaGeometric(Scaled):
 
 
 @dataclass(frozen=True)
-class WeightTable(Exposure):
+class WeightTable(PositionModel):
     r""":math:`c(r)` from a list, zero below it: ``table(1,0.6,0.4)``."""
 
-    weights: tuple[float, ...] = (1.0,)
+    weights: tuple[float, ...] = ()
     name: ClassVar[str] = "table"
 
     def __post_init__(self) -> None:
@@ -205,10 +205,8 @@ class WeightTable(Exposure):
         return out
 
 
-MODELS: dict[str, type[Exposure]] = {
-    model.name: model
-    for model in (Flat, Log2, Jarvelin, Power, Geometric, BetaGeometric, WeightTable)
-}
+KINDS = (Flat, Log2, Jarvelin, Power, Geometric, BetaGeometric, WeightTable)
+exposure: Registry[PositionModel] = Registry("a discount", PositionModel, KINDS)
 
 
 @dataclass(frozen=True)
@@ -220,8 +218,8 @@ class ByContext:
     """
 
     column: str
-    models: Mapping[str, Exposure]
-    default: Exposure | None = None
+    models: Mapping[str, PositionModel]
+    default: PositionModel | None = None
     name: ClassVar[str] = "by"
 
     def __post_init__(self) -> None:
@@ -266,20 +264,10 @@ class ByContext:
         return out
 
 
-def exposure(value: object) -> Exposure:
-    """The position model that a label, or a part of one already parsed, stands for."""
-    if isinstance(value, Exposure):
-        return value
-    call = value if isinstance(value, Call) else parse(str(value))
-    name = known_name(call.name, MODELS, f'"{call.name}" is not a discount.')
-    if MODELS[name] is not WeightTable:
-        return MODELS[name](k=call.k, **options(call, MODELS[name]))
-    if call.named or not all(isinstance(weight, (int, float)) for weight in call.placed):
-        raise UsageError("table(...) takes numbers, as in table(1,0.6,0.4).")
-    return WeightTable(tuple(float(weight) for weight in call.placed), k=call.k)
+PositionBias = PositionModel | ByContext
 
 
-def position_model(label: str) -> Exposure | ByContext:
+def position_model(label: str) -> PositionBias:
     """A position model, or one per context: ``by(device,log2,phone=geometric(p=0.8))``.
 
     The first place of ``by`` names the column, a second one the model of values not listed.

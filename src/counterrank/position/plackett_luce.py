@@ -21,7 +21,7 @@ import numpy as np
 
 from counterrank.core.arrays import Bools, Floats
 from counterrank.core.errors import InputError
-from counterrank.position.models import Exposure
+from counterrank.position.models import PositionModel
 
 CELLS = 1 << 20
 
@@ -56,7 +56,9 @@ def rank_probabilities(scores: Floats, ranks: int) -> Floats:
     return out
 
 
-def plackett_luce_exposure(scores: Floats, model: Exposure, *, slots: int | None = None) -> Floats:
+def plackett_luce_exposure(
+    scores: Floats, model: PositionModel, *, slots: int | None = None
+) -> Floats:
     r"""Expected exposure of each item, lists x items: :math:`\sum_r P(a \text{ at } r)\, c(r)`.
 
     ``slots`` is how many ranks are shown; below them nothing is seen.

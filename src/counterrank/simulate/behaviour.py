@@ -34,9 +34,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from counterrank.core.arrays import Floats, Ints
-from counterrank.core.errors import UsageError, nearest
-from counterrank.core.labels import Value, parse
-from counterrank.position import MODELS, Exposure, Flat, exposure
+from counterrank.core.errors import UsageError
+from counterrank.core.labels import Registry, Value
+from counterrank.position import Flat, PositionModel
+from counterrank.position.models import KINDS
 from counterrank.simulate.latent import REWARDS, Latent
 from counterrank.simulate.rankers import Ranker
 
@@ -71,9 +72,13 @@ class DependentClicks(Value):
             )
 
 
-Examination = Exposure | Cascade | DependentClicks
+Examination = PositionModel | Cascade | DependentClicks
 
-NAMES = (*MODELS, Cascade.name, DependentClicks.name)
+examination_model: Registry[Examination] = Registry(
+    "a model of examination",
+    (PositionModel, Cascade, DependentClicks),
+    (*KINDS, Cascade, DependentClicks),
+)
 
 
 @dataclass(frozen=True)
@@ -92,28 +97,6 @@ class Reading:
     def by_context(self) -> bool:
         """Whether patience differs between contexts."""
         return bool((self.patience != self.patience[0]).any())
-
-
-def examination_model(label: str | Examination) -> Examination:
-    """The model a label stands for: a position model, ``cascade`` or ``dependent_clicks``."""
-    if isinstance(label, (Exposure, Cascade, DependentClicks)):
-        return label
-    call = parse(label)
-    if call.name == Cascade.name and not (call.named or call.placed):
-        return Cascade()
-    if call.name == DependentClicks.name and not call.named:
-        if not all(isinstance(p, (int, float)) for p in call.placed):
-            raise UsageError(f'"{label}" takes numbers, as in dependent_clicks(0.8,0.6,0.5).')
-        return DependentClicks(call.placed) if call.placed else DependentClicks()
-    try:
-        return exposure(call)
-    except UsageError as error:
-        raise UsageError(
-            f'"{label}" is no model of examination.',
-            found=nearest(call.name, NAMES) if call.name not in NAMES else str(error),
-            todo="Use a position model like log2, power(eta=1), geometric(p=0.8) or"
-            " table(1,0.6,0.4), or cascade, or dependent_clicks(0.8,0.6,0.5).",
-        ) from error
 
 
 def reading_of(world: World) -> Reading:
@@ -137,7 +120,7 @@ def reading_of(world: World) -> Reading:
 
 
 def _patience(model: Examination, slots: int) -> Floats:
-    position = model if isinstance(model, Exposure) else Flat()
+    position = model if isinstance(model, PositionModel) else Flat()
     weight = position.at(np.arange(1, slots + 1))
     if (weight > 1).any() or not weight.any():
         raise UsageError(

@@ -13,14 +13,14 @@ from functools import cached_property, partial
 
 import polars as pl
 
-from counterrank.core.errors import CounterrankError, UsageError, nearest
+from counterrank.core.errors import UsageError, nearest
 from counterrank.data import schema
 from counterrank.data.checks import identifiers, no_missing, shares
 from counterrank.data.runs import Policies, Runs, run_schemas
 from counterrank.data.schema import QRELS, ColumnNames, Roles, Schema, Table, label
 from counterrank.data.sources import open_source
 from counterrank.engine.partitions import Tables
-from counterrank.metrics import Measure, measure
+from counterrank.metrics import Measure
 from counterrank.stats.compare import Plan
 from counterrank.stats.draws import Draws
 from counterrank.stratified.propensity_strata import CUTS, RULES
@@ -67,14 +67,6 @@ class StrataRequest:
         each = "this measure and method"
         scope = "all measures and methods" if self.plan.family == "all" else each
         return f"{size} comparison{'s' * (size > 1)}, {scope}"
-
-    @staticmethod
-    def label(text: object) -> str:
-        """The label of a measure, however it is written; other words as they are."""
-        try:
-            return str(measure(text)) if isinstance(text, (str, Measure)) else str(text)
-        except CounterrankError:
-            return str(text)
 
 
 @dataclass(frozen=True, eq=False)

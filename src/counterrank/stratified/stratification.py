@@ -16,7 +16,7 @@ from counterrank.data.schema import Input
 from counterrank.diagnostics import judged_lists
 from counterrank.diagnostics import strata_diagnostics as diagnosed
 from counterrank.diagnostics.diagnostic import Diagnostic
-from counterrank.metrics import Measure, deepest
+from counterrank.metrics import Measure, deepest, measure
 from counterrank.results.result import Result
 from counterrank.stats.functions_of_means import mean
 from counterrank.stats.moments import Moments, Pair
@@ -153,7 +153,7 @@ class Stratification:
             counts={key: n for m, n in several for key in self.keys(STRATIFIED, m)},
             family=request.family,
             per_unit=self.per_unit,
-            parse=request.label,
+            parse=measure.label,
             default=STRATIFIED.estimator,
             progress=progress,
         )

@@ -20,6 +20,7 @@ from weakref import WeakSet
 from counterrank.core import errors
 from counterrank.core.errors import CounterrankError, UsageError
 from counterrank.core.faults import DataError, merge_errors
+from counterrank.core.labels import Value
 from counterrank.core.parallel import Progress
 from counterrank.data.checks import some_rows
 from counterrank.data.schema import Input
@@ -147,6 +148,18 @@ def _archive() -> Path:
     return path
 
 
+def _send_by_value() -> None:
+    """Have classes of users sent as they are: executors cannot import where they are defined."""
+    from pyspark import cloudpickle
+
+    kinds = list(Value.__subclasses__())
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+        home = kind.__module__.partition(".")[0]
+        if home not in (HOME.name, "__main__") and home in sys.modules:
+            cloudpickle.register_pickle_by_value(sys.modules[home])
+
+
 A = TypeVar("A")
 B = TypeVar("B")
 P = TypeVar("P")
@@ -235,6 +248,7 @@ class OnSpark(Partitions):
 
         ``count`` is how many Spark partitions the keys are shuffled to.
         """
+        _send_by_value()
         with spoken(label):
             sent = self.rows.mapInArrow(on_partition(self.lanes, self.needs, work, key), SENT)
             if then is not None:

@@ -12,7 +12,7 @@ from counterrank.core.arrays import Floats
 from counterrank.ope.estimators.ips import Clipped, Estimator, Weighted
 from counterrank.stats.functions_of_means import Function, self_normalised
 
-MODEL = frozenset({"model"})
+MODEL = frozenset({"model", "views"})
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,7 @@ class DM(Estimator):
     r""":math:`\frac1n \sum_\tau \sum_a e(x, a)\, \hat q(x, a)`: as good as the model is."""
 
     name: ClassVar[str] = "DM"
+    weighs: ClassVar[bool] = False
     formula: ClassVar[str] = "mean over sessions of sum_a e(x,a) q(x,a)"
     needs: ClassVar[frozenset[str]] = MODEL
 

@@ -154,19 +154,32 @@ class Rows(Weighted):
 # what every estimator of a target's value has in common
 
 
+@dataclass(frozen=True)
 class Estimator(Value, ABC):
     """A value: it prints as its label and parses back. ``formula`` is what it computes.
 
+    One of your own says in `columns` what it sums over the rows of each session (of each user's
+    list, in a funnel), and in `function` what makes the value of their means, if that is not the
+    mean of the only column. Without ``formula``, it is the first line of its docstring.
+
     ``needs`` says what it cannot do without: a reward ``model``, or one of the rewards to come
-    (``future``); target ``lists`` of whole ranks; logged ``propensity``, of whole ``slates``; a
-    target whose ``chances`` may be multiplied, whose lists are ``filled`` as deep as the log's.
+    (``future``); how many rows were seen (``views``); target ``lists`` of whole ranks; logged
+    ``propensity``, of whole ``slates``; a target whose ``chances`` may be multiplied, whose lists
+    are ``filled`` as deep as the log's.
     """
 
-    formula: ClassVar[str]
+    formula: ClassVar[str] = ""
     needs: ClassVar[frozenset[str]] = frozenset()
+    tables: ClassVar[tuple[str, ...]] = ("log", "funnel")  # whose rows it can read
+    weighs: ClassVar[bool] = True  # whether it divides by chances: in a funnel, by the ctr
     total: ClassVar[str] = "yes"  # whether its value is what a ranker earns
     about: ClassVar[str] = "reward"  # or weights: then it is for diagnostics of the others
-    trust: ClassVar[int] = 0  # where no estimator is named, the one with most decides
+    trust: ClassVar[int] = 0  # where none is named, the one with most decides; below 0: contrast
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "formula" not in vars(cls) and cls.__doc__:
+            cls.formula = cls.__doc__.strip().partition("\n")[0]
 
     @abstractmethod
     def columns(self, rows: Rows) -> list[Floats]:
@@ -197,6 +210,7 @@ class Clipped(Estimator):
     """An estimator whose inverse exposures are cut at ``clip``."""
 
     clip: float = float("inf")
+    errs: ClassVar[str] = ""  # "low" where clipping can only take away
 
     def __post_init__(self) -> None:
         if isinstance(self.clip, str) or not self.clip > 0:
@@ -213,6 +227,7 @@ class OnPolicy(Estimator):
     r""":math:`\frac1n \sum_\tau \sum_i c_i`: what the logged ranker earned (Jeunen Eq. 2)."""
 
     name: ClassVar[str] = "OnPolicy"
+    tables: ClassVar[tuple[str, ...]] = ("log",)
     trust: ClassVar[int] = -2
     formula: ClassVar[str] = "mean over sessions of sum_i c_i"
 
@@ -228,6 +243,7 @@ class IPS(Clipped):
     r""":math:`\frac1n \sum_\tau \sum_i c_i w_i`: unbiased DCG (Jeunen Eqs. 8 and 9)."""
 
     name: ClassVar[str] = "IPS"
+    errs: ClassVar[str] = "low"
     trust: ClassVar[int] = 1
     formula: ClassVar[str] = "mean over sessions of sum_i c_i e_i min(clip, 1/e0_i)"
 
@@ -263,6 +279,7 @@ class SNIPS(Clipped):
     """
 
     name: ClassVar[str] = "SNIPS"
+    needs: ClassVar[frozenset[str]] = frozenset({"views"})
     trust: ClassVar[int] = 2
     formula: ClassVar[str] = "sum c w / sum v w, times the target's expected views per session"
 

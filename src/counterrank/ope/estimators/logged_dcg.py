@@ -28,6 +28,7 @@ class LoggedDCG(Clipped):
     name: ClassVar[str] = DCG.name
     formula: ClassVar[str] = "mean over sessions of sum_i label_i d(target rank of i)"
     needs: ClassVar[frozenset[str]] = frozenset({"lists"})
+    tables: ClassVar[tuple[str, ...]] = ("log",)
     total: ClassVar[str] = "no"
 
     def __post_init__(self) -> None:

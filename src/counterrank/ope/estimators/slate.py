@@ -19,6 +19,7 @@ from counterrank.stats.functions_of_means import Function, ratio, sum_of_ratios
 ROWS = frozenset({"propensity"})
 PREFIX = ROWS | {"slates", "chances"}
 FILLED = frozenset({"filled"})
+LOG = ("log",)
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class IIPS(IPS):
     """
 
     name: ClassVar[str] = "IIPS"
+    tables: ClassVar[tuple[str, ...]] = LOG
     formula: ClassVar[str] = "mean over sessions of sum_r w_r c_r"
     needs: ClassVar[frozenset[str]] = ROWS
 
@@ -41,6 +43,7 @@ class SNIIPS(Clipped):
     """
 
     name: ClassVar[str] = "SNIIPS"
+    tables: ClassVar[tuple[str, ...]] = LOG
     formula: ClassVar[str] = "sum_r (share of sessions with rank r) sum w_r c_r / sum w_r"
     needs: ClassVar[frozenset[str]] = ROWS | FILLED
 
@@ -59,6 +62,7 @@ class SIPS(Clipped):
     """
 
     name: ClassVar[str] = "SIPS"
+    tables: ClassVar[tuple[str, ...]] = LOG
     formula: ClassVar[str] = "mean over sessions of (product_r w_r) sum_r c_r"
     needs: ClassVar[frozenset[str]] = PREFIX | FILLED
 
@@ -71,6 +75,7 @@ class SNSIPS(Clipped):
     r""":math:`\sum_\tau W_L \sum_r c_r / \sum_\tau W_L`: SIPS, self-normalised."""
 
     name: ClassVar[str] = "SNSIPS"
+    tables: ClassVar[tuple[str, ...]] = LOG
     formula: ClassVar[str] = "sum of (product_r w_r) sum_r c_r / sum of product_r w_r"
     needs: ClassVar[frozenset[str]] = PREFIX | FILLED
 
@@ -102,6 +107,7 @@ class RIPS(Clipped):
     """
 
     name: ClassVar[str] = "RIPS"
+    tables: ClassVar[tuple[str, ...]] = LOG
     formula: ClassVar[str] = "mean over sessions of sum_r (product_{s<=r} w_s) c_r"
     needs: ClassVar[frozenset[str]] = PREFIX
 
@@ -114,6 +120,7 @@ class SNRIPS(Clipped):
     r""":math:`\sum_r p_r \sum_\tau W_r c_r / \sum_\tau W_r`: RIPS, self-normalised at each rank."""
 
     name: ClassVar[str] = "SNRIPS"
+    tables: ClassVar[tuple[str, ...]] = LOG
     formula: ClassVar[str] = "sum_r (share of sessions with rank r) sum W_r c_r / sum W_r"
     needs: ClassVar[frozenset[str]] = PREFIX | FILLED
 
@@ -133,6 +140,7 @@ class PI(Clipped):
     """
 
     name: ClassVar[str] = "PI"
+    tables: ClassVar[tuple[str, ...]] = LOG
     formula: ClassVar[str] = "mean over sessions of (1 + sum_r (w_r - 1)) sum_r c_r"
     needs: ClassVar[frozenset[str]] = ROWS | {"slates"} | FILLED
 
@@ -153,6 +161,7 @@ class CascadeDR(Clipped):
     """
 
     name: ClassVar[str] = "CascadeDR"
+    tables: ClassVar[tuple[str, ...]] = LOG
     formula: ClassVar[str] = "mean over sessions of sum_r W_r (c_r - Q_r) + W_{r-1} E_target[Q_r]"
     needs: ClassVar[frozenset[str]] = PREFIX | {"future"}
 

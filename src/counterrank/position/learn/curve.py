@@ -10,7 +10,14 @@ import numpy as np
 
 from counterrank.core.arrays import Floats, Ints, renumber
 from counterrank.core.errors import one_of
-from counterrank.position.models import BetaGeometric, Exposure, Geometric, Log2, Power, WeightTable
+from counterrank.position.models import (
+    BetaGeometric,
+    Geometric,
+    Log2,
+    PositionModel,
+    Power,
+    WeightTable,
+)
 
 STEP = 1e-3
 SETTLE = 50
@@ -130,7 +137,7 @@ _LOGIT = _Scale(
     lambda t: float(np.clip(1 / (1 + np.exp(-t)), 1e-12, 1 - 1e-12)),
     lambda x: x * (1 - x),
 )
-_KINDS: dict[str, tuple[Callable[..., Exposure], dict[str, tuple[_Scale, float]]]] = {
+_KINDS: dict[str, tuple[Callable[..., PositionModel], dict[str, tuple[_Scale, float]]]] = {
     "power": (Power, {"eta": (_LOG, 0.7)}),
     "geometric": (Geometric, {"p": (_LOGIT, 0.8)}),
     "beta_geometric": (BetaGeometric, {"a": (_LOG, 3.0), "b": (_LOG, 1.0)}),
@@ -138,7 +145,7 @@ _KINDS: dict[str, tuple[Callable[..., Exposure], dict[str, tuple[_Scale, float]]
 }
 
 
-def fit(curve: Curve, family: str, *, level: float = 0.95) -> tuple[Exposure, list[Parameter]]:
+def fit(curve: Curve, family: str, *, level: float = 0.95) -> tuple[PositionModel, list[Parameter]]:
     r"""The model of a family nearest to the table, and its parameters.
 
     Views and depths: maximum likelihood of the counts behind the table, :math:`n_r` rows of which
@@ -160,7 +167,7 @@ def fit(curve: Curve, family: str, *, level: float = 0.95) -> tuple[Exposure, li
         parts["scale"] = (_LOGIT, float(np.clip(curve.value[0], 0.01, 0.99)))
     names = list(parts)
 
-    def model(theta: Floats) -> Exposure:
+    def model(theta: Floats) -> PositionModel:
         given = {n: parts[n][0].back(float(t)) for n, t in zip(names, theta, strict=True)}
         return kind(**given)
 

@@ -12,8 +12,7 @@ from counterrank.core.errors import InputError
 from counterrank.position.learn.curve import Curve, Parameter
 from counterrank.position.learn.impressions import Catalogue, ItemRows
 from counterrank.position.learn.request import LearnRequest
-from counterrank.position.model_file import PositionModel
-from counterrank.position.models import ByContext, Exposure
+from counterrank.position.models import ByContext, PositionBias, PositionModel
 
 EXPECTED = 5.0  # clicks a cell must expect before its residual is trusted
 
@@ -73,7 +72,7 @@ class LearnedCurve:
     """
 
     curve: Curve
-    model: Exposure
+    model: PositionModel
     parameters: list[Parameter]
     basis: CurveBasis
     misfit: Misfit | None = None
@@ -106,7 +105,7 @@ class Learned:
     """
 
     request: LearnRequest
-    model: PositionModel
+    model: PositionBias
     whole: LearnedCurve
     parts: Mapping[str, LearnedCurve]
     refused: Mapping[str, str]

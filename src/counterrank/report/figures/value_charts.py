@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -11,9 +11,7 @@ from counterrank.report import charts
 from counterrank.report.charts import BLUE, Figure, group_rows
 
 Row = Mapping[str, Any]
-NAIVE = "Naive"
 CONTRAST = " For contrast only: this ignores who clicked. Do not decide by it."
-OWN_SCALE = ("DCG", "nDCG", "pnDCG")  # what they estimate is not the reward
 KINDS = ("evaluate", "estimate", "funnel")  # others have figures of their own
 GROUPS = ("measure", "reward", "estimator", "segment")
 FEWEST = 3  # systems that make a matrix worth drawing
@@ -28,10 +26,10 @@ def lifts(document: Row) -> list[Figure]:
         document.get("comparisons", []),
         lambda row: tuple(str(row[k]) for k in GROUPS if row[k] and row[k] != "mean"),
     )
-    lower = document["protocol"].get("lower_is_better", ())
+    lower, contrast = (document["protocol"].get(key, ()) for key in ("lower_is_better", "contrast"))
     made = []
     first = leading(document)  # what the decision reads stands on top
-    ordered = sorted(groups.items(), key=lambda pair: _turn(pair[1][0], first))
+    ordered = sorted(groups.items(), key=lambda pair: _turn(pair[1][0], first, contrast))
     for place, (group, rows) in enumerate(ordered):
         up = -1 if rows[0]["measure"] in lower else 1
         marked = [{**row, "reading": READINGS[row["claim"]]} for row in rows]
@@ -42,7 +40,7 @@ def lifts(document: Row) -> list[Figure]:
                 f"{', '.join(group)}: difference from {base}",
                 f"Right of the dashed line is more than {base}. Green and orange differ beyond"
                 " chance. Bars are for one comparison, colours allow for all of them, so a grey bar"
-                " may miss the line." + CONTRAST * (rows[0]["estimator"] == NAIVE),
+                " may miss the line." + CONTRAST * (rows[0]["estimator"] in contrast),
                 marked,
                 charts.forest_plot(
                     "difference",
@@ -57,9 +55,9 @@ def lifts(document: Row) -> list[Figure]:
     return made
 
 
-def _turn(row: Row, first: Reading) -> int:
+def _turn(row: Row, first: Reading, contrast: Sequence[str]) -> int:
     """What the decision reads on top, what must not decide at the bottom."""
-    return 0 if first.of(row) else 2 if row["estimator"] == NAIVE else 1
+    return 0 if first.of(row) else 2 if row["estimator"] in contrast else 1
 
 
 READINGS = {"better": "better", "worse": "worse", "cannot_tell": "not separated"}
@@ -94,7 +92,7 @@ def estimates(document: Row) -> list[Figure]:
 
 def _group(document: Row, row: Row) -> tuple[str, ...]:
     """What is drawn together: estimators of one reward share a scale, measures do not."""
-    own = str(row["estimator"]).startswith(OWN_SCALE)  # what they estimate is not the reward
+    own = row["estimator"] in document["protocol"].get("scales", ())  # not the reward's
     keys = [key for key in GROUPS if row[key] and (key != "estimator" or own)]
     return tuple(str(row[key]) for key in keys)
 

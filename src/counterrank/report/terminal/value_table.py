@@ -57,12 +57,7 @@ def table(result: Result, wide: int) -> list[str]:
 
 def _scale(result: Result, label: str) -> str:
     """Nothing if an estimator's value is the reward's, otherwise its name, like nDCG."""
-    if result.kind != "estimate":
-        return ""
-    from counterrank.ope.estimators import estimator
-
-    kind = estimator(label)
-    return kind.name if kind.total == "no" else ""
+    return str(result.protocol.get("scales", {}).get(label, ""))
 
 
 def _compared(result: Result, group: Sequence[str], rows: list[Row]) -> tuple[str, Versus]:

@@ -1,0 +1,3 @@
+"""The Spark cluster of tests/parity."""
+
+from parity.conftest import cluster, spark  # noqa: F401
