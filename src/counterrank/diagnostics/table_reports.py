@@ -12,6 +12,7 @@ import polars as pl
 from counterrank.core.errors import CounterrankError, InputError, UsageError
 from counterrank.core.parallel import Progress, quiet
 from counterrank.data import funnels, logs, schema
+from counterrank.data.checks import certainty
 from counterrank.data.runs import split_systems
 from counterrank.data.schema import Schema, Table
 from counterrank.diagnostics.diagnostic import Findings
@@ -97,7 +98,7 @@ def report_table(
         with engine.open(Tables({TABLE: open_source}, unit, ()), progress) as parts:
             size = parts.reduce(partial(_size, kind, unit, duplicates), "Checking")
             if kind == "log" and size.certain == size.rows:
-                raise logs.certainty(parts.heads[TABLE].name, size.rows)
+                raise certainty(parts.heads[TABLE].name, size.rows)
             there = set(parts.heads[TABLE].frame.columns) - {unit}
             units = {column: _distinct(parts, column) for column in COUNTED if column in there}
     except CounterrankError as error:
