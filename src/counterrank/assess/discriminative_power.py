@@ -71,6 +71,13 @@ class DiscriminativePower:
     again: Floats
 
     @property
+    def protocol(self) -> dict[str, Any]:
+        """How p-values and intervals were made."""
+        test = "permutation, two-sided, difference of means"
+        interval = "log DP, standard deviation over resampled users, normal p"
+        return {"test": test, "draws": self.draws, "interval": interval}
+
+    @property
     def dp(self) -> Floats:
         """:math:`DP` of each measure."""
         dp: Floats = self.p.sum(axis=1)

@@ -19,7 +19,6 @@ from counterrank.assess.request import OnlineRequest, ResamplingRequest, Robustn
 from counterrank.assess.unit_values import Values, all_pairs, enough, enough_units
 from counterrank.diagnostics.diagnostic import Diagnostic, worst
 from counterrank.results.result import Result, as_row
-from counterrank.stats.compare import Plan
 
 
 def assess_power(request: ResamplingRequest) -> Result:
@@ -37,10 +36,7 @@ def assess_power(request: ResamplingRequest) -> Result:
         estimates=[as_row(row, estimator="DP", verdict=verdict) for row in rows],
         comparisons=dp.pair_rows(values, power, level=plan.level, verdict=verdict),
         diagnostics=diagnostics,
-        protocol=_policies(request)
-        | {"test": "permutation, two-sided, difference of means", "draws": power.draws}
-        | {"interval": "log DP, standard deviation over resampled users, normal p"}
-        | _resampled(plan),
+        protocol=_protocol(request, power.protocol),
         inputs=values.inputs,
         tables={
             "recommendation": dp.recommend_by_power(rows, power, plan.level),
@@ -69,9 +65,7 @@ def assess_agreement(request: ResamplingRequest) -> Result:
         ],
         comparisons=[],
         diagnostics=diagnostics,
-        protocol=_policies(request)
-        | {"mean": request.means, **ma.PROTOCOL, "draws": plan.draws}
-        | _resampled(plan),
+        protocol=_protocol(request, {"mean": request.means, **ma.PROTOCOL, "draws": plan.draws}),
         inputs=values.inputs,
         tables={
             "recommendation": ma.recommend_by_agreement(rows, len(all_pairs(len(values.systems)))),
@@ -173,14 +167,11 @@ def _enough(values: Values, rows: Sequence[Any]) -> list[Diagnostic]:
     return [enough_units(min(r.units for r in rows)), enough(len(values.systems), "systems")]
 
 
-def _policies(request: ResamplingRequest) -> dict[str, Any]:
-    """Who counts; a table of values does not say."""
-    judged = request.values.judged
-    return {"unit": "user", "policies": asdict(request.values.policies) if judged else None}
-
-
-def _resampled(plan: Plan) -> dict[str, Any]:
-    return {"resamples": plan.resamples, "level": plan.level, "seed": plan.seed}
+def _protocol(request: ResamplingRequest, own: dict[str, Any]) -> dict[str, Any]:
+    """Who counts (a table of values does not say), a question's own choices, and resamples."""
+    plan, values = request.plan, request.values
+    who = {"unit": "user", "policies": asdict(values.policies) if values.judged else None}
+    return {**who, **own, "resamples": plan.resamples, "level": plan.level, "seed": plan.seed}
 
 
 def _online_protocol(request: OnlineRequest, truth: str) -> dict[str, Any]:

@@ -14,9 +14,6 @@ from counterrank.data.schema import Roles, Schema, Table, label, refuse_certain
 from counterrank.data.sources import open_source
 
 CONVERSION = "conversion"
-SHAPE = (
-    "user", "item", "click", CONVERSION, "ctr", "cvr", "session", "rating", "rank", "score",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -95,20 +92,6 @@ def _foretold(
             todo="Give a column ctr, cvr, or both (--columns ctr=NAME).",
         )
     return _predicted(identifiers(frame, ("user", "item"), name), rewards, name)
-
-
-def guess_funnel_kind(
-    table: object, *, rewards: Sequence[str] = (), columns: Mapping[str, str] | None = None
-) -> str:
-    """``funnel`` if clicks and what came of them are there, ``predictions``, or neither: empty."""
-    there = open_source(table, trec=(), name=label(table, "")).columns()
-    names = columns or {}
-    has = {role for role in SHAPE if names.get(role, role) in there}
-    if not {"user", "item"} <= has or has & {"session", "rating"}:
-        return ""
-    if "click" in has and (CONVERSION in has or any(r in there for r in rewards if r != "click")):
-        return "funnel"
-    return "predictions" if has & {"ctr", "cvr"} and not has & {"rank", "score", "click"} else ""
 
 
 def _nothing_without_click(frame: pl.DataFrame, reward: str) -> pl.DataFrame:

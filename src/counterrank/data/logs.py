@@ -9,7 +9,6 @@ from functools import partial
 import polars as pl
 
 from counterrank.core.errors import InputError, UsageError
-from counterrank.data import schema
 from counterrank.data.checks import (
     finite,
     identifiers,
@@ -128,21 +127,6 @@ def _aimed(name: str, given: Mapping[str, str], frame: pl.DataFrame) -> pl.DataF
         frame = real(frame, "predicted", name)
     marks = [c for c in ("draw", "system") if c in frame.columns]
     return identifiers(frame, marks, name)
-
-
-def guess_log_kind(
-    table: object, *, rewards: Sequence[str] = (), columns: Mapping[str, str] | None = None
-) -> str:
-    """``log`` or ``target`` if the table is about sessions, else ``judgments`` or ``run``."""
-    there = open_source(table, trec=(), name=label(table, "")).columns()
-    names = columns or {}
-    has = {role: names.get(role, role) in there for role in ("session", "item", "rank", "rating")}
-    if not (has["session"] and has["item"]) or has["rating"]:
-        return schema.guess_judged_kind(table, columns=columns)
-    paid = any(name in there for name in rewards or USUAL)
-    if has["rank"] and paid:
-        return "log"
-    return "run" if names.get("user", "user") in there else "target"
 
 
 def _usual(there: list[str], table: str) -> tuple[str, ...]:

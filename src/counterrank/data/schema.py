@@ -306,10 +306,3 @@ ROLES = (
 def label(table: object, name: str) -> str:
     """What messages call a table: its path, or the name it was given."""
     return os.fspath(table) if isinstance(table, (str, os.PathLike)) else name or "the table"
-
-
-def guess_judged_kind(table: object, *, columns: Mapping[str, str] | None = None) -> str:
-    """``judgments`` if the table has a rating (TREC text: four fields), otherwise ``run``."""
-    there = open_source(table, trec=(), name=label(table, "")).columns()
-    rated = (columns or {}).get("rating", "rating") in there
-    return "judgments" if rated or there == ["1", "2", "3", "4"] else "run"
