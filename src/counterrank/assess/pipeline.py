@@ -56,13 +56,10 @@ def assess_agreement(request: ResamplingRequest) -> Result:
     )
     rows = ma.agreement_rows(values, given, orders)
     diagnostics = _enough(values, rows)
-    verdict = worst(diagnostics)
+    told = {"estimator": "inversion", "verdict": worst(diagnostics)}
     return Result(
         kind="assess agreement",
-        estimates=[
-            as_row(r, measure=f"{r.measure} / {r.other}", estimator="inversion", verdict=verdict)
-            for r in rows
-        ],
+        estimates=[as_row(r, measure=f"{r.measure} / {r.other}", **told) for r in rows],
         comparisons=[],
         diagnostics=diagnostics,
         protocol=_protocol(request, {"mean": request.means, **ma.PROTOCOL, "draws": plan.draws}),
