@@ -26,7 +26,7 @@ def test_inversion_interval_covers(apart):
         x = np.stack([apart * first + noise[0], apart * second + noise[1]])
         values = Values(names, ("a", "b"), pl.Series(range(users)), x.transpose(2, 0, 1), ())
         done = compare_orders(values, Plan(draws=1, resamples=100))
-        found.append((done.inversion[0], done.spread[0]))
+        found.append((done.rows[0].value, done.rows[0].se))
     rate, spread = np.array(found).T
     covered = np.mean(np.abs(rate - rate.mean()) <= normal_quantile(0.975) * spread)
     assert covered > 0.95 - 3 * np.sqrt(0.95 * 0.05 / repeats)

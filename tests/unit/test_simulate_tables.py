@@ -314,15 +314,17 @@ def test_blocks_hold_the_same_sessions_in_memory_and_in_a_stream(monkeypatch):
 
     monkeypatch.setattr("counterrank.simulate.sample_tables.JUDGES", 16)
     plan = SamplePlan(world=world, sessions=300)
-    assert_frame_equal(streaming.stream_judgments(plan, counted).collect(), sample.judgments)
+    assert_frame_equal(
+        streaming.stream_table(plan, "judgments", counted).collect(), sample.judgments
+    )
     assert len(steps) > 3
     steps.clear()
-    assert_frame_equal(streaming.stream_log(plan, counted).collect(), sample.log)
+    assert_frame_equal(streaming.stream_table(plan, "log", counted).collect(), sample.log)
     assert steps == ["log"] * 5
     for name in ("near", "stochastic"):
-        assert_frame_equal(streaming.stream_run(plan, name, counted).collect(), sample.runs[name])
+        assert_frame_equal(streaming.stream_table(plan, name, counted).collect(), sample.runs[name])
     few = (
-        streaming.stream_log(plan, counted)
+        streaming.stream_table(plan, "log", counted)
         .filter(pl.col("rank") == 2)
         .select("item")
         .head(70)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -29,6 +30,8 @@ from counterrank.data.checks import identifiers, real, some_rows
 from counterrank.data.ids import positions
 from counterrank.data.schema import Roles, Table, label
 from counterrank.data.sources import open_source
+from counterrank.results.result import as_comparison
+from counterrank.stats.compare import Comparison
 from counterrank.stats.correlation import kendall_tau, relative_rmse
 from counterrank.stats.inference import normal_quantile
 
@@ -50,17 +53,6 @@ class AccuracyRow:
     regret: float
     systems: int
     repetitions: int
-
-
-@dataclass(frozen=True)
-class Against:
-    """Relative RMSE of ``system`` (an estimator) less that of ``baseline``, the best one."""
-
-    measure: str
-    system: str
-    baseline: str
-    difference: float
-    p: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,14 +104,19 @@ def accuracy_row(trials: Trials, level: float) -> AccuracyRow:
     )
 
 
-def against_best(trials: Sequence[Trials], rows: Sequence[AccuracyRow]) -> list[Against]:
+def against_best(
+    trials: Sequence[Trials], rows: Sequence[AccuracyRow], **told: Any
+) -> list[Comparison]:
     """Every other estimator compared with the one that errs least, by rising error."""
     best, *others = sorted(range(len(rows)), key=lambda k: rows[k].value)
-    name, error = rows[best].measure, rows[best].value
-    p = {k: same_error(trials[k], trials[best]) for k in others}
     return [
-        Against("relative RMSE", rows[k].measure, name, rows[k].value - error, p[k]) for k in others
-    ]
+        as_comparison(
+            None, estimator=rows[k].measure, baseline=rows[best].measure, test="t",
+            difference=rows[k].value - rows[best].value, p=same_error(trials[k], trials[best]),
+            **told,
+        )
+        for k in others
+    ]  # fmt: skip
 
 
 def same_error(a: Trials, b: Trials) -> float:
@@ -149,12 +146,12 @@ def _regret(estimate: Floats, truth: Floats) -> float:
 
 
 def recommend_by_accuracy(
-    rows: Sequence[AccuracyRow], others: Sequence[Against], level: float
+    rows: Sequence[AccuracyRow], others: Sequence[Comparison], level: float
 ) -> list[str]:
     """The smallest error, whether its order and intervals hold too, and who is no worse."""
     best = min(rows, key=lambda r: r.value)
     alpha = (1 - level) / max(len(others), 1)
-    tied = [other.system for other in others if not other.p <= alpha]
+    tied = [other.estimator for other in others if not other.p <= alpha]
     size = f"{best.systems} system{'s' * (best.systems != 1)}"
     first = (
         f"{best.measure} {'errs least' if len(rows) > 1 else 'was assessed alone'}: relative RMSE"

@@ -18,6 +18,7 @@ many users like these.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,8 @@ from counterrank.core.arrays import Floats
 from counterrank.core.format import in_a_sentence
 from counterrank.core.parallel import Progress, quiet
 from counterrank.diagnostics.diagnostic import Diagnostic
-from counterrank.stats.compare import Plan
+from counterrank.results.result import as_comparison
+from counterrank.stats.compare import Comparison, Plan
 from counterrank.stats.inference import normal_quantile
 from counterrank.stats.permutation import Keep, at_once, permutation_test
 
@@ -44,18 +46,6 @@ class PowerRow:
     significant: float
     median_p: float
     pairs: int
-    units: int
-
-
-@dataclass(frozen=True)
-class PairRow:
-    """One pair in one measure: the difference of its values, and the permutation p."""
-
-    measure: str
-    system: str
-    baseline: str
-    difference: float
-    p: float
     units: int
 
 
@@ -79,6 +69,13 @@ class DiscriminativePower:
     draws: int
     approximate: Floats
     again: Floats
+
+    @property
+    def protocol(self) -> dict[str, Any]:
+        """How p-values and intervals were made."""
+        test = "permutation, two-sided, difference of means"
+        interval = "log DP, standard deviation over resampled users, normal p"
+        return {"test": test, "draws": self.draws, "interval": interval}
 
     @property
     def dp(self) -> Floats:
@@ -184,22 +181,19 @@ def power_rows(values: Values, power: DiscriminativePower, level: float) -> list
     ]
 
 
-def pair_rows(values: Values, power: DiscriminativePower) -> list[PairRow]:
-    """Every pair in every measure."""
+def pair_rows(values: Values, power: DiscriminativePower, **told: Any) -> list[Comparison]:
+    """Every pair in every measure: the difference of its values, and the permutation p."""
     totals = values.totals()
     units = [int(values.shared(m).sum()) for m in range(len(values.measures))]
     return [
-        PairRow(
-            measure=label,
-            system=values.systems[a],
-            baseline=values.systems[b],
-            difference=float(totals[m, a] - totals[m, b]),
-            p=float(power.p[m, j]),
-            units=units[m],
+        as_comparison(
+            None, measure=label, system=values.systems[a], baseline=values.systems[b],
+            difference=float(totals[m, a] - totals[m, b]), p=float(power.p[m, j]),
+            units=units[m], test="permutation", draws=power.draws, **told,
         )
         for m, label in enumerate(values.measures)
         for j, (a, b) in enumerate(power.pairs)
-    ]
+    ]  # fmt: skip
 
 
 def curves(values: Values, power: DiscriminativePower) -> list[PCurve]:

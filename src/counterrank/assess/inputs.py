@@ -40,7 +40,7 @@ def read_values(request: ValueRequest) -> Values:
     if request.judged:
         return judged_values(request)
     values = _from_table(request.source, request.columns)
-    return values.only([str(m) for m in request.labels]) if request.labels else values
+    return values.only([str(m) for m in request.measures]) if request.measures else values
 
 
 def at_least(values: Values, systems: int, *, why: str) -> None:
@@ -56,7 +56,7 @@ def at_least(values: Values, systems: int, *, why: str) -> None:
 def judged_values(request: ValueRequest) -> Values:
     """Every measure of every judged user of every system."""
     wanted = EvaluateRequest(
-        parse_measures(request.labels or DEFAULTS), Plan(), request.policies, per_unit=True
+        parse_measures(request.measures or DEFAULTS), Plan(), request.policies, per_unit=True
     )
     done = _measure(request, wanted)
     units = done.measured.units

@@ -110,26 +110,16 @@ def inversions(first: Ints, second: Ints) -> Floats:
 
 @dataclass(frozen=True)
 class Orders:
-    """``totals`` is measures x systems; ``p`` of each pair (measures x pairs), NaN if not asked.
+    """``totals`` is measures x systems; ``rows`` are those of every two measures.
 
-    Of every two measures (``twos``): correlations over the systems, and the inversion rate with its
-    ``spread`` over resampled users.
+    ``opposed`` has, by the places of two measures, the pairs of systems that both call different,
+    each the other way round, and ``p`` that of each pair (measures x pairs), NaN if not asked.
     """
 
     totals: Floats
-    direction: Ints
     p: Floats
-    twos: list[tuple[int, int]]
-    pearson: list[float]
-    kendall: list[float]
-    inversion: list[float]
-    spread: list[float]
-
-    def opposed(self, first: int, second: int, alpha: float) -> list[int]:
-        """Pairs of systems that two measures call different, each the other way round."""
-        turned = self.direction[first] * self.direction[second] < 0
-        both: Bools = turned & (self.p[first] <= alpha) & (self.p[second] <= alpha)
-        return np.flatnonzero(both).tolist()
+    opposed: dict[tuple[int, int], list[int]]
+    rows: list[AgreementRow]
 
 
 def compare_orders(
@@ -146,18 +136,31 @@ def compare_orders(
         return np.stack([inversions(a, b) for a, b in combinations(each, 2)], axis=1)
 
     again = resample_users(values.units, scores, rates, plan, progress=progress, keep=keep)
-    totals = values.totals()
-    twos = list(combinations(range(count), 2))
-    return Orders(
-        totals,
-        ahead,
-        _p_values(scores, ahead, plan, progress, keep),
-        twos,
-        [pearson(totals[a], totals[b]) for a, b in twos],
-        [float(kendall_tau(means[a], means[b])) for a, b in twos],
-        [float(inversions(ahead[a], ahead[b])) for a, b in twos],
-        [float(x) for x in again.std(axis=0, ddof=1)],
-    )
+    totals, p = values.totals(), _p_values(scores, ahead, plan, progress, keep)
+    z, alpha = normal_quantile(0.5 + plan.level / 2), 1 - plan.level + 1e-12
+    opposed, rows = {}, []
+    for (a, b), spread in zip(
+        combinations(range(count), 2), again.std(axis=0, ddof=1), strict=True
+    ):
+        both: Bools = (ahead[a] * ahead[b] < 0) & (p[a] <= alpha) & (p[b] <= alpha)
+        opposed[a, b] = np.flatnonzero(both).tolist()
+        rate, se = float(inversions(ahead[a], ahead[b])), float(spread)
+        rows.append(
+            AgreementRow(
+                values.measures[a],
+                values.measures[b],
+                value=rate,
+                se=se,
+                low=max(rate - z * se, 0.0),
+                high=min(rate + z * se, 1.0),
+                level=plan.level,
+                pearson=pearson(totals[a], totals[b]),
+                kendall=float(kendall_tau(means[a], means[b])),
+                opposed=len(opposed[a, b]),
+                units=int((values.shared(a) & values.shared(b)).sum()),
+            )
+        )
+    return Orders(totals, p, opposed, rows)
 
 
 def _p_values(
@@ -179,7 +182,7 @@ def agreement_values(request: ResamplingRequest) -> tuple[Values, tuple[str, ...
     """Values of all measures, DCG and nDCG first, and the labels of those that were given."""
     asked = request.values
     if asked.judged:
-        asked = replace(asked, measures=_with_dcg(asked.labels))
+        asked = replace(asked, measures=_with_dcg(asked.measures))
     given = read_values(asked)
     at_least(given, 2, why="An order")
     given = given.only([*(label for pair in dcg_pairs(given) for label in pair), *given.measures])
@@ -204,52 +207,19 @@ def dcg_pairs(values: Values) -> list[tuple[str, str]]:
     return [p for p in labels if set(p) <= set(values.measures)]
 
 
-def agreement_rows(
-    values: Values, given: Sequence[str], orders: Orders, level: float
-) -> list[AgreementRow]:
+def agreement_rows(values: Values, given: Sequence[str], orders: Orders) -> list[AgreementRow]:
     """DCG and nDCG first, then the measures given, then each against its geometric mean."""
-    z = normal_quantile(0.5 + level / 2)
-    rows = []
-    for j, (a, b) in enumerate(orders.twos):
-        pair = values.measures[a], values.measures[b]
-        if not (set(pair) <= set(given) or is_twin(*pair)):
-            continue
-        rate, se = orders.inversion[j], orders.spread[j]
-        rows.append(
-            AgreementRow(
-                *pair,
-                value=rate,
-                se=se,
-                low=max(rate - z * se, 0.0),
-                high=min(rate + z * se, 1.0),
-                level=level,
-                pearson=orders.pearson[j],
-                kendall=orders.kendall[j],
-                opposed=len(orders.opposed(a, b, 1 - level + 1e-12)),
-                units=int((values.shared(a) & values.shared(b)).sum()),
-            )
-        )
     first = dcg_pairs(values)
-    return sorted(
-        rows, key=lambda r: ((r.measure, r.other) not in first, is_twin(r.measure, r.other))
-    )
+    rows = [r for r in orders.rows if {r.measure, r.other} <= set(given) or is_twin(r)]
+    return sorted(rows, key=lambda r: ((r.measure, r.other) not in first, is_twin(r)))
 
 
-def is_twin(label: str, other: str) -> bool:
+def is_twin(row: AgreementRow) -> bool:
     """Whether the second measure is the first's geometric mean."""
-    return other == geometric_twin(label)
+    return row.other == geometric_twin(row.measure)
 
 
-def tau_table(values: Values, orders: Orders) -> list[Tau]:
-    """Kendall's tau of every two measures."""
-    names = values.measures
-    both = zip(orders.twos, orders.kendall, strict=True)
-    return [Tau(names[a], names[b], kendall) for (a, b), kendall in both]
-
-
-def opposed_systems(
-    values: Values, orders: Orders, rows: list[AgreementRow], level: float
-) -> list[Opposed]:
+def opposed_systems(values: Values, orders: Orders, rows: list[AgreementRow]) -> list[Opposed]:
     """The pairs of systems that two measures put the other way round, both being sure."""
     pairs, totals, p = all_pairs(len(values.systems)), orders.totals, orders.p
     places = [(r, values.measures.index(r.measure), values.measures.index(r.other)) for r in rows]
@@ -265,14 +235,14 @@ def opposed_systems(
             float(p[b, j]),
         )
         for row, a, b in places
-        for j in orders.opposed(a, b, 1 - level + 1e-12)
+        for j in orders.opposed[a, b]
         for s, t in [pairs[j]]
     ]
 
 
 def recommend_by_agreement(every: Sequence[AgreementRow], pairs: int) -> list[str]:
     """How far the first two measures disagree, who agrees with whom, and what to report."""
-    rows = [row for row in every if not is_twin(row.measure, row.other)] or list(every)
+    rows = [row for row in every if not is_twin(row)] or list(every)
     r = rows[0]
     if all(np.isnan(row.kendall) for row in rows):
         return [

@@ -21,7 +21,8 @@ from counterrank.assess.request import DayRequest, OnlineRequest
 from counterrank.core.arrays import Floats
 from counterrank.core.errors import InputError, UsageError
 from counterrank.core.merge import by_key, first, union
-from counterrank.data.logs import Log, certainty, log_schema, target_schema
+from counterrank.data.checks import certainty
+from counterrank.data.logs import Log, log_schema, target_schema
 from counterrank.data.runs import RunTables, run_schemas, tables_of, validate_names
 from counterrank.data.schema import Input, Schema
 from counterrank.engine import engine as as_engine

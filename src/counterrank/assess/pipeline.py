@@ -18,8 +18,7 @@ from counterrank.assess.past_table import read_past_table
 from counterrank.assess.request import OnlineRequest, ResamplingRequest, RobustnessRequest
 from counterrank.assess.unit_values import Values, all_pairs, enough, enough_units
 from counterrank.diagnostics.diagnostic import Diagnostic, worst
-from counterrank.results.result import Result, Row, as_comparison, as_row
-from counterrank.stats.compare import Plan
+from counterrank.results.result import Result, as_row
 
 
 def assess_power(request: ResamplingRequest) -> Result:
@@ -31,17 +30,13 @@ def assess_power(request: ResamplingRequest) -> Result:
     )
     rows = dp.power_rows(values, power, plan.level)
     diagnostics = [*_enough(values, rows), dp.normal_approximation(values, power)]
-    pairs = dp.pair_rows(values, power)
-    told = {"level": plan.level, "test": "permutation", "draws": power.draws}
+    verdict = worst(diagnostics)
     return Result(
         kind="assess power",
-        estimates=_rows(rows, diagnostics, estimator="DP"),
-        comparisons=[as_comparison(pair, verdict=worst(diagnostics), **told) for pair in pairs],
+        estimates=[as_row(row, estimator="DP", verdict=verdict) for row in rows],
+        comparisons=dp.pair_rows(values, power, level=plan.level, verdict=verdict),
         diagnostics=diagnostics,
-        protocol=_policies(request)
-        | {"test": "permutation, two-sided, difference of means", "draws": power.draws}
-        | {"interval": "log DP, standard deviation over resampled users, normal p"}
-        | _resampled(plan),
+        protocol=_protocol(request, power.protocol),
         inputs=values.inputs,
         tables={
             "recommendation": dp.recommend_by_power(rows, power, plan.level),
@@ -59,26 +54,21 @@ def assess_agreement(request: ResamplingRequest) -> Result:
     orders = ma.compare_orders(
         values, plan, progress=request.values.progress, keep=_pieces("agreement", values, request)
     )
-    rows = ma.agreement_rows(values, given, orders, plan.level)
+    rows = ma.agreement_rows(values, given, orders)
     diagnostics = _enough(values, rows)
-    verdict = worst(diagnostics)
+    told = {"estimator": "inversion", "verdict": worst(diagnostics)}
     return Result(
         kind="assess agreement",
-        estimates=[
-            as_row(r, measure=f"{r.measure} / {r.other}", estimator="inversion", verdict=verdict)
-            for r in rows
-        ],
+        estimates=[as_row(r, measure=f"{r.measure} / {r.other}", **told) for r in rows],
         comparisons=[],
         diagnostics=diagnostics,
-        protocol=_policies(request)
-        | {"mean": request.means, **ma.PROTOCOL, "draws": plan.draws}
-        | _resampled(plan),
+        protocol=_protocol(request, {"mean": request.means, **ma.PROTOCOL, "draws": plan.draws}),
         inputs=values.inputs,
         tables={
             "recommendation": ma.recommend_by_agreement(rows, len(all_pairs(len(values.systems)))),
             "agreement": rows,
-            "taus": ma.tau_table(values, orders),
-            "opposed": ma.opposed_systems(values, orders, rows, plan.level),
+            "taus": [ma.Tau(r.measure, r.other, r.kendall) for r in orders.rows],
+            "opposed": ma.opposed_systems(values, orders, rows),
         },
         unit_frame=values.frame(),
     )
@@ -89,17 +79,11 @@ def assess_robustness(request: RobustnessRequest) -> Result:
     basis = judged_basis(request) if request.values.judged else value_basis(request)
     labels, level = basis.labels, request.plan.level
     tracks = rb.reduce_judgments(basis.evidence, request, Checkpoint(request.resume, basis.key))
-    areas = list(rb.area_rows(tracks, labels, level))
     diagnostics = [enough(len(basis.systems), "systems"), *basis.diagnostics]
-    segments = {row: None if row.reduction == "all" else row.reduction for row in areas}
-    told = {
-        "estimator": "area",
-        "units": basis.unit_frame["unit"].n_unique(),
-        "verdict": worst(diagnostics),
-    }
+    told = {"units": basis.unit_frame["unit"].n_unique(), "verdict": worst(diagnostics)}
     return Result(
         kind="assess robustness",
-        estimates=[as_row(row, segment=segments[row], **told) for row in areas],
+        estimates=list(rb.area_rows(tracks, labels, level, **told)),
         comparisons=[],
         diagnostics=diagnostics,
         protocol=basis.protocol | rb.protocol(basis.evidence.pool, request),
@@ -144,17 +128,14 @@ def assess_accuracy(table: object, level: float, columns: Mapping[str, str] | No
     read = ac.read_trials(table, columns)
     trials = ac.trials_of(read)
     rows = [ac.accuracy_row(t, level) for t in trials]
-    others = ac.against_best(trials, rows)
     diagnostics = [enough(rows[0].systems, "systems")]
-    told = {"measure": "relative RMSE", "verdict": worst(diagnostics), "level": level}
     units = rows[0].repetitions if rows[0].repetitions > 1 else rows[0].systems
+    told = {"measure": "relative RMSE", "verdict": worst(diagnostics), "level": level}
+    others = ac.against_best(trials, rows, units=units, **told)
     return Result(
         kind="assess accuracy",
         estimates=[as_row(r, estimator=r.measure, units=units, **told) for r in rows],
-        comparisons=[
-            as_comparison(o, system="", estimator=o.system, test="t", units=units, **told)
-            for o in others
-        ],
+        comparisons=others,
         diagnostics=diagnostics,
         protocol={
             "unit": "repetition" if rows[0].repetitions > 1 else "system",
@@ -166,11 +147,6 @@ def assess_accuracy(table: object, level: float, columns: Mapping[str, str] | No
         tables={"recommendation": ac.recommend_by_accuracy(rows, others, level), "accuracy": rows},
         unit_frame=ac.relative_errors(read.frame),
     )
-
-
-def _rows(rows: Sequence[Any], diagnostics: Sequence[Diagnostic], **told: Any) -> list[Row]:
-    """The rows that every verb shares, of those that one question has."""
-    return [as_row(row, verdict=worst(diagnostics), **told) for row in rows]
 
 
 def _pieces(question: str, values: Values, request: ResamplingRequest) -> Checkpoint:
@@ -188,14 +164,11 @@ def _enough(values: Values, rows: Sequence[Any]) -> list[Diagnostic]:
     return [enough_units(min(r.units for r in rows)), enough(len(values.systems), "systems")]
 
 
-def _policies(request: ResamplingRequest) -> dict[str, Any]:
-    """Who counts; a table of values does not say."""
-    judged = request.values.judged
-    return {"unit": "user", "policies": asdict(request.values.policies) if judged else None}
-
-
-def _resampled(plan: Plan) -> dict[str, Any]:
-    return {"resamples": plan.resamples, "level": plan.level, "seed": plan.seed}
+def _protocol(request: ResamplingRequest, own: dict[str, Any]) -> dict[str, Any]:
+    """Who counts (a table of values does not say), a question's own choices, and resamples."""
+    plan, values = request.plan, request.values
+    who = {"unit": "user", "policies": asdict(values.policies) if values.judged else None}
+    return {**who, **own, "resamples": plan.resamples, "level": plan.level, "seed": plan.seed}
 
 
 def _online_protocol(request: OnlineRequest, truth: str) -> dict[str, Any]:

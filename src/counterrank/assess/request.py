@@ -20,13 +20,8 @@ from counterrank.position.models import PositionBias
 from counterrank.results.result import Result
 from counterrank.stats.compare import Plan
 
-RESAMPLES, SAMPLES = 1000, 50
 FEWEST_RESAMPLES = 20
 NINE = ("P", "Recall", "F1", "AP", "nDCG", "RR", "ERR", "Bpref", "InfAP")
-MEANS = ("both", "arithmetic", "geometric")
-TRUTHS = ("auto", "online", "all")
-KINDS = ("values", "effects")
-CONTROL = "control"
 
 Folder = str | os.PathLike[str] | None
 
@@ -42,7 +37,7 @@ class ValueRequest:
 
     source: object
     runs: Runs | None = None
-    measures: str | Measure | Sequence[str | Measure] = ()
+    measures: Sequence[str | Measure] = ()
     policies: Policies = field(default_factory=Policies)
     engine: str | Engine = "auto"
     columns: Mapping[str, str] | None = None
@@ -52,11 +47,6 @@ class ValueRequest:
     def judged(self) -> bool:
         """Whether there are runs, to be judged."""
         return has_runs(self.runs)
-
-    @property
-    def labels(self) -> list[str | Measure]:
-        """The measures as a list."""
-        return as_list(self.measures)
 
 
 @dataclass(frozen=True)
@@ -115,7 +105,7 @@ class RobustnessRequest:
         shares = _falling(sizes or SIZES)
         if samples < 2:
             raise UsageError(f"There must be at least two samples, not {samples}.")
-        measures = _measures(values.labels, rel, mean) if values.judged else []
+        measures = _measures(values.measures, rel, mean) if values.judged else []
         kinds = _kinds(reductions, values.judged)
         return cls(
             values, plan, mean, measures, kinds, shares, samples, threads or workers(), resume
@@ -220,12 +210,6 @@ class OnlineRequest:
     def logged(self) -> bool:
         """Whether the source is a log."""
         return has_runs(self.runs)
-
-
-def as_list(given: Any) -> list[Any]:
-    """One or several: one stands for a list of one."""
-    several = isinstance(given, Iterable) and not isinstance(given, str)
-    return list(given) if several else [given]
 
 
 def _falling(given: Iterable[float]) -> list[float]:

@@ -19,26 +19,10 @@ from counterrank.assess.request import RobustnessRequest
 from counterrank.core.arrays import Floats
 from counterrank.core.parallel import map_threads
 from counterrank.matching.pool import Pool
+from counterrank.results.result import Row, as_row
 from counterrank.stats.correlation import kendall_tau
 from counterrank.stats.inference import normal_quantile
 from counterrank.stats.permutation import Keep, at_once
-
-
-@dataclass(frozen=True)
-class AreaRow:
-    """``value`` is the area under one measure's curve of tau: its mean over sizes.
-
-    The reduction ``all`` is the mean over all kinds of loss. ``se`` and interval are those of the
-    Monte Carlo; they are for these users and systems, not for others.
-    """
-
-    reduction: str
-    measure: str
-    value: float
-    se: float
-    low: float
-    high: float
-    level: float
 
 
 @dataclass(frozen=True)
@@ -176,14 +160,19 @@ def trapezoid(sizes: Sequence[float]) -> Floats:
     return out
 
 
-def area_rows(tracks: Sequence[Track], labels: Sequence[str], level: float) -> Iterator[AreaRow]:
-    """Over all kinds first, then each kind by itself."""
+def area_rows(
+    tracks: Sequence[Track], labels: Sequence[str], level: float, **told: Any
+) -> Iterator[Row]:
+    """The areas under the measures' curves over all kinds of loss, then by kind (``segment``).
+
+    Intervals are those of the Monte Carlo: for these users and systems, not for others.
+    """
     z = normal_quantile((1 + level) / 2)
-    for kind, some in [("all", tracks), *((track.kind, [track]) for track in tracks)]:
+    for kind, some in [(None, tracks), *((track.kind, [track]) for track in tracks)]:
         for m, label in enumerate(labels):
             a = area(some, single(m, len(labels)))
-            low, high = a.value - z * a.se, a.value + z * a.se
-            yield AreaRow(kind, label, a.value, a.se, low, high, level)
+            ends = {"low": a.value - z * a.se, "high": a.value + z * a.se, "level": level}
+            yield as_row(a, measure=label, estimator="area", segment=kind, **ends, **told)
 
 
 def tau_rows(tracks: Sequence[Track], labels: Sequence[str], level: float) -> Iterator[TauRow]:

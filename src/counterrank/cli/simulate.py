@@ -90,11 +90,11 @@ def write(plan: SamplePlan, out: str, progress: Progress) -> list[str]:
     text = json.dumps(sample.truth_document(plan), indent=1)
     folder = files.made(out)
     runs = files.made(str(folder / "runs"))
-    tables = {folder / "log.parquet": sample.stream_log(plan, progress)}
+    tables = {folder / "log.parquet": sample.stream_table(plan, "log", progress)}
     tables |= {
-        runs / f"{name}.parquet": sample.stream_run(plan, name, progress) for name in plan.targets
+        runs / f"{name}.parquet": sample.stream_table(plan, name, progress) for name in plan.targets
     }
-    tables[folder / "judgments.parquet"] = sample.stream_judgments(plan, progress)
+    tables[folder / "judgments.parquet"] = sample.stream_table(plan, "judgments", progress)
     for path, table in tables.items():
         files.whole(path, partial(_sink, table))
     truth = folder / "truth.json"

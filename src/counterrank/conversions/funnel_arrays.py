@@ -21,7 +21,8 @@ from counterrank.core.arrays import Bools, Floats, Ints, ranges
 from counterrank.core.faults import DataError, Fault, Faults
 from counterrank.core.merge import by_key, union
 from counterrank.core.parallel import cached_property
-from counterrank.data.funnels import Funnel, is_certain, prediction, refuse_certain
+from counterrank.data.checks import certainty
+from counterrank.data.funnels import Funnel, prediction
 from counterrank.data.ids import (
     Blocks,
     IdCodes,
@@ -34,7 +35,7 @@ from counterrank.data.ids import (
     sort_ids,
 )
 from counterrank.data.runs import validate_names
-from counterrank.data.schema import Table
+from counterrank.data.schema import Table, is_certain
 from counterrank.engine import Partition, Partitions
 from counterrank.matching.pool import Pool, repeated_pairs
 
@@ -155,7 +156,9 @@ class FunnelTotals:
             rows=frame.height,
             clicks=int(hit.sum()),
             conversions={name: int((frame[name] != 0).sum()) for name in funnel.rewards},
-            certain={t.name: is_certain(t.frame) for t in (funnel, predictions) if t is not None},
+            certain={
+                t.name: is_certain(t.frame, "ctr") for t in (funnel, predictions) if t is not None
+            },
             systems=request.runs.systems_in(part.tables),
             lists={
                 run.system: ListTotals(
@@ -202,7 +205,7 @@ class FunnelTotals:
         self.faults.refuse()
         for table, certain in self.certain.items():
             if certain:
-                refuse_certain(table, self.rows)
+                raise certainty(table, self.rows, "ctr")
         for own in (self.lists[system] for system in runs.labels):
             if not own.in_common:
                 mine, theirs = (", ".join(map(repr, ids)) for ids in (own.first, self.first))

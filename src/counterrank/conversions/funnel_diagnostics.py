@@ -61,7 +61,7 @@ def diagnose_lists(request: FunnelRequest, contributions: FunnelContributions) -
             return contributions.units.estimate(key, functions[key])
 
         out.append(coverage(system, own.coverage, missing="zero", who="users"))
-        out.append(about.listed_conversions(system, reward, own.conversions[reward]))
+        out.append(about.conversions(system, reward, own.conversions[reward]))
         out.append(about.funnel_support(system, own.weights, request.pairs))
         weighted = of(MeanWeight()) in functions
         if weighted:
@@ -183,7 +183,7 @@ def check_funnel(
                 except CounterrankError as error:
                     faults[place] = str(error)
             conversions = totals.conversions[rewards[0]]
-            diagnostics = [about.all_conversions(rewards[0], conversions, totals.clicks)]
+            diagnostics = [about.conversions("funnel", rewards[0], conversions, totals.clicks)]
             if fit:
                 inputs = FunnelInputs.of(table, fit, None, rewards=rewards, columns=columns)
                 with_predictions = partial(estimate, predictions=predictions)

@@ -119,6 +119,11 @@ def not_negative(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
     return frame
 
 
+def certainty(table: str, rows: int, column: str = "propensity") -> DataError:
+    """The message for a table whose chances are all 1, so that nothing was left to chance."""
+    return DataError(Fault(f"every {column} 1", table, column, rows, rows))
+
+
 def zero_or_one(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
     """A yes or no: 0 or 1, or a Boolean."""
     frame = numbers(frame, column, table)

@@ -9,15 +9,11 @@ from functools import partial
 import polars as pl
 
 from counterrank.core.errors import InputError, UsageError
-from counterrank.core.faults import DataError, Fault
 from counterrank.data.checks import identifiers, not_negative, real, refuse_rows, zero_or_one
-from counterrank.data.schema import Roles, Schema, Table, label
+from counterrank.data.schema import Roles, Schema, Table, label, refuse_certain
 from counterrank.data.sources import open_source
 
 CONVERSION = "conversion"
-SHAPE = (
-    "user", "item", "click", CONVERSION, "ctr", "cvr", "session", "rating", "rank", "score",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -54,7 +50,7 @@ def funnel_schema(
         asked,
         partial(_clicked, source.name, rewards),
         partial(Funnel, source, rewards=rewards),
-        _refuse_certain,
+        partial(refuse_certain, "ctr"),
     )
 
 
@@ -82,7 +78,7 @@ def predictions_schema(
         asked,
         partial(_foretold, source.name, tuple(rewards), tuple(there), own),
         partial(Table, source),
-        _refuse_certain,
+        partial(refuse_certain, "ctr"),
     )
 
 
@@ -96,20 +92,6 @@ def _foretold(
             todo="Give a column ctr, cvr, or both (--columns ctr=NAME).",
         )
     return _predicted(identifiers(frame, ("user", "item"), name), rewards, name)
-
-
-def guess_funnel_kind(
-    table: object, *, rewards: Sequence[str] = (), columns: Mapping[str, str] | None = None
-) -> str:
-    """``funnel`` if clicks and what came of them are there, ``predictions``, or neither: empty."""
-    there = open_source(table, trec=(), name=label(table, "")).columns()
-    names = columns or {}
-    has = {role for role in SHAPE if names.get(role, role) in there}
-    if not {"user", "item"} <= has or has & {"session", "rating"}:
-        return ""
-    if "click" in has and (CONVERSION in has or any(r in there for r in rewards if r != "click")):
-        return "funnel"
-    return "predictions" if has & {"ctr", "cvr"} and not has & {"rank", "score", "click"} else ""
 
 
 def _nothing_without_click(frame: pl.DataFrame, reward: str) -> pl.DataFrame:
@@ -135,18 +117,3 @@ def _predicted(frame: pl.DataFrame, rewards: Sequence[str], table: str) -> pl.Da
         odd = (frame["click"] == 1) & (frame["ctr"] == 0)
         refuse_rows(frame, "ctr", odd, table, "click without chance", {})
     return frame
-
-
-def is_certain(frame: pl.DataFrame) -> bool:
-    """Whether every ctr is 1; so it is of no rows."""
-    return "ctr" in frame.columns and bool((frame["ctr"] == 1).all())
-
-
-def refuse_certain(table: str, rows: int) -> None:
-    """Clicks that are said to be certain, all of them."""
-    raise DataError(Fault("every ctr 1", table, "ctr", rows, rows))
-
-
-def _refuse_certain(table: Table) -> None:
-    if is_certain(table.frame):
-        refuse_certain(table.name, table.frame.height)

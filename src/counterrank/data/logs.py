@@ -9,8 +9,6 @@ from functools import partial
 import polars as pl
 
 from counterrank.core.errors import InputError, UsageError
-from counterrank.core.faults import DataError, Fault
-from counterrank.data import schema
 from counterrank.data.checks import (
     finite,
     identifiers,
@@ -22,8 +20,17 @@ from counterrank.data.checks import (
     whole_ranks,
     zero_or_one,
 )
-from counterrank.data.schema import TREC_RUN, Roles, Schema, Table, label, ordered_by
-from counterrank.data.sources import Source, open_source
+from counterrank.data.schema import (
+    TREC_RUN,
+    Roles,
+    Schema,
+    Table,
+    label,
+    ordered_by,
+    ranked_table,
+    refuse_certain,
+)
+from counterrank.data.sources import open_source
 
 OPTIONAL = ("user", "viewed", "exposure", "propensity", "policy", "day", "arm", "timestamp")
 USUAL = ("reward", "click", "like", "conversion", "dwell", "revenue")
@@ -69,7 +76,7 @@ def log_schema(
         roles,
         partial(_logged, source.name, rewards, contexts),
         partial(Log, source, rewards=rewards, contexts=contexts),
-        refuse_certainty,
+        partial(refuse_certain, "propensity"),
     )
 
 
@@ -103,21 +110,12 @@ def target_schema(
     optional = ("rank", "score", "exposure", "propensity", "draw", "predicted", "system")
     roles = Roles(source.name, ("session", "item"), optional, columns)
     given = dict(columns or {})
-    return Schema(
-        source, roles, partial(_aimed, source.name, given), partial(_target, source, given, name)
-    )
-
-
-def _order(there: list[str], given: Mapping[str, str]) -> str:
-    return "exposure" if "exposure" in there else ordered_by(there, given)
-
-
-def _target(source: Source, given: Mapping[str, str], name: str, frame: pl.DataFrame) -> Table:
-    return Table(source, frame, _order(frame.columns, given), name)
+    made = partial(ranked_table, source, given, name)
+    return Schema(source, roles, partial(_aimed, source.name, given), made)
 
 
 def _aimed(name: str, given: Mapping[str, str], frame: pl.DataFrame) -> pl.DataFrame:
-    order = _order(frame.columns, given)
+    order = ordered_by(frame.columns, given)
     frame = identifiers(frame, ("session", "item"), name)
     if "rank" in frame.columns and order != "score":
         frame = whole_ranks(frame, name)
@@ -131,21 +129,6 @@ def _aimed(name: str, given: Mapping[str, str], frame: pl.DataFrame) -> pl.DataF
     return identifiers(frame, marks, name)
 
 
-def guess_log_kind(
-    table: object, *, rewards: Sequence[str] = (), columns: Mapping[str, str] | None = None
-) -> str:
-    """``log`` or ``target`` if the table is about sessions, else ``judgments`` or ``run``."""
-    there = open_source(table, trec=(), name=label(table, "")).columns()
-    names = columns or {}
-    has = {role: names.get(role, role) in there for role in ("session", "item", "rank", "rating")}
-    if not (has["session"] and has["item"]) or has["rating"]:
-        return schema.guess_judged_kind(table, columns=columns)
-    paid = any(name in there for name in rewards or USUAL)
-    if has["rank"] and paid:
-        return "log"
-    return "run" if names.get("user", "user") in there else "target"
-
-
 def _usual(there: list[str], table: str) -> tuple[str, ...]:
     """Reward columns by their usual names, if none was named."""
     found = tuple(name for name in USUAL if name in there)
@@ -156,18 +139,6 @@ def _usual(there: list[str], table: str) -> tuple[str, ...]:
             todo='Name the column that holds what came back: --reward click (rewards=["click"]).',
         )
     return found
-
-
-def refuse_certainty(table: Table) -> None:
-    """A propensity of 1 in every row carries nothing, and often means that it was lost."""
-    frame = table.frame
-    if "propensity" in frame.columns and (frame["propensity"] == 1).all():
-        raise certainty(table.name, frame.height)
-
-
-def certainty(name: str, rows: int) -> InputError:
-    """The message for a log whose propensities are all 1."""
-    return DataError(Fault("every propensity 1", name, "propensity", rows, rows))
 
 
 def _refuse_unseen_rewards(frame: pl.DataFrame, rewards: Sequence[str], table: str) -> None:

@@ -106,8 +106,8 @@ class RunTables:
         return {key: names.unique().cast(pl.String).sort() for key, names in columns.items()}
 
     def with_systems(self, systems: Mapping[str, pl.Series]) -> RunTables:
-        """With the systems of all partitions."""
-        return replace(self, systems={key: tuple(names) for key, names in systems.items()})
+        """With the systems of all partitions, as far as they are of these tables."""
+        return replace(self, systems={k: tuple(x) for k, x in systems.items() if k in self.names})
 
     @property
     def labels(self) -> list[str]:

@@ -14,7 +14,7 @@ from functools import partial
 import polars as pl
 
 from counterrank.core.errors import InputError, UsageError, nearest
-from counterrank.data.checks import finite, identifiers, real, some_rows, whole_ranks
+from counterrank.data.checks import certainty, finite, identifiers, real, some_rows, whole_ranks
 from counterrank.data.sources import Source, open_source
 
 QRELS = ("user", "iteration", "item", "rating")
@@ -82,6 +82,17 @@ class Schema:
         return self.made(self.check(frame))
 
 
+def refuse_certain(column: str, table: Table) -> None:
+    """Chances of 1 in every row carry nothing, and often mean that they were lost."""
+    if is_certain(table.frame, column):
+        raise certainty(table.name, table.frame.height, column)
+
+
+def is_certain(frame: pl.DataFrame, column: str) -> bool:
+    """Whether all chances are 1; so they are of no rows."""
+    return column in frame.columns and bool((frame[column] == 1).all())
+
+
 def judgments_schema(
     table: object, *, columns: Mapping[str, str] | None = None, own: Sequence[str] = ()
 ) -> Schema:
@@ -118,11 +129,12 @@ def run_schema(
         source,
         roles,
         partial(_listed, source.name, given, also),
-        partial(_run, source, given, name),
+        partial(ranked_table, source, given, name),
     )
 
 
-def _run(source: Source, given: Mapping[str, str], name: str, frame: pl.DataFrame) -> Table:
+def ranked_table(source: Source, given: Mapping[str, str], name: str, frame: pl.DataFrame) -> Table:
+    """Lists of a system that may have a name, by what ranks them."""
     return Table(source, frame, ordered_by(frame.columns, given), name)
 
 
@@ -148,7 +160,9 @@ def _listed(
 
 
 def ordered_by(there: list[str], given: Mapping[str, str]) -> str:
-    """What ranks a list: the one named in ``columns``, else rank, else score."""
+    """What ranks a list: exposure, or the one named in ``columns``, else rank, else score."""
+    if "exposure" in there:
+        return "exposure"
     named = [role for role in ("rank", "score") if role in given and role in there]
     return named[0] if len(named) == 1 else "rank" if "rank" in there else "score"
 
@@ -294,10 +308,3 @@ ROLES = (
 def label(table: object, name: str) -> str:
     """What messages call a table: its path, or the name it was given."""
     return os.fspath(table) if isinstance(table, (str, os.PathLike)) else name or "the table"
-
-
-def guess_judged_kind(table: object, *, columns: Mapping[str, str] | None = None) -> str:
-    """``judgments`` if the table has a rating (TREC text: four fields), otherwise ``run``."""
-    there = open_source(table, trec=(), name=label(table, "")).columns()
-    rated = (columns or {}).get("rating", "rating") in there
-    return "judgments" if rated or there == ["1", "2", "3", "4"] else "run"

@@ -40,27 +40,19 @@ def smallest_ctr(
     return advise("smallest ctr", system, low, usual / 100, verdict, text, todo)
 
 
-def conversions(subject: str, count: int, text: str, none: str = "") -> Diagnostic:
+def conversions(system: str, reward: str, count: int, clicks: int | None = None) -> Diagnostic:
     """Few conversions: the relative error of a sum of n is about 1 / sqrt(n).
 
-    ``text`` says what they are of, ``none`` what it means that there are none.
+    They are of clicks on what a system lists or, where their number is given, of all ``clicks``.
     """
-    todo = " That is few: expect wide intervals, and prefer intervals by bootstrap."
-    todo = none if count == 0 and none else todo
-    verdict = graded(count, 100, 10)
-    return advise("conversions", subject, float(count), 100.0, verdict, text, todo)
-
-
-def listed_conversions(system: str, reward: str, count: int) -> Diagnostic:
-    """Conversions of clicks on what a system lists."""
     text = f"{count:,} click{'s' * (count != 1)} on what it lists brought a {reward}."
-    none = " So Naive and IPS are 0 for any such lists, and their intervals say nothing."
-    return conversions(system, count, text, none)
-
-
-def all_conversions(reward: str, count: int, clicks: int) -> Diagnostic:
-    """Conversions of all clicks."""
-    return conversions("funnel", count, f"{count:,} of {clicks:,} clicks brought a {reward}.")
+    todo = " That is few: expect wide intervals, and prefer intervals by bootstrap."
+    if clicks is not None:
+        text = f"{count:,} of {clicks:,} clicks brought a {reward}."
+    elif count == 0:
+        todo = " So Naive and IPS are 0 for any such lists, and their intervals say nothing."
+    verdict = graded(count, 100, 10)
+    return advise("conversions", system, float(count), 100.0, verdict, text, todo)
 
 
 def predictions(ctr: bool, cvr: bool, fitted: str) -> Diagnostic:

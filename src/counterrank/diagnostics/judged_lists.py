@@ -14,6 +14,7 @@ from counterrank.core.arrays import Bools, Floats
 from counterrank.core.faults import Fault
 from counterrank.core.merge import first
 from counterrank.data.ids import sort_ids
+from counterrank.data.schema import Table
 from counterrank.diagnostics.diagnostic import Diagnostic, advise, graded
 from counterrank.matching.hits import Coverage, Hits
 from counterrank.matching.pool import Pool
@@ -93,27 +94,25 @@ class ListStatistics:
     @classmethod
     def of(
         cls,
-        table: str,
-        order: str,
-        users: pl.Series,
+        run: Table,
         pool: Pool,
         hits: Hits,
         seen: Coverage,
         cut: int | None,
         ties: Floats | None = None,
     ) -> ListStatistics:
-        """Those of one run, which lists ``users``; ``cut`` is the largest cut-off."""
+        """Those of one run; ``cut`` is the largest cut-off."""
         apart = slice(0, None if seen.covered_users == 0 else 0)
         tied = hits.first is not hits.rank
         return cls(
-            table=table,
-            order=order,
+            table=run.name,
+            order=run.order,
             coverage=seen,
             short=0 if cut is None else int(np.count_nonzero(hits.depth[hits.present] < cut)),
             hits=len(hits.rank),
             tied=int(np.count_nonzero(hits.last > hits.first)) if tied else 0,
             missing=pool.units.filter(pl.Series(~hits.present)).head(1),
-            listed=few_ids([users[apart]]),
+            listed=few_ids([run.frame["user"][apart]]),
             judged=few_ids([pool.units[apart]]),
             ties=ties,
         )

@@ -12,8 +12,10 @@ import polars as pl
 from counterrank.core.errors import CounterrankError, InputError, UsageError
 from counterrank.core.parallel import Progress, quiet
 from counterrank.data import funnels, logs, schema
+from counterrank.data.checks import certainty
 from counterrank.data.runs import split_systems
 from counterrank.data.schema import Schema, Table
+from counterrank.data.sources import open_source
 from counterrank.diagnostics.diagnostic import Findings
 from counterrank.engine import Engine, Partition, Partitions, Tables, split
 from counterrank.matching.hits import find_hits
@@ -90,14 +92,13 @@ def report_table(
     label = schema.label(table, name)
     kind = "table"
     try:
-        kind = funnels.guess_funnel_kind(table, rewards=rewards, columns=columns)
-        kind = kind or logs.guess_log_kind(table, rewards=rewards, columns=columns)
-        open_source = _schema(kind, table, name, rewards, columns)
+        kind = _guess_kind(table, rewards, columns or {})
+        own = _schema(kind, table, name, rewards, columns)
         unit = "session" if kind in BY_SESSION else "user"
-        with engine.open(Tables({TABLE: open_source}, unit, ()), progress) as parts:
+        with engine.open(Tables({TABLE: own}, unit, ()), progress) as parts:
             size = parts.reduce(partial(_size, kind, unit, duplicates), "Checking")
             if kind == "log" and size.certain == size.rows:
-                raise logs.certainty(parts.heads[TABLE].name, size.rows)
+                raise certainty(parts.heads[TABLE].name, size.rows)
             there = set(parts.heads[TABLE].frame.columns) - {unit}
             units = {column: _distinct(parts, column) for column in COUNTED if column in there}
     except CounterrankError as error:
@@ -106,6 +107,23 @@ def report_table(
     return TableReport(
         label, kind, size.rows, counts["user"], counts["item"], "", counts["session"]
     )  # fmt: skip
+
+
+def _guess_kind(table: object, rewards: Sequence[str], columns: Mapping[str, str]) -> str:
+    """By the roles of its columns; TREC text of four fields is judgments, other text a run."""
+    there = open_source(table, trec=(), name=schema.label(table, "")).columns()
+    has = {role for role in schema.ROLES if columns.get(role, role) in there}
+    if {"user", "item"} <= has and not has & {"session", "rating"}:
+        paid = "conversion" in has or any(r in there for r in rewards if r != "click")
+        if "click" in has and paid:
+            return "funnel"
+        if has & {"ctr", "cvr"} and not has & {"rank", "score", "click"}:
+            return "predictions"
+    if not {"session", "item"} <= has or "rating" in has:
+        return "judgments" if "rating" in has or there == ["1", "2", "3", "4"] else "run"
+    if "rank" in has and any(name in there for name in rewards or logs.USUAL):
+        return "log"
+    return "run" if "user" in has else "target"
 
 
 @dataclass(frozen=True)

@@ -152,9 +152,7 @@ def _measure(run: Table, judged: _Judged, threads: int) -> _System:
     x = unscaled(judged.metrics, hits, pool, threads=threads)
     masks = judged.masks(hits.present)
     ties = tie_shifts(request.measures, hits, pool, x, masks)
-    lists = ListStatistics.of(
-        run.name, run.order, run.frame["user"], pool, hits, seen, request.cut, ties
-    )
+    lists = ListStatistics.of(run, pool, hits, seen, request.cut, ties)
     return _System(run.system, x, masks, lists, hits.present, hits if request.hits else None)
 
 

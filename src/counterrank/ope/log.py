@@ -17,6 +17,7 @@ import polars as pl
 from counterrank.core.arrays import AnyInts, Ints, ranges
 from counterrank.core.faults import DataError, Fault
 from counterrank.core.merge import padded
+from counterrank.data.checks import certainty
 from counterrank.data.ids import (
     BLOCK_ROWS,
     Blocks,
@@ -31,7 +32,7 @@ from counterrank.data.ids import (
     run_starts,
     sort_ids,
 )
-from counterrank.data.logs import Log, certainty
+from counterrank.data.logs import Log
 from counterrank.data.schema import Table
 from counterrank.engine.partitions import Partition, Partitions
 from counterrank.matching.align import natural_rank

@@ -82,21 +82,17 @@ class SamplePlan:
         """The sessions."""
         return sessions(self.world, self.sessions, self.seed)
 
-    def log(self) -> TableParts:
-        """The log."""
-        return TableParts(self.who.blocks, partial(tables.log_block, self))
-
-    def run(self, name: str) -> TableParts:
-        """The run of a ranker."""
+    def table(self, name: str) -> TableParts:
+        """The log, the judgments of the users who came, or the run of a ranker."""
+        if name == "log":
+            return TableParts(self.who.blocks, partial(tables.log_block, self))
+        if name == "judgments":
+            return tables.judgment_parts(self)
         ranker = self.world.rankers[name]
         if self.stochastic == "draws" and (ranker.stochastic or self.given == "context"):
             return TableParts(self.who.blocks, partial(tables.draw_run_block, self, ranker))
         cells = tables.run_cells(self, ranker)
         return TableParts(self.who.blocks, partial(tables.run_block, self, cells))
-
-    def judgments(self) -> TableParts:
-        """The judgments of the users who came."""
-        return tables.judgment_parts(self)
 
 
 def platform(
@@ -135,34 +131,18 @@ def platform(
         runs=runs,
     )
     return Sample(
-        log=plan.log().whole(),
-        runs={name: plan.run(name).whole() for name in plan.targets},
-        judgments=plan.judgments().whole(),
+        log=plan.table("log").whole(),
+        runs={name: plan.table(name).whole() for name in plan.targets},
+        judgments=plan.table("judgments").whole(),
         truth=plan.world.truth(),
     )
 
 
-def stream_log(plan: SamplePlan, progress: Progress) -> pl.LazyFrame:
-    """The log of a plan, lazily."""
-    return _lazy(plan.log(), _small(plan).log(), progress, "log")
+def stream_table(plan: SamplePlan, name: str, progress: Progress) -> pl.LazyFrame:
+    """A table of a plan, lazily; its columns are those of a plan that costs nothing."""
+    blocks, small = plan.table(name), replace(plan, sessions=1).table(name)
+    word = f"run {name}" if name in plan.world.rankers else name
 
-
-def stream_run(plan: SamplePlan, name: str, progress: Progress) -> pl.LazyFrame:
-    """The run of a ranker, lazily."""
-    return _lazy(plan.run(name), _small(plan).run(name), progress, f"run {name}")
-
-
-def stream_judgments(plan: SamplePlan, progress: Progress) -> pl.LazyFrame:
-    """The judgments, lazily."""
-    return _lazy(plan.judgments(), _small(plan).judgments(), progress, "judgments")
-
-
-def _small(plan: SamplePlan) -> SamplePlan:
-    """A plan whose tables have the same columns and cost nothing."""
-    return replace(plan, sessions=1)
-
-
-def _lazy(blocks: TableParts, sample: TableParts, progress: Progress, word: str) -> pl.LazyFrame:
     def made(
         columns: list[str] | None, where: pl.Expr | None, rows: int | None, batch: int | None
     ) -> Iterator[pl.DataFrame]:
@@ -177,7 +157,7 @@ def _lazy(blocks: TableParts, sample: TableParts, progress: Progress, word: str)
             if rows == 0:
                 return
 
-    return register_io_source(made, schema=sample.part(0).schema)
+    return register_io_source(made, schema=small.part(0).schema)
 
 
 def truth_document(plan: SamplePlan) -> dict[str, Any]:

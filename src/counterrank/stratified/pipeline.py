@@ -31,7 +31,7 @@ def strata(
         count = partial(FeedbackTotals.of, request, runs, open_runs)
         totals = data.reduce(count, "looking at the feedback")
         scheme = Scheme.of(request, totals, {name: table for name, (table, _) in aside.items()})
-        runs, open_runs = (x.with_systems(_of(x, totals.systems)) for x in (runs, open_runs))
+        runs, open_runs = (x.with_systems(totals.systems) for x in (runs, open_runs))
         _validate_systems(request, runs.labels, open_runs.labels)
         methods, systems = scheme.methods(request.measures), len(runs.labels)
         columns, budget = methods.columns(systems), engine.memory_budget
@@ -56,10 +56,6 @@ def _read_items(name: str, own: Schema, engine: Engine, progress: Progress) -> t
 def _item_rows(name: str, part: Partition) -> pl.DataFrame:
     frame = part[name].frame
     return count_rows(frame) if name == FEEDBACK else frame
-
-
-def _of(runs: RunTables, systems: dict[str, pl.Series]) -> dict[str, pl.Series]:
-    return {key: names for key, names in systems.items() if key in runs.names}
 
 
 def _validate_systems(

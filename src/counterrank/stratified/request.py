@@ -119,9 +119,6 @@ class Choices:
     columns: ColumnNames
     judgments: object
 
-    def __post_init__(self) -> None:
-        self.validate()
-
     @cached_property
     def there(self) -> list[str]:
         """The columns of the judgments."""
@@ -182,7 +179,7 @@ class Choices:
             found[OPEN] = schema.judgments_schema(open_loop, columns=self.columns)
         return found
 
-    def validate(self) -> None:
+    def __post_init__(self) -> None:
         """Refuse words that are neither columns nor anything else, and what cannot go together."""
         given, popular = self.propensity, self.rule is None or self.rule in RULES
         if not popular and self.feedback is not None:

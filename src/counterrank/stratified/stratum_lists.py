@@ -160,8 +160,7 @@ class _Truth:
         hits, seen = find_hits(
             run, self.pool, ties=ties, duplicates=duplicates, limit=self.depth, threads=threads
         )
-        users, pool = run.frame["user"], self.pool
-        return hits, ListStatistics.of(run.name, run.order, users, pool, hits, seen, self.depth)
+        return hits, ListStatistics.of(run, self.pool, hits, seen, self.depth)
 
     def units(self, systems: Sequence[_Judged], draws: Draws) -> Units:
         """All systems by all measures."""

@@ -18,6 +18,7 @@ from counterrank.core.errors import InputError, first_line
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 PARQUET = (".parquet", ".pq")
 ENDINGS = (*PARQUET, ".csv", ".csv.gz", ".tsv", ".tsv.gz")
+POLARS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)  # the latter on damaged files
 BLANKS = r"[ \t\x0B\x0C\r]+"  # C's isspace: other Unicode spaces belong to the id
 
 
@@ -168,11 +169,9 @@ def readable(path: Path) -> Iterator[None]:
             found=f"Byte {error.start} is 0x{error.object[error.start]:02x}.",
             todo="Save it as UTF-8.",
         ) from error
-    except (OSError, EOFError, zlib.error, pl.exceptions.PolarsError) as error:
+    except (OSError, EOFError, zlib.error, *POLARS) as error:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             raise  # not the file's fault
-        raise unreadable(path, error) from error
-    except pl.exceptions.PanicException as error:  # a BaseException, on some damaged files
         raise unreadable(path, error) from error
 
 

@@ -16,7 +16,8 @@ import polars as pl
 
 from counterrank.core.arrays import Floats
 from counterrank.core.errors import InputError
-from counterrank.data.logs import Log, certainty
+from counterrank.data.checks import certainty
+from counterrank.data.logs import Log
 from counterrank.engine.partitions import Partition, Partitions, split
 from counterrank.position.learn import identify
 from counterrank.position.learn.curve import InfluenceSpread, fit
