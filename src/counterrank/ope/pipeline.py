@@ -22,7 +22,7 @@ from counterrank.diagnostics.diagnostic import Diagnostic
 from counterrank.diagnostics.weights import WeightStatistics
 from counterrank.engine import Engine
 from counterrank.engine.engines import Storage
-from counterrank.engine.partitions import Partition, Partitions, Tables
+from counterrank.engine.partitions import Partition, Partitions, Tables, on_some
 from counterrank.ope.estimators import estimator_label
 from counterrank.ope.estimators.ips import Estimator, OnPolicy, Rows
 from counterrank.ope.log import LOG, Sessions
@@ -148,10 +148,11 @@ def gather_contributions(
     work = partial(contributions, setting, models, request.plan.drawn(storage.inference), share)
     if storage.units:
         return log.reduce(work, label)
+    moments = partial(take_moments, request)
     if "user" not in log.heads[LOG].frame.columns:
-        return log.reduce(partial(_moments_of_partition, request, work), label)
+        return log.reduce(partial(on_some, work, moments), label)
     pieces = partial(_pieces, work, log.pieces)  # a user's sessions are in several partitions
-    return log.exchange(pieces, partial(take_moments, request), label)
+    return log.exchange(pieces, moments, label)
 
 
 def take_moments(request: EstimateRequest, sums: Contributions) -> Contributions:
@@ -159,13 +160,6 @@ def take_moments(request: EstimateRequest, sums: Contributions) -> Contributions
     assert isinstance(sums.table, Units)
     moments = Moments.of(sums.table, request.all_functions(), request.groups())
     return replace(sums, table=moments)
-
-
-def _moments_of_partition(
-    request: EstimateRequest, work: partial[Contributions | None], part: Partition
-) -> Contributions | None:
-    sums = work(part)
-    return None if sums is None else take_moments(request, sums)
 
 
 def _pieces(

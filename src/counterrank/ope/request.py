@@ -23,7 +23,6 @@ from counterrank.ope.match import is_stochastic
 from counterrank.position.model_file import PositionModel
 from counterrank.stats.compare import Plan
 from counterrank.stats.functions_of_means import Function
-from counterrank.stats.inference import INTERVALS as ALL_INTERVALS
 from counterrank.stats.moments import Pair
 from counterrank.stats.units import Key
 
@@ -31,9 +30,6 @@ if TYPE_CHECKING:
     from counterrank.ope.setting import Basis
 
 LOGGED = "logged"  # the name of the ranker that was live
-TESTS = ("t", "bootstrap", "none")
-CORRECTIONS = ("none", "holm", "bh")
-INTERVALS = tuple(kind for kind in ALL_INTERVALS if kind != "bernstein")
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,10 @@ from statistics import NormalDist
 import numpy as np
 
 from counterrank.core.arrays import Floats, Ints, renumber
-from counterrank.core.errors import one_of
 from counterrank.position.models import BetaGeometric, Exposure, Geometric, Log2, Power, WeightTable
 
 STEP = 1e-3
 SETTLE = 50
-FAMILIES = ("table", "power", "geometric", "beta_geometric", "log2")
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +146,6 @@ def fit(curve: Curve, family: str, *, level: float = 0.95) -> tuple[Exposure, li
     :math:`A = (J^\top W J)^{-1}`, with :math:`J = \partial f / \partial \theta`, :math:`V` the
     clustered covariance of the table and :math:`W` the weights of the fit.
     """
-    one_of("model", family, FAMILIES)
     if family == "table":
         return WeightTable(tuple(map(float, curve.value))), []
     from scipy.optimize import least_squares
