@@ -217,20 +217,8 @@ class BlockSums:
         """Those of no lists at all."""
         rows, nothing, whole = ClickedRows.none(), np.empty(0), np.empty(0, np.int64)
         columns = {key: (nothing,) * width for key, width in request.widths.items()}
-        weights = _weights(rows, nothing, nothing)
+        weights = WeightStatistics.of(rows, nothing, nothing)
         return cls(whole, whole, columns, weights, nothing, dict.fromkeys(request.rewards, 0))
-
-
-def _weights(rows: ClickedRows, unlogged: Floats, unknown: Floats) -> WeightStatistics:
-    """Clicks are what views are in a log; lists have no logged places to compare with."""
-    return WeightStatistics.of(
-        rows.weight,
-        rows.seen,
-        views=rows.views,
-        places=rows.place,
-        unlogged=unlogged,
-        unknown=unknown,
-    )
 
 
 def _of_block(work: PartitionClicks, part: Part) -> BlockSums:
@@ -253,7 +241,7 @@ def _of_block(work: PartitionClicks, part: Part) -> BlockSums:
                 own = measure_columns(e, m, rows, every)
                 if own is not None:
                     columns[Key("", str(m), str(e), name)] = own
-            weights = weights or _weights(rows, *listed.unsupported(c, work))
+            weights = weights or WeightStatistics.of(rows, *listed.unsupported(c, work))
     assert weights is not None
     return BlockSums(
         unit=part.unit,

@@ -92,7 +92,6 @@ def _label(given: object) -> str:
 
 def _protocol(request: FunnelRequest, totals: FunnelTotals, models: ClickModels) -> dict[str, Any]:
     """What was computed, and how it was compared."""
-    plan = request.plan
     return {
         "unit": "user",
         "pairs": request.pairs,
@@ -102,13 +101,7 @@ def _protocol(request: FunnelRequest, totals: FunnelTotals, models: ClickModels)
             for m in request.measures
         },
         "estimators": {str(e): FORMULAS[e.name] for e in request.estimators},
-        "interval": plan.interval,
-        "level": plan.level,
-        "test": plan.test,
-        "correction": plan.correction,
-        "resamples": plan.resamples,
-        "seed": plan.seed,
-        "baseline": plan.baseline,
+        **request.plan.protocol(resamples=request.plan.resamples),
         "users": request.users,
         "users_with_lists_only": totals.list_only if request.users == "all" else 0,
         "ctr": request.ctr,

@@ -262,18 +262,9 @@ def _one_block(
         for e in request.computed_for(reward):
             columns[Key(name, reward, str(e))] = tuple(e.sums(rows, request.per))
     first = int(sessions.blocks.start[cut[0]])
-    weights = WeightStatistics.of(
-        met.rows.weight,
-        met.rows.seen,
-        views=met.rows.views,
-        places=met.rows.place,
-        unlogged=met.unlogged,
-        unknown=met.unknown,
-        clips=request.clips,
-    )
     return _Block(
         columns,
-        weights,
+        WeightStatistics.of(met.rows, met.unlogged, met.unknown, request.clips),
         met.row_again + first,
         met.cells.session[met.cell_again] + cut[0],
         met.empty + cut[0],

@@ -196,7 +196,7 @@ class EstimateRequest:
 
     def protocol(self, head: Table) -> dict[str, Any]:
         """The choices behind the numbers, but for those that the log itself decides."""
-        log, plan = log_table(head), self.plan
+        log = log_table(head)
         return {
             "unit": "session",
             "per": self.per,
@@ -209,13 +209,7 @@ class EstimateRequest:
             "missing": self.missing,
             "disjoint": self.disjoint,
             "contexts": list(log.contexts),
-            "interval": plan.interval,
-            "level": plan.level,
-            "test": plan.test,
-            "correction": plan.correction,
-            "resamples": plan.resamples,
-            "seed": plan.seed,
-            "baseline": plan.baseline,
+            **self.plan.protocol(resamples=self.plan.resamples),
         }
 
 
