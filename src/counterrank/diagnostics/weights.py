@@ -78,9 +78,10 @@ class WeightStatistics:
             square[j] = dot(seen * cut, cut)
         place = _bin(w[some])
         return cls(
-            clips, int(some.sum()), float(total[-1]), float(rows.views.sum()), float(unlogged.sum()),
-            float(unknown.sum()), float(rows.place.sum()), float((seen * w).max(initial=0)),
-            _largest(w), np.bincount(place, minlength=len(EDGES) + 1).astype(float),
+            clips, int(some.sum()), float(total[-1]), float(rows.views.sum()),
+            float(unlogged.sum()), float(unknown.sum()), float(rows.place.sum()),
+            float((seen * w).max(initial=0)), _largest(w),
+            np.bincount(place, minlength=len(EDGES) + 1).astype(float),
             sum_by(place, w[some], len(EDGES) + 1), total, square,
         )  # fmt: skip
 
