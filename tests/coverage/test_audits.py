@@ -14,6 +14,7 @@ from counterrank.assumptions import (
     trust_bias,
 )
 from counterrank.data import logs
+from counterrank.ope import log_diagnostics
 from counterrank.ope.log import LogTotals, Sessions
 from counterrank.ope.log_diagnostics import audit_sessions
 from counterrank.ope.setting import Basis
@@ -126,7 +127,7 @@ def test_missing_support_shows_in_the_targets_and_not_in_the_log():
 
 
 def test_a_large_log_is_audited_by_a_sample_and_says_so(monkeypatch):
-    monkeypatch.setattr(diagnostics, "MOST", 100_000)
+    monkeypatch.setattr(log_diagnostics, "MOST", 100_000)
     log = platform(World(trust=1), sessions=20_000, seed=1, runs=[]).log
 
     def audits():

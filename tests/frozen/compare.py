@@ -127,7 +127,7 @@ def _differences(
 
 
 def _scales(rows: list[Any], key: str) -> list[Any]:
-    """The largest magnitude in each column of rows, for every row; of diagnostics, by their name."""
+    """The largest magnitude in each column of rows, for every row; of diagnostics, by name."""
     if all(isinstance(row, float | int) for row in rows):
         return [max(map(_size, rows), default=0.0)] * len(rows)
     if not all(isinstance(row, dict) for row in rows):

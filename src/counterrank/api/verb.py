@@ -119,44 +119,18 @@ def as_list(given: Any) -> list[Any]:
 def engine_for(where: Where, *given: object, ties: str = "id") -> Engine:
     """The engine that the words ask for; ``auto`` is Spark if some table is a Spark frame."""
     from counterrank.core.errors import UsageError
+    from counterrank.data.runs import tables_of
+    from counterrank.engine import engine
 
-    chosen = _engine(where, given)
+    options: dict[str, Any] = dict(where)
+    word = options.pop("engine", None) or "auto"
+    chosen = engine(word, [table for some in given for table in tables_of(some)], **options)
     if ties == "file" and not chosen.row_order:
         raise UsageError(
             "Rows have no order on Spark, so ties cannot go by it.",
             todo="Use --ties id or expected, or the local engine.",
         )
     return chosen
-
-
-def _engine(where: Where, given: Sequence[object]) -> Engine:
-    from counterrank.core.errors import UsageError
-    from counterrank.data.runs import tables_of
-    from counterrank.data.sources.dataframes import is_spark
-    from counterrank.engine import Engine, Local, Spark, engine
-
-    tables = [table for some in given for table in tables_of(some)]
-    asked: dict[str, Any] = {name: value for name, value in where.items() if value is not None}
-    word = asked.pop("engine", "auto")
-    if isinstance(word, Engine):
-        if asked:
-            raise UsageError(
-                f"{next(iter(asked))} was given beside an engine that says it already.",
-                todo="Give it to the engine: Local(memory=...), Spark(master=...).",
-            )
-        return engine(word, tables)
-    if word != "spark" and "master" not in asked and not any(map(is_spark, tables)):
-        return engine(Local(**asked), tables)
-    for name in ("memory", "scratch"):
-        if name in asked:
-            raise UsageError(
-                f"{name} is for the local engine.",
-                todo="Spark's memory and disk are set where it is started.",
-            )
-    if word == "local":
-        return engine(word, tables)
-    sessions = [table.sparkSession for table in tables if is_spark(table)]  # type: ignore[attr-defined]
-    return engine(Spark(session=sessions[0] if sessions else None, **asked), tables)
 
 
 def document_of(result: Any) -> dict[str, Any]:

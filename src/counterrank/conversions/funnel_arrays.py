@@ -17,7 +17,7 @@ from counterrank.conversions.request import (
     FunnelRequest,
     validate_apart,
 )
-from counterrank.core.arrays import Bools, Floats, Ints, ranges
+from counterrank.core.arrays import Bools, Floats, Ints, ranges, take_rows
 from counterrank.core.faults import DataError, Fault, Faults
 from counterrank.core.merge import by_key, union
 from counterrank.core.parallel import cached_property
@@ -277,16 +277,7 @@ class FunnelPairs:
         """Some of the pairs, or all in another order; users stay as they are."""
         if which.dtype == bool and which.all():
             return self
-        return replace(
-            self,
-            unit=self.unit[which],
-            item=self.item[which],
-            click=self.click[which],
-            has_row=self.has_row[which],
-            reward={name: y[which] for name, y in self.reward.items()},
-            ctr=None if self.ctr is None else self.ctr[which],
-            cvr={name: h[which] for name, h in self.cvr.items()},
-        )
+        return take_rows(self, which, "unit", "item", "click", "has_row", "reward", "ctr", "cvr")
 
     def of_some_users(self, share: float) -> FunnelPairs:
         """Pairs of a share of the users, by a hash of their ids: the same wherever they are."""

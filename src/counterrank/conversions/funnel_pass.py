@@ -15,7 +15,7 @@ from counterrank.conversions.funnel_arrays import FunnelTables, FunnelTotals, fe
 from counterrank.conversions.request import COLUMN, FunnelRequest
 from counterrank.core.arrays import AnyInts, Floats, Ints
 from counterrank.core.faults import Fault, Faults
-from counterrank.core.merge import merge
+from counterrank.core.merge import by_key, merge
 from counterrank.core.parallel import cached_property
 from counterrank.data.funnels import prediction
 from counterrank.data.schema import Table
@@ -26,7 +26,7 @@ from counterrank.ope.estimators.ips import MeanWeight
 from counterrank.stats.draws import Draws
 from counterrank.stats.moments import Moments
 from counterrank.stats.moments import Table as UnitTable
-from counterrank.stats.units import Columns, Key, Units
+from counterrank.stats.units import Columns, Key, Units, join_columns, once_each
 
 
 @dataclass(frozen=True)
@@ -188,41 +188,37 @@ def list_contributions(
     return FunnelContributions(len(units.ids), table, few_clicks(request, totals, part), lists)
 
 
+Blank = tuple[int, int, int]
+
+
+def _first_blank(cases: list[Blank]) -> Blank:
+    _, unit, item = min(cases, key=lambda case: case[1])
+    return sum(count for count, _, _ in cases), unit, item
+
+
 @dataclass(frozen=True)
 class BlockSums:
-    """What a block of lists yields: per list, the columns of every measure, reward and estimator.
+    """What blocks of lists yield: per list, the columns of every measure, reward and estimator.
 
     ``unit`` is that of each list, ``length`` its number of rows. ``blank``: pairs without a
     prediction, by what is missing: how many, and unit and item of the first.
     """
 
-    unit: Ints
-    length: Ints
-    columns: dict[Key, Columns]
+    unit: Annotated[Ints, np.concatenate]
+    length: Annotated[Ints, np.concatenate]
+    columns: Annotated[dict[Key, Columns], join_columns]
     weights: WeightStatistics
-    ctr: Floats
+    ctr: Annotated[Floats, np.concatenate]
     conversions: dict[str, int]
-    blank: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    blank: Annotated[dict[str, Blank], by_key(_first_blank)] = field(default_factory=dict)
 
     @classmethod
     def none(cls, request: FunnelRequest) -> BlockSums:
         """Those of no lists at all."""
         rows, nothing, whole = ClickedRows.none(), np.empty(0), np.empty(0, np.int64)
         columns = {key: (nothing,) * width for key, width in request.widths.items()}
-        weights = _weights(rows, nothing, nothing)
+        weights = WeightStatistics.of(rows, nothing, nothing)
         return cls(whole, whole, columns, weights, nothing, dict.fromkeys(request.rewards, 0))
-
-
-def _weights(rows: ClickedRows, unlogged: Floats, unknown: Floats) -> WeightStatistics:
-    """Clicks are what views are in a log; lists have no logged places to compare with."""
-    return WeightStatistics.of(
-        rows.weight,
-        rows.seen,
-        views=rows.views,
-        places=rows.place,
-        unlogged=unlogged,
-        unknown=unknown,
-    )
 
 
 def _of_block(work: PartitionClicks, part: Part) -> BlockSums:
@@ -245,7 +241,7 @@ def _of_block(work: PartitionClicks, part: Part) -> BlockSums:
                 own = measure_columns(e, m, rows, every)
                 if own is not None:
                     columns[Key("", str(m), str(e), name)] = own
-            weights = weights or _weights(rows, *listed.unsupported(c, work))
+            weights = weights or WeightStatistics.of(rows, *listed.unsupported(c, work))
     assert weights is not None
     return BlockSums(
         unit=part.unit,
@@ -266,52 +262,45 @@ def _of_run(
     blocks, coverage = map_lists(
         run, pool, partial(_of_block, work), ties=request.ties, duplicates=request.duplicates
     )
-    blocks = blocks or [BlockSums.none(request)]
-    unit = np.concatenate([block.unit for block in blocks])
-    known = unit >= 0
-    in_order = np.array_equal(unit, np.arange(pool.n))
-    done: dict[tuple[int, ...], Floats] = {}
+    whole = merge(blocks or [BlockSums.none(request)])
+    known = whole.unit >= 0
+    in_order = np.array_equal(whole.unit, np.arange(pool.n))
 
-    def by_user(pieces: tuple[Floats, ...] | tuple[Ints, ...]) -> Floats:
+    @once_each
+    def by_user(x: Any) -> Any:
         """Values of lists as values of all users; what several keys share stays shared."""
-        name = tuple(map(id, pieces))
-        if name not in done:
-            whole: Floats = np.concatenate(pieces).astype(float, copy=False)
-            done[name] = whole if in_order else np.zeros(pool.n)
-            if not in_order:
-                done[name][unit[known]] = whole[known]
-        return done[name]
+        if in_order:
+            return x
+        out = np.zeros(pool.n, x.dtype)
+        out[whole.unit[known]] = x[known]
+        return out
 
-    columns = {
-        key: tuple(map(by_user, zip(*(block.columns[key] for block in blocks), strict=True)))
-        for key in blocks[0].columns
-    }
-    depth = by_user(tuple(block.length for block in blocks)).astype(np.int64)
+    columns = {key: tuple(map(by_user, own)) for key, own in whole.columns.items()}
+    depth = by_user(whole.length)
     first = Key("", str(request.measures[0]), str(MeanWeight()), request.rewards[0])
     weight = columns[first][0] if first in columns else np.zeros(1)
     return columns, ListEvidence(
-        weights=merge([block.weights for block in blocks]),
-        ctr=ClickChances.of(np.concatenate([block.ctr for block in blocks]), hold=hold),
-        conversions={r: sum(block.conversions[r] for block in blocks) for r in request.rewards},
+        weights=whole.weights,
+        ctr=ClickChances.of(whole.ctr, hold=hold),
+        conversions=whole.conversions,
         heaviest_user=float(weight.max(initial=0)),
         coverage=coverage,
-        faults=Faults((*_unpredicted(work, run.name, blocks), *_short(work, run.name, depth))),
+        faults=Faults((*_unpredicted(work, run.name, whole.blank), *_short(work, run.name, depth))),
     )
 
 
-def _unpredicted(work: PartitionClicks, table: str, blocks: list[BlockSums]) -> Iterator[Fault]:
+def _unpredicted(work: PartitionClicks, table: str, blank: dict[str, Blank]) -> Iterator[Fault]:
     """Listed pairs without a prediction."""
     items = work.arrays.items
     for column in ("ctr", *work.request.rewards):
-        blank = [block.blank[column] for block in blocks if column in block.blank]
-        if blank:
-            _, unit, item = min(blank, key=lambda case: case[1])
+        if column in blank:
+            count, unit, item = blank[column]
             first = {
                 "user": work.arrays.pool.units[unit],
                 "item": items.names[int(items.lookup(np.array([item]))[0])],
             }
             what = "clicked pair without ctr" if column == "ctr" else "pair without cvr"
-            yield Fault(what, table, column, sum(count for count, _, _ in blank), first=first)
+            yield Fault(what, table, column, count, first=first)
 
 
 def _short(work: PartitionClicks, table: str, depth: Ints) -> Iterator[Fault]:

@@ -90,7 +90,6 @@ def _label(given: object) -> str:
 
 def _protocol(request: FunnelRequest, totals: FunnelTotals, models: ClickModels) -> dict[str, Any]:
     """What was computed, and how it was compared."""
-    plan = request.plan
     return {
         "unit": "user",
         "pairs": request.pairs,
@@ -101,13 +100,7 @@ def _protocol(request: FunnelRequest, totals: FunnelTotals, models: ClickModels)
         },
         "estimators": {str(e): FORMULAS.get(type(e), e.formula) for e in request.estimators},
         "contrast": [str(e) for e in request.estimators if e.trust < 0],
-        "interval": plan.interval,
-        "level": plan.level,
-        "test": plan.test,
-        "correction": plan.correction,
-        "resamples": plan.resamples,
-        "seed": plan.seed,
-        "baseline": plan.baseline,
+        **request.plan.protocol(resamples=request.plan.resamples),
         "users": request.users,
         "users_with_lists_only": totals.list_only if request.users == "all" else 0,
         "ctr": request.ctr,

@@ -34,7 +34,6 @@ from counterrank.stats.units import Functions, Key
 
 FUNNEL, PREDICTIONS, RUN = "funnel", "predictions", "run"
 COLUMN = "column"  # predictions that were given, not fitted
-PAIRS, USERS = ("all", "rows"), ("auto", "table", "all")
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +16,7 @@ Bools = npt.NDArray[np.bool_]
 AnyInts = npt.NDArray[np.integer]
 AnyFloats = npt.NDArray[np.floating]
 
+D = TypeVar("D")  # a dataclass
 LONG = 256  # entries of a group that is worth a step of its own
 
 
@@ -37,6 +40,20 @@ def over(top: Floats, bottom: Floats) -> Floats:
 def concat(parts: Sequence[Ints]) -> Ints:
     """Whole numbers one after the other; none where there are no parts."""
     return np.concatenate(parts) if len(parts) else np.empty(0, np.int64)
+
+
+def take_rows(whole: D, rows: Ints | Bools | slice, *names: str) -> D:
+    """A dataclass with some rows of the arrays so named, or all in another order.
+
+    Of a dictionary, those of every array; None stays None.
+    """
+
+    def take(x: Any) -> Any:
+        if isinstance(x, dict):
+            return {name: take(own) for name, own in x.items()}
+        return None if x is None else x[rows]
+
+    return replace(whole, **{name: take(getattr(whole, name)) for name in names})  # type: ignore
 
 
 def alike(length: Ints) -> bool:

@@ -7,9 +7,8 @@ has `Words` for either.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -17,6 +16,9 @@ from counterrank.core.arrays import Floats, Ints, dot, sum_by
 from counterrank.core.merge import largest, same
 from counterrank.diagnostics.diagnostic import Diagnostic, advise, graded, graded_size
 from counterrank.stats.units import Estimate
+
+if TYPE_CHECKING:
+    from counterrank.ope.estimators.ips import Weighted
 
 NO_CLIP = (float("inf"),)
 EDGES = 2.0 ** np.arange(-6.5, 12.5)  # between which weights are counted: 1 is in a middle
@@ -64,29 +66,22 @@ class WeightStatistics:
 
     @classmethod
     def of(
-        cls,
-        weight: Callable[[float], Floats],
-        seen: Floats,
-        *,
-        views: Floats,
-        places: Floats,
-        unlogged: Floats,
-        unknown: Floats,
-        clips: tuple[float, ...] = NO_CLIP,
+        cls, rows: Weighted, unlogged: Floats, unknown: Floats, clips: tuple[float, ...] = NO_CLIP
     ) -> WeightStatistics:
-        """Of some rows, whose weights depend on the clip."""
-        w = weight(float("inf"))
+        """Of some rows; clicks are what views are in a log, and lists have no logged places."""
+        w, seen = rows.weight(float("inf")), rows.seen
         some = w > 0
         total, square = np.empty(len(clips)), np.empty(len(clips))
         for j, clip in enumerate(clips):
-            cut = weight(clip)
+            cut = rows.weight(clip)
             total[j] = dot(seen, cut)
             square[j] = dot(seen * cut, cut)
         place = _bin(w[some])
         return cls(
-            clips, int(some.sum()), float(total[-1]), float(views.sum()), float(unlogged.sum()),
-            float(unknown.sum()), float(places.sum()), float((seen * w).max(initial=0)),
-            _largest(w), np.bincount(place, minlength=len(EDGES) + 1).astype(float),
+            clips, int(some.sum()), float(total[-1]), float(rows.views.sum()),
+            float(unlogged.sum()), float(unknown.sum()), float(rows.place.sum()),
+            float((seen * w).max(initial=0)), _largest(w),
+            np.bincount(place, minlength=len(EDGES) + 1).astype(float),
             sum_by(place, w[some], len(EDGES) + 1), total, square,
         )  # fmt: skip
 

@@ -118,13 +118,14 @@ class Spark(Engine):
         return cluster.cut_on_spark(self, tables, progress)
 
 
-def engine(given: str | Engine, tables: Iterable[object] = ()) -> Engine:
+def engine(given: str | Engine, tables: Iterable[object] = (), **options: Any) -> Engine:
     """The engine asked for; ``auto`` is Spark if some table is a Spark frame, otherwise local.
 
-    Where a table has an address in a lake, Spark is started at once: it alone can look there.
+    ``options`` are those of an engine that is named by a word. Where a table has an address in a
+    lake, Spark is started at once: it alone can look there.
     """
     tables = list(tables)
-    chosen = _chosen(given, tables)
+    chosen = _chosen(given, tables, {n: value for n, value in options.items() if value is not None})
     if isinstance(chosen, Spark) and any(map(is_address, tables)):
         from counterrank.engine.spark.cluster import session_of
 
@@ -132,13 +133,26 @@ def engine(given: str | Engine, tables: Iterable[object] = ()) -> Engine:
     return chosen
 
 
-def _chosen(given: str | Engine, tables: list[object]) -> Engine:
+def _chosen(given: str | Engine, tables: list[object], options: dict[str, Any]) -> Engine:
     if not isinstance(given, str):
+        if options:
+            raise UsageError(
+                f"{next(iter(options))} was given beside an engine that says it already.",
+                todo="Give it to the engine: Local(memory=...), Spark(master=...).",
+            )
         return given
     one_of("engine", given, WORDS)
     sessions = [t.sparkSession for t in tables if is_spark(t)]  # type: ignore[attr-defined]
-    if given == "spark" or (given == "auto" and sessions):
-        return Spark(session=sessions[0] if sessions else None)
+    if given != "spark" and "master" not in options and not sessions:
+        return Local(**options)
+    for name in ("memory", "scratch"):
+        if name in options:
+            raise UsageError(
+                f"{name} is for the local engine.",
+                todo="Spark's memory and disk are set where it is started.",
+            )
+    if given != "local":
+        return Spark(session=sessions[0] if sessions else None, **options)
     if sessions:
         raise UsageError(
             "The local engine does not read Spark frames.", todo='Use engine="spark", or auto.'

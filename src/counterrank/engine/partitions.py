@@ -157,6 +157,14 @@ class Partitions(ABC):
         return merge_in_turn(then(pieces[key]) for key in sorted(pieces))
 
 
+def on_some(
+    read: Callable[[Partition], A | None], work: Callable[[A], B], part: Partition
+) -> B | None:
+    """``work`` on what is read of a partition, if there is anything."""
+    some = read(part)
+    return None if some is None else work(some)
+
+
 def merge_in_turn(parts: Iterable[A | None]) -> A:
     """The whole of parts that come one after the other; None if there are none.
 

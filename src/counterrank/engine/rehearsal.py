@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import NoReturn
 
 from counterrank.core.parallel import Progress, quiet
 from counterrank.data.schema import Schema
@@ -69,7 +68,4 @@ class Rehearsal(Engine):
         self, tables: Tables, progress: Progress = quiet
     ) -> AbstractContextManager[Partitions]:
         """Ends here."""
-        self._end(tables)
-
-    def _end(self, tables: Tables) -> NoReturn:
         raise Rehearsed([TablePlan.of(schema) for schema in tables.schemas.values()])

@@ -189,14 +189,10 @@ def evaluation_protocol(request: EvaluateRequest, found: MeasuredLists) -> dict[
         "ranked_by": {system: lists.order for system, lists in found.lists.items()},
         "largest_rating": found.ratings.top,
         "lower_is_better": [str(m) for m in request.measures if m.better == "lower"],
-        "interval": plan.interval,
-        "level": plan.level,
-        "test": plan.test,
-        "correction": plan.correction,
-        "family": plan.family,
-        "draws": plan.draws if plan.test == "permutation" else plan.resamples,
-        "seed": plan.seed,
-        "baseline": plan.baseline,
+        **plan.protocol(
+            family=plan.family,
+            draws=plan.draws if plan.test == "permutation" else plan.resamples,
+        ),
     }
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import AnyFloats, AnyInts, Bools, Ints, alike, sort_order
+from counterrank.core.arrays import AnyFloats, AnyInts, Bools, Ints, alike, sort_order, take_rows
 from counterrank.matching.hashjoin import pair_keys, repeated_rows, sparse_join
 
 
@@ -254,11 +254,6 @@ def _best_copies(block: ListBlock, lists: Ints, rank: Ints) -> Ints:
 
 def _only(block: ListBlock, lists: Ints, keep: Ints) -> ListBlock:
     """The block with some of its rows."""
-    return replace(
-        block,
-        length=np.bincount(lists[keep], minlength=len(block.length)),
-        item=block.item[keep],
-        rank=None if block.rank is None else block.rank[keep],
-        score=None if block.score is None else block.score[keep],
-        text=lambda rows: block.text(keep[rows]),
-    )
+    length = np.bincount(lists[keep], minlength=len(block.length))
+    own = take_rows(block, keep, "item", "rank", "score")
+    return replace(own, length=length, text=lambda rows: block.text(keep[rows]))

@@ -10,7 +10,17 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from counterrank.core.arrays import AnyInts, Bools, Floats, Ints, concat, ranges, sort_order, sum_by
+from counterrank.core.arrays import (
+    AnyInts,
+    Bools,
+    Floats,
+    Ints,
+    concat,
+    ranges,
+    sort_order,
+    sum_by,
+    take_rows,
+)
 from counterrank.core.faults import Faults
 from counterrank.core.parallel import cached_property, map_threads, workers
 from counterrank.data.ids import (
@@ -33,6 +43,7 @@ from counterrank.matching.align import (
 from counterrank.matching.pool import Pool
 
 A = TypeVar("A")
+HIT = ("unit", "rank", "judgment", "rating")  # what every hit has
 
 
 @dataclass(frozen=True)
@@ -119,17 +130,10 @@ class Hits:
 
     def take(self, order: Ints | Bools | slice) -> Hits:
         """The hits selected or reordered; lists stay as they are."""
-        rank = self.rank[order]
-        tied = self.first is not self.rank
-        return replace(
-            self,
-            unit=self.unit[order],
-            rank=rank,
-            judgment=self.judgment[order],
-            rating=self.rating[order],
-            first=self.first[order] if tied else rank,
-            last=self.last[order] if tied else rank,
-        )
+        if self.first is not self.rank:
+            return take_rows(self, order, *HIT, "first", "last")
+        own = take_rows(self, order, *HIT)
+        return replace(own, first=own.rank, last=own.rank)
 
 
 def break_ties(hits: Hits, *, best: bool) -> Hits:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, dot
+from counterrank.core.arrays import Floats, Ints, dot, take_rows
 from counterrank.core.errors import UsageError
 from counterrank.core.labels import Value
 from counterrank.core.parallel import cached_property
@@ -89,8 +89,7 @@ class Task:
     def outside(self, fold: int) -> Task:
         """The same for one fold's model, with the rows outside that fold."""
         t = self.folds.of(self.user, self.item) != fold
-        user, item, y, weight = (x[t] for x in (self.user, self.item, self.y, self.weight))
-        return replace(self, user=user, item=item, y=y, weight=weight, fold=fold)
+        return replace(take_rows(self, t, "user", "item", "y", "weight"), fold=fold)
 
     @property
     def users(self) -> int:
@@ -211,16 +210,8 @@ class FittedModel:
     def only(self, users: Ints) -> FittedModel:
         """The same for some of the users, under their places among these."""
         rows = np.append(users, -1)  # the unknown one stays the last
-        effects = (
-            replace(
-                e,
-                user=e.user[rows],
-                user_factors=None if e.user_factors is None else e.user_factors[rows],
-            )
-            for e in self.effects
-        )
-        folds = replace(self.folds, user=self.folds.user[rows])
-        return replace(self, folds=folds, effects=tuple(effects))
+        effects = tuple(take_rows(e, rows, "user", "user_factors") for e in self.effects)
+        return replace(self, folds=take_rows(self.folds, rows, "user"), effects=effects)
 
     def at(self, user: Ints, item: Ints) -> Floats:
         """The prediction for each pair, by the model that has not seen it; -1 is unknown."""

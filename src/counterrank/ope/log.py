@@ -34,7 +34,7 @@ from counterrank.data.ids import (
 )
 from counterrank.data.logs import Log
 from counterrank.data.schema import Table
-from counterrank.engine.partitions import Partition, Partitions
+from counterrank.engine.partitions import Partition, Partitions, on_some
 from counterrank.matching.align import natural_rank
 
 LOG = "log"  # the log among a verb's tables
@@ -139,7 +139,7 @@ class Sessions:
         return frame.with_columns(as_plain(frame["item"]))
 
 
-def sessions_of(part: Partition, gaps: str) -> Sessions | None:
+def sessions_of(gaps: str, part: Partition) -> Sessions | None:
     """The sessions of a partition by themselves; None if it has none."""
     if part[LOG].frame.height == 0:
         return None
@@ -274,7 +274,7 @@ class LogTotals:
     @classmethod
     def read(cls, log: Partitions, gaps: str) -> LogTotals:
         """Those of all partitions; items in order, so that their numbers depend on nothing else."""
-        totals = log.reduce(partial(_partition_totals, gaps), "reading the log")
+        totals = log.reduce(partial(on_some, partial(sessions_of, gaps), cls.of), "reading the log")
         head = log.heads[LOG]
         if "propensity" in head.frame.columns and totals.certain == totals.rows:
             raise certainty(head.name, totals.rows)
@@ -310,8 +310,3 @@ class LogTotals:
             unbroken=self.unbroken,
             ranks=self.ranks,
         )
-
-
-def _partition_totals(gaps: str, part: Partition) -> LogTotals | None:
-    sessions = sessions_of(part, gaps)
-    return None if sessions is None else LogTotals.of(sessions)

@@ -32,6 +32,7 @@ from counterrank.diagnostics import weights as about
 from counterrank.diagnostics.diagnostic import Diagnostic, Findings, advise, graded, graded_size
 from counterrank.diagnostics.weights import LOG_WORDS, WeightStatistics
 from counterrank.engine import Engine, Partition, Partitions, Tables
+from counterrank.engine.partitions import on_some
 from counterrank.ope.estimators.ips import Estimator, MeanWeight
 from counterrank.ope.log import LOG, LogTotals, Sessions, log_table, sessions_of
 from counterrank.ope.request import clipped_weight
@@ -171,11 +172,13 @@ def audit_log(
     ``users`` is their number in the whole log; ``read`` gives the sessions of a partition, and
     ``sample`` the rows of some users, where they were taken already.
     """
-    share, label = sample_share(totals), "auditing the log"
-    if sample is None:
-        sample = log.reduce(partial(_sample, read, share, "user"), label)
-    if sample.height == 0:  # a few users have all the rows
-        sample = log.reduce(partial(_sample, read, share, "session"), label)
+
+    def drawn(by: str) -> pl.DataFrame:
+        some = partial(Sessions.sample, share=sample_share(totals), by=by)
+        return log.reduce(partial(on_some, read, some), "auditing the log")
+
+    sample = drawn("user") if sample is None else sample
+    sample = sample if sample.height else drawn("session")  # a few users have all the rows
     table = replace(log_table(log.heads[LOG]), frame=as_categories(sample))
     sessions = totals.number_sessions(Sessions.of(table, gaps="allow"))
     return audit_sessions(sessions, basis, reward, totals, users)
@@ -267,11 +270,6 @@ def _turn(sessions: Sessions) -> Ints | None:
     return order if whole else None
 
 
-def _sample(read: Read, share: float, by: str, part: Partition) -> pl.DataFrame | None:
-    sessions = read(part)
-    return None if sessions is None else sessions.sample(share, by=by)
-
-
 def check_log(
     table: object,
     targets: Mapping[int, tuple[str, object]],
@@ -298,7 +296,8 @@ def check_log(
         with engine.open(Tables({LOG: schema}, "session", ("session", "item"))) as read:
             log, totals = log_table(read.heads[LOG]), LogTotals.read(read, gaps)
             basis = Basis("rank", views, model).with_totals(totals)
-            count, numbered = users if log.has("user") else None, partial(_numbered, totals, gaps)
+            count = users if log.has("user") else None
+            numbered = partial(on_some, partial(sessions_of, gaps), totals.number_sessions)
             diagnostics = audit_log(read, totals, basis, log.rewards[0], users=count, read=numbered)
     except CounterrankError as error:
         return Findings(fault=str(error))
@@ -320,8 +319,3 @@ def check_log(
         except CounterrankError as error:
             faults[place] = str(error)
     return Findings(diagnostics, support.to_log(log, basis.views, diagnostics), "", faults)
-
-
-def _numbered(totals: LogTotals, gaps: str, part: Partition) -> Sessions | None:
-    sessions = sessions_of(part, gaps)
-    return None if sessions is None else totals.number_sessions(sessions)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats, Ints, ranges, sum_by
+from counterrank.core.arrays import Bools, Floats, Ints, ranges, sum_by, take_rows
 from counterrank.core.faults import DataError, Fault
 from counterrank.data.ids import Blocks, positions
 from counterrank.data.schema import Table
@@ -98,10 +98,7 @@ class Cells:
 
     def take(self, which: Ints | Bools) -> Cells:
         """Some of the cells, or all of them in another order."""
-        predicted = None if self.predicted is None else self.predicted[which]
-        return Cells(
-            self.session[which], self.item[which], self.e[which], self.rank[which], predicted
-        )
+        return take_rows(self, which, "session", "item", "e", "rank", "predicted")
 
 
 @dataclass(frozen=True)

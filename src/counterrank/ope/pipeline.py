@@ -5,16 +5,15 @@ After the steps comes the main pass over the log: every target's columns, sessio
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats, Ints
+from counterrank.core.arrays import Bools, Ints
 from counterrank.core.faults import Faults
 from counterrank.core.merge import merge
 from counterrank.core.parallel import Progress, map_threads, workers
@@ -22,7 +21,7 @@ from counterrank.diagnostics.diagnostic import Diagnostic
 from counterrank.diagnostics.weights import WeightStatistics
 from counterrank.engine import Engine
 from counterrank.engine.engines import Storage
-from counterrank.engine.partitions import Partition, Partitions, Tables
+from counterrank.engine.partitions import Partition, Partitions, Tables, on_some
 from counterrank.ope.estimators import estimator
 from counterrank.ope.estimators.ips import Estimator, OnPolicy, Rows
 from counterrank.ope.estimators.slate import SlateWeight
@@ -40,7 +39,7 @@ from counterrank.ope.setting import Setting
 from counterrank.results.result import Result
 from counterrank.stats.draws import Draws
 from counterrank.stats.moments import Moments
-from counterrank.stats.units import Columns, Estimate, Key, Units
+from counterrank.stats.units import Columns, Estimate, Key, Units, join_columns
 
 
 def estimate(
@@ -149,10 +148,11 @@ def gather_contributions(
     work = partial(contributions, setting, models, request.plan.drawn(storage.inference), share)
     if storage.units:
         return log.reduce(work, label)
+    moments = partial(take_moments, request)
     if "user" not in log.heads[LOG].frame.columns:
-        return log.reduce(partial(_moments_of_partition, request, work), label)
+        return log.reduce(partial(on_some, work, moments), label)
     pieces = partial(_pieces, work, log.pieces)  # a user's sessions are in several partitions
-    return log.exchange(pieces, partial(take_moments, request), label)
+    return log.exchange(pieces, moments, label)
 
 
 def take_moments(request: EstimateRequest, sums: Contributions) -> Contributions:
@@ -160,13 +160,6 @@ def take_moments(request: EstimateRequest, sums: Contributions) -> Contributions
     assert isinstance(sums.table, Units)
     moments = Moments.of(sums.table, request.all_functions(), request.groups())
     return replace(sums, table=moments)
-
-
-def _moments_of_partition(
-    request: EstimateRequest, work: partial[Contributions | None], part: Partition
-) -> Contributions | None:
-    sums = work(part)
-    return None if sums is None else take_moments(request, sums)
 
 
 def _pieces(
@@ -217,14 +210,14 @@ def contributions(
 
 @dataclass(frozen=True)
 class _Block:
-    """What one block of sessions yields for a target."""
+    """What one block of sessions yields for a target, or all of them."""
 
-    columns: dict[Key, list[Floats]]
+    columns: Annotated[dict[Key, Columns], join_columns]
     weights: WeightStatistics
-    again: Ints
-    twice: Ints
-    empty: Ints
-    unseen: Ints
+    again: Annotated[Ints, np.concatenate]
+    twice: Annotated[Ints, np.concatenate]
+    empty: Annotated[Ints, np.concatenate]
+    unseen: Annotated[Ints, np.concatenate]
 
 
 def _one_target(
@@ -233,18 +226,17 @@ def _one_target(
     """Every estimator of every reward for one target."""
     request = setting.request
     work = partial(_one_block, setting, models, sessions, name, target)
-    blocks = map_threads(work, sessions.cuts(), workers())
-    columns = _concatenate([block.columns for block in blocks])
+    whole = merge(map_threads(work, sessions.cuts(), workers()))
     absent = np.flatnonzero(target.place < 0)
     slates = None
-    weight = columns.get(Key(name, request.rewards[0], str(SlateWeight())))
+    weight = whole.columns.get(Key(name, request.rewards[0], str(SlateWeight())))
     if weight is not None:
         w = np.delete(weight[0], absent) if request.missing == "skip" else weight[0]
         slates = float(w.sum()), float(np.sum(w**2)), len(w)
     by_score = target.table.order == "score" and target.scores == "order"
-    return columns, TargetStatistics(
-        merge([block.weights for block in blocks]),
-        _faults(sessions, target, absent, blocks),
+    return whole.columns, TargetStatistics(
+        whole.weights,
+        _faults(sessions, target, absent, whole),
         target.tied() if by_score else None,
         target.table.frame.height,
         slates,
@@ -269,20 +261,11 @@ def _one_block(
         rows = met.with_reward(sessions.column(reward, *cut), models.rewards.get(reward), future)
         unseen |= (logged.e0 == 0) & (rows.reward != 0)
         for e in request.computed_for(reward):
-            columns[Key(name, reward, str(e))] = e.sums(rows, request.per)
+            columns[Key(name, reward, str(e))] = tuple(e.sums(rows, request.per))
     first = int(sessions.blocks.start[cut[0]])
-    weights = WeightStatistics.of(
-        met.rows.weight,
-        met.rows.seen,
-        views=met.rows.views,
-        places=met.rows.place,
-        unlogged=met.unlogged,
-        unknown=met.unknown,
-        clips=request.clips,
-    )
     return _Block(
         columns,
-        weights,
+        WeightStatistics.of(met.rows, met.unlogged, met.unknown, request.clips),
         met.row_again + first,
         met.cells.session[met.cell_again] + cut[0],
         met.empty + cut[0],
@@ -290,34 +273,17 @@ def _one_block(
     )
 
 
-def _concatenate(blocks: Sequence[Mapping[Key, list[Floats]]]) -> dict[Key, Columns]:
-    """The columns of all blocks; those that estimators share stay shared."""
-    whole: dict[tuple[int, ...], Floats] = {}
-
-    def one(*parts: Floats) -> Floats:
-        name = tuple(map(id, parts))
-        if name not in whole:
-            whole[name] = np.concatenate(parts)
-        return whole[name]
-
-    return {key: tuple(map(one, *(block[key] for block in blocks))) for key in blocks[0]}
-
-
-def _faults(sessions: Sessions, target: Target, absent: Ints, blocks: Sequence[_Block]) -> Faults:
+def _faults(sessions: Sessions, target: Target, absent: Ints, block: _Block) -> Faults:
     """What shows only when rows meet, counted, each with its first."""
     log, name, names = sessions.log.name, target.table.name, target.blocks.names
-    again, unseen, twice, empty = (
-        np.concatenate([getattr(block, what) for block in blocks])
-        for what in ("again", "unseen", "twice", "empty")
-    )
     listed = names[0] if len(names) else None
     return Faults(
         (
             sessions.fault("session without list", name, absent, listed=listed),
-            sessions.blocks.fault("item twice in session", log, again),
-            sessions.blocks.fault("reward unseen", log, unseen),
-            sessions.fault("item twice in target", name, twice),
-            sessions.fault("nothing logged", name, empty),
+            sessions.blocks.fault("item twice in session", log, block.again),
+            sessions.blocks.fault("reward unseen", log, block.unseen),
+            sessions.fault("item twice in target", name, block.twice),
+            sessions.fault("nothing logged", name, block.empty),
         )
     )
 

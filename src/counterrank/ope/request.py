@@ -23,7 +23,6 @@ from counterrank.ope.match import is_stochastic
 from counterrank.position.models import PositionBias
 from counterrank.stats.compare import Plan
 from counterrank.stats.functions_of_means import Function
-from counterrank.stats.inference import INTERVALS as ALL_INTERVALS
 from counterrank.stats.moments import Pair
 from counterrank.stats.units import Key
 
@@ -31,9 +30,6 @@ if TYPE_CHECKING:
     from counterrank.ope.setting import Basis
 
 LOGGED, LIVE = "logged", str(OnPolicy())  # the ranker that was live, and what it earned
-TESTS = ("t", "bootstrap", "none")
-CORRECTIONS = ("none", "holm", "bh")
-INTERVALS = tuple(kind for kind in ALL_INTERVALS if kind != "bernstein")
 
 
 @dataclass(frozen=True)
@@ -198,7 +194,7 @@ class EstimateRequest:
 
     def protocol(self, head: Table) -> dict[str, Any]:
         """The choices behind the numbers, but for those that the log itself decides."""
-        log, plan = log_table(head), self.plan
+        log = log_table(head)
         return {
             "unit": "session",
             "per": self.per,
@@ -213,13 +209,7 @@ class EstimateRequest:
             "missing": self.missing,
             "disjoint": self.disjoint,
             "contexts": list(log.contexts),
-            "interval": plan.interval,
-            "level": plan.level,
-            "test": plan.test,
-            "correction": plan.correction,
-            "resamples": plan.resamples,
-            "seed": plan.seed,
-            "baseline": plan.baseline,
+            **self.plan.protocol(resamples=self.plan.resamples),
         }
 
 

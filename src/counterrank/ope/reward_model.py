@@ -33,7 +33,7 @@ from typing import Annotated, Any, Protocol
 import numpy as np
 
 from counterrank.core.arrays import Floats, Ints, halves, sum_by
-from counterrank.core.errors import InputError, one_of
+from counterrank.core.errors import InputError
 from counterrank.core.merge import merge
 from counterrank.core.parallel import map_threads, workers
 from counterrank.engine.partitions import Partition, Partitions
@@ -109,7 +109,6 @@ def fit_model(total: RewardSums, ranks: int, kind: str | Regressor) -> RewardMod
     folds = range(len(total.reward[0]))
     means = np.stack([_predict(*_other_folds(total, fold)) for fold in folds])
     if isinstance(kind, str):
-        one_of("model", kind, ("means",))
         return RewardModel(means, ranks)
     return RewardModel(_regress(total, means, ranks, kind), ranks)
 

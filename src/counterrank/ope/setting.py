@@ -36,10 +36,8 @@ from counterrank.ope.request import (
 )
 from counterrank.position.models import PositionBias
 
-KNOWN = ("auto", "rank", "exposure", "propensity")
 DEEPEST = 10_000  # ranks below are as likely to be seen as this one
 NEAR = 0.2  # of logged exposures and a learned curve that mean the same
-VIEWS = ("auto", "observed", "rows", "latent")
 
 
 @dataclass(frozen=True)
@@ -199,7 +197,7 @@ class Setting:
 
     def sessions(self, part: Partition) -> Sessions | None:
         """A partition's sessions by the whole log's numbers; None if it has none."""
-        alone = sessions_of(part, self.request.gaps)
+        alone = sessions_of(self.request.gaps, part)
         return None if alone is None else part.cached("log", lambda: self._sessions(alone, part))
 
     def _sessions(self, alone: Sessions, part: Partition) -> Sessions:

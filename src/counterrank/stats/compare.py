@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -109,6 +109,12 @@ class Plan:
                     f"{option}={word} needs every unit's values, and only moments are kept.",
                     todo=f'Take {option}={other}, or ask for inference="units".',
                 )
+
+    def protocol(self, **drawn: Any) -> dict[str, Any]:
+        """How values were made sure of and compared; ``drawn`` is what a verb says of its draws."""
+        plain = {"interval": self.interval, "level": self.level, "test": self.test}
+        own = {"correction": self.correction, **drawn}
+        return {**plain, **own, "seed": self.seed, "baseline": self.baseline}
 
     def ends(self, e: Estimate, span: float | None = None) -> tuple[float, float]:
         """The interval of an estimate; ``span`` is the range of one unit's value, if it has one."""

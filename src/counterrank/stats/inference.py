@@ -15,7 +15,6 @@ from counterrank.core.errors import UsageError
 from counterrank.stats.functions_of_means import divide
 from counterrank.stats.units import Estimate
 
-INTERVALS = ("normal", "t", "bootstrap", "bca", "bernstein")
 RESAMPLES = 10_000
 
 
@@ -97,7 +96,6 @@ def normal_quantile(p: float) -> float:
 
 LARGE = 10_000
 SMALLEST = 1e-16  # no p is 0
-TESTS = ("permutation", "t", "bootstrap", "wilcoxon", "none")
 
 
 def t_test(difference: Estimate) -> float:
@@ -155,9 +153,6 @@ def bootstrap_test(difference: Estimate, resamples: Floats) -> float:
         return 1.0
     far = np.abs(resamples - difference.value) >= abs(difference.value) * (1 - 1e-12)
     return float((1 + far.sum()) / (1 + len(resamples)))
-
-
-CORRECTIONS = ("none", "holm", "bh", "maxt")
 
 
 def holm(p: Floats) -> Floats:

@@ -149,12 +149,7 @@ class Units:
         clusters = [part.clusters for part in parts if part.clusters is not None]
         return cls(
             ids.gather(by),
-            {
-                key: tuple(
-                    gather(*same) for same in zip(*(p.columns[key] for p in parts), strict=True)
-                )
-                for key in keys
-            },
+            {key: tuple(map(gather, *(part.columns[key] for part in parts))) for key in keys},
             {key: gather(*(part.mask(key) for part in parts)) for key in keys if key in masked},
             pl.concat(clusters).gather(by) if clusters else None,
             parts[0].draws,
@@ -294,6 +289,12 @@ class Units:
     @cached_property
     def _everyone(self) -> Bools:
         return np.ones(len(self.ids), bool)
+
+
+def join_columns(parts: list[Mapping[Key, Columns]]) -> dict[Key, Columns]:
+    """A rule: the columns of parts one after the other; those that keys share stay shared."""
+    join = once_each(lambda *same: np.concatenate(same))
+    return {key: tuple(map(join, *(part[key] for part in parts))) for key in parts[0]}
 
 
 def once_each(work: Callable[..., Any]) -> Callable[..., Any]:

@@ -326,14 +326,9 @@ class Stratification:
             "ranked_by": {system: own.order for system, own in self.lists.systems.items()},
             "largest_rating": self.lists.ratings.top,
             "lower_is_better": [str(m) for m in measures if m.better == "lower"],
-            "interval": plan.interval,
-            "level": plan.level,
-            "test": plan.test,
-            "correction": plan.correction,
-            "family": plan.family,
-            "draws": plan.resamples if plan.interval == "bootstrap" else 0,
-            "seed": plan.seed,
-            "baseline": plan.baseline,
+            **plan.protocol(
+                family=plan.family, draws=plan.resamples if plan.interval == "bootstrap" else 0
+            ),
         }
 
 

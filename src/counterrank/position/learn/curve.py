@@ -9,7 +9,6 @@ from statistics import NormalDist
 import numpy as np
 
 from counterrank.core.arrays import Floats, Ints, renumber
-from counterrank.core.errors import one_of
 from counterrank.position.models import (
     BetaGeometric,
     Geometric,
@@ -21,7 +20,6 @@ from counterrank.position.models import (
 
 STEP = 1e-3
 SETTLE = 50
-FAMILIES = ("table", "power", "geometric", "beta_geometric", "log2")
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +153,6 @@ def fit(curve: Curve, family: str, *, level: float = 0.95) -> tuple[PositionMode
     :math:`A = (J^\top W J)^{-1}`, with :math:`J = \partial f / \partial \theta`, :math:`V` the
     clustered covariance of the table and :math:`W` the weights of the fit.
     """
-    one_of("model", family, FAMILIES)
     if family == "table":
         return WeightTable(tuple(map(float, curve.value))), []
     from scipy.optimize import least_squares

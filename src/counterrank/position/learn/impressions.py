@@ -20,6 +20,7 @@ from counterrank.core.arrays import (
     ranges,
     renumber,
     sum_by,
+    take_rows,
 )
 from counterrank.core.merge import by_key, padded
 from counterrank.data.ids import code_rows, hash_ids, row_positions
@@ -59,12 +60,8 @@ class Impressions:
 
     def only(self, rows: Bools | Ints) -> Impressions:
         """Some of the rows."""
-        return replace(
-            self, session=self.session[rows], cluster=self.cluster[rows], item=self.item[rows],
-            rank=self.rank[rows], reward=self.reward[rows],
-            viewed=None if self.viewed is None else self.viewed[rows],
-            swapped=None if self.swapped is None else self.swapped[rows],
-        )  # fmt: skip
+        names = ("session", "cluster", "item", "rank", "reward", "viewed", "swapped")
+        return take_rows(self, rows, *names)
 
     @cached_property
     def cells(self) -> RankCells:
@@ -306,10 +303,9 @@ class Catalogue:
             return self
         many = self.ranks
         at = ranges((np.cumsum(many) - many)[items], many[items])
-        return Catalogue(
-            self.items[items], np.repeat(np.arange(len(items)), many[items]), self.rank[at],
-            self.shown[at], self.clicks[at], self.positive[at], self.scale,
-        )  # fmt: skip
+        own = take_rows(self, at, "rank", "shown", "clicks", "positive")
+        item = np.repeat(np.arange(len(items)), many[items])
+        return replace(own, items=self.items[items], item=item)
 
     def per_rank(self, x: Floats) -> Floats:
         """Sum of ``x`` over the cells of each rank, from 1."""
