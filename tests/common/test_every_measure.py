@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 import counterrank as cr
 import plain
+from counterrank.api.verb import MEASURES
 from counterrank.data import schema
 from counterrank.matching.hits import find_hits
 from counterrank.matching.pool import make_pool
-from counterrank.metrics import MEASURES
 from making import grid, judgments, run, scored, values, world
 
 TOP = 4  # largest rating the strategies draw; one user always has it

@@ -175,7 +175,7 @@ def test_check_knows_trec_text(tmp_path):
 def test_measures_lists_and_defines():
     listed = call("measures").stdout
     defined = call("measures", "nDCG").stdout
-    from counterrank.metrics import MEASURES
+    from counterrank.api.verb import MEASURES
 
     for name in MEASURES:
         assert f"\n  {name} " in "\n" + listed

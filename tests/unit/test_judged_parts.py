@@ -7,8 +7,9 @@ import polars as pl
 import pytest
 
 import counterrank as cr
+from counterrank.api.verb import MEASURES
 from counterrank.data.runs import Policies
-from counterrank.metrics import MEASURES, measure
+from counterrank.metrics import measure
 from counterrank.stats.compare import Plan
 from cutting import COUNTS, LABELS, LINEAR, Split, cut, matches, tied, uneven
 from making import grid, judgments, run, scored

@@ -12,7 +12,7 @@ import pytest
 import counterrank as cr
 from counterrank.cli import output
 from counterrank.report.terminal import lines as table
-from counterrank.report.terminal.bars import bars, beside
+from counterrank.report.terminal.bars import beside, draw_bars
 from counterrank.report.terminal.bars import plain_signs as plain
 from counterrank.simulate import World, judged_world, platform
 
@@ -20,17 +20,17 @@ LONG = "a ranker whose name goes on and on, longer than any line of a table has 
 
 
 def test_bars_share_a_scale():
-    drawn = bars([(0.0, 5.0, 10.0), (10.0, 15.0, 20.0), None], 21)
+    drawn = draw_bars([(0.0, 5.0, 10.0), (10.0, 15.0, 20.0), None], 21)
     assert drawn == ["├────●────┤", " " * 10 + "├────●────┤", ""]
-    assert bars([(1.0, 1.0, 1.0)], 5) == ["●"]
-    assert bars([(float("nan"), 1.0, 2.0), (0.0, 1.0, 2.0)], 5) == ["", "├─●─┤"]
+    assert draw_bars([(1.0, 1.0, 1.0)], 5) == ["●"]
+    assert draw_bars([(float("nan"), 1.0, 2.0), (0.0, 1.0, 2.0)], 5) == ["", "├─●─┤"]
 
 
 def test_marks_widen_the_scale():
-    assert bars([(5.0, 7.5, 10.0)], 11, marks=[0.0]) == ["┊    ├──●─┤"]
-    assert bars([(0.0, 6.0, 10.0)], 11, marks=[20.0], sign="◆") == ["├──●─┤    ◆"]
-    assert bars([(0.0, 5.0, 10.0)], 11, marks=[5.0], sign="◆") == ["├────◆────┤"]
-    assert bars([(-5.0, 0.0, 5.0)], 11, marks=[0.0]) == ["├────●────┤"]  # the value is on top
+    assert draw_bars([(5.0, 7.5, 10.0)], 11, marks=[0.0]) == ["┊    ├──●─┤"]
+    assert draw_bars([(0.0, 6.0, 10.0)], 11, marks=[20.0], sign="◆") == ["├──●─┤    ◆"]
+    assert draw_bars([(0.0, 5.0, 10.0)], 11, marks=[5.0], sign="◆") == ["├────◆────┤"]
+    assert draw_bars([(-5.0, 0.0, 5.0)], 11, marks=[0.0]) == ["├────●────┤"]  # the value is on top
 
 
 def test_bars_only_where_there_is_room():

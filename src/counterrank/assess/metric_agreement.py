@@ -16,18 +16,13 @@ import numpy as np
 
 from counterrank.assess.inputs import at_least, read_values
 from counterrank.assess.request import ResamplingRequest
-from counterrank.assess.unit_values import (
-    Values,
-    all_pairs,
-    geometric_twin,
-    known_measure,
-    resample_users,
-)
+from counterrank.assess.unit_values import Values, all_pairs, resample_users
 from counterrank.core.arrays import Bools, Floats, Ints
 from counterrank.core.errors import UsageError
 from counterrank.core.format import in_a_sentence
 from counterrank.core.parallel import Progress, quiet
 from counterrank.metrics import DCG, DEFAULTS, Measure, dcg_forms, measure, nDCG
+from counterrank.metrics.registry import geometric_twin, known_measure
 from counterrank.stats.compare import Plan
 from counterrank.stats.correlation import ROUNDING, kendall_tau, pearson
 from counterrank.stats.inference import normal_quantile

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from counterrank.assess.reduced_judgments import REDUCTIONS, SIZES
-from counterrank.assess.unit_values import geometric_twin
 from counterrank.core.errors import UsageError
 from counterrank.core.parallel import Progress, quiet, workers
 from counterrank.data.runs import Policies, Runs, has_runs
 from counterrank.engine import Engine
 from counterrank.metrics import Binary, Measure, measure
+from counterrank.metrics.registry import geometric_twin
 from counterrank.ope.estimators import estimator
 from counterrank.ope.estimators.ips import CLIPS, Clipped, Estimator
 from counterrank.position.models import PositionBias

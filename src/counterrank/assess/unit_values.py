@@ -13,12 +13,12 @@ import numpy as np
 import polars as pl
 
 from counterrank.core.arrays import Bools, Floats, summable
-from counterrank.core.errors import CounterrankError, UsageError
+from counterrank.core.errors import UsageError
 from counterrank.core.parallel import Progress, quiet
 from counterrank.data.ids import hash_ids
 from counterrank.data.schema import Input
 from counterrank.diagnostics.diagnostic import Diagnostic, graded
-from counterrank.metrics import Measure, measure
+from counterrank.metrics.registry import geometric_twin, known_measure
 from counterrank.stats.compare import Plan
 from counterrank.stats.draws import POISSON, Draws, resample
 from counterrank.stats.permutation import Keep, at_once
@@ -126,22 +126,6 @@ class Values:
             for m, label in enumerate(self.measures)
         ]
         return pl.concat(parts)
-
-
-def known_measure(label: str) -> Measure | None:
-    """The measure of a label; a table may have measures of its own, of which nothing is known."""
-    try:
-        return measure(label)
-    except CounterrankError:
-        return None
-
-
-def geometric_twin(label: str) -> str:
-    """The label of the same measure's geometric mean, or nothing if it has none."""
-    m = known_measure(label)
-    if m is None or m.mean == "geometric" or not m.geometric or m.better != "higher":
-        return ""
-    return str(replace(m, mean="geometric"))
 
 
 # Of four things in perfect order, both orders included, 2 in 24 would be so by chance; of five, 2

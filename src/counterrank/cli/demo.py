@@ -13,7 +13,7 @@ from counterrank.api import verb as v
 from counterrank.core.format import decimals, interval_text, number, wrap_text
 from counterrank.documents.decision import grounds as rests_on
 from counterrank.report.terminal import verdict
-from counterrank.report.terminal.bars import TRUTH, bars
+from counterrank.report.terminal.bars import TRUTH, draw_bars
 
 if TYPE_CHECKING:
     from counterrank.results.result import Result, Row
@@ -135,7 +135,7 @@ def revealed(result: Result, wide: int) -> list[str]:
 
     seconds, places = _leading(result)
     rows = {r.system: r for r in result.truth if r.estimator in (LEADING, "OnPolicy")}
-    drawn = bars(
+    drawn = draw_bars(
         [(r.low, r.value, r.high) for r in seconds.values()],
         BAR,
         marks=[rows[name].truth for name in seconds],

@@ -28,7 +28,7 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Reading:
+class Criterion:
     """What a decision reads: one measure (of one reward) by one estimator, over the whole."""
 
     measure: str
@@ -63,7 +63,7 @@ def decide(
     return found
 
 
-def leading(document: Row, *, measure: str = "", estimator: str = "") -> Reading:
+def leading(document: Row, *, measure: str = "", estimator: str = "") -> Criterion:
     """What a decision reads: as named, or else as the result says in its protocol."""
     rows = [r for r in document["estimates"] if r["segment"] is None]
     decides = dict(document["protocol"].get("decides") or {})
@@ -78,7 +78,8 @@ def leading(document: Row, *, measure: str = "", estimator: str = "") -> Reading
                     todo=f"It has: {', '.join(map(printable, there)) or 'none'}.",
                 )
             decides[key] = by_lower[word.lower()]
-    return Reading(decides.get("measure", ""), decides.get("reward"), decides.get("estimator", ""))
+    what, how = str(decides.get("measure", "")), str(decides.get("estimator", ""))
+    return Criterion(what, decides.get("reward"), how)
 
 
 def grounds(document: Row) -> str:
@@ -89,7 +90,7 @@ def grounds(document: Row) -> str:
     return f"Diagnostics: {', '.join(parts)}." if states else "No diagnostic was made."
 
 
-def sign(document: Row, reading: Reading) -> int:
+def sign(document: Row, reading: Criterion) -> int:
     """+1 where more is better, -1 where less is."""
     return -1 if reading.measure in document["protocol"].get("lower_is_better", ()) else 1
 
@@ -99,7 +100,7 @@ def level_of(document: Row) -> float:
     return float(document["protocol"].get("level", 0.95))
 
 
-def value_of(document: Row, reading: Reading, system: str) -> float | None:
+def value_of(document: Row, reading: Criterion, system: str) -> float | None:
     """A system's value; the logged ranker has one of its own, whatever the estimator."""
     rows = [r for r in document["estimates"] if r["system"] == system and r["segment"] is None]
     own = [r for r in rows if reading.of(r)]
@@ -109,7 +110,7 @@ def value_of(document: Row, reading: Reading, system: str) -> float | None:
     return float(own[0]["value"]) if own else None
 
 
-def _against(document: Row, label: Reading, base: str) -> Decision:
+def _against(document: Row, label: Criterion, base: str) -> Decision:
     """Candidates against a baseline."""
     level, up = level_of(document), sign(document, label)
     own = [r for r in document["comparisons"] if label.of(r) and r["baseline"] == base]
@@ -147,7 +148,7 @@ def _others(best: Row, also: Sequence[Row], base: str) -> str:
     return text
 
 
-def _seen(document: Row, row: Row, label: Reading, base: str) -> str:
+def _seen(document: Row, row: Row, label: Criterion, base: str) -> str:
     """How large a change would have shown, as a share of the baseline's value."""
     value = value_of(document, label, base)
     if not value or not row.get("detectable"):
@@ -156,7 +157,7 @@ def _seen(document: Row, row: Row, label: Reading, base: str) -> str:
     return f" These data show only changes of about {share:.0%} or more."
 
 
-def _among(document: Row, label: Reading) -> Decision:
+def _among(document: Row, label: Criterion) -> Decision:
     """All systems among each other."""
     level, up = level_of(document), sign(document, label)
     own = sorted(filter(label.of, document["estimates"]), key=lambda r: -up * r["value"])

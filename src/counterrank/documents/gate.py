@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from counterrank.core.errors import UsageError, nearest
 from counterrank.core.format import printable
 from counterrank.documents.decision import (
-    Reading,
+    Criterion,
     Row,
     leading,
     level_of,
@@ -106,7 +106,7 @@ def gated(
 
 
 def _checked(
-    document: Row, row: Row, base: str, value: float | None, least: float, label: Reading
+    document: Row, row: Row, base: str, value: float | None, least: float, label: Criterion
 ) -> CandidateCheck:
     """The lift the result has; where it has none, the difference over the baseline's value."""
     if row["baseline"] == base and row.get("lift_low") is not None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from counterrank.documents.decision import Reading, leading
+from counterrank.documents.decision import Criterion, leading
 from counterrank.report import charts
 from counterrank.report.charts import BLUE, Figure, group_rows
 
@@ -55,7 +55,7 @@ def lifts(document: Row) -> list[Figure]:
     return made
 
 
-def _turn(row: Row, first: Reading, contrast: Sequence[str]) -> int:
+def _turn(row: Row, first: Criterion, contrast: Sequence[str]) -> int:
     """What the decision reads on top, what must not decide at the bottom."""
     return 0 if first.of(row) else 2 if row["estimator"] in contrast else 1
 

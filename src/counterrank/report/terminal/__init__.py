@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from counterrank.results.result import Result
 
 TABLES = {  # where each verb's table is laid out
-    "evaluate": "value_table:table",
-    "estimate": "value_table:table",
-    "funnel": "value_table:table",
-    "strata": "strata_table:table",
-    "exposure": "exposure_table:table",
-    "check": "check_table:table",
+    "evaluate": "value_table:value_lines",
+    "estimate": "value_table:value_lines",
+    "funnel": "value_table:value_lines",
+    "strata": "strata_table:strata_lines",
+    "exposure": "exposure_table:exposure_lines",
+    "check": "check_table:check_lines",
     **{
         f"assess {name}": f"assess_tables:{name}_lines"
         for name in ("power", "robustness", "agreement", "online", "accuracy")

@@ -111,7 +111,7 @@ def agreement_lines(result: Result, wide: int) -> list[str]:
 
 def _matrix(result: Result, wide: int) -> list[str]:
     """Kendall's tau of every two measures, as many columns as fit; last, with the own twin."""
-    from counterrank.assess.unit_values import geometric_twin
+    from counterrank.metrics.registry import geometric_twin
 
     tau = {(t.measure, t.other): t.kendall for t in result.tables["taus"]}
     tau |= {(b, a): value for (a, b), value in tau.items()}

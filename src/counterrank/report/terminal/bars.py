@@ -30,7 +30,7 @@ def beside(lines: list[str], ends: Sequence[Ends | None], wide: int, *, zero: st
     """
     text = lines[len(lines) - len(ends) :]
     room = wide - 2 - max(map(len, text), default=0)
-    drawn = bars(ends, min(room, MOST), marks=[0.0] * len(ends) if zero == "yes" else None)
+    drawn = draw_bars(ends, min(room, MOST), marks=[0.0] * len(ends) if zero == "yes" else None)
     if room < LEAST or not any(drawn):
         return lines
     left = max(map(len, text))
@@ -38,7 +38,7 @@ def beside(lines: list[str], ends: Sequence[Ends | None], wide: int, *, zero: st
     return lines[: len(lines) - len(ends)] + rows
 
 
-def bars(
+def draw_bars(
     ends: Sequence[Ends | None],
     width: int,
     *,

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from counterrank.results.result import Result
 
 
-def table(result: Result, wide: int) -> list[str]:
+def check_lines(result: Result, wide: int) -> list[str]:
     """All tables, then diagnostics and advice where there are any."""
     reports = result.tables["tables"]
     lines = [part for report in reports for part in wrap_text(report.line(), wide, " " * 9)]

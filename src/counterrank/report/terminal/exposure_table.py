@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 BAR = 30
 
 
-def table(result: Result, wide: int) -> list[str]:
+def exposure_lines(result: Result, wide: int) -> list[str]:
     """A block per context: rank, value, interval, bar; then the model and how to read it."""
     learned: Learned = result.learned
     asked = learned.request

@@ -18,7 +18,7 @@ MOST_PARADOXES = 5
 MOST_PLACES = 6
 
 
-def table(result: Result, wide: int) -> list[str]:
+def strata_lines(result: Result, wide: int) -> list[str]:
     """The strata, each measure under each method, the paradoxes, how to read it."""
     lines = [*_strata(result, wide), ""]
     for label in result.protocol["measures"]:

@@ -32,7 +32,7 @@ TURN = {"better": "worse", "worse": "better", "cannot_tell": "cannot_tell"}
 CORRECTIONS = {"maxt": "max-T", "holm": "Holm", "bh": "Benjamini-Hochberg"}
 
 
-def table(result: Result, wide: int) -> list[str]:
+def value_lines(result: Result, wide: int) -> list[str]:
     """All blocks, then how to read them."""
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in result.estimates:
