@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from counterrank.api.evaluate import evaluate
     from counterrank.api.exposure import exposure
     from counterrank.api.funnel import funnel
-    from counterrank.api.gate import gate, report
+    from counterrank.api.gate import gate
     from counterrank.api.repeat import repeat
     from counterrank.api.strata import strata
     from counterrank.core.errors import CounterrankError, InputError, UsageError
@@ -59,7 +59,6 @@ _HOME = {
     "position_bias": "position",
     "register": "core.labels",
     "repeat": "api.repeat",
-    "report": "api.gate",
     "strata": "api.strata",
 }
 
@@ -68,7 +67,7 @@ __all__ = [
     "Result", "Spark", "UsageError", "__version__",
     "assess_accuracy", "assess_agreement", "assess_online", "assess_power", "assess_robustness",
     "check", "estimate", "evaluate", "exposure", "funnel", "gate", "measure", "position_bias",
-    "register", "repeat", "report", "strata",
+    "register", "repeat", "strata",
 ]  # fmt: skip
 
 

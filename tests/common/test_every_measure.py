@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 import counterrank as cr
 import plain
-from counterrank.api.verb import MEASURES
 from counterrank.data import schema
 from counterrank.matching.hits import find_hits
 from counterrank.matching.pool import make_pool
@@ -101,7 +100,7 @@ def all_values(truth, table, labels=LABELS, **policies):
 
 
 def test_the_list_is_complete():
-    assert {cr.measure(label).name for label in LABELS} == set(MEASURES)
+    assert {cr.measure(label).name for label in LABELS} == set(cr.measure.kinds)
 
 
 @settings(max_examples=150, deadline=None)
@@ -286,7 +285,7 @@ def test_an_absent_user_counts_zero_and_disturbs_nobody(label):
     assert with_gap["c"] == alone["c"]
 
 
-@pytest.mark.parametrize("name", sorted(MEASURES))
+@pytest.mark.parametrize("name", sorted(cr.measure.kinds))
 def test_every_option_changes_some_value(name):
     """No option is accepted and ignored."""
     other = {
@@ -296,8 +295,8 @@ def test_every_option_changes_some_value(name):
     }  # fmt: skip
     truth, runs = world(seed=5)
     short = runs["a"].filter(~pl.col("user").str.starts_with("u1") | (pl.col("rank") < 3))
-    known = {field.name for field in fields(MEASURES[name])}
-    for field in fields(MEASURES[name]):
+    known = {field.name for field in fields(cr.measure.kinds[name])}
+    for field in fields(cr.measure.kinds[name]):
         base = ""
         if field.name == "floor":
             base = "mean=geometric,gain=binary," if "gain" in known else "mean=geometric,"

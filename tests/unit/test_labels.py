@@ -50,7 +50,7 @@ def test_aliases_and_case():
         ("AP(rel=1,rel=2)", "twice"),
         ("AP(mean=median)", "arithmetic, geometric"),
         ("AP(floor=0)", "between 0 and 1"),
-        ("DCG(discount=log3)", "not a discount"),
+        ("DCG(discount=log3)", "not a position model"),
         ("DCG(discount=geometric(p=1))", "between 0 and 1"),
         ("DCG(discount=jarvelin(base=1))", "above 1"),
         ("DCG(discount=table(-1))", "0 or more"),

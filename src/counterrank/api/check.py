@@ -43,6 +43,8 @@ def check(
     from counterrank.api.funnel import funnel
     from counterrank.conversions.funnel_diagnostics import check_funnel
     from counterrank.data.runs import named_tables
+    from counterrank.data.schema import Input
+    from counterrank.data.sources import open_source
     from counterrank.diagnostics.diagnostic import Findings
     from counterrank.diagnostics.table_reports import (
         check_runs,
@@ -99,6 +101,10 @@ def check(
         comparisons=[],
         diagnostics=[d for found in findings for d in found.diagnostics],
         protocol={},
-        inputs=(),
+        inputs=tuple(
+            Input(r.table, r.rows, open_source(own, trec=(), name=r.table).sha256())
+            for r, (_, own) in zip(reports, given, strict=True)
+            if not r.fault
+        ),
         tables={"tables": reports, "to_log": [line for f in findings for line in f.to_log]},
     )

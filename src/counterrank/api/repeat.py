@@ -40,8 +40,8 @@ def repeat(
 ) -> Repetition:
     """Run a saved result again from its recorded options, and say what differs.
 
-    Inputs are looked for by their base names in the folder ``data``. Their checksums and every
-    number are held against the saved ones; only the version and the command may differ.
+    Inputs are looked for in the folder ``data``, where they were or by their base names. Their
+    checksums and every number are held against the saved ones; only version and command may differ.
     """
     old = v.document_of(result)
     kind, told = str(old["kind"]), old["provenance"].get("options")
@@ -72,12 +72,14 @@ def _found(value: Any, mark: str, data: Path) -> Any:
         return {name: _found(path, mark, data) for name, path in value.items()}
     if isinstance(value, list):
         return [_named(entry, mark, data) for entry in value]
-    here = data / Path(value).name
-    if not here.exists() and not _is_word(value):
+    name = Path(value).name
+    places = [data / value, data / name, *(sorted(data.rglob(name)) if not _is_word(value) else ())]
+    here = next((place for place in places if place.exists()), None)
+    if here is None and not _is_word(value):
         raise InputError(
-            f'There is no "{here.name}" in "{data}".', todo="Name the folder of the inputs: --data."
+            f'There is no "{name}" in "{data}".', todo="Name the folder of the inputs: --data."
         )
-    return str(here) if here.exists() else value
+    return value if here is None else str(here)
 
 
 def _named(entry: Any, mark: str, data: Path) -> Any:
@@ -99,6 +101,8 @@ def _told(document: Mapping[str, Any]) -> dict[str, Any]:
 
     found: dict[str, Any] = json.loads(as_json(document))
     inputs = found.pop("provenance")["inputs"]
+    for row in found["tables"].get("tables", []):  # what check says of each table
+        row["table"] = Path(row["table"]).name
     found["inputs"] = [i | {"name": Path(i["name"]).name} for i in inputs]
     return found
 

@@ -11,9 +11,6 @@ from typing import TYPE_CHECKING
 
 from counterrank.api import verb as v
 from counterrank.core.format import decimals, interval_text, number, wrap_text
-from counterrank.documents.decision import grounds as rests_on
-from counterrank.report.terminal import verdict
-from counterrank.report.terminal.bars import TRUTH, draw_bars
 
 if TYPE_CHECKING:
     from counterrank.results.result import Result, Row
@@ -95,6 +92,8 @@ BAR = 36
 def told(found: Result, wide: int) -> list[str]:
     """The estimates: nDCG, watch time by DR and its lift, and what should be done."""
     from counterrank.api.demo import LEADING, USUAL, best_by
+    from counterrank.documents.decision import grounds as rests_on
+    from counterrank.report.terminal import verdict
 
     seconds, places = _leading(found)
     usual = {r.system: r for r in found.estimates if r.estimator == USUAL}
@@ -132,6 +131,7 @@ def told(found: Result, wide: int) -> list[str]:
 def revealed(result: Result, wide: int) -> list[str]:
     """The truth on the same scale, how often intervals hold it, and what nDCG would have cost."""
     from counterrank.api.demo import LEADING
+    from counterrank.report.terminal.bars import TRUTH, draw_bars
 
     seconds, places = _leading(result)
     rows = {r.system: r for r in result.truth if r.estimator in (LEADING, "OnPolicy")}
@@ -148,8 +148,8 @@ def revealed(result: Result, wide: int) -> list[str]:
     ]
     held = [
         f"{label} {sum(r.inside == 'yes' for r in own)} of {len(own)}"
-        for label in dict.fromkeys(r.measure for r in result.truth)
-        if (own := [r for r in result.truth if r.measure == label])
+        for label in dict.fromkeys(r.estimator for r in result.truth)
+        if (own := [r for r in result.truth if r.estimator == label])
     ]
     key = f"{TRUTH} the truth"
     return [

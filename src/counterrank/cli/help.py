@@ -96,6 +96,8 @@ HELP: dict[str, tuple[str, str, str]] = {
     "baseline": (SURE, "SYSTEM", "Compare every system with this one."),
     "estimate.baseline": (SURE, "SYSTEM", "Compare with this one; logged is the log's own."),
     "funnel.baseline": (SURE, "SYSTEM", "Compare every run with this one. [default: the first]"),
+    "gate.measure": (SURE, "LABEL", "By which measure. [default: the result's]"),
+    "gate.estimator": (SURE, "LABEL", "By which estimator. [default: the result's]"),
     "gate.baseline": (SURE, "SYSTEM", "The system to hold. [default: the result's]"),
     "level": (SURE, "", "Confidence of intervals."),
     "interval": (SURE, "", "Kind of interval."),
@@ -192,8 +194,8 @@ EXAMPLES = {
         "strata judgments.parquet new.parquet old.parquet --cut quantile --strata 3",
     ),
     "funnel": (
-        "funnel funnel.parquet new=new.parquet old=old.parquet --ctr rates --cvr rates",
-        "funnel funnel.parquet new.parquet -m CG@10 --ctr rates --cvr rates -e IPS,DR",
+        "funnel funnel.parquet a.parquet b.parquet --ctr rates --cvr rates",
+        "funnel funnel.parquet a.parquet -m CG@10 --ctr rates --cvr rates -e IPS,DR",
     ),
     "exposure": (
         "exposure log.parquet --reward click --out pbm.json",

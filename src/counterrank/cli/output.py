@@ -203,8 +203,9 @@ def say(lines: list[str]) -> None:
 
 def _csv(result: Result) -> None:
     """One row per estimate and per comparison; the value of a comparison is the difference."""
-    if result.kind == "check":
-        print(result.to_frame("tables").write_csv(), end="")
+    own = {"check": "tables", "exposure": "ranks"}.get(result.kind)
+    if own:
+        print(result.to_frame(own).write_csv(), end="")
         return
     writer = csv.DictWriter(sys.stdout, CSV, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()

@@ -206,7 +206,7 @@ class WeightTable(PositionModel):
 
 
 KINDS = (Flat, Log2, Jarvelin, Power, Geometric, BetaGeometric, WeightTable)
-exposure: Registry[PositionModel] = Registry("a discount", PositionModel, KINDS)
+exposure: Registry[PositionModel] = Registry("a position model", PositionModel, KINDS)
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,7 @@ DIAGNOSTIC = (
     "id", "name", "subject", "systems", "estimators", "value", "threshold", "state", "meaning",
 )  # fmt: skip
 NAN = float("nan")
+DRAWN = ("measure", "estimator")  # what a figure can be asked for
 COLUMNS = {"estimates": ROW, "comparisons": COMPARISON, "diagnostics": DIAGNOSTIC}
 
 
@@ -411,17 +412,20 @@ def _main_figure(document: Mapping[str, Any], measure: str | None) -> Any:
     """The first figure of the page, of all rows or of one measure's."""
     from counterrank.report.figures import figures
 
-    rows = document["estimates"]
+    kept = document
     if measure is not None:
-        labels = list(dict.fromkeys(str(row["measure"]) for row in rows))
+        every = dict.fromkeys(r[key] for key in DRAWN for r in document["estimates"])
+        labels = [label for label in every if label != "mean"]
         if measure not in labels:
             raise UsageError(
                 f'The result has no "{printable(measure)}".',
                 found=nearest(measure, labels),
                 todo=f"It has: {', '.join(labels)}.",
             )
-        rows = [row for row in rows if row["measure"] == measure]
-    found = figures({**document, "estimates": rows})
+        several = ("estimates", "comparisons")
+        own = {n: [r for r in document[n] if measure in (r[k] for k in DRAWN)] for n in several}
+        kept = {**document, **own}
+    found = figures(kept)
     if not found:
         raise UsageError("The result holds nothing to draw.")
     return found[0]
