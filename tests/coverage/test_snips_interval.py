@@ -13,7 +13,7 @@ import pytest
 
 import counterrank as cr
 from counterrank.ope.estimators import estimator
-from counterrank.ope.estimators.ips import Rows
+from counterrank.ope.estimators.clipped_weight import Rows
 from counterrank.stats.units import Key, Units
 
 RUNS, FEWER, ROUNDS, DRAWS = 3_000, 500, 1_000, 200  # resampling is slow: in fewer runs

@@ -11,7 +11,7 @@ import pytest
 
 import counterrank as cr
 from counterrank.ope.estimators import estimator
-from counterrank.ope.estimators.ips import Rows
+from counterrank.ope.estimators.clipped_weight import Rows
 
 HERE = Path(__file__).parent / "obp"
 SLATE = ("SIPS", "IIPS", "RIPS", "SNSIPS", "SNIIPS", "SNRIPS")

@@ -16,7 +16,7 @@ from counterrank.data.runs import RunTables
 from counterrank.engine.partitions import InMemory
 from counterrank.ope import log as sessions
 from counterrank.ope.estimators import estimator
-from counterrank.ope.estimators.ips import Rows
+from counterrank.ope.estimators.clipped_weight import Rows
 from counterrank.ope.request import EstimateRequest, LogTables
 from counterrank.ope.reward_model import fit_models, returns
 from counterrank.ope.setting import Setting

@@ -15,7 +15,8 @@ from counterrank.engine import Engine
 from counterrank.metrics import Binary, Measure, measure
 from counterrank.metrics.registry import geometric_twin
 from counterrank.ope.estimators import estimator
-from counterrank.ope.estimators.ips import CLIPS, Clipped, Estimator
+from counterrank.ope.estimators.clipped_weight import CLIPS
+from counterrank.ope.estimators.ips import Clipped, Estimator
 from counterrank.position.models import PositionBias
 from counterrank.results.result import Result
 from counterrank.stats.compare import Plan

@@ -18,8 +18,9 @@ from counterrank.core.arrays import Floats, Ints, sum_by
 from counterrank.core.errors import UsageError
 from counterrank.core.labels import Registry, Value
 from counterrank.metrics import ARP, CG, DCG, RBP, Measure, P, Recall
+from counterrank.ope.estimators.clipped_weight import Weighted
 from counterrank.ope.estimators.doubly_robust import DM, DR, SNDR
-from counterrank.ope.estimators.ips import IPS, SNIPS, Clipped, Estimator, MeanWeight, Weighted
+from counterrank.ope.estimators.ips import IPS, SNIPS, Clipped, Estimator, MeanWeight
 from counterrank.position import Flat, Jarvelin, PositionModel
 from counterrank.position.models import KINDS
 from counterrank.stats.functions_of_means import Function, divide, mean

@@ -18,7 +18,7 @@ from counterrank.diagnostics.diagnostic import Diagnostic, advise, graded, grade
 from counterrank.stats.units import Estimate
 
 if TYPE_CHECKING:
-    from counterrank.ope.estimators.ips import Weighted
+    from counterrank.ope.estimators.clipped_weight import Weighted
 
 NO_CLIP = (float("inf"),)
 EDGES = 2.0 ** np.arange(-6.5, 12.5)  # between which weights are counted: 1 is in a middle
@@ -154,7 +154,7 @@ LOG_WORDS = Words(
     support_todo=" What they would earn is unknown and counts 0: log more candidates, or show some"
     " of them to a small share of users.",
     too_low=" Either items it would show were never logged, or logged exposures are too high",
-    too_high=" Either logged exposures are too low",
+    too_high=" So logged exposures are too low",
     mean_todo=": check them, or log the candidates.",
     no_tail="The largest weights are alike: they have no tail.",
     tail_todo=" A few rows can still change the answer: clip, or use a logger nearer to it.",

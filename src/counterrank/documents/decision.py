@@ -40,9 +40,15 @@ class Criterion:
         own = (row["measure"], row["reward"], row["estimator"], row["segment"])
         return own == (self.measure, self.reward, self.estimator, None)
 
-    def __str__(self) -> str:
+    @property
+    def words(self) -> tuple[str, str]:
+        """What is measured, and by which estimator, if that is more than a mean."""
         what = f"{self.reward}, {self.measure}" if self.reward else self.measure
-        return what if self.estimator == "mean" else f"{what} (by {self.estimator})"
+        return what, "" if self.estimator == "mean" else f"by {self.estimator}"
+
+    def __str__(self) -> str:
+        what, how = self.words
+        return f"{what} ({how})" if how else what
 
 
 def decide(

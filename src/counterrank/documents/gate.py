@@ -102,7 +102,9 @@ def gated(
     value = value_of(document, label, base)
     checked = tuple(_checked(document, r, base, value, least, label) for r in wanted)
     failed = tuple(d for d in document.get("diagnostics", []) if d["state"] == "fail")
-    return Gate(str(label), base, least, level_of(document), checked, failed)
+    return Gate(
+        " ".join(filter(None, label.words)), base, least, level_of(document), checked, failed
+    )
 
 
 def _checked(

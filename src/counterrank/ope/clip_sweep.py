@@ -18,8 +18,9 @@ from typing import ClassVar
 
 from counterrank.core.arrays import Floats
 from counterrank.diagnostics.weights import WeightStatistics
+from counterrank.ope.estimators.clipped_weight import CLIPS, Rows
 from counterrank.ope.estimators.doubly_robust import DR, MODEL
-from counterrank.ope.estimators.ips import CLIPS, IPS, Clipped, Estimator, Rows
+from counterrank.ope.estimators.ips import IPS, Clipped, Estimator
 from counterrank.stats.units import Estimate
 
 

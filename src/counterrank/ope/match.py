@@ -17,7 +17,7 @@ from counterrank.data.ids import Blocks, positions
 from counterrank.data.schema import Table
 from counterrank.matching.align import by_rank, by_score, natural_rank
 from counterrank.matching.hashjoin import dense_join
-from counterrank.ope.estimators.ips import Rows
+from counterrank.ope.estimators.clipped_weight import Rows
 from counterrank.ope.log import Sessions
 from counterrank.position import expected_exposure, rank_probabilities
 

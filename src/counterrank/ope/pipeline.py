@@ -23,7 +23,8 @@ from counterrank.engine import Engine
 from counterrank.engine.engines import Storage
 from counterrank.engine.partitions import Partition, Partitions, Tables, on_some
 from counterrank.ope.estimators import estimator
-from counterrank.ope.estimators.ips import Estimator, OnPolicy, Rows
+from counterrank.ope.estimators.clipped_weight import Rows
+from counterrank.ope.estimators.ips import Estimator, OnPolicy
 from counterrank.ope.estimators.slate import SlateWeight
 from counterrank.ope.log import LOG, Sessions
 from counterrank.ope.log_diagnostics import (

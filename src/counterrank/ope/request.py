@@ -16,7 +16,8 @@ from counterrank.data.ids import as_categories
 from counterrank.data.runs import Runs, RunTables, run_schemas
 from counterrank.data.schema import Schema, Table
 from counterrank.engine.partitions import Partition, Partitions
-from counterrank.ope.estimators.ips import CLIPS, Clipped, Estimator, MeanWeight, OnPolicy
+from counterrank.ope.estimators.clipped_weight import CLIPS
+from counterrank.ope.estimators.ips import Clipped, Estimator, MeanWeight, OnPolicy
 from counterrank.ope.estimators.slate import SlateWeight
 from counterrank.ope.log import LOG, log_table
 from counterrank.ope.match import is_stochastic

@@ -38,7 +38,7 @@ from counterrank.core.merge import merge
 from counterrank.core.parallel import map_threads, workers
 from counterrank.engine.partitions import Partition, Partitions
 from counterrank.nuisance.shrinkage import shrink_means
-from counterrank.ope.estimators.ips import Rows
+from counterrank.ope.estimators.clipped_weight import Rows
 from counterrank.ope.log import FOLDS, Sessions
 from counterrank.ope.match import LoggedRows, Meeting, Target
 from counterrank.ope.setting import Setting

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from functools import cache
 from html import escape
@@ -85,10 +86,11 @@ def _side(rows: Sequence[Mapping[str, Any]], key: str) -> str:
 
 
 def _cell(value: object, key: str) -> str:
-    if value is None or (isinstance(value, float) and value != value):
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return '<td class="number" data-sort="">-</td>'
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return f"<td>{text(value) if key in PROSE else name(value)}</td>"
+        words = str(value).replace("_", " ") if key == "claim" else value
+        return f"<td>{text(words) if key in PROSE else name(words)}</td>"
     shown = f"{value:,}" if isinstance(value, int) else short_number(value)
     if key.startswith("lift"):
         shown = f"{value:+.1%}"

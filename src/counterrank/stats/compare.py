@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,13 +26,10 @@ from counterrank.stats.inference import (
     wilcoxon,
 )
 from counterrank.stats.moments import Block, Moments, Pair, Table, keys_of, places_of, tested_values
-from counterrank.stats.permutation import (
-    DRAWS,
-    Permuted,
-    flipped_test,
-    permutation_test,
-)
 from counterrank.stats.units import Estimate, Functions, Key, Units
+
+if TYPE_CHECKING:
+    from counterrank.stats.permutation import Permuted
 
 NONE = float("nan")
 
@@ -50,7 +47,7 @@ class Plan:
     family: str = "all"
     level: float = 0.95
     interval: str = "normal"
-    draws: int = DRAWS
+    draws: int = 100_000
     resamples: int = RESAMPLES
     seed: int = 0
 
@@ -307,6 +304,8 @@ def _permuted(
     table: Table, groups: Sequence[Sequence[Pair]], plan: Plan, progress: Progress
 ) -> Permuted:
     """One product of signs and values for all pairs and groups; or as flipped while reading."""
+    from counterrank.stats.permutation import flipped_test, permutation_test
+
     if isinstance(table, Moments):
         assert table.flips is not None
         return flipped_test(table.flips, family=plan.family)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from counterrank.core.arrays import Floats
-from counterrank.ope.estimators.ips import Clipped, Estimator, Weighted
+from counterrank.ope.estimators.clipped_weight import Weighted
+from counterrank.ope.estimators.ips import Clipped, Estimator
 from counterrank.stats.functions_of_means import Function, self_normalised
 
 MODEL = frozenset({"model", "views"})

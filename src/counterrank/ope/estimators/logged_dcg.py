@@ -15,7 +15,8 @@ import numpy as np
 from counterrank.core.arrays import Floats, Ints
 from counterrank.core.errors import one_of
 from counterrank.metrics.dcg import DCG, nDCG, pnDCG
-from counterrank.ope.estimators.ips import Clipped, Rows
+from counterrank.ope.estimators.clipped_weight import Rows
+from counterrank.ope.estimators.ips import Clipped
 from counterrank.stats.functions_of_means import Function, ratio
 
 

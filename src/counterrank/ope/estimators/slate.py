@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from counterrank.core.arrays import Floats
-from counterrank.ope.estimators.ips import IPS, Clipped, Rows
+from counterrank.ope.estimators.clipped_weight import Rows
+from counterrank.ope.estimators.ips import IPS, Clipped
 from counterrank.stats.functions_of_means import Function, ratio, sum_of_ratios
 
 ROWS = frozenset({"propensity"})
