@@ -31,6 +31,24 @@ def data() -> Path:
     return _folder("data")
 
 
+@pytest.fixture(autouse=True)
+def _only_our_classes(request: pytest.FixtureRequest):
+    """Classes that examples or other tests registered are unknown, but to tests of extension."""
+    if "extension" in str(request.path):
+        yield
+        return
+    from counterrank.core.labels import Registry
+
+    kinds = {id(r): dict(r.kinds) for r in Registry.every}
+    for registry in Registry.every:
+        for name, kind in kinds[id(registry)].items():
+            if not kind.__module__.startswith("counterrank."):
+                del registry.kinds[name]
+    yield
+    for registry in Registry.every:
+        registry.kinds |= kinds.get(id(registry), {})
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
     """With COUNTERRANK_NO_SKIPS a skipped test is a failed one."""

@@ -170,7 +170,7 @@ def test_tables_sort_both_ways(pages: dict[str, Path], opened: Any) -> None:
     for direction in ("ascending", "descending"):
         heading.locator("button").click()
         assert heading.get_attribute("aria-sort") == direction
-        cells = shown.page.locator("#r1-estimates tbody tr td:nth-child(3)")
+        cells = shown.page.locator("#r1-estimates tbody tr td:nth-child(4)")
         found = [float(c) for c in cells.evaluate_all("x => x.map(c => c.dataset.sort)")]
         assert found == sorted(found, reverse=direction == "descending")
         assert len(set(found)) > 3

@@ -285,7 +285,10 @@ def test_an_absent_user_counts_zero_and_disturbs_nobody(label):
     assert with_gap["c"] == alone["c"]
 
 
-@pytest.mark.parametrize("name", sorted(cr.measure.kinds))
+OURS = {n: k for n, k in cr.measure.kinds.items() if k.__module__.startswith("counterrank.")}
+
+
+@pytest.mark.parametrize("name", sorted(OURS))
 def test_every_option_changes_some_value(name):
     """No option is accepted and ignored."""
     other = {

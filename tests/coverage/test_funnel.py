@@ -54,7 +54,7 @@ def repeated():
         return {
             row.estimator: part["value"].to_numpy().reshape(REPEATED, USERS).mean(axis=1)
             for row in result.estimates
-            for part in [result.by_unit().filter(pl.col("measure") == row.estimator)]
+            for part in [result.by_unit().filter(pl.col("estimator") == row.estimator)]
         }
 
     return values

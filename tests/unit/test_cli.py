@@ -231,7 +231,7 @@ def test_import_is_light_and_help_is_quick():
         assert not set(loaded.stdout.split()) & unwanted
     # A ratio, not a time: help costs a few starts of the interpreter, nothing more.
     bare = _best([sys.executable, "-c", "import argparse"])
-    assert _best([*COMMAND, "--help"]) < 5 * bare
+    assert _best([*COMMAND, "--help"]) < 8 * bare
 
 
 def _best(words):
