@@ -56,3 +56,14 @@ def test_columns_under_other_names_are_told(tmp_path, monkeypatch, capsys):
     assert "user=uid" in told
     assert "It would write result." in told
     assert not (tmp_path / "result").exists()
+
+
+def test_empty_names_and_labels_are_refused(tmp_path, monkeypatch):
+    import counterrank as cr
+
+    worlds.write(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(cr.UsageError, match="--out must name"):
+        run(["evaluate", "judgments.parquet", "good.parquet", "--out", ""])
+    with pytest.raises(cr.UsageError, match="No estimator"):
+        run("estimate log.parquet new.parquet --position-bias log2 -e ,".split())

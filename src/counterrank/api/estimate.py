@@ -65,6 +65,7 @@ def estimate(
     Where it runs: ``engine`` is local, spark or auto (Spark for Spark frames), with ``memory``,
     ``partitions``, ``scratch`` and ``inference``, or a `counterrank.Local` or `counterrank.Spark`.
     """
+    from counterrank.core.errors import UsageError
     from counterrank.data.schema import ColumnNames
     from counterrank.engine.partitions import Tables
     from counterrank.ope import pipeline
@@ -74,6 +75,8 @@ def estimate(
     from counterrank.stats.compare import Plan
 
     wanted = tuple(dict.fromkeys(map(as_estimator, v.as_list(estimator))))
+    if not wanted:
+        raise UsageError("No estimator was asked for.", todo="For example DR.")
     plan = Plan(
         baseline, test, correct, level=level, interval=interval, resamples=resamples, seed=seed
     )

@@ -103,8 +103,7 @@ def _told(document: Mapping[str, Any]) -> dict[str, Any]:
     inputs = found.pop("provenance")["inputs"]
     for row in found["tables"].get("tables", []):  # what check says of each table
         row["table"] = Path(row["table"]).name
-    found["inputs"] = [i | {"name": Path(i["name"]).name} for i in inputs]
-    return found
+    return {"inputs": [i | {"name": Path(i["name"]).name} for i in inputs], **found}
 
 
 def _differences(place: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:

@@ -36,6 +36,9 @@ def run_verb(command: Command, asked: dict[str, Any], given: Namespace) -> int:
 
     paths = list(_paths(command, asked))
     out, by_unit = getattr(given, "out", None), getattr(given, "by_unit", None)
+    for name, path in (("--out", out), ("--by-unit", by_unit)):
+        if path is not None and not (isinstance(path, str) and path.strip()):
+            raise UsageError(f"{name} must name a file or folder, not {path!r}.")
     model = command.name == "exposure"
     if model:
         _refuse_model(out, paths)
