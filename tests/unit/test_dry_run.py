@@ -67,3 +67,30 @@ def test_empty_names_and_labels_are_refused(tmp_path, monkeypatch):
         run(["evaluate", "judgments.parquet", "good.parquet", "--out", ""])
     with pytest.raises(cr.UsageError, match="No estimator"):
         run("estimate log.parquet new.parquet --position-bias log2 -e ,".split())
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["runs = 3", "runs = [3]", "judgments = ['j']", "columns = 3", "columns = ['user=u']",
+     "out = 3", "by_unit = 5", "scratch = 5", "format = 3", "format = ['json']", "strict = 'no'",
+     "level = 'x'", "measure = 5", "draws = 1.5"],
+)  # fmt: skip
+def test_a_file_of_options_is_checked(line, tmp_path, monkeypatch):
+    import counterrank as cr
+
+    worlds.write(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    whole = {"judgments": 'judgments = "judgments.parquet"', "runs": 'runs = ["good.parquet"]'}
+    lines = [text for name, text in whole.items() if line.split()[0] != name]
+    (tmp_path / "options.toml").write_text("\n".join([*lines, line]))
+    with pytest.raises(cr.UsageError, match=line.split()[0]):
+        run(["evaluate", "--config", "options.toml"])
+
+
+def test_a_file_that_is_no_text_is_told(tmp_path, monkeypatch):
+    import counterrank as cr
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "options.toml").write_bytes("seed = 1".encode("utf-16"))
+    with pytest.raises(cr.UsageError, match="not TOML"):
+        run(["evaluate", "--config", "options.toml"])

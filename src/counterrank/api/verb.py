@@ -66,7 +66,7 @@ class Where(TypedDict, total=False):
     memory: Annotated[str | int | None, ""]
     partitions: Annotated[int, Between(1, 65_536)] | None
     inference: Literal["auto", "units", "moments"]
-    scratch: Annotated[str | os.PathLike[str] | None, ""]
+    scratch: Annotated[str | os.PathLike[str] | None, "folder"]
 
 
 P = ParamSpec("P")

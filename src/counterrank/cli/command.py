@@ -238,7 +238,7 @@ def read_options(command: Command, given: argparse.Namespace) -> dict[str, Any]:
             told = tomllib.load(file)
     except OSError as error:
         raise UsageError(f'"{given.config}" cannot be read.', found=f"{error.strerror}.") from error
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         raise UsageError(f'"{given.config}" is not TOML.', found=f"{error}.") from error
     known = [*command.arguments, *command.output]
     for name, value in told.items():
@@ -248,10 +248,33 @@ def read_options(command: Command, given: argparse.Namespace) -> dict[str, Any]:
                 found=nearest(name, known),
                 todo=f"It takes: {', '.join(known)}.",
             )
+        mark = command.arguments[name].mark if name in command.arguments else name
+        if not isinstance(value, SORTS.get(mark, object)) or not _texts(mark, value):
+            raise UsageError(f'"{given.config}": {name} cannot be {value!r}.', todo=TODO[mark])
         if name in command.output:
             setattr(given, name, getattr(given, name) or value)
     known_here = {name: value for name, value in told.items() if name in command.arguments}
     return {name: _from_file(command.arguments[name], value) for name, value in known_here.items()}
+
+
+SORTS: dict[str, Any] = {
+    "table": str, "lists": (str, list, dict), "roles": dict, "folder": str, "out": str,
+    "by_unit": str, "format": str, "strict": bool, "quiet": bool,
+}  # fmt: skip
+TODO = {
+    **dict.fromkeys(("table", "folder", "out", "by_unit"), "Write a path in quotes."),
+    "lists": 'Write paths, ["a.parquet"], or names and paths, {new = "a.parquet"}.',
+    "roles": 'Write roles and names, {user = "uid"}.',
+    "format": f"It takes one of: {', '.join(FORMATS)}.",
+    **dict.fromkeys(("strict", "quiet"), "Write true or false."),
+}
+
+
+def _texts(mark: str, value: Any) -> bool:
+    """Whether what holds several texts holds nothing else."""
+    if mark not in ("lists", "roles") or isinstance(value, str):
+        return True
+    return all(isinstance(x, str) for x in (value.values() if isinstance(value, dict) else value))
 
 
 def _from_file(a: Argument, value: Any) -> Any:
