@@ -39,7 +39,7 @@ demo: $(VENV)/.demo
 
 test: $(VENV)/.ready
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not spark"
-	$(BIN)/python -m pytest -m spark tests/parity
+	$(BIN)/python -m pytest -m spark tests/parity tests/extension
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check src tests benchmarks release
