@@ -26,7 +26,7 @@ def estimate(
     interval: v.Interval = "normal",
     test: v.Test = "t",
     correct: v.Correct = "holm",
-    resamples: v.Count = v.RESAMPLES,
+    resamples: v.Resamples = v.RESAMPLES,
     seed: v.Seed = 0,
     scores: Literal["order", "plackett_luce"] = "order",
     logged: Literal["auto", "rank", "exposure", "propensity"] = "auto",
@@ -82,14 +82,14 @@ def estimate(
     )
     position = None if position_bias is None else as_model(position_bias)
     by = [] if position is None or position.column is None else [position.column]
-    engine = v.engine_for(where, log, runs, logger)
+    engine = v.engine_for(where, log, runs, logger, plan=plan)
     schemas, tables = log_schemas(
         log,
         runs,
         logger,
         rewards=v.as_list(reward),
         contexts=[*v.as_list(context), *by],
-        columns=ColumnNames(columns),
+        columns=ColumnNames.of(columns),
     )
     request = EstimateRequest(
         tables, wanted, position, plan, per, scores, logged, views, missing, disjoint, sweep

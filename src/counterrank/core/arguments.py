@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import builtins
 import inspect
+import math
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -49,9 +51,15 @@ class Between:
         return above and (x < self.high if self.open in ("high", "both") else x <= self.high)
 
     def __str__(self) -> str:
+        low, high = (f"{int(x):,}" if x == x // 1 < math.inf else f"{x:g}" for x in self.ends)
         if self.high == float("inf"):
-            return f"be {'more than' if self.open == 'low' else 'at least'} {self.low:g}"
-        return f"lie between {self.low:g} and {self.high:g}"
+            return f"be {'more than' if self.open == 'low' else 'at least'} {low}"
+        return f"lie between {low} and {high}"
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Both bounds."""
+        return self.low, self.high
 
 
 @dataclass(frozen=True)
@@ -76,7 +84,11 @@ class Argument:
         """Refuse what the annotation does not allow."""
         if value is None and (self.optional or self.default is None):
             return
-        if self.several and isinstance(value, (list, tuple)):
+        if value is None and self.mark in ("table", "lists"):
+            raise UsageError(f"{self.name} is None.", todo="Give a path or a table.")
+        if self.mark == "roles":
+            self._check_roles(value)
+        elif self.several and isinstance(value, (list, tuple)):
             for one in value:
                 self._check_one(one)
         else:
@@ -87,12 +99,30 @@ class Argument:
             one_of(self.name, value, self.words)
         elif self.kind in SORTS:
             whole, sort = SORTS[self.kind]
-            if isinstance(value, bool) or not isinstance(value, whole):
-                raise UsageError(f"{self.name} must be {sort}, not {brief(value)}.")
+            plain = isinstance(value, whole) and not isinstance(value, bool)
+            if not plain or (self.kind is float and not abs(value) <= sys.float_info.max):
+                raise self._refusal(f"{self.name} must be {sort}", value)
         if self.bounds is not None and value not in self.bounds:
             share = self.bounds.high == 1 < value <= 100
             todo = f"Write {value / 100:g}." if share else ""
-            raise UsageError(f"{self.name} must {self.bounds}, not {value:g}.", todo=todo)
+            raise self._refusal(f"{self.name} must {self.bounds}", value, todo)
+
+    def _check_roles(self, value: Any) -> None:
+        """Names of columns by role."""
+        if not isinstance(value, Mapping) or not all(
+            isinstance(text, str) for pair in value.items() for text in pair
+        ):
+            todo = 'Write roles and names: {"user": "uid"}.'
+            raise self._refusal(f"{self.name} must map roles to names of columns", value, todo)
+
+    def _refusal(self, wrong: str, value: Any, todo: str = "") -> UsageError:
+        """What was wrong, what was found, what to write instead."""
+        like = self.default[0] if self.default and self.several else self.default
+        if like in (None, "", (), REQUIRED):
+            like = self.bounds.low if self.bounds else {str: "name", int: 10}.get(self.kind, 0.5)
+        words = f"It takes one of: {', '.join(self.words)}." if self.words else ""
+        todo = todo or words or f"Write it like {self.name}={like!r}."
+        return UsageError(f"{wrong}.", found=f"Got {brief(value)}.", todo=todo)
 
 
 SORTS: dict[type, tuple[type, str]] = {
@@ -188,7 +218,16 @@ def check_call(
             todo=f"It takes: {', '.join(known)}.",
         )
     passed: dict[str, Any] = {}
-    for name, value in inspect.signature(function).bind(*args, **kwargs).arguments.items():
+    try:
+        bound = inspect.signature(function).bind(*args, **kwargs)
+    except TypeError as error:
+        places = [name for name, a in known.items() if a.place]
+        raise UsageError(
+            f"{function.__name__} was called with too few or too many arguments.",
+            found=f"{str(error).capitalize()}.",
+            todo=f"Tables come first: {', '.join(places)}; all else by its name.",
+        ) from None
+    for name, value in bound.arguments.items():
         passed |= {name: value} if name in known else value
     for name, value in passed.items():
         several = value if known[name].place == "rest" else (value,)

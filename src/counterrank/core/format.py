@@ -7,7 +7,7 @@ import re
 import textwrap
 from collections.abc import Iterable
 
-from counterrank.core.errors import UsageError
+from counterrank.core.errors import UsageError, brief
 
 
 def printable(text: str) -> str:
@@ -74,11 +74,14 @@ UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 def byte_count(text: str | int) -> int:
     """4GB, 512MB, 4GiB or a number of bytes, as bytes."""
-    if isinstance(text, int):
+    shape = r"\s*(\d{1,18}(?:\.\d{1,18})?)\s*([KMGT]?)(i?)B?\s*"
+    found = re.fullmatch(shape, text, re.IGNORECASE) if isinstance(text, str) else None
+    if not isinstance(text, bool) and isinstance(text, int) and 0 <= text < 1 << 63:
         return text
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", text, re.IGNORECASE)
     if not found:
-        raise UsageError(f'"{text}" is no amount of memory.', todo="Write it like 4GB or 512MB.")
+        raise UsageError(
+            f"{brief(text)} is no amount of memory.", todo="Write it like 4GB or 512MB."
+        )
     number, unit, binary = found.groups()
     letter = unit.upper()
     step = UNITS[letter] if not binary else 1024 ** list(UNITS).index(letter)

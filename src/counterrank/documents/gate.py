@@ -96,7 +96,9 @@ def gated(
     for name in systems:
         if name not in names:
             raise UsageError(
-                f'The result has no candidate "{printable(name)}".', found=nearest(name, names)
+                f'The result has no candidate "{printable(name)}".',
+                found=nearest(name, names),
+                todo=f"It has: {', '.join(map(printable, names))}.",
             )
     wanted = [r for r in rows if not systems or _other(r, base) in systems]
     value = value_of(document, label, base)

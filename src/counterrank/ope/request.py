@@ -14,7 +14,7 @@ from counterrank.core.merge import by_key, union
 from counterrank.data import logs
 from counterrank.data.ids import as_categories
 from counterrank.data.runs import Runs, RunTables, run_schemas
-from counterrank.data.schema import Schema, Table
+from counterrank.data.schema import Schema, Table, validate_columns
 from counterrank.engine.partitions import Partition, Partitions
 from counterrank.ope.estimators.clipped_weight import CLIPS
 from counterrank.ope.estimators.ips import Clipped, Estimator, MeanWeight, OnPolicy
@@ -80,7 +80,9 @@ def log_schemas(
     first = {LOG: logs.log_schema(log, rewards=rewards, contexts=contexts, columns=columns)}
     targets, names = run_schemas(runs, schema, "target")
     more, more_names = run_schemas(loggers, schema, "logger")
-    return first | targets | more, LogTables(RunTables(names), RunTables(more_names))
+    schemas = first | targets | more
+    validate_columns(schemas.values())
+    return schemas, LogTables(RunTables(names), RunTables(more_names))
 
 
 def _systems(sides: Sequence[RunTables], part: Partition) -> list[dict[str, pl.Series]]:
