@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from counterrank.cli import help as texts
 from counterrank.core.arguments import REQUIRED, Argument, arguments
-from counterrank.core.errors import UsageError, brief, nearest
+from counterrank.core.errors import UsageError, nearest
 
 FORMATS = ("table", "json", "csv")
 
@@ -204,7 +204,10 @@ def _number(a: Argument, text: str) -> int | float:
         return int(text) if a.kind is int else float(text)
     except ValueError:
         sort = "a whole number" if a.kind is int else "a number"
-        raise UsageError(f"{flag(a.name)} must be {sort}.", found=f"Got {brief(text)}.") from None
+        shown = text if len(text) <= 60 else f"{text[:40]}..."
+        raise UsageError(
+            f'{flag(a.name)} must be {sort}, not "{shown}".', todo=f"Like {flag(a.name)} 10."
+        ) from None
 
 
 def labels(given: Iterable[str]) -> list[str]:

@@ -122,7 +122,7 @@ class Argument:
             like = self.bounds.low if self.bounds else {str: "name", int: 10}.get(self.kind, 0.5)
         words = f"It takes one of: {', '.join(self.words)}." if self.words else ""
         todo = todo or words or f"Write it like {self.name}={like!r}."
-        return UsageError(f"{wrong}.", found=f"Got {brief(value)}.", todo=todo)
+        return UsageError(f"{wrong}, not {brief(value)}.", todo=todo)
 
 
 SORTS: dict[type, tuple[type, str]] = {
