@@ -277,6 +277,13 @@ SENTENCES: dict[str, Sentence] = {  # the gravest first
         case=ID,
         instead=(everywhere, "no user in common"),
     ),
+    "no number": Sentence(
+        "{column} gives no number for {count:,} of {of:,} users.",
+        "The first is {first}.",
+        "Ratings may be beyond what its formula can take; if the measure is your own, let it"
+        " give a finite number for every user.",
+        case=ID,
+    ),
     "nothing to find": Sentence(
         "{count:,} of {of:,} judged users have nothing to find for {column}.",
         "The first is {first}.",

@@ -12,6 +12,7 @@ import numpy as np
 
 from counterrank.core.arrays import Bools, Floats, Ints, sum_by
 from counterrank.core.errors import UsageError, one_of
+from counterrank.core.faults import DataError, Fault
 from counterrank.core.labels import Value
 from counterrank.core.parallel import cached_property, map_threads
 from counterrank.matching.hits import Hits
@@ -232,7 +233,18 @@ def unscaled(measures: Sequence[Measure], hits: Hits, pool: Pool, *, threads: in
         begin, end, own = part
         found = hits.part(begin, end)
         for row, m in enumerate(measures):
-            out[row, begin:end] = m.per_unit(found, own)
+            out[row, begin:end] = x = m.per_unit(found, own)
+            if not np.isfinite(x.sum()) and not (known := np.isfinite(x)).all():
+                raise DataError(
+                    Fault.at(
+                        "no number",
+                        "",
+                        np.flatnonzero(~known),
+                        lambda u: {"id": own.units[u]},
+                        of=end - begin,
+                        column=str(m),
+                    )  # fmt: skip
+                )
 
     map_threads(fill, pool.parts, threads)
     return out

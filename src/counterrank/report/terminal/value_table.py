@@ -44,14 +44,14 @@ def value_lines(result: Result, wide: int) -> list[str]:
         against, versus = _compared(result, group, rows)
         lines += [*_block(result, group, rows, against, versus, wide), ""]
         verdicts += wrap_text(_verdict(group[1], against, versus), wide, "  ") if versus else []
-        sizes = [c.detectable for c in versus.values()]
+        sizes = [c.detectable for c in versus.values() if math.isfinite(c.detectable)]
         places = decimals(sizes)
         ends = sorted({number(f(sizes), places) for f in (min, max)} if sizes else (), key=float)
-        found.append(f"{group[1]} {' to '.join(ends)}")
+        found += [f"{group[1]} {' to '.join(ends)}"] if ends else []
     lines = lines[:-1] + _sweep(result, wide) + ["", *wrap_text(_reading(result), wide)]
     if result.kind == "evaluate" and result.comparisons:
         text = f"Differences found with 80% power, before correction: {', '.join(found)}."
-        return lines + wrap_text(text, wide) + verdicts
+        return lines + (wrap_text(text, wide) if found else []) + verdicts
     return lines + _believed(result, wide)
 
 
