@@ -157,8 +157,7 @@ def normal_p(difference: Floats, square: Floats, draws: int) -> Floats:
 
     flat = square <= 1e-12 * np.max(square, initial=0.0)  # two systems alike: nothing to flip
     z = np.abs(difference) / np.sqrt(np.where(flat, np.inf, square))
-    p: Floats = (1 + draws * 2 * ndtr(-z)) / (1 + draws)
-    return p
+    return (1 + draws * 2 * ndtr(-z)) / (1 + draws)
 
 
 def power_rows(values: Values, power: DiscriminativePower, level: float) -> list[PowerRow]:

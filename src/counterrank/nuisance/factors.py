@@ -14,17 +14,17 @@ probabilities. Here every pair counts once (`Task.examples`) and :math:`\mu` is 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from counterrank.core.arguments import Between
 from counterrank.core.arrays import Floats, sum_by
-from counterrank.core.errors import UsageError, one_of
 from counterrank.nuisance.base import (
-    WEIGHT,
     Effects,
     PairModel,
     Task,
+    Weight,
     inverse_link,
     outcome_variance,
 )
@@ -38,17 +38,10 @@ class Factors(PairModel):
     r"""``d`` factors; ``l2``: :math:`\lambda`; ``sample``: pairs drawn where there are more."""
 
     name: ClassVar[str] = "factors"
-    d: int = 10
-    l2: float = 5.0
+    d: Annotated[int, Between(0)] = 10
+    l2: Annotated[float, Between(0, open="low")] = 5.0
     sample: int = 300_000
-    weight: str = "none"
-
-    def __post_init__(self) -> None:
-        one_of("factors(weight=...)", self.weight, WEIGHT)
-        if self.d < 0 or self.l2 <= 0:
-            raise UsageError(
-                f"{self} is no model.", todo="d must be 0 or more and l2 must be above 0."
-            )
+    weight: Weight = "none"
 
     def fit(self, task: Task) -> Effects:
         """From small random factors, the same for the same seed."""

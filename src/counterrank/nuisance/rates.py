@@ -29,17 +29,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from counterrank.core.arrays import Bools, Floats, Ints, dot, sort_order, sum_by
-from counterrank.core.errors import one_of
 from counterrank.core.parallel import cached_property
-from counterrank.nuisance.base import STRETCH, WEIGHT, Effects, Folds, PairModel, Task, logit
+from counterrank.nuisance.base import STRETCH, Effects, Folds, PairModel, Task, Weight, logit
 from counterrank.nuisance.shrinkage import shrink_means, variance_of_means
 
-BY = ("both", "item", "user")
 TURNS, CLOSE, LONGEST = 100, 1e-6, 2.0
 RIGID = 1e12  # the penalty of effects that chance explains
 CELLS = 1 << 22  # classes of users times classes of items before counts are rounded
@@ -51,12 +49,8 @@ class Rates(PairModel):
     """``by``: both, item or user; ``weight``: none, or ctr for conversions weighted by 1/ctr."""
 
     name: ClassVar[str] = "rates"
-    by: str = "both"
-    weight: str = "none"
-
-    def __post_init__(self) -> None:
-        one_of("rates(by=...)", self.by, BY)
-        one_of("rates(weight=...)", self.weight, WEIGHT)
+    by: Literal["both", "item", "user"] = "both"
+    weight: Weight = "none"
 
     @property
     def knows_users(self) -> bool:
@@ -289,8 +283,7 @@ def _rounded(clicks: Ints) -> Ints:
 
 def _against(score: Floats) -> Floats:
     r""":math:`e^{-\eta}`, the odds against; those of a sum are a product of odds."""
-    against: Floats = np.exp(-np.clip(score, -350, 350))
-    return against
+    return np.exp(-np.clip(score, -350, 350))
 
 
 def _likely(against: Floats) -> Floats:

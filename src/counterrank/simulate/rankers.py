@@ -83,8 +83,7 @@ class Ranker:
         """One list per session, as places in its candidate set: sessions x slots."""
         small = np.min_scalar_type(self.score.shape[2])
         if not self.stochastic:
-            best: AnyInts = self.best.astype(small)[x, s]
-            return best
+            return self.best.astype(small)[x, s]
         rate = np.exp(self.score / self.temperature)
         out = np.empty((len(x), self.slots), small)
         for start in range(0, len(x), BLOCK):
@@ -156,9 +155,6 @@ def _barred(behind: Bools, concerned: Bools, *, logs: bool, open: bool) -> Bools
     if open:
         return behind & concerned & logs
     return behind & (logs | ~concerned)
-
-
-GIVEN = ("candidates", "context")
 
 
 @dataclass(frozen=True)
