@@ -76,15 +76,11 @@ class Reductions:
             key = (self.seed, REDUCTIONS.index(kind), round(size * 1e9), sample)
             chosen = np.random.default_rng(key).choice(total, left, replace=False, shuffle=False)
         else:
-            chosen = self._smallest_last(kind)[total - left :]
+            number = self.pool.size if kind == "large_users" else np.bincount(self.item)
+            chosen = np.argsort(-number, kind="stable")[total - left :]  # then by rising id
         flag = np.zeros(total, bool)
         flag[chosen] = True
         return flag if kind in OF_USERS or kind == "ratings" else flag[self.item]
-
-    def _smallest_last(self, kind: str) -> Ints:
-        """Items or users by falling number of judgments, then by rising id."""
-        number = self.pool.size if kind == "large_users" else np.bincount(self.item)
-        return np.argsort(-number, kind="stable")
 
 
 @dataclass(frozen=True, eq=False)

@@ -166,15 +166,6 @@ class DCG(Graded):
     def rank_discount(self) -> PositionModel:
         return self.discount
 
-    def ideal_total(self, pool: Pool, depth: int | None) -> Floats:
-        r"""The same sum for the best possible list of ``depth`` items."""
-        form = (self.gain, self.rel, self.discount, depth)
-        return pool.cached(form, lambda: self._ideal(pool, depth))
-
-    def _ideal(self, pool: Pool, depth: int | None) -> Floats:
-        weight = self.discount.best(int(pool.size.max(initial=1)), depth)
-        return pool.sum(lambda rating, rank: gain(rating, self.gain, self.rel) * weight[rank - 1])
-
 
 @dataclass(frozen=True, kw_only=True)
 class nDCG(DCG):  # noqa: N801 - the literature's name
@@ -210,7 +201,14 @@ class nDCG(DCG):  # noqa: N801 - the literature's name
 
     def best(self, pool: Pool) -> Floats:
         """The DCG of each unit's ideal list."""
-        return self.ideal_total(pool, self.k if self.ideal == "k" else None)
+        depth = self.k if self.ideal == "k" else None
+
+        def compute() -> Floats:
+            weight = self.discount.best(int(pool.size.max(initial=1)), depth)
+            gains = partial(gain, kind=self.gain, rel=self.rel)
+            return pool.sum(lambda rating, rank: gains(rating) * weight[rank - 1])
+
+        return pool.cached((self.gain, self.rel, self.discount, depth), compute)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -55,7 +55,10 @@ class Factors(PairModel):
         mu, a, b = effects(rows, noise, "logit")
         random = np.random.default_rng([task.seed, 29, task.fold])
         factors = random.normal(0, 0.1, (task.users + task.items) * self.d)
-        ridge = _ridge(penalties(rows, noise, "logit"), self.l2, sizes)
+        ridge = np.repeat(  # of every number, in the order of `_parts`; the intercept has none
+            [0.0, *penalties(rows, noise, "logit"), self.l2],
+            [1, task.users, task.items, len(factors)],
+        )
         solution = minimize(
             _Loss(rows, ridge, sizes), np.concatenate([[mu], a, b, factors]),
             jac=True, method="L-BFGS-B", options={"maxiter": STEPS},
@@ -98,12 +101,6 @@ class _Loss:
             ]
         )
         return loss + float(self.ridge @ x**2) / 2, self.free * (gradient + self.ridge * x)
-
-
-def _ridge(biases: list[float], l2: float, sizes: tuple[int, int, int]) -> Floats:
-    """The penalty of every number, in the order of `_parts`; the intercept has none."""
-    users, items, d = sizes
-    return np.repeat([0.0, *biases, l2], [1, users, items, (users + items) * d])
 
 
 def _parts(x: Floats, sizes: tuple[int, int, int]) -> tuple[float, Floats, Floats, Floats, Floats]:

@@ -43,14 +43,10 @@ def power_lines(result: Result, wide: int) -> list[str]:
     out = [*wrap_text(text, wide), "", *aligned([head, *cells], wide), ""]
     out.append(f"The {len(shown)} largest p-values")
     for r in rows:
-        top = " ".join(_two_decimals(curves[r.measure][c]) for c in shown)
+        largest = (curves[r.measure][c] for c in shown)
+        top = " ".join("1.0" if p > 0.995 else f"{p:.2f}"[1:] for p in largest)
         out += wrap_text(f"{r.measure}: {top}", wide, "  ")
     return out
-
-
-def _two_decimals(p: float) -> str:
-    """Two decimals without the zero."""
-    return "1.0" if p > 0.995 else f"{p:.2f}"[1:]
 
 
 def robustness_lines(result: Result, wide: int) -> list[str]:

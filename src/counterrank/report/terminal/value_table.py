@@ -34,11 +34,11 @@ CORRECTIONS = {"maxt": "max-T", "holm": "Holm", "bh": "Benjamini-Hochberg"}
 
 def value_lines(result: Result, wide: int) -> list[str]:
     """All blocks, then how to read them."""
+    scales: Mapping[str, str] = result.protocol.get("scales", {})
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in result.estimates:
-        groups.setdefault(
-            (row.reward or "", row.measure, _scale(result, row.estimator)), []
-        ).append(row)
+        scale = scales.get(row.estimator, "")  # nothing where a value is the reward's own
+        groups.setdefault((row.reward or "", row.measure, scale), []).append(row)
     lines, verdicts, found = [], [], []
     for group, rows in groups.items():
         against, versus = _compared(result, group, rows)
@@ -53,11 +53,6 @@ def value_lines(result: Result, wide: int) -> list[str]:
         text = f"Differences found with 80% power, before correction: {', '.join(found)}."
         return lines + wrap_text(text, wide) + verdicts
     return lines + _believed(result, wide)
-
-
-def _scale(result: Result, label: str) -> str:
-    """Nothing if an estimator's value is the reward's, otherwise its name, like nDCG."""
-    return str(result.protocol.get("scales", {}).get(label, ""))
 
 
 def _compared(result: Result, group: Sequence[str], rows: list[Row]) -> tuple[str, Versus]:
