@@ -235,18 +235,16 @@ def map_lists(
     *,
     ties: str = "id",
     duplicates: str = "error",
-    threads: int = 0,
-    rows: int = BLOCK_ROWS,
 ) -> tuple[list[A], Coverage]:
     """``work`` on every block of a run's lists, where all rows are needed and not only hits."""
     lists = _Lists.of(run, pool)
-    cuts = lists.cuts(rows)
+    cuts = lists.cuts(BLOCK_ROWS)
 
     def one(cut: tuple[int, int]) -> tuple[A, tuple[Ints, Ints]]:
         part = lists.part(*cut, ties)
         return work(part), (part.match.duplicates, part.match.repeated)
 
-    done = map_threads(one, cuts, threads or workers())
+    done = map_threads(one, cuts, workers())
     _refuse_faults(lists, cuts, [faults for _, faults in done], duplicates)
     return [found for found, _ in done], lists.coverage(sum(len(f[0]) for _, f in done))
 

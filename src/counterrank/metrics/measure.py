@@ -219,9 +219,9 @@ def deepest(measures: Iterable[Measure]) -> int | None:
     return None if None in cuts else max(k for k in cuts if k is not None)
 
 
-def values(measures: Sequence[Measure], hits: Hits, pool: Pool, *, threads: int = 1) -> Floats:
+def values(measures: Sequence[Measure], hits: Hits, pool: Pool) -> Floats:
     """Every measure of every unit (measures x units)."""
-    out = unscaled(measures, hits, pool, threads=threads)
+    out = unscaled(measures, hits, pool)
     for row, m in enumerate(measures):
         out[row] *= m.scale(pool)
     return out

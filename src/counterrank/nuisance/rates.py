@@ -254,7 +254,7 @@ def grid_outside_fold(user: Ints, item: Ints, folds: Folds, fold: int) -> tuple[
     clicks = np.bincount(user, minlength=len(h)), np.bincount(item, minlength=len(g))
     sides = [_classes(x, n) for x, n in zip((h, g), clicks, strict=True)]
     if len(sides[0][1]) * len(sides[1][1]) > CELLS:
-        rounded = [_rounded(n) for n in clicks]
+        rounded = [_round(n) for n in clicks]
         sides = [_classes(x, n) for x, n in zip((h, g), rounded, strict=True)]
     many = [np.bincount(cls).astype(float) for cls, _ in sides]
     total = [
@@ -275,7 +275,7 @@ def _classes(group: Ints, clicks: Ints) -> tuple[Ints, Ints]:
     return cls, known // size
 
 
-def _rounded(clicks: Ints) -> Ints:
+def _round(clicks: Ints) -> Ints:
     """Large counts to within 2 %, less than a sixth of their noise."""
     step = np.floor(np.log(np.maximum(clicks, EXACT) / EXACT) / 0.02).astype(np.int64)
     return np.where(clicks <= EXACT, clicks, EXACT + 1 + step)

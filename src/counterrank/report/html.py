@@ -103,7 +103,7 @@ def _cell(value: object, key: str) -> str:
     return f'<td class="number" data-sort="{value!r}">{text(shown)}</td>'
 
 
-def there() -> bool:
+def can_draw() -> bool:
     """Whether charts can be drawn: the extra ``report`` is installed."""
     return find_spec("altair") is not None and find_spec("vl_convert") is not None
 

@@ -36,7 +36,7 @@ WORDS = {
 
 def page(documents: Sequence[Document], *, title: str = "") -> str:
     """One HTML page of one or more results, which loads nothing from anywhere."""
-    drawn = bundle.there()
+    drawn = bundle.can_draw()
     parts = [_result(n, one, drawn=drawn) for n, one in enumerate(documents, 1)]
     heading = title or " and ".join(dict.fromkeys(str(d.get("kind", "result")) for d in documents))
     scripts = [f"<script>{bundle.script()}</script>"] if drawn else []

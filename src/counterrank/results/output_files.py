@@ -133,22 +133,24 @@ def discard(path: str) -> None:
         Path(path).rmdir()
 
 
-def whole(path: Path, write: Callable[[Path], object]) -> None:
+def whole(
+    path: Path,
+    write: Callable[[Path], object],
+    refuse: Callable[[Path, OSError], UsageError] | None = None,
+) -> None:
     """Write beside the target, then move into place: never half a file."""
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            write(temporary)
+            os.chmod(temporary, 0o666 & ~_umask())
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
     except OSError as error:
-        raise _unwritable(path, error) from error
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        write(temporary)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except OSError as error:
-        raise _unwritable(path, error) from error
-    finally:
-        temporary.unlink(missing_ok=True)
+        raise (refuse or _unwritable)(path, error) from error
 
 
 def whole_text(path: str | Path, text: str) -> None:

@@ -322,7 +322,7 @@ class Result:
         """The main figure as an Altair chart; ``measure`` is the measure or estimator to draw."""
         from counterrank.report import html as bundle
 
-        if not bundle.there():
+        if not bundle.can_draw():
             raise UsageError(
                 "Drawing needs the extra report, which is not installed.",
                 todo="Install it: pip install 'counterrank[report]'.",
@@ -370,11 +370,11 @@ class Result:
         from counterrank.report import html as bundle
         from counterrank.report.charts import draw_svg
         from counterrank.report.figures import figures
-        from counterrank.report.tables import estimates_table, loud
+        from counterrank.report.tables import estimates_table, not_passing
 
         document = self.to_dict()
-        parts = [estimates_table(document, most=SHOWN), loud(document)]
-        if bundle.there() and figures(document):
+        parts = [estimates_table(document, most=SHOWN), not_passing(document)]
+        if bundle.can_draw() and figures(document):
             parts.append(draw_svg(_main_figure(document, None), WIDTH))
         return f"<div>{''.join(parts)}</div>"
 

@@ -17,7 +17,7 @@ from counterrank.core.format import (
     wrap_text,
 )
 from counterrank.diagnostics.diagnostic import worst
-from counterrank.report.terminal.bars import beside
+from counterrank.report.terminal.bars import with_bars
 
 if TYPE_CHECKING:
     from counterrank.results.result import Result, Row
@@ -135,8 +135,8 @@ def _block(
         out.append(f"{MARKS[c.claim] if c else ' '} {'  '.join(parts)}".rstrip())
     if versus:
         ends = [(c.low, c.difference, c.high) if c else None for c in changes]
-        return beside(out, ends, wide, zero="yes")
-    return beside(out, [(r.low, r.value, r.high) for r in rows], wide, zero="no")
+        return with_bars(out, ends, wide, zero="yes")
+    return with_bars(out, [(r.low, r.value, r.high) for r in rows], wide, zero="no")
 
 
 def _cells(result: Result, r: Row, c: Comparison | None, places: int) -> list[str]:
@@ -257,6 +257,6 @@ def _sweep(result: Result, wide: int) -> list[str]:
         ]
         name = shorten(best.system, 30)
         lines += ["", f"{name}, {best.measure}: clip, value, interval, effective views"]
-        lines += beside(shown, [(r.low, r.value, r.high) for r in rows], wide, zero="no")
+        lines += with_bars(shown, [(r.low, r.value, r.high) for r in rows], wide, zero="no")
         lines += wrap_text(f"  chosen: {best.estimator}. {best.reason}", wide, "  ")
     return lines
