@@ -30,7 +30,7 @@ from counterrank.data.checks import identifiers, real, some_rows
 from counterrank.data.ids import positions
 from counterrank.data.schema import Roles, Table, label
 from counterrank.data.sources import open_source
-from counterrank.results.result import as_comparison
+from counterrank.results.rows import as_comparison
 from counterrank.stats.compare import Comparison
 from counterrank.stats.correlation import kendall_tau, relative_rmse
 from counterrank.stats.inference import normal_quantile

@@ -13,7 +13,8 @@ from counterrank.api import verb as v
 from counterrank.core.format import decimals, interval_text, number, wrap_text
 
 if TYPE_CHECKING:
-    from counterrank.results.result import Result, Row
+    from counterrank.results.result import Result
+    from counterrank.results.rows import Row
 
 
 @v.verb

@@ -10,7 +10,8 @@ from counterrank.report.terminal.bars import tabulate
 from counterrank.report.terminal.value_table import CORRECTIONS, MARKS, seen_from
 
 if TYPE_CHECKING:
-    from counterrank.results.result import Result, Row
+    from counterrank.results.result import Result
+    from counterrank.results.rows import Row
 
 
 SHORTEST_NAME = 8
