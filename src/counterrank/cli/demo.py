@@ -13,8 +13,7 @@ from counterrank.api import verb as v
 from counterrank.core.format import decimals, interval_text, number, wrap_text
 
 if TYPE_CHECKING:
-    from counterrank.results.result import Result
-    from counterrank.results.rows import Row
+    from counterrank.results.result import Result, Row
 
 
 @v.verb

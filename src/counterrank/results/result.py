@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from importlib.util import find_spec
 from operator import attrgetter
 from typing import Any
@@ -16,16 +16,55 @@ from counterrank.core.arrays import Floats
 from counterrank.core.errors import UsageError, nearest, one_of
 from counterrank.core.parallel import Progress, quiet
 from counterrank.data.schema import Input
-from counterrank.diagnostics.diagnostic import Diagnostic, gravest, verdict_of, worst
+from counterrank.diagnostics.diagnostic import (
+    Diagnostic,
+    concerning,
+    gravest,
+    verdict_of,
+    with_concerns,
+    worst,
+)
 from counterrank.documents.document import as_json, document
-from counterrank.results.rows import COLUMNS, ROW, Row, concerning, with_concerns
-from counterrank.stats.compare import Plan, compare
+from counterrank.stats.compare import Comparison, Plan, compare
 from counterrank.stats.moments import Pair, Table
 from counterrank.stats.units import Estimate, Functions, Key, Units
 
 WIDTH = 520  # pixels of a figure within a notebook's output
 SHOWN = 100  # rows of a table there
 PerUnit = Callable[[Units, Key], Floats | None]  # a number for each unit of a key's table
+
+
+@dataclass(frozen=True)
+class Row:
+    """One value: of what, by what, how, and how sure; the same row in every verb.
+
+    ``verdict`` is whether to believe it: pass, caution or fail. ``clusters`` is the number of
+    clusters, such as users of sessions. What does not apply is empty, or not a number.
+    """
+
+    system: str
+    measure: str
+    reward: str | None
+    estimator: str
+    segment: str | None
+    value: float
+    se: float
+    low: float
+    high: float
+    level: float
+    units: int
+    verdict: str
+    clusters: int = 0
+
+    method = Key.method
+
+
+ROW = tuple(f.name for f in fields(Row) if f.name != "clusters")
+COMPARISON = tuple(f.name for f in fields(Comparison))
+DIAGNOSTIC = (
+    "id", "name", "subject", "systems", "estimators", "value", "threshold", "state", "meaning",
+)  # fmt: skip
+COLUMNS = {"estimates": ROW, "comparisons": COMPARISON, "diagnostics": DIAGNOSTIC}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -10,8 +10,7 @@ from counterrank.report.terminal.bars import tabulate
 from counterrank.report.terminal.value_table import CORRECTIONS, MARKS, seen_from
 
 if TYPE_CHECKING:
-    from counterrank.results.result import Result
-    from counterrank.results.rows import Row
+    from counterrank.results.result import Result, Row
 
 
 SHORTEST_NAME = 8

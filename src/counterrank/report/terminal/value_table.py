@@ -20,8 +20,7 @@ from counterrank.diagnostics.diagnostic import worst
 from counterrank.report.terminal.bars import with_bars
 
 if TYPE_CHECKING:
-    from counterrank.results.result import Result
-    from counterrank.results.rows import Row
+    from counterrank.results.result import Result, Row
     from counterrank.stats.compare import Comparison
 
     Versus = Mapping[tuple[str, str], Comparison]
