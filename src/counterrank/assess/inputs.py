@@ -22,7 +22,6 @@ from counterrank.assess.unit_values import Average, Values
 from counterrank.core.errors import InputError, UsageError, brief
 from counterrank.data.checks import identifiers, real
 from counterrank.data.ids import positions, sort_ids
-from counterrank.data.runs import tables_of
 from counterrank.data.schema import (
     ColumnNames,
     Input,
@@ -34,7 +33,6 @@ from counterrank.data.schema import (
 )
 from counterrank.data.sources import Source, open_source
 from counterrank.diagnostics.diagnostic import Diagnostic
-from counterrank.engine import engine as as_engine
 from counterrank.judged.pipeline import JudgedSystems, compare_systems, measure_systems, value_array
 from counterrank.judged.request import EvaluateRequest, JudgedTables, parse_measures
 from counterrank.metrics import DEFAULTS
@@ -76,9 +74,10 @@ def judged_values(request: ValueRequest) -> Values:
 
 
 def _measure(request: ValueRequest, wanted: EvaluateRequest) -> JudgedSystems:
-    engine = as_engine(request.engine, [request.source, *tables_of(request.runs)])
     tables = JudgedTables.of(request.source, request.runs, request.columns)
-    return measure_systems(wanted, replace(tables, enough=two_systems), engine, request.progress)
+    return measure_systems(
+        wanted, replace(tables, enough=two_systems), request.engine, request.progress
+    )
 
 
 def _from_table(source: object, columns: Mapping[str, str] | None) -> Values:

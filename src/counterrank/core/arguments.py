@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import builtins
 import inspect
-import math
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -51,15 +50,9 @@ class Between:
         return above and (x < self.high if self.open in ("high", "both") else x <= self.high)
 
     def __str__(self) -> str:
-        low, high = (f"{int(x):,}" if x == x // 1 < math.inf else f"{x:g}" for x in self.ends)
         if self.high == float("inf"):
-            return f"be {'more than' if self.open == 'low' else 'at least'} {low}"
-        return f"lie between {low} and {high}"
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Both bounds."""
-        return self.low, self.high
+            return f"be {'more than' if self.open in ('low', 'both') else 'at least'} {self.low:g}"
+        return f"lie between {self.low:g} and {self.high:.10g}"
 
 
 @dataclass(frozen=True)
@@ -80,49 +73,53 @@ class Argument:
     place: str
     default: Any
 
-    def check(self, value: Any) -> None:
-        """Refuse what the annotation does not allow."""
+    def check(self, value: Any, told: str = "") -> None:
+        """Refuse what the annotation does not allow; ``told`` is what messages call it."""
         if value is None and (self.optional or self.default is None):
             return
+        name, several = told or self.name, self.several and isinstance(value, (list, tuple))
         if value is None and self.mark in ("table", "lists"):
-            raise UsageError(f"{self.name} is None.", todo="Give a path or a table.")
-        if self.mark == "roles":
-            self._check_roles(value)
-        elif self.several and isinstance(value, (list, tuple)):
-            for one in value:
-                self._check_one(one)
-        else:
-            self._check_one(value)
+            raise UsageError(f"{name} is None.", todo="Give a path or a table.")
+        if self.mark == "roles" and not _named(value):
+            raise UsageError(
+                f"{name} must map roles to names of columns, not {brief(value)}.",
+                todo='Write it like {"user": "uid"}.',
+            )
+        for one in value if several else (value,):
+            if self.words and isinstance(one, str):
+                one_of(name, one, self.words)
+            elif self.kind in SORTS:
+                whole, sort = SORTS[self.kind]
+                if isinstance(one, bool) or not isinstance(one, whole) or not self._finite(one):
+                    raise self._refusal(f"{name} must be {sort}", one)
+            if self.bounds is not None and one not in self.bounds:
+                share = self.bounds.high == 1 < one <= 100
+                todo = f"Write {one / 100:g}." if share else ""
+                raise self._refusal(f"{name} must {self.bounds}", one, todo)
 
-    def _check_one(self, value: Any) -> None:
-        if self.words and isinstance(value, str):
-            one_of(self.name, value, self.words)
-        elif self.kind in SORTS:
-            whole, sort = SORTS[self.kind]
-            plain = isinstance(value, whole) and not isinstance(value, bool)
-            if not plain or (self.kind is float and not abs(value) <= sys.float_info.max):
-                raise self._refusal(f"{self.name} must be {sort}", value)
-        if self.bounds is not None and value not in self.bounds:
-            share = self.bounds.high == 1 < value <= 100
-            todo = f"Write {value / 100:g}." if share else ""
-            raise self._refusal(f"{self.name} must {self.bounds}", value, todo)
-
-    def _check_roles(self, value: Any) -> None:
-        """Names of columns by role."""
-        if not isinstance(value, Mapping) or not all(
-            isinstance(text, str) for pair in value.items() for text in pair
-        ):
-            todo = 'Write roles and names: {"user": "uid"}.'
-            raise self._refusal(f"{self.name} must map roles to names of columns", value, todo)
+    def _finite(self, one: Any) -> bool:
+        """Whether it is a number that a float can hold; infinity is one."""
+        whole = isinstance(one, Integral) and abs(int(one)) > sys.float_info.max
+        return self.kind is not float or not (whole or (one != one and self.bounds is None))
 
     def _refusal(self, wrong: str, value: Any, todo: str = "") -> UsageError:
         """What was wrong, what was found, what to write instead."""
-        like = self.default[0] if self.default and self.several else self.default
+        like = self.default[0] if self.several and self.default else self.default
         if like in (None, "", (), REQUIRED):
             like = self.bounds.low if self.bounds else {str: "name", int: 10}.get(self.kind, 0.5)
         words = f"It takes one of: {', '.join(self.words)}." if self.words else ""
+        small = (
+            isinstance(value, (int, float)) and not isinstance(value, bool) and -1e15 < value < 1e15
+        )
+        found = f"{value:g}" if small else brief(value)
         todo = todo or words or f"Write it like {self.name}={like!r}."
-        return UsageError(f"{wrong}, not {brief(value)}.", todo=todo)
+        return UsageError(f"{wrong}, not {found}.", todo=todo)
+
+
+def _named(value: Any) -> bool:
+    """Whether it has names of columns by role."""
+    texts = [text for pair in value.items() for text in pair] if isinstance(value, Mapping) else [0]
+    return all(isinstance(text, str) for text in texts)
 
 
 SORTS: dict[type, tuple[type, str]] = {
@@ -152,10 +149,12 @@ def _hints(of: Any, scope: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def arguments(function: Callable[..., Any]) -> dict[str, Argument]:
-    """The parameters of a function by name; those of an unpacked dictionary are its own."""
+    """The parameters of a function by name, or the fields of a dataclass.
+
+    Those of an unpacked dictionary are its own.
+    """
     plain = inspect.unwrap(function)
-    scope = plain.__globals__
-    hints, found = _hints(plain, scope), {}
+    hints, found = _hints(plain, vars(sys.modules.get(plain.__module__, builtins))), {}
     for name, parameter in inspect.signature(plain).parameters.items():
         hint = hints.get(name, object)
         if parameter.kind is parameter.VAR_KEYWORD:
@@ -203,6 +202,15 @@ def _argument(name: str, hint: Any, place: str, default: Any) -> Argument:
     return Argument(
         name, kind, tuple(words), bounds, mark, Sequence in kinds, NoneType in kinds, place, default
     )
+
+
+def check_fields(value: Any, name: str = "") -> None:
+    """Refuse a dataclass whose fields have what their annotations do not allow.
+
+    ``name`` is that of a value which prints as a label: its options are told as AP(over=...).
+    """
+    for option, argument in arguments(value.__class__).items():
+        argument.check(getattr(value, option), f"{name}({option}=...)" if name else option)
 
 
 def check_call(

@@ -176,7 +176,7 @@ def _others(best: Row, also: Sequence[Row], base: str) -> str:
 def _seen(document: Row, row: Row, label: Criterion, base: str) -> str:
     """How large a change would have shown, as a share of the baseline's value."""
     value = value_of(document, label, base)
-    share = abs(row["detectable"] / value) if value else NAN
+    share = abs(row.get("detectable", NAN) / value) if value else NAN
     if not share < math.inf:
         return ""
     return f" These data show only changes of about {share:.0%} or more."
