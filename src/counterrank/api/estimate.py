@@ -50,11 +50,12 @@ def estimate(
     ``scores`` of a run order its items, or are those of a ``plackett_luce`` ranker, which draws
     lists by them; its expected exposures are then computed exactly.
 
-    What is estimated: the ``reward`` (one column or several) per session or per impression, by
-    each ``estimator``, such as ``IPS``, ``IPS(clip=200)``, ``SNIPS``, ``DR``. The reward ``model``
-    of DM and DR is ``means`` (shrunken means by item and by the columns ``context``), a regressor
-    with ``fit`` and ``predict``, or a column ``predicted`` of the run. ``sweep="clip"`` repeats IPS
-    and DR over a range of clips.
+    What is estimated: the ``reward`` (one column or several; if none is named, all that are there
+    of reward, click, like, conversion, dwell and revenue, the first of which decides) per session
+    or per impression, by each ``estimator``, such as ``IPS``, ``IPS(clip=200)``, ``SNIPS``, ``DR``.
+    The reward ``model`` of DM and DR is ``means`` (shrunken means by item and by the columns
+    ``context``), a regressor with ``fit`` and ``predict``, or a column ``predicted`` of the run.
+    ``sweep="clip"`` repeats IPS and DR over a range of clips.
     What is compared: every ranker with ``baseline``, the logged one or another; ``test`` is t,
     bootstrap or none, ``correct`` is holm, bh or none.
     What the log holds: ``logged`` is how the logger's exposure is known (rank, exposure,

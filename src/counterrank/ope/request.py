@@ -198,6 +198,7 @@ class EstimateRequest:
     def protocol(self, head: Table) -> dict[str, Any]:
         """The choices behind the numbers, but for those that the log itself decides."""
         log = log_table(head)
+        aside = [c for c in ("exposure", "propensity") if log.has(c) and c != self.logged]
         return {
             "unit": "session",
             "per": self.per,
@@ -212,6 +213,7 @@ class EstimateRequest:
             "missing": self.missing,
             "disjoint": self.disjoint,
             "contexts": list(log.contexts),
+            **({"left_aside": aside} if aside else {}),
             **self.plan.protocol(resamples=self.plan.resamples),
         }
 
