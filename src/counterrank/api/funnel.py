@@ -32,7 +32,7 @@ def funnel(
     interval: v.Interval = "normal",
     test: v.Test = "t",
     correct: v.Correct = "holm",
-    resamples: v.Count = v.RESAMPLES,
+    resamples: v.Resamples = v.RESAMPLES,
     seed: v.Seed = 0,
     missing: Literal["zero", "error"] = "zero",
     duplicates: v.Duplicates = "error",
@@ -80,7 +80,7 @@ def funnel(
         features=features, plan=plan, ctr=ctr, cvr=cvr, floor=floor, pairs=pairs, users=users,
         missing=missing, duplicates=duplicates, ties=ties,
     )  # fmt: skip
-    engine = v.engine_for(where, funnel, runs, predictions, ties=ties)
+    engine = v.engine_for(where, funnel, runs, predictions, ties=ties, plan=plan)
     inputs = FunnelInputs.of(
         funnel, runs, predictions, rewards=request.rewards, features=features, columns=columns
     )

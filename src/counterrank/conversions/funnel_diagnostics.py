@@ -175,7 +175,7 @@ def check_funnel(
                 ctr=COLUMN if ctr else FITTED,
                 cvr=COLUMN if cvr else FITTED,
             )
-            request, totals = count_funnel(request, alone, data)
+            request, totals = count_funnel(request.with_tables({}, data.heads), data)
             for place, run in runs.items():
                 try:
                     estimate([run], estimator="Naive")

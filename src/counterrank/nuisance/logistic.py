@@ -9,7 +9,7 @@ knows a user by features alone, so it is cross-fitted by user.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NoReturn
 
 import numpy as np
 import polars as pl
@@ -41,17 +41,21 @@ class Logistic(PairModel):
         """Users with the same features are alike."""
         return False
 
+    def refuse_no_features(self) -> NoReturn:
+        """There is nothing it could learn from."""
+        raise UsageError(
+            f'"{self}" needs features.',
+            todo="Give some of users or of items (--user-features PATH, --item-features PATH;"
+            " user_features=..., item_features=...), or use rates.",
+        )
+
     def fit(self, task: Task) -> Effects:
         """By scikit-learn, on all pairs or a weighted sample of them."""
         self.validate_binary(task)
         x = _standardise(task.features.user, task.users)
         v = _standardise(task.features.item, task.items)
         if x.shape[1] + v.shape[1] == 0:
-            raise UsageError(
-                f'"{self}" needs features.',
-                todo="Give some of users or of items (--user-features PATH, --item-features PATH;"
-                " user_features=..., item_features=...), or use rates.",
-            )
+            self.refuse_no_features()
         user, item, y, weight = task.examples(self.sample)
         mu, coefficients = self._solve(self._design(x, v, user, item), y, weight)
         main = x.shape[1] + v.shape[1]

@@ -48,7 +48,6 @@ def estimate(
 ) -> Result:
     """Totals of the log, reward models if asked for, every session's contributions, a result."""
     with engine.open(tables, bar) as log:
-        tables.validate_names()
         setting = Setting.of(request.with_heads(log), log)
         request, head = setting.request, log.heads[LOG]
         models = fit_models(log, setting, model)

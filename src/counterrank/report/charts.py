@@ -18,6 +18,7 @@ K = TypeVar("K")
 BLUE, ORANGE, GREEN, RED, GREY = "#0072b2", "#e69f00", "#009e73", "#d55e00", "#767676"
 PALETTE = (BLUE, ORANGE, GREEN, RED, "#cc79a7", "#56b4e9", "#8c6d00", GREY)
 DATA = "rows"  # the data set every chart draws; the page holds it once, for chart and download
+NAMES = {"labelLimit": 0}  # the page has cut long ones already, where no number is hurt
 STEP = 24  # pixels for each row of a chart
 
 
@@ -64,7 +65,7 @@ def forest_plot(
     import altair as alt
 
     data = alt.NamedData(DATA)
-    rows = alt.Y(f"{y}:N", sort=order, title=None, axis=alt.Axis(labelLimit=160))
+    rows = alt.Y(f"{y}:N", sort=order, title=None, axis=NAMES)
     at = alt.X(f"{x}:Q", title=title, scale=alt.Scale(zero=False, padding=12))
     colour: Any = alt.value(BLUE)
     if mark:
@@ -95,10 +96,10 @@ def dots(x: str, y: str, *, order: list[str], by: str, title: str) -> dict[str, 
     """Points in rows, coloured by what they belong to, with a thin line through each colour."""
     import altair as alt
 
-    colour = _colour(by, labelLimit=220)
+    colour = _colour(by, labelLimit=0)
     base = alt.Chart(alt.NamedData(DATA)).encode(
         x=alt.X(f"{x}:Q", title=title, scale=alt.Scale(zero=False)),
-        y=alt.Y(f"{y}:N", sort=order, title=None, axis=alt.Axis(labelLimit=180)),
+        y=alt.Y(f"{y}:N", sort=order, title=None, axis=NAMES),
         color=colour,
         tooltip=[f"{by}:N", f"{y}:N", f"{x}:Q", "low:Q", "high:Q"],
     )
@@ -133,7 +134,7 @@ def bands(
     import altair as alt
 
     across = alt.X(f"{x}:{kind}", title=x_title, sort=None)
-    colour = _colour(by, labelLimit=220)
+    colour = _colour(by, labelLimit=0)
     hover = [f"{by}:N", f"{x}:{kind}", f"{y}:Q"]
     base = alt.Chart(alt.NamedData(DATA)).encode(x=across, color=colour)
     up = alt.Y(f"{y}:Q", title=title, scale=alt.Scale(zero=False))
@@ -157,8 +158,8 @@ def grid(
     """A matrix of shaded cells with the value in each."""
     import altair as alt
 
-    turned = alt.Axis(labelAngle=-40, labelLimit=120)
-    rows = alt.Y(f"{y}:N", sort=order, title=None, axis=alt.Axis(labelLimit=160))
+    turned = alt.Axis(labelAngle=-40, labelLimit=0)
+    rows = alt.Y(f"{y}:N", sort=order, title=None, axis=NAMES)
     shade = alt.Color(
         f"{value}:Q", scale=alt.Scale(domain=list(ends), range=list(colours)), title=title
     )
