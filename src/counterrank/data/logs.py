@@ -12,7 +12,7 @@ from counterrank.core.errors import InputError, UsageError
 from counterrank.data.checks import (
     finite,
     identifiers,
-    no_missing,
+    no_gaps,
     not_negative,
     real,
     refuse_rows,
@@ -99,7 +99,7 @@ def _logged(
     for column in [c for c in ("exposure", "propensity") if c in frame.columns]:
         frame = shares(frame, column, name)
     for column in [c for c in ("day", "arm", "timestamp", *contexts) if c in frame.columns]:
-        no_missing(frame, column, name)
+        no_gaps(frame, column, name)
     for reward in rewards if "viewed" in frame.columns else ():  # or views were logged wrongly
         unseen = (frame["viewed"] == 0) & (frame[reward] != 0)
         refuse_rows(frame, reward, unseen, name, "reward not viewed")
