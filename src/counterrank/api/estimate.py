@@ -8,7 +8,7 @@ from counterrank.api import verb as v
 from counterrank.core.parallel import quiet
 
 if TYPE_CHECKING:
-    from counterrank.ope.reward_model import Regressor
+    from counterrank.nuisance.own_model import Model
     from counterrank.results.result import Result
 
 
@@ -35,7 +35,7 @@ def estimate(
     disjoint: Literal["auto", "error", "zero"] = "auto",
     context: v.Several = (),
     logger: v.MoreLists = None,
-    model: Annotated[Literal["means"] | Regressor, "python"] = "means",
+    model: Annotated[Literal["means"] | Model, "python"] = "means",
     sweep: v.Sweep = "none",
     columns: v.Columns = None,
     progress: v.Bar = quiet,
@@ -52,9 +52,9 @@ def estimate(
 
     What is estimated: the ``reward`` (one column or several) per session or per impression, by
     each ``estimator``, such as ``IPS``, ``IPS(clip=200)``, ``SNIPS``, ``DR``. The reward ``model``
-    of DM and DR is ``means`` (shrunken means by item and by the columns ``context``), a regressor
-    with ``fit`` and ``predict``, or a column ``predicted`` of the run. ``sweep="clip"`` repeats IPS
-    and DR over a range of clips.
+    of DM and DR is ``means`` (shrunken means by item and by the columns ``context``), a model of
+    your own with ``fit`` and ``predict``, or a column ``predicted`` of the run. ``sweep="clip"``
+    repeats IPS and DR over a range of clips.
     What is compared: every ranker with ``baseline``, the logged one or another; ``test`` is t,
     bootstrap or none, ``correct`` is holm, bh or none.
     What the log holds: ``logged`` is how the logger's exposure is known (rank, exposure,
@@ -68,6 +68,7 @@ def estimate(
     from counterrank.core.errors import UsageError
     from counterrank.data.schema import ColumnNames
     from counterrank.engine.partitions import Tables
+    from counterrank.nuisance.own_model import OwnModel
     from counterrank.ope import pipeline
     from counterrank.ope.estimators import estimator as as_estimator
     from counterrank.ope.request import EstimateRequest, log_schemas
@@ -95,4 +96,5 @@ def estimate(
         tables, wanted, position, plan, per, scores, logged, views, missing, disjoint, sweep
     )
     opened = Tables(schemas, "session", ("session", "item"))
-    return pipeline.estimate(request, opened, engine, model, progress)
+    learner = model if isinstance(model, str) else OwnModel(model, methods=("predict",))
+    return pipeline.estimate(request, opened, engine, learner, progress)

@@ -21,6 +21,7 @@ import numpy as np
 from counterrank.core.arrays import Floats, sum_by
 from counterrank.core.errors import UsageError, one_of
 from counterrank.nuisance.base import (
+    SAMPLE,
     WEIGHT,
     Effects,
     PairModel,
@@ -40,7 +41,7 @@ class Factors(PairModel):
     name: ClassVar[str] = "factors"
     d: int = 10
     l2: float = 5.0
-    sample: int = 300_000
+    sample: int = SAMPLE
     weight: str = "none"
 
     def __post_init__(self) -> None:

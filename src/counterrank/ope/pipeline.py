@@ -22,6 +22,7 @@ from counterrank.diagnostics.weights import WeightStatistics
 from counterrank.engine import Engine
 from counterrank.engine.engines import Storage
 from counterrank.engine.partitions import Partition, Partitions, Tables, on_some
+from counterrank.nuisance.own_model import OwnModel
 from counterrank.ope.estimators import estimator
 from counterrank.ope.estimators.clipped_weight import Rows
 from counterrank.ope.estimators.ips import Estimator, OnPolicy
@@ -35,7 +36,7 @@ from counterrank.ope.log_diagnostics import (
 )
 from counterrank.ope.match import LoggedRows, Meeting, Target
 from counterrank.ope.request import LIVE, LOGGED, EstimateRequest
-from counterrank.ope.reward_model import Models, Regressor, fit_models
+from counterrank.ope.reward_model import Models, fit_models
 from counterrank.ope.setting import Setting
 from counterrank.results.result import Result
 from counterrank.stats.draws import Draws
@@ -44,7 +45,7 @@ from counterrank.stats.units import Columns, Estimate, Key, Units, join_columns
 
 
 def estimate(
-    request: EstimateRequest, tables: Tables, engine: Engine, model: str | Regressor, bar: Progress
+    request: EstimateRequest, tables: Tables, engine: Engine, model: str | OwnModel, bar: Progress
 ) -> Result:
     """Totals of the log, reward models if asked for, every session's contributions, a result."""
     with engine.open(tables, bar) as log:
