@@ -52,7 +52,7 @@ def check(
         report_table,
         usable,
     )
-    from counterrank.ope.log_diagnostics import check_log
+    from counterrank.ope.log_check import check_log
     from counterrank.position import position_bias as as_model
     from counterrank.results.result import Result
 

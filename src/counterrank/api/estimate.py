@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 
 from counterrank.api import verb as v
 from counterrank.core.parallel import quiet
@@ -68,7 +68,6 @@ def estimate(
     from counterrank.core.errors import UsageError
     from counterrank.data.schema import ColumnNames
     from counterrank.engine.partitions import Tables
-    from counterrank.nuisance.own_model import OwnModel
     from counterrank.ope import pipeline
     from counterrank.ope.estimators import estimator as as_estimator
     from counterrank.ope.request import EstimateRequest, log_schemas
@@ -96,5 +95,9 @@ def estimate(
         tables, wanted, position, plan, per, scores, logged, views, missing, disjoint, sweep
     )
     opened = Tables(schemas, "session", ("session", "item"))
-    learner = model if isinstance(model, str) else OwnModel(model, methods=("predict",))
+    learner: Any = model
+    if not isinstance(model, str):
+        from counterrank.nuisance.own_model import OwnModel
+
+        learner = OwnModel(model, methods=("predict",))
     return pipeline.estimate(request, opened, engine, learner, progress)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -22,7 +22,6 @@ from counterrank.diagnostics.weights import WeightStatistics
 from counterrank.engine import Engine
 from counterrank.engine.engines import Storage
 from counterrank.engine.partitions import Partition, Partitions, Tables, on_some
-from counterrank.nuisance.own_model import OwnModel
 from counterrank.ope.estimators import estimator
 from counterrank.ope.estimators.clipped_weight import Rows
 from counterrank.ope.estimators.ips import Estimator, OnPolicy
@@ -42,6 +41,9 @@ from counterrank.results.result import Result
 from counterrank.stats.draws import Draws
 from counterrank.stats.moments import Moments
 from counterrank.stats.units import Columns, Estimate, Key, Units, join_columns
+
+if TYPE_CHECKING:
+    from counterrank.nuisance.own_model import OwnModel
 
 
 def estimate(

@@ -26,7 +26,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from itertools import zip_longest
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -35,12 +35,14 @@ from counterrank.core.errors import InputError
 from counterrank.core.merge import merge
 from counterrank.core.parallel import map_threads, workers
 from counterrank.engine.partitions import Partition, Partitions
-from counterrank.nuisance.own_model import OwnModel
 from counterrank.nuisance.shrinkage import shrink_means
 from counterrank.ope.estimators.clipped_weight import Rows
 from counterrank.ope.log import FOLDS, Sessions
 from counterrank.ope.match import LoggedRows, Meeting, Target
 from counterrank.ope.setting import Setting
+
+if TYPE_CHECKING:
+    from counterrank.nuisance.own_model import OwnModel
 
 LARGEST_MODEL = 1 << 25  # cells of the reward model; beyond, contexts are left out of it
 NEARLY = 0.01  # what rounded probabilities of a rank may miss of 1
