@@ -24,7 +24,14 @@ import numpy as np
 
 from counterrank.core.arrays import Floats, Ints, take_rows
 from counterrank.core.errors import InputError, UsageError, brief, first_line
-from counterrank.nuisance.base import SAMPLE, PairModel, PairScores, Task, validate_layout
+from counterrank.nuisance.base import (
+    SAMPLE,
+    PairModel,
+    PairScores,
+    Task,
+    Weight,
+    validate_layout,
+)
 from counterrank.nuisance.rates import Rates
 
 Predict = Callable[[Floats], Floats]
@@ -67,7 +74,7 @@ class OwnModel(PairModel):
     given: Any
     option: str = "model"
     methods: tuple[str, ...] = ("predict_proba", "predict")
-    weight: str = "none"
+    weight: Weight = "none"
     reads_features: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -1,6 +1,6 @@
 """The tables of a page: what a result holds, in the order in which people ask, and its words.
 
-Those of `estimates_table`, `decision` and `loud` need no script: they are for notebooks.
+Those of `estimates_table`, `decision` and `not_passing` need no script: they are for notebooks.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def decision(document: Document) -> str:
     return f"<p><strong>Decision: {text(found.verdict)}.</strong> {text(found.sentence)}</p>"
 
 
-def loud(document: Document) -> str:
+def not_passing(document: Document) -> str:
     """Diagnostics that do not pass."""
     found = [d for d in document.get("diagnostics", []) if d["state"] != "pass"]
     lines = "".join(f"<li>{_line(d)}</li>" for d in found)
