@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 
 from counterrank.api import verb as v
 from counterrank.core.parallel import quiet
 
 if TYPE_CHECKING:
-    from counterrank.ope.reward_model import Regressor
+    from counterrank.nuisance.own_model import Model
     from counterrank.results.result import Result
 
 
@@ -35,7 +35,7 @@ def estimate(
     disjoint: Literal["auto", "error", "zero"] = "auto",
     context: v.Several = (),
     logger: v.MoreLists = None,
-    model: Annotated[Literal["means"] | Regressor, "python"] = "means",
+    model: Annotated[Literal["means"] | Model, "python"] = "means",
     sweep: v.Sweep = "none",
     columns: v.Columns = None,
     progress: v.Bar = quiet,
@@ -54,8 +54,8 @@ def estimate(
     of reward, click, like, conversion, dwell and revenue, the first of which decides) per session
     or per impression, by each ``estimator``, such as ``IPS``, ``IPS(clip=200)``, ``SNIPS``, ``DR``.
     The reward ``model`` of DM and DR is ``means`` (shrunken means by item and by the columns
-    ``context``), a regressor with ``fit`` and ``predict``, or a column ``predicted`` of the run.
-    ``sweep="clip"`` repeats IPS and DR over a range of clips.
+    ``context``), a model of your own with ``fit`` and ``predict``, or a column ``predicted`` of the
+    run. ``sweep="clip"`` repeats IPS and DR over a range of clips.
     What is compared: every ranker with ``baseline``, the logged one or another; ``test`` is t,
     bootstrap or none, ``correct`` is holm, bh or none.
     What the log holds: ``logged`` is how the logger's exposure is known (rank, exposure,
@@ -96,4 +96,9 @@ def estimate(
         tables, wanted, position, plan, per, scores, logged, views, missing, disjoint, sweep
     )
     opened = Tables(schemas, "session", ("session", "item"))
-    return pipeline.estimate(request, opened, engine, model, progress)
+    learner: Any = model
+    if not isinstance(model, str):
+        from counterrank.nuisance.own_model import OwnModel
+
+        learner = OwnModel(model, methods=("predict",))
+    return pipeline.estimate(request, opened, engine, learner, progress)
