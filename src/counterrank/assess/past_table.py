@@ -77,7 +77,9 @@ def _read(table: object, offline: Sequence[str], columns: Mapping[str, str] | No
 def _past(name: str, frame: pl.DataFrame) -> pl.DataFrame:
     marks = [c for c in (*NAMES, "measure") if c in frame.columns]
     frame = frame.with_columns(
-        pl.col(c).cast(pl.String) for c in marks if not frame.schema[c].is_integer()
+        pl.col(c).cast(pl.String)
+        for c in marks
+        if not (frame.schema[c].is_integer() or frame.schema[c].is_nested())
     )
     frame = identifiers(frame, marks, name)
     return frame.with_columns(pl.col(c).cast(pl.String) for c in marks)

@@ -95,6 +95,8 @@ def _foretold(
 def _nothing_without_click(frame: pl.DataFrame, reward: str) -> pl.DataFrame:
     """A conversion that is missing where there was no click is none."""
     kind = frame.schema[reward]
+    if kind.is_nested():  # no number, as will be said
+        return frame
     lost = pl.col(reward).is_null()
     if kind.is_float():
         lost |= pl.col(reward).is_nan()

@@ -317,7 +317,7 @@ def refuse_played(
             raise UsageError(
                 f'Column "{roles.column(role, there)}" cannot be a reward.',
                 found=f'It plays the role "{role}" of "{roles.table}".',
-                todo="Name the column that holds what came back: --reward click.",
+                todo="Name the column that holds what came back: --reward NAME.",
             )
 
 

@@ -10,6 +10,8 @@ import polars as pl
 
 from counterrank.core.errors import InputError, UsageError
 from counterrank.data import logs
+from counterrank.data.schema import label
+from counterrank.data.sources import open_source
 from counterrank.engine.partitions import Tables
 
 LOG = "log"
@@ -56,16 +58,17 @@ class LearnRequest:
     def tables(self, table: object, columns: Mapping[str, str] | None) -> Tables:
         """The log by its schema, cut by user, or by session where no user was logged."""
         asked = [*self.context, *(name for name in (self.by, self.swapped) if name is not None)]
+        there = open_source(table, trec=(), name=label(table, "the log")).columns()
+        roles = [r for r in logs.OPTIONAL if (columns or {}).get(r, r) in there]  # read anyway
         schema = logs.log_schema(
             table,
             rewards=None if self.reward is None else (self.reward,),
-            contexts=[name for name in asked if name not in logs.OPTIONAL],
+            contexts=[name for name in asked if name not in roles],
             columns=columns,
         )
         if self.swapped is not None:
             own = schema.check, schema.source.name, self.swapped
             schema = replace(schema, check=partial(_check_swapped, *own))
-        there = schema.source.columns()
         unit = "user" if schema.roles.column("user", there) in there else "session"
         return Tables({LOG: schema}, unit, (), needs=LOG)
 
