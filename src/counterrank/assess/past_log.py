@@ -257,7 +257,7 @@ def _cases(days: Sequence[object], done: Sequence[Floats], request: DayRequest) 
     return [
         Cases(
             str(e), reward, when, request.arms * len(days),
-            *figures[:, :, r, k].reshape(-1, FIGURES).T,
+            *figures[:, :, r, k].reshape(-1, FIGURES).T, series=True,
         )
         for r, reward in enumerate(request.rewards)
         for k, e in enumerate(request.estimators)

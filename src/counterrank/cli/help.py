@@ -91,6 +91,7 @@ HELP: dict[str, tuple[str, str, str]] = {
     "offline": (MEASURED, "COLUMN", "Columns of offline measures. [default: all left over]"),
     "kind": (MEASURED, "", "What rows of a table hold."),
     "control": (MEASURED, "ARM", "The arm whose log the others are estimated from."),
+    "correlate": (MEASURED, "", "What correlates: effects (auto, where there are any) or values."),
     "truth": (MEASURED, "", "Effects that are real: online (called by the experiment) or all."),
     "name": (MEASURED, "NAME", "A measure or a label, like nDCG or AP(rel=4)@10."),
     "baseline": (SURE, "SYSTEM", "Compare every system with this one."),
