@@ -11,7 +11,7 @@ import pytest
 from scipy.special import zeta
 
 from counterrank.core.errors import CounterrankError, InputError
-from counterrank.propensity.popularity import frequency, popularity, support
+from counterrank.propensity.popularity import frequency, law_support, popularity
 from counterrank.propensity.power_law import goodness_of_fit, power_law
 
 
@@ -174,18 +174,18 @@ def test_equal_exposure_is_no_power_law():
     for seed in range(20):
         counts = np.random.default_rng(seed).poisson(30, 300)
         exponents.append(power_law(counts).alpha)
-        assert support(counts).reason
+        assert law_support(counts).reason
     assert min(exponents) > 8
 
 
 def test_a_law_is_kept_where_it_holds_and_given_up_where_it_does_not():
-    kept = [not support(np.random.default_rng(s).zipf(2.2, 2000)).reason for s in range(20)]
+    kept = [not law_support(np.random.default_rng(s).zipf(2.2, 2000)).reason for s in range(20)]
     # at most one in ten of true laws may be given up for not fitting; three standard errors
     assert np.mean(kept) >= 0.9 - 3 * math.sqrt(0.09 / len(kept))
-    few = support(np.random.default_rng(0).zipf(2.2, 30))
+    few = law_support(np.random.default_rng(0).zipf(2.2, 30))
     assert "50 are needed" in few.reason
     flat = np.random.default_rng(1).integers(1, 200, 3000)
-    assert support(flat).reason
+    assert law_support(flat).reason
 
 
 def test_goodness_of_fit_is_a_p_value(data):

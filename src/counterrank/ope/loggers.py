@@ -75,7 +75,7 @@ def balance_loggers(
 
 def balanced_column(basis: Basis) -> str:
     """The column of chances that the mixture of several loggers replaces."""
-    return "propensity" if basis.by_rank else "exposure"
+    return basis.logged if basis.by_rank else "exposure"
 
 
 def logger_shares(log: Log, totals: LogTotals, loggers: Sequence[str]) -> dict[str, float]:

@@ -99,7 +99,7 @@ class Support:
     reason: str
 
 
-def support(counts: npt.ArrayLike) -> Support:
+def law_support(counts: npt.ArrayLike) -> Support:
     """A power law needs a tail of 50 counts with half of the feedback, and must fit (p at .1)."""
     seen = positive(counts)
     try:

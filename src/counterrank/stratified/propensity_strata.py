@@ -18,7 +18,7 @@ from counterrank.core.errors import InputError, UsageError
 from counterrank.data.checks import shares
 from counterrank.data.ids import positions, unify_ids
 from counterrank.data.schema import Table
-from counterrank.propensity.popularity import Support, frequency, popularity, support
+from counterrank.propensity.popularity import Support, frequency, law_support, popularity
 
 RULES = ("popularity", "published", "frequency")
 LAW, FREQUENCY = "power law", "frequency"
@@ -86,7 +86,7 @@ def from_popularity(
     if word == FREQUENCY:
         tried = None
     else:
-        tried = support(count)
+        tried = law_support(count)
         if word == "published" or not tried.reason:
             rule = {"popularity": "paper"}.get(word, word)
             value = popularity(count, rule=rule).value[place]

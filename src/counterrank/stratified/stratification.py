@@ -33,7 +33,7 @@ from counterrank.stratified.stratified_value import (
     STRATIFIED,
     Method,
     Methods,
-    greatest,
+    greatest_value,
 )
 from counterrank.stratified.stratum_lists import StratumLists, judged_key, weights_key
 
@@ -318,7 +318,7 @@ class Stratification:
 
     def _out_of_range(self, m: Measure) -> list[Diagnostic]:
         """Weighted values that the measure cannot have."""
-        most = greatest(m, self.scheme.top, len(self.scheme.items))
+        most = greatest_value(m, self.scheme.top, len(self.scheme.items))
         found = [
             diagnosed.within_range(str(m), system, method.estimator, e.value, most)
             for method in self.known(m)

@@ -150,7 +150,7 @@ def mean_user_weight(measure: Measure, pool: Pool, weight: Floats) -> Floats:
     return quotient(sum_by(pool.unit, gain * weight, pool.n), sum_by(pool.unit, gain, pool.n))
 
 
-def greatest(measure: Measure, top: float, items: int) -> float:
+def greatest_value(measure: Measure, top: float, items: int) -> float:
     r"""The greatest value of a user: 1 of a share, :math:`g(top) \sum_{r \le k} c(r)` of a sum."""
     if measure.bounded:
         return 1.0
