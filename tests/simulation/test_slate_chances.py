@@ -129,7 +129,7 @@ def test_single_items_are_weighed_by_their_own_chances():
     with pytest.raises(cr.UsageError, match="IIPS weighs by an item's chance at its rank"):
         cr.estimate(log, {"new": run}, reward="click", estimator=["IIPS", "RIPS"])
     alone = cr.estimate(log, {"new": run}, reward="click", estimator=["IIPS"], test="none")
-    assert alone.protocol["logged_side"] == "propensity"
+    assert alone.protocol["logged_exposure"] == "propensity"
 
 
 def test_runs_of_the_logged_items_alone_are_refused():
