@@ -284,7 +284,7 @@ def test_what_was_kept_for_one_role_of_a_column_is_not_used_for_another(week, tm
     log, runs = week
     log = log.filter(pl.col("session").is_in(log["session"].unique().head(800).implode()))
     log = log.with_columns(chance=0.5 + 0.3 * (pl.col("rank") % 2), day=pl.lit("1/11/2024"))
-    given = {"near": runs["near"].with_columns(chance=pl.lit(0.4))}
+    given = {"near": runs["near"].with_columns(chance=pl.lit(1.0))}
     ask = {"reward": "click", "estimator": ["IPS"]}
     for role in ("exposure", "propensity"):
         fresh, kept = (

@@ -37,8 +37,13 @@ class Correlation:
         return int(3 + 1 / self.se**2) if self.se > 0 else 0
 
     def ends(self, level: float) -> tuple[float, float]:
-        r""":math:`\tanh(\mathrm{artanh}\, r \pm z\, se)`: Fisher's interval, if cases are alone."""
-        centre = np.arctanh(np.clip(self.r, -1 + 1e-15, 1 - 1e-15))
+        r""":math:`\tanh(\mathrm{artanh}\, r \pm z\, se)`: Fisher's interval, if cases are alone.
+
+        Cases on one line have none: their spread about it is not known.
+        """
+        if not abs(self.r) < 1 - 1e-12:
+            return float("nan"), float("nan")
+        centre = np.arctanh(self.r)
         half = normal_quantile(0.5 + level / 2) * self.se
         return float(np.tanh(centre - half)), float(np.tanh(centre + half))
 
