@@ -65,11 +65,15 @@ def log_schema(
     with ``None`` it is no fault if there are none.
     """
     source = open_source(table, trec=(), name=label(table, "the log"))
-    rewards = (
-        tuple(name for name in USUAL if name in source.columns())
-        if rewards is None
-        else tuple(dict.fromkeys(rewards)) or _usual(source.columns(), source.name)
-    )
+    there = source.columns()
+    usual = tuple(name for name in USUAL if name in there)
+    if not (rewards or usual or rewards is None):
+        raise InputError(
+            f'"{source.name}": no reward was named.',
+            found=f"Its columns are: {', '.join(there[:12])}.",
+            todo='Name the column that holds what came back: --reward click (rewards=["click"]).',
+        )
+    rewards = tuple(dict.fromkeys(rewards or usual))
     contexts = tuple(dict.fromkeys(contexts))
     both = set(rewards) & set(contexts)
     if both:
@@ -98,7 +102,9 @@ def _logged(
         frame = shares(frame, column, name)
     for column in [c for c in ("day", "arm", "timestamp", *contexts) if c in frame.columns]:
         no_missing(frame, column, name)
-    _refuse_unseen_rewards(frame, rewards, name)
+    for reward in rewards if "viewed" in frame.columns else ():  # or views were logged wrongly
+        unseen = (frame["viewed"] == 0) & (frame[reward] != 0)
+        refuse_rows(frame, reward, unseen, name, "reward not viewed")
     return frame
 
 
@@ -151,22 +157,3 @@ def validate_chances(run: Table) -> None:
             words = {"id": row["session"], "rank": row["rank"], "sum": row[column]}
             fault = Fault("chances of a rank", run.name, column, wrong.height, sums.height, words)
             raise DataError(fault)
-
-
-def _usual(there: list[str], table: str) -> tuple[str, ...]:
-    """Reward columns by their usual names, if none was named."""
-    found = tuple(name for name in USUAL if name in there)
-    if not found:
-        raise InputError(
-            f'"{table}": no reward was named.',
-            found=f"Its columns are: {', '.join(there[:12])}.",
-            todo='Name the column that holds what came back: --reward click (rewards=["click"]).',
-        )
-    return found
-
-
-def _refuse_unseen_rewards(frame: pl.DataFrame, rewards: Sequence[str], table: str) -> None:
-    """What was not viewed cannot have been rewarded: otherwise views were logged wrongly."""
-    for reward in rewards if "viewed" in frame.columns else ():
-        unseen = (frame["viewed"] == 0) & (frame[reward] != 0)
-        refuse_rows(frame, reward, unseen, table, "reward not viewed")

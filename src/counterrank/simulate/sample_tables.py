@@ -19,8 +19,6 @@ from counterrank.simulate.world import World
 if TYPE_CHECKING:
     from counterrank.simulate.sample import SamplePlan
 
-VIEWS = ("observed", "latent", "viewed_only")
-
 
 @dataclass(frozen=True)
 class TableParts:
@@ -135,9 +133,6 @@ def _logged_chances(plan: SamplePlan, rows: slice, items: Ints) -> tuple[Floats,
             propensity[own] = ranker.placed[x, s, places, slot]
             above[own] = ranker.given_above(x[:, 0], s[:, 0], places)
     return exposure, propensity, above
-
-
-STOCHASTIC = ("exposure", "draws")
 
 
 @dataclass(frozen=True)
