@@ -40,7 +40,7 @@ def test_columns_and_kinds():
     ]  # fmt: skip
     assert sample.log.columns == columns
     chancy = platform(World(ranker="plackett_luce"), sessions=50, runs=[])
-    assert chancy.log.columns == [*columns[:11], "propensity", *columns[11:]]
+    assert chancy.log.columns == [*columns[:11], "propensity", "propensity_above", *columns[11:]]
     assert sample.log.null_count().sum_horizontal()[0] == 0
     assert (wide(sample.log, "rank") == np.arange(1, 11)).all()
     assert sample.log.select("session", "item").is_unique().all()

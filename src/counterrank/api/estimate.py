@@ -29,7 +29,7 @@ def estimate(
     resamples: v.Resamples = v.RESAMPLES,
     seed: v.Seed = 0,
     scores: Literal["order", "plackett_luce"] = "order",
-    logged: Literal["auto", "rank", "exposure", "propensity"] = "auto",
+    logged: Literal["auto", "rank", "exposure", "propensity", "propensity_above"] = "auto",
     views: v.Views = "auto",
     missing: Literal["error", "skip", "logged"] = "error",
     disjoint: Literal["auto", "error", "zero"] = "auto",

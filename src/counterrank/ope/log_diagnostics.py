@@ -8,7 +8,7 @@ between users) and large enough to matter.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -30,6 +30,7 @@ from counterrank.diagnostics.weights import LOG_WORDS, WeightStatistics
 from counterrank.engine import Partition, Partitions
 from counterrank.engine.partitions import on_some
 from counterrank.ope.estimators.ips import Estimator, MeanWeight
+from counterrank.ope.estimators.slate import SlateWeight
 from counterrank.ope.log import LOG, LogTotals, Sessions, log_table
 from counterrank.ope.request import clipped_weight
 from counterrank.ope.setting import Basis, Setting
@@ -81,7 +82,9 @@ def diagnose_targets(
             about.largest_weight(name, weights, LOG_WORDS),
             about.tail(name, weights, LOG_WORDS),
         ]
-        out += [] if target.slates is None else [effective_slates(name, *target.slates)]
+        if target.slates is not None:
+            out.append(effective_slates(name, *target.slates))
+            out += slate_weights(name, request.estimators, estimate(name, SlateWeight()))
         for e in request.clipped:
             left, value = estimate(name, clipped_weight(e)), estimate(name, e).value
             out.append(about.clipping(name, str(e), left, LOG_WORDS, value, errs=e.errs))
@@ -125,6 +128,27 @@ def effective_slates(system: str, total: float, square: float, count: int) -> Di
     text = f"The weighted slates say as much as {size:,.0f} equal ones ({share:.1%} of the log)."
     todo = " Prefer RIPS to SIPS and IIPS to RIPS where users allow it, or log more sessions."
     return advise("effective slates", system, size, 1000.0, graded_size(size, share), text, todo)
+
+
+def slate_weights(system: str, estimators: Sequence[Estimator], mean: Estimate) -> list[Diagnostic]:
+    """The mean weight of whole slates, for each estimator that multiplies: 1 if chances are right.
+
+    Chances of an item at its rank whatever stands above do not multiply to that of a slate.
+    """
+    off = abs(mean.value - 1)
+    sure = off > 0.02 and off > 3 * mean.se
+    state = "fail" if not math.isfinite(mean.value) or (sure and off > 0.1) else "pass"
+    state = "caution" if sure and state == "pass" else state
+    text = f"Weights of slates average {mean.value:.3f} (se {mean.se:.3f}) where 1 is due."
+    todo = (
+        " These are not chances given the items above: log those (propensity_above), or ask for"
+        " IIPS."
+    )
+    who = [str(e) for e in estimators if "chances" in e.needs]
+    return [
+        advise("mean slate weight", f"{system}, {e}", mean.value, 1.0, state, text, todo)
+        for e in who
+    ]
 
 
 def mixture(setting: Setting) -> list[Diagnostic]:

@@ -14,6 +14,7 @@ import polars as pl
 from counterrank.core.arrays import Bools, Floats, Ints, ranges, sum_by, take_rows
 from counterrank.core.faults import DataError, Fault
 from counterrank.data.ids import Blocks, positions
+from counterrank.data.logs import ABOVE, CHANCES
 from counterrank.data.schema import Table
 from counterrank.matching.align import by_rank, by_score, natural_rank
 from counterrank.matching.hashjoin import dense_join
@@ -148,11 +149,8 @@ class Target:
         if not basis.by_rank:
             e = basis.at(rank, context[session])
         else:
-            e = (
-                rows["propensity"].to_numpy()
-                if "propensity" in rows.columns
-                else np.ones(len(rank))
-            )
+            given = [c for c in (basis.logged, "propensity") if c in rows.columns]
+            e = rows[given[0]].to_numpy() if given else np.ones(len(rank))
         if "draw" not in rows.columns:
             return _order_cells(Cells(session, item, e, rank, predicted))
         cells = Cells(session, item, e, rank if basis.by_rank else no_rank, predicted)
@@ -182,7 +180,7 @@ class Target:
             return rank
         else:
             order = by_rank(rows["rank"].to_numpy(), length)
-        if len(order.repeated) and "propensity" not in rows.columns:
+        if len(order.repeated) and not {"propensity", ABOVE} & set(rows.columns):
             place, many = int(order.repeated[0]), len(order.repeated)
             first = {name: rows[name][place] for name in ("session", "item")}
             what, name = "rank twice in target", self.table.name
@@ -196,7 +194,7 @@ class Target:
 
 def is_stochastic(table: Table, scores: str) -> bool:
     """Whether a run gives samples, exposures or chances, not a list per session."""
-    chances = {"draw", "exposure", "propensity"} & set(table.frame.columns)
+    chances = {"draw", *CHANCES} & set(table.frame.columns)
     return bool(chances) or scores == "plackett_luce"
 
 

@@ -284,6 +284,13 @@ def validate_slates(
             found=f'Here the weights are by "{basis.logged}".',
             todo='Use --logged propensity (logged="propensity"), or ask for IPS, SNIPS or DR.',
         )
+    single = [str(e) for e in wanted if e.weighs and "chances" not in e.needs]
+    if basis.logged == logs.ABOVE and single:
+        raise UsageError(
+            f"{single[0]} weighs by an item's chance at its rank, whatever stands above it.",
+            found=f'Here the weights are by "{logs.ABOVE}".',
+            todo="Ask for it apart from RIPS, SIPS and CascadeDR, with --logged propensity.",
+        )
     if "slates" in by_need and len(loggers) > 1:
         raise UsageError(
             f"{by_need['slates']} takes the log of one logger.",

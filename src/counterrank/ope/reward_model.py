@@ -35,11 +35,11 @@ from counterrank.core.errors import InputError
 from counterrank.core.merge import merge
 from counterrank.core.parallel import map_threads, workers
 from counterrank.engine.partitions import Partition, Partitions
-from counterrank.nuisance.shrinkage import shrink_means
 from counterrank.ope.estimators.clipped_weight import Rows
 from counterrank.ope.log import FOLDS, Sessions
 from counterrank.ope.match import LoggedRows, Meeting, Target
 from counterrank.ope.setting import Setting
+from counterrank.stats.shrinkage import shrink_means
 
 if TYPE_CHECKING:
     from counterrank.nuisance.own_model import OwnModel

@@ -5,6 +5,7 @@ A weight divides what the target exposes by how likely a row was seen under the 
 * ``rank``: the exposure of the logged rank by the position model, :math:`e_0 = c(r)`.
 * ``exposure``: the logged exposure of the item, chance included (Jeunen Eq. 6).
 * ``propensity``: the logged probability of the item at its rank; no position model is needed.
+* ``propensity_above``: that given the items above, which estimators of slates multiply.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import polars as pl
 from counterrank.core.arrays import Floats, Ints
 from counterrank.core.errors import InputError, UsageError
 from counterrank.core.faults import DataError
-from counterrank.data.logs import Log
+from counterrank.data.logs import ABOVE, CHANCES, Log, validate_chances
 from counterrank.data.schema import Table
 from counterrank.engine.partitions import Partition, Partitions
 from counterrank.matching.align import natural_rank
@@ -60,7 +61,7 @@ class Basis:
     @property
     def by_rank(self) -> bool:
         """Whether an item counts anew at each rank."""
-        return self.logged == "propensity"
+        return self.logged in ("propensity", ABOVE)
 
     def at(self, rank: Ints, context: Ints) -> Floats:
         r""":math:`c(r)` of the position model."""
@@ -86,20 +87,30 @@ class Basis:
 
 
 def choose_basis(
-    log: Log, targets: list[Table], *, logged: str, views: str, model: PositionBias | None
+    log: Log,
+    targets: list[Table],
+    *,
+    logged: str,
+    views: str,
+    model: PositionBias | None,
+    slates: bool = False,
 ) -> Basis:
-    """The basis asked for, or the one the tables allow."""
+    """The basis asked for, or the one the tables allow; ``slates``: chances are multiplied."""
     exposed = model is not None or all("exposure" in t.frame.columns for t in targets)
     if logged == "auto":
         logged = "exposure" if log.has("exposure") else "rank"
         if not (exposed and (log.has("exposure") or model is not None)) and log.has("propensity"):
             logged = "propensity"
-    if logged in ("exposure", "propensity") and not log.has(logged):
+        if slates and log.has(ABOVE):
+            logged = ABOVE
+    if logged in CHANCES and not log.has(logged):
         raise UsageError(
             f'"{log.name}" has no column "{logged}".',
             todo=f"Log it, name it (--columns {logged}=NAME), or weigh by --logged rank.",
         )
-    if logged != "propensity" and (not exposed or (logged == "rank" and model is None)):
+    if logged not in ("propensity", ABOVE) and (
+        not exposed or (logged == "rank" and model is None)
+    ):
         raise InputError(
             "Nothing says how likely each rank is to be seen.",
             found=f'"{log.name}" has no column "propensity", and no position model was given.',
@@ -183,7 +194,10 @@ class Setting:
         head, targets = log_table(log.heads[LOG]), lists_of(request.tables.targets, log.heads)
         views, logged, position = request.views, request.logged, request.position
         request.plan.pairs([LOGGED, *request.systems])  # the baseline is there
-        basis = choose_basis(head, targets, logged=logged, views=views, model=position)
+        basis = choose_basis(
+            head, targets, logged=logged, views=views, model=position,
+            slates="chances" in estimator_needs(request.estimators),
+        )  # fmt: skip
         loggers = [table.system for table in lists_of(request.tables.loggers, log.heads)]
         if loggers:
             validate_loggers(head)
@@ -231,6 +245,8 @@ class Setting:
             _validate_whole(needs["slates"], sessions)
         for target in targets.values() if self.basis.by_rank and "filled" in needs else ():
             _validate_length(needs["filled"], sessions, target)
+        for table in lists if self.basis.by_rank else ():
+            validate_chances(table)
         return targets
 
 

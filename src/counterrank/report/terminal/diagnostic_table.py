@@ -23,6 +23,7 @@ COUNTS = (
 DECIMAL = (
     "list length",
     "mean weight",
+    "mean slate weight",
     "weight tail",
     "click above",
     "random ranks",
