@@ -12,6 +12,7 @@ from counterrank.data import logs
 from counterrank.engine.partitions import Tables
 
 LOG = "log"
+METHODS = ("views", "depth", "harvest", "swap", "em")
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,12 @@ class LearnRequest:
         there = schema.source.columns()
         unit = "user" if schema.roles.column("user", there) in there else "session"
         return Tables({LOG: schema}, unit, (), needs=LOG)
+
+    @property
+    def columns(self) -> list[str]:
+        """Columns of the log that it names."""
+        named = (self.reward, *self.context, self.by, self.swapped)
+        return [name for name in named if name is not None and name not in logs.OPTIONAL]
 
     def read(self, head: logs.Log) -> LearnRequest:
         """The same, with what the log's columns say."""
