@@ -21,6 +21,7 @@ from counterrank.ope.estimators.ips import Clipped, Estimator, MeanWeight, OnPol
 from counterrank.ope.estimators.slate import SlateWeight
 from counterrank.ope.log import LOG, log_table
 from counterrank.ope.match import is_stochastic
+from counterrank.position.learn.learned import Learned
 from counterrank.position.models import PositionBias
 from counterrank.stats.compare import Plan
 from counterrank.stats.functions_of_means import Function
@@ -71,13 +72,15 @@ def log_schemas(
     rewards: Sequence[str],
     contexts: Sequence[str],
     columns: Mapping[str, str] | None,
+    beside: Sequence[str] = (),
 ) -> tuple[dict[str, Schema], LogTables]:
     """The schemas of all tables, and which of them hold whose lists."""
 
     def schema(table: object, name: str) -> Schema:
         return logs.target_schema(table, name=name, columns=columns)
 
-    first = {LOG: logs.log_schema(log, rewards=rewards, contexts=contexts, columns=columns)}
+    read = {"rewards": rewards, "contexts": contexts, "columns": columns, "beside": beside}
+    first = {LOG: logs.log_schema(log, **read)}
     targets, names = run_schemas(runs, schema, "target")
     more, more_names = run_schemas(loggers, schema, "logger")
     return first | targets | more, LogTables(RunTables(names), RunTables(more_names))
@@ -101,7 +104,8 @@ class EstimateRequest:
     """What is to be estimated, and how; see `counterrank.estimate`.
 
     ``tables`` names the rankers and ``rewards`` the columns; both are complete once the heads of
-    the tables are known (`with_heads`). ``position`` is the position model.
+    the tables are known (`with_heads`). ``position`` is the position model, and ``learned`` what it
+    was learned by where that was this log.
     """
 
     tables: LogTables
@@ -116,6 +120,7 @@ class EstimateRequest:
     disjoint: str = "auto"
     sweep: str = "none"
     rewards: tuple[str, ...] = ()
+    learned: Learned | None = None
 
     def with_heads(self, log: Partitions) -> EstimateRequest:
         """With the names of all rankers and rewards."""

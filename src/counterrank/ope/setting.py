@@ -21,6 +21,7 @@ from counterrank.data.logs import Log
 from counterrank.data.schema import Table
 from counterrank.engine.partitions import Partition, Partitions
 from counterrank.matching.align import natural_rank
+from counterrank.ope.curve_error import CurveParameters
 from counterrank.ope.log import LOG, LogTotals, Sessions, log_table, sessions_of
 from counterrank.ope.loggers import balance_loggers, balanced_column, logger_shares
 from counterrank.ope.match import Target
@@ -163,7 +164,8 @@ class Setting:
     """A request and what is known of the whole log.
 
     ``basis`` is what weights divide; where there are several loggers, ``shares`` are their shares
-    of the sessions, and ``logger_basis`` how likely each of their own lists was seen.
+    of the sessions, and ``logger_basis`` how likely each of their own lists was seen. ``curve``
+    are the learned parameters of the position model, if their error is known.
     """
 
     request: EstimateRequest
@@ -171,6 +173,7 @@ class Setting:
     basis: Basis
     logger_basis: Basis
     shares: dict[str, float]
+    curve: CurveParameters | None = None
 
     @classmethod
     def of(cls, request: EstimateRequest, log: Partitions) -> Setting:
@@ -193,7 +196,11 @@ class Setting:
         validate_lists(request.estimators, targets, scores=request.scores, missing=request.missing)
         validate_slates(request.estimators, basis, targets, loggers)
         request = replace(request, disjoint=disjoint, logged=basis.logged, views=basis.views)
-        return cls(request, totals, basis, logger_basis, shares)
+        curve = None
+        if basis.model is not None and not basis.by_rank:
+            seen = basis.model, totals.combinations, basis.curves
+            curve = CurveParameters.of(*seen, request.learned)
+        return cls(request, totals, basis, logger_basis, shares, curve)
 
     def sessions(self, part: Partition) -> Sessions | None:
         """A partition's sessions by the whole log's numbers; None if it has none."""
