@@ -72,8 +72,9 @@ def estimate(
     from counterrank.engine.partitions import Tables
     from counterrank.ope import pipeline
     from counterrank.ope.estimators import estimator as as_estimator
-    from counterrank.ope.learn_curve import find_position
     from counterrank.ope.request import EstimateRequest, log_schemas
+    from counterrank.position.model_file import METHODS
+    from counterrank.position.model_file import position_bias as as_model
     from counterrank.stats.compare import Plan
 
     wanted = tuple(dict.fromkeys(map(as_estimator, v.as_list(estimator))))
@@ -83,11 +84,16 @@ def estimate(
         baseline, test, correct, level=level, interval=interval, resamples=resamples, seed=seed
     )
     engine, names = v.engine_for(where, log, runs, logger), ColumnNames(columns)
-    asked: dict[str, Any] = {"rewards": v.as_list(reward), "columns": names}
     within = v.as_list(context)
-    position, learned = find_position(
-        position_bias, log, contexts=within, engine=engine, progress=progress, **asked
-    )
+    asked: dict[str, Any] = {"rewards": v.as_list(reward), "columns": names}
+    method = position_bias if isinstance(position_bias, str) and position_bias in METHODS else ""
+    position = None if method or position_bias is None else as_model(position_bias)
+    learned = None
+    if method or (position is not None and position.error is not None):
+        from counterrank.ope.learn_curve import learn_curve
+
+        how: dict[str, Any] = {"contexts": within, "engine": engine, "progress": progress}
+        position, learned = learn_curve(position or method, log, **how, **asked)
     by = [] if position is None or position.column is None else [position.column]
     schemas, tables = log_schemas(
         log,

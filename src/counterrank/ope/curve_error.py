@@ -24,20 +24,17 @@ from counterrank.core.parallel import map_threads, workers
 from counterrank.data.ids import as_categories, positions
 from counterrank.diagnostics.diagnostic import Diagnostic, graded
 from counterrank.engine.partitions import Partition
-from counterrank.ope.estimators.clipped_weight import Rows
 from counterrank.ope.estimators.ips import OnPolicy
-from counterrank.ope.log import LOG, Sessions
-from counterrank.ope.match import LoggedRows, Meeting, Target
+from counterrank.ope.log import LOG, LogTotals, Sessions
+from counterrank.ope.match import LoggedRows, Meeting, Target, on_policy_rows
 from counterrank.ope.request import LIVE, LOGGED
-from counterrank.position.learn.learned import Learned
-from counterrank.position.learn.pipeline import session_influences
+from counterrank.ope.setting import Basis, Setting, Slopes
 from counterrank.position.models import PositionBias, PositionModel
-from counterrank.stats.functions_of_means import Function, PlugIn
 from counterrank.stats.units import Columns, Key
 
 if TYPE_CHECKING:
     from counterrank.ope.reward_model import Models
-    from counterrank.ope.setting import Basis, Setting
+    from counterrank.position.learn.learned import Learned
 
 STEP = 1e-4  # of a curve, as a share of it
 MOST = 1 << 22  # rows times parameters that slopes are taken from; more would not change a digit
@@ -62,13 +59,12 @@ class CurveParameters:
     places: tuple[int, ...]
 
     @classmethod
-    def of(
-        cls, model: PositionBias, contexts: pl.DataFrame, curves: Floats, learned: Learned | None
-    ) -> CurveParameters | None:
+    def of(cls, basis: Basis, totals: LogTotals, learned: Learned | None) -> CurveParameters | None:
         """Those of the curves that this log's contexts have; None if their error is not known."""
-        if model.error is None or model.error.covariance is None:
+        model, curves = basis.model, basis.curves
+        if model is None or model.error is None or model.error.covariance is None:
             return None
-        models, curve = _models(model, contexts)
+        models, curve = _models(model, totals.combinations)
         rank = np.arange(1, curves.shape[1] + 1)
         own = [one.slopes(rank) for one in models.values()]
         sizes = tuple(map(len, own))
@@ -108,8 +104,11 @@ class CurveParameters:
         return np.concatenate([rise[:size, c] for c, size in enumerate(self.sizes)])
 
     def influences(self, part: Partition, sessions: Sessions, total: int) -> Columns:
-        r""":math:`n \psi_\theta` of each session, a column for each parameter."""
-        assert self.learned is not None
+        r""":math:`n \psi_\theta` of each session, a column for each parameter learned from it."""
+        if self.learned is None:
+            return ()
+        from counterrank.position.learn.pipeline import session_influences
+
         frame = part[LOG].frame
         place = positions(frame["session"], sessions.units)
         own = session_influences(self.learned, frame, place, sessions.n)
@@ -117,9 +116,7 @@ class CurveParameters:
         return tuple(np.ascontiguousarray(total * x) for x in psi.T)
 
 
-def _models(
-    model: PositionBias, contexts: pl.DataFrame
-) -> tuple[dict[str, PositionModel], Ints]:
+def _models(model: PositionBias, contexts: pl.DataFrame) -> tuple[dict[str, PositionModel], Ints]:
     """The models in use by the value that has them, and the number of each context's."""
     if isinstance(model, PositionModel):
         return {"": model}, np.zeros(1, np.int64)
@@ -145,23 +142,6 @@ def _root(models: Iterable[PositionModel]) -> Floats:
 
 
 # a pass over some sessions
-
-
-@dataclass(frozen=True)
-class Slopes:
-    """Sums over ``n`` sessions of how each key's columns move: columns x parameters."""
-
-    sums: dict[Key, Floats]
-    n: dict[Key, int]
-
-    def functions(
-        self, curve: CurveParameters, functions: Mapping[Key, Function]
-    ) -> dict[Key, Function]:
-        """What each key is a function of, with the parameters' error in it."""
-        return {
-            key: PlugIn(f, self.sums[key] / max(self.n[key], 1), curve.root)
-            for key, f in functions.items()
-        }
 
 
 def curve_slopes(
@@ -238,20 +218,13 @@ def _block_slopes(
     return Slopes(sums, {key: int(there[key.system].sum()) for key in sums})
 
 
-def on_policy_rows(start: Ints, paid: Floats, seen: Floats) -> Rows:
-    """What is needed to say what the logged ranker earned."""
-    none, ranks = np.empty(0), np.empty(0, np.int64)
-    return Rows(start, paid, none, none, seen, none, ranks, ranks, none, none, none)
-
-
 # what is said of it
 
 
-def curve_error(setting: Setting) -> list[Diagnostic]:
-    """Whether intervals know that the position model was learned; nothing if it was given."""
+def curve_error(setting: Setting) -> Diagnostic:
+    """Whether intervals know that the position model was learned."""
     model, curve = setting.basis.model, setting.curve
-    if model is None or model.error is None or setting.basis.by_rank:
-        return []
+    assert model is not None and model.error is not None
     name, users = "curve error", model.error.clusters
     if curve is None or setting.shares:
         what = "The file of the position model does not say how sure it is"
@@ -260,10 +233,10 @@ def curve_error(setting: Setting) -> list[Diagnostic]:
             what = "What the loggers' lists expose hangs on the learned position model as well"
             todo = "log exposures instead"
         text = f"{what}: intervals leave that out and are too narrow by an unknown amount; {todo}."
-        return [Diagnostic(name, "log", float("nan"), 0.0, "untested", text)]
+        return Diagnostic(name, "log", float("nan"), 30.0, "untested", text)
     source = "this log" if curve.learned is not None else "another log"
     text = (
         f"The position model was learned from {users:,} users or sessions of {source}; its error is"
         " in every interval."
     )
-    return [Diagnostic(name, "log", float(users), 30.0, graded(users, 30, 0), text)]
+    return Diagnostic(name, "log", float(users), 30.0, graded(users, 30, 0), text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,13 +10,12 @@ from counterrank.data.sources import open_source
 from counterrank.engine import Engine, Partition
 from counterrank.position.learn.learned import Learned
 from counterrank.position.learn.pipeline import digest_rows, learn
-from counterrank.position.learn.request import LOG, METHODS, LearnRequest
-from counterrank.position.model_file import position_bias
+from counterrank.position.learn.request import LOG, LearnRequest
 from counterrank.position.models import PositionBias
 
 
-def find_position(
-    given: PositionBias | str | os.PathLike[str] | None,
+def learn_curve(
+    given: PositionBias | str,
     log: object,
     *,
     rewards: Sequence[str],
@@ -25,28 +23,24 @@ def find_position(
     columns: Mapping[str, str] | None,
     engine: Engine,
     progress: Progress,
-) -> tuple[PositionBias | None, Learned | None]:
+) -> tuple[PositionBias, Learned | None]:
     """The model and, if it was learned from this log, how.
 
     The name of a method learns one here, from the first reward, items keeping their relevance
     within ``contexts``. A model that was saved, or is a result's, is learned once more where its
     log is this one: its error and that of the estimates then come from the same users.
     """
-    model = None
-    if isinstance(given, str) and given in METHODS:
+    if isinstance(given, str):
         request = LearnRequest(given, rewards[0] if rewards else None, tuple(contexts))
-    elif given is None:
-        return None, None
     else:
-        model = position_bias(given)
-        error = model.error
+        error = given.error
         if error is None or not error.learned or not _same_log(error.log, log, columns, engine):
-            return model, None
+            return given, None
         request = LearnRequest(**error.learned)
     with engine.open(request.tables(log, columns), progress) as parts:
         learned = learn(request, parts)
-    if model is not None and str(learned.model) != str(model):
-        return model, None  # someone changed it: what is known of its error stays
+    if not isinstance(given, str) and str(learned.model) != str(given):
+        return given, None  # someone changed it: what is known of its error stays
     return learned.model, learned
 
 

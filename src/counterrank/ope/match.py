@@ -339,9 +339,7 @@ class Meeting:
             sum_by(cells.session[new], cells.e[new], n),
         )  # fmt: skip
 
-    def under(
-        self, sessions: Sessions, basis: Basis, target: Target, missing: str
-    ) -> Meeting:
+    def under(self, sessions: Sessions, basis: Basis, target: Target, missing: str) -> Meeting:
         """The same rows and cells, by the position model of this basis."""
         logged, cells = self.logged.under(sessions, basis), self.cells
         if target.table.order == "exposure" or target.stochastic:
@@ -388,6 +386,12 @@ class Meeting:
         there = cells.rank <= self.rows.length[cells.session]
         row = self.rows.start[cells.session[there]] + cells.rank[there] - 1
         return sum_by(row, x[there], len(self.rows.e))
+
+
+def on_policy_rows(start: Ints, paid: Floats, seen: Floats) -> Rows:
+    """What is needed to say what the logged ranker earned."""
+    none, ranks = np.empty(0), np.empty(0, np.int64)
+    return Rows(start, paid, none, none, seen, none, ranks, ranks, none, none, none)
 
 
 def _at_logged_ranks(cells: Cells, logged: LoggedRows) -> Cells:

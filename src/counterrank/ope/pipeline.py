@@ -22,7 +22,6 @@ from counterrank.diagnostics.weights import WeightStatistics
 from counterrank.engine import Engine
 from counterrank.engine.engines import Storage
 from counterrank.engine.partitions import Partition, Partitions, Tables, on_some
-from counterrank.ope.curve_error import Slopes, curve_error, curve_slopes, on_policy_rows
 from counterrank.ope.estimators import estimator
 from counterrank.ope.estimators.clipped_weight import Rows
 from counterrank.ope.estimators.ips import Estimator, OnPolicy
@@ -34,10 +33,10 @@ from counterrank.ope.log_diagnostics import (
     diagnose_targets,
     sample_share,
 )
-from counterrank.ope.match import LoggedRows, Meeting, Target
+from counterrank.ope.match import LoggedRows, Meeting, Target, on_policy_rows
 from counterrank.ope.request import LIVE, LOGGED, EstimateRequest
 from counterrank.ope.reward_model import Models, Regressor, fit_models
-from counterrank.ope.setting import Setting
+from counterrank.ope.setting import Setting, Slopes
 from counterrank.results.result import Result
 from counterrank.stats.draws import Draws
 from counterrank.stats.moments import Moments
@@ -50,7 +49,7 @@ def estimate(
     """Totals of the log, reward models if asked for, every session's contributions, a result."""
     with engine.open(tables, bar) as log:
         tables.validate_names()
-        setting = Setting.of(request.with_heads(log), log)
+        setting = _setting(request.with_heads(log), log)
         request, head = setting.request, log.heads[LOG]
         models = fit_models(log, setting, model)
         storage = _storage(setting, engine)
@@ -59,13 +58,24 @@ def estimate(
         functions = sums.functions(setting)
         diagnostics = _diagnose(log, setting, sums, functions)
         ran = {**log.protocol(), "inference": storage.protocol()}
-    shown = {key: functions[key] for key in request.functions()}
     return Result.of(
-        "estimate", sums.table, functions=shown, groups=request.groups(),
+        "estimate", sums.table, groups=request.groups(),
+        functions={key: functions[key] for key in request.functions()},
         plan=request.plan, diagnostics=diagnostics, protocol={**request.protocol(head), **ran},
-        inputs=log.inputs, tables=_tables(request, sums, functions), subjects=_subjects, family=_family,
-        parse=estimator.label, default=request.leading, progress=bar,
+        inputs=log.inputs, tables=_tables(request, sums, functions), subjects=_subjects,
+        family=_family, parse=estimator.label, default=request.leading, progress=bar,
     )  # fmt: skip
+
+
+def _setting(request: EstimateRequest, log: Partitions) -> Setting:
+    """What every partition must know, the error of a learned position model included."""
+    setting = Setting.of(request, log)
+    if not setting.learned:
+        return setting
+    from counterrank.ope.curve_error import CurveParameters
+
+    curve = CurveParameters.of(setting.basis, setting.totals, request.learned)
+    return replace(setting, curve=curve)
 
 
 def _storage(setting: Setting, engine: Engine) -> Storage:
@@ -89,13 +99,15 @@ def _diagnose(
         log, setting.totals, setting.basis, reward, users=users, read=setting.sessions,
         sample=sums.sample,
     )  # fmt: skip
-    own = diagnose_targets(setting, sums.targets, estimate)
-    return [*own, *audits, *curve_error(setting)]
+    diagnostics = [*diagnose_targets(setting, sums.targets, estimate), *audits]
+    if setting.learned:
+        from counterrank.ope.curve_error import curve_error
+
+        diagnostics.append(curve_error(setting))
+    return diagnostics
 
 
-def _tables(
-    request: EstimateRequest, sums: Contributions, functions: Functions
-) -> dict[str, Any]:
+def _tables(request: EstimateRequest, sums: Contributions, functions: Functions) -> dict[str, Any]:
     """How many rows weigh how much; the clip sweep, and the choice it speaks for."""
     weights = [row for name, t in sums.targets.items() for row in t.weights.spread(name)]
     tables: dict[str, Any] = {"weights": weights, "sweep": [], "choices": []}
@@ -146,7 +158,7 @@ class Contributions:
         plain = setting.request.all_functions()
         if setting.curve is None or self.slopes is None:
             return plain
-        return self.slopes.functions(setting.curve, plain)
+        return self.slopes.functions(plain, setting.curve.root)
 
     def estimate(self, functions: Functions, key: Key) -> Estimate:
         """What one estimator says of a system's reward."""
@@ -224,14 +236,26 @@ def contributions(
         there = target.place >= 0
         if request.missing == "skip" and not there.all():
             masks |= dict.fromkeys(mine, there)
-    slopes, curve = None, setting.curve
-    if curve is not None:
-        slopes = curve_slopes(setting, curve, models, sessions, targets)
-    if curve is not None and curve.learned is not None:
-        theta = curve.influences(part, sessions, setting.totals.sessions)
-        columns = {key: (*own, *theta) for key, own in columns.items()}
+    slopes, theta = _learned(setting, models, sessions, targets, part)
+    columns = {key: (*own, *theta) for key, own in columns.items()}
     units = Units(sessions.units, columns, masks, sessions.user, draws)
     return Contributions(units, statistics, sessions.sample(share), slopes)
+
+
+def _learned(
+    setting: Setting,
+    models: Models,
+    sessions: Sessions,
+    targets: dict[str, Target],
+    part: Partition,
+) -> tuple[Slopes | None, Columns]:
+    """How columns move with a learned position model, and sessions with it, if it is this log's."""
+    if setting.curve is None:
+        return None, ()
+    from counterrank.ope.curve_error import curve_slopes
+
+    slopes = curve_slopes(setting, setting.curve, models, sessions, targets)
+    return slopes, setting.curve.influences(part, sessions, setting.totals.sessions)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ from counterrank.ope.estimators.ips import Clipped, Estimator, MeanWeight, OnPol
 from counterrank.ope.estimators.slate import SlateWeight
 from counterrank.ope.log import LOG, log_table
 from counterrank.ope.match import is_stochastic
-from counterrank.position.learn.learned import Learned
 from counterrank.position.models import PositionBias
 from counterrank.stats.compare import Plan
 from counterrank.stats.functions_of_means import Function
@@ -30,6 +29,7 @@ from counterrank.stats.units import Key
 
 if TYPE_CHECKING:
     from counterrank.ope.setting import Basis
+    from counterrank.position.learn.learned import Learned
 
 LOGGED, LIVE = "logged", str(OnPolicy())  # the ranker that was live, and what it earned
 
@@ -79,8 +79,8 @@ def log_schemas(
     def schema(table: object, name: str) -> Schema:
         return logs.target_schema(table, name=name, columns=columns)
 
-    read = {"rewards": rewards, "contexts": contexts, "columns": columns, "beside": beside}
-    first = {LOG: logs.log_schema(log, **read)}
+    read = partial(logs.log_schema, log, rewards=rewards, contexts=contexts)
+    first = {LOG: read(columns=columns, beside=beside)}
     targets, names = run_schemas(runs, schema, "target")
     more, more_names = run_schemas(loggers, schema, "logger")
     return first | targets | more, LogTables(RunTables(names), RunTables(more_names))

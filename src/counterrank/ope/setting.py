@@ -9,7 +9,9 @@ A weight divides what the target exposes by how likely a row was seen under the 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -21,7 +23,6 @@ from counterrank.data.logs import Log
 from counterrank.data.schema import Table
 from counterrank.engine.partitions import Partition, Partitions
 from counterrank.matching.align import natural_rank
-from counterrank.ope.curve_error import CurveParameters
 from counterrank.ope.log import LOG, LogTotals, Sessions, log_table, sessions_of
 from counterrank.ope.loggers import balance_loggers, balanced_column, logger_shares
 from counterrank.ope.match import Target
@@ -36,6 +37,11 @@ from counterrank.ope.request import (
     validate_views,
 )
 from counterrank.position.models import PositionBias
+from counterrank.stats.functions_of_means import Function, PlugIn
+from counterrank.stats.units import Key
+
+if TYPE_CHECKING:
+    from counterrank.ope.curve_error import CurveParameters
 
 DEEPEST = 10_000  # ranks below are as likely to be seen as this one
 NEAR = 0.2  # of logged exposures and a learned curve that mean the same
@@ -196,11 +202,13 @@ class Setting:
         validate_lists(request.estimators, targets, scores=request.scores, missing=request.missing)
         validate_slates(request.estimators, basis, targets, loggers)
         request = replace(request, disjoint=disjoint, logged=basis.logged, views=basis.views)
-        curve = None
-        if basis.model is not None and not basis.by_rank:
-            seen = basis.model, totals.combinations, basis.curves
-            curve = CurveParameters.of(*seen, request.learned)
-        return cls(request, totals, basis, logger_basis, shares, curve)
+        return cls(request, totals, basis, logger_basis, shares)
+
+    @property
+    def learned(self) -> bool:
+        """Whether weights rest on a position model that was learned, from this log or another."""
+        model = self.basis.model
+        return model is not None and model.error is not None and not self.basis.by_rank
 
     def sessions(self, part: Partition) -> Sessions | None:
         """A partition's sessions by the whole log's numbers; None if it has none."""
@@ -232,6 +240,23 @@ class Setting:
         for target in targets.values() if self.basis.by_rank and "filled" in needs else ():
             _validate_length(needs["filled"], sessions, target)
         return targets
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """Sums over ``n`` sessions of how each key's columns move: columns x parameters."""
+
+    sums: dict[Key, Floats]
+    n: dict[Key, int]
+
+    def functions(
+        self, functions: Mapping[Key, Function], root: Floats | None
+    ) -> dict[Key, Function]:
+        """What each key is a function of, with the error of parameters in it (`PlugIn`)."""
+        return {
+            key: PlugIn(f, self.sums[key] / max(self.n[key], 1), root)
+            for key, f in functions.items()
+        }
 
 
 def _validate_whole(who: str, sessions: Sessions) -> None:

@@ -27,6 +27,7 @@ from counterrank.position.models import (
 
 KIND = "exposure"
 VERSION = 1  # of the covariance
+METHODS = ("views", "depth", "harvest", "swap", "em")  # by which a model can be learned
 
 
 def to_json(model: PositionBias) -> dict[str, Any]:

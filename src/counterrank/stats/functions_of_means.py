@@ -126,7 +126,7 @@ class PlugIn:
         return self.inner(own + (theta - self.at[len(self.at) - count :]) @ self.slopes.T)
 
     def apart(self, means: Floats) -> Floats:
-        r""":math:`R\, (\partial \bar m/\partial\theta)^\top \nabla f`: what independent errors add."""
+        r""":math:`R\, (\partial \bar m/\partial\theta)^\top \nabla f`: what they add from apart."""
         if self.root is None:
             return np.zeros(0)
         return self.root @ (self.slopes.T @ gradient(self.inner, means))

@@ -81,7 +81,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Influence:
-    r"""Influence values :math:`\psi_g` of some clusters (sparse), a row for each of ``clusters``."""
+    r"""Influence values :math:`\psi_g` of some clusters (sparse): a row for each."""
 
     psi: Any
     clusters: Ints
@@ -169,8 +169,9 @@ def fit(
     The parameters :math:`\theta` have covariance :math:`A J^\top W V W J A`,
     :math:`A = (J^\top W J)^{-1}`, with :math:`J = \partial f / \partial \theta`, :math:`V` the
     clustered covariance of the table and :math:`W` the weights of the fit. A cluster's influence
-    :math:`\psi` on the table moves :math:`\theta` by :math:`A J^\top W \psi`; returned is this matrix
-    times ``curve.slopes``, for the parameters as the model has them. Those of a table are its ranks.
+    :math:`\psi` on the table moves :math:`\theta` by :math:`A J^\top W \psi`; returned is this
+    matrix times ``curve.slopes``, for the parameters as the model has them. Those of a table are
+    its weights.
     """
     if family == "table":
         return WeightTable(tuple(map(float, curve.value))), [], curve.slopes

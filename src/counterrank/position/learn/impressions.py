@@ -327,7 +327,7 @@ class Catalogue:
         """The rows of these items in a partition, and only what is known of their items."""
         cell = data.cells
         local, code = renumber(cell.item)
-        number = row_positions(data.keys[local].cast(dict(self.items.schema)), self.items)
+        number = row_positions(data.keys[local].cast(self.items.schema), self.items)
         here = np.unique(number[number >= 0])
         there = self.only(here)
         width = self.depth + 1

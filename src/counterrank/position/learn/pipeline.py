@@ -22,7 +22,7 @@ from counterrank.data.logs import Log
 from counterrank.data.schema import Input
 from counterrank.engine.partitions import Partition, Partitions, split
 from counterrank.position.learn import identify
-from counterrank.position.learn.curve import InfluenceSpread, fit
+from counterrank.position.learn.curve import InfluenceSpread, Parameter, fit
 from counterrank.position.learn.em import Em
 from counterrank.position.learn.harvest import Harvest
 from counterrank.position.learn.impressions import (
@@ -262,9 +262,18 @@ def _spread(solution: Solution, data: Impressions) -> InfluenceSpread:
     return method.influence(data, items).spread(after_click(items, method.c, solution.relevance))
 
 
+def _error(
+    parameters: list[Parameter], slopes: Floats, spread: InfluenceSpread, clusters: int
+) -> dict[str, Any]:
+    """How sure the model is; a table's parameters are its weights."""
+    names = tuple(p.name for p in parameters) or (("weights",) if len(slopes) else ())
+    covariance = slopes @ spread.covariance @ slopes.T
+    return {"parameters": names, "covariance": covariance, "clusters": clusters}
+
+
 def finish(
     request: LearnRequest,
-    statistics: RankStatistics,
+    s: RankStatistics,
     solution: Solution,
     spread: InfluenceSpread,
     about: CurveError,
@@ -272,18 +281,12 @@ def finish(
     """The table with its intervals, a curve through it, and the statistics of both."""
     curve = solution.method.curve(spread)
     model, parameters, slopes = fit(curve, request.model, level=request.level)
-    names = ("weights",) if request.model == "table" else tuple(p.name for p in parameters)
-    covariance = slopes @ spread.covariance @ slopes.T
-    error = replace(
-        about, parameters=names, covariance=covariance, clusters=statistics.clusters
-    )  # fmt: skip
     test = None
     if solution.moved_items and solution.moved is not None:
         test = misfit(solution.moved, solution.method.c, spread.after)
-    s = statistics
     return LearnedCurve(
         curve,
-        model.with_error(error),
+        model.with_error(replace(about, **_error(parameters, slopes, spread, s.clusters))),
         parameters,
         slopes,
         CurveBasis(s.rows, s.sessions, s.clusters, s.by, solution.items, solution.moved_items),

@@ -12,7 +12,6 @@ from counterrank.data import logs
 from counterrank.engine.partitions import Tables
 
 LOG = "log"
-METHODS = ("views", "depth", "harvest", "swap", "em")
 
 
 @dataclass(frozen=True)
