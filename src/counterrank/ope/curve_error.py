@@ -22,7 +22,7 @@ from counterrank.core.arrays import Floats, Ints, sum_by
 from counterrank.core.merge import merge
 from counterrank.core.parallel import map_threads, workers
 from counterrank.data.ids import as_categories, positions
-from counterrank.diagnostics.diagnostic import Diagnostic, graded
+from counterrank.diagnostics.diagnostic import Diagnostic, advise, graded
 from counterrank.engine.partitions import Partition
 from counterrank.ope.estimators.ips import OnPolicy
 from counterrank.ope.log import LOG, LogTotals, Sessions
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from counterrank.position.learn.learned import Learned
 
 STEP = 1e-4  # of a curve, as a share of it
+WORST = 0.3  # relative error of a curve from which a slope tells it no longer
 MOST = 1 << 22  # rows times parameters that slopes are taken from; more would not change a digit
 
 
@@ -222,10 +223,12 @@ def _block_slopes(
 
 
 def curve_error(setting: Setting) -> Diagnostic:
-    """Whether intervals know that the position model was learned."""
+    """How sure the learned position model is at its worst rank, and whether intervals know that.
+
+    What a weight :math:`1/c` does is told by its slope only where c is known to a third or so.
+    """
     model, curve = setting.basis.model, setting.curve
     assert model is not None and model.error is not None
-    name, users = "curve error", model.error.clusters
     if curve is None or setting.shares:
         what = "The file of the position model does not say how sure it is"
         todo = "learn it anew with this version (counterrank exposure)"
@@ -233,10 +236,23 @@ def curve_error(setting: Setting) -> Diagnostic:
             what = "What the loggers' lists expose hangs on the learned position model as well"
             todo = "log exposures instead"
         text = f"{what}: intervals leave that out and are too narrow by an unknown amount; {todo}."
-        return Diagnostic(name, "log", float("nan"), 30.0, "untested", text)
-    source = "this log" if curve.learned is not None else "another log"
+        return Diagnostic("curve error", "log", float("nan"), WORST, "untested", text)
+    rank = np.arange(1, setting.totals.ranks + 1)
+    used = _models(model, setting.totals.combinations)[0].values()
+    worst = max(float(_relative_error(one, rank).max(initial=0)) for one in used)
+    users, source = model.error.clusters, "another" if curve.learned is None else "this"
     text = (
-        f"The position model was learned from {users:,} users or sessions of {source}; its error is"
-        " in every interval."
+        f"The position model was learned from {users:,} users or sessions of {source} log and is"
+        f" known to {worst:.0%} or better at every rank; its error is in every interval."
     )
-    return Diagnostic(name, "log", float(users), 30.0, graded(users, 30, 0), text)
+    todo = " That is too rough for intervals to be right: learn it from more, or fit a family."
+    state = graded(-worst, -WORST, -1.0)
+    return advise("curve error", "log", worst, WORST, state, text, todo)
+
+
+def _relative_error(model: PositionModel, rank: Ints) -> Floats:
+    """The standard error of each rank's weight, as a share of it."""
+    assert model.error is not None and model.error.covariance is not None
+    slopes, c = model.slopes(rank), model.at(rank)
+    se = np.sqrt(np.maximum(np.sum(slopes * (model.error.covariance @ slopes), axis=0), 0))
+    return np.divide(se, c, out=np.zeros(len(rank)), where=c > 0)
