@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import Floats, Ints, sum_by
+from counterrank.core.arrays import Floats, Ints, divide, sum_by
 from counterrank.core.merge import merge
 from counterrank.core.parallel import map_threads, workers
 from counterrank.data.ids import as_categories, positions
@@ -74,9 +74,9 @@ class CurveParameters:
         for number, moves in enumerate(own):
             slopes[: len(moves), curve == number] = moves[:, None]
             seen = curves[np.argmax(curve == number)]
-            share = np.divide(np.abs(moves), seen, out=np.zeros_like(moves), where=seen > 0)
+            share = divide(np.abs(moves), seen, 0.0)
             top = share.max(axis=1, initial=0)
-            step[: len(moves), number] = np.divide(STEP, top, out=np.zeros(len(top)), where=top > 0)
+            step[: len(moves), number] = divide(STEP, top, 0.0)
         keep = 1 + int(np.max(np.nonzero(slopes.any(axis=(0, 1)))[0], initial=-1))
         slopes = slopes[:, :, : keep + 1]  # the last rank stands for all below it
         if learned is None:
@@ -91,7 +91,7 @@ class CurveParameters:
 
     def moved(self, basis: Basis, number: int, way: int) -> Basis:
         """The basis with one parameter of every curve higher (1) or lower (-1) by a step."""
-        curves = np.repeat(basis.curves, 1, axis=0)
+        curves = basis.curves.copy()
         wide = self.slopes.shape[2]
         curves[:, :wide] += way * self.step[number][self.curve][:, None] * self.slopes[number]
         if wide < curves.shape[1]:
@@ -101,7 +101,7 @@ class CurveParameters:
 
     def by_parameter(self, sums: Floats) -> Floats:
         """What was added up by number within a curve, and curve, one after the other."""
-        rise = np.divide(sums, 2 * self.step, out=np.zeros_like(sums), where=self.step > 0)
+        rise = divide(sums, 2 * self.step, 0.0)
         return np.concatenate([rise[:size, c] for c, size in enumerate(self.sizes)])
 
     def influences(self, part: Partition, sessions: Sessions, total: int) -> Columns:
@@ -131,7 +131,8 @@ def _root(models: Iterable[PositionModel]) -> Floats:
     r""":math:`R` with :math:`R^\top R = \Sigma`: curves learned apart are independent."""
     roots = []
     for one in models:
-        assert one.error is not None and one.error.covariance is not None
+        assert one.error is not None
+        assert one.error.covariance is not None
         values, vectors = np.linalg.eigh(one.error.covariance)
         roots.append(np.sqrt(np.maximum(values, 0))[:, None] * vectors.T)
     out = np.zeros((sum(map(len, roots)),) * 2)
@@ -228,7 +229,8 @@ def curve_error(setting: Setting) -> Diagnostic:
     What a weight :math:`1/c` does is told by its slope only where c is known to a third or so.
     """
     model, curve = setting.basis.model, setting.curve
-    assert model is not None and model.error is not None
+    assert model is not None
+    assert model.error is not None
     if curve is None or setting.shares:
         what = "The file of the position model does not say how sure it is"
         todo = "learn it anew with this version (counterrank exposure)"
@@ -252,7 +254,8 @@ def curve_error(setting: Setting) -> Diagnostic:
 
 def _relative_error(model: PositionModel, rank: Ints) -> Floats:
     """The standard error of each rank's weight, as a share of it."""
-    assert model.error is not None and model.error.covariance is not None
+    assert model.error is not None
+    assert model.error.covariance is not None
     slopes, c = model.slopes(rank), model.at(rank)
     se = np.sqrt(np.maximum(np.sum(slopes * (model.error.covariance @ slopes), axis=0), 0))
-    return np.divide(se, c, out=np.zeros(len(rank)), where=c > 0)
+    return divide(se, c, 0.0)

@@ -27,7 +27,7 @@ from typing import Annotated
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, sum_by
+from counterrank.core.arrays import Floats, Ints, divide, sum_by
 from counterrank.core.merge import first
 from counterrank.core.parallel import cached_property
 from counterrank.stats.draws import Flips
@@ -35,7 +35,6 @@ from counterrank.stats.functions_of_means import (
     Function,
     about,
     apart,
-    divide,
     gradient,
     resampled_values,
 )

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats, Ints, sum_by
+from counterrank.core.arrays import Bools, Floats, Ints, divide, sum_by
 from counterrank.core.errors import UsageError
 from counterrank.data.ids import Hashes, argsort_ids, hash_ids, number_rows
 from counterrank.stats.draws import Draws, resample
@@ -25,7 +25,6 @@ from counterrank.stats.functions_of_means import (
     Function,
     about,
     apart,
-    divide,
     gradient,
     resampled_values,
 )
