@@ -73,18 +73,16 @@ class Basis:
         return seen
 
     def with_totals(self, totals: LogTotals) -> Basis:
-        """With ``views`` decided, as logged or as the rows look, and curves computed."""
+        """With ``views`` as the log proves them, and curves computed."""
         basis = self
         if basis.model is not None:
             basis = replace(basis, curves=_curves(basis.model, totals.combinations))
             basis = _without_chance(basis, totals)
         if basis.views != "auto":
             return basis
-        views = "observed" if totals.viewed else "latent"
-        known = basis.model is not None
-        if views == "latent" and known and only_viewed_rows(totals.lengths, basis.curves[0]):
-            views = "rows"
-        return replace(basis, views=views)
+        if not totals.viewed and basis.model is not None and not basis.by_rank:
+            _validate_lengths(totals.lengths, basis.curves[0])
+        return replace(basis, views="observed" if totals.viewed else "latent")
 
 
 def choose_basis(
@@ -150,16 +148,26 @@ def _curves(model: PositionBias, contexts: pl.DataFrame) -> Floats:
     return np.stack([curve[value] for value in contexts[model.column]])
 
 
-def only_viewed_rows(lengths: Ints, curve: Floats) -> bool:
-    """Whether a log without a column ``viewed`` holds only viewed rows, not all that were shown.
+def _validate_lengths(lengths: Ints, curve: Floats) -> None:
+    """Refuse to guess whether a log without views holds what was shown, or only what was viewed.
 
-    Such a log thins out as views do: the share of sessions that reach a rank is then nearer to the
-    position model's curve than to 1. ``lengths`` counts the sessions of each length.
+    Where all lists are as long, nobody left one early: rows are all that was shown. Otherwise both
+    can be, and values that count views hang on it. ``lengths`` counts the sessions of each length.
     """
+    there = np.flatnonzero(lengths)
+    if len(there) < 2:
+        return
     rank = np.arange(1, min(len(lengths) - 1, DEEPEST) + 1)
     reached = 1 - np.cumsum(lengths)[rank - 1] / lengths.sum()
     views = curve[rank - 1] / curve[0]
-    return bool(np.abs(reached - views).sum() < np.abs(reached - 1).sum())
+    thin = np.abs(reached - views).sum() < np.abs(reached - 1).sum()
+    raise UsageError(
+        "It is not known whether the log holds all rows that were shown, or only those viewed.",
+        found=f"It has no column viewed, and lists of {there[0]} to {there[-1]} rows, which thin"
+        f" out {'as' if thin else 'less than'} the position model's views do.",
+        todo="Say it: --views latent (all that was shown, seen or not) or --views rows (only what"
+        " was on screen); better, log a column viewed.",
+    )
 
 
 # the setting of a pass
