@@ -78,6 +78,7 @@ SENTENCES: dict[str, Sentence] = {  # the gravest first
             "beyond 64 bits": _values("is beyond 64 bits"),
             "not finite": _values("must be finite"),
             "not 0 or 1": _values("must hold 0 or 1"),
+            "too large": _values("holds numbers too large to be added up"),
         }
     ),
     "not above 0 and up to 1": _values(
