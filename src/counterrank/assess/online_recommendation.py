@@ -69,10 +69,13 @@ def _separated(a: Cases, b: Cases, level: float, others: int) -> bool:
     independent ones as their correlations are sure.
     """
     n = min(a.correlation.independent, b.correlation.independent)
-    known = ~np.isnan(a.sides[0]) & ~np.isnan(b.sides[0]) & ~np.isnan(a.sides[1])
+    place = {case: n for n, case in enumerate(zip(b.experiment, b.system, strict=True))}
+    own = [place.get(case, -1) for case in zip(a.experiment, a.system, strict=True)]
+    x, z, y = a.sides[0], np.append(b.sides[0], np.nan)[own], a.sides[1]  # the cases of both
+    known = ~np.isnan(x) & ~np.isnan(z) & ~np.isnan(y)
     if n < 4 or known.sum() < 4:
         return False
-    x, z, y = a.sides[0][known], b.sides[0][known], a.sides[1][known]
+    x, z, y = x[known], z[known], y[known]
     between, with_a, with_b = pearson(x, z), pearson(x, y), pearson(z, y)
     if np.isnan(between) or np.isnan(with_b) or with_a == with_b:
         return False

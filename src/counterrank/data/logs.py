@@ -30,6 +30,7 @@ from counterrank.data.schema import (
     ordered_by,
     ranked_table,
     refuse_certain,
+    refuse_played,
 )
 from counterrank.data.sources import open_source
 
@@ -79,6 +80,7 @@ def log_schema(
     if both:
         raise UsageError(f'Column "{min(both)}" cannot be a reward and a context.')
     roles = Roles(source.name, ("session", "item", "rank"), OPTIONAL, columns, rewards + contexts)
+    refuse_played(rewards, roles, source.columns(), also=("viewed",))
     return Schema(
         source,
         roles,
