@@ -45,7 +45,9 @@ def estimate(
 
     ``log`` has session, item, rank and rewards; each run has session, item and rank or score (or
     ``exposure``, or samples marked by ``draw``). ``position_bias`` says how likely a rank is seen:
-    a model as text, or a file written by ``counterrank exposure``.
+    a model as text, or a file written by ``counterrank exposure``, whose error is then in every
+    interval; or a method (``views``, ``depth``, ``harvest``, ``swap``, ``em``), which learns it
+    from this log and the first reward, ``context`` being that within which items keep their worth.
 
     ``scores`` of a run order its items, or are those of a ``plackett_luce`` ranker, which draws
     lists by them; its expected exposures are then computed exactly.
@@ -72,7 +74,8 @@ def estimate(
     from counterrank.ope import pipeline
     from counterrank.ope.estimators import estimator as as_estimator
     from counterrank.ope.request import EstimateRequest, log_schemas
-    from counterrank.position import position_bias as as_model
+    from counterrank.position.model_file import METHODS
+    from counterrank.position.model_file import position_bias as as_model
     from counterrank.stats.compare import Plan
 
     wanted = tuple(dict.fromkeys(map(as_estimator, v.as_list(estimator))))
@@ -81,20 +84,30 @@ def estimate(
     plan = Plan(
         baseline, test, correct, level=level, interval=interval, resamples=resamples, seed=seed
     )
-    position = None if position_bias is None else as_model(position_bias)
+    engine, names = v.engine_for(where, log, runs, logger, plan=plan), ColumnNames.of(columns)
+    within = v.as_list(context)
+    asked: dict[str, Any] = {"rewards": v.as_list(reward), "columns": names}
+    method = position_bias if isinstance(position_bias, str) and position_bias in METHODS else ""
+    position = None if method or position_bias is None else as_model(position_bias)
+    learned = None
+    if method or (position is not None and position.error is not None):
+        from counterrank.ope.learn_curve import learn_curve
+
+        how: dict[str, Any] = {"contexts": within, "engine": engine, "progress": progress}
+        position, learned = learn_curve(position or method, log, **how, **asked)
     by = [] if position is None or position.column is None else [position.column]
-    engine = v.engine_for(where, log, runs, logger, plan=plan)
     schemas, tables = log_schemas(
         log,
         runs,
         logger,
-        rewards=v.as_list(reward),
-        contexts=[*v.as_list(context), *by],
-        columns=ColumnNames.of(columns),
+        contexts=[*within, *by],
+        beside=() if learned is None else learned.request.columns,
+        **asked,
     )
     request = EstimateRequest(
-        tables, wanted, position, plan, per, scores, logged, views, missing, disjoint, sweep
-    )
+        tables, wanted, position, plan, per, scores, logged, views, missing, disjoint, sweep,
+        learned=learned,
+    )  # fmt: skip
     opened = Tables(schemas, "session", ("session", "item"))
     learner: Any = model
     if not isinstance(model, str):

@@ -57,7 +57,7 @@ HELP: dict[str, tuple[str, str, str]] = {
     "funnel.reward": (MEASURED, "COLUMN", "What a click brought. [default: conversion]"),
     "position_bias": (
         MEASURED, "MODEL", "How likely a rank is seen: log2, power(eta=1), geometric(p=0.9),"
-        " table(1,0.6,...), or a JSON file.",
+        " table(1,0.6,...), a JSON file; or learned here: views, depth, harvest, swap, em.",
     ),
     "estimator": (
         MEASURED, "LABEL", "OnPolicy, IPS, IPS(clip=200), SNIPS, DM, DR, ...; repeat for more.",

@@ -59,11 +59,12 @@ def log_schema(
     rewards: Sequence[str] | None = (),
     contexts: Sequence[str] = (),
     columns: Mapping[str, str] | None = None,
+    beside: Sequence[str] = (),
 ) -> Schema:
     """A log: session, item, rank, rewards; optionally user, viewed, exposure, propensity, ...
 
     Without ``rewards``, the columns of usual names are taken: reward, click, like and so on;
-    with ``None`` it is no fault if there are none.
+    with ``None`` it is no fault if there are none. Columns ``beside`` these are read as they are.
     """
     source = open_source(table, trec=(), name=label(table, "the log"))
     there = source.columns()
@@ -79,7 +80,8 @@ def log_schema(
     both = set(rewards) & set(contexts)
     if both:
         raise UsageError(f'Column "{min(both)}" cannot be a reward and a context.')
-    roles = Roles(source.name, ("session", "item", "rank"), OPTIONAL, columns, rewards + contexts)
+    own = tuple(dict.fromkeys([*rewards, *contexts, *beside]))
+    roles = Roles(source.name, ("session", "item", "rank"), OPTIONAL, columns, own)
     refuse_played(rewards, roles, source.columns(), also=("viewed",))
     return Schema(
         source,

@@ -213,8 +213,9 @@ def audit_sessions(
     about_log = [
         support.events(totals.events[reward], totals.sessions, reward),
         support.users(users, totals.sessions),
-        support.views(basis.views),
     ]
+    if not basis.by_rank:  # with propensities nothing hangs on views or on a position model
+        about_log.append(support.views(basis.views))
     if about_log[0].state == "fail":
         return about_log
     rows = audit_rows(sessions, basis, reward)
@@ -222,7 +223,8 @@ def audit_sessions(
     loud = isinstance(neighbours, Diagnostic) and neighbours.state != "pass"
     # the first item has no neighbour above: where neighbours matter, it is no fair comparison
     answers = [carry_over(rows), examination(rows), neighbours, trust(rows, top=2 if loud else 1)]
-    answers.append(support.variety(rows))
+    if basis.model is not None and not basis.by_rank:
+        answers.append(support.variety(rows))
     if rows.curves is not None and rows.views != "latent":
         answers.append(position_fit(rows, rows.curves))
     audits = [d for d in answers if isinstance(d, Diagnostic)]
@@ -231,13 +233,17 @@ def audit_sessions(
         audits = [replace(d, meaning=d.meaning + note) for d in audits]
     if lacking := [text for text in answers if isinstance(text, str)]:
         text = f"{len(lacking)} of 4 assumptions could not be audited: {'; '.join(lacking)}."
-        audits.append(Diagnostic("audited", "log", 1 - len(lacking) / 4, 1.0, "caution", text))
+        audits.append(Diagnostic("audited", "log", 1 - len(lacking) / 4, 1.0, "untested", text))
     return [*audits, *about_log]
 
 
 def audit_rows(sessions: Sessions, basis: Basis, reward: str) -> AuditRows:
-    """The rows of sessions as arrays."""
-    n = sessions.n
+    """The rows of sessions as arrays; of rewards of both signs, how large they are.
+
+    Where what comes back is a view's chance times what the item is worth, so is every function of
+    it that is 0 at 0, and the audits take products of factors that are not below 0.
+    """
+    n, paid = sessions.n, sessions.column(reward, 0, sessions.n)
     cluster = np.arange(n) if sessions.cluster is None else sessions.cluster
     ids = sessions.units if sessions.user is None else sessions.user
     session = np.repeat(np.arange(n), sessions.blocks.length)
@@ -266,7 +272,7 @@ def audit_rows(sessions: Sessions, basis: Basis, reward: str) -> AuditRows:
         session=session,
         item=item,
         rank=rank,
-        reward=sessions.column(reward, 0, n),
+        reward=np.abs(paid) if paid.min(initial=0) < 0 else paid,
         seen=seen,
         alike=alike,
         views=basis.views,
@@ -277,13 +283,10 @@ def audit_rows(sessions: Sessions, basis: Basis, reward: str) -> AuditRows:
 
 
 def _turn(sessions: Sessions) -> Ints | None:
-    """Places in time: by ``timestamp``, else by ``day`` and numbered session, else unknown."""
-    frame, order = sessions.blocks.frame, np.arange(sessions.n)
+    """Places in time, by ``timestamp`` or ``day``; sessions of one time share theirs."""
+    frame = sessions.blocks.frame
     for column in ("timestamp", "day"):
         if column in frame.columns:
             start = frame[column].gather(sessions.blocks.start)
-            when = start.rank("dense").to_numpy().astype(np.int64)
-            return np.argsort(np.lexsort((order, when)))
-    names = sessions.units
-    whole = names.dtype.is_integer() or names.cast(pl.Int64, strict=False).null_count() == 0
-    return order if whole else None
+            return start.rank("dense").to_numpy().astype(np.int64)
+    return None

@@ -53,6 +53,7 @@ def log_block(plan: SamplePlan, part: int) -> pl.DataFrame:
             "session": wide(np.arange(rows.start, rows.stop), np.int32),
             "user": wide(who.user[rows], np.int32),
             "day": wide(day, np.int32),
+            "timestamp": wide(np.arange(rows.start, rows.stop), np.int64),
             "context": wide(x, np.int32),
             "candidates": wide(s, np.int32),
             "policy": named(who.policy[rows], list(world.rankers)),
