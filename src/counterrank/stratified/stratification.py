@@ -275,7 +275,8 @@ class Stratification:
 
         def bracket(place: int) -> tuple[float, float, float]:
             assert lists.ties is not None
-            ends = [float(functions[place](sums)) for sums in lists.ties[place]]
+            # sums of partitions differ in their last digits, and so would what is printed
+            ends = [round(float(functions[place](sums)), 12) for sums in lists.ties[place]]
             return min(ends), max(ends), 2 * 1.96 * own[place].se
 
         return [
