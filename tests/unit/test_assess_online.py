@@ -327,3 +327,22 @@ def test_the_command_line_prints_all_and_goes_on_by_day(week, tmp_path):
     assert "Recommendation" in texts[0]
     assert max(map(len, texts[0].splitlines())) <= 80
     assert (tmp_path / "result" / "result.json").exists()
+
+
+def test_measures_with_other_cases_are_compared_over_those_both_have():
+    """One measure may lack experiments; places among its own cases say nothing of another's."""
+    rng = np.random.default_rng(4)
+    days = [f"d{n:02}" for n in range(30)]
+    online = rng.normal(size=30)
+    rows = [
+        (day, measure, float(x + noise * rng.normal()), float(x))
+        for measure, noise in (("near", 0.01), ("far", 3.0))
+        for day, x in zip(days, online, strict=True)
+        if measure == "near" or day > "d09"
+    ]
+    names = ["experiment", "measure", "offline", "online"]
+    for order in (rows, rows[::-1]):
+        table = pl.DataFrame(order, schema=names, orient="row")
+        found = cr.assess_online(table)
+        assert [row.cases for row in found.tables["correlations"]] in ([30, 20], [20, 30])
+        assert "not separated" not in " ".join(found.recommendation)

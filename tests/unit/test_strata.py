@@ -449,7 +449,7 @@ def test_the_document_has_every_key_and_values_by_unit_average_to_the_rows() -> 
         ({"cut": "countri"}, 'Did you mean "country"'),
         ({"cut": "country", "strata": 3}, "number cannot be chosen"),
         ({"cut": "item"}, "too many values"),
-        ({"strata": 0}, "strata must be at least 1, not 0"),
+        ({"strata": 0}, "strata must lie between 1 and 20, not 0"),
         ({"propensity": "popular"}, 'Did you mean "popularity"'),
         ({"propensity": "country"}, "must hold numbers"),
         (

@@ -8,7 +8,7 @@ from counterrank.api import verb as v
 from counterrank.core.parallel import quiet
 
 if TYPE_CHECKING:
-    from counterrank.ope.reward_model import Regressor
+    from counterrank.nuisance.own_model import Model
     from counterrank.results.result import Result
 
 
@@ -26,7 +26,7 @@ def estimate(
     interval: v.Interval = "normal",
     test: v.Test = "t",
     correct: v.Correct = "holm",
-    resamples: v.Count = v.RESAMPLES,
+    resamples: v.Resamples = v.RESAMPLES,
     seed: v.Seed = 0,
     scores: Literal["order", "plackett_luce"] = "order",
     logged: Literal["auto", "rank", "exposure", "propensity"] = "auto",
@@ -35,7 +35,7 @@ def estimate(
     disjoint: Literal["auto", "error", "zero"] = "auto",
     context: v.Several = (),
     logger: v.MoreLists = None,
-    model: Annotated[Literal["means"] | Regressor, "python"] = "means",
+    model: Annotated[Literal["means"] | Model, "python"] = "means",
     sweep: v.Sweep = "none",
     columns: v.Columns = None,
     progress: v.Bar = quiet,
@@ -52,11 +52,12 @@ def estimate(
     ``scores`` of a run order its items, or are those of a ``plackett_luce`` ranker, which draws
     lists by them; its expected exposures are then computed exactly.
 
-    What is estimated: the ``reward`` (one column or several) per session or per impression, by
-    each ``estimator``, such as ``IPS``, ``IPS(clip=200)``, ``SNIPS``, ``DR``. The reward ``model``
-    of DM and DR is ``means`` (shrunken means by item and by the columns ``context``), a regressor
-    with ``fit`` and ``predict``, or a column ``predicted`` of the run. ``sweep="clip"`` repeats IPS
-    and DR over a range of clips.
+    What is estimated: the ``reward`` (one column or several; if none is named, all that are there
+    of reward, click, like, conversion, dwell and revenue, the first of which decides) per session
+    or per impression, by each ``estimator``, such as ``IPS``, ``IPS(clip=200)``, ``SNIPS``, ``DR``.
+    The reward ``model`` of DM and DR is ``means`` (shrunken means by item and by the columns
+    ``context``), a model of your own with ``fit`` and ``predict``, or a column ``predicted`` of the
+    run. ``sweep="clip"`` repeats IPS and DR over a range of clips.
     What is compared: every ranker with ``baseline``, the logged one or another; ``test`` is t,
     bootstrap or none, ``correct`` is holm, bh or none.
     What the log holds: ``logged`` is how the logger's exposure is known (rank, exposure,
@@ -83,7 +84,7 @@ def estimate(
     plan = Plan(
         baseline, test, correct, level=level, interval=interval, resamples=resamples, seed=seed
     )
-    engine, names = v.engine_for(where, log, runs, logger), ColumnNames(columns)
+    engine, names = v.engine_for(where, log, runs, logger, plan=plan), ColumnNames.of(columns)
     within = v.as_list(context)
     asked: dict[str, Any] = {"rewards": v.as_list(reward), "columns": names}
     method = position_bias if isinstance(position_bias, str) and position_bias in METHODS else ""
@@ -108,4 +109,9 @@ def estimate(
         learned=learned,
     )  # fmt: skip
     opened = Tables(schemas, "session", ("session", "item"))
-    return pipeline.estimate(request, opened, engine, model, progress)
+    learner: Any = model
+    if not isinstance(model, str):
+        from counterrank.nuisance.own_model import OwnModel
+
+        learner = OwnModel(model, methods=("predict",))
+    return pipeline.estimate(request, opened, engine, learner, progress)

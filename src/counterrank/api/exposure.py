@@ -44,7 +44,7 @@ def exposure(
     ``exposure@RANK``; ``tables["ranks"]`` has the rows behind them; ``result.model`` is the
     model, ready for ``position_bias``, and ``result.learned`` has the curves with their covariance.
     """
-    from counterrank.data.schema import ColumnNames
+    from counterrank.data.schema import ColumnNames, validate_columns
     from counterrank.diagnostics.diagnostic import worst
     from counterrank.diagnostics.position_models import position
     from counterrank.position.learn.pipeline import learn
@@ -55,10 +55,10 @@ def exposure(
 
     within = tuple(v.as_list(context))
     request = LearnRequest(method, reward, within, by, ranks, length, swapped, model, level)
-    names = ColumnNames(columns)
+    names = ColumnNames.of(columns)
     tables = request.tables(log, names)
+    validate_columns(tables.schemas.values())
     with v.engine_for(where, log).open(tables, progress) as partitions:
-        names.refuse_unmet()
         learned = learn(request, partitions)
         protocol = _protocol(request, learned) | partitions.protocol()
     asked, diagnostics = learned.request, position(learned)

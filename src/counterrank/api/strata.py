@@ -17,7 +17,7 @@ def strata(
     runs: v.Lists,
     *,
     measure: v.Measures = v.MEASURES,
-    strata: Annotated[int, v.Between(1)] | None = None,
+    strata: Annotated[int, v.Between(1, 20)] | None = None,
     cut: str = "width",
     propensity: v.MoreTable = None,
     feedback: v.MoreTable = None,
@@ -29,7 +29,7 @@ def strata(
     test: Literal["t", "none"] = "t",
     correct: v.Correct = "holm",
     family: v.Family = "all",
-    resamples: v.Count = v.RESAMPLES,
+    resamples: v.Resamples = v.RESAMPLES,
     seed: v.Seed = 0,
     missing: v.Missing = "zero",
     no_relevant: v.Missing = "skip",
@@ -87,8 +87,11 @@ def strata(
     policies = Policies(missing, no_relevant, unjudged, duplicates, ties)
     validate_ties(wanted, ties)
     if open_run is not None and open_loop is None:
-        raise UsageError("open_run needs open_loop: the judgments that its lists are held against.")
-    named = ColumnNames(columns)
+        raise UsageError(
+            "open_run needs open_loop: the judgments that its lists are held against.",
+            todo="Give them too: --open-loop JUDGMENTS.",
+        )
+    named = ColumnNames.of(columns)
     choices = Choices(strata, cut, propensity, feedback, named, judgments)
     request = choices.request(
         tuple(wanted), policies, plan, more=open_loop, own=open_run is not None

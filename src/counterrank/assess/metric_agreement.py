@@ -14,7 +14,7 @@ from itertools import combinations
 
 import numpy as np
 
-from counterrank.assess.inputs import at_least, read_values
+from counterrank.assess.inputs import read_values
 from counterrank.assess.request import ResamplingRequest
 from counterrank.assess.unit_values import Values, all_pairs, resample_users
 from counterrank.core.arrays import Bools, Floats, Ints
@@ -179,7 +179,6 @@ def agreement_values(request: ResamplingRequest) -> tuple[Values, tuple[str, ...
     if asked.judged:
         asked = replace(asked, measures=_with_dcg(asked.measures))
     given = read_values(asked)
-    at_least(given, 2, why="An order")
     given = given.only([*(label for pair in dcg_pairs(given) for label in pair), *given.measures])
     values = given.with_geometric() if request.means == "both" else given
     if len(values.measures) < 2:

@@ -300,13 +300,18 @@ def _clipping(row: OnlineRow) -> float:
 def _separated(a: Cases, b: Cases, level: float, others: int) -> bool:
     """Whether two measures' correlations with the same metric differ (Williams' test).
 
-    The best is compared with all others, so the level is divided among them.
+    It is over the cases that both have. The best is compared with all others, so the level is
+    divided among them.
     """
-    n = len(a.online)
+    place = {case: n for n, case in enumerate(zip(b.experiment, b.system, strict=True))}
+    cases = enumerate(zip(a.experiment, a.system, strict=True))
+    both = [(n, place[case]) for n, case in cases if case in place]
+    n = len(both)
     if n < 4:
         return False
-    between = pearson(a.offline, b.offline)
-    with_a, with_b = a.correlation, b.correlation
+    left, right = np.array(both).T
+    x, y, online = a.offline[left], b.offline[right], a.online[left]
+    between, with_a, with_b = pearson(x, y), pearson(x, online), pearson(y, online)
     if np.isnan(between) or with_a == with_b:
         return False
     tested = dependent_correlations(with_a, with_b, between, n)

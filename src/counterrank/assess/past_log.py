@@ -23,10 +23,11 @@ from counterrank.core.errors import InputError, UsageError
 from counterrank.core.merge import by_key, first, union
 from counterrank.data.checks import certainty
 from counterrank.data.logs import Log, log_schema, target_schema
-from counterrank.data.runs import RunTables, run_schemas, tables_of, validate_names
-from counterrank.data.schema import Input, Schema
+from counterrank.data.runs import RunTables, run_schemas, tables_of
+from counterrank.data.schema import ColumnNames, Input, Schema, validate_columns
 from counterrank.engine import engine as as_engine
 from counterrank.engine.partitions import Partition, Partitions, Tables
+from counterrank.ope.setting import choose_basis
 from counterrank.stats.functions_of_means import mean
 from counterrank.stats.units import Estimate, Key, Units
 
@@ -45,7 +46,7 @@ def read_past_log(
             "Only tables that are read into memory can be taken up again.",
             todo="Leave --resume out, or --memory, --partitions and --engine.",
         )
-    day, columns = request.day, request.columns
+    day, columns = request.day, ColumnNames.of(request.columns)
 
     def schema(table: object, name: str) -> Schema:
         return target_schema(table, name=name, columns=columns)
@@ -53,6 +54,7 @@ def read_past_log(
     lists, names = run_schemas(request.runs, schema, "target")
     contexts = [*day.contexts, *([day.model.column] if day.model and day.model.column else [])]
     log = log_schema(request.source, rewards=request.rewards, contexts=contexts, columns=columns)
+    validate_columns((log, *lists.values()))
     tables = Tables({"log": log, **lists}, "session", ("session", "item"), needs="log")
     with engine.open(tables, request.progress) as rows:
         cases = cases_of_log(rows, day, names, request.resume)
@@ -105,8 +107,17 @@ class PastTotals:
         return days
 
 
+def _refuse_control(control: str, arms: Sequence[str]) -> None:
+    """Refuse a run of the control."""
+    if control in arms:
+        raise UsageError(
+            f'"{control}" is the control: its log is what the others are estimated from.',
+            todo="Give runs of the other arms.",
+        )
+
+
 def _refuse_arms(there: list[str], request: DayRequest) -> None:
-    """Refuse runs of what is no arm of the log, or of the control."""
+    """Refuse runs of what is no arm of the log."""
     for name in (request.control, *request.arms):
         if name not in there:
             raise UsageError(
@@ -114,11 +125,6 @@ def _refuse_arms(there: list[str], request: DayRequest) -> None:
                 found=f"Its arms are: {', '.join(there)}.",
                 todo="Name each run by its arm (arm=path), the control by --control.",
             )
-    if request.control in request.arms:
-        raise UsageError(
-            f'"{request.control}" is the control: its log is what the others are estimated from.',
-            todo="Give runs of the other arms.",
-        )
 
 
 @dataclass(frozen=True)
@@ -136,9 +142,14 @@ def cases_of_log(
     """The cases of every estimator and reward: one per day and arm."""
     head = _dated(log.heads["log"])
     runs = RunTables.of(names, log.heads)
+    runs.validate(partial(_refuse_control, request.control))
+    choose_basis(
+        head, [log.heads[name] for name in names], logged="auto", views=request.views,
+        model=request.model,
+    )  # fmt: skip
     totals = log.reduce(partial(PastTotals.of, runs), "reading the log")
     runs = runs.with_systems(totals.systems)
-    validate_names(runs.labels)
+    runs.validate(partial(_refuse_control, request.control))
     tables = [head, *(log.heads[name] for name in names)]
     chances = [c for c in ("exposure", "propensity") if all(c in t.frame.columns for t in tables)]
     request = replace(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -11,8 +12,16 @@ from counterrank.assess.online import Cases
 from counterrank.assess.request import OnlineRequest
 from counterrank.core.arrays import Floats
 from counterrank.core.errors import InputError, UsageError, nearest
-from counterrank.data.checks import identifiers, real, some_rows
-from counterrank.data.schema import Input, Roles, Table, label
+from counterrank.data.checks import identifiers, real
+from counterrank.data.schema import (
+    ColumnNames,
+    Input,
+    Roles,
+    Schema,
+    Table,
+    label,
+    read_alone,
+)
 from counterrank.data.sources import open_source
 
 NAMES = ("experiment", "system", "reward")
@@ -51,7 +60,7 @@ def read_past_table(
 def _read(table: object, offline: Sequence[str], columns: Mapping[str, str] | None) -> Table:
     source = open_source(table, trec=(), name=label(table, "the table"))
     there = source.columns()
-    names = dict(columns or {})
+    names = ColumnNames(columns)
     if "experiment" not in names and "experiment" not in there and "day" in there:
         names["experiment"] = "day"
     optional = ("system", "reward", "measure", *FIGURES[1:])
@@ -61,15 +70,19 @@ def _read(table: object, offline: Sequence[str], columns: Mapping[str, str] | No
         taken = {roles.column(role, there) for role in ("experiment", "online", *optional)}
         wide = tuple(name for name in there if name not in taken)
         roles = Roles(source.name, ("experiment", "online"), optional, names, wide)
-    frame = roles.renamed(source.read(roles.choose))
-    some_rows(frame, source.name)
+    check = partial(_past, source.name)
+    return read_alone(Schema(source, roles, check, partial(Table, source)))
+
+
+def _past(name: str, frame: pl.DataFrame) -> pl.DataFrame:
     marks = [c for c in (*NAMES, "measure") if c in frame.columns]
     frame = frame.with_columns(
-        pl.col(c).cast(pl.String) for c in marks if not frame.schema[c].is_integer()
+        pl.col(c).cast(pl.String)
+        for c in marks
+        if not (frame.schema[c].is_integer() or frame.schema[c].is_nested())
     )
-    frame = identifiers(frame, marks, source.name)
-    frame = frame.with_columns(pl.col(c).cast(pl.String) for c in marks)
-    return Table(source, frame)
+    frame = identifiers(frame, marks, name)
+    return frame.with_columns(pl.col(c).cast(pl.String) for c in marks)
 
 
 def _long(table: Table, offline: Sequence[str]) -> pl.DataFrame:

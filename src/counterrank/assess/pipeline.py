@@ -12,7 +12,7 @@ from counterrank.assess import metric_agreement as ma
 from counterrank.assess import online as on
 from counterrank.assess import robustness as rb
 from counterrank.assess.checkpoint import Checkpoint, fingerprint
-from counterrank.assess.inputs import at_least, judged_basis, read_values, value_basis
+from counterrank.assess.inputs import judged_basis, read_values, value_basis
 from counterrank.assess.past_log import read_past_log
 from counterrank.assess.past_table import read_past_table
 from counterrank.assess.request import OnlineRequest, ResamplingRequest, RobustnessRequest
@@ -25,7 +25,6 @@ from counterrank.results.rows import as_row
 def assess_power(request: ResamplingRequest) -> Result:
     """How well each measure tells systems apart."""
     values, plan = read_values(request.values), request.plan
-    at_least(values, 2, why="Discriminative power")
     power = dp.discriminative_power(
         values, plan, progress=request.values.progress, keep=_pieces("power", values, request)
     )

@@ -46,7 +46,14 @@ HELP: dict[str, tuple[str, str, str]] = {
         MEASURED, "LABEL", "A measure, like nDCG@10; repeat for more. [default: P, Recall, F1, AP,"
         " nDCG, RR, ERR, Bpref and InfAP at 100]",
     ),
-    "reward": (MEASURED, "COLUMN", "What came back; repeat for more."),
+    "reward": (
+        MEASURED, "COLUMN", "What came back; repeat for more, the first decides. [default: all that"
+        " are there of reward, click, like, conversion, dwell, revenue, in this order]",
+    ),
+    "exposure.reward": (
+        MEASURED, "COLUMN", "What came back. [default: the first that is there of reward, click,"
+        " like, conversion, dwell, revenue]",
+    ),
     "funnel.reward": (MEASURED, "COLUMN", "What a click brought. [default: conversion]"),
     "position_bias": (
         MEASURED, "MODEL", "How likely a rank is seen: log2, power(eta=1), geometric(p=0.9),"

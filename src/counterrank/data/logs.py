@@ -29,6 +29,7 @@ from counterrank.data.schema import (
     ordered_by,
     ranked_table,
     refuse_certain,
+    refuse_played,
 )
 from counterrank.data.sources import open_source
 
@@ -77,6 +78,7 @@ def log_schema(
         raise UsageError(f'Column "{min(both)}" cannot be a reward and a context.')
     own = tuple(dict.fromkeys([*rewards, *contexts, *beside]))
     roles = Roles(source.name, ("session", "item", "rank"), OPTIONAL, columns, own)
+    refuse_played(rewards, roles, source.columns(), also=("viewed",))
     return Schema(
         source,
         roles,

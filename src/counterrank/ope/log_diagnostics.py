@@ -8,10 +8,9 @@ between users) and large enough to matter.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -23,21 +22,17 @@ from counterrank.assumptions.interaction import interaction
 from counterrank.assumptions.score_test import AuditRows, number_keys
 from counterrank.assumptions.trust_bias import trust
 from counterrank.core.arrays import Ints
-from counterrank.core.errors import CounterrankError
 from counterrank.core.faults import Faults
-from counterrank.data import logs
 from counterrank.data.ids import as_categories, hash_ids
-from counterrank.data.sources import open_source
 from counterrank.diagnostics import weights as about
-from counterrank.diagnostics.diagnostic import Diagnostic, Findings, advise, graded, graded_size
+from counterrank.diagnostics.diagnostic import Diagnostic, advise, graded, graded_size
 from counterrank.diagnostics.weights import LOG_WORDS, WeightStatistics
-from counterrank.engine import Engine, Partition, Partitions, Tables
+from counterrank.engine import Partition, Partitions
 from counterrank.engine.partitions import on_some
 from counterrank.ope.estimators.ips import Estimator, MeanWeight
-from counterrank.ope.log import LOG, LogTotals, Sessions, log_table, sessions_of
+from counterrank.ope.log import LOG, LogTotals, Sessions, log_table
 from counterrank.ope.request import clipped_weight
 from counterrank.ope.setting import Basis, Setting
-from counterrank.position.models import PositionBias
 from counterrank.stats.units import Estimate
 
 MOST = 400_000  # rows; more would not change a verdict
@@ -271,55 +266,3 @@ def _turn(sessions: Sessions) -> Ints | None:
             start = frame[column].gather(sessions.blocks.start)
             return start.rank("dense").to_numpy().astype(np.int64)
     return None
-
-
-def check_log(
-    table: object,
-    targets: Mapping[int, tuple[str, object]],
-    weigh: Callable[..., Any],
-    *,
-    rewards: Sequence[str],
-    model: PositionBias | None,
-    contexts: Sequence[str],
-    views: str,
-    columns: Mapping[str, str] | None,
-    users: int,
-    engine: Engine,
-) -> Findings:
-    """Audit a log of so many ``users``, and weigh the rankers at their places in ``targets``.
-
-    ``weigh`` estimates what rankers would have earned by this log.
-    """
-    there = open_source(table, trec=(), name="").columns()
-    known = list(contexts) or [name for name in ("context",) if name in there]
-    by = [] if model is None or model.column is None else [model.column]
-    gaps = "allow" if views == "rows" else "error"
-    try:
-        schema = logs.log_schema(table, rewards=rewards, contexts=[*known, *by], columns=columns)
-        with engine.open(Tables({LOG: schema}, "session", ("session", "item"))) as read:
-            log, totals = log_table(read.heads[LOG]), LogTotals.read(read, gaps)
-            chance = model is None and log.has("propensity")
-            basis = Basis("propensity" if chance else "rank", views, model).with_totals(totals)
-            count = users if log.has("user") else None
-            numbered = partial(on_some, partial(sessions_of, gaps), totals.number_sessions)
-            diagnostics = audit_log(read, totals, basis, log.rewards[0], users=count, read=numbered)
-    except CounterrankError as error:
-        return Findings(fault=str(error))
-    faults: dict[int, str] = {}
-    if model is None and not log.has("propensity"):
-        text = (
-            "No position model was given and no propensity logged, so no ranker can be weighed."
-            " Give one, as in --position-bias log2, or learn it: counterrank exposure LOG --out"
-            " pbm.json."
-        )
-        diagnostics.append(Diagnostic("position model", "log", 0.0, 1.0, "caution", text))
-        targets = {}
-    for place, target in targets.items():
-        try:
-            result = weigh(
-                [target], reward=log.rewards, position_bias=model, views=views, context=known
-            )
-            diagnostics += [d for d in result.diagnostics if d.subject != "log"]
-        except CounterrankError as error:
-            faults[place] = str(error)
-    return Findings(diagnostics, support.to_log(log, basis.views, diagnostics), "", faults)

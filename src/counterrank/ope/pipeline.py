@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -35,20 +35,22 @@ from counterrank.ope.log_diagnostics import (
 )
 from counterrank.ope.match import LoggedRows, Meeting, Target, on_policy_rows
 from counterrank.ope.request import LIVE, LOGGED, EstimateRequest
-from counterrank.ope.reward_model import Models, Regressor, fit_models
+from counterrank.ope.reward_model import Models, fit_models
 from counterrank.ope.setting import Setting, Slopes
 from counterrank.results.result import Result
 from counterrank.stats.draws import Draws
 from counterrank.stats.moments import Moments
 from counterrank.stats.units import Columns, Estimate, Functions, Key, Units, join_columns
 
+if TYPE_CHECKING:
+    from counterrank.nuisance.own_model import OwnModel
+
 
 def estimate(
-    request: EstimateRequest, tables: Tables, engine: Engine, model: str | Regressor, bar: Progress
+    request: EstimateRequest, tables: Tables, engine: Engine, model: str | OwnModel, bar: Progress
 ) -> Result:
     """Totals of the log, reward models if asked for, every session's contributions, a result."""
     with engine.open(tables, bar) as log:
-        tables.validate_names()
         setting = _setting(request.with_heads(log), log)
         request, head = setting.request, log.heads[LOG]
         models = fit_models(log, setting, model)

@@ -14,7 +14,7 @@ from counterrank.core.merge import by_key, union
 from counterrank.data import logs
 from counterrank.data.ids import as_categories
 from counterrank.data.runs import Runs, RunTables, run_schemas
-from counterrank.data.schema import Schema, Table
+from counterrank.data.schema import Schema, Table, validate_columns
 from counterrank.engine.partitions import Partition, Partitions
 from counterrank.ope.estimators.clipped_weight import CLIPS
 from counterrank.ope.estimators.ips import Clipped, Estimator, MeanWeight, OnPolicy
@@ -83,7 +83,9 @@ def log_schemas(
     first = {LOG: read(columns=columns, beside=beside)}
     targets, names = run_schemas(runs, schema, "target")
     more, more_names = run_schemas(loggers, schema, "logger")
-    return first | targets | more, LogTables(RunTables(names), RunTables(more_names))
+    schemas = first | targets | more
+    validate_columns(schemas.values())
+    return schemas, LogTables(RunTables(names), RunTables(more_names))
 
 
 def _systems(sides: Sequence[RunTables], part: Partition) -> list[dict[str, pl.Series]]:
@@ -201,6 +203,7 @@ class EstimateRequest:
     def protocol(self, head: Table) -> dict[str, Any]:
         """The choices behind the numbers, but for those that the log itself decides."""
         log = log_table(head)
+        aside = [c for c in ("exposure", "propensity") if log.has(c) and c != self.logged]
         return {
             "unit": "session",
             "per": self.per,
@@ -215,6 +218,7 @@ class EstimateRequest:
             "missing": self.missing,
             "disjoint": self.disjoint,
             "contexts": list(log.contexts),
+            **({"left_aside": aside} if aside else {}),
             **self.plan.protocol(resamples=self.plan.resamples),
         }
 
@@ -233,10 +237,11 @@ def validate_views(wanted: Sequence[Estimator], basis: Basis) -> None:
             found="The log has no column viewed, and no position model was given.",
             todo="Give one (--position-bias), log views, or ask for IPS alone.",
         )
-    if basis.model is not None and float(basis.curves.max()) > 1 + 1e-9:
+    odd = basis.curves[~((basis.curves >= 0) & (basis.curves <= 1 + 1e-9))]
+    if basis.model is not None and len(odd):
         raise UsageError(
             "A position model gives chances of being seen, at most 1.",
-            found=f"{str(basis.model)[:60]} reaches {float(basis.curves.max()):g}.",
+            found=f"{str(basis.model)[:60]} reaches {float(odd.max()):g}.",
             todo="Scale it so that no rank is above 1.",
         )
 

@@ -24,7 +24,12 @@ from counterrank.data.schema import Table
 from counterrank.engine.partitions import Partition, Partitions
 from counterrank.matching.align import natural_rank
 from counterrank.ope.log import LOG, LogTotals, Sessions, log_table, sessions_of
-from counterrank.ope.loggers import balance_loggers, balanced_column, logger_shares
+from counterrank.ope.loggers import (
+    balance_loggers,
+    balanced_column,
+    logger_shares,
+    validate_loggers,
+)
 from counterrank.ope.match import Target
 from counterrank.ope.request import (
     LOGGED,
@@ -194,21 +199,23 @@ class Setting:
         """A pass over the log, and every check that needs no rows."""
         head, targets = log_table(log.heads[LOG]), lists_of(request.tables.targets, log.heads)
         views, logged, position = request.views, request.logged, request.position
+        request.plan.pairs([LOGGED, *request.systems])  # the baseline is there
         basis = choose_basis(head, targets, logged=logged, views=views, model=position)
+        loggers = [table.system for table in lists_of(request.tables.loggers, log.heads)]
+        if loggers:
+            validate_loggers(head)
+        validate_scores(request.scores, basis, targets)
+        validate_lists(request.estimators, targets, scores=request.scores, missing=request.missing)
+        validate_slates(request.estimators, basis, targets, loggers)
         totals = LogTotals.read(log, request.gaps)
         basis = logger_basis = basis.with_totals(totals)
         validate_views(request.estimators, basis)
-        validate_scores(request.scores, basis, targets)
-        request.plan.pairs([LOGGED, *request.systems])  # the baseline is there
-        loggers = [table.system for table in lists_of(request.tables.loggers, log.heads)]
-        shares = logger_shares(head, totals, loggers) if loggers else {}
+        shares = logger_shares(totals, loggers) if loggers else {}
         if loggers:
             basis = replace(basis, logged=balanced_column(basis))
         disjoint = request.disjoint
         if disjoint == "auto":
             disjoint = "error" if basis.logged == "rank" else "zero"
-        validate_lists(request.estimators, targets, scores=request.scores, missing=request.missing)
-        validate_slates(request.estimators, basis, targets, loggers)
         request = replace(request, disjoint=disjoint, logged=basis.logged, views=basis.views)
         return cls(request, totals, basis, logger_basis, shares)
 

@@ -73,14 +73,13 @@ class StrataRequest:
 class StrataTables:
     """``by_user`` and ``by_item`` are schemas of tables, by what their rows are brought together.
 
-    ``runs`` and ``open_runs`` are the names given to tables of lists; ``columns`` those of columns.
+    ``runs`` and ``open_runs`` are the names given to tables of lists.
     """
 
     by_user: dict[str, Schema]
     by_item: dict[str, Schema]
     runs: dict[str, str]
     open_runs: dict[str, str]
-    columns: ColumnNames
     order: tuple[str, ...]
 
     @classmethod
@@ -96,8 +95,9 @@ class StrataTables:
         others, open_names = run_schemas(more, lists, "open run")
         by_item = {name: door for name, door in judged.items() if not _has_users(door)}
         by_user = {name: door for name, door in judged.items() if name not in by_item}
+        schema.validate_columns((*judged.values(), *own.values(), *others.values()))
         order = (*judged, *own, *others)
-        return cls({**by_user, **own, **others}, by_item, names, open_names, named, order)
+        return cls({**by_user, **own, **others}, by_item, names, open_names, order)
 
     @property
     def tables(self) -> Tables:
