@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from scipy.optimize import brentq
 
-from worlds.catalogue import REWARDS, Catalogue
+from worlds.catalogue import MOBILE, REWARDS, Catalogue
 from worlds.logs import log_frame, logger_frames, run_frame
 from worlds.rankers import Logger, candidate_orders, logger, marginal_chances
 from worlds.readers import curve
@@ -128,7 +128,7 @@ class Feed:
     @cached_property
     def average_curve(self) -> np.ndarray:
         """The chance that a rank is seen, over devices: what one curve can know."""
-        return self.catalogue.weight.sum(axis=(0, 1, 2, 4)) @ curve(self)
+        return np.array([1 - MOBILE, MOBILE]) @ curve(self)
 
     @cached_property
     def _cache(self) -> dict:
