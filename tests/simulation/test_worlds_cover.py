@@ -33,7 +33,7 @@ class Condition:
     estimators: tuple[str, ...] = field(default=("IPS", "SNIPS", "DR"))
 
 
-MANY = ("equal", "hidden_up", "hidden_down", *(f"more_{n}" for n in range(1, 6)))
+MANY = ("equal", *(f"equal_{n}" for n in range(2, 9)))
 STOCHASTIC = {"logger": "stochastic"}
 CONDITIONS = {
     "clean, deterministic logger, views": Condition({}),
@@ -43,8 +43,10 @@ CONDITIONS = {
     "readers go down the list": Condition({"reading": "down"}),
     "profit of both signs": Condition({}, reward="profit"),
     "profit of both signs, a loss": Condition({"margin": 0.5}, reward="profit"),
-    "8 candidates, each": Condition({"more": 5}, systems=MANY),
-    "8 candidates, the best one": Condition({"more": 5}, systems=MANY, clean=False, picked=True),
+    "8 candidates of equal value, each": Condition({"more": 7}, systems=MANY),
+    "8 candidates of equal value, the one that looks best": Condition(
+        {"more": 7}, systems=MANY, clean=False, picked=True
+    ),
     "few users, Zipf 1.0": Condition(
         {"activity": "zipf", "exponent": 1.0, "per_user": 5}, clean=False
     ),
@@ -94,7 +96,7 @@ def rows(full: bool, only: str = "", replications: int = 0) -> list[dict]:
     """
     count, table = replications or (300 if full else 8), []
     for condition, asked in CONDITIONS.items():
-        if only not in condition:
+        if only not in ("", condition):
             continue
         feed = Feed(**{"seed": 1, **asked.world})
         every = [outcomes(asked, feed, seed) for seed in range(count)]

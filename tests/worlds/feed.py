@@ -53,8 +53,8 @@ class Feed:
     hidden kind and too large for others; ``lost_views`` the chance that a view without a click is
     not logged; ``assignment`` the log odds by which the trait decides about the logger.
 
-    *Candidates*: the six of `rankers.CANDIDATES`, and ``more``. ``equal`` and ``slightly_worse``
-    (3 %) are so in the reward ``by``.
+    *Candidates*: the six of `rankers.CANDIDATES`, and ``more`` that are equal as well, with other
+    lists: equal_2 and so on. ``equal`` and ``slightly_worse`` (3 %) are so in the reward ``by``.
     """
 
     seed: int = 0

@@ -74,7 +74,7 @@ def logger(feed: Feed, number: int) -> Logger:
 
 def candidate_orders(feed: Feed) -> dict[str, list[np.ndarray]]:
     """The lists of each candidate, [a, 1, p, 1, 1, 1, rank]: one set, or two to be mixed."""
-    more = {f"more_{n}": [(0.3 + 0.1 * n, 0.8, 0.0)] for n in range(1, feed.more + 1)}
+    more = {f"equal_{n}": CANDIDATES["equal"] for n in range(2, feed.more + 2)}
     z, hidden = feed.catalogue.appeal, feed.catalogue.hidden
     found = {}
     for number, (name, parts) in enumerate({**CANDIDATES, **more}.items()):
