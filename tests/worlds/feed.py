@@ -49,9 +49,10 @@ class Feed:
     days of purchases, their profit included: what came after the log's end is 0 in it.
     ``selection`` is the chance that a session without a click is missing. ``confounding`` is the
     log odds factor by which the logger follows the hidden intent, over which logged propensities
-    are averaged. ``exposure_error`` is the share by which logged exposures are too small for the
-    hidden kind and too large for others; ``lost_views`` the chance that a view without a click is
-    not logged; ``assignment`` the log odds by which the trait decides about the logger.
+    are averaged; it biases the more the larger ``intent_taste`` and ``pool`` are.
+    ``exposure_error`` is the share by which logged exposures are too small for the hidden kind and
+    too large for others; ``lost_views`` the chance that a view without a click is not logged;
+    ``assignment`` the log odds by which the trait decides about the logger.
 
     *Candidates*: the six of `rankers.CANDIDATES`, and ``more`` that are equal as well, with other
     lists: equal_2 and so on. ``equal`` and ``slightly_worse`` (3 %) are so in the reward ``by``.

@@ -55,6 +55,7 @@ def ordered(scores: np.ndarray, ranks: int) -> np.ndarray:
 def logger(feed: Feed, number: int) -> Logger:
     r"""One of the loggers: skill z + noise, and what it knows of hidden things.
 
+    The second logger has half the skill and adds 1 to scores of the hidden kind, a third one 2.
     ``personal`` (t - 1/2) is added to scores of the hidden kind for users of trait t, and
     ``confounding`` (h - 1/2) in sessions of intent h: the odds of showing one then differ by the
     factor :math:`\Gamma = e^{\text{confounding}}` between intents.
@@ -64,7 +65,7 @@ def logger(feed: Feed, number: int) -> Logger:
     skill = feed.skill * (1 if number == 0 else 0.5)
     z = feed.catalogue.appeal[:, None, :, None, None, None, :]
     hidden = feed.catalogue.hidden[:, None, None, None, :]
-    scores = feed.sharpness * (skill * z + feed.noise * rng.normal(size=shape))
+    scores = feed.sharpness * (skill * z + number * hidden + feed.noise * rng.normal(size=shape))
     if feed.personal:
         scores = scores + feed.personal * HALVES.reshape(2, 1, 1, 1, 1, 1) * hidden
     if feed.confounding:
