@@ -21,7 +21,7 @@ def assess_robustness(
     *,
     measure: v.Measures = (),
     rel: float | None = None,
-    mean: Literal["both", "arithmetic", "geometric"] = "both",
+    mean: Literal["both", "arithmetic", "geometric"] = "arithmetic",
     reduction: Losses | Sequence[Losses] = (),
     sizes: float | Sequence[float] = (),
     samples: v.Resamples = 50,

@@ -54,7 +54,7 @@ def check(
         validate_looks,
     )
     from counterrank.judged.request import parse_measures
-    from counterrank.ope.log_diagnostics import check_log
+    from counterrank.ope.log_check import check_log
     from counterrank.position import position_bias as as_model
     from counterrank.results.result import Result
 

@@ -96,11 +96,12 @@ def _protocol(request: LearnRequest, learned: Learned) -> dict[str, Any]:
 
 def _tables(learned: Learned) -> dict[str, Any]:
     """What only this document has; ``model`` is what is read back."""
-    from counterrank.position.model_file import to_json
+    from counterrank.position.model_file import error_to_json, to_json
 
     curves = learned.curves()
     return {
         "model": to_json(learned.model),
+        "covariance": error_to_json(learned.model),
         "label": str(learned.model),
         "parameters": [
             {"context": value, **asdict(parameter)}

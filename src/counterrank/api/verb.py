@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from counterrank.data.runs import Runs
     from counterrank.engine import Engine
     from counterrank.metrics import Measure
+    from counterrank.nuisance.own_model import Model
     from counterrank.ope.estimators.ips import Estimator
     from counterrank.position import ByContext, PositionModel
     from counterrank.stats.compare import Plan
@@ -42,6 +43,7 @@ ConversionMeasures = Annotated[
     "",
 ]
 Estimators = Annotated["str | Estimator | Sequence[str | Estimator]", ""]
+PairModels = Annotated["str | Model", ""]
 PositionBias = Annotated["str | os.PathLike[str] | PositionModel | ByContext | None", ""]
 
 Level = Annotated[float, Between(0, 1, "both")]
@@ -96,14 +98,15 @@ def recorded_options(function: Callable[..., Any], passed: Mapping[str, Any]) ->
     known = arguments(function)
     own = {name: a for name, a in known.items() if a.mark not in ("python", "folder")}
     told = {name: a.default for name, a in own.items() if a.default is not REQUIRED}
-    told |= {name: passed[name] for name in own if name in passed}
+    objects = [n for n, a in known.items() if a.mark == "python" and isinstance(a.default, str)]
+    told |= {name: passed[name] for name in (*own, *objects) if name in passed}
     if hasattr(told.get("engine"), "name"):
         told["engine"] = told["engine"].name  # the numbers do not depend on more
     return {name: _plain(value) for name, value in told.items() if value is not None}
 
 
 def _plain(value: Any) -> Any:
-    """A value that JSON holds: labels for objects, paths for files, a word for tables."""
+    """A value that JSON holds: labels for what has one, paths for files, a word for the rest."""
     if isinstance(value, Mapping):
         return {str(key): _plain(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
@@ -112,7 +115,8 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    return str(value) if is_dataclass(value) else IN_MEMORY
+    labelled = is_dataclass(value) and hasattr(type(value), "name")
+    return str(value) if labelled else IN_MEMORY
 
 
 def as_list(given: Any) -> list[Any]:

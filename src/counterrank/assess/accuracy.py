@@ -34,7 +34,7 @@ from counterrank.data.sources import open_source
 from counterrank.results.rows import as_comparison
 from counterrank.stats.compare import Comparison
 from counterrank.stats.correlation import kendall_tau, relative_rmse
-from counterrank.stats.inference import normal_quantile
+from counterrank.stats.inference import SMALLEST, normal_quantile
 
 
 @dataclass(frozen=True)
@@ -122,14 +122,19 @@ def against_best(
 
 
 def same_error(a: Trials, b: Trials) -> float:
-    """Two-sided p that two estimators err alike: paired t-test of their squared errors."""
+    r"""Two-sided p that two estimators err alike: paired t-test of their squared errors.
+
+    Of n differences without spread it is :math:`2 / 2^n`: their signs are all that is known.
+    """
     from scipy.special import stdtr
 
     d = a.squares - b.squares
+    if len(d) < 2 or not d.any():
+        return 1.0
     spread = _se(d)
     if not spread > 0:
-        return 1.0 if not d.any() or len(d) < 2 else 0.0
-    return float(2 * stdtr(len(d) - 1, -abs(d.mean()) / spread))
+        return max(2.0 ** (1 - len(d)), SMALLEST)
+    return max(float(2 * stdtr(len(d) - 1, -abs(d.mean()) / spread)), SMALLEST)
 
 
 def _se(x: Floats) -> float:

@@ -22,11 +22,12 @@ from counterrank.core.arrays import Floats
 from counterrank.core.errors import InputError, UsageError
 from counterrank.core.merge import by_key, first, union
 from counterrank.data.checks import certainty
-from counterrank.data.logs import Log, log_schema, target_schema
+from counterrank.data.logs import ABOVE, Log, log_schema, target_schema
 from counterrank.data.runs import RunTables, run_schemas, tables_of
 from counterrank.data.schema import ColumnNames, Input, Schema, validate_columns
 from counterrank.engine import engine as as_engine
 from counterrank.engine.partitions import Partition, Partitions, Tables
+from counterrank.ope.request import LIVE, LOGGED
 from counterrank.ope.setting import choose_basis
 from counterrank.stats.functions_of_means import mean
 from counterrank.stats.units import Estimate, Key, Units
@@ -225,15 +226,18 @@ def day_figures(request: DayRequest, rows: DayRows) -> Floats:
 
     The effect is the difference, paired by session, between the estimator's value of the arm's
     lists and of those the control showed: what a clip or a discount distorts, it distorts in both.
+    Where the control drew its lists and logged how likely they were, its value is what it earned.
     """
     control = rows.log.filter(pl.col("arm") == request.control)
     live = [rows.log.filter(pl.col("arm") == arm) for arm in request.arms]
-    shown = control.select("session", "item", "rank", *request.chances)
+    exposed = [c for c in request.chances if c == "exposure"]
+    shown = control.select("session", "item", "rank", *exposed)
     offline = request.estimate(
         control.drop("arm"), {**rows.lists, SHOWN: shown}, reward=request.rewards,
         position_bias=request.model, estimator=request.estimators, context=request.contexts,
         views=request.views, test="none",
     )  # fmt: skip
+    drawn = offline.protocol["logged_exposure"] in ("propensity", ABOVE)
     shape = (len(request.arms), len(request.rewards), len(request.estimators), FIGURES)
     figures = np.empty(shape)
     for r, reward in enumerate(request.rewards):
@@ -243,7 +247,8 @@ def day_figures(request: DayRequest, rows: DayRows) -> Floats:
             gain = online.value - base.value, float(np.hypot(online.se, base.se))
             for k, e in enumerate(request.estimators):
                 new = offline.estimate(arm, e, reward)
-                effect = new - offline.estimate(SHOWN, e, reward)
+                old = offline.estimate(*((LOGGED, LIVE) if drawn else (SHOWN, e)), reward)
+                effect = new - old
                 figures[a, r, k] = new.value, online.value, effect.value, effect.se, *gain
     return figures
 
@@ -268,7 +273,7 @@ def _cases(days: Sequence[object], done: Sequence[Floats], request: DayRequest) 
     return [
         Cases(
             str(e), reward, when, request.arms * len(days),
-            *figures[:, :, r, k].reshape(-1, FIGURES).T,
+            *figures[:, :, r, k].reshape(-1, FIGURES).T, series=True,
         )
         for r, reward in enumerate(request.rewards)
         for k, e in enumerate(request.estimators)

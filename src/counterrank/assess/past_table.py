@@ -54,7 +54,8 @@ def read_past_table(
             )
         )
     parts = frame.partition_by("measure", "reward", maintain_order=True)
-    return [_cases(part) for part in parts], (read.input(),), {}
+    series = _days(read, request.columns)
+    return [_cases(part, series) for part in parts], (read.input(),), {}
 
 
 def _read(table: object, offline: Sequence[str], columns: Mapping[str, str] | None) -> Table:
@@ -185,10 +186,18 @@ def _differences(frame: pl.DataFrame, baseline: str, name: str) -> pl.DataFrame:
     )
 
 
-def _cases(part: pl.DataFrame) -> Cases:
+def _days(read: Table, columns: Mapping[str, str] | None) -> bool:
+    """Whether experiments are days: by the name of their column, or as all are dates."""
+    there = read.source.columns()
+    given = (columns or {}).get("experiment", "experiment" if "experiment" in there else "day")
+    dates = read.frame["experiment"].str.to_date("%Y-%m-%d", strict=False)
+    return given == "day" or dates.null_count() == 0
+
+
+def _cases(part: pl.DataFrame, series: bool) -> Cases:
     def array(column: str) -> Floats:
         return part[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
 
     figures = ("offline", "online", *EFFECTS)
     names = part["measure"][0], part["reward"][0], tuple(part["experiment"]), tuple(part["system"])
-    return Cases(*names, *map(array, figures))
+    return Cases(*names, *map(array, figures), series=series)

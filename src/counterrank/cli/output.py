@@ -184,7 +184,7 @@ def show(result: Result, format: str) -> None:
 
 
 def say(lines: list[str]) -> None:
-    """Print lines as they are; on a terminal headings and verdicts stand out."""
+    """Print lines as they are; on a terminal headings and decisions stand out."""
     from rich.console import Console
     from rich.text import Text
 
@@ -192,7 +192,7 @@ def say(lines: list[str]) -> None:
 
     console = Console(highlight=False, soft_wrap=True)
     styles = {"+ ": "green", "- ": "red", "fail ": "bold red", "caution ": "bold yellow"}
-    styles["Verdict: "] = "bold"
+    styles["Decision: "] = "bold"
     for line in (plain_signs(line, sys.stdout.encoding) for line in lines):
         text = Text(line)
         for begin, style in styles.items():

@@ -105,8 +105,8 @@ def _protocol(request: FunnelRequest, totals: FunnelTotals, models: ClickModels)
         **request.plan.protocol(resamples=request.plan.resamples),
         "users": request.users,
         "users_with_lists_only": totals.list_only if request.users == "all" else 0,
-        "ctr": request.ctr,
-        "cvr": request.cvr,
+        "ctr": str(request.ctr),
+        "cvr": str(request.cvr),
         "models": models.protocol(request),
         "features": {
             of: {"columns": list(own.names), "left out": list(own.constant)}

@@ -23,9 +23,11 @@ from counterrank.data.funnels import prediction
 from counterrank.data.runs import Runs, RunTables, run_schemas
 from counterrank.data.schema import ColumnNames, Schema, Table
 from counterrank.data.sources.dataframes import is_spark
-from counterrank.engine import Tables
+from counterrank.engine import Engine, Tables
+from counterrank.nuisance.base import PairModel
 from counterrank.nuisance.cross_fit import pair_model
 from counterrank.nuisance.logistic import Logistic
+from counterrank.nuisance.own_model import OwnModel
 from counterrank.ope.estimators.ips import Estimator
 from counterrank.stats.compare import Plan
 from counterrank.stats.functions_of_means import mean
@@ -88,8 +90,8 @@ class FunnelRequest:
     measures: tuple[ConversionMeasure, ...]
     estimators: tuple[Estimator, ...]
     rewards: tuple[str, ...]
-    ctr: str = COLUMN
-    cvr: str = COLUMN
+    ctr: str | OwnModel = COLUMN
+    cvr: str | OwnModel = COLUMN
     floor: float = 0.0
     pairs: str = "all"
     users: str = "auto"
@@ -117,9 +119,25 @@ class FunnelRequest:
         return str(max(self.estimators, key=lambda e: e.trust))
 
     @property
+    def models(self) -> list[PairModel]:
+        """The models that are to be fitted."""
+        return [pair_model(given) for given in (self.ctr, self.cvr) if given != COLUMN]
+
+    @property
     def fitting(self) -> bool:
         """Whether models are to be fitted."""
         return (self.ctr, self.cvr) != (COLUMN, COLUMN)
+
+    def validate_engine(self, engine: Engine) -> None:
+        """Refuse models of the user's own where they would have to be sent."""
+        own = [model for model in self.models if isinstance(model, OwnModel)]
+        if own and not engine.one_process:
+            raise UsageError(
+                f"{own[0].option} is a model of your own, which is not sent to a cluster.",
+                found=f"Got {own[0]}.",
+                todo="Use the local engine, which takes tables of any size, or predict yourself"
+                " and give a column or a table of predictions.",
+            )
 
     @property
     def computed(self) -> tuple[Estimator, ...]:
@@ -230,16 +248,19 @@ def funnel_request(
     """A request from words; ``features`` are what tables of features are of: user, item."""
     wanted = tuple(dict.fromkeys(conversion_estimator(e) for e in estimators))
     weights = tuple(dict.fromkeys(conversion_measure(m) for m in measures))
+    for name in ("ctr", "cvr"):
+        if not isinstance(given := options.get(name, COLUMN), str):
+            options[name] = OwnModel(given, name)
     request = FunnelRequest(weights, wanted, reward_columns(rewards), plan=plan, **options)
-    models = [pair_model(label) for label in (request.ctr, request.cvr) if label != COLUMN]
-    for m in models:
+    for m in request.models:
         if isinstance(m, Logistic) and not features:
             m.refuse_no_features()
-    if features and not any(isinstance(m, Logistic) for m in models):
+    if features and not any(m.reads_features for m in request.models):
         raise UsageError(
             f"Features of {'s and '.join(features)}s were given, and no model reads them.",
             found=f"ctr is {request.ctr}, cvr is {request.cvr}.",
-            todo="Ask for logistic: --ctr logistic, --cvr logistic, or both.",
+            todo="Ask for logistic (--ctr logistic, --cvr logistic, or both), or give a model of"
+            " your own.",
         )
     return request
 

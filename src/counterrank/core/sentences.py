@@ -173,6 +173,12 @@ SENTENCES: dict[str, Sentence] = {  # the gravest first
         "Fill the lists, or ask for IIPS or RIPS.",
         case=ID,
     ),
+    "chances of a rank": Sentence(
+        'Column "{column}" of "{table}" must add up to 1 over the items of a rank.',
+        "It does not in {count:,} of {of:,} ranks{where}.",
+        "List every item that may stand at the rank, not only the one that was logged.",
+        case="{id!r}, rank {rank}: {sum:.4g}",
+    ),
     "no session in common": Sentence(
         '"{table}" and the log have no session in common.',
         "The log has {first}, the run {listed!r}.",

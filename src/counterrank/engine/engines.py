@@ -28,12 +28,14 @@ class Engine(ABC):
     """What makes partitions of tables, and what it may use for that.
 
     ``name`` is what protocols call it. ``row_order`` says whether rows have an order that ties can
-    be broken by. ``inference`` is ``units`` (values per unit are kept), ``moments`` (only their
-    sums are), or ``auto``: units while they fit ``memory_budget``.
+    be broken by, ``one_process`` whether work stays in this one. ``inference`` is ``units`` (values
+    per unit are kept), ``moments`` (only their sums are), or ``auto``: units while they fit
+    ``memory_budget``.
     """
 
     name: ClassVar[str]
     row_order: ClassVar[bool] = True
+    one_process: ClassVar[bool] = True
     inference: str
 
     @property
@@ -111,6 +113,7 @@ class Spark(Engine):
 
     name = "spark"
     row_order = False
+    one_process = False
     master: str | None = None
     session: object = None
     partitions: Number = None

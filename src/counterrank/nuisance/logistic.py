@@ -18,9 +18,15 @@ from counterrank.core.arrays import Floats, Ints
 from counterrank.core.errors import InputError, UsageError, brief
 from counterrank.data.ids import positions
 from counterrank.data.schema import Table
-from counterrank.nuisance.base import Effects, PairModel, Task, Weight, logit
-
-LARGEST = 1 << 28  # numbers laid out for a fit: 2 GB
+from counterrank.nuisance.base import (
+    SAMPLE,
+    Effects,
+    PairModel,
+    Task,
+    Weight,
+    logit,
+    validate_layout,
+)
 
 
 @dataclass(frozen=True)
@@ -31,9 +37,10 @@ class Logistic(PairModel):
     """
 
     name: ClassVar[str] = "logistic"
+    reads_features: ClassVar[bool] = True
     terms: Literal["main", "crossed"] = "main"
     l2: float = 1.0
-    sample: int = 300_000
+    sample: int = SAMPLE
     weight: Weight = "none"
 
     @property
@@ -71,12 +78,7 @@ class Logistic(PairModel):
         """A row of numbers for each pair."""
         wide = x.shape[1] + v.shape[1]
         wide += x.shape[1] * v.shape[1] if self.terms == "crossed" else 0
-        if len(user) * wide > LARGEST:
-            raise UsageError(
-                f'"{self}" would have to lay out {len(user):,} pairs with {wide:,} numbers each.',
-                found=f"That is {len(user) * wide * 8 / 1e9:.1f} GB.",
-                todo="Give fewer features, or draw fewer pairs: logistic(sample=100000).",
-            )
+        validate_layout(str(self), len(user), wide)
         columns = [x[user], v[item]]
         if self.terms == "crossed":
             columns.append((x[user][:, :, None] * v[item][:, None, :]).reshape(len(user), -1))

@@ -75,7 +75,7 @@ def balance_loggers(
 
 def balanced_column(basis: Basis) -> str:
     """The column of chances that the mixture of several loggers replaces."""
-    return "propensity" if basis.by_rank else "exposure"
+    return basis.logged if basis.by_rank else "exposure"
 
 
 def validate_loggers(log: Log) -> None:

@@ -29,6 +29,7 @@ from counterrank.stats.units import Key
 
 if TYPE_CHECKING:
     from counterrank.ope.setting import Basis
+    from counterrank.position.learn.learned import Learned
 
 LOGGED, LIVE = "logged", str(OnPolicy())  # the ranker that was live, and what it earned
 
@@ -71,13 +72,15 @@ def log_schemas(
     rewards: Sequence[str],
     contexts: Sequence[str],
     columns: Mapping[str, str] | None,
+    beside: Sequence[str] = (),
 ) -> tuple[dict[str, Schema], LogTables]:
     """The schemas of all tables, and which of them hold whose lists."""
 
     def schema(table: object, name: str) -> Schema:
         return logs.target_schema(table, name=name, columns=columns)
 
-    first = {LOG: logs.log_schema(log, rewards=rewards, contexts=contexts, columns=columns)}
+    read = partial(logs.log_schema, log, rewards=rewards, contexts=contexts)
+    first = {LOG: read(columns=columns, beside=beside)}
     targets, names = run_schemas(runs, schema, "target")
     more, more_names = run_schemas(loggers, schema, "logger")
     schemas = first | targets | more
@@ -103,7 +106,8 @@ class EstimateRequest:
     """What is to be estimated, and how; see `counterrank.estimate`.
 
     ``tables`` names the rankers and ``rewards`` the columns; both are complete once the heads of
-    the tables are known (`with_heads`). ``position`` is the position model.
+    the tables are known (`with_heads`). ``position`` is the position model, and ``learned`` what it
+    was learned by where that was this log.
     """
 
     tables: LogTables
@@ -118,6 +122,7 @@ class EstimateRequest:
     disjoint: str = "auto"
     sweep: str = "none"
     rewards: tuple[str, ...] = ()
+    learned: Learned | None = None
 
     def with_heads(self, log: Partitions) -> EstimateRequest:
         """With the names of all rankers and rewards."""
@@ -283,6 +288,13 @@ def validate_slates(
             f"{by_need['propensity']} weighs by the logged propensity of an item at its rank.",
             found=f'Here the weights are by "{basis.logged}".',
             todo='Use --logged propensity (logged="propensity"), or ask for IPS, SNIPS or DR.',
+        )
+    single = [str(e) for e in wanted if e.weighs and "chances" not in e.needs]
+    if basis.logged == logs.ABOVE and single:
+        raise UsageError(
+            f"{single[0]} weighs by an item's chance at its rank, whatever stands above it.",
+            found=f'Here the weights are by "{logs.ABOVE}".',
+            todo="Ask for it apart from RIPS, SIPS and CascadeDR, with --logged propensity.",
         )
     if "slates" in by_need and len(loggers) > 1:
         raise UsageError(

@@ -31,7 +31,13 @@ from counterrank.core.arrays import Floats, Ints, divide, sum_by
 from counterrank.core.merge import first
 from counterrank.core.parallel import cached_property
 from counterrank.stats.draws import Flips
-from counterrank.stats.functions_of_means import Function, gradient
+from counterrank.stats.functions_of_means import (
+    Function,
+    about,
+    apart,
+    gradient,
+    resampled_values,
+)
 from counterrank.stats.units import ROUNDING, Estimate, Key, Units
 
 Pair = tuple[Key, Key]
@@ -156,6 +162,7 @@ class Block:
     root: Root
     resampled_n: Floats | None = None
     resampled: Floats | None = None
+    seed: Annotated[int, first] = 0
     _estimates: dict[tuple[Key, Function], Estimate] = field(default_factory=dict, init=False)
 
     @classmethod
@@ -170,7 +177,7 @@ class Block:
                 n, sums = view.resample(columns)
             else:
                 n, sums = drawn[0], np.stack([drawn[1][id(x)] for x in columns], axis=1)
-        return cls(places, Root.of(np.stack(columns, axis=1), code), n, sums)
+        return cls(places, Root.of(np.stack(columns, axis=1), code), n, sums, units.draws.seed)
 
     def over(self, *keys: Key) -> Block:
         """Itself: the units were settled when it was made."""
@@ -194,9 +201,12 @@ class Block:
     def _estimate(self, key: Key, function: Function) -> Estimate:
         place = self.places[key]
         root, means = self.root, self.root.mean[place]
+        function = about(function, means)
         psi, again = root.influence(gradient(function, means), place), None
+        psi = apart(function, psi, means, root.n, root.clusters)
         if self.resampled is not None and self.resampled_n is not None:
-            again = function(divide(self.resampled[:, place], self.resampled_n[:, None]))
+            drawn = divide(self.resampled[:, place], self.resampled_n[:, None])
+            again = resampled_values(function, drawn, self.seed)
         value = float(function(means))
         grouped = root.clusters < root.n
         return Estimate(value, psi, root.n, root.clusters, self, grouped, again)

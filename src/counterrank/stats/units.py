@@ -21,7 +21,13 @@ from counterrank.core.arrays import Bools, Floats, Ints, divide, sum_by
 from counterrank.core.errors import UsageError
 from counterrank.data.ids import Hashes, argsort_ids, hash_ids, number_rows
 from counterrank.stats.draws import Draws, resample
-from counterrank.stats.functions_of_means import Function, gradient
+from counterrank.stats.functions_of_means import (
+    Function,
+    about,
+    apart,
+    gradient,
+    resampled_values,
+)
 
 NO_DRAWS = Draws()
 ROUNDING = 1e-14  # a spread below this share of its terms is 0
@@ -216,10 +222,13 @@ class Units:
 
     def _estimate(self, key: Key, function: Function) -> Estimate:
         means, (code, groups) = self.means(key), self.coded_clusters
+        function = about(function, means)
         psi = self._influence(key, function, means)
         if code is not None:
             psi = sum_by(code, psi, groups)
-        again = function(self._resampled(key)) if self.draws.resamples else None
+        psi, again = apart(function, psi, means, len(self.ids), groups), None
+        if self.draws.resamples:
+            again = resampled_values(function, self._resampled(key), self.draws.seed)
         value = float(function(means))
         return Estimate(value, psi, len(self.ids), groups, self, code is not None, again)
 
@@ -232,7 +241,8 @@ class Units:
 
     def influence(self, key: Key, function: Function) -> Floats:
         """How the value moves when a unit weighs more, unit by unit."""
-        return self._influence(key, function, self.means(key))
+        means = self.means(key)
+        return self._influence(key, about(function, means), means)
 
     def _influence(self, key: Key, function: Function, means: Floats) -> Floats:
         psi = np.zeros(len(self.ids))

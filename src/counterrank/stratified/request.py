@@ -64,9 +64,10 @@ class StrataRequest:
 
     def family(self, size: int, groups: int) -> str:
         """What a correction spans, in words."""
-        each = "this measure and method"
-        scope = "all measures and methods" if self.plan.family == "all" else each
-        return f"{size} comparison{'s' * (size > 1)}, {scope}"
+        scope = (
+            "all measures and methods" if self.plan.family == "all" else "one measure and method"
+        )
+        return f"{size} comparison{'s' * (size > 1)} by {scope}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +158,8 @@ class Choices:
         source = self.propensity_column
         if self.rule == "table":
             source = label(self.propensity, "the propensities")
-        bins = 2 if self.strata is None else self.strata
+        usual = 2 if self.cut == "width" else 4  # no half of the feedback is most of it
+        bins = usual if self.strata is None else self.strata
         return StrataRequest(
             measures, policies, plan, bins, self.cut, self.cut_column, self.rule, source,
             more is not None, own,

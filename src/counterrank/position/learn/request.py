@@ -72,6 +72,12 @@ class LearnRequest:
         unit = "user" if schema.roles.column("user", there) in there else "session"
         return Tables({LOG: schema}, unit, (), needs=LOG)
 
+    @property
+    def columns(self) -> list[str]:
+        """Columns of the log that it names."""
+        named = (self.reward, *self.context, self.by, self.swapped)
+        return [name for name in named if name is not None and name not in logs.OPTIONAL]
+
     def read(self, head: logs.Log) -> LearnRequest:
         """The same, with what the log's columns say."""
         length = self.length

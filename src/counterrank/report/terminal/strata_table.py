@@ -42,11 +42,11 @@ def _strata(result: Result, wide: int) -> list[str]:
     how = {"width": "equal width of propensity", "quantile": "quantiles of feedback"}
     how |= {"items": "numbers of items by propensity"}
     heading = f"Strata by {how.get(by, f'column {by}')}; propensity: {source}"
-    alpha = result.protocol["alpha"]
-    if alpha is not None and math.isfinite(alpha):
+    alpha, rule = result.protocol["alpha"], result.protocol["rule"]
+    if alpha is not None:
         heading += f" (alpha {alpha:.4f}, xmin {result.protocol['xmin']})"
-    elif alpha is not None:
-        heading += " (all items equally often)"
+    elif rule not in (None, source):
+        heading += f" ({rule})"
     known = not all(math.isnan(s.low) for s in result.strata)
     ranges = "propensity" if known else ""
     rows: list[tuple[str, ...]] = [("", ranges, "share", "ratings", "users", "items")]
@@ -113,12 +113,14 @@ def _reading(result: Result, wide: int) -> list[str]:
         text += f"corrected by {fix} over {c.family}." if fix else "not corrected."
     if result.protocol["policies"]["no_relevant"] == "skip":
         text += " Users with nothing to find are left out (evaluate counts them 0)."
+    else:
+        text += " A stratum is over users with something to find there."
     text += " stratified: strata weighted by their share of feedback."
     if "IPS" in result.protocol["methods"]:
-        guessed = result.protocol["alpha"] is not None
-        text += " IPS is on the scale of the propensities"
-        text += ", which popularity knows only up to a factor" if guessed else ""
-        text += ": compare systems by it; SNIPS is on the scale of the measure."
+        law = result.protocol["alpha"] is not None
+        text += " IPS of a sum (DCG, P@k) is what feedback on every item would give"
+        text += ", up to a factor that a power law does not know" if law else ""
+        text += "; SNIPS is over the mean weight: compare systems by it."
     return ["", *wrap_text(text, wide)]
 
 

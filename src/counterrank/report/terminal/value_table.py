@@ -41,11 +41,11 @@ def value_lines(result: Result, wide: int) -> list[str]:
     for row in result.estimates:
         scale = scales.get(row.estimator, "")  # nothing where a value is the reward's own
         groups.setdefault((row.reward or "", row.measure, scale), []).append(row)
-    lines, verdicts, found = [], [], []
+    lines, claims, found = [], [], []
     for group, rows in groups.items():
         against, versus = _compared(result, group, rows)
         lines += [*_block(result, group, rows, against, versus, wide), ""]
-        verdicts += wrap_text(_verdict(group[1], against, versus), wide, "  ") if versus else []
+        claims += wrap_text(_claims(group[1], against, versus), wide, "  ") if versus else []
         sizes = [c.detectable for c in versus.values() if math.isfinite(c.detectable)]
         places = decimals(sizes)
         ends = sorted({number(f(sizes), places) for f in (min, max)} if sizes else (), key=float)
@@ -53,7 +53,7 @@ def value_lines(result: Result, wide: int) -> list[str]:
     lines = lines[:-1] + _sweep(result, wide) + ["", *wrap_text(_reading(result), wide)]
     if result.kind == "evaluate" and result.comparisons:
         text = f"Differences found with 80% power, before correction: {', '.join(found)}."
-        return lines + (wrap_text(text, wide) if found else []) + verdicts
+        return lines + (wrap_text(text, wide) if found else []) + claims
     return lines + _believed(result, wide)
 
 
@@ -196,7 +196,7 @@ def _reading(result: Result) -> str:
     return f"{text} + better, - worse than {than}, at {level}."
 
 
-def _verdict(measure: str, against: str, versus: Versus) -> str:
+def _claims(measure: str, against: str, versus: Versus) -> str:
     """Who is better, who is worse, who is not told apart."""
     words = {"better": "better", "worse": "worse", "cannot_tell": "not separated"}
     by = {w: [c.system for c in versus.values() if c.claim == claim] for claim, w in words.items()}
