@@ -23,7 +23,7 @@ def estimate(
     per: Literal["session", "impression"] = "session",
     baseline: str = "logged",
     level: v.Level = 0.95,
-    interval: v.Interval = "normal",
+    interval: v.Interval = "t",
     test: v.Test = "t",
     correct: v.Correct = "holm",
     resamples: v.Count = v.RESAMPLES,

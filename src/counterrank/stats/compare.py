@@ -46,7 +46,7 @@ class Plan:
     correct: str = "auto"
     family: str = "all"
     level: float = 0.95
-    interval: str = "normal"
+    interval: str = "t"
     draws: int = 100_000
     resamples: int = RESAMPLES
     seed: int = 0

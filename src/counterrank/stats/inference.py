@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +11,7 @@ import numpy as np
 
 from counterrank.core.arrays import Floats, Ints
 from counterrank.core.errors import UsageError
+from counterrank.stats.freedom import normal_quantile, quantile, student_tail
 from counterrank.stats.functions_of_means import divide
 from counterrank.stats.units import Estimate
 
@@ -30,19 +30,10 @@ def interval(
     if resamples is not None and method in ("bootstrap", "bca"):
         return _percentiles(estimate, resamples, level, adjust=method == "bca")
     if method in ("normal", "t"):
-        half = quantile(level, method, estimate.clusters) * estimate.se
+        half = quantile(level, method, estimate.freedom) * estimate.se
     else:
         half = _bernstein(estimate, level, span)
     return estimate.value - half, estimate.value + half
-
-
-def quantile(level: float, method: str, clusters: int) -> float:
-    """Standard errors in half an interval: of the normal distribution, or of Student's."""
-    if method == "normal":
-        return normal_quantile(0.5 + level / 2)
-    from scipy.special import stdtrit
-
-    return float(stdtrit(max(clusters - 1, 1), 0.5 + level / 2))
 
 
 def _bernstein(estimate: Estimate, level: float, span: float | None) -> float:
@@ -89,47 +80,27 @@ def _percentiles(
     return float(low), float(high)
 
 
-def normal_quantile(p: float) -> float:
-    """Quantile of the standard normal distribution."""
-    return NormalDist().inv_cdf(p)
-
-
-LARGE = 10_000
 SMALLEST = 1e-16  # no p is 0
 
 
 def t_test(difference: Estimate) -> float:
-    r"""Two-sided p of :math:`t = \bar d / se` with :math:`G - 1` degrees of freedom."""
+    r"""Two-sided p of :math:`t = \bar d / se`, with the degrees of freedom of its interval."""
     value, se = np.array([difference.value]), np.array([difference.se])
-    return float(t_tests(value, se, difference.clusters - 1)[0])
+    return float(t_tests(value, se, difference.freedom)[0])
 
 
-def t_tests(difference: Floats, se: Floats, freedom: int) -> Floats:
+def t_tests(difference: Floats, se: Floats, freedom: float) -> Floats:
     """The same of many differences.
 
     Where all units differ alike, which a t test takes for certain, p is the chance
     :math:`2^{1 - n}` that they all agree.
     """
-    if freedom < 1:
+    if not freedom > 0:
         return np.ones(len(difference))  # one unit shows no difference
     t = np.divide(np.abs(difference), se, out=np.zeros(len(se)), where=se != 0)
     alike = 2.0 ** (1 - min(freedom + 1, 1000))
-    p = np.maximum(np.where(se == 0, alike, 2 * _tail(t, freedom)), SMALLEST)
+    p = np.maximum(np.where(se == 0, alike, 2 * student_tail(t, freedom)), SMALLEST)
     return np.where(difference == 0, 1.0, p)
-
-
-def _tail(t: Floats, freedom: int) -> Floats:
-    r"""P(T > t). Beyond 10,000 degrees of freedom by the normal distribution, which loads faster.
-
-    :math:`z = t\,(1 - 1/(4\nu)) / \sqrt{1 + t^2/(2\nu)}` (Abramowitz and Stegun 26.7.8).
-    """
-    if freedom > LARGE:
-        z = t * (1 - 1 / (4 * freedom)) / np.sqrt(1 + t * t / (2 * freedom))
-        return np.array([math.erfc(x / math.sqrt(2)) / 2 for x in z.tolist()])
-    from scipy.special import stdtr
-
-    tail: Floats = stdtr(freedom, -t)
-    return tail
 
 
 def wilcoxon(d: Floats) -> float:
@@ -195,29 +166,29 @@ CLOSE = 1e-3  # pairs whose variance is this small against their systems' are su
 
 @dataclass(frozen=True, eq=False)
 class Differences:
-    """For each pair its ``value`` with the standard error, over ``n`` clusters of units."""
+    """For each pair its ``value`` with the standard error, of so many degrees of ``freedom``."""
 
     value: Floats
     se: Floats
-    n: int
+    freedom: float
 
     @cached_property
     def p(self) -> Floats:
         """Two-sided p of each t test."""
-        return t_tests(self.value, self.se, self.n - 1)
+        return t_tests(self.value, self.se, self.freedom)
 
     def half(self, level: float, interval: str = "t") -> Floats:
         """Half the width of each interval, by the normal distribution or Student's."""
-        return quantile(level, interval, self.n) * self.se
+        return quantile(level, interval, self.freedom) * self.se
 
 
 def differences(estimates: Sequence[Estimate], a: Ints, b: Ints) -> Differences:
     r"""Estimate ``a`` minus estimate ``b``, for every pair of places.
 
-    .. math:: se^2 = \frac{G}{G - 1} \frac1{n^2} \sum_g (\psi_{ag} - \psi_{bg})^2
+    .. math:: se^2 = \frac{f}{n^2} \sum_g (\psi_{ag} - \psi_{bg})^2
 
-    over :math:`n` units in :math:`G` clusters. Rounding makes neither a difference nor a very sure
-    one.
+    over :math:`n` units, with the factor :math:`f` of their `ClusterSizes`. Rounding makes neither
+    a difference nor a very sure one.
     """
     value = np.array([e.value for e in estimates])
     psi = np.stack([e.influence for e in estimates])
@@ -227,7 +198,7 @@ def differences(estimates: Sequence[Estimate], a: Ints, b: Ints) -> Differences:
     return Differences(
         np.where(np.abs(apart) <= ROUNDING * size, 0.0, apart),
         np.where(se <= ROUNDING * size, 0.0, se),
-        estimates[0].clusters,
+        estimates[0].freedom,
     )
 
 
@@ -237,13 +208,13 @@ def ratios(estimates: Sequence[Estimate], a: Ints, b: Ints) -> Differences:
     psi = np.stack([e.influence for e in estimates])
     share = divide(value[a], value[b])
     se = _error(estimates[0], _squares(psi, a, b, np.nan_to_num(share)))
-    return Differences(share, divide(se, np.abs(value[b])), estimates[0].clusters)
+    return Differences(share, divide(se, np.abs(value[b])), estimates[0].freedom)
 
 
 def _error(e: Estimate, squares: Floats) -> Floats:
     if e.clusters < 2:
         return np.full(len(squares), np.nan)
-    se: Floats = np.sqrt(e.clusters / (e.clusters - 1) * squares) / e.n
+    se: Floats = np.sqrt(e.sizes.factor * squares) / e.n
     return se
 
 

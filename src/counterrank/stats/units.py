@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ from counterrank.core.arrays import Bools, Floats, Ints, sum_by
 from counterrank.core.errors import UsageError
 from counterrank.data.ids import Hashes, argsort_ids, hash_ids, number_rows
 from counterrank.stats.draws import Draws, resample
+from counterrank.stats.freedom import ClusterSizes, quantile
 from counterrank.stats.functions_of_means import Function, divide, gradient
 
 NO_DRAWS = Draws()
@@ -50,36 +50,65 @@ Columns = tuple[Floats, ...]
 class Estimate:
     """A value and its influence by cluster; two over the same units subtract and divide.
 
-    ``n`` is the number of units, ``clusters`` that of clusters (of units, if they form none), and
-    ``dependent`` whether they do. ``table`` holds the units it is over. ``resamples`` are its
-    values under the bootstrap's weights, where these were drawn.
+    ``sizes`` are those of the clusters (of units, if they form none), and ``dependent`` is whether
+    they do. ``table`` holds the units it is over. ``resamples`` are its values under the
+    bootstrap's weights, where these were drawn. ``fourth`` is the sum of the fourth powers of
+    influence values, where these themselves are not held.
     """
 
     value: float
     influence: Floats
-    n: int
-    clusters: int
+    sizes: ClusterSizes
     table: object
     dependent: bool = False
     resamples: Floats | None = None
+    fourth: float | None = None
 
     def __repr__(self) -> str:
         return f"{self.value:.6g} (se {self.se:.2g}, {self.n:,} units)"
 
+    @property
+    def n(self) -> int:
+        """How many units there are."""
+        return self.sizes.n
+
+    @property
+    def clusters(self) -> int:
+        """How many clusters there are."""
+        return self.sizes.clusters
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom of its interval and tests."""
+        return self.sizes.freedom
+
     @cached_property
     def se(self) -> float:
-        r"""Standard error: :math:`\frac1n \sqrt{\frac{G}{G-1} \sum_g \psi_g^2}`.
+        r"""Standard error: :math:`\frac1n \sqrt{f \sum_g \psi_g^2}`.
 
-        :math:`G` is the number of clusters; without clusters, of units.
+        :math:`f` is the ``factor`` of `ClusterSizes`: :math:`G / (G - 1)` for :math:`G` clusters of
+        one size, or for :math:`G` units.
         """
         if self.clusters < 2 or not np.isfinite(self.value):
             return float("nan")
-        squares = np.sum(self.influence**2)
-        return float(np.sqrt(self.clusters / (self.clusters - 1) * squares) / self.n)
+        return float(np.sqrt(self.sizes.factor * np.sum(self.influence**2)) / self.n)
+
+    @cached_property
+    def carriers(self) -> float:
+        r"""How many clusters the standard error rests on.
+
+        .. math:: (\sum_g \psi_g^2)^2 / \sum_g \psi_g^4
+
+        Of :math:`G` normal influence values :math:`G / 3`; of a heavy tail a few, however many
+        there are.
+        """
+        squares = float(np.sum(self.influence**2))
+        fourth = float(np.sum(self.influence**4)) if self.fourth is None else self.fourth
+        return squares**2 / fourth if fourth > 0 else float("nan")
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Normal interval; `counterrank.stats.intervals` has the other kinds."""
-        half = NormalDist().inv_cdf(0.5 + level / 2) * self.se
+        """By Student's distribution; `counterrank.stats.inference` has the other kinds."""
+        half = quantile(level, "t", self.freedom) * self.se
         return self.value - half, self.value + half
 
     def __sub__(self, other: Estimate) -> Estimate:
@@ -114,7 +143,8 @@ class Estimate:
         again = None
         if self.resamples is not None and other.resamples is not None:
             again = join(self.resamples, other.resamples)
-        return replace(self, value=value, influence=psi * scale, resamples=again)
+        fourth = None if self.fourth is None else float("nan")
+        return replace(self, value=value, influence=psi * scale, resamples=again, fourth=fourth)
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +251,7 @@ class Units:
             psi = sum_by(code, psi, groups)
         again = function(self._resampled(key)) if self.draws.resamples else None
         value = float(function(means))
-        return Estimate(value, psi, len(self.ids), groups, self, code is not None, again)
+        return Estimate(value, psi, self.sizes, self, code is not None, again)
 
     def means(self, key: Key) -> Floats:
         """The mean of each of a key's columns, over all units of this table."""
@@ -250,6 +280,14 @@ class Units:
             return None, len(self.ids)
         code, names = number_rows(self.clusters.to_frame("cluster"))
         return code, names.height
+
+    @cached_property
+    def sizes(self) -> ClusterSizes:
+        """How many units there are, in how many clusters of which sizes."""
+        code, groups = self.coded_clusters
+        if code is None:
+            return ClusterSizes.ones(groups)
+        return ClusterSizes.of(np.bincount(code, minlength=groups).astype(float))
 
     @cached_property
     def cluster_hashes(self) -> Hashes:

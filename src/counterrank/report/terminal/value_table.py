@@ -169,7 +169,7 @@ def _reading(result: Result) -> str:
     """What the columns mean."""
     level, kind = f"{result.plan.level:.0%}", result.plan.interval
     if result.kind == "evaluate":
-        method = {"normal": "", "bca": "BCa "}.get(kind, f"{kind} ")
+        method = {"t": "", "bca": "BCa "}.get(kind, f"{kind} ")
         text = f"[..]: {level} {method}interval, each by itself."
     else:
         unit = "user" if result.protocol.get("cluster") == "user" else "session"
