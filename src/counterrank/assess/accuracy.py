@@ -33,7 +33,7 @@ from counterrank.data.sources import open_source
 from counterrank.results.result import as_comparison
 from counterrank.stats.compare import Comparison
 from counterrank.stats.correlation import kendall_tau, relative_rmse
-from counterrank.stats.freedom import normal_quantile
+from counterrank.stats.estimates import normal_quantile
 
 
 @dataclass(frozen=True)

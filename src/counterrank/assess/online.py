@@ -24,7 +24,7 @@ from counterrank.core.errors import CounterrankError, UsageError
 from counterrank.core.format import in_a_sentence
 from counterrank.ope.estimators import estimator
 from counterrank.stats.correlation import dependent_correlations, kendall_tau, pearson
-from counterrank.stats.freedom import normal_quantile
+from counterrank.stats.estimates import normal_quantile
 
 ALL = "all"  # rewards together
 

@@ -21,7 +21,7 @@ from counterrank.core.parallel import map_threads
 from counterrank.matching.pool import Pool
 from counterrank.results.result import Row, as_row
 from counterrank.stats.correlation import kendall_tau
-from counterrank.stats.freedom import normal_quantile
+from counterrank.stats.estimates import normal_quantile
 from counterrank.stats.permutation import Keep, at_once
 
 

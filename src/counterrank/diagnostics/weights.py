@@ -15,7 +15,7 @@ import numpy as np
 from counterrank.core.arrays import Floats, Ints, dot, sum_by
 from counterrank.core.merge import largest, same
 from counterrank.diagnostics.diagnostic import Diagnostic, advise, graded, graded_size
-from counterrank.stats.units import Estimate
+from counterrank.stats.estimates import Estimate
 
 if TYPE_CHECKING:
     from counterrank.ope.estimators.clipped_weight import Weighted

@@ -21,7 +21,7 @@ from counterrank.diagnostics.weights import WeightStatistics
 from counterrank.ope.estimators.clipped_weight import CLIPS, Rows
 from counterrank.ope.estimators.doubly_robust import DR, MODEL
 from counterrank.ope.estimators.ips import IPS, Clipped, Estimator
-from counterrank.stats.units import Estimate
+from counterrank.stats.estimates import Estimate
 
 
 @dataclass(frozen=True)

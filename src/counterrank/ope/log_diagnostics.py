@@ -38,7 +38,7 @@ from counterrank.ope.log import LOG, LogTotals, Sessions, log_table, sessions_of
 from counterrank.ope.request import clipped_weight
 from counterrank.ope.setting import Basis, Setting
 from counterrank.position.models import PositionBias
-from counterrank.stats.units import Estimate
+from counterrank.stats.estimates import Estimate
 
 MOST = 400_000  # rows; more would not change a verdict
 Read = Callable[[Partition], Sessions | None]

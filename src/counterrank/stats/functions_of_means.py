@@ -91,6 +91,37 @@ def sum_of_ratios(m: Floats) -> Floats:
     return value
 
 
+ON_LOGS = (geometric, geometric_ratio)  # positive values, whose logarithms are means
+Range = tuple[float, float]
+NO_BIAS = (0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class AfterClipping:
+    r"""A value that clipping moved, and by how much it may have.
+
+    The last two columns are the weight that was lost, :math:`\ell`, and what was predicted of it,
+    :math:`p`. Lost rewards are between ``least`` and ``most`` of a view each, so the value lies
+    between :math:`least\, \bar\ell - \bar p` and :math:`most\, \bar\ell - \bar p` above what
+    ``inner`` gives, less :math:`\bar\ell \bar x / \bar w` where that is `self_normalised`.
+    """
+
+    inner: Function
+    least: float
+    most: float
+
+    def __call__(self, m: Floats) -> Floats:
+        """The value."""
+        return self.inner(m[..., :-2])
+
+    def bias(self, m: Floats) -> Range:
+        """What may be missing."""
+        lost, told = float(m[-2]), float(m[-1])
+        if self.inner is self_normalised:
+            told += lost * float(divide(m[2], m[3]))
+        return self.least * lost - told, self.most * lost - told
+
+
 @dataclass(frozen=True)
 class PerView:
     """A value per session divided by the mean of one more column, the views of a session."""
@@ -101,3 +132,15 @@ class PerView:
         """The value."""
         value: Floats = divide(self.inner(m[..., :-1]), m[..., -1])
         return value
+
+    def bias(self, m: Floats) -> Range:
+        """What may be missing of the value."""
+        low, high = bias_of(self.inner, m[:-1])
+        return float(divide(low, m[-1])), float(divide(high, m[-1]))
+
+
+def bias_of(function: Function, means: Floats) -> Range:
+    """By how much the truth may lie above the value, at least and at most, whatever the sample."""
+    if isinstance(function, (AfterClipping, PerView)):
+        return function.bias(means)
+    return NO_BIAS

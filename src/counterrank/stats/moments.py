@@ -31,8 +31,8 @@ from counterrank.core.arrays import Floats, Ints, sum_by
 from counterrank.core.merge import first
 from counterrank.core.parallel import cached_property
 from counterrank.stats.draws import Flips
-from counterrank.stats.freedom import ClusterSizes
-from counterrank.stats.functions_of_means import Function, divide, gradient
+from counterrank.stats.estimates import ClusterSizes
+from counterrank.stats.functions_of_means import ON_LOGS, Function, bias_of, divide, gradient
 from counterrank.stats.units import ROUNDING, Estimate, Key, Units
 
 Pair = tuple[Key, Key]
@@ -237,7 +237,8 @@ class Block:
         value = float(function(means))
         grouped = root.clusters < root.n
         fourth = root.influence_fourth(slope, place)
-        return Estimate(value, psi, root.sizes, self, grouped, again, fourth)
+        bias, scale = bias_of(function, means), "log" if function in ON_LOGS else "plain"
+        return Estimate(value, psi, root.sizes, self, grouped, again, fourth, bias, scale)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,14 +17,20 @@ import numpy as np
 import polars as pl
 
 from counterrank.core.arrays import Bools, Floats, Ints, sum_by
-from counterrank.core.errors import UsageError
 from counterrank.data.ids import Hashes, argsort_ids, hash_ids, number_rows
 from counterrank.stats.draws import Draws, resample
-from counterrank.stats.freedom import ClusterSizes, quantile
-from counterrank.stats.functions_of_means import Function, divide, gradient
+from counterrank.stats.estimates import ROUNDING as ROUNDING
+from counterrank.stats.estimates import ClusterSizes
+from counterrank.stats.estimates import Estimate as Estimate
+from counterrank.stats.functions_of_means import (
+    ON_LOGS,
+    Function,
+    bias_of,
+    divide,
+    gradient,
+)
 
 NO_DRAWS = Draws()
-ROUNDING = 1e-14  # a spread below this share of its terms is 0
 
 
 class Key(NamedTuple):
@@ -44,107 +50,6 @@ class Key(NamedTuple):
 
 Functions = Mapping[Key, Function]
 Columns = tuple[Floats, ...]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Estimate:
-    """A value and its influence by cluster; two over the same units subtract and divide.
-
-    ``sizes`` are those of the clusters (of units, if they form none), and ``dependent`` is whether
-    they do. ``table`` holds the units it is over. ``resamples`` are its values under the
-    bootstrap's weights, where these were drawn. ``fourth`` is the sum of the fourth powers of
-    influence values, where these themselves are not held.
-    """
-
-    value: float
-    influence: Floats
-    sizes: ClusterSizes
-    table: object
-    dependent: bool = False
-    resamples: Floats | None = None
-    fourth: float | None = None
-
-    def __repr__(self) -> str:
-        return f"{self.value:.6g} (se {self.se:.2g}, {self.n:,} units)"
-
-    @property
-    def n(self) -> int:
-        """How many units there are."""
-        return self.sizes.n
-
-    @property
-    def clusters(self) -> int:
-        """How many clusters there are."""
-        return self.sizes.clusters
-
-    @property
-    def freedom(self) -> float:
-        """Degrees of freedom of its interval and tests."""
-        return self.sizes.freedom
-
-    @cached_property
-    def se(self) -> float:
-        r"""Standard error: :math:`\frac1n \sqrt{f \sum_g \psi_g^2}`.
-
-        :math:`f` is the ``factor`` of `ClusterSizes`: :math:`G / (G - 1)` for :math:`G` clusters of
-        one size, or for :math:`G` units.
-        """
-        if self.clusters < 2 or not np.isfinite(self.value):
-            return float("nan")
-        return float(np.sqrt(self.sizes.factor * np.sum(self.influence**2)) / self.n)
-
-    @cached_property
-    def carriers(self) -> float:
-        r"""How many clusters the standard error rests on.
-
-        .. math:: (\sum_g \psi_g^2)^2 / \sum_g \psi_g^4
-
-        Of :math:`G` normal influence values :math:`G / 3`; of a heavy tail a few, however many
-        there are.
-        """
-        squares = float(np.sum(self.influence**2))
-        fourth = float(np.sum(self.influence**4)) if self.fourth is None else self.fourth
-        return squares**2 / fourth if fourth > 0 else float("nan")
-
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """By Student's distribution; `counterrank.stats.inference` has the other kinds."""
-        half = quantile(level, "t", self.freedom) * self.se
-        return self.value - half, self.value + half
-
-    def __sub__(self, other: Estimate) -> Estimate:
-        """The difference, paired by unit."""
-        return self._with(other, self.value - other.value, 1.0, 1.0, np.subtract)
-
-    def __truediv__(self, other: Estimate) -> Estimate:
-        """The ratio, paired by unit; the lift is this minus one."""
-        bottom = other.value or float("nan")
-        share = self.value / bottom
-        return self._with(other, share, share, 1 / bottom, divide)
-
-    def _with(
-        self,
-        other: Estimate,
-        value: float,
-        times: float,
-        scale: float,
-        join: Callable[[Floats, Floats], Floats],
-    ) -> Estimate:
-        if self.table is not other.table:
-            raise UsageError(
-                "Two estimates can be compared only over the same units.",
-                found=f"One has {other.n:,}, the other {self.n:,}.",
-                todo="Compute both systems in one call, or keep the units they share:"
-                " result.difference(a, b) does.",
-            )
-        a, b = self.influence, times * other.influence
-        psi = a - b
-        if np.linalg.norm(psi) <= ROUNDING * (np.linalg.norm(a) + np.linalg.norm(b)):
-            psi = np.zeros_like(psi)
-        again = None
-        if self.resamples is not None and other.resamples is not None:
-            again = join(self.resamples, other.resamples)
-        fourth = None if self.fourth is None else float("nan")
-        return replace(self, value=value, influence=psi * scale, resamples=again, fourth=fourth)
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,7 +156,9 @@ class Units:
             psi = sum_by(code, psi, groups)
         again = function(self._resampled(key)) if self.draws.resamples else None
         value = float(function(means))
-        return Estimate(value, psi, self.sizes, self, code is not None, again)
+        bias, scale = bias_of(function, means), "log" if function in ON_LOGS else "plain"
+        grouped = code is not None
+        return Estimate(value, psi, self.sizes, self, grouped, again, None, bias, scale)
 
     def means(self, key: Key) -> Floats:
         """The mean of each of a key's columns, over all units of this table."""
