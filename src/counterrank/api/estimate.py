@@ -37,6 +37,7 @@ def estimate(
     logger: v.MoreLists = None,
     model: Annotated[Literal["means"] | Regressor, "python"] = "means",
     sweep: v.Sweep = "none",
+    winsorise: v.Winsorise = None,
     columns: v.Columns = None,
     progress: v.Bar = quiet,
     **where: Unpack[v.Where],
@@ -54,7 +55,8 @@ def estimate(
     each ``estimator``, such as ``IPS``, ``IPS(clip=200)``, ``SNIPS``, ``DR``. The reward ``model``
     of DM and DR is ``means`` (shrunken means by item and by the columns ``context``), a regressor
     with ``fit`` and ``predict``, or a column ``predicted`` of the run. ``sweep="clip"`` repeats IPS
-    and DR over a range of clips.
+    and DR over a range of clips. ``winsorise=0.995`` cuts rewards to the size that 99.5 % of those
+    other than 0 do not exceed: what is estimated is then the mean of rewards so cut.
     What is compared: every ranker with ``baseline``, the logged one or another; ``test`` is t,
     bootstrap or none, ``correct`` is holm, bh or none.
     What the log holds: ``logged`` is how the logger's exposure is known (rank, exposure,
@@ -92,7 +94,18 @@ def estimate(
         columns=ColumnNames(columns),
     )
     request = EstimateRequest(
-        tables, wanted, position, plan, per, scores, logged, views, missing, disjoint, sweep
+        tables,
+        wanted,
+        position,
+        plan,
+        per,
+        scores,
+        logged,
+        views,
+        missing,
+        disjoint,
+        sweep,
+        winsorise,
     )
     opened = Tables(schemas, "session", ("session", "item"))
     return pipeline.estimate(request, opened, engine, model, progress)

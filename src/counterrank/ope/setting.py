@@ -21,7 +21,7 @@ from counterrank.data.logs import Log
 from counterrank.data.schema import Table
 from counterrank.engine.partitions import Partition, Partitions
 from counterrank.matching.align import natural_rank
-from counterrank.ope.log import LOG, LogTotals, Sessions, log_table, sessions_of
+from counterrank.ope.log import LOG, LogTotals, Sessions, log_table, reward_caps, sessions_of
 from counterrank.ope.loggers import balance_loggers, balanced_column, logger_shares
 from counterrank.ope.match import Target
 from counterrank.ope.request import (
@@ -192,7 +192,18 @@ class Setting:
             disjoint = "error" if basis.logged == "rank" else "zero"
         validate_lists(request.estimators, targets, scores=request.scores, missing=request.missing)
         validate_slates(request.estimators, basis, targets, loggers)
-        request = replace(request, disjoint=disjoint, logged=basis.logged, views=basis.views)
+        caps = {}
+        if request.winsorise is not None:
+            caps = reward_caps(log, totals, request.gaps, request.winsorise)
+        none = float("inf")
+        ranges = {
+            name: (max(totals.least[name], -caps.get(name, none)), min(most, caps.get(name, none)))
+            for name, most in totals.most.items()
+        }
+        request = replace(
+            request, disjoint=disjoint, logged=basis.logged, views=basis.views, ranges=ranges,
+            caps=caps,
+        )  # fmt: skip
         return cls(request, totals, basis, logger_basis, shares)
 
     def sessions(self, part: Partition) -> Sessions | None:
@@ -201,7 +212,7 @@ class Setting:
         return None if alone is None else part.cached("log", lambda: self._sessions(alone, part))
 
     def _sessions(self, alone: Sessions, part: Partition) -> Sessions:
-        sessions = self.totals.number_sessions(alone)
+        sessions = self.totals.number_sessions(alone).capped(self.request.caps)
         if not self.shares:
             return sessions
         scores = self.request.scores

@@ -263,5 +263,6 @@ def _sweep(result: Result, wide: int) -> list[str]:
         name = shorten(best.system, 30)
         lines += ["", f"{name}, {best.measure}: clip, value, interval, effective views"]
         lines += beside(shown, [(r.low, r.value, r.high) for r in rows], wide, zero="no")
-        lines += wrap_text(f"  chosen: {best.estimator}. {best.reason}", wide, "  ")
+        told = f"{number(best.value, places)} {interval_text(best.low, best.high, places)}"
+        lines += wrap_text(f"  chosen: {best.estimator}, {told}. {best.reason}", wide, "  ")
     return lines
