@@ -23,9 +23,9 @@ from statistics import NormalDist
 
 import numpy as np
 
-from counterrank.core.arrays import Floats
+from counterrank.core.arrays import Floats, divide
 from counterrank.core.errors import UsageError
-from counterrank.stats.functions_of_means import NO_BIAS, Range, divide
+from counterrank.stats.functions_of_means import NO_BIAS, Range
 
 ROUNDING = 1e-14  # a spread below this share of its terms is 0
 LARGE = 10_000  # degrees of freedom beyond which series do, which load faster than SciPy

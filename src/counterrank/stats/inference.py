@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints
+from counterrank.core.arrays import Floats, Ints, divide
 from counterrank.core.errors import UsageError
 from counterrank.stats.estimates import Estimate, normal_quantile, quantile, student_tail
-from counterrank.stats.functions_of_means import divide
 
 RESAMPLES = 10_000
 FEWEST = 50  # units of a BCa interval: with 20 it covers 88 to 94 %, with 10 down to 72 %

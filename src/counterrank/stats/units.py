@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats, Ints, sum_by
+from counterrank.core.arrays import Bools, Floats, Ints, divide, sum_by
 from counterrank.data.ids import Hashes, argsort_ids, hash_ids, number_rows
 from counterrank.stats.draws import Draws, resample
 from counterrank.stats.estimates import ROUNDING as ROUNDING
@@ -26,7 +26,6 @@ from counterrank.stats.functions_of_means import (
     ON_LOGS,
     Function,
     bias_of,
-    divide,
     gradient,
 )
 
