@@ -12,6 +12,7 @@ from counterrank.core.errors import InputError
 from counterrank.core.faults import DataError, Fault
 
 LARGEST_RANK = 1 << 31
+LARGEST = 1e120  # numbers whose squares, and sums of these, are floats
 ROUNDING = 1e-9  # by which probabilities that were added up may miss 1
 EXACT = 1 << 53  # integers up to this are exact as floats
 
@@ -99,8 +100,10 @@ def finite(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
 
 
 def real(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
-    """Finite numbers of any size, as floats."""
-    return finite(frame, column, table).with_columns(pl.col(column).cast(pl.Float64))
+    """Finite numbers whose squares can be added up, as floats."""
+    frame = finite(frame, column, table).with_columns(pl.col(column).cast(pl.Float64))
+    refuse_rows(frame, column, frame[column].abs() > LARGEST, table, "too large")
+    return frame
 
 
 def shares(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:

@@ -200,6 +200,11 @@ class ClusterSizes:
         return max(self.effective - 1, 0.0)
 
     @property
+    def outside(self) -> float:
+        r""":math:`n / \sqrt f`: makes an error that is apart from all units an influence."""
+        return self.n / math.sqrt(self.factor) if self.clusters > 1 else 0.0
+
+    @property
     def factor(self) -> float:
         r""":math:`1 / (1 - 2 N_3 / (n N_2) + N_2 / n^2)`; no number for one cluster."""
         if self.clusters < 2:

@@ -32,7 +32,15 @@ from counterrank.core.merge import first
 from counterrank.core.parallel import cached_property
 from counterrank.stats.draws import Flips
 from counterrank.stats.estimates import ClusterSizes
-from counterrank.stats.functions_of_means import ON_LOGS, Function, bias_of, gradient
+from counterrank.stats.functions_of_means import (
+    ON_LOGS,
+    Function,
+    about,
+    apart,
+    bias_of,
+    gradient,
+    resampled_values,
+)
 from counterrank.stats.units import ROUNDING, Estimate, Key, Units
 
 Pair = tuple[Key, Key]
@@ -192,6 +200,7 @@ class Block:
     root: Root
     resampled_n: Floats | None = None
     resampled: Floats | None = None
+    seed: Annotated[int, first] = 0
     _estimates: dict[tuple[Key, Function], Estimate] = field(default_factory=dict, init=False)
 
     @classmethod
@@ -206,7 +215,7 @@ class Block:
                 n, sums = view.resample(columns)
             else:
                 n, sums = drawn[0], np.stack([drawn[1][id(x)] for x in columns], axis=1)
-        return cls(places, Root.of(np.stack(columns, axis=1), code), n, sums)
+        return cls(places, Root.of(np.stack(columns, axis=1), code), n, sums, units.draws.seed)
 
     def over(self, *keys: Key) -> Block:
         """Itself: the units were settled when it was made."""
@@ -230,10 +239,13 @@ class Block:
     def _estimate(self, key: Key, function: Function) -> Estimate:
         place = self.places[key]
         root, means = self.root, self.root.mean[place]
+        function = about(function, means)
         slope = gradient(function, means)
         psi, again = root.influence(slope, place), None
+        psi = apart(function, psi, means, root.sizes.outside)
         if self.resampled is not None and self.resampled_n is not None:
-            again = function(divide(self.resampled[:, place], self.resampled_n[:, None]))
+            drawn = divide(self.resampled[:, place], self.resampled_n[:, None])
+            again = resampled_values(function, drawn, self.seed)
         value = float(function(means))
         grouped = root.clusters < root.n
         fourth = root.influence_fourth(slope, place)

@@ -25,8 +25,11 @@ from counterrank.stats.estimates import Estimate as Estimate
 from counterrank.stats.functions_of_means import (
     ON_LOGS,
     Function,
+    about,
+    apart,
     bias_of,
     gradient,
+    resampled_values,
 )
 
 NO_DRAWS = Draws()
@@ -150,10 +153,13 @@ class Units:
 
     def _estimate(self, key: Key, function: Function) -> Estimate:
         means, (code, groups) = self.means(key), self.coded_clusters
+        function = about(function, means)
         psi = self._influence(key, function, means)
         if code is not None:
             psi = sum_by(code, psi, groups)
-        again = function(self._resampled(key)) if self.draws.resamples else None
+        psi, again = apart(function, psi, means, self.sizes.outside), None
+        if self.draws.resamples:
+            again = resampled_values(function, self._resampled(key), self.draws.seed)
         value = float(function(means))
         bias, scale = bias_of(function, means), "log" if function in ON_LOGS else "plain"
         grouped = code is not None
@@ -168,7 +174,8 @@ class Units:
 
     def influence(self, key: Key, function: Function) -> Floats:
         """How the value moves when a unit weighs more, unit by unit."""
-        return self._influence(key, function, self.means(key))
+        means = self.means(key)
+        return self._influence(key, about(function, means), means)
 
     def _influence(self, key: Key, function: Function, means: Floats) -> Floats:
         psi = np.zeros(len(self.ids))
