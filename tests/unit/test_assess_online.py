@@ -338,8 +338,10 @@ def test_a_log_gives_the_figures_of_estimate_day_by_day(week, assessed):
         assert case.online == pytest.approx(live["like"].sum() / live["session"].n_unique())
         logged = theirs.estimate("logged", "OnPolicy")
         each = live.group_by("session", "user").agg(pl.col("like").sum())
-        sums = each.group_by("user").agg((pl.col("like") - case.online).sum())["like"].to_numpy()
-        se = sqrt(len(sums) / (len(sums) - 1) * np.sum(sums**2)) / each.height
+        users = each.group_by("user").agg((pl.col("like") - case.online).sum(), n=pl.len())
+        sums, n = users["like"].to_numpy(), users["n"].to_numpy()
+        hidden = 2 * np.sum(n**3) / (np.sum(n**2) * n.sum()) - np.sum(n**2) / n.sum() ** 2
+        se = sqrt(np.sum(sums**2) / (1 - hidden)) / each.height
         assert case.online_effect == pytest.approx(case.online - logged.value)
         assert case.online_effect_se == pytest.approx(np.hypot(se, logged.se))
 

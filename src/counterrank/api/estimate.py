@@ -23,7 +23,7 @@ def estimate(
     per: Literal["session", "impression"] = "session",
     baseline: str = "logged",
     level: v.Level = 0.95,
-    interval: v.Interval = "normal",
+    interval: v.Interval = "t",
     test: v.Test = "t",
     correct: v.Correct = "holm",
     resamples: v.Resamples = v.RESAMPLES,
@@ -37,6 +37,7 @@ def estimate(
     logger: v.MoreLists = None,
     model: Annotated[Literal["means"] | Model, "python"] = "means",
     sweep: v.Sweep = "none",
+    winsorise: v.Winsorise = None,
     columns: v.Columns = None,
     progress: v.Bar = quiet,
     **where: Unpack[v.Where],
@@ -58,6 +59,8 @@ def estimate(
     The reward ``model`` of DM and DR is ``means`` (shrunken means by item and by the columns
     ``context``), a model of your own with ``fit`` and ``predict``, or a column ``predicted`` of the
     run. ``sweep="clip"`` repeats IPS and DR over a range of clips.
+    ``winsorise=0.995`` cuts rewards to the size that 99.5 % of those other than 0 do not exceed:
+    what is estimated is then the mean of rewards so cut.
     What is compared: every ranker with ``baseline``, the logged one or another; ``test`` is t,
     bootstrap or none, ``correct`` is holm, bh or none.
     What the log holds: ``logged`` is how the logger's exposure is known (rank, exposure,
@@ -106,7 +109,7 @@ def estimate(
     )
     request = EstimateRequest(
         tables, wanted, position, plan, per, scores, logged, views, missing, disjoint, sweep,
-        learned=learned,
+        winsorise, learned=learned,
     )  # fmt: skip
     opened = Tables(schemas, "session", ("session", "item"))
     learner: Any = model

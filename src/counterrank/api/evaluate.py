@@ -19,7 +19,7 @@ def evaluate(
     measure: v.Measures = v.MEASURES,
     baseline: str | None = None,
     level: v.Level = 0.95,
-    interval: Literal["normal", "t", "bootstrap", "bca", "bernstein"] = "normal",
+    interval: Literal["normal", "t", "bootstrap", "bca", "bernstein"] = "t",
     test: Literal["permutation", "t", "bootstrap", "wilcoxon", "none"] = "permutation",
     correct: Literal["auto", "maxt", "holm", "bh", "none"] = "auto",
     family: v.Family = "all",

@@ -29,7 +29,7 @@ def funnel(
     users: Literal["auto", "table", "all"] = "auto",
     baseline: str | None = None,
     level: v.Level = 0.95,
-    interval: v.Interval = "normal",
+    interval: v.Interval = "t",
     test: v.Test = "t",
     correct: v.Correct = "holm",
     resamples: v.Resamples = v.RESAMPLES,

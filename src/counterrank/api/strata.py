@@ -25,7 +25,7 @@ def strata(
     open_run: v.MoreLists = None,
     baseline: str | None = None,
     level: v.Level = 0.95,
-    interval: Literal["normal", "t", "bootstrap"] = "normal",
+    interval: Literal["normal", "t", "bootstrap"] = "t",
     test: Literal["t", "none"] = "t",
     correct: v.Correct = "holm",
     family: v.Family = "measure",

@@ -62,6 +62,7 @@ Duplicates = Literal["error", "first"]
 Ties = Literal["id", "id32", "file", "expected"]
 Views = Literal["auto", "observed", "rows", "latent"]
 Sweep = Literal["none", "clip"]
+Winsorise = Annotated[float, Between(0, 1, "both")] | None
 
 
 class Where(TypedDict, total=False):

@@ -34,7 +34,8 @@ from counterrank.data.sources import open_source
 from counterrank.results.rows import as_comparison
 from counterrank.stats.compare import Comparison
 from counterrank.stats.correlation import kendall_tau, relative_rmse
-from counterrank.stats.inference import SMALLEST, normal_quantile
+from counterrank.stats.estimates import normal_quantile
+from counterrank.stats.inference import SMALLEST
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 
 from counterrank.core.arrays import Floats, Ints, sum_by
 from counterrank.stats.correlation import least_p, pearson, student
-from counterrank.stats.inference import normal_quantile
+from counterrank.stats.estimates import normal_quantile
 
 FEWEST = 3  # cases that correlate
 

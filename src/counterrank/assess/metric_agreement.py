@@ -25,7 +25,7 @@ from counterrank.metrics import DCG, DEFAULTS, Measure, dcg_forms, measure, nDCG
 from counterrank.metrics.registry import geometric_twin, known_measure
 from counterrank.stats.compare import Plan
 from counterrank.stats.correlation import ROUNDING, kendall_tau, pearson
-from counterrank.stats.inference import normal_quantile
+from counterrank.stats.estimates import normal_quantile
 from counterrank.stats.permutation import Keep, at_once, permutation_test
 
 ALIKE = 0.05  # share of pairs ordered differently, at most, by two measures of which one will do

@@ -23,7 +23,7 @@ from counterrank.matching.pool import Pool
 from counterrank.results.result import Row
 from counterrank.results.rows import as_row
 from counterrank.stats.correlation import kendall_tau
-from counterrank.stats.inference import normal_quantile
+from counterrank.stats.estimates import normal_quantile
 from counterrank.stats.permutation import Keep, at_once
 
 

@@ -78,6 +78,8 @@ def carry_over(rows: AuditRows) -> Diagnostic | str:
         good[again],
         number_keys(rows.cluster[again])[0],
     )
+    if not change.known:
+        return "carry over between sessions needs lists that differ in worth"
     verdict = change.verdict(CAUTION, FAIL)
     way = "less" if change.size < 0 else "more"
     if verdict == "pass":

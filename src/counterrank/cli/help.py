@@ -71,6 +71,7 @@ HELP: dict[str, tuple[str, str, str]] = {
     "logged": (MEASURED, "", "How the logger's exposure is known."),
     "views": (MEASURED, "", "What is known of views; rows: only viewed rows were logged."),
     "scores": (MEASURED, "", "A run's scores order its items, or weigh a random draw."),
+    "winsorise": (MEASURED, "SHARE", "Cut rewards to what this share of them do not exceed."),
     "sweep": (MEASURED, "", "clip: estimates over a range of clips, and a choice."),
     "ctr": (MEASURED, "MODEL", "column, or a model to be fitted: rates, factors, logistic."),
     "cvr": (MEASURED, "MODEL", "column, or a model to be fitted: rates, factors, logistic."),

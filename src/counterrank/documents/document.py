@@ -45,10 +45,14 @@ def document(
 ) -> dict[str, Any]:
     """A result as plain values, in one shape; ``tables`` hold what only this verb has."""
     command = {"command": list(COMMAND)} if COMMAND else {}
+    estimand = ESTIMANDS[kind].format_map({"unit": "user", "per": "session", **protocol})
+    if cut := protocol.get("winsorise"):
+        sizes = ", ".join(f"{name} to {size:g}" for name, size in cut.items())
+        estimand += f" Larger rewards are cut: {sizes}."
     return {
         "schema": SCHEMA,
         "kind": kind,
-        "estimand": ESTIMANDS[kind].format_map({"unit": "user", "per": "session", **protocol}),
+        "estimand": estimand,
         **rows,
         "tables": dict(tables),
         "protocol": dict(protocol),

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 
 import numpy as np
 import polars as pl
@@ -29,12 +30,13 @@ from counterrank.diagnostics.diagnostic import Diagnostic, advise, graded, grade
 from counterrank.diagnostics.weights import LOG_WORDS, WeightStatistics
 from counterrank.engine import Partition, Partitions
 from counterrank.engine.partitions import on_some
-from counterrank.ope.estimators.ips import Estimator, MeanWeight
+from counterrank.ope.estimators.doubly_robust import DM
+from counterrank.ope.estimators.ips import Estimator, MeanWeight, OnPolicy
 from counterrank.ope.estimators.slate import SlateWeight
 from counterrank.ope.log import LOG, LogTotals, Sessions, log_table
-from counterrank.ope.request import clipped_weight
+from counterrank.ope.request import LOGGED, EstimateRequest, clipped_weight
 from counterrank.ope.setting import Basis, Setting
-from counterrank.stats.units import Estimate
+from counterrank.stats.estimates import Estimate
 
 MOST = 400_000  # rows; more would not change a verdict
 Read = Callable[[Partition], Sessions | None]
@@ -59,11 +61,12 @@ class TargetStatistics:
 def diagnose_targets(
     setting: Setting,
     targets: Mapping[str, TargetStatistics],
-    estimate: Callable[[str, Estimator], Estimate],
+    estimate: Callable[[str, Estimator, str], Estimate],
 ) -> list[Diagnostic]:
-    """What each ranker's numbers rest on; ``estimate`` is of the first reward."""
-    out = []
-    request, basis = setting.request, setting.basis
+    """What each ranker's numbers rest on; ``estimate`` is of a ranker's reward."""
+    request, basis, first = setting.request, setting.basis, setting.request.rewards[0]
+    out = [effective_users(estimate(LOGGED, OnPolicy(), first))]
+    out += [about.model_bias(str(e)) for e in request.estimators if isinstance(e, DM)]
     for name, target in targets.items():
         weights = target.weights
         if target.tied is not None:
@@ -77,18 +80,46 @@ def diagnose_targets(
             missing, where = weights.unlogged, "the session's log does not have"
         out += [
             about.support(name, weights, LOG_WORDS, missing=missing, where=where),
-            about.mean_weight(name, estimate(name, MeanWeight()), LOG_WORDS),
+            about.mean_weight(name, estimate(name, MeanWeight(), first), LOG_WORDS),
             about.effective_size(name, weights, LOG_WORDS),
             about.largest_weight(name, weights, LOG_WORDS),
             about.tail(name, weights, LOG_WORDS),
         ]
         if target.slates is not None:
             out.append(effective_slates(name, *target.slates))
-            out += slate_weights(name, request.estimators, estimate(name, SlateWeight()))
+            out += slate_weights(name, request.estimators, estimate(name, SlateWeight(), first))
         for e in request.clipped:
-            left, value = estimate(name, clipped_weight(e)), estimate(name, e).value
-            out.append(about.clipping(name, str(e), left, LOG_WORDS, value, errs=e.errs))
+            left, whole = (estimate(name, x, first) for x in (clipped_weight(e), e))
+            out.append(
+                about.clipping(
+                    name, str(e), left, LOG_WORDS, whole.value, errs=e.errs, told=e.tells
+                )
+            )
+        for reward, asked in product(request.rewards, request.estimators):
+            if not isinstance(asked, OnPolicy):
+                value = estimate(name, asked, reward)
+                out.append(tail_of(request, name, reward, value, str(asked)))
+    for reward in request.rewards:
+        out.append(tail_of(request, LOGGED, reward, estimate(LOGGED, OnPolicy(), reward)))
     return [*out, *mixture(setting)]
+
+
+def tail_of(
+    request: EstimateRequest, system: str, reward: str, e: Estimate, label: str = ""
+) -> Diagnostic:
+    """How few sessions or users the error of one value rests on."""
+    several = reward if len(request.rewards) > 1 else ""
+    return about.heavy_tail(", ".join(filter(None, (system, label, several))), reward, e)
+
+
+def effective_users(e: Estimate) -> Diagnostic:
+    """Users of one size that would say as much: some have far more sessions than others."""
+    size, who = e.sizes.effective, "users" if e.dependent else "sessions"
+    text = f"{e.n:,} sessions of {e.clusters:,} users say as much as {size:,.0f} equal {who}."
+    if not e.dependent:
+        text = f"{e.n:,} sessions count as independent."
+    todo = " A few users decide, and intervals know little of how users differ: log more users."
+    return advise("effective users", "log", size, 30.0, graded(size, 30, 5), text, todo)
 
 
 def tied_scores(system: str, share: float) -> Diagnostic:

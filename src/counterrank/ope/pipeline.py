@@ -92,11 +92,11 @@ def _diagnose(
     """What the numbers of each target rest on, and the audits of the log, by its first reward."""
     reward, users = setting.request.rewards[0], None
 
-    def estimate(name: str, e: Estimator) -> Estimate:
+    def estimate(name: str, e: Estimator, reward: str) -> Estimate:
         return sums.estimate(functions, Key(name, reward, str(e)))
 
     if "user" in log.heads[LOG].frame.columns:
-        users = estimate(LOGGED, OnPolicy()).clusters
+        users = estimate(LOGGED, OnPolicy(), reward).clusters
     audits = audit_log(
         log, setting.totals, setting.basis, reward, users=users, read=setting.sessions,
         sample=sums.sample,
@@ -118,21 +118,19 @@ def _tables(request: EstimateRequest, sums: Contributions, functions: Functions)
     from counterrank.ope.clip_sweep import choose_clip, sweep_clips
 
     for (name, target), reward in product(sums.targets.items(), request.rewards):
-
-        def estimate(e: Estimator, name: str = name, reward: str = reward) -> Estimate:
-            return sums.estimate(functions, Key(name, reward, str(e)))
-
-        rows = sweep_clips(name, reward, estimate, target.weights, request.plan.level)
-        tables["sweep"] += rows
-        tables["choices"].append(choose_clip(rows))
+        estimates = partial(sums.beside_logged, functions, name, reward)
+        level = request.plan.level
+        tables["sweep"] += sweep_clips(name, reward, estimates, target.weights, level)
+        tables["choices"].append(choose_clip(name, reward, estimates, level))
     return tables
 
 
 def _subjects(key: Key) -> set[str]:
     """Subjects of diagnostics that concern an estimate; the logged ranker's own stands alone."""
     if key.system == LOGGED:
-        return {LOGGED}
-    return {key.system, f"{key.system}, {key.estimator}", "log"}
+        return {LOGGED, f"{LOGGED}, {key.measure}"}
+    own = f"{key.system}, {key.estimator}"
+    return {key.system, own, f"{own}, {key.measure}", "log"}
 
 
 def _family(size: int, groups: int) -> str:
@@ -166,6 +164,15 @@ class Contributions:
         """What one estimator says of a system's reward."""
         return self.table.estimate(key, functions[key])
 
+    def beside_logged(
+        self, functions: Functions, system: str, reward: str, e: Estimator
+    ) -> tuple[Estimate, Estimate]:
+        """The same, and how it compares with what the logged ranker earned, as a ratio."""
+        key, live = Key(system, reward, str(e)), Key(LOGGED, reward, LIVE)
+        both = self.table.over(key, live)
+        own = both.estimate(key, functions[key])
+        return own, own / both.estimate(live, functions[live])
+
     def refuse(self, request: EstimateRequest) -> None:
         """Raise for what is wrong with a target, unless the request lets it pass."""
         policies = {"session without list": request.missing, "nothing logged": request.disjoint}
@@ -191,7 +198,8 @@ def gather_contributions(
 def take_moments(request: EstimateRequest, sums: Contributions) -> Contributions:
     """Moments in place of columns per session."""
     assert isinstance(sums.table, Units)
-    moments = Moments.of(sums.table, request.all_functions(), request.groups())
+    groups = [*request.groups(), *request.swept()]
+    moments = Moments.of(sums.table, request.all_functions(), groups)
     return replace(sums, table=moments)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -23,7 +24,7 @@ from counterrank.ope.log import LOG, log_table
 from counterrank.ope.match import is_stochastic
 from counterrank.position.models import PositionBias
 from counterrank.stats.compare import Plan
-from counterrank.stats.functions_of_means import Function
+from counterrank.stats.functions_of_means import Function, Range
 from counterrank.stats.moments import Pair
 from counterrank.stats.units import Key
 
@@ -107,7 +108,8 @@ class EstimateRequest:
 
     ``tables`` names the rankers and ``rewards`` the columns; both are complete once the heads of
     the tables are known (`with_heads`). ``position`` is the position model, and ``learned`` what it
-    was learned by where that was this log.
+    was learned by where that was this log. ``ranges`` of the rewards of a row are known once the
+    log was read, as are the ``caps`` of those to ``winsorise``.
     """
 
     tables: LogTables
@@ -121,8 +123,11 @@ class EstimateRequest:
     missing: str = "error"
     disjoint: str = "auto"
     sweep: str = "none"
+    winsorise: float | None = None
     rewards: tuple[str, ...] = ()
     learned: Learned | None = None
+    ranges: Mapping[str, Range] = field(default_factory=dict)
+    caps: Mapping[str, float] = field(default_factory=dict)
 
     def with_heads(self, log: Partitions) -> EstimateRequest:
         """With the names of all rankers and rewards."""
@@ -171,11 +176,15 @@ class EstimateRequest:
         first = reward == self.rewards[0]
         return [e for e in self.computed if first or e.about == "reward"]
 
+    def function(self, reward: str, e: Estimator) -> Function:
+        """What an estimator's value is a function of."""
+        return e.combined(self.per, self.ranges.get(reward, (0.0, 1.0)))
+
     def all_functions(self) -> dict[Key, Function]:
         """What every key is a function of, what is logged first."""
         live = {Key(LOGGED, r, LIVE): OnPolicy().combined(self.per) for r in self.rewards}
         return live | {
-            Key(system, reward, str(e)): e.combined(self.per)
+            Key(system, reward, str(e)): self.function(reward, e)
             for system in self.systems
             for reward in self.rewards
             for e in self.computed_for(reward)
@@ -200,6 +209,15 @@ class EstimateRequest:
         earned = {str(e) for e in self.estimators if e.total == "yes"}
         return [[(key, Key(LOGGED, key.measure, LIVE))] for key in keys if key.estimator in earned]
 
+    def swept(self) -> list[list[Pair]]:
+        """Every clip of a sweep against what the logged ranker earned."""
+        if self.sweep == "none":
+            return []
+        from counterrank.ope.clip_sweep import SWEEP
+
+        pairs = product(self.systems, self.rewards, SWEEP)
+        return [[(Key(s, r, str(e)), Key(LOGGED, r, LIVE))] for s, r, e in pairs]
+
     def protocol(self, head: Table) -> dict[str, Any]:
         """The choices behind the numbers, but for those that the log itself decides."""
         log = log_table(head)
@@ -219,6 +237,7 @@ class EstimateRequest:
             "disjoint": self.disjoint,
             "contexts": list(log.contexts),
             **({"left_aside": aside} if aside else {}),
+            **({} if self.winsorise is None else {"winsorise": dict(self.caps)}),
             **self.plan.protocol(resamples=self.plan.resamples),
         }
 

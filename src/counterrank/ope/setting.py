@@ -24,7 +24,7 @@ from counterrank.data.logs import ABOVE, CHANCES, Log, validate_chances
 from counterrank.data.schema import Table
 from counterrank.engine.partitions import Partition, Partitions
 from counterrank.matching.align import natural_rank
-from counterrank.ope.log import LOG, LogTotals, Sessions, log_table, sessions_of
+from counterrank.ope.log import LOG, LogTotals, Sessions, log_table, reward_caps, sessions_of
 from counterrank.ope.loggers import (
     balance_loggers,
     balanced_column,
@@ -230,7 +230,18 @@ class Setting:
         disjoint = request.disjoint
         if disjoint == "auto":
             disjoint = "error" if basis.logged == "rank" else "zero"
-        request = replace(request, disjoint=disjoint, logged=basis.logged, views=basis.views)
+        caps = {}
+        if request.winsorise is not None:
+            caps = reward_caps(log, totals, request.gaps, request.winsorise)
+        none = float("inf")
+        ranges = {
+            name: (max(totals.least[name], -caps.get(name, none)), min(most, caps.get(name, none)))
+            for name, most in totals.most.items()
+        }
+        request = replace(
+            request, disjoint=disjoint, logged=basis.logged, views=basis.views, ranges=ranges,
+            caps=caps,
+        )  # fmt: skip
         return cls(request, totals, basis, logger_basis, shares)
 
     @property
@@ -245,7 +256,7 @@ class Setting:
         return None if alone is None else part.cached("log", lambda: self._sessions(alone, part))
 
     def _sessions(self, alone: Sessions, part: Partition) -> Sessions:
-        sessions = self.totals.number_sessions(alone)
+        sessions = self.totals.number_sessions(alone).capped(self.request.caps)
         if not self.shares:
             return sessions
         scores = self.request.scores

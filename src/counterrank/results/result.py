@@ -37,6 +37,7 @@ PerUnit = Callable[[Units, Key], Floats | None]  # a number for each unit of a k
 class Row:
     """One value: of what, by what, how, and how sure; the same row in every verb.
 
+    ``effective_units`` are what its units are worth where they come in unequal clusters.
     ``verdict`` is whether to believe it: pass, caution or fail. ``clusters`` is the number of
     clusters, such as users of sessions. What does not apply is empty, or not a number.
     """
@@ -52,6 +53,7 @@ class Row:
     high: float
     level: float
     units: int
+    effective_units: float
     verdict: str
     clusters: int = 0
 
@@ -143,7 +145,8 @@ class Result:
             rows.append(
                 Row(
                     key.system, key.measure, key.reward, key.estimator, key.segment, e.value, e.se,
-                    low, high, plan.level, own.get(key, e.n), verdicts[key], e.clusters,
+                    low, high, plan.level, own.get(key, e.n), e.sizes.effective, verdicts[key],
+                    e.clusters,
                 )
             )  # fmt: skip
         return cls(

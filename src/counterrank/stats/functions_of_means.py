@@ -82,6 +82,37 @@ def sum_of_ratios(m: Floats) -> Floats:
     return value
 
 
+ON_LOGS = (geometric, geometric_ratio)  # positive values, whose logarithms are means
+Range = tuple[float, float]
+NO_BIAS = (0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class AfterClipping:
+    r"""A value that clipping moved, and by how much it may have.
+
+    The last two columns are the weight that was lost, :math:`\ell`, and what was predicted of it,
+    :math:`p`. Lost rewards are between ``least`` and ``most`` of a view each, so the value lies
+    between :math:`least\, \bar\ell - \bar p` and :math:`most\, \bar\ell - \bar p` above what
+    ``inner`` gives, less :math:`\bar\ell \bar x / \bar w` where that is `self_normalised`.
+    """
+
+    inner: Function
+    least: float
+    most: float
+
+    def __call__(self, m: Floats) -> Floats:
+        """The value."""
+        return self.inner(m[..., :-2])
+
+    def bias(self, m: Floats) -> Range:
+        """What may be missing."""
+        lost, told = float(m[-2]), float(m[-1])
+        if self.inner is self_normalised:
+            told += lost * float(divide(m[2], m[3]))
+        return self.least * lost - told, self.most * lost - told
+
+
 @dataclass(frozen=True, eq=False)
 class PlugIn:
     r"""A value that rests on parameters :math:`\hat\theta` which were estimated as well.
@@ -135,11 +166,14 @@ def about(function: Function, means: Floats) -> Function:
     return function.about(means) if isinstance(function, PlugIn) else function
 
 
-def apart(function: Function, psi: Floats, means: Floats, n: int, clusters: int) -> Floats:
-    """Influences by cluster, and after them those of what is independent of all units."""
+def apart(function: Function, psi: Floats, means: Floats, scale: float) -> Floats:
+    """Influences by cluster, and after them those of what is independent of all units.
+
+    ``scale`` makes an error of it an influence (`ClusterSizes.outside`).
+    """
     if not isinstance(function, PlugIn) or function.root is None:
         return psi
-    return np.append(psi, function.apart(means) * (n * np.sqrt(1 - 1 / max(clusters, 1))))
+    return np.append(psi, function.apart(means) * scale)
 
 
 def resampled_values(function: Function, m: Floats, seed: int) -> Floats:
@@ -156,3 +190,18 @@ class PerView:
     def __call__(self, m: Floats) -> Floats:
         """The value."""
         return divide(self.inner(m[..., :-1]), m[..., -1])
+
+    def bias(self, m: Floats) -> Range:
+        """What may be missing of the value."""
+        low, high = bias_of(self.inner, m[:-1])
+        return float(divide(low, m[-1])), float(divide(high, m[-1]))
+
+
+def bias_of(function: Function, means: Floats) -> Range:
+    """By how much the truth may lie above the value, at least and at most, whatever the sample."""
+    if isinstance(function, PlugIn):
+        own = len(means) - (function.slopes.shape[1] if function.root is None else 0)
+        return bias_of(function.inner, means[:own])
+    if isinstance(function, (AfterClipping, PerView)):
+        return function.bias(means)
+    return NO_BIAS

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 COUNTS = (
     "duplicates", "sample size", "effective sample size", "rank sample", "rows per item", "events",
     "Simpson's paradox", "conversions", "effective slates", "empty strata", "experiments",
-    "systems", "users in stratum", "users", "constant user features", "constant item features",
-    "predictions", "list depth",
+    "systems", "users in stratum", "users", "effective users", "heavy tail",
+    "constant user features", "constant item features", "predictions", "list depth",
 )
 # fmt: on
 DECIMAL = (

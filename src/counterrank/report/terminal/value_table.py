@@ -175,7 +175,7 @@ def _reading(result: Result) -> str:
     """What the columns mean."""
     level, kind = f"{result.plan.level:.0%}", result.plan.interval
     if result.kind == "evaluate":
-        method = {"normal": "", "bca": "BCa "}.get(kind, f"{kind} ")
+        method = {"t": "", "bca": "BCa "}.get(kind, f"{kind} ")
         text = f"[..]: {level} {method}interval, each by itself."
     else:
         unit = "user" if result.protocol.get("cluster") == "user" else "session"
@@ -271,5 +271,6 @@ def _sweep(result: Result, wide: int) -> list[str]:
         name = shorten(best.system, 30)
         lines += ["", f"{name}, {best.measure}: clip, value, interval, effective views"]
         lines += with_bars(shown, [(r.low, r.value, r.high) for r in rows], wide, zero="no")
-        lines += wrap_text(f"  chosen: {best.estimator}. {best.reason}", wide, "  ")
+        told = f"{number(best.value, places)} {interval_text(best.low, best.high, places)}"
+        lines += wrap_text(f"  chosen: {best.estimator}, {told}. {best.reason}", wide, "  ")
     return lines
