@@ -5,8 +5,10 @@ from __future__ import annotations
 from string import Formatter
 
 import numpy as np
+import polars as pl
 import pytest
 
+import counterrank as cr
 from counterrank.core.errors import InputError, UsageError
 from counterrank.core.faults import (
     DataError,
@@ -158,3 +160,16 @@ def test_a_row_of_a_list_is_not_to_be_left_out_alone():
         assert "leave out the whole session or list" in told
     told = said(Faults((Fault("missing value", "t", "rating", 1, 9, {"row": 2}),)))
     assert told.endswith("Mend or leave out these rows where the table is made.")
+
+
+def test_groups_that_are_not_a_number_are_missing():
+    """NaN equals nothing, itself included, so no row of such a group would be found again."""
+    log = pl.DataFrame({
+        "session": [1, 1, 2, 2], "item": [1, 2, 2, 1], "rank": [1, 2, 1, 2], "click": [1, 0, 0, 1],
+        "place": [1.0, 1.0, float("nan"), float("nan")],
+    })  # fmt: skip
+    lists = {"new": log.select("session", "item", "rank")}
+    with pytest.raises(cr.InputError, match='"place" of "the log" has missing values'):
+        cr.estimate(log, lists, position_bias="log2", context="place")
+    checked = cr.check({"log": log, **lists}, context="place").tables["tables"]
+    assert "Found 2 of 4 rows" in checked[0].fault

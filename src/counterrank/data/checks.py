@@ -33,6 +33,13 @@ def no_missing(frame: pl.DataFrame, column: str, table: str) -> None:
         refuse_rows(frame, column, frame[column].is_null(), table, "missing value")
 
 
+def no_gaps(frame: pl.DataFrame, column: str, table: str) -> None:
+    """Refuse missing values of a column whose values are groups; NaN is one, equal to nothing."""
+    no_missing(frame, column, table)
+    if frame.schema[column].is_float():
+        refuse_rows(frame, column, frame[column].is_nan(), table, "missing value")
+
+
 def identifiers(frame: pl.DataFrame, columns: Iterable[str], table: str) -> pl.DataFrame:
     """Ids as text or as 64-bit integers; integers wider than that become text."""
     for column in columns:

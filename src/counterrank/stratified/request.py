@@ -15,7 +15,7 @@ import polars as pl
 
 from counterrank.core.errors import UsageError, nearest
 from counterrank.data import schema
-from counterrank.data.checks import identifiers, no_missing, shares
+from counterrank.data.checks import identifiers, no_gaps, no_missing, shares
 from counterrank.data.runs import Policies, Runs, run_schemas
 from counterrank.data.schema import QRELS, ColumnNames, Roles, Schema, Table, label
 from counterrank.data.sources import open_source
@@ -253,7 +253,7 @@ def _check_judged(
     """The checks of judgments, and those of the columns that are cut or weighed by."""
     frame = check(frame)
     if cut:
-        no_missing(frame, cut, name)
+        no_gaps(frame, cut, name)
     if propensity:
         shares(frame, propensity, name)
     return frame
