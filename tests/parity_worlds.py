@@ -77,7 +77,7 @@ def cases() -> dict[str, Case]:
         ),
         "funnel, whole rankings": Case(
             "funnel", {"funnel": funnel, "runs": _ranked(funnel)},
-            {"estimator": SALES, "measure": ["ARP", "DCG"]},
+            {"estimator": SALES, "measure": ["RankSum", "DCG"]},
         ),
         "funnel, models": Case(
             "funnel", {"funnel": funnel.drop("ctr", "cvr"), "runs": lists},

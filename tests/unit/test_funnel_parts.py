@@ -181,7 +181,7 @@ def test_rankings_of_all_items(shop):
     rng = np.random.default_rng(3)
     runs = {"all": lists(rng, ITEMS, "all"), "old": lists(rng, ITEMS, "old")}
     labels = ("Naive", "IPS", "DM", "DR")
-    measures = ("ARP", "PublishedDCG@10", "PublishedRecall@10")
+    measures = ("RankSum", "PublishedDCG@10", "PublishedRecall@10")
     same(table, runs, estimator=labels, measure=measures)
 
 
@@ -245,7 +245,7 @@ def test_a_table_of_several_systems_need_not_be_in_every_part(shop):
     "wrong",
     [
         {"missing": "error"},
-        {"measure": ["ARP"]},
+        {"measure": ["RankSum"]},
         {"table": lambda t: t.with_columns(ctr=pl.lit(1.0))},
         {"table": lambda t: t.with_columns(pl.col("user").str.replace("u", "v"))},
         {"table": lambda t: t.drop("ctr")},

@@ -61,6 +61,11 @@ def advise(
     return Diagnostic(name, subject, value, threshold, state, text)
 
 
+def concerns(d: Diagnostic, estimator: str) -> bool:
+    """Whether a diagnostic counts against an estimator: one that it names, or any."""
+    return not d.estimators or estimator in d.estimators
+
+
 def worst(diagnostics: Iterable[Diagnostic]) -> str:
     """The verdict that diagnostics speak for: pass, caution or fail."""
     return verdict_of(gravest(d.state for d in diagnostics))

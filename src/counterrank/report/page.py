@@ -65,7 +65,7 @@ def _asset(file: str) -> str:
 def _result(number: int, document: Document, *, drawn: bool) -> str:
     """One result, from its decision to its provenance."""
     parts = [
-        _decision(decide(document)),
+        _decision(decide(document), str(document.get("estimand", ""))),
         SIMULATED * ("truth" in document.get("tables", {})),
         tables.diagnostics(document, f"r{number}"),
         _figures(number, figures(document)) if drawn else NO_CHARTS,
@@ -77,12 +77,13 @@ def _result(number: int, document: Document, *, drawn: bool) -> str:
     return f'<article id="r{number}">{"".join(parts)}</article>'
 
 
-def _decision(decision: Decision) -> str:
+def _decision(decision: Decision, estimand: str) -> str:
+    told = f"<p class='estimand'>What is estimated: {text(estimand)}</p>" if estimand else ""
     return (
         f'<section class="decision {decision.verdict}"><h1><span class="badge">'
         f'<span aria-hidden="true">{SIGNS[decision.verdict]}</span> {WORDS[decision.verdict]}'
         f"</span></h1><p class='sentence'>{text(decision.sentence)}</p>"
-        f"<p class='rests'>{text(decision.grounds)}</p></section>"
+        f"{told}<p class='rests'>{text(decision.grounds)}</p></section>"
     )
 
 

@@ -17,7 +17,7 @@ from counterrank.core.errors import UsageError, nearest, one_of
 from counterrank.core.format import printable
 from counterrank.core.parallel import Progress, quiet
 from counterrank.data.schema import Input
-from counterrank.diagnostics.diagnostic import Diagnostic, gravest, verdict_of, worst
+from counterrank.diagnostics.diagnostic import Diagnostic, concerns, worst
 from counterrank.documents.document import as_json, document
 from counterrank.stats.compare import Comparison, Plan, compare
 from counterrank.stats.moments import Pair, Table
@@ -148,16 +148,16 @@ class Result:
         first = next((key for key in whole if key.estimator == default), whole[0])
         decides = {"measure": first.measure, "reward": first.reward, "estimator": first.estimator}
         diagnostics = with_concerns(diagnostics, functions)
-        states: dict[str, str] = {}
+        on: dict[str, list[Diagnostic]] = {}
         for d in diagnostics:
-            for name in (d.subject, *(() if d.systems else d.estimators)):
-                states[name] = gravest((d.state, states.get(name, "pass")))
+            for name in {d.subject, *(() if d.systems else d.estimators)}:
+                on.setdefault(name, []).append(d)
         rows, verdicts = [], {}
         for key, function in functions.items():
             e = units.estimate(key, function)
             low, high = plan.ends(e, (spans or {}).get(key))
-            state = gravest(states[n] for n in (*about(key), key.estimator) if n in states)
-            verdicts[key] = verdict_of(state)
+            mine = (d for name in {*about(key), key.estimator} for d in on.get(name, ()))
+            verdicts[key] = worst(d for d in mine if concerns(d, key.estimator))
             rows.append(
                 Row(
                     key.system, key.measure, key.reward, key.estimator, key.segment, e.value, e.se,
@@ -384,7 +384,7 @@ class Result:
 
 
 def with_concerns(diagnostics: Sequence[Diagnostic], functions: Functions) -> list[Diagnostic]:
-    """Diagnostics with the systems and estimators that their subjects name."""
+    """Diagnostics with the systems and estimators that they, or their subjects, name."""
     estimators = {key.estimator for key in functions}
     systems = {key.system: (key.system, "") for key in functions}
     both = {f"{key.system}, {key.estimator}": (key.system, key.estimator) for key in functions}
@@ -394,7 +394,8 @@ def with_concerns(diagnostics: Sequence[Diagnostic], functions: Functions) -> li
         system, estimator = named.get(d.subject, ("", ""))
         several = () if system else tuple(d.subject.split(", "))
         some = (estimator,) if estimator else several if estimators.issuperset(several) else ()
-        found.append(replace(d, systems=(system,) if system else (), estimators=some))
+        systems_of = (system,) if system else d.systems
+        found.append(replace(d, systems=systems_of, estimators=d.estimators or some))
     return found
 
 

@@ -30,8 +30,8 @@ DECIMAL = (
 
 
 def diagnostic_lines(found: list[Diagnostic], wide: int) -> list[str]:
-    """Failures first, then cautions, each once for all systems it holds for."""
-    order = {"fail": 0, "caution": 1}
+    """Failures first, then cautions and what is not known, each once for all that it holds for."""
+    order = {"fail": 0, "caution": 1, "assumed": 2, "untested": 3}
     loud = sorted((d for d in found if d.state in order), key=lambda d: order[d.state])
     lines = ["What this rests on"]
     told: dict[tuple[str, str, str], list[str]] = {}
