@@ -128,7 +128,9 @@ def test_means_and_variances_over_all_outcomes(outcomes, world, label):
 
 def test_who_is_unbiased_when():
     """DR if theta is right, or ctr times cvr is; IPS by theta alone, DM by the models alone."""
-    right = {(w, label) for w in MODELS for label in LABELS if by_hand(MODELS[w], label)[0] == TRUTH}
+    right = {
+        (w, label) for w in MODELS for label in LABELS if by_hand(MODELS[w], label)[0] == TRUTH
+    }
     assert right == {
         *((w, "IPS") for w in ("right", "wrong ctr", "wrong cvr")),
         *((w, "DM") for w in ("right", "wrong theta")),

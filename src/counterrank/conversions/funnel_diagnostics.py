@@ -212,7 +212,9 @@ def check_funnel(
         alone = FunnelInputs.of(table, None, predictions, rewards=rewards, columns=columns)
         with engine.open(alone.tables) as data:
             there = predicted_columns(data.heads)
-            ctr, cvr = "ctr" in there, any(prediction(r, rewards) in there for r in rewards)
+            cvr = any(prediction(r, rewards) in there for r in rewards)
+            seen = "shown" not in there or "exposure" in there  # a ctr is that of what is seen
+            ctr = "ctr" in there and seen
             request = funnel_request(
                 rewards=rewards,
                 measures=["DCG@10"],

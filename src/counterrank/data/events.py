@@ -15,6 +15,7 @@ from counterrank.data.sources import Source
 
 VIEW, CLICK, PURCHASE = "view", "click", "purchase"
 ROLES = ("user", "item", "event", "time")
+FORMATS = (None, "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%d")
 
 
 def is_event_table(there: Sequence[str], columns: Mapping[str, str] | None) -> bool:
@@ -53,13 +54,9 @@ def _events(name: str, rewards: Sequence[str], frame: pl.DataFrame) -> pl.DataFr
 
 def _times(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     """Times as numbers, whose order is all that counts."""
-    kind = frame.schema["time"]
     no_missing(frame, "time", name)
-    if (
-        kind == pl.String
-        and frame["time"].str.strip_chars().cast(pl.Float64, strict=False).has_nulls()
-    ):
-        found = frame["time"].str.strip_chars().str.to_datetime(strict=False, time_unit="us")
+    if frame.schema["time"] == pl.String:
+        found = _read_times(frame["time"].str.strip_chars())
         if found.null_count():
             row = int(found.is_null().arg_true()[0])
             raise InputError(
@@ -72,6 +69,19 @@ def _times(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     if frame.schema["time"].is_temporal():
         frame = frame.with_columns(pl.col("time").cast(pl.Datetime("us")).dt.timestamp("us"))
     return finite(frame, "time", name).with_columns(pl.col("time").cast(pl.Float64))
+
+
+def _read_times(text: pl.Series) -> pl.Series:
+    """Numbers as they are, dates as microseconds; what is neither is missing."""
+    found = text.cast(pl.Float64, strict=False)
+    for form in FORMATS if found.null_count() else ():
+        try:
+            read = text.str.to_datetime(form, strict=False, time_unit="us")
+        except pl.exceptions.ComputeError:  # none of them is a date that Polars knows
+            continue
+        micro = read.dt.timestamp("us").cast(pl.Float64)
+        found = found.zip_with(found.is_not_null(), micro)
+    return found
 
 
 def count_kinds(frame: pl.DataFrame) -> dict[str, int]:
