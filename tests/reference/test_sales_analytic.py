@@ -6,7 +6,7 @@ with its probability as a fraction.
 
 from __future__ import annotations
 
-from fractions import Fraction as F
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -17,17 +17,23 @@ import counterrank as cr
 from counterrank.conversions import dr_variance, ips_variance
 
 USERS, ITEMS = 2, 3
-SEEN = [F(1), F(3, 5), F(3, 10)]  # by rank
+
+
+def fractions(*rows):
+    return [[Fraction(x) for x in row.split()] for row in rows]
+
+
+SEEN = fractions("1 3/5 3/10")[0]  # by rank
 RANK = [[1, 2, 3], [3, 1, 2]]  # of each item in a user's list
-THETA = [[F(1, 2), F(1, 4), F(3, 4)], [F(2, 5), F(4, 5), F(1, 5)]]
-CTR = [[F(1, 2), F(1, 5), F(2, 5)], [F(1, 10), F(3, 5), F(3, 10)]]
-CVR = [[F(1, 5), F(1, 2), F(3, 10)], [F(4, 5), F(1, 10), F(2, 5)]]
+THETA = fractions("1/2 1/4 3/4", "2/5 4/5 1/5")
+CTR = fractions("1/2 1/5 2/5", "1/10 3/5 3/10")
+CVR = fractions("1/5 1/2 3/10", "4/5 1/10 2/5")
 PRICE = 3  # what a purchase brings, as spend
 PAIRS = list(product(range(USERS), range(ITEMS)))
 
 
 def doubled(x):
-    return [[min(2 * y, F(9, 10)) for y in row] for row in x]
+    return [[min(2 * y, Fraction(9, 10)) for y in row] for row in x]
 
 
 MODELS = {  # theta, ctr and cvr that are used
@@ -40,10 +46,19 @@ MODELS = {  # theta, ctr and cvr that are used
 LABELS = ("Naive", "IPS", "DM", "DR")
 
 
+def _value(label, o, zy, t, g):
+    """What a pair adds, by the formula."""
+    if label == "DM":
+        return g
+    if label == "Naive":
+        return o * zy
+    return Fraction(o) / t * zy if label == "IPS" else Fraction(o) / t * (zy - g) + g
+
+
 def by_hand(models, label):
     """Mean and variance: pairs are independent, so those of a pair's four outcomes add up."""
     theta, ctr, cvr = models
-    mean = variance = F(0)
+    mean = variance = Fraction(0)
     for u, i in PAIRS:
         c, t, g = SEEN[RANK[u][i] - 1], theta[u][i], ctr[u][i] * cvr[u][i]
         shown, clicked, bought = THETA[u][i], CTR[u][i], CVR[u][i]
@@ -53,13 +68,7 @@ def by_hand(models, label):
             (1, 0, shown * clicked * (1 - bought)),
             (1, 1, shown * clicked * bought),
         ]
-        value = {
-            "Naive": lambda o, zy: c * o * zy,
-            "IPS": lambda o, zy: c * F(o) / t * zy,
-            "DM": lambda o, zy: c * g,
-            "DR": lambda o, zy: c * (F(o) / t * (zy - g) + g),
-        }[label]
-        own = [(value(o, zy), p) for o, zy, p in cases]
+        own = [(c * _value(label, o, zy, t, g), p) for o, zy, p in cases]
         first = sum(x * p for x, p in own)
         mean += first
         variance += sum(x * x * p for x, p in own) - first**2

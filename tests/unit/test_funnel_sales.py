@@ -1,4 +1,4 @@
-"""``funnel``: when it estimates sales, by what, from which tables; events; what counts against whom."""
+"""``funnel``: when it estimates sales, and from what; events; what counts against whom."""
 
 from __future__ import annotations
 

@@ -10,9 +10,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints
+from counterrank.core.arrays import Floats, Ints, divide
 from counterrank.core.errors import UsageError
-from counterrank.stats.functions_of_means import divide
 from counterrank.stats.units import Estimate
 
 RESAMPLES = 10_000
