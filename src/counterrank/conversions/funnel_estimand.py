@@ -16,9 +16,10 @@ OUTCOMES = (
     "what was shown and not clicked (a column shown, or events view), or a column ctr in every run"
     " (the chance of a click when the item is seen)"
 )
+LOG = " Log what every user was shown, at which rank, and how likely that was."
 INSTEAD = (
-    " Log what every user was shown, at which rank, and how likely that was; or, where lists were"
-    " logged with their ranks, ask counterrank estimate LOG RUN... --reward purchase."
+    " Where lists were logged with their ranks, ask counterrank estimate LOG RUN... --reward"
+    " purchase."
 )
 
 
@@ -39,17 +40,17 @@ class Estimand:
         """With what the tables have: ``shown`` rows, a ctr of what is ``listed``."""
         lacking = [POSITION] if position is None else []
         lacking += [] if shown or listed else [OUTCOMES]
+        instead = LOG * (not shown) + INSTEAD
         if self.name == "sales" and lacking:
             raise UsageError(
                 "Sales cannot be estimated from these tables.",
                 found=f"What lacks: {'; and '.join(lacking)}.",
-                todo="Give it, or ask for --estimand if-clicked, which is not sales."
-                + INSTEAD * (len(lacking) > 1 or position is not None),
+                todo="Give it, or ask for --estimand if-clicked, which is not sales." + instead,
             )
         if self.name == "if-clicked" or lacking:
             why = "No decision: conversions if everything listed were clicked are not sales."
             if lacking:
-                why += f" For sales give {'; and '.join(lacking)}." + INSTEAD
+                why += f" For sales give {'; and '.join(lacking)}." + instead
             else:
                 why += " These tables allow sales: leave --estimand if-clicked and -m out."
             return Estimand("if-clicked", "click", why)

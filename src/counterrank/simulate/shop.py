@@ -122,8 +122,8 @@ def funnel_world(
 
     ``selection`` (0 to 1) is how much: the correlation of what attracts and what suits. The
     recommenders: ``seller`` sees dimly what suits, ``clickbait`` sees clearly what attracts,
-    ``popular`` what attracts most users, ``random`` nothing. Naive counting prefers ``clickbait``
-    to ``seller``, whose items would be bought more often if all were clicked. The shop shows what
+    ``popular`` what attracts most users, ``random`` nothing. If all were clicked, ``seller`` would
+    bring most; as people click what attracts them, ``clickbait`` sells most. The shop shows what
     attracts most users more often than the rest.
     """
     if not 0 <= selection <= 1:
