@@ -400,7 +400,7 @@ def test_the_command_says_what_it_is_and_the_gate_stays_shut(shop, tmp_path):
     done = call("funnel", *files, "--estimand", "if-clicked", "--out", "clicked")
     assert done.stdout.startswith("What is estimated: Not sales:")
     assert "conversion if clicked, DCG@10" in done.stdout
-    assert "Verdict: open. No decision" in done.stdout
+    assert "Decision: open. No decision" in done.stdout
     shut = call("gate", "clicked", "--summary", "summary.md")
     assert shut.returncode == 3
     assert "are not sales" in shut.stdout

@@ -22,9 +22,9 @@ def funnel(
     measure: v.ConversionMeasures = (),
     estimator: v.Estimators = ("Naive", "IPS", "SNIPS", "DR"),
     predictions: v.MoreTable = None,
-    ctr: str = "column",
-    cvr: str = "column",
-    exposure: str = "column",
+    ctr: v.PairModels = "column",
+    cvr: v.PairModels = "column",
+    exposure: v.PairModels = "column",
     views: Literal["observed", "latent"] = "observed",
     user_features: v.MoreTable = None,
     item_features: v.MoreTable = None,
@@ -33,10 +33,10 @@ def funnel(
     users: Literal["auto", "table", "all"] = "auto",
     baseline: str | None = None,
     level: v.Level = 0.95,
-    interval: v.Interval = "normal",
+    interval: v.Interval = "t",
     test: v.Test = "t",
     correct: v.Correct = "holm",
-    resamples: v.Count = v.RESAMPLES,
+    resamples: v.Resamples = v.RESAMPLES,
     seed: v.Seed = 0,
     missing: Literal["zero", "error"] = "zero",
     duplicates: v.Duplicates = "error",
@@ -55,7 +55,8 @@ def funnel(
     Instead of columns, ``ctr``, ``cvr`` and ``exposure`` may name models that are fitted to the
     funnel, out of fold: rates, factors, or logistic, which needs ``user_features``,
     ``item_features`` or both: tables with a row per user or item, and columns of numbers, of yes
-    or no, or of text.
+    or no, or of text. In Python they may also be a model of your own, with ``fit`` and ``predict``
+    or ``predict_proba``, or its class.
 
     What is estimated: the ``reward`` (columns beside or instead of conversion, such as spend) as
     **sales** of the lists, which need ``position_bias``, how likely a rank is seen, and either
@@ -92,7 +93,8 @@ def funnel(
         views=views, position=None if position_bias is None else as_model(position_bias),
         floor=floor, pairs=pairs, users=users, missing=missing, duplicates=duplicates, ties=ties,
     )  # fmt: skip
-    engine = v.engine_for(where, funnel, runs, predictions, ties=ties)
+    engine = v.engine_for(where, funnel, runs, predictions, ties=ties, plan=plan)
+    request.validate_engine(engine)
     inputs = FunnelInputs.of(
         funnel, runs, predictions, rewards=request.rewards, features=features, columns=columns
     )

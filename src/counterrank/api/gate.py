@@ -35,13 +35,15 @@ def gate(
     Markdown file that the answer is added to, ``mlflow`` a store that it is logged to.
     """
     from counterrank.documents.gate import gated
+    from counterrank.metrics import measure as measures
+    from counterrank.ope.estimators import estimator as estimators
     from counterrank.results import output_files as files
     from counterrank.results.mlflow_store import log_to_mlflow
 
     document = v.document_of(result)
     found = gated(
-        document, measure=measure, estimator=estimator, baseline=baseline,
-        systems=v.as_list(system), least=min_lift,
+        document, measure=measures.label(measure), estimator=estimators.label(estimator),
+        baseline=baseline, systems=v.as_list(system), least=min_lift,
     )  # fmt: skip
     if summary is not None:
         files.append(summary, found.markdown())

@@ -27,14 +27,15 @@ from counterrank.nuisance.base import FittedModel
 from counterrank.nuisance.cross_fit import (
     Nuisance,
     cross_fit,
-    pair_model,
     training,
     validate_clicks,
 )
 from counterrank.nuisance.logistic import Encoded, encode_features
+from counterrank.nuisance.own_model import OwnModel
 from counterrank.position.models import PositionModel
 
 STEPS, OCTAVES = 128, 64  # bins of half a percent, down to 2^-64
+Asked = tuple[str | OwnModel, str | OwnModel]  # models of a step and of the next
 FOLDS = 5  # of models; fewer where there are fewer users
 
 
@@ -70,9 +71,8 @@ def _validate_size(
     pairs: int, request: FunnelRequest, totals: FunnelTotals, budget: int | None
 ) -> None:
     """Refuse pairs, and numbers of users, that do not fit into the one place models are made."""
-    labels = (request.ctr, request.cvr, request.exposure)
-    models = [pair_model(label) for label in labels if label != COLUMN]
-    users, factors = totals.n(request.users), sum(getattr(model, "d", 0) for model in models)
+    factors = sum(getattr(model, "d", 0) for model in request.models)
+    users = totals.n(request.users)
     needed = 8 * (pairs * (4 + len(request.rewards)) + users * (12 + FOLDS * factors))
     if budget is not None and needed > budget:
         raise UsageError(
@@ -144,7 +144,7 @@ class ClickModels:
         n = len(pairs.units)
 
         def fit(
-            rows: FunnelPairs, event: Bools, y: Floats, kind: str, models: tuple[str, str], p: Any
+            rows: FunnelPairs, event: Bools, y: Floats, kind: str, models: Asked, p: Any
         ) -> Nuisance:
             first, then = ("rates" if model == COLUMN else model for model in models)
             z, sizes = event.astype(float), {"users": n, "items": len(totals.items)}

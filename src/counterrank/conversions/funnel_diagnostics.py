@@ -142,9 +142,10 @@ def diagnose_predictions(
     if request.chance_model != COLUMN:
         model = models.shown if request.shows else models.clicks
         assert model is not None
-        chances += about.chance_model(click_calibrations(model), request.chance_model, event)
+        label = str(request.chance_model)
+        chances += about.chance_model(click_calibrations(model), label, event)
         chances.append(about.event_overlap(overlap(model), event))
-        chances.append(about.hidden_liking(event, request.chance_model))
+        chances.append(about.hidden_liking(event, label))
     elif pairs.chance(request) is not None and totals.tests_chance(request):
         rows = pairs.select(pairs.has_row)
         given = rows.chance(request)
@@ -185,7 +186,7 @@ def _outcomes(
         known = ~np.isnan(h) & ~np.isnan(p) & ~np.isnan(ctr)
         if known.any():
             weight = 1 / np.maximum(p[known], request.floor)
-            label = request.cvr if len(observed.reward) == 1 else f"{request.cvr}, {reward}"
+            label = str(request.cvr) if len(observed.reward) == 1 else f"{request.cvr}, {reward}"
             fit = calibration(user[known], item[known], y[known], (ctr * h)[known], weight)
             yield about.outcome_model(fit, label, EVENTS[request.chance])
 
@@ -225,7 +226,7 @@ def check_funnel(
                 ctr=COLUMN if ctr else FITTED,
                 cvr=COLUMN if cvr else FITTED,
             )
-            request, totals = count_funnel(request, alone, data)
+            request, totals = count_funnel(request.with_tables({}, data.heads), data)
             for place, run in runs.items():
                 try:
                     estimate([run], estimator="Naive")

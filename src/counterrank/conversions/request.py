@@ -22,14 +22,16 @@ from counterrank.conversions.funnel_estimand import Estimand
 from counterrank.core.errors import UsageError
 from counterrank.core.faults import Faults
 from counterrank.data import funnels, schema
-from counterrank.data.features import features as read_features
+from counterrank.data.features import feature_schema
 from counterrank.data.funnels import prediction
 from counterrank.data.runs import Runs, RunTables, run_schemas
-from counterrank.data.schema import ColumnNames, Input, Table
+from counterrank.data.schema import ColumnNames, Schema, Table
 from counterrank.data.sources.dataframes import is_spark
-from counterrank.engine import Partitions, Tables
+from counterrank.engine import Engine, Tables
+from counterrank.nuisance.base import PairModel
 from counterrank.nuisance.cross_fit import pair_model
 from counterrank.nuisance.logistic import Logistic
+from counterrank.nuisance.own_model import OwnModel
 from counterrank.ope.estimators.ips import Estimator
 from counterrank.position.models import PositionBias
 from counterrank.stats.compare import Plan
@@ -43,12 +45,11 @@ COLUMN = "column"  # predictions that were given, not fitted
 
 @dataclass(frozen=True)
 class FunnelInputs:
-    """The tables by their schemas, the names of the runs, and features, which are read whole."""
+    """The tables by their schemas, the names of the runs, and features, to be read whole."""
 
     tables: Tables
     names: Mapping[str, str]
-    features: Mapping[str, Table]
-    columns: ColumnNames
+    features: Mapping[str, Schema]
 
     @classmethod
     def of(
@@ -62,7 +63,7 @@ class FunnelInputs:
         columns: Mapping[str, str] | None = None,
     ) -> FunnelInputs:
         """Tables as a caller gives them."""
-        named = ColumnNames(columns)
+        named = ColumnNames.of(columns)
         also = ("ctr", *(prediction(reward, rewards) for reward in rewards))
         schemas = {FUNNEL: funnels.funnel_schema(funnel, rewards=rewards, columns=named)}
         lists, names = run_schemas(
@@ -75,15 +76,12 @@ class FunnelInputs:
             schemas[PREDICTIONS] = funnels.predictions_schema(
                 predictions, rewards=rewards, columns=named
             )
-        read = {
-            of: read_features(table.toArrow() if is_spark(table) else table, of=of, columns=named)
+        aside = {
+            of: feature_schema(table.toArrow() if is_spark(table) else table, of=of, columns=named)
             for of, table in (features or {}).items()
         }
-        return cls(Tables(schemas, "user", ("user", "item")), names, read, named)
-
-    def remembered(self, data: Partitions) -> dict[str, Input]:
-        """What a result remembers of all tables."""
-        return {**data.inputs, **{f"{of}s": t.input() for of, t in self.features.items()}}
+        schema.validate_columns((*schemas.values(), *aside.values()))
+        return cls(Tables(schemas, "user", ("user", "item")), names, aside)
 
 
 @dataclass(frozen=True)
@@ -102,9 +100,9 @@ class FunnelRequest:
     position: PositionBias | None = None
     sales: tuple[Sales, ...] = ()
     views: str = "observed"
-    ctr: str = COLUMN
-    cvr: str = COLUMN
-    exposure: str = COLUMN
+    ctr: str | OwnModel = COLUMN
+    cvr: str | OwnModel = COLUMN
+    exposure: str | OwnModel = COLUMN
     floor: float = 0.0
     pairs: str = "all"
     users: str = "auto"
@@ -132,6 +130,13 @@ class FunnelRequest:
         return str(max(self.estimators, key=lambda e: e.trust))
 
     @property
+    def models(self) -> list[PairModel]:
+        """The models that are to be fitted."""
+        return [
+            pair_model(given) for given in (self.ctr, self.cvr, self.exposure) if given != COLUMN
+        ]
+
+    @property
     def fitting(self) -> bool:
         """Whether models are to be fitted."""
         return (self.ctr, self.cvr, self.exposure) != (COLUMN,) * 3
@@ -147,9 +152,20 @@ class FunnelRequest:
         return "exposure" if self.shows else "ctr"
 
     @property
-    def chance_model(self) -> str:
+    def chance_model(self) -> str | OwnModel:
         """Where that chance comes from: ``column``, or a model."""
         return self.exposure if self.shows else self.ctr
+
+    def validate_engine(self, engine: Engine) -> None:
+        """Refuse models of the user's own where they would have to be sent."""
+        own = [model for model in self.models if isinstance(model, OwnModel)]
+        if own and not engine.one_process:
+            raise UsageError(
+                f"{own[0].option} is a model of your own, which is not sent to a cluster.",
+                found=f"Got {own[0]}.",
+                todo="Use the local engine, which takes tables of any size, or predict yourself"
+                " and give a column or a table of predictions.",
+            )
 
     @property
     def computed(self) -> tuple[Estimator, ...]:
@@ -199,12 +215,14 @@ class FunnelRequest:
         return [[(key, keys[0]) for key in keys] for keys in together.values()]
 
     def with_tables(self, names: Mapping[str, str], heads: Mapping[str, Table]) -> FunnelRequest:
-        """With what the columns of the tables tell."""
+        """With what the columns of the tables tell, if they have what it asks for."""
+        validate_apart(heads)
         funnel, there = set(heads[FUNNEL].frame.columns), predicted_columns(heads)
         listed = bool(names) and all("ctr" in heads[key].frame.columns for key in names)
         shown = bool({"shown", "event"} & funnel)
         estimand = self.estimand.settle(shown=shown, listed=listed, position=self.position)
         request = replace(self, estimand=estimand, runs=RunTables.of(names, heads))
+        request.runs.validate(self.plan.pairs)
         if estimand.name == "sales":
             assert self.position is not None
             measures = tuple(s.of(self.position) for s in self.sales or (Sales(),))
@@ -213,7 +231,9 @@ class FunnelRequest:
         has_chance = request.chance_model != COLUMN or request.chance in there
         if shown and not request.shows and request.ctr == COLUMN and "exposure" not in there:
             has_chance = False  # a ctr is that of what is seen, and nobody says how likely that is
-        return replace(request, has_chance=has_chance)
+        request = replace(request, has_chance=has_chance)
+        request.validate_predictions(heads)
+        return request
 
     def _validate_views(self, funnel: Collection[str]) -> None:
         """Views that are not known take ranks, and clicks among them tell no ctr."""
@@ -263,10 +283,9 @@ class FunnelRequest:
         for key, name in self.runs.names.items():
             if column in {*heads[key].frame.columns, *predicted_columns(heads)}:
                 continue
-            system = RunTables({key: name}, self.runs.systems).labels[0]
             raise UsageError(
                 f"{self.needs_cvr[0]} needs a predicted {what} of every pair that"
-                f' "{system}" lists.',
+                f' "{name or heads[key].name}" lists.',
                 found=f'There is no column "{column}", in the funnel or in the run.',
                 todo="Give one, there or in a table of predictions (--predictions PATH), or have a"
                 f" model fitted (--{role} rates), or ask for IPS only (--estimator IPS).",
@@ -313,17 +332,22 @@ def funnel_request(
     if sales and estimand == "if-clicked":
         conversion_measure(sales[0])  # says why not
     weights = tuple(dict.fromkeys(conversion_measure(m) for m in others or IF_CLICKED))
+    for name in ("ctr", "cvr", "exposure"):
+        if not isinstance(given := options.get(name, COLUMN), str):
+            options[name] = OwnModel(given, name)
     request = FunnelRequest(
         weights, wanted, reward_columns(rewards), Estimand(estimand), sales=sales, plan=plan,
         **options,
     )  # fmt: skip
-    labels = (request.ctr, request.cvr, request.exposure)
-    models = [pair_model(label) for label in labels if label != COLUMN]
-    if features and not any(isinstance(m, Logistic) for m in models):
+    for m in request.models:
+        if isinstance(m, Logistic) and not features:
+            m.refuse_no_features()
+    if features and not any(m.reads_features for m in request.models):
         raise UsageError(
             f"Features of {'s and '.join(features)}s were given, and no model reads them.",
             found=f"ctr is {request.ctr}, cvr is {request.cvr}, exposure is {request.exposure}.",
-            todo="Ask for logistic: --ctr logistic, --cvr logistic, or both.",
+            todo="Ask for logistic (--ctr logistic, --cvr logistic, or both), or give a model of"
+            " your own.",
         )
     return request
 

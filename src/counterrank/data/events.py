@@ -10,7 +10,7 @@ import polars as pl
 
 from counterrank.core.errors import InputError
 from counterrank.data.checks import finite, identifiers, no_missing, real, whole_ranks
-from counterrank.data.schema import Roles, Schema, Table
+from counterrank.data.schema import Roles, Schema, Table, refuse_played
 from counterrank.data.sources import Source
 
 VIEW, CLICK, PURCHASE = "view", "click", "purchase"
@@ -36,6 +36,7 @@ def events_schema(
     """
     own = tuple(reward for reward in rewards if reward != "conversion")
     asked = Roles(source.name, ROLES, ("rank",), columns, own)
+    refuse_played(rewards, asked, source.columns())
     check = partial(_events, source.name, own)
     return Schema(source, asked, check, made)
 

@@ -5,6 +5,7 @@ It reads the JSON document alone, so a saved result says the same as a fresh one
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from counterrank.core.errors import UsageError, nearest
 from counterrank.core.format import interval_text, number, printable, shorten
 
 Row = Mapping[str, Any]
+NAN = math.nan
 
 
 @dataclass(frozen=True)
@@ -51,10 +53,27 @@ class Criterion:
         return f"{what} ({how})" if how else what
 
 
+NUMBERS = (
+    "value", "se", "low", "high", "difference", "lift_low", "lift_high", "p", "p_corrected",
+    "detectable",
+)  # fmt: skip
+
+
+def with_numbers(document: Row) -> Row:
+    """The document with NaN where a number is not known, which JSON has as null."""
+    rows = {
+        name: [row | {k: NAN for k in NUMBERS if k in row and row[k] is None} for row in found]
+        for name in ("estimates", "comparisons")
+        if isinstance(found := document.get(name), list)
+    }
+    return {**document, **rows}
+
+
 def decide(
     document: Row, *, measure: str = "", estimator: str = "", baseline: str = ""
 ) -> Decision:
     """What to do, by a measure and an estimator (default: what the result says) and a baseline."""
+    document = with_numbers(document)
     sentences = document.get("tables", {}).get("recommendation")
     if sentences:
         return Decision("read", " ".join(sentences), grounds(document))
@@ -132,7 +151,7 @@ def _against(document: Row, label: Criterion, base: str) -> Decision:
         return Decision(
             "open", f"Nothing was compared with {base} by {label}.", rest, "", str(label)
         )
-    best = max(own, key=lambda r: up * r["difference"])
+    best = max(own, key=lambda r: _order(up * r["difference"]))
     name = shorten(str(best["system"]), 40)
     if best["claim"] == "better":
         better = [r for r in own if r["claim"] == "better"]
@@ -164,16 +183,16 @@ def _others(best: Row, also: Sequence[Row], base: str) -> str:
 def _seen(document: Row, row: Row, label: Criterion, base: str) -> str:
     """How large a change would have shown, as a share of the baseline's value."""
     value = value_of(document, label, base)
-    if not value or not row.get("detectable"):
+    share = abs(row.get("detectable", NAN) / value) if value else NAN
+    if not share < math.inf:
         return ""
-    share = abs(row["detectable"] / value)
     return f" These data show only changes of about {share:.0%} or more."
 
 
 def _among(document: Row, label: Criterion) -> Decision:
     """All systems among each other."""
     level, up = level_of(document), sign(document, label)
-    own = sorted(filter(label.of, document["estimates"]), key=lambda r: -up * r["value"])
+    own = sorted(filter(label.of, document["estimates"]), key=lambda r: -_order(up * r["value"]))
     rest = f"{grounds(document)} By {label}, {level:.0%} confidence."
     if not own:
         return Decision("read", f"{document.get('kind', 'result')}: nothing to choose.", rest)
@@ -197,13 +216,18 @@ def _among(document: Row, label: Criterion) -> Decision:
 
 def _change(row: Row) -> str:
     """The difference in words: a lift where there is one."""
-    if row["lift"] is not None and row["lift_low"] is not None:
+    if row["lift"] is not None and math.isfinite(row["lift_low"]):
         shown = f"{row['lift']:+.1%} [{row['lift_low']:+.1%}, {row['lift_high']:+.1%}]"
     else:
         places = 4
         shown = number(row["difference"], places, sign=True)
         shown += " " + interval_text(row["low"], row["high"], places, sign=True)
     return shown
+
+
+def _order(x: float) -> float:
+    """What is not known comes last."""
+    return -math.inf if math.isnan(x) else x
 
 
 def _names(rows: Sequence[Row]) -> str:

@@ -68,7 +68,12 @@ def _of_estimators(kind: str, protocol: Mapping[str, Any]) -> str:
         names = ", ".join(dict.fromkeys(protocol["scales"].values()))
         text += f" {names}: not earnings, but what was logged and earned, by its place in the new"
         text += " list; per session."
+    if cut := protocol.get("winsorise"):
+        sizes = ", ".join(f"{name} to {size:g}" for name, size in cut.items())
+        text += f" Larger rewards are cut: {sizes}."
     if any("clip=" in label for label in labels):
-        text += " With clip=, rare rows weigh less than they should: a value between that and what"
-        text += " the data hold."
+        text += " With clip=, rare rows weigh less than they should; "
+        text += {"estimate": "the interval allows for it.", "funnel": "no interval knows of it."}[
+            kind
+        ]
     return text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from counterrank.documents.decision import (
     sign,
     undecided,
     value_of,
+    with_numbers,
 )
 
 
@@ -65,7 +67,7 @@ class Gate:
             "|---|---|---|---|",
         ]
         lines += [
-            f"| {_md(c.system)} | {c.lift:+.2%} | {c.low:+.2%} to {c.high:+.2%} |"
+            f"| {_md(c.system)} | {_share(c.lift)} | {_share(c.low)} to {_share(c.high)} |"
             f" {'passes' if c.passed else '**stops**'} |"
             for c in self.checked
         ]
@@ -92,6 +94,7 @@ def gated(
     if undecided(document):
         base = str(document.get("protocol", {}).get("baseline") or "")
         return Gate("", base, least, level_of(document), (), (), told, undecided(document))
+    document = with_numbers(document)
     label = leading(document, measure=measure, estimator=estimator)
     base = baseline or _baseline(document)
     rows = [r for r in document["comparisons"] if label.of(r) and _pair(r, base)]
@@ -108,7 +111,9 @@ def gated(
     for name in systems:
         if name not in names:
             raise UsageError(
-                f'The result has no candidate "{printable(name)}".', found=nearest(name, names)
+                f'The result has no candidate "{printable(name)}".',
+                found=nearest(name, names),
+                todo=f"It has: {', '.join(map(printable, names))}.",
             )
     wanted = [r for r in rows if not systems or _other(r, base) in systems]
     value = value_of(document, label, base)
@@ -123,7 +128,7 @@ def _checked(
     document: Row, row: Row, base: str, value: float | None, least: float, label: Criterion
 ) -> CandidateCheck:
     """The lift the result has; where it has none, the difference over the baseline's value."""
-    if row["baseline"] == base and row.get("lift_low") is not None:
+    if row["baseline"] == base and row["lift"] is not None and math.isfinite(row["lift_low"]):
         lift, low, high = row["lift"], row["lift_low"], row["lift_high"]
     else:
         if not value:
@@ -145,6 +150,10 @@ def _baseline(document: Row) -> str:
             "The result names no baseline.", todo="Say which system to hold: --baseline NAME."
         )
     return str(base)
+
+
+def _share(x: float) -> str:
+    return f"{x:+.2%}" if math.isfinite(x) else "n/a"
 
 
 def _pair(row: Row, base: str) -> bool:

@@ -13,6 +13,7 @@ from counterrank.core.arrays import Floats
 from counterrank.core.errors import UsageError, nearest
 from counterrank.core.parallel import Progress, quiet
 from counterrank.stats.draws import FLIPS, Draws
+from counterrank.stats.functions_of_means import ON_LOGS
 from counterrank.stats.inference import (
     RESAMPLES,
     benjamini_hochberg,
@@ -46,7 +47,7 @@ class Plan:
     correct: str = "auto"
     family: str = "all"
     level: float = 0.95
-    interval: str = "normal"
+    interval: str = "t"
     draws: int = 100_000
     resamples: int = RESAMPLES
     seed: int = 0
@@ -251,18 +252,18 @@ def _sides(
     spans: Mapping[Key, float],
 ) -> list[_Side]:
     """All pairs of a group: from products of influence values, where no more is needed."""
-    if plan.interval not in ("normal", "t") or plan.test not in ("permutation", "t"):
+    direct = plan.interval in ("normal", "t") and plan.test in ("permutation", "t")
+    if not direct or functions[keys[0]] in ON_LOGS:
         return [_side(view, pair, functions, plan, spans) for pair in group]
     estimates = [view.estimate(key, functions[key]) for key in keys]
     place = {key: number for number, key in enumerate(keys)}
     a, b = (np.array([place[pair[side]] for pair in group]) for side in (0, 1))
     d, lift = differences(estimates, a, b), ratios(estimates, a, b)
-    half, lift_half = (x.half(plan.level, plan.interval) for x in (d, lift))
+    ends = (end for x in (d, lift) for end in x.ends(plan.level, plan.interval))
     base = np.array([e.value for e in estimates])[b]
     p = d.p if plan.test == "t" else np.full(len(a), NONE)
     columns = (
-        d.value, d.se, np.full(len(a), estimates[0].n), base, d.value - half, d.value + half,
-        lift.value - lift_half, lift.value + lift_half, p,
+        d.value, d.se, np.full(len(a), estimates[0].n), base, *ends, p,
     )  # fmt: skip
     return list(map(_Side, *(x.tolist() for x in columns)))
 

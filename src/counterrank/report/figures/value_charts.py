@@ -32,7 +32,7 @@ def lifts(document: Row) -> list[Figure]:
     for place, (group, rows) in enumerate(ordered):
         up = -1 if rows[0]["measure"] in lower else 1
         marked = [{**row, "reading": READINGS[row["claim"]]} for row in rows]
-        order = [str(r["system"]) for r in sorted(rows, key=lambda r: -up * r["difference"])]
+        order = [str(r["system"]) for r in sorted(rows, key=lambda r: -up * (r["difference"] or 0))]
         made.append(
             Figure(
                 f"lifts-{place + 1}",
@@ -72,7 +72,7 @@ def estimates(document: Row) -> list[Figure]:
         y, order = "name", [r["name"] for r in named]
         if document["kind"] == "evaluate":
             y = "system"
-            order = [str(r["system"]) for r in sorted(rows, key=lambda r: -r["value"])]
+            order = [str(r["system"]) for r in sorted(rows, key=lambda r: -(r["value"] or 0))]
         level = rows[0]["level"]
         made.append(
             Figure(
