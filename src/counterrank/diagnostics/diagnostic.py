@@ -62,6 +62,11 @@ def advise(
     return Diagnostic(name, subject, value, threshold, state, text)
 
 
+def concerns(d: Diagnostic, estimator: str) -> bool:
+    """Whether a diagnostic counts against an estimator: one that it names, or any."""
+    return not d.estimators or estimator in d.estimators
+
+
 def worst(diagnostics: Iterable[Diagnostic]) -> str:
     """The verdict that diagnostics speak for: pass, caution or fail."""
     return verdict_of(gravest(d.state for d in diagnostics))
@@ -88,7 +93,7 @@ def graded_size(size: float, share: float) -> str:
 
 
 def with_concerns(diagnostics: Sequence[Diagnostic], functions: Functions) -> list[Diagnostic]:
-    """Diagnostics with the systems and estimators that their subjects name."""
+    """Diagnostics with the systems and estimators that they, or their subjects, name."""
     estimators = {key.estimator for key in functions}
     systems = {key.system: (key.system, "") for key in functions}
     both = {f"{key.system}, {key.estimator}": (key.system, key.estimator) for key in functions}
@@ -99,7 +104,8 @@ def with_concerns(diagnostics: Sequence[Diagnostic], functions: Functions) -> li
         system, estimator = named.get(at, ("", ""))
         several = () if system else tuple(d.subject.split(", "))
         some = (estimator,) if estimator else several if estimators.issuperset(several) else ()
-        found.append(replace(d, systems=(system,) if system else (), estimators=some))
+        systems_of = (system,) if system else d.systems
+        found.append(replace(d, systems=systems_of, estimators=d.estimators or some))
     return found
 
 

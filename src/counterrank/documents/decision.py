@@ -77,6 +77,8 @@ def decide(
     sentences = document.get("tables", {}).get("recommendation")
     if sentences:
         return Decision("read", " ".join(sentences), grounds(document))
+    if undecided(document):
+        return Decision("open", undecided(document), grounds(document))
     reading = leading(document, measure=measure, estimator=estimator)
     base = baseline or document["protocol"].get("baseline") or ""
     found = _against(document, reading, base) if base else _among(document, reading)
@@ -86,6 +88,11 @@ def decide(
         sentence = f"Do not decide on these numbers: {worst} fails. {failed[0]['meaning']}"
         return Decision("distrust", sentence, found.grounds, found.system, str(reading), base)
     return found
+
+
+def undecided(document: Row) -> str:
+    """Why nothing may be decided on this result, whatever its numbers; nothing if it may."""
+    return str(document.get("protocol", {}).get("undecided") or "")
 
 
 def leading(document: Row, *, measure: str = "", estimator: str = "") -> Criterion:

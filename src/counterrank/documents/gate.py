@@ -14,6 +14,7 @@ from counterrank.documents.decision import (
     leading,
     level_of,
     sign,
+    undecided,
     value_of,
     with_numbers,
 )
@@ -32,7 +33,10 @@ class CandidateCheck:
 
 @dataclass(frozen=True)
 class Gate:
-    """``failed`` are the diagnostics that fail; the gate opens if there are none and all pass."""
+    """``failed`` are the diagnostics that fail; the gate opens if there are none and all pass.
+
+    ``estimand`` is what the numbers estimate; ``undecided`` why they decide nothing.
+    """
 
     measure: str
     baseline: str
@@ -40,18 +44,22 @@ class Gate:
     level: float
     checked: tuple[CandidateCheck, ...]
     failed: tuple[Row, ...]
+    estimand: str = ""
+    undecided: str = ""
 
     @property
     def passed(self) -> bool:
         """Whether every candidate may go on."""
-        return not self.failed and all(one.passed for one in self.checked)
+        return not (self.failed or self.undecided) and all(one.passed for one in self.checked)
 
     def markdown(self) -> str:
         """A summary for a pull request."""
         word = "open" if self.passed else "closed"
-        lines = [
-            f"### Counterrank: the gate is {word}",
-            "",
+        lines = [f"### Counterrank: the gate is {word}", ""]
+        lines += [_md(self.estimand), ""] if self.estimand else []
+        if self.undecided:
+            return "\n".join([*lines, _md(self.undecided)]) + "\n"
+        lines += [
             f"{_md(self.measure)} against {_md(self.baseline)}: the lower end of the"
             f" {self.level:.0%} interval of the lift must reach {self.least:+.2%}.",
             "",
@@ -82,6 +90,10 @@ def gated(
     least: float = 0.0,
 ) -> Gate:
     """Hold every candidate's lift against ``least``: its lower end must reach it."""
+    told = str(document.get("estimand", ""))
+    if undecided(document):
+        base = str(document.get("protocol", {}).get("baseline") or "")
+        return Gate("", base, least, level_of(document), (), (), told, undecided(document))
     document = with_numbers(document)
     label = leading(document, measure=measure, estimator=estimator)
     base = baseline or _baseline(document)
@@ -108,7 +120,7 @@ def gated(
     checked = tuple(_checked(document, r, base, value, least, label) for r in wanted)
     failed = tuple(d for d in document.get("diagnostics", []) if d["state"] == "fail")
     return Gate(
-        " ".join(filter(None, label.words)), base, least, level_of(document), checked, failed
+        " ".join(filter(None, label.words)), base, least, level_of(document), checked, failed, told
     )
 
 

@@ -19,8 +19,7 @@ from counterrank.data.schema import Input
 from counterrank.diagnostics.diagnostic import (
     Diagnostic,
     concerning,
-    gravest,
-    verdict_of,
+    concerns,
     with_concerns,
     worst,
 )
@@ -132,16 +131,16 @@ class Result:
         first = next((key for key in whole if key.estimator == default), whole[0])
         decides = {"measure": first.measure, "reward": first.reward, "estimator": first.estimator}
         diagnostics = with_concerns(diagnostics, functions)
-        states: dict[str, str] = {}
+        on: dict[str, list[Diagnostic]] = {}
         for d in diagnostics:
-            for name in (d.subject, *(() if d.systems else d.estimators)):
-                states[name] = gravest((d.state, states.get(name, "pass")))
+            for name in {d.subject, *(() if d.systems else d.estimators)}:
+                on.setdefault(name, []).append(d)
         rows, verdicts = [], {}
         for key, function in functions.items():
             e = units.estimate(key, function)
             low, high = plan.ends(e, (spans or {}).get(key))
-            state = gravest(states[n] for n in (*about(key), key.estimator) if n in states)
-            verdicts[key] = verdict_of(state)
+            mine = (d for name in {*about(key), key.estimator} for d in on.get(name, ()))
+            verdicts[key] = worst(d for d in mine if concerns(d, key.estimator))
             rows.append(
                 Row(
                     key.system, key.measure, key.reward, key.estimator, key.segment, e.value, e.se,
