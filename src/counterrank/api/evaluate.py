@@ -22,7 +22,7 @@ def evaluate(
     interval: Literal["normal", "t", "bootstrap", "bca", "bernstein"] = "normal",
     test: Literal["permutation", "t", "bootstrap", "wilcoxon", "none"] = "permutation",
     correct: Literal["auto", "maxt", "holm", "bh", "none"] = "auto",
-    family: v.Family = "all",
+    family: v.Family = "measure",
     draws: v.Count = v.DRAWS,
     resamples: v.Count = v.RESAMPLES,
     seed: v.Seed = 0,

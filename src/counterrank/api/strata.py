@@ -28,7 +28,7 @@ def strata(
     interval: Literal["normal", "t", "bootstrap"] = "normal",
     test: Literal["t", "none"] = "t",
     correct: v.Correct = "holm",
-    family: v.Family = "all",
+    family: v.Family = "measure",
     resamples: v.Count = v.RESAMPLES,
     seed: v.Seed = 0,
     missing: v.Missing = "zero",

@@ -9,20 +9,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from counterrank.core.arrays import Floats
+from counterrank.core.arrays import Floats, Ints
 from counterrank.core.errors import UsageError, nearest
 from counterrank.core.parallel import Progress, quiet
 from counterrank.stats.draws import FLIPS, Draws
+from counterrank.stats.functions_of_means import divide
 from counterrank.stats.inference import (
     RESAMPLES,
     benjamini_hochberg,
     bootstrap_test,
+    critical_value,
     detectable,
     differences,
+    fieller,
     holm,
     interval,
-    ratios,
-    t_test,
+    quantile,
+    upper_tail,
     wilcoxon,
 )
 from counterrank.stats.moments import Block, Moments, Pair, Table, keys_of, places_of, tested_values
@@ -38,13 +41,14 @@ NONE = float("nan")
 class Plan:
     """How values are made sure of and compared. ``correct`` auto: max-T for permutations, or Holm.
 
-    ``family`` is what a correction spans: ``all`` comparisons shown, or those of one ``measure``.
+    ``family`` is what a correction spans: the comparisons of one ``measure`` (of one reward, by one
+    estimator), which is one question, or ``all`` that are shown.
     """
 
     baseline: str | None = None
     test: str = "permutation"
     correct: str = "auto"
-    family: str = "all"
+    family: str = "measure"
     level: float = 0.95
     interval: str = "normal"
     draws: int = 100_000
@@ -69,6 +73,11 @@ class Plan:
     def resampling(self) -> bool:
         """Whether anything needs resamples."""
         return self.test == "bootstrap" or self.interval in ("bootstrap", "bca")
+
+    @property
+    def slow(self) -> bool:
+        """Whether intervals or tests need more of a difference than its standard error."""
+        return self.interval not in ("normal", "t") or self.test == "bootstrap"
 
     def pairs(self, systems: Sequence[str]) -> list[tuple[str, str]]:
         """Each system against the baseline, or every pair."""
@@ -113,19 +122,28 @@ class Plan:
         own = {"correction": self.correction, **drawn}
         return {**plain, **own, "seed": self.seed, "baseline": self.baseline}
 
-    def ends(self, e: Estimate, span: float | None = None) -> tuple[float, float]:
+    def ends(
+        self, e: Estimate, span: float | None = None, level: float | None = None
+    ) -> tuple[float, float]:
         """The interval of an estimate; ``span`` is the range of one unit's value, if it has one."""
-        return interval(e, level=self.level, method=self.interval, resamples=e.resamples, span=span)
+        level = self.level if level is None else level
+        return interval(e, level=level, method=self.interval, resamples=e.resamples, span=span)
+
+    def question(self, group: Sequence[Pair]) -> tuple[str | None, ...]:
+        """What a correction spans: groups of the same question are one family."""
+        return () if self.family == "all" else group[0][0][1:]
 
 
 @dataclass  # a hundred systems have 200,000 of them, and freezing takes half the time of each
 class Comparison:
     """``system`` minus ``baseline`` and over it; the same row in every verb.
 
-    ``claim`` is what it shows: better, worse or cannot_tell. ``verdict`` is whether to believe it.
-    ``draws`` is the number of sign patterns or resamples behind p (None: none were drawn).
-    ``detectable`` is the smallest difference found with power 0.8, before correction. ``lift`` is
-    the difference over the baseline's value, None where that is 0.
+    ``low``, ``high`` are for this comparison alone, ``family_low``, ``family_high`` for all of its
+    family at once. ``claim`` is what the latter show: better, worse or cannot_tell. ``verdict`` is
+    whether to believe it. ``lift`` is the difference over the size of the baseline's value, None
+    where that is not clear of 0. ``draws`` is the number of sign patterns or resamples behind p
+    (None: none were drawn). ``detectable`` is the smallest difference found with power 0.8, before
+    correction.
     """
 
     system: str
@@ -138,6 +156,8 @@ class Comparison:
     se: float
     low: float
     high: float
+    family_low: float
+    family_high: float
     lift: float | None
     lift_low: float
     lift_high: float
@@ -168,7 +188,7 @@ def compare(
     verdicts: Mapping[Key, str] | None = None,
     progress: Progress = quiet,
 ) -> list[Comparison]:
-    """Every pair, corrected as one family; a group is over the units that all its keys have.
+    """Every pair, corrected within its family; a group is over the units that all its keys have.
 
     ``spans`` are the ranges of one unit's value, where it has one. ``family`` says in words what a
     correction spans, from the number of comparisons and of groups. Of measures in ``lower``, less
@@ -179,9 +199,12 @@ def compare(
         return []
     if isinstance(table, Moments):
         plan.refuse_units()
+    questions = list(map(plan.question, groups))
+    # sets of t that are symmetric hold together at least as often as if independent (Royen 2014)
+    levels = [plan.level ** (1 / questions.count(own)) for own in questions]
     sides = [
-        _sides(table.over(*keys), keys, group, functions, plan, spans or {})
-        for group, keys in zip(groups, map(keys_of, groups), strict=True)
+        _sides(table.over(*keys), keys, group, functions, plan, level, spans or {})
+        for group, keys, level in zip(groups, map(keys_of, groups), levels, strict=True)
     ]
     p, draws = [np.array([side.p for side in row]) for row in sides], 0
     if plan.test == "permutation":
@@ -189,19 +212,19 @@ def compare(
         p, draws = list(tested.p), tested.draws
     elif plan.test == "bootstrap":
         draws = plan.resamples
-    corrected = list(tested.maxt) if plan.correction == "maxt" else _corrected(p, plan)
-    size = sum(map(len, groups)) if plan.family == "all" else len(groups[0])
+    corrected = list(tested.maxt) if plan.correction == "maxt" else _corrected(p, questions, plan)
+    mine = [group for group, own in zip(groups, questions, strict=True) if own == questions[0]]
     least, correction = detectable(1.0, level=plan.level), plan.correction
-    words = (family or family_words)(size, len(groups) if plan.family == "all" else 1)
+    words = (family or family_words)(sum(map(len, mine)), len(mine))
     made = (plan.test, correction, words, draws or None)
     believed = verdicts or {}
     return [
         Comparison(
-            a.system, a.measure, a.reward, a.estimator, a.segment, b.system,
-            side.difference, side.se, side.low, side.high,
-            side.difference / side.base if side.base else None, side.lift_low - 1,
-            side.lift_high - 1, plan.level, own, whole, *made, least * side.se, side.units,
-            claim_of(side.difference, whole, plan.level, lower=a.measure in lower),
+            a.system, a.measure, a.reward, a.estimator, a.segment, b.system, side.difference,
+            side.se, side.low, side.high, side.family_low, side.family_high,
+            None if np.isnan(side.lift) else side.lift, side.lift_low, side.lift_high, plan.level,
+            own, whole, *made, least * side.se, side.units,
+            claim_of(side.family_low, side.family_high, lower=a.measure in lower),
             max((believed.get(key, "pass") for key in (a, b)), key=VERDICTS.index),
         )
         for group, row, ps, wholes in zip(groups, sides, p, corrected, strict=True)
@@ -212,11 +235,11 @@ def compare(
 VERDICTS = ("pass", "caution", "fail")
 
 
-def claim_of(difference: float, p: float, level: float, *, lower: bool) -> str:
-    """What a comparison shows: its sign, where the corrected p is below 1 - level."""
-    if not p <= 1 - level + 1e-12 or not difference:
+def claim_of(low: float, high: float, *, lower: bool) -> str:
+    """What a comparison shows: its sign, where the family's interval is clear of 0."""
+    if not (low > 0 or high < 0):
         return "cannot_tell"
-    return "better" if (difference > 0) != lower else "worse"
+    return "better" if (low > 0) != lower else "worse"
 
 
 def family_words(size: int, groups: int) -> str:
@@ -234,9 +257,11 @@ class _Side(NamedTuple):
     difference: float
     se: float
     units: int
-    base: float
     low: float
     high: float
+    family_low: float
+    family_high: float
+    lift: float
     lift_low: float
     lift_high: float
     p: float
@@ -248,56 +273,91 @@ def _sides(
     group: Sequence[Pair],
     functions: Functions,
     plan: Plan,
+    level: float,
     spans: Mapping[Key, float],
 ) -> list[_Side]:
-    """All pairs of a group: from products of influence values, where no more is needed."""
-    if plan.interval not in ("normal", "t") or plan.test not in ("permutation", "t"):
-        return [_side(view, pair, functions, plan, spans) for pair in group]
+    """All pairs of a group; ``level`` is that of its part of the family."""
     estimates = [view.estimate(key, functions[key]) for key in keys]
     place = {key: number for number, key in enumerate(keys)}
     a, b = (np.array([place[pair[side]] for pair in group]) for side in (0, 1))
-    d, lift = differences(estimates, a, b), ratios(estimates, a, b)
-    half, lift_half = (x.half(plan.level, plan.interval) for x in (d, lift))
-    base = np.array([e.value for e in estimates])[b]
-    p = d.p if plan.test == "t" else np.full(len(a), NONE)
-    columns = (
-        d.value, d.se, np.full(len(a), estimates[0].n), base, d.value - half, d.value + half,
-        lift.value - lift_half, lift.value + lift_half, p,
-    )  # fmt: skip
+    d, clusters = differences(estimates, a, b), estimates[0].clusters
+    critical = critical_value(_largest(estimates, a, b, d.se, plan.seed), level, clusters)
+    apart = [estimates[i] - estimates[j] for i, j in zip(a, b, strict=True)] if plan.slow else []
+    if plan.interval in ("normal", "t"):
+        width = quantile(plan.level, plan.interval, clusters)
+        ends, family = d.ends(width), d.ends(max(width, critical))
+        lift = fieller(estimates, a, b, d, width)
+    else:
+        at = max(plan.level, 1 - 2 * float(upper_tail(np.array([critical]), clusters - 1)[0]))
+        spread = [2 * spans[key] if key in spans else None for key, _ in group]
+        ends, family = (_ends(plan, apart, spread, own) for own in (plan.level, at))
+        lift = _resampled_lifts(plan, keys, estimates, a, b, d.value, spans)
+    # where all units differ alike no spread tells how sure that is, but their number does
+    sure = (d.se > 0) | (d.value == 0) | (2.0 ** (1 - min(clusters, 1000)) <= 1 - level)
+    whole = [np.where(sure, x, NONE) for x in (ends if plan.correction == "none" else family)]
+    p = np.full(len(a), NONE)
+    if plan.test == "t":
+        p = d.p
+    elif plan.test == "wilcoxon":
+        assert isinstance(view, Units)
+        first = [view.columns[key][0] for key in keys]
+        p = np.array([wilcoxon(first[i] - first[j]) for i, j in zip(a, b, strict=True)])
+    elif plan.test == "bootstrap":
+        p = np.array([bootstrap_test(e, e.resamples) for e in apart if e.resamples is not None])
+    columns = (d.value, d.se, np.full(len(a), estimates[0].n), *ends, *whole, *lift, p)
     return list(map(_Side, *(x.tolist() for x in columns)))
 
 
-def _side(
-    view: Units | Block,
-    pair: Pair,
-    functions: Functions,
+def _largest(estimates: Sequence[Estimate], a: Ints, b: Ints, se: Floats, seed: int) -> Floats:
+    """Draws of the largest t of several pairs; none where there is only one."""
+    if len(a) < 2:
+        return np.empty(0)
+    from counterrank.stats.family import largest_t
+
+    return largest_t(estimates, a, b, se, seed=seed)
+
+
+def _ends(
+    plan: Plan, several: Sequence[Estimate], spans: Sequence[float | None], level: float
+) -> tuple[Floats, Floats]:
+    """Both ends of each interval."""
+    ends = [plan.ends(e, span, level) for e, span in zip(several, spans, strict=True)]
+    return np.array([low for low, _ in ends]), np.array([high for _, high in ends])
+
+
+def _resampled_lifts(
     plan: Plan,
+    keys: Sequence[Key],
+    estimates: Sequence[Estimate],
+    a: Ints,
+    b: Ints,
+    difference: Floats,
     spans: Mapping[Key, float],
-) -> _Side:
-    a, b = (view.estimate(key, functions[key]) for key in pair)
-    d = a - b
-    span = spans.get(pair[0])
-    ends = plan.ends(d, None if span is None else 2 * span)
-    lift = (NONE, NONE) if plan.interval == "bernstein" else plan.ends(a / b)
-    p = NONE
-    if plan.test == "t":
-        p = t_test(d)
-    elif plan.test == "wilcoxon":
-        assert isinstance(view, Units)
-        p = wilcoxon(view.columns[pair[0]][0] - view.columns[pair[1]][0])
-    elif plan.test == "bootstrap" and d.resamples is not None:
-        p = bootstrap_test(d, d.resamples)
-    return _Side(d.value, d.se, d.n, b.value, *ends, *lift, p)
+) -> tuple[Floats, Floats, Floats]:
+    """Lifts by resamples of the ratio, where the baseline's interval is clear of 0."""
+    low, high = _ends(plan, estimates, [spans.get(key) for key in keys], plan.level)
+    clear, base = ((low > 0) | (high < 0))[b], np.array([e.value for e in estimates])[b]
+    lift = np.where(clear, divide(difference, np.abs(base)), NONE)
+    if plan.interval == "bernstein":
+        return lift, np.full(len(a), NONE), np.full(len(a), NONE)
+    ratios = [estimates[i] / estimates[j] for i, j in zip(a, b, strict=True)]
+    ends = np.sign(base) * (np.array(_ends(plan, ratios, [None] * len(a), plan.level)) - 1)
+    low, high = np.where(clear, np.sort(ends, axis=0), NONE)
+    return lift, low, high
 
 
-def _corrected(p: Sequence[Floats], plan: Plan) -> list[Floats]:
-    """The whole family at once, or each group by itself; no correction makes a p smaller."""
+def _corrected(p: Sequence[Floats], questions: Sequence[object], plan: Plan) -> list[Floats]:
+    """Each family at once; no correction makes a p smaller."""
     if plan.correction == "none":
         return list(p)
-    step = holm if plan.correction == "holm" else benjamini_hochberg
-    if plan.family == "measure":
-        return [step(x) for x in p]
-    return np.split(step(np.concatenate(p)), np.cumsum([len(x) for x in p])[:-1])
+    step, found = (holm if plan.correction == "holm" else benjamini_hochberg), list(p)
+    for own in dict.fromkeys(questions):
+        places = [n for n, question in enumerate(questions) if question == own]
+        whole = step(np.concatenate([p[n] for n in places]))
+        cuts = np.cumsum([len(p[n]) for n in places])[:-1]
+        for n, part in zip(places, np.split(whole, cuts), strict=True):
+            found[n] = part
+    return found
 
 
 def _permuted(

@@ -12,10 +12,10 @@ import numpy as np
 
 from counterrank.core.arrays import Floats, Ints
 from counterrank.core.errors import UsageError
-from counterrank.stats.functions_of_means import divide
 from counterrank.stats.units import Estimate
 
 RESAMPLES = 10_000
+LARGE = 10_000  # degrees of freedom from which Student's distribution needs no library
 
 
 def interval(
@@ -37,12 +37,28 @@ def interval(
 
 
 def quantile(level: float, method: str, clusters: int) -> float:
-    """Standard errors in half an interval: of the normal distribution, or of Student's."""
+    """Standard errors in half an interval: of the normal distribution, or of Student's.
+
+    Beyond 10,000 degrees of freedom Student's is expanded (Abramowitz and Stegun 26.7.5), exact to
+    the last digits.
+    """
+    z, freedom = normal_quantile(0.5 + level / 2), max(clusters - 1, 1)
     if method == "normal":
-        return normal_quantile(0.5 + level / 2)
+        return z
+    if freedom > LARGE:
+        return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
     from scipy.special import stdtrit
 
-    return float(stdtrit(max(clusters - 1, 1), 0.5 + level / 2))
+    return float(stdtrit(freedom, 0.5 + level / 2))
+
+
+def critical_value(largest: Floats, level: float, clusters: int) -> float:
+    """Standard errors in half an interval that holds for a family: from draws of its ``largest`` t.
+
+    Without draws, of one comparison, it is Student's; it is never less.
+    """
+    single = quantile(level, "t", clusters)
+    return max(single, float(np.quantile(largest, level))) if len(largest) else single
 
 
 def _bernstein(estimate: Estimate, level: float, span: float | None) -> float:
@@ -94,7 +110,6 @@ def normal_quantile(p: float) -> float:
     return NormalDist().inv_cdf(p)
 
 
-LARGE = 10_000
 SMALLEST = 1e-16  # no p is 0
 
 
@@ -114,11 +129,11 @@ def t_tests(difference: Floats, se: Floats, freedom: int) -> Floats:
         return np.ones(len(difference))  # one unit shows no difference
     t = np.divide(np.abs(difference), se, out=np.zeros(len(se)), where=se != 0)
     alike = 2.0 ** (1 - min(freedom + 1, 1000))
-    p = np.maximum(np.where(se == 0, alike, 2 * _tail(t, freedom)), SMALLEST)
+    p = np.maximum(np.where(se == 0, alike, 2 * upper_tail(t, freedom)), SMALLEST)
     return np.where(difference == 0, 1.0, p)
 
 
-def _tail(t: Floats, freedom: int) -> Floats:
+def upper_tail(t: Floats, freedom: int) -> Floats:
     r"""P(T > t). Beyond 10,000 degrees of freedom by the normal distribution, which loads faster.
 
     :math:`z = t\,(1 - 1/(4\nu)) / \sqrt{1 + t^2/(2\nu)}` (Abramowitz and Stegun 26.7.8).
@@ -210,6 +225,10 @@ class Differences:
         """Half the width of each interval, by the normal distribution or Student's."""
         return quantile(level, interval, self.n) * self.se
 
+    def ends(self, width: float) -> tuple[Floats, Floats]:
+        """Both ends of each interval, ``width`` standard errors to either side."""
+        return self.value - width * self.se, self.value + width * self.se
+
 
 def differences(estimates: Sequence[Estimate], a: Ints, b: Ints) -> Differences:
     r"""Estimate ``a`` minus estimate ``b``, for every pair of places.
@@ -223,7 +242,7 @@ def differences(estimates: Sequence[Estimate], a: Ints, b: Ints) -> Differences:
     psi = np.stack([e.influence for e in estimates])
     size = np.maximum(np.abs(value[a]), np.abs(value[b]))
     apart = value[a] - value[b]
-    se = _error(estimates[0], _squares(psi - psi.mean(axis=0), a, b, np.ones(len(a))))
+    se = _error(estimates[0], _squares(psi - psi.mean(axis=0), a, b))
     return Differences(
         np.where(np.abs(apart) <= ROUNDING * size, 0.0, apart),
         np.where(se <= ROUNDING * size, 0.0, se),
@@ -231,13 +250,36 @@ def differences(estimates: Sequence[Estimate], a: Ints, b: Ints) -> Differences:
     )
 
 
-def ratios(estimates: Sequence[Estimate], a: Ints, b: Ints) -> Differences:
-    r"""Estimate ``a`` over estimate ``b``: :math:`\psi = (\psi_a - r \psi_b) / v_b`."""
+def fieller(
+    estimates: Sequence[Estimate], a: Ints, b: Ints, d: Differences, width: float
+) -> tuple[Floats, Floats, Floats]:
+    r"""Difference over :math:`|v_b|` with the ends of Fieller's interval (1954), for every pair.
+
+    A lift :math:`\theta` is in it if :math:`D - \theta B` is not clearly other than 0, where
+    :math:`D` is the difference, :math:`B = |v_b|` and :math:`q` the ``width`` in standard errors:
+
+    .. math:: (D - \theta B)^2 \le q^2 (V_{DD} - 2 \theta V_{DB} + \theta^2 V_{BB})
+
+    That is an interval where the baseline's own, :math:`B \pm q \sqrt{V_{BB}}`, is clear of 0.
+    Elsewhere there is no lift.
+    """
     value = np.array([e.value for e in estimates])
     psi = np.stack([e.influence for e in estimates])
-    share = divide(value[a], value[b])
-    se = _error(estimates[0], _squares(psi, a, b, np.nan_to_num(share)))
-    return Differences(share, divide(se, np.abs(value[b])), estimates[0].clusters)
+    scale = _error(estimates[0], np.ones(1))[0] ** 2
+    products = scale * (psi @ psi.T)
+    base, turn, square = np.abs(value[b]), np.sign(value[b]), width**2
+    vbb, vdb = products[b, b], turn * (products[a, b] - products[b, b])
+    bottom = base**2 - square * vbb
+    clear = (bottom > 0) & (base > 0)
+    centre = d.value * base - square * vdb
+    inner = d.se**2 * (base**2 - square * vbb) - 2 * d.value * base * vdb + d.value**2 * vbb
+    half = width * np.sqrt(np.maximum(inner + square * vdb**2, 0))
+    bottom = np.where(clear, bottom, np.nan)
+    return (
+        d.value / np.where(clear, base, np.nan),
+        (centre - half) / bottom,
+        (centre + half) / bottom,
+    )
 
 
 def _error(e: Estimate, squares: Floats) -> Floats:
@@ -247,12 +289,12 @@ def _error(e: Estimate, squares: Floats) -> Floats:
     return se
 
 
-def _squares(psi: Floats, a: Ints, b: Ints, times: Floats) -> Floats:
-    """Sum over clusters of the squares of rows ``a`` less ``times`` rows ``b``."""
+def _squares(psi: Floats, a: Ints, b: Ints) -> Floats:
+    """Sum over clusters of the squares of rows ``a`` less rows ``b``."""
     product = psi @ psi.T
     own = np.diagonal(product)
-    largest = own[a] + times**2 * own[b]
-    squares = np.maximum(largest - 2 * times * product[a, b], 0)
+    largest = own[a] + own[b]
+    squares = np.maximum(largest - 2 * product[a, b], 0)
     for pair in np.flatnonzero(squares < CLOSE * largest):
-        squares[pair] = np.sum((psi[a[pair]] - times[pair] * psi[b[pair]]) ** 2)
+        squares[pair] = np.sum((psi[a[pair]] - psi[b[pair]]) ** 2)
     return squares

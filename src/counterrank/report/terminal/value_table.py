@@ -76,10 +76,9 @@ def seen_from(c: Comparison, best: str) -> Comparison:
     """The comparison seen from the other side, if need be: the best is what is subtracted."""
     if c.baseline == best:
         return c
-    lift = None if c.lift is None or c.lift == -1 else 1 / (1 + c.lift) - 1
     return replace(
         c, system=c.baseline, baseline=best, difference=-c.difference, low=-c.high, high=-c.low,
-        lift=lift, claim=TURN[c.claim],
+        family_low=-c.family_high, family_high=-c.family_low, lift=None, claim=TURN[c.claim],
     )  # fmt: skip
 
 
@@ -149,20 +148,14 @@ def _cells(result: Result, r: Row, c: Comparison | None, places: int) -> list[st
     value = [number(r.value, places), interval_text(r.low, r.high, places)]
     if c is None:
         return [*value, "", "", "", ""]
-    share = "" if c.lift is None else f"{c.lift:+.1%}"
-    if result.kind != "evaluate" and _telling(c):
+    share = "" if c.lift is None or result.plan.baseline is None else f"{c.lift:+.1%}"
+    if result.kind != "evaluate" and share and math.isfinite(c.lift_low):
         change = [share, f"[{c.lift_low:+.1%}, {c.lift_high:+.1%}]", ""]
     else:
         ends = interval_text(c.low, c.high, places, sign=True)
         share = share if result.kind == "evaluate" else ""
         change = [number(c.difference, places, sign=True), ends, share]
     return [*value, *change, p_value(c.p_corrected)]
-
-
-def _telling(c: Comparison) -> bool:
-    """Whether a lift says what the difference says."""
-    known = math.isfinite(c.lift_low) and math.isfinite(c.lift_high)
-    return c.lift is not None and known and abs(c.lift) < 100 and c.difference * c.lift >= 0
 
 
 def _reading(result: Result) -> str:
