@@ -22,6 +22,10 @@ def estimate(
     estimator: v.Estimators = v.ESTIMATORS,
     per: Literal["session", "impression"] = "session",
     baseline: str = "logged",
+    decide_by: str = "",
+    min_lift: float = 0.0,
+    margin: v.Margin = 0.02,
+    guard: v.Guards = None,
     level: v.Level = 0.95,
     interval: v.Interval = "normal",
     test: v.Test = "t",
@@ -57,6 +61,8 @@ def estimate(
     and DR over a range of clips.
     What is compared: every ranker with ``baseline``, the logged one or another; ``test`` is t,
     bootstrap or none, ``correct`` is holm, bh or none.
+    What decides: ``decide_by``, one of the rewards (the first), must reach ``min_lift``; every
+    other may lose at most ``margin`` of the baseline, or what ``guard`` says of it.
     What the log holds: ``logged`` is how the logger's exposure is known (rank, exposure,
     propensity), ``views`` what is known of views (observed, rows: only viewed rows were logged,
     latent). ``logger`` has the lists of several loggers, for the balance heuristic.
@@ -77,9 +83,11 @@ def estimate(
     wanted = tuple(dict.fromkeys(map(as_estimator, v.as_list(estimator))))
     if not wanted:
         raise UsageError("No estimator was asked for.", todo="For example DR.")
+    rule = v.decision_rule(decide_by, min_lift, margin, guard, names=v.as_list(reward))
     plan = Plan(
-        baseline, test, correct, level=level, interval=interval, resamples=resamples, seed=seed
-    )
+        baseline, test, correct, level=level, interval=interval, resamples=resamples, seed=seed,
+        rule=rule,
+    )  # fmt: skip
     position = None if position_bias is None else as_model(position_bias)
     by = [] if position is None or position.column is None else [position.column]
     engine = v.engine_for(where, log, runs, logger)

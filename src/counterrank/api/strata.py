@@ -24,6 +24,10 @@ def strata(
     open_loop: v.MoreTable = None,
     open_run: v.MoreLists = None,
     baseline: str | None = None,
+    decide_by: str = "",
+    min_lift: float = 0.0,
+    margin: v.Margin = 0.02,
+    guard: v.Guards = None,
     level: v.Level = 0.95,
     interval: Literal["normal", "t", "bootstrap"] = "normal",
     test: Literal["t", "none"] = "t",
@@ -54,8 +58,9 @@ def strata(
     the systems as they do is then told (``agreement``, for four systems or more). ``open_run`` are
     runs of the same names for them, if not the same.
     What is compared: every system with ``baseline``, or every pair, under every method. ``test`` is
-    t or none; ``correct`` is holm, bh or none, over the ``family`` of all comparisons or those of
-    each measure and method; it corrects the paradox audit too.
+    t or none; ``correct`` is holm, bh or none, over the ``family`` of each measure and
+    method or of all comparisons; it corrects the paradox audit too.
+    What decides: as for ``evaluate``, by the stratified value.
     How sure: ``interval`` is normal, t or bootstrap (with ``resamples``), at ``level``.
     Who counts: as for ``evaluate``; but ``no_relevant`` is skip, as published: a stratum's mean is
     over users with something to find there. ``missing="skip"`` leaves out users whom any system
@@ -78,12 +83,17 @@ def strata(
     from counterrank.data.runs import Policies
     from counterrank.data.schema import ColumnNames
     from counterrank.judged.request import parse_measures, validate_ties
+    from counterrank.metrics import measure as label
     from counterrank.stats.compare import Plan
     from counterrank.stratified import pipeline
     from counterrank.stratified.request import Choices, StrataTables
 
     wanted = list(parse_measures(v.as_list(measure)))
-    plan = Plan(baseline, test, correct, family, level, interval, 1, resamples, seed)
+    rule = v.decision_rule(
+        decide_by, min_lift, margin, guard, names=list(map(str, wanted)), label=label.label,
+        others="show" if tuple(v.as_list(measure)) == v.MEASURES else "guard",
+    )  # fmt: skip
+    plan = Plan(baseline, test, correct, family, level, interval, 1, resamples, seed, rule)
     policies = Policies(missing, no_relevant, unjudged, duplicates, ties)
     validate_ties(wanted, ties)
     if open_run is not None and open_loop is None:

@@ -145,8 +145,7 @@ class Result:
         """
         about, own = subjects or concerning, counts or {}
         whole = [key for key in functions if key.segment is None]
-        first = next((key for key in whole if key.estimator == default), whole[0])
-        decides = {"measure": first.measure, "reward": first.reward, "estimator": first.estimator}
+        decides = plan.rule.decides(whole, default)
         diagnostics = with_concerns(diagnostics, functions)
         states: dict[str, str] = {}
         for d in diagnostics:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -38,6 +38,55 @@ NONE = float("nan")
 
 
 @dataclass(frozen=True)
+class Rule:
+    """What decides: ``decide_by`` (a measure or reward; empty: the first) must reach ``min_lift``.
+
+    Others guard: they must not lose more than their ``margin``, ``guard`` has those of some. Where
+    ``others`` are only shown, none guard but these. All are shares of the baseline's value.
+    """
+
+    decide_by: str = ""
+    min_lift: float = 0.0
+    margin: float = 0.02
+    guard: tuple[tuple[str, float], ...] = ()
+    others: Literal["guard", "show"] = "guard"
+
+    def validate(self, names: Collection[str]) -> Rule:
+        """Itself, unless it names what is not there, or what decides as a guard."""
+        for name in (self.decide_by, *dict(self.guard)):
+            if name and name not in names:
+                raise UsageError(
+                    f'"{name}" is not measured, so it can neither decide nor guard.',
+                    found=nearest(name, list(names)),
+                    todo=f"There are: {', '.join(names)}.",
+                )
+        if self.decide_by and self.decide_by in dict(self.guard):
+            raise UsageError(f'"{self.decide_by}" decides, so it cannot guard.')
+        return self
+
+    def decides(self, keys: Sequence[Key], estimator: str) -> dict[str, Any]:
+        """What decides and what guards among keys of the whole: a part of the protocol."""
+        own = [key for key in keys if key.estimator == estimator] or list(keys)
+        own = [key for key in own if key.estimator == own[0].estimator]
+        self.validate(dict.fromkeys(x for key in own for x in (key.measure, key.reward) if x))
+        lead = next(k for k in own if self.decide_by in ("", k.measure, k.reward))
+        margins, guards = dict(self.guard), {}
+        for key in own:
+            named = [margins[x] for x in (key.measure, key.reward) if x in margins]
+            same = (key.measure, key.reward) == (lead.measure, lead.reward)
+            if not same and (named or self.others == "guard"):
+                guards[key.measure, key.reward] = named[0] if named else self.margin
+        return {
+            "measure": lead.measure,
+            "reward": lead.reward,
+            "estimator": lead.estimator,
+            "min_lift": self.min_lift,
+            "margin": self.margin,
+            "guards": [{"measure": m, "reward": r, "margin": x} for (m, r), x in guards.items()],
+        }
+
+
+@dataclass(frozen=True)
 class Plan:
     """How values are made sure of and compared. ``correct`` auto: max-T for permutations, or Holm.
 
@@ -54,6 +103,7 @@ class Plan:
     draws: int = 100_000
     resamples: int = RESAMPLES
     seed: int = 0
+    rule: Rule = Rule()
 
     def __post_init__(self) -> None:
         if self.correction == "maxt" and self.test not in ("permutation", "none"):
@@ -141,9 +191,9 @@ class Comparison:
     ``low``, ``high`` are for this comparison alone, ``family_low``, ``family_high`` for all of its
     family at once. ``claim`` is what the latter show: better, worse or cannot_tell. ``verdict`` is
     whether to believe it. ``lift`` is the difference over the size of the baseline's value, None
-    where that is not clear of 0. ``draws`` is the number of sign patterns or resamples behind p
-    (None: none were drawn). ``detectable`` is the smallest difference found with power 0.8, before
-    correction.
+    where that is not clear of 0, with an interval of either kind. ``draws`` is the number of sign
+    patterns or resamples behind p (None: none were drawn). ``detectable`` is the smallest
+    difference found with power 0.8, before correction.
     """
 
     system: str
@@ -161,6 +211,8 @@ class Comparison:
     lift: float | None
     lift_low: float
     lift_high: float
+    lift_family_low: float
+    lift_family_high: float
     level: float
     p: float
     p_corrected: float
@@ -222,7 +274,8 @@ def compare(
         Comparison(
             a.system, a.measure, a.reward, a.estimator, a.segment, b.system, side.difference,
             side.se, side.low, side.high, side.family_low, side.family_high,
-            None if np.isnan(side.lift) else side.lift, side.lift_low, side.lift_high, plan.level,
+            None if np.isnan(side.lift) else side.lift, side.lift_low, side.lift_high,
+            side.lift_family_low, side.lift_family_high, plan.level,
             own, whole, *made, least * side.se, side.units,
             claim_of(side.family_low, side.family_high, lower=a.measure in lower),
             max((believed.get(key, "pass") for key in (a, b)), key=VERDICTS.index),
@@ -264,6 +317,8 @@ class _Side(NamedTuple):
     lift: float
     lift_low: float
     lift_high: float
+    lift_family_low: float
+    lift_family_high: float
     p: float
 
 
@@ -285,16 +340,22 @@ def _sides(
     apart = [estimates[i] - estimates[j] for i, j in zip(a, b, strict=True)] if plan.slow else []
     if plan.interval in ("normal", "t"):
         width = quantile(plan.level, plan.interval, clusters)
-        ends, family = d.ends(width), d.ends(max(width, critical))
-        lift = fieller(estimates, a, b, d, width)
+        wide = max(width, critical)
+        ends, family = d.ends(width), d.ends(wide)
+        lift, lift_family = (fieller(estimates, a, b, d, q) for q in (width, wide))
     else:
         at = max(plan.level, 1 - 2 * float(upper_tail(np.array([critical]), clusters - 1)[0]))
         spread = [2 * spans[key] if key in spans else None for key, _ in group]
         ends, family = (_ends(plan, apart, spread, own) for own in (plan.level, at))
-        lift = _resampled_lifts(plan, keys, estimates, a, b, d.value, spans)
+        lift, lift_family = (
+            _resampled_lifts(plan, own, keys, estimates, a, b, d.value, spans)
+            for own in (plan.level, at)
+        )
     # where all units differ alike no spread tells how sure that is, but their number does
     sure = (d.se > 0) | (d.value == 0) | (2.0 ** (1 - min(clusters, 1000)) <= 1 - level)
-    whole = [np.where(sure, x, NONE) for x in (ends if plan.correction == "none" else family)]
+    if plan.correction == "none":
+        family, lift_family = ends, lift
+    whole = [np.where(sure, x, NONE) for x in (*family, *lift_family[1:])]
     p = np.full(len(a), NONE)
     if plan.test == "t":
         p = d.p
@@ -304,7 +365,9 @@ def _sides(
         p = np.array([wilcoxon(first[i] - first[j]) for i, j in zip(a, b, strict=True)])
     elif plan.test == "bootstrap":
         p = np.array([bootstrap_test(e, e.resamples) for e in apart if e.resamples is not None])
-    columns = (d.value, d.se, np.full(len(a), estimates[0].n), *ends, *whole, *lift, p)
+    columns = (
+        d.value, d.se, np.full(len(a), estimates[0].n), *ends, *whole[:2], *lift, *whole[2:], p,
+    )  # fmt: skip
     return list(map(_Side, *(x.tolist() for x in columns)))
 
 
@@ -327,6 +390,7 @@ def _ends(
 
 def _resampled_lifts(
     plan: Plan,
+    level: float,
     keys: Sequence[Key],
     estimates: Sequence[Estimate],
     a: Ints,
@@ -335,13 +399,13 @@ def _resampled_lifts(
     spans: Mapping[Key, float],
 ) -> tuple[Floats, Floats, Floats]:
     """Lifts by resamples of the ratio, where the baseline's interval is clear of 0."""
-    low, high = _ends(plan, estimates, [spans.get(key) for key in keys], plan.level)
+    low, high = _ends(plan, estimates, [spans.get(key) for key in keys], level)
     clear, base = ((low > 0) | (high < 0))[b], np.array([e.value for e in estimates])[b]
     lift = np.where(clear, divide(difference, np.abs(base)), NONE)
     if plan.interval == "bernstein":
         return lift, np.full(len(a), NONE), np.full(len(a), NONE)
     ratios = [estimates[i] / estimates[j] for i, j in zip(a, b, strict=True)]
-    ends = np.sign(base) * (np.array(_ends(plan, ratios, [None] * len(a), plan.level)) - 1)
+    ends = np.sign(base) * (np.array(_ends(plan, ratios, [None] * len(a), level)) - 1)
     low, high = np.where(clear, np.sort(ends, axis=0), NONE)
     return lift, low, high
 

@@ -17,6 +17,7 @@ from counterrank.core.format import (
     wrap_text,
 )
 from counterrank.diagnostics.diagnostic import worst
+from counterrank.documents.decision import order_by_pairs
 from counterrank.report.terminal.bars import beside
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def _compared(result: Result, group: Sequence[str], rows: list[Row]) -> tuple[st
     against = result.plan.baseline
     if against is None and mine:
         turn = -1 if group[1] in result.protocol["lower_is_better"] else 1
-        against = max(rows, key=lambda r: turn * r.value).system
+        against = order_by_pairs(((c.system, c.baseline, c.difference) for c in mine), turn)[0]
         mine = [seen_from(c, against) for c in mine if against in (c.system, c.baseline)]
     return against or "", {(c.system, c.estimator): c for c in mine}
 
@@ -180,7 +181,8 @@ def _reading(result: Result) -> str:
     text += f" p: two-sided {c.test} test{draws}, "
     text += f"corrected by {fix} over {c.family}." if fix else "not corrected."
     than = "what it is compared with" if result.kind == "evaluate" else c.baseline
-    return f"{text} + better, - worse than {than}, at {level}."
+    several = " for all candidates at once" if fix and len(result.systems) > 2 else ""
+    return f"{text} + better, - worse than {than}, by {level} intervals{several}."
 
 
 def _verdict(measure: str, against: str, versus: Versus) -> str:
