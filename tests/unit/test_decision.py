@@ -268,3 +268,93 @@ def test_many_candidates_do_not_open_the_gate_by_chance() -> None:
         best = max(result.comparisons, key=lambda c: c.difference).system
         opened += cr.gate(result, system=best).passed
     assert opened / runs <= 0.025 + 4 * np.sqrt(0.025 * 0.975 / runs)
+
+
+# what a diagnostic concerns
+
+
+def funnel_with(cvr: float, seed: int = 0) -> Any:
+    """A shop of all pairs with a known ctr, and a cvr that is right (1) or wrong by a factor."""
+    rng = np.random.default_rng(seed)
+    users, items = 300, 12
+    user, item = (x.ravel() for x in np.meshgrid(np.arange(users), np.arange(items)))
+    rate = 0.1 + 0.5 * (item / items)
+    click = rng.random(len(user)) < 0.5
+    table = pl.DataFrame(
+        {
+            "user": user, "item": item, "click": click.astype(int),
+            "conversion": (click & (rng.random(len(user)) < rate)).astype(int),
+            "ctr": np.full(len(user), 0.5), "cvr": np.minimum(cvr * rate, 1.0),
+        }
+    )  # fmt: skip
+    runs = {
+        name: pl.DataFrame(
+            {
+                "user": np.repeat(np.arange(users), 3),
+                "item": np.tile(own, users),
+                "rank": np.tile([1, 2, 3], users),
+            }
+        )
+        for name, own in (("old", [0, 1, 2]), ("new", [11, 10, 9]))
+    }
+    return table, runs
+
+
+def test_a_wrong_cvr_does_not_count_against_ips() -> None:
+    """IPS never reads a cvr; its right numbers were refused in 300 of 300."""
+    table, runs = funnel_with(0.3)
+    options = {"measure": "CG@3", "baseline": "old", "estimator": ["IPS", "DR"]}
+    result = cr.funnel(table, runs, **options)
+    failing = [d for d in result.diagnostics if d.state == "fail"]
+    assert [d.name for d in failing] == ["conversion model"]
+    assert failing[0].estimators == ("DR",)
+    verdict = {r.estimator: r.verdict for r in result.estimates}
+    assert verdict["IPS"] != "fail"
+    assert verdict["DR"] == "fail"
+    document = result.to_dict()
+    assert gated(document, estimator="IPS").passed
+    assert not gated(document, estimator="DR").passed
+    assert decide(document).verdict == "distrust"
+    assert decide(document, estimator="IPS").verdict == "ship"
+
+
+def test_a_model_that_nobody_reads_fails_nobody() -> None:
+    table, runs = funnel_with(0.3)
+    result = cr.funnel(table, runs, measure="CG@3", baseline="old", estimator="IPS")
+    assert {d.name for d in result.diagnostics if d.state == "fail"} == {"conversion model"}
+    assert cr.gate(result).passed
+
+
+@pytest.mark.parametrize(
+    ("concerns", "verdict"),
+    [
+        ({}, "distrust"),
+        ({"estimators": ["IPS"]}, "ship"),
+        ({"estimators": ["mean"]}, "distrust"),
+        ({"systems": ["other"]}, "ship"),
+        ({"systems": ["new"]}, "distrust"),
+        ({"systems": ["old"]}, "distrust"),
+        ({"systems": ["new"], "estimators": ["IPS"]}, "ship"),
+    ],
+)
+def test_only_what_concerns_the_numbers_counts(concerns: Any, verdict: str) -> None:
+    document = paired({("new", "old"): 0.5})
+    document["protocol"]["baseline"] = "old"
+    document["diagnostics"] = [
+        {"name": "x", "subject": "y", "state": "fail", "meaning": "Why.", **concerns}
+    ]
+    assert decide(document).verdict == verdict
+    assert gated(document).passed == (verdict == "ship")
+
+
+def test_a_candidate_that_fails_does_not_hold_back_another() -> None:
+    document = paired({("new", "old"): 0.5, ("bad", "old"): 0.9})
+    document["protocol"]["baseline"] = "old"
+    document["diagnostics"] = [
+        {"name": "tail", "subject": "bad", "state": "fail", "meaning": "", "systems": ["bad"]}
+    ]
+    found = decide(document)
+    assert (found.verdict, found.system) == ("ship", "new")
+    assert "bad does not count: tail fails" in found.sentence
+    assert gated(document, systems=["new"]).passed
+    assert not gated(document).passed

@@ -32,7 +32,7 @@ from counterrank.core.errors import CounterrankError, InputError
 from counterrank.data.funnels import prediction
 from counterrank.diagnostics import funnel_checks as about
 from counterrank.diagnostics import weights
-from counterrank.diagnostics.diagnostic import Diagnostic, Findings
+from counterrank.diagnostics.diagnostic import Diagnostic, Findings, limited
 from counterrank.diagnostics.funnel_checks import click_model, click_overlap, conversion_model
 from counterrank.diagnostics.judged_lists import coverage
 from counterrank.diagnostics.weights import FUNNEL_WORDS as WORDS
@@ -65,13 +65,14 @@ def diagnose_lists(request: FunnelRequest, contributions: FunnelContributions) -
         out.append(about.funnel_support(system, own.weights, request.pairs))
         weighted = of(MeanWeight()) in functions
         if weighted:
-            out += [
+            of_weights = [
                 about.smallest_ctr(system, own.ctr.count, own.ctr.smallest, own.ctr.median),
                 weights.mean_weight(system, estimate(of(MeanWeight())), WORDS),
                 weights.effective_size(system, own.weights, WORDS),
                 weights.largest_weight(system, own.weights, WORDS, own.heaviest_user),
                 weights.tail(system, own.weights, WORDS),
             ]
+            out += limited(of_weights, request.needs_ctr, "IPS")
         for e in request.computed:
             if isinstance(e, Clipped) and not isinstance(e, MeanWeight) and e.clip < float("inf"):
                 left = estimate(of(MeanWeight(clip=e.clip)))
@@ -100,7 +101,7 @@ def diagnose_predictions(
     """
     if pairs is None:
         return []
-    out = []
+    out: list[Diagnostic] = []
     model = next(iter(models.by_reward.values()), None)
     if model is not None and request.ctr != COLUMN:
         out.append(click_model(click_calibration(model), request.ctr))
@@ -113,7 +114,8 @@ def diagnose_predictions(
             given = calibration(rows.unit, rows.item, rows.click.astype(float), p)
             out.append(click_model(given, request.ctr))
     clicked = pairs.select(pairs.click).of_some_users(totals.looked_at)
-    out += _conversions(request, clicked, models)
+    out = limited(out, request.needs_ctr, "IPS")
+    out += limited(_conversions(request, clicked, models), request.needs_cvr, "DR")
     return [replace(d, subject="funnel") for d in out]
 
 

@@ -131,6 +131,11 @@ class FunnelRequest:
         return add_diagnostic_estimators(self.estimators, has_ctr=self.has_ctr)
 
     @property
+    def needs_ctr(self) -> list[Estimator]:
+        """Those of the estimators that divide by the chance of a click."""
+        return [e for e in self.estimators if e.weighs]
+
+    @property
     def needs_cvr(self) -> list[Estimator]:
         """Those of the estimators that read a predicted conversion."""
         return [e for e in self.estimators if "model" in e.needs]
@@ -179,7 +184,7 @@ class FunnelRequest:
 
     def validate_predictions(self, heads: Mapping[str, Table]) -> None:
         """Refuse estimators that read a ctr or cvr nobody predicts."""
-        divided = [str(e) for e in self.estimators if e.weighs]
+        divided = list(map(str, self.needs_ctr))
         if divided and not self.has_ctr:
             raise UsageError(
                 f"{divided[0]} divides by the chance of a click, which nobody predicted.",

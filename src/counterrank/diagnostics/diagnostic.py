@@ -29,6 +29,11 @@ class Diagnostic:
     systems: tuple[str, ...] = ()
     estimators: tuple[str, ...] = ()
 
+    def concerns(self, system: str, estimator: str) -> bool:
+        """Whether a number of this system by this estimator rests on it."""
+        named = not self.systems or system in self.systems
+        return named and (not self.estimators or estimator in self.estimators)
+
     @property
     def id(self) -> str:
         """The kind of diagnostic, which stays the same from version to version."""
@@ -59,6 +64,17 @@ def advise(
     """A diagnostic that goes on with what to do about it, unless it passes."""
     text += "" if state == "pass" else todo
     return Diagnostic(name, subject, value, threshold, state, text)
+
+
+def limited(
+    diagnostics: Iterable[Diagnostic], estimators: Iterable[object], otherwise: str
+) -> list[Diagnostic]:
+    """Diagnostics that concern some estimators only; if none of them was asked for, ``otherwise``.
+
+    What an estimator never reads does not count against it.
+    """
+    labels = tuple(map(str, estimators)) or (otherwise,)
+    return [replace(d, estimators=labels) for d in diagnostics]
 
 
 def worst(diagnostics: Iterable[Diagnostic]) -> str:

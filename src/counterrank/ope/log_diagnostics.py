@@ -29,7 +29,14 @@ from counterrank.data import logs
 from counterrank.data.ids import as_categories, hash_ids
 from counterrank.data.sources import open_source
 from counterrank.diagnostics import weights as about
-from counterrank.diagnostics.diagnostic import Diagnostic, Findings, advise, graded, graded_size
+from counterrank.diagnostics.diagnostic import (
+    Diagnostic,
+    Findings,
+    advise,
+    graded,
+    graded_size,
+    limited,
+)
 from counterrank.diagnostics.weights import LOG_WORDS, WeightStatistics
 from counterrank.engine import Engine, Partition, Partitions, Tables
 from counterrank.engine.partitions import on_some
@@ -79,14 +86,16 @@ def diagnose_targets(
         missing, where = weights.unknown, "no session's log has"
         if basis.logged == "rank" and basis.views != "rows":  # nothing was left to chance
             missing, where = weights.unlogged, "the session's log does not have"
-        out += [
-            about.support(name, weights, LOG_WORDS, missing=missing, where=where),
+        out.append(about.support(name, weights, LOG_WORDS, missing=missing, where=where))
+        of_weights = [
             about.mean_weight(name, estimate(name, MeanWeight()), LOG_WORDS),
             about.effective_size(name, weights, LOG_WORDS),
             about.largest_weight(name, weights, LOG_WORDS),
             about.tail(name, weights, LOG_WORDS),
         ]
-        out += [] if target.slates is None else [effective_slates(name, *target.slates)]
+        out += limited(of_weights, [e for e in request.estimators if e.weighs], "IPS")
+        slates = [] if target.slates is None else [effective_slates(name, *target.slates)]
+        out += limited(slates, [e for e in request.estimators if "chances" in e.needs], "SIPS")
         for e in request.clipped:
             left, value = estimate(name, clipped_weight(e)), estimate(name, e).value
             out.append(about.clipping(name, str(e), left, LOG_WORDS, value, errs=e.errs))

@@ -143,24 +143,25 @@ class Result:
         compared; ``subjects`` what diagnostics of which subjects concern a key; ``counts`` how many
         units a row tells of, where that is not all that the value is over.
         """
-        about, own = subjects or concerning, counts or {}
+        about, over = subjects or concerning, counts or {}
         whole = [key for key in functions if key.segment is None]
         decides = plan.rule.decides(whole, default)
         diagnostics = with_concerns(diagnostics, functions)
-        states: dict[str, str] = {}
-        for d in diagnostics:
-            for name in (d.subject, *(() if d.systems else d.estimators)):
-                states[name] = gravest((d.state, states.get(name, "pass")))
+        states: dict[tuple[str, str], str] = {}
         rows, verdicts = [], {}
         for key, function in functions.items():
             e = units.estimate(key, function)
             low, high = plan.ends(e, (spans or {}).get(key))
-            state = gravest(states[n] for n in (*about(key), key.estimator) if n in states)
-            verdicts[key] = verdict_of(state)
+            both = key.system, key.estimator
+            if both not in states:
+                listed = [d for d in diagnostics if d.concerns(*both)]
+                own = [d for d in listed if d.systems or d.estimators or d.subject in about(key)]
+                states[both] = gravest(d.state for d in own)
+            verdicts[key] = verdict_of(states[both])
             rows.append(
                 Row(
                     key.system, key.measure, key.reward, key.estimator, key.segment, e.value, e.se,
-                    low, high, plan.level, own.get(key, e.n), verdicts[key], e.clusters,
+                    low, high, plan.level, over.get(key, e.n), verdicts[key], e.clusters,
                 )
             )  # fmt: skip
         return cls(
@@ -383,7 +384,7 @@ class Result:
 
 
 def with_concerns(diagnostics: Sequence[Diagnostic], functions: Functions) -> list[Diagnostic]:
-    """Diagnostics with the systems and estimators that their subjects name."""
+    """Diagnostics with the systems and estimators that their subjects name, unless they say so."""
     estimators = {key.estimator for key in functions}
     systems = {key.system: (key.system, "") for key in functions}
     both = {f"{key.system}, {key.estimator}": (key.system, key.estimator) for key in functions}
@@ -393,7 +394,8 @@ def with_concerns(diagnostics: Sequence[Diagnostic], functions: Functions) -> li
         system, estimator = named.get(d.subject, ("", ""))
         several = () if system else tuple(d.subject.split(", "))
         some = (estimator,) if estimator else several if estimators.issuperset(several) else ()
-        found.append(replace(d, systems=(system,) if system else (), estimators=some))
+        own = d.systems or ((system,) if system else ())
+        found.append(replace(d, systems=own, estimators=d.estimators or some))
     return found
 
 

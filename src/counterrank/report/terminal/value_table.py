@@ -200,8 +200,10 @@ def _believed(result: Result, wide: int) -> list[str]:
     basis = {"estimate": _weights, "funnel": _conversions}[result.kind](result)
     words = {"pass": "can be believed", "caution": "with care", "fail": "not to be relied on"}
     out = wrap_text(basis, wide)
+    lead = result.protocol["decides"]["estimator"]
     for system in result.systems[1:] if result.kind == "estimate" else result.systems:
         own = [d for d in result.diagnostics if d.subject in (system, "log", "funnel")]
+        own = [d for d in own if d.concerns(system, lead)]
         why = dict.fromkeys(d.name for d in own if d.state != "pass")
         tail = f": {', '.join(why)}" if why else ""
         verdict = worst(own)
