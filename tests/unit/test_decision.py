@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import counterrank as cr
 from counterrank.documents.decision import decide, order_by_pairs
 from counterrank.documents.gate import gated
+from counterrank.simulate import judged_world
 
 
 def log(means: dict[str, dict[str, float]], *, sessions: int = 600, seed: int = 0) -> Any:
@@ -358,3 +359,49 @@ def test_a_candidate_that_fails_does_not_hold_back_another() -> None:
     assert "bad does not count: tail fails" in found.sentence
     assert gated(document, systems=["new"]).passed
     assert not gated(document).passed
+
+
+def test_weights_that_fail_do_not_veto_the_stratified_value() -> None:
+    """Weights by popularity failed, and the gate exited 3 for values that use none."""
+    world = judged_world(users=120)
+    result = cr.strata(world.judgments, world.runs, measure="nDCG@10", baseline="popular")
+    failing = [d for d in result.diagnostics if d.state == "fail"]
+    assert failing
+    assert all(d.estimators == ("IPS",) for d in failing)
+    assert decide(result.to_dict()).verdict == "ship"
+    assert cr.gate(result, system="deep").passed
+    assert not cr.gate(result, system="deep", estimator="IPS").passed
+
+
+# the pick
+
+
+def better(base: Any, rng: Any) -> Any:
+    """Ranks of which half are one higher."""
+    return np.maximum(base - (rng.random(len(base)) < 0.5), 1)
+
+
+def test_the_sentence_says_from_how_many_it_was_picked() -> None:
+    rng = np.random.default_rng(2)
+    base = rng.integers(2, 6, 400)
+    hits = {"old": base} | {f"s{n}": better(base, rng) for n in range(8)}
+    judgments, runs = lists(hits)
+    result = cr.evaluate(judgments, runs, measure="RR@10", baseline="old", test="t")
+    found = decide(result.to_dict())
+    assert "picked from 8" in found.sentence
+    assert "Corrected for the pick: " in found.sentence
+    rows = {c.system: c for c in result.comparisons}
+    best = rows[found.system]
+    assert best.selected_low < best.selected_difference < best.difference
+    assert sum(not np.isnan(c.selected_difference) for c in rows.values()) == 1
+
+
+def test_the_best_may_be_the_least() -> None:
+    rng = np.random.default_rng(2)
+    base = rng.integers(2, 6, 200)
+    hits = {"old": base} | {f"s{n}": better(base, rng) for n in range(3)}
+    judgments, runs = lists(hits)
+    result = cr.evaluate(judgments, runs, measure="ARP@10", baseline="old", test="t")
+    best = min(result.comparisons, key=lambda c: c.difference)
+    assert best.difference < best.selected_difference < best.selected_high < 0
+    assert decide(result.to_dict()).system == best.system

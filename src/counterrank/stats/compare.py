@@ -191,9 +191,10 @@ class Comparison:
     ``low``, ``high`` are for this comparison alone, ``family_low``, ``family_high`` for all of its
     family at once. ``claim`` is what the latter show: better, worse or cannot_tell. ``verdict`` is
     whether to believe it. ``lift`` is the difference over the size of the baseline's value, None
-    where that is not clear of 0, with an interval of either kind. ``draws`` is the number of sign
-    patterns or resamples behind p (None: none were drawn). ``detectable`` is the smallest
-    difference found with power 0.8, before correction.
+    where that is not clear of 0, with an interval of either kind. The best of several candidates
+    has ``selected_difference`` with both ends, corrected for having been picked. ``draws`` is the
+    number of sign patterns or resamples behind p (None: none were drawn). ``detectable`` is the
+    smallest difference found with power 0.8, before correction.
     """
 
     system: str
@@ -213,6 +214,9 @@ class Comparison:
     lift_high: float
     lift_family_low: float
     lift_family_high: float
+    selected_difference: float
+    selected_low: float
+    selected_high: float
     level: float
     p: float
     p_corrected: float
@@ -254,9 +258,10 @@ def compare(
     questions = list(map(plan.question, groups))
     # sets of t that are symmetric hold together at least as often as if independent (Royen 2014)
     levels = [plan.level ** (1 / questions.count(own)) for own in questions]
+    ups = [-1 if group[0][0].measure in lower else 1 for group in groups]
     sides = [
-        _sides(table.over(*keys), keys, group, functions, plan, level, spans or {})
-        for group, keys, level in zip(groups, map(keys_of, groups), levels, strict=True)
+        _sides(table.over(*keys), keys, group, functions, plan, level, up, spans or {})
+        for group, keys, level, up in zip(groups, map(keys_of, groups), levels, ups, strict=True)
     ]
     p, draws = [np.array([side.p for side in row]) for row in sides], 0
     if plan.test == "permutation":
@@ -275,8 +280,9 @@ def compare(
             a.system, a.measure, a.reward, a.estimator, a.segment, b.system, side.difference,
             side.se, side.low, side.high, side.family_low, side.family_high,
             None if np.isnan(side.lift) else side.lift, side.lift_low, side.lift_high,
-            side.lift_family_low, side.lift_family_high, plan.level,
-            own, whole, *made, least * side.se, side.units,
+            side.lift_family_low, side.lift_family_high, side.selected_difference,
+            side.selected_low, side.selected_high, plan.level, own, whole, *made,
+            least * side.se, side.units,
             claim_of(side.family_low, side.family_high, lower=a.measure in lower),
             max((believed.get(key, "pass") for key in (a, b)), key=VERDICTS.index),
         )
@@ -319,6 +325,9 @@ class _Side(NamedTuple):
     lift_high: float
     lift_family_low: float
     lift_family_high: float
+    selected_difference: float
+    selected_low: float
+    selected_high: float
     p: float
 
 
@@ -329,14 +338,16 @@ def _sides(
     functions: Functions,
     plan: Plan,
     level: float,
+    up: int,
     spans: Mapping[Key, float],
 ) -> list[_Side]:
-    """All pairs of a group; ``level`` is that of its part of the family."""
+    """All pairs of a group; ``level`` is that of its part of the family, ``up`` -1 for less."""
     estimates = [view.estimate(key, functions[key]) for key in keys]
     place = {key: number for number, key in enumerate(keys)}
     a, b = (np.array([place[pair[side]] for pair in group]) for side in (0, 1))
     d, clusters = differences(estimates, a, b), estimates[0].clusters
-    critical = critical_value(_largest(estimates, a, b, d.se, plan.seed), level, clusters)
+    largest = _largest(estimates, a, b, d.se, plan.seed)
+    critical = critical_value(largest, level, clusters)
     apart = [estimates[i] - estimates[j] for i, j in zip(a, b, strict=True)] if plan.slow else []
     if plan.interval in ("normal", "t"):
         width = quantile(plan.level, plan.interval, clusters)
@@ -366,9 +377,27 @@ def _sides(
     elif plan.test == "bootstrap":
         p = np.array([bootstrap_test(e, e.resamples) for e in apart if e.resamples is not None])
     columns = (
-        d.value, d.se, np.full(len(a), estimates[0].n), *ends, *whole[:2], *lift, *whole[2:], p,
+        d.value, d.se, np.full(len(a), estimates[0].n), *ends, *whole[:2], *lift, *whole[2:],
+        *_selected(estimates, a, b, largest, plan.level, up), p,
     )  # fmt: skip
     return list(map(_Side, *(x.tolist() for x in columns)))
+
+
+def _selected(
+    estimates: Sequence[Estimate], a: Ints, b: Ints, largest: Floats, level: float, up: int
+) -> list[Floats]:
+    """The best of several candidates against one baseline, corrected for having been picked.
+
+    With ``up`` -1 less is better.
+    """
+    found = [np.full(len(a), NONE) for _ in range(3)]
+    if len(set(b.tolist())) == 1 and len(largest):
+        from counterrank.stats.winner import correct_winner
+
+        place, *three = correct_winner(estimates, a, b, largest, level, up)
+        for column, x in zip(found, three, strict=True):
+            column[place] = x
+    return found
 
 
 def _largest(estimates: Sequence[Estimate], a: Ints, b: Ints, se: Floats, seed: int) -> Floats:
