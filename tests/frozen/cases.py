@@ -38,6 +38,12 @@ class Case:
     units: bool = False
     frames: bool = False
 
+    @property
+    def iterated(self) -> bool:
+        """Whether numbers come from iterations, which another CPU ends on other last digits."""
+        words = " ".join(map(str, self.options.values()))
+        return self.verb == "exposure" or any(w in words for w in ("factors", "logistic"))
+
     def result(self, engine: dict[str, Any] | None = None, given: Any = None) -> Any:
         """The result of the call; ``given`` makes a table of a file's name."""
         given = given or (pl.read_parquet if self.frames else str)

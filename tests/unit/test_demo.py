@@ -104,7 +104,7 @@ def test_the_same_by_hand(ran):
 def test_page_reveals_after_it_has_decided(ran, monkeypatch):
     """With tables alone, as where no charts are installed; the decision does not change."""
     folder, _ = ran
-    monkeypatch.setattr(bundle, "there", lambda: False)
+    monkeypatch.setattr(bundle, "can_draw", lambda: False)
     document = saved(folder)
     html = page([document])
     assert html.index('class="decision') < html.index("The truth, revealed")

@@ -104,7 +104,7 @@ def test_context_chooses_the_model_and_unknown_ones_are_refused():
             '{"kind": "exposure", "tables": {"model": {"name": "power", "eta": "x"}}}',
             "must be a number",
         ),
-        ('{"kind": "exposure", "tables": {"model": {"name": "power", "eta": -1}}}', "0 or more"),
+        ('{"kind": "exposure", "tables": {"model": {"name": "power", "eta": -1}}}', "at least 0"),
         (
             '{"kind": "exposure", "tables": {"model": {"name": "table", "weights": [1, "b"]}}}',
             "list of numb",

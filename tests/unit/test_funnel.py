@@ -232,7 +232,7 @@ def test_conversions_may_be_missing_where_there_was_no_click(shop):
         ({"measure": ["ARP"]}, "needs rankings of all 9 items"),
         ({"measure": ["PublishedDCG@3"]}, "divides by each user's own sum"),
         ({"measure": ["PublishedDCG@3"], "estimator": "DR"}, "needs rankings of all 9 items"),
-        ({"measure": ["RBP(p=2)"]}, "needs p between 0 and 1"),
+        ({"measure": ["RBP(p=2)"]}, "must lie between 0 and 1"),
         ({"pairs": "some"}, 'pairs cannot be "some"'),
         ({"users": "none"}, 'users cannot be "none"'),
         ({"missing": "skip"}, 'missing cannot be "skip"'),

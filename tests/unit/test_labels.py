@@ -52,7 +52,7 @@ def test_aliases_and_case():
         ("AP(floor=0)", "between 0 and 1"),
         ("DCG(discount=log3)", "not a position model"),
         ("DCG(discount=geometric(p=1))", "between 0 and 1"),
-        ("DCG(discount=jarvelin(base=1))", "above 1"),
+        ("DCG(discount=jarvelin(base=1))", "more than 1"),
         ("DCG(discount=table(-1))", "0 or more"),
         ("RBP(p=2)", "between 0 and 1"),
         ("ERR(top=max)", "a number"),

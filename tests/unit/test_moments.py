@@ -378,5 +378,3 @@ def test_the_switch_is_stated():
     }
     assert Storage.choose("units", 5, 5, 10**9).why == "as asked for"
     assert Storage.choose("auto", 5, 5, None).units
-    with pytest.raises(UsageError, match="inference cannot be"):
-        Storage.choose("some", 5, 5, None)

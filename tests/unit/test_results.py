@@ -51,7 +51,7 @@ KINDS = ("evaluation", "estimation", "exposure")
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_charts_the_table_alone(results, kind, monkeypatch):
-    monkeypatch.setattr(bundle, "there", lambda: False)
+    monkeypatch.setattr(bundle, "can_draw", lambda: False)
     found = Tags(results[kind]._repr_html_())
     assert found.tags.count("table") == 1
     assert found.tags.count("tr") == 1 + len(results[kind].to_dict()["estimates"])

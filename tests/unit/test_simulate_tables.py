@@ -339,10 +339,10 @@ def test_blocks_hold_the_same_sessions_in_memory_and_in_a_stream(monkeypatch):
         ({"trust": 1.5}, "trust must lie between 0 and 1"),
         ({"trust": float("nan")}, "trust must lie between 0 and 1"),
         ({"slots": 30}, "slots <= candidates <= items"),
-        ({"contexts": 0}, "contexts must be a whole number"),
+        ({"contexts": 0}, "contexts must be at least 1"),
         ({"days": 1.5}, "days must be a whole number"),
         ({"ranker": "stochastic"}, "ranker cannot be"),
-        ({"temperature": 0.0}, "temperature must be above 0"),
+        ({"temperature": 0.0}, "temperature must be more than 0"),
         ({"loggers": {"loged": 1.0}}, 'Did you mean "logged"'),
         ({"loggers": {"logged": 0.5}}, "add up to 0.5"),
         ({"loggers": {}}, "add up to 0"),
@@ -369,8 +369,8 @@ def test_refuses_worlds_that_make_no_sense(options, words):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"sessions": 0}, "sessions must be"),
-        ({"draws": 0}, "draws must be"),
+        ({"sessions": 0}, "sessions must lie between 1 and 2147483647, not 0"),
+        ({"draws": 0}, "draws must lie between 1"),
         ({"views": "some"}, "views cannot be"),
         ({"given": "all"}, "given cannot be"),
         ({"stochastic": "x"}, "stochastic cannot be"),

@@ -20,6 +20,8 @@ from counterrank.cli import help as texts
 from counterrank.cli.command import flag, parser
 from counterrank.cli.commands import COMMANDS, run
 from counterrank.core.arguments import arguments
+from counterrank.nuisance.cross_fit import pair_model
+from counterrank.position import Log2, Power
 from counterrank.simulate import SamplePlan, World
 from frozen import worlds
 from frozen.cases import CASES, REDRAWN
@@ -200,4 +202,30 @@ def test_documents_of_the_first_version_are_refused(tmp_path):
 def test_what_the_signature_does_not_allow_is_refused_by_name(options, said):
     with pytest.raises(cr.UsageError) as caught:
         cr.evaluate("judgments.parquet", "new.parquet", **options)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: cr.measure("AP(over=some)@5"), 'AP(over=...) cannot be "some"'),
+        (
+            lambda: cr.measure("AP(mean=geometric,floor=2)"),
+            "AP(floor=...) must lie between 0 and 1",
+        ),
+        (lambda: Power(eta=float("nan")), "power(eta=...) must be at least 0, not nan"),
+        (lambda: Power(eta=-1), "power(eta=...) must be at least 0, not -1"),
+        (lambda: Log2(scale=0), "log2(scale=...) must be more than 0, not 0"),
+        (lambda: Log2(scale=float("inf")), "log2(scale=...) must be more than 0, not inf"),
+        (lambda: pair_model("rates(by=both,weight=some)"), 'rates(weight=...) cannot be "some"'),
+        (lambda: pair_model("factors(l2=0)"), "factors(l2=...) must be more than 0, not 0"),
+        (lambda: cr.Local(partitions=0), "partitions must lie between 1 and 65536, not 0"),
+        (lambda: cr.Spark(inference="some"), 'inference cannot be "some"'),
+        (lambda: World(trust=2), "trust must lie between 0 and 1, not 2"),
+        (lambda: World(days=1.5), "days must be a whole number, not 1.5"),
+    ],
+)
+def test_what_the_annotations_of_a_dataclass_do_not_allow_is_refused(make, said):
+    with pytest.raises(cr.UsageError) as caught:
+        make()
     assert said in str(caught.value)

@@ -12,7 +12,7 @@ import pytest
 import counterrank as cr
 from counterrank.cli import output
 from counterrank.report.terminal import lines as table
-from counterrank.report.terminal.bars import beside, draw_bars
+from counterrank.report.terminal.bars import draw_bars, with_bars
 from counterrank.report.terminal.bars import plain_signs as plain
 from counterrank.simulate import World, judged_world, platform
 
@@ -35,8 +35,8 @@ def test_marks_widen_the_scale():
 
 def test_bars_only_where_there_is_room():
     lines, ends = ["heading", "x" * 20, "y"], [(0.0, 1.0, 2.0), (1.0, 2.0, 3.0)]
-    assert beside(lines, ends, 33, zero="no") == lines
-    drawn = beside(lines, ends, 34, zero="no")
+    assert with_bars(lines, ends, 33, zero="no") == lines
+    drawn = with_bars(lines, ends, 34, zero="no")
     assert drawn[0] == "heading"
     assert [len(line) for line in drawn[1:]] == [30, 34]
     assert drawn[2].startswith("y" + " " * 21)

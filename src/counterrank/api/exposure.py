@@ -50,7 +50,8 @@ def exposure(
     from counterrank.position.learn.pipeline import learn
     from counterrank.position.learn.request import LearnRequest
     from counterrank.position.model_file import KIND
-    from counterrank.results.result import Result, as_row
+    from counterrank.results.result import Result
+    from counterrank.results.rows import as_row
 
     within = tuple(v.as_list(context))
     request = LearnRequest(method, reward, within, by, ranks, length, swapped, model, level)

@@ -49,7 +49,7 @@ def gate(
         systems=v.as_list(system), min_lift=min_lift, margin=margin, guard=guard,
     )  # fmt: skip
     if summary is not None:
-        files.appended(summary, found.markdown())
+        files.append(summary, found.markdown())
     if mlflow is not None:
         log_to_mlflow(document, found, mlflow, experiment)
     return found

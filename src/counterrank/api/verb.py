@@ -175,5 +175,4 @@ def document_of(result: Any) -> dict[str, Any]:
     """The document of a result in memory, of a folder or of a file."""
     from counterrank.documents.document import saved
 
-    document: dict[str, Any] = result.to_dict() if hasattr(result, "to_dict") else saved(result)
-    return document
+    return result.to_dict() if hasattr(result, "to_dict") else saved(result)

@@ -30,7 +30,7 @@ from counterrank.data.checks import identifiers, real, some_rows
 from counterrank.data.ids import positions
 from counterrank.data.schema import Roles, Table, label
 from counterrank.data.sources import open_source
-from counterrank.results.result import as_comparison
+from counterrank.results.rows import as_comparison
 from counterrank.stats.compare import Comparison
 from counterrank.stats.correlation import kendall_tau, relative_rmse
 from counterrank.stats.inference import normal_quantile
@@ -82,6 +82,7 @@ def accuracy_row(trials: Trials, level: float) -> AccuracyRow:
     delta, squares = trials.delta, trials.squares
     rmse = relative_rmse(trials.truth.ravel(), trials.estimate.ravel())
     systems, repetitions = delta.shape
+    tau = kendall_tau(trials.estimate.T, trials.truth.T)
     known = ~np.isnan(trials.low) & ~np.isnan(trials.high)
     inside = (trials.low <= trials.truth) & (trials.truth <= trials.high)
     se = _se(squares) / (2 * rmse) if rmse > 0 else 0.0
@@ -97,7 +98,7 @@ def accuracy_row(trials: Trials, level: float) -> AccuracyRow:
         bias=float(delta.mean()),
         variance=float(delta.var(axis=1, ddof=1).mean()) if repetitions > 1 else nan,
         coverage=float(inside[known].mean()) if known.any() else nan,
-        kendall=_mean_tau(trials) if systems > 1 else nan,
+        kendall=float(np.nanmean(tau)) if np.isfinite(tau).any() else nan,
         regret=float(np.mean(list(map(_regret, trials.estimate.T, trials.truth.T)))),
         systems=systems,
         repetitions=repetitions,
@@ -132,11 +133,6 @@ def same_error(a: Trials, b: Trials) -> float:
 
 def _se(x: Floats) -> float:
     return float(x.std(ddof=1) / np.sqrt(len(x))) if len(x) > 1 else float("nan")
-
-
-def _mean_tau(trials: Trials) -> float:
-    tau = kendall_tau(trials.estimate.T, trials.truth.T)
-    return float(np.nanmean(tau)) if np.isfinite(tau).any() else float("nan")
 
 
 def _regret(estimate: Floats, truth: Floats) -> float:

@@ -6,7 +6,6 @@ import hashlib
 import io
 import json
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 
 from counterrank.core.arrays import Floats
 from counterrank.core.errors import UsageError
+from counterrank.results.output_files import whole
 from counterrank.version import __version__
 
 ENDING = ".npy"
@@ -81,21 +81,17 @@ def _stored(file: Path) -> Floats | None:
 
 
 def _store(file: Path, array: Floats) -> None:
-    """Beside the target, flushed to the disk, then moved into place."""
-    try:
-        handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-        try:
-            body = io.BytesIO()
-            np.save(body, array, allow_pickle=False)
-            with os.fdopen(handle, "wb") as out:
-                out.write(body.getvalue() + hashlib.sha256(body.getvalue()).digest())
-                out.flush()
-                os.fsync(out.fileno())
-            os.replace(name, file)
-        finally:
-            Path(name).unlink(missing_ok=True)
-    except OSError as error:
-        raise _unwritable(file, error) from error
+    """Flushed to the disk before it is moved into place."""
+    body = io.BytesIO()
+    np.save(body, array, allow_pickle=False)
+
+    def write(temporary: Path) -> None:
+        with temporary.open("wb") as out:
+            out.write(body.getvalue() + hashlib.sha256(body.getvalue()).digest())
+            out.flush()
+            os.fsync(out.fileno())
+
+    whole(file, write, _unwritable)
 
 
 def _unwritable(path: Path, error: OSError) -> UsageError:

@@ -27,7 +27,7 @@ from counterrank.core.arrays import Floats
 from counterrank.core.format import in_a_sentence
 from counterrank.core.parallel import Progress, quiet
 from counterrank.diagnostics.diagnostic import Diagnostic
-from counterrank.results.result import as_comparison
+from counterrank.results.rows import as_comparison
 from counterrank.stats.compare import Comparison, Plan
 from counterrank.stats.inference import normal_quantile
 from counterrank.stats.permutation import Keep, at_once, permutation_test
@@ -157,8 +157,7 @@ def normal_p(difference: Floats, square: Floats, draws: int) -> Floats:
 
     flat = square <= 1e-12 * np.max(square, initial=0.0)  # two systems alike: nothing to flip
     z = np.abs(difference) / np.sqrt(np.where(flat, np.inf, square))
-    p: Floats = (1 + draws * 2 * ndtr(-z)) / (1 + draws)
-    return p
+    return (1 + draws * 2 * ndtr(-z)) / (1 + draws)
 
 
 def power_rows(values: Values, power: DiscriminativePower, level: float) -> list[PowerRow]:

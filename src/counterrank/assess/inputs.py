@@ -21,11 +21,9 @@ from counterrank.assess.unit_values import Average, Values
 from counterrank.core.errors import InputError, UsageError, brief
 from counterrank.data.checks import identifiers, real, some_rows
 from counterrank.data.ids import positions, sort_ids
-from counterrank.data.runs import tables_of
 from counterrank.data.schema import Input, Roles, Table, label
 from counterrank.data.sources import Source, open_source
 from counterrank.diagnostics.diagnostic import Diagnostic
-from counterrank.engine import engine as as_engine
 from counterrank.judged.pipeline import JudgedSystems, compare_systems, measure_systems, value_array
 from counterrank.judged.request import EvaluateRequest, JudgedTables, parse_measures
 from counterrank.metrics import DEFAULTS
@@ -66,9 +64,8 @@ def judged_values(request: ValueRequest) -> Values:
 
 
 def _measure(request: ValueRequest, wanted: EvaluateRequest) -> JudgedSystems:
-    engine = as_engine(request.engine, [request.source, *tables_of(request.runs)])
     tables = JudgedTables.of(request.source, request.runs, request.columns)
-    return measure_systems(wanted, tables, engine, request.progress)
+    return measure_systems(wanted, tables, request.engine, request.progress)
 
 
 def _from_table(source: object, columns: Mapping[str, str] | None) -> Values:

@@ -18,7 +18,8 @@ from counterrank.assess.past_table import read_past_table
 from counterrank.assess.request import OnlineRequest, ResamplingRequest, RobustnessRequest
 from counterrank.assess.unit_values import Values, all_pairs, enough, enough_units
 from counterrank.diagnostics.diagnostic import Diagnostic, worst
-from counterrank.results.result import Result, as_row
+from counterrank.results.result import Result
+from counterrank.results.rows import as_row
 
 
 def assess_power(request: ResamplingRequest) -> Result:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from counterrank.assess.unit_values import Average, Values
-from counterrank.core.arrays import Bools, Floats, Ints, over
+from counterrank.core.arrays import Bools, Floats, Ints, concat, divide
 from counterrank.data.ids import number_rows
 from counterrank.data.runs import Policies
 from counterrank.matching.hits import Hits
@@ -76,15 +76,11 @@ class Reductions:
             key = (self.seed, REDUCTIONS.index(kind), round(size * 1e9), sample)
             chosen = np.random.default_rng(key).choice(total, left, replace=False, shuffle=False)
         else:
-            chosen = self._smallest_last(kind)[total - left :]
+            number = self.pool.size if kind == "large_users" else np.bincount(self.item)
+            chosen = np.argsort(-number, kind="stable")[total - left :]  # then by rising id
         flag = np.zeros(total, bool)
         flag[chosen] = True
         return flag if kind in OF_USERS or kind == "ratings" else flag[self.item]
-
-    def _smallest_last(self, kind: str) -> Ints:
-        """Items or users by falling number of judgments, then by rising id."""
-        number = self.pool.size if kind == "large_users" else np.bincount(self.item)
-        return np.argsort(-number, kind="stable")
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +112,7 @@ class Evidence:
     @property
     def value(self) -> Floats:
         """The value of each measure of each system: measures x systems."""
-        value: Floats = self.under(np.ones((1, self.pool.n)))[:, 0]
-        return value
+        return self.under(np.ones((1, self.pool.n)))[:, 0]
 
     def under(self, weights: Floats) -> Floats:
         r"""The same under other weights of the users (draws x users): measures x draws x systems.
@@ -136,7 +131,7 @@ class Evidence:
             # Not a matrix product: its last digits would depend on the number of threads.
             total = np.einsum("dn,kn->dk", weights, top).reshape(draws, systems, -1)
             base = (weights @ counts.T)[:, :, None]
-            out[place] = m.function(over(total, base))
+            out[place] = m.function(divide(total, base))
         return out
 
     @cached_property
@@ -186,8 +181,7 @@ class ValueEvidence:
     @property
     def value(self) -> Floats:
         """The value of each measure of each system: measures x systems."""
-        value: Floats = self.under(np.ones((1, len(self.values.units))))[:, 0]
-        return value
+        return self.under(np.ones((1, len(self.values.units))))[:, 0]
 
     def under(self, weights: Floats) -> Floats:
         r"""The same under other weights of the users (draws x users): measures x draws x systems.
@@ -201,7 +195,7 @@ class ValueEvidence:
             # Not a matrix product: its last digits would depend on the number of threads.
             total = np.einsum("du,su->ds", weights, np.where(there, x, 0))
             base = np.einsum("du,su->ds", weights, there.astype(float))
-            out.append(average.finish(over(total, base)))
+            out.append(average.finish(divide(total, base)))
         return np.stack(out)
 
 
@@ -242,18 +236,11 @@ class RepeatedPool(Pool):
 
 def stack(hits: Sequence[Hits]) -> Hits:
     """The hits of several systems; unit u of system s becomes u + s n."""
-    n = hits[0].n
-    rank = np.concatenate([h.rank for h in hits])
-    tied = any(h.first is not h.rank for h in hits)
-    return Hits(
-        n=n * len(hits),
-        unit=np.concatenate([h.unit + n * s for s, h in enumerate(hits)]),
-        rank=rank,
-        judgment=np.concatenate([h.judgment for h in hits]),
-        rating=np.concatenate([h.rating for h in hits]),
-        first=np.concatenate([h.first for h in hits]) if tied else rank,
-        last=np.concatenate([h.last for h in hits]) if tied else rank,
-        depth=np.concatenate([h.depth for h in hits]),
-        present=np.concatenate([h.present for h in hits]),
-        expected=hits[0].expected,
+    return Hits.join(
+        hits,
+        concat([h.unit + h.n * s for s, h in enumerate(hits)]),
+        concat([h.judgment for h in hits]),
+        np.concatenate([h.rating for h in hits]),
+        concat([h.depth for h in hits]),
+        hits[0].expected,
     )

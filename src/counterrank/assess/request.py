@@ -11,7 +11,7 @@ from counterrank.assess.reduced_judgments import REDUCTIONS, SIZES
 from counterrank.core.errors import UsageError
 from counterrank.core.parallel import Progress, quiet, workers
 from counterrank.data.runs import Policies, Runs, has_runs
-from counterrank.engine import Engine
+from counterrank.engine import Engine, Local
 from counterrank.metrics import Binary, Measure, measure
 from counterrank.metrics.registry import geometric_twin
 from counterrank.ope.estimators import estimator
@@ -40,7 +40,7 @@ class ValueRequest:
     runs: Runs | None = None
     measures: Sequence[str | Measure] = ()
     policies: Policies = field(default_factory=Policies)
-    engine: str | Engine = "auto"
+    engine: Engine = field(default_factory=Local)
     columns: Mapping[str, str] | None = None
     progress: Progress = quiet
 
@@ -126,7 +126,9 @@ def _measures(labels: Sequence[str | Measure], rel: float | None, mean: str) -> 
         raise UsageError(
             "rel is for the nine default measures.", todo="Write it in the label: P(rel=4)@100."
         )
-    asked = [measure(label) for label in labels] or [_at_100(name, rel or 1) for name in NINE]
+    nine = [measure(f"{name}@100") for name in NINE]
+    nine = [replace(m, rel=rel or 1) if isinstance(m, Binary) else m for m in nine]
+    asked = [measure(label) for label in labels] or nine
     wanted = [m for m in asked if m.mean == "geometric" or mean != "geometric"]
     twins = [geometric_twin(str(m)) for m in asked if mean != "arithmetic"]
     wanted += [measure(twin) for twin in twins if twin]
@@ -230,8 +232,3 @@ def _no_geometric(label: object) -> Any:
     raise UsageError(
         f"{label} has no geometric mean.", todo="Ask for mean=both or mean=arithmetic."
     )
-
-
-def _at_100(name: str, rel: float) -> Measure:
-    kind = measure(f"{name}@100")
-    return replace(kind, rel=rel) if isinstance(kind, Binary) else kind

@@ -19,7 +19,8 @@ from counterrank.assess.request import RobustnessRequest
 from counterrank.core.arrays import Floats
 from counterrank.core.parallel import map_threads
 from counterrank.matching.pool import Pool
-from counterrank.results.result import Row, as_row
+from counterrank.results.result import Row
+from counterrank.results.rows import as_row
 from counterrank.stats.correlation import kendall_tau
 from counterrank.stats.inference import normal_quantile
 from counterrank.stats.permutation import Keep, at_once

@@ -55,8 +55,6 @@ def demo(
 
 
 def _opening(sessions: int, users: int, wide: int) -> list[str]:
-    from counterrank.core.format import wrap_text
-
     return wrap_text(
         f"A short-video feed is simulated: {sessions:,} sessions of {users:,} users, all served by"
         " the production ranker, logged. What would four other rankers have earned?",

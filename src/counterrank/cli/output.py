@@ -147,7 +147,7 @@ def show_page(path: str) -> int:
     from counterrank.report import html as bundle
 
     print(f"Wrote {path}.", file=sys.stderr)
-    if not bundle.there():
+    if not bundle.can_draw():
         print("Without charts: pip install 'counterrank[report]' draws them.", file=sys.stderr)
     return 0
 

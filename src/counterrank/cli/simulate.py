@@ -88,8 +88,8 @@ def write(plan: SamplePlan, out: str, progress: Progress) -> list[str]:
     files.refuse_early(None, out, [])
     _refuse_leftovers(Path(out) / "runs", plan.targets)
     text = json.dumps(sample.truth_document(plan), indent=1)
-    folder = files.made(out)
-    runs = files.made(str(folder / "runs"))
+    folder = files.make_folder(out)
+    runs = files.make_folder(str(folder / "runs"))
     tables = {folder / "log.parquet": sample.stream_table(plan, "log", progress)}
     tables |= {
         runs / f"{name}.parquet": sample.stream_table(plan, name, progress) for name in plan.targets

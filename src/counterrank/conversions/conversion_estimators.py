@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from counterrank.conversions.variance import pair_gain, variance_ratio
-from counterrank.core.arrays import Floats, Ints, sum_by
+from counterrank.core.arrays import Floats, Ints, divide, sum_by
 from counterrank.core.errors import UsageError
 from counterrank.core.labels import Registry, Value
 from counterrank.metrics import ARP, CG, DCG, RBP, Measure, P, Recall
@@ -23,7 +23,7 @@ from counterrank.ope.estimators.doubly_robust import DM, DR, SNDR
 from counterrank.ope.estimators.ips import IPS, SNIPS, Clipped, Estimator, MeanWeight
 from counterrank.position import Flat, Jarvelin, PositionModel
 from counterrank.position.models import KINDS
-from counterrank.stats.functions_of_means import Function, divide, mean
+from counterrank.stats.functions_of_means import Function, mean
 from counterrank.stats.units import Columns
 
 DEFAULTS = ("DCG@10",)

@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from counterrank.core.arrays import Floats
-from counterrank.stats.functions_of_means import divide
+from counterrank.core.arrays import Floats, divide
 
 
 def ips_variance(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import builtins
 import inspect
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -50,8 +51,8 @@ class Between:
 
     def __str__(self) -> str:
         if self.high == float("inf"):
-            return f"be {'more than' if self.open == 'low' else 'at least'} {self.low:g}"
-        return f"lie between {self.low:g} and {self.high:g}"
+            return f"be {'more than' if self.open in ('low', 'both') else 'at least'} {self.low:g}"
+        return f"lie between {self.low:g} and {self.high:.10g}"
 
 
 @dataclass(frozen=True)
@@ -72,27 +73,22 @@ class Argument:
     place: str
     default: Any
 
-    def check(self, value: Any) -> None:
-        """Refuse what the annotation does not allow."""
+    def check(self, value: Any, told: str = "") -> None:
+        """Refuse what the annotation does not allow; ``told`` is what messages call it."""
         if value is None and (self.optional or self.default is None):
             return
-        if self.several and isinstance(value, (list, tuple)):
-            for one in value:
-                self._check_one(one)
-        else:
-            self._check_one(value)
-
-    def _check_one(self, value: Any) -> None:
-        if self.words and isinstance(value, str):
-            one_of(self.name, value, self.words)
-        elif self.kind in SORTS:
-            whole, sort = SORTS[self.kind]
-            if isinstance(value, bool) or not isinstance(value, whole):
-                raise UsageError(f"{self.name} must be {sort}, not {brief(value)}.")
-        if self.bounds is not None and value not in self.bounds:
-            share = self.bounds.high == 1 < value <= 100
-            todo = f"Write {value / 100:g}." if share else ""
-            raise UsageError(f"{self.name} must {self.bounds}, not {value:g}.", todo=todo)
+        name, several = told or self.name, self.several and isinstance(value, (list, tuple))
+        for one in value if several else (value,):
+            if self.words and isinstance(one, str):
+                one_of(name, one, self.words)
+            elif self.kind in SORTS:
+                whole, sort = SORTS[self.kind]
+                if isinstance(one, bool) or not isinstance(one, whole):
+                    raise UsageError(f"{name} must be {sort}, not {brief(one)}.")
+            if self.bounds is not None and one not in self.bounds:
+                share = self.bounds.high == 1 < one <= 100
+                todo = f"Write {one / 100:g}." if share else ""
+                raise UsageError(f"{name} must {self.bounds}, not {one:g}.", todo=todo)
 
 
 SORTS: dict[type, tuple[type, str]] = {
@@ -122,10 +118,12 @@ def _hints(of: Any, scope: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def arguments(function: Callable[..., Any]) -> dict[str, Argument]:
-    """The parameters of a function by name; those of an unpacked dictionary are its own."""
+    """The parameters of a function by name, or the fields of a dataclass.
+
+    Those of an unpacked dictionary are its own.
+    """
     plain = inspect.unwrap(function)
-    scope = plain.__globals__
-    hints, found = _hints(plain, scope), {}
+    hints, found = _hints(plain, vars(sys.modules.get(plain.__module__, builtins))), {}
     for name, parameter in inspect.signature(plain).parameters.items():
         hint = hints.get(name, object)
         if parameter.kind is parameter.VAR_KEYWORD:
@@ -173,6 +171,15 @@ def _argument(name: str, hint: Any, place: str, default: Any) -> Argument:
     return Argument(
         name, kind, tuple(words), bounds, mark, Sequence in kinds, NoneType in kinds, place, default
     )
+
+
+def check_fields(value: Any, name: str = "") -> None:
+    """Refuse a dataclass whose fields have what their annotations do not allow.
+
+    ``name`` is that of a value which prints as a label: its options are told as AP(over=...).
+    """
+    for option, argument in arguments(value.__class__).items():
+        argument.check(getattr(value, option), f"{name}({option}=...)" if name else option)
 
 
 def check_call(

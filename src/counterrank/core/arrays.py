@@ -30,9 +30,9 @@ def keep_freed_memory() -> None:
     np.empty((32 << 20) - (1 << 13), np.uint8)
 
 
-def over(top: Floats, bottom: Floats) -> Floats:
-    """A ratio; where there is nothing to divide by there is no value."""
-    nothing = np.full(np.broadcast(top, bottom).shape, np.nan)
+def divide(top: Any, bottom: Any, empty: float = np.nan) -> Floats:
+    """A ratio, also of complex numbers; where there is nothing to divide by it is ``empty``."""
+    nothing = np.full(np.broadcast(top, bottom).shape, empty, np.result_type(top, bottom, float))
     ratio: Floats = np.divide(top, bottom, out=nothing, where=np.asarray(bottom) != 0)
     return ratio
 
@@ -176,5 +176,4 @@ def summable(x: Floats, most: float) -> Floats:
     of summation, hence not on the number of threads.
     """
     step = 2.0 ** (np.ceil(np.log2(most)) - 52) if most > 0 else 1.0
-    grid: Floats = np.round(x / step) * step
-    return grid
+    return np.round(x / step) * step

@@ -51,10 +51,10 @@ def p_value(p: float) -> str:
     return "n/a" if math.isnan(p) else "<0.0001" if p < 0.0001 else f"{p:.4f}"
 
 
-def list_names(names: list[str], most: int = 6) -> str:
+def list_names(names: list[str]) -> str:
     """Names in a sentence; many are counted."""
-    shown = ", ".join(shorten(name, 30) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+    shown = ", ".join(shorten(name, 30) for name in names[:6])
+    return shown if len(names) <= 6 else f"{shown} and {len(names) - 6} more"
 
 
 def in_a_sentence(names: list[str], most: int = 5) -> str:

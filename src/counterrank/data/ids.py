@@ -120,11 +120,10 @@ def unify_id_columns(frames: Sequence[pl.DataFrame], column: str) -> list[pl.Dat
     return [frame.with_columns(ids) for frame, ids in zip(frames, columns, strict=True)]
 
 
-def as_categories(frame: pl.DataFrame, column: str = "item") -> pl.DataFrame:
-    """The table with text ids as categories: `as_integers` then costs nothing."""
-    if frame.schema[column] != pl.String:
-        return frame
-    return frame.with_columns(pl.col(column).cast(pl.Categorical))
+def as_categories(frame: pl.DataFrame) -> pl.DataFrame:
+    """The table with items of text as categories: `as_integers` then costs nothing."""
+    text = frame.schema["item"] == pl.String
+    return frame.with_columns(pl.col("item").cast(pl.Categorical)) if text else frame
 
 
 def as_plain(ids: pl.Series) -> pl.Series:

@@ -61,11 +61,15 @@ def log_schema(
     with ``None`` it is no fault if there are none.
     """
     source = open_source(table, trec=(), name=label(table, "the log"))
-    rewards = (
-        tuple(name for name in USUAL if name in source.columns())
-        if rewards is None
-        else tuple(dict.fromkeys(rewards)) or _usual(source.columns(), source.name)
-    )
+    there = source.columns()
+    usual = tuple(name for name in USUAL if name in there)
+    if not (rewards or usual or rewards is None):
+        raise InputError(
+            f'"{source.name}": no reward was named.',
+            found=f"Its columns are: {', '.join(there[:12])}.",
+            todo='Name the column that holds what came back: --reward click (rewards=["click"]).',
+        )
+    rewards = tuple(dict.fromkeys(rewards or usual))
     contexts = tuple(dict.fromkeys(contexts))
     both = set(rewards) & set(contexts)
     if both:
@@ -94,7 +98,9 @@ def _logged(
         frame = shares(frame, column, name)
     for column in [c for c in ("day", "arm", "timestamp", *contexts) if c in frame.columns]:
         no_missing(frame, column, name)
-    _refuse_unseen_rewards(frame, rewards, name)
+    for reward in rewards if "viewed" in frame.columns else ():  # or views were logged wrongly
+        unseen = (frame["viewed"] == 0) & (frame[reward] != 0)
+        refuse_rows(frame, reward, unseen, name, "reward not viewed")
     return frame
 
 
@@ -127,22 +133,3 @@ def _aimed(name: str, given: Mapping[str, str], frame: pl.DataFrame) -> pl.DataF
         frame = real(frame, "predicted", name)
     marks = [c for c in ("draw", "system") if c in frame.columns]
     return identifiers(frame, marks, name)
-
-
-def _usual(there: list[str], table: str) -> tuple[str, ...]:
-    """Reward columns by their usual names, if none was named."""
-    found = tuple(name for name in USUAL if name in there)
-    if not found:
-        raise InputError(
-            f'"{table}": no reward was named.',
-            found=f"Its columns are: {', '.join(there[:12])}.",
-            todo='Name the column that holds what came back: --reward click (rewards=["click"]).',
-        )
-    return found
-
-
-def _refuse_unseen_rewards(frame: pl.DataFrame, rewards: Sequence[str], table: str) -> None:
-    """What was not viewed cannot have been rewarded: otherwise views were logged wrongly."""
-    for reward in rewards if "viewed" in frame.columns else ():
-        unseen = (frame["viewed"] == 0) & (frame[reward] != 0)
-        refuse_rows(frame, reward, unseen, table, "reward not viewed")

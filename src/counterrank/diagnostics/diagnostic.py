@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from counterrank.diagnostics.table_reports import TableReport
+    from counterrank.stats.units import Functions, Key
 
 STATES = ("pass", "assumed", "untested", "caution", "fail")  # the gravest last
 
@@ -100,3 +101,24 @@ def graded(value: float, caution: float, fail: float) -> str:
 def graded_size(size: float, share: float) -> str:
     """State of an effective sample size, by itself and as a share of the sample."""
     return gravest([graded(size, 1000, 100), graded(share, 0.05, 0.005)])
+
+
+def with_concerns(diagnostics: Sequence[Diagnostic], functions: Functions) -> list[Diagnostic]:
+    """Diagnostics with the systems and estimators that their subjects name, unless they say so."""
+    estimators = {key.estimator for key in functions}
+    systems = {key.system: (key.system, "") for key in functions}
+    both = {f"{key.system}, {key.estimator}": (key.system, key.estimator) for key in functions}
+    named = both | systems
+    found = []
+    for d in diagnostics:
+        system, estimator = named.get(d.subject, ("", ""))
+        several = () if system else tuple(d.subject.split(", "))
+        some = (estimator,) if estimator else several if estimators.issuperset(several) else ()
+        own = d.systems or ((system,) if system else ())
+        found.append(replace(d, systems=own, estimators=d.estimators or some))
+    return found
+
+
+def concerning(key: Key) -> set[str]:
+    """The subjects of diagnostics that concern a key: its system, alone and by this estimator."""
+    return {key.system, f"{key.system}, {key.estimator}", "log", "funnel", "judgments"}

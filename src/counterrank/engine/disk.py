@@ -251,7 +251,8 @@ def cut_on_disk(engine: Local, tables: Tables, progress: Progress) -> Iterator[P
     budget = None if engine.memory is None else max(byte_count(engine.memory) - TAKEN, TAKEN // 4)
     with scratch(engine.scratch) as folder:
         heads = read_heads(tables, folder)
-        need = sum(rows[name] * _row_bytes(head) for name, head in heads.items())
+        texts = {n: sum(k == pl.String for k in h.frame.schema.values()) for n, h in heads.items()}
+        need = sum(rows[name] * (HELD + TEXT * count) for name, count in texts.items())
         if engine.partitions is None and budget is not None and need <= WHOLE * budget:
             with cut_in_memory(engine, tables, progress) as whole:
                 yield whole
@@ -274,11 +275,6 @@ def cut_on_disk(engine: Local, tables: Tables, progress: Progress) -> Iterator[P
                 for name, schema in schemas.items()
             }
         yield OnDisk(folder, heads, inputs, count, tables.needs, progress)
-
-
-def _row_bytes(head: Table) -> int:
-    """Bytes that a row of a table takes while its partition is worked on."""
-    return HELD + TEXT * sum(kind == pl.String for kind in head.frame.schema.values())
 
 
 def _cut(

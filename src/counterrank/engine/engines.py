@@ -6,8 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
+from counterrank.core.arguments import Between, check_fields
 from counterrank.core.errors import UsageError, one_of
 from counterrank.core.format import byte_count, byte_words
 from counterrank.core.parallel import Progress, quiet
@@ -16,7 +17,8 @@ from counterrank.engine.partitions import Partitions, Tables, cut_in_memory
 
 WORDS = ("auto", "local", "spark")
 LEAST = 100 * 10**6  # bytes, which the libraries alone take
-INFERENCE = ("auto", "units", "moments")
+Inference = Literal["auto", "units", "moments"]
+Number = Annotated[int, Between(1, 65_536)] | None  # of partitions
 Context = AbstractContextManager[Partitions]
 
 
@@ -57,12 +59,12 @@ class Local(Engine):
 
     name = "local"
     memory: str | int | None = None
-    partitions: int | None = None
+    partitions: Number = None
     scratch: str | None = None
-    inference: str = "auto"
+    inference: Inference = "auto"
 
     def __post_init__(self) -> None:
-        _refuse(self.partitions, self.inference)
+        check_fields(self)
         if self.memory is not None and byte_count(self.memory) < LEAST:
             raise UsageError(f"memory of {self.memory} is too little.", todo="Give 100MB or more.")
 
@@ -98,12 +100,12 @@ class Spark(Engine):
     row_order = False
     master: str | None = None
     session: object = None
-    partitions: int | None = None
+    partitions: Number = None
     collect: str | int = "1GB"
-    inference: str = "auto"
+    inference: Inference = "auto"
 
     def __post_init__(self) -> None:
-        _refuse(self.partitions, self.inference)
+        check_fields(self)
         byte_count(self.collect)
 
     @property
@@ -160,12 +162,6 @@ def _chosen(given: str | Engine, tables: list[object], options: dict[str, Any]) 
     return Local()
 
 
-def _refuse(partitions: int | None, inference: str) -> None:
-    one_of("inference", inference, INFERENCE)
-    if partitions is not None and not 1 <= partitions <= 65_536:
-        raise UsageError(f"partitions must lie between 1 and 65,536, not {partitions}.")
-
-
 @dataclass(frozen=True)
 class Storage:
     """``inference`` is by ``units`` or by ``moments``, ``why`` so, and beyond which ``threshold``.
@@ -180,7 +176,6 @@ class Storage:
     @classmethod
     def choose(cls, inference: str, units: int, columns: int, budget: int | None) -> Storage:
         """As asked for; ``auto`` by whether values of 8 bytes fit the ``budget`` (None: any do)."""
-        one_of("inference", inference, INFERENCE)
         if budget is None and inference == "auto":
             return cls("units", "no limit was given", 0)
         budget, need = budget or 0, 8 * units * columns

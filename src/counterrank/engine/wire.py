@@ -104,15 +104,15 @@ def _value(tree: Any, blobs: list[Any]) -> Any:
     if kind == "series":
         return inner(rest[0])["x"].alias(rest[1])
     if kind == "dataclass":
-        return _made(*rest[:2])(**{name: inner(v) for name, v in rest[2].items()})
+        return _class_at(*rest[:2])(**{name: inner(v) for name, v in rest[2].items()})
     if kind == "dict":
         return {inner(k): inner(v) for k, v in rest[0]}
     if kind == "named":
-        return _made(*rest[:2])(*map(inner, rest[2]))
+        return _class_at(*rest[:2])(*map(inner, rest[2]))
     return PLAIN[kind](map(inner, rest[0]))
 
 
-def _made(module: str, name: str) -> Any:
+def _class_at(module: str, name: str) -> Any:
     """A dataclass or named tuple of this package, by its place."""
     found: Any = import_module(module) if module.split(".")[0] == HOME else None
     for part in name.split("."):

@@ -245,21 +245,13 @@ class Matches:
 def _merge_hits(parts: Sequence[Hits], place: Sequence[Ints], row: Sequence[Ints]) -> Hits:
     """One system's hits in all partitions: units and judgments get the numbers of the whole."""
     numbered = list(zip(parts, place, row, strict=True))
-    depth = merge_columns([h.depth for h in parts], place)
-    rank = concat([h.rank for h in parts])
-    first, last = concat([h.first for h in parts]), concat([h.last for h in parts])
-    tied = not (np.array_equal(first, rank) and np.array_equal(last, rank))
-    hits = replace(
-        parts[0],
-        n=len(depth),
-        unit=concat([where[h.unit] for h, where, _ in numbered]),
-        rank=rank,
-        judgment=concat([rows[h.judgment] for h, _, rows in numbered]),
-        rating=np.concatenate([h.rating for h in parts]),
-        first=first if tied else rank,
-        last=last if tied else rank,
-        depth=depth,
-        present=depth > 0,
+    hits = Hits.join(
+        parts,
+        concat([where[h.unit] for h, where, _ in numbered]),
+        concat([rows[h.judgment] for h, _, rows in numbered]),
+        np.concatenate([h.rating for h in parts]),
+        merge_columns([h.depth for h in parts], place),
+        parts[0].expected,
     )
     return hits.take(sort_order(hits.unit, hits.rank))
 

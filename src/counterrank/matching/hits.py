@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -53,8 +53,8 @@ class Hits:
     ``judgment`` is the row of the whole pool a hit belongs to, ``rating`` what stands there.
     ``first`` and ``last`` are the ranks a hit could have had among items of the same score;
     without ties both equal ``rank``. ``depth`` is the length of each unit's list (its largest
-    rank), ``present`` whether the unit has a list at all. ``expected`` says that measures take
-    the mean over all orders of tied items instead of one of them.
+    rank). ``expected`` says that measures take the mean over all orders of tied items instead of
+    one of them.
     """
 
     n: int
@@ -65,9 +65,30 @@ class Hits:
     first: Ints
     last: Ints
     depth: Ints
-    present: Bools
     expected: bool = False
     _cache: dict[Hashable, Any] = field(default_factory=dict, init=False, compare=False)
+
+    @classmethod
+    def join(
+        cls,
+        parts: Sequence[Hits | BlockHits],
+        unit: Ints,
+        judgment: Ints,
+        rating: Floats,
+        depth: Ints,
+        expected: bool,
+    ) -> Hits:
+        """The hits of several parts as one: where no part has ties, all three ranks are one."""
+        rank = concat([p.rank for p in parts])
+        tied = any(p.first is not p.rank for p in parts)
+        first = concat([p.first for p in parts]) if tied else rank
+        last = concat([p.last for p in parts]) if tied else rank
+        return cls(len(depth), unit, rank, judgment, rating, first, last, depth, expected)
+
+    @property
+    def present(self) -> Bools:
+        """Whether a unit has a list at all."""
+        return self.depth > 0
 
     def sum(self, x: npt.ArrayLike) -> Floats:
         """Sum over each unit's hits."""
@@ -81,7 +102,6 @@ class Hits:
             n=end - begin,
             unit=self.unit[low:high] - begin,
             depth=self.depth[begin:end],
-            present=self.present[begin:end],
         )
 
     def only(self, kept: Bools) -> Hits:
@@ -215,18 +235,16 @@ def map_lists(
     *,
     ties: str = "id",
     duplicates: str = "error",
-    threads: int = 0,
-    rows: int = BLOCK_ROWS,
 ) -> tuple[list[A], Coverage]:
     """``work`` on every block of a run's lists, where all rows are needed and not only hits."""
     lists = _Lists.of(run, pool)
-    cuts = lists.cuts(rows)
+    cuts = lists.cuts(BLOCK_ROWS)
 
     def one(cut: tuple[int, int]) -> tuple[A, tuple[Ints, Ints]]:
         part = lists.part(*cut, ties)
         return work(part), (part.match.duplicates, part.match.repeated)
 
-    done = map_threads(one, cuts, threads or workers())
+    done = map_threads(one, cuts, workers())
     _refuse_faults(lists, cuts, [faults for _, faults in done], duplicates)
     return [found for found, _ in done], lists.coverage(sum(len(f[0]) for _, f in done))
 
@@ -340,20 +358,8 @@ def _merged(
     both = list(zip(cuts, parts, strict=True))
     unit = concat([lists.unit[begin + part.list] for (begin, _), part in both])
     judgment = concat([_of(lists.judgments(*cut), part.judgment) for cut, part in both])
-    rank = concat([part.rank for part in parts])
-    tied = any(part.first is not part.rank for part in parts)
-    hits = Hits(
-        n=lists.pool.n,
-        unit=unit,
-        rank=rank,
-        judgment=judgment,
-        rating=lists.pool.rating[judgment],
-        first=concat([part.first for part in parts]) if tied else rank,
-        last=concat([part.last for part in parts]) if tied else rank,
-        depth=depth,
-        present=depth > 0,
-        expected=ties == "expected",
-    )
+    rating = lists.pool.rating[judgment]
+    hits = Hits.join(parts, unit, judgment, rating, depth, ties == "expected")
     if np.any(unit[1:] < unit[:-1]):
         hits = hits.take(sort_order(unit, hits.rank))
     return hits, lists.coverage(sum(len(part.duplicates) for part in parts))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Literal
 
 import numpy as np
 
@@ -13,14 +13,13 @@ from counterrank.matching.hits import Hits
 from counterrank.matching.pool import Pool
 from counterrank.metrics.measure import (
     Binary,
-    Definition,
     Relevant,
+    binary_definition,
     nonrelevant_above,
     quotient,
     relevant,
     scatter_hits,
 )
-from counterrank.metrics.precision import NOTHING, RELEVANT
 
 EPSILON = 1e-5  # trec_eval's smoothing of InfAP
 
@@ -56,17 +55,13 @@ class AP(PerRelevant):
     :math:`\min(k, R)`, so that a full list of relevant items scores 1.
     """
 
-    over: str = "all"
+    over: Literal["all", "min"] = "all"
 
-    name: ClassVar[str] = "AP"
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"over": ("all", "min")}
-    about: ClassVar[Definition] = Definition(
+    about = binary_definition(
         says="Precision at the rank of each relevant item, averaged over all relevant items.",
         formula="AP@k = sum of P@rank(i) over relevant items i with rank(i) <= k, divided by R",
-        gain=RELEVANT,
         discount="none; precision at each hit",
         ideal="divided by all R relevant items (over=all) or by min(k, R) (over=min)",
-        empty=NOTHING,
         peers="trec_eval map and map_cut_k agree; Cornac and recent Microsoft recommenders use"
         " over=min.",
         source="Valcarce et al. 2020, Eq. 4",
@@ -95,18 +90,13 @@ class InfAP(PerRelevant):
     multiplies the second term by the pooled share of the items above, as trec_eval does.
     """
 
-    variant: str = "paper"
+    variant: Literal["paper", "trec"] = "paper"
 
-    name: ClassVar[str] = "InfAP"
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"variant": ("paper", "trec")}
-    about: ClassVar[Definition] = Definition(
+    about = binary_definition(
         says="Average precision with the precision above a hit estimated from judged items only.",
         formula="InfAP@k = 1/R * sum over relevant i of"
         " 1/r + (r-1)/r * (rel above + e) / (rel above + nonrel above + 2e), r = rank(i)",
-        gain=RELEVANT,
-        discount="none",
         ideal="divided by all R relevant items",
-        empty=NOTHING,
         peers="rec_eval infAP2 agrees; trec_eval infAP is variant=trec, which takes items outside"
         " the judgments as non-relevant.",
         source="Yilmaz & Aslam 2008; Valcarce et al. 2020, Eqs. 10-11",
@@ -134,15 +124,11 @@ class Bpref(PerRelevant):
     the user. A hit with none above it counts 1.
     """
 
-    name: ClassVar[str] = "Bpref"
-    about: ClassVar[Definition] = Definition(
+    about = binary_definition(
         says="How seldom judged non-relevant items stand above relevant ones; the unjudged are"
         " passed over.",
         formula="Bpref@k = 1/R * sum over relevant i of 1 - min(nonrel above, R) / min(N, R)",
-        gain=RELEVANT,
-        discount="none",
         ideal="divided by all R relevant items",
-        empty=NOTHING,
         peers="trec_eval and rec_eval bpref agree (with -M k: Bpref@k); ranx's differs on graded"
         " judgments.",
         source="Buckley & Voorhees 2004; Valcarce et al. 2020, Eq. 9",

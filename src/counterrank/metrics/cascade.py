@@ -16,13 +16,13 @@ from counterrank.metrics.measure import (
     Binary,
     Definition,
     Measure,
+    binary_definition,
     first_relevant,
     hit_exposure,
     quotient,
     relevant,
     scatter_hits,
 )
-from counterrank.metrics.precision import NOTHING, RELEVANT
 from counterrank.position import Geometric, PositionModel
 
 
@@ -30,14 +30,11 @@ from counterrank.position import Geometric, PositionModel
 class RR(Binary):
     r"""Reciprocal rank: :math:`\mathrm{RR}@k = 1 / \min\{r_i :\, rel_i = 1,\ r_i \le k\}`, or 0."""
 
-    name: ClassVar[str] = "RR"
-    about: ClassVar[Definition] = Definition(
+    about = binary_definition(
         says="One over the rank of the first relevant item.",
         formula="RR@k = 1 / rank of the first relevant item, 0 if it is beyond k",
-        gain=RELEVANT,
         discount="1 / rank, of the first hit only",
         ideal="none: always reachable",
-        empty=NOTHING,
         peers="trec_eval recip_rank, ranx mrr, LensKit RecipRank agree.",
         source="Valcarce et al. 2020, Eq. 6 (its minimum runs over ranks of relevant items)",
     )
@@ -65,7 +62,6 @@ class ERR(Measure):
 
     top: str | float = "data"
 
-    name: ClassVar[str] = "ERR"
     about: ClassVar[Definition] = Definition(
         says="Expected value of one over the rank at which the user stops, satisfied.",
         formula="ERR@k = sum of G(i) / rank(i) * product of (1 - G(j)) over items j above i,"
@@ -136,16 +132,13 @@ class RBP(Binary):
 
     p: float = 0.8
 
-    name: ClassVar[str] = "RBP"
     conversions: ClassVar[str] = "some"
     linear: ClassVar[bool] = True
-    about: ClassVar[Definition] = Definition(
+    about = binary_definition(
         says="Rate of relevant items among those looked at by a user who goes on with chance p.",
         formula="RBP@k = (1 - p) * sum of p^(rank(i) - 1) over relevant items i with rank(i) <= k",
-        gain=RELEVANT,
         discount="geometric: p^(rank - 1), p = 0.8",
         ideal="none: the best depends on p and the number of relevant items",
-        empty=NOTHING,
         peers="ir_measures RBP(p=0.8,rel=1), ranx rbp.80, trec_eval 10 rbp agree for the same p.",
         source="Moffat & Zobel 2008",
     )
@@ -182,14 +175,12 @@ class ARP(Binary):
     needed: without it, shorter lists would lose less by leaving items out.
     """
 
-    name: ClassVar[str] = "ARP"
     conversions: ClassVar[str] = "all"
     better: ClassVar[str] = "lower"
     bounded: ClassVar[bool] = False
-    about: ClassVar[Definition] = Definition(
+    about = binary_definition(
         says="Mean rank of the relevant items; lower is better.",
         formula="ARP@k = 1/R * sum over relevant items i of min(rank(i), k + 1)",
-        gain=RELEVANT,
         discount="none: the rank itself",
         ideal="(R + 1) / 2",
         empty="0 for a user with no relevant item: the same for every system; policy no_relevant"

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from counterrank.metrics.measure import Definition, Measure, deepest, hit_exposu
 from counterrank.position import Flat, Log2, PositionModel
 from counterrank.stats.functions_of_means import Function, ratio_or_zero
 
-GAINS = ("linear", "exp", "binary")
 LARGEST = 1000  # 2 to the power of a rating beyond this is no number
 POWERS = np.exp2(np.arange(LARGEST + 1)) - 1
 
@@ -35,8 +34,7 @@ def gain(rating: Floats, kind: str, rel: float) -> Floats:
         return positive
     grade = positive.astype(np.int64)
     if np.array_equal(grade, positive):  # whole grades: look the power up
-        powers: Floats = POWERS[grade]
-        return powers
+        return POWERS[grade]
     return np.exp2(positive) - 1
 
 
@@ -50,14 +48,22 @@ def refuse_overflow(measure: object, pool: Pool) -> None:
         )
 
 
+graded_definition = partial(  # the definition of a graded measure, where it says nothing else
+    Definition,
+    gain="the rating (gain=linear), 2^rating - 1 (gain=exp) or 1 from rel on (gain=binary)",
+    discount="1 / log2(rank + 1), or any exposure model as for DCG",
+    ideal="none",
+    empty="0 for a user with nothing to gain; policy no_relevant can skip them",
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Graded(Measure):
     """A measure that adds up gains. ``rel`` matters only to ``gain="binary"``."""
 
-    gain: str = "linear"
+    gain: Literal["linear", "exp", "binary"] = "linear"
     rel: float = 1
 
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"gain": GAINS}
     linear: ClassVar[bool] = True
     bounded: ClassVar[bool] = False
     conversions: ClassVar[str] = "some"
@@ -120,14 +126,10 @@ class CG(Graded):
     :math:`g_i` is the gain of item :math:`i`, :math:`r_i` its rank.
     """
 
-    name: ClassVar[str] = "CG"
-    about: ClassVar[Definition] = Definition(
+    about = graded_definition(
         says="The gains of the first k items added up; their order does not matter.",
         formula="CG@k = sum of g(i) over items with rank(i) <= k",
-        gain="the rating (gain=linear), 2^rating - 1 (gain=exp) or 1 from rel on (gain=binary)",
         discount="none",
-        ideal="none",
-        empty="0 for a user with nothing to gain; policy no_relevant can skip them",
         peers="trec_eval: not offered. ranx 'hits' equals CG(gain=binary).",
         source="Jarvelin & Kekalainen 2002",
     )
@@ -150,15 +152,11 @@ class DCG(Graded):
 
     discount: PositionModel = field(default=Log2())
 
-    name: ClassVar[str] = "DCG"
-    about: ClassVar[Definition] = Definition(
+    about = graded_definition(
         says="Gains weighted by how likely their rank is seen. Its mean estimates a total.",
         formula="DCG@k = sum of g(i) * c(rank(i)) over items with rank(i) <= k",
-        gain="the rating (gain=linear), 2^rating - 1 (gain=exp) or 1 from rel on (gain=binary)",
         discount="1 / log2(rank + 1); any exposure model: discount=power(eta=1), geometric(p=0.9),"
         " jarvelin(base=2), table(1,0.5), flat",
-        ideal="none",
-        empty="0 for a user with nothing to gain; policy no_relevant can skip them",
         peers="ranx 'dcg' and scikit-learn dcg_score agree (ties aside); ranx 'dcg_burges' is"
         " gain=exp; LensKit's default is discount=jarvelin.",
         source="Jarvelin & Kekalainen 2002; as an off-policy estimate Jeunen et al. 2024",
@@ -167,15 +165,6 @@ class DCG(Graded):
     @property
     def rank_discount(self) -> PositionModel:
         return self.discount
-
-    def ideal_total(self, pool: Pool, depth: int | None) -> Floats:
-        r"""The same sum for the best possible list of ``depth`` items."""
-        form = (self.gain, self.rel, self.discount, depth)
-        return pool.cached(form, lambda: self._ideal(pool, depth))
-
-    def _ideal(self, pool: Pool, depth: int | None) -> Floats:
-        weight = self.discount.best(int(pool.size.max(initial=1)), depth)
-        return pool.sum(lambda rating, rank: gain(rating, self.gain, self.rel) * weight[rank - 1])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,18 +177,14 @@ class nDCG(DCG):  # noqa: N801 - the literature's name
     (``ideal="k"``) or not cut at all (``ideal="all"``).
     """
 
-    ideal: str = "k"
+    ideal: Literal["k", "all"] = "k"
 
-    name: ClassVar[str] = "nDCG"
     conversions: ClassVar[str] = ""
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"gain": GAINS, "ideal": ("k", "all")}
     bounded: ClassVar[bool] = True
-    about: ClassVar[Definition] = Definition(
+    about = graded_definition(
         says="DCG as a share of the best this user allows. Its mean is not the mean DCG rescaled:"
         " it can reverse the order of systems (see the agreement diagnostic).",
         formula="nDCG@k = DCG@k / IDCG@k",
-        gain="the rating (gain=linear), 2^rating - 1 (gain=exp) or 1 from rel on (gain=binary)",
-        discount="1 / log2(rank + 1), or any exposure model as for DCG",
         ideal="the user's judged items, best first, cut at k (ideal=k) or uncut (ideal=all)",
         empty="0 for a user with nothing to gain (trec_eval's rule); policy no_relevant can skip",
         peers="trec_eval ndcg_cut agrees; ndcg with -M k is ideal=all; scikit-learn agrees but"
@@ -216,7 +201,14 @@ class nDCG(DCG):  # noqa: N801 - the literature's name
 
     def best(self, pool: Pool) -> Floats:
         """The DCG of each unit's ideal list."""
-        return self.ideal_total(pool, self.k if self.ideal == "k" else None)
+        depth = self.k if self.ideal == "k" else None
+
+        def compute() -> Floats:
+            weight = self.discount.best(int(pool.size.max(initial=1)), depth)
+            gains = partial(gain, kind=self.gain, rel=self.rel)
+            return pool.sum(lambda rating, rank: gains(rating) * weight[rank - 1])
+
+        return pool.cached((self.gain, self.rel, self.discount, depth), compute)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,13 +221,10 @@ class pnDCG(nDCG):  # noqa: N801 - the paper's name
     the mean ideal of all judged users; where every user counts, the values average to the measure.
     """
 
-    name: ClassVar[str] = "pnDCG"
     geometric: ClassVar[bool] = False
-    about: ClassVar[Definition] = Definition(
+    about = graded_definition(
         says="Mean DCG as a share of the best mean DCG: between 0 and 1, in the order of DCG.",
         formula="pnDCG@k = mean over users of DCG@k / mean over users of IDCG@k",
-        gain="the rating (gain=linear), 2^rating - 1 (gain=exp) or 1 from rel on (gain=binary)",
-        discount="1 / log2(rank + 1), or any exposure model as for DCG",
         ideal="as for nDCG, but averaged over users before dividing",
         empty="a user with nothing to gain adds 0 above and below",
         peers="No other tool seen offers it.",

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
 from operator import index
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 
-from counterrank.core.arrays import Bools, Floats, Ints, sum_by
-from counterrank.core.errors import UsageError, one_of
+from counterrank.core.arguments import Between, check_fields
+from counterrank.core.arrays import Bools, Floats, Ints, divide, sum_by
+from counterrank.core.errors import UsageError
 from counterrank.core.labels import Value
 from counterrank.core.parallel import cached_property, map_threads
 from counterrank.matching.hits import Hits
@@ -44,11 +46,10 @@ class Measure(Value):
     """
 
     k: int | None = None
-    mean: str = "arithmetic"
-    floor: float = 1e-5
+    mean: Literal["arithmetic", "geometric"] = "arithmetic"
+    floor: Annotated[float, Between(0, 1, "both")] = 1e-5
 
     about: ClassVar[Definition] = Definition("", "")
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {}
     better: ClassVar[str] = "higher"
     linear: ClassVar[bool] = False  # a sum of gain * exposure: has an exact mean over tie orders
     bounded: ClassVar[bool] = True  # lies between 0 and 1
@@ -63,15 +64,11 @@ class Measure(Value):
     def __post_init__(self) -> None:
         if self.k is not None and not (isinstance(self.k, Integral) and 1 <= self.k < 1 << 31):
             raise UsageError(f"A cut-off must be a whole number from 1, not {self.k}.")
-        one_of(f"{self.name}(mean=...)", self.mean, ("arithmetic", "geometric"))
-        if not 0 < self.floor < 1:
-            raise UsageError(f"{self.name}(floor=...) must lie between 0 and 1, not {self.floor}.")
+        check_fields(self, self.name)
         if self.floor != Measure.floor and self.mean != "geometric":
             raise UsageError(f"{self.name}(floor=...) needs mean=geometric.")
         if not 0 <= getattr(self, "rel", 0) < np.inf:
             raise UsageError(f"{self.name}(rel=...) must be 0 or more: below is not judged.")
-        for option, words in self.choices.items():
-            one_of(f"{self.name}({option}=...)", getattr(self, option), words)
 
     def __matmul__(self, k: int) -> Self:
         """``nDCG() @ 10``: the same measure at another cut-off."""
@@ -139,6 +136,15 @@ class Measure(Value):
         return geometric if self.mean == "geometric" else mean
 
 
+binary_definition = partial(  # the definition of a binary measure, where it says nothing else
+    Definition,
+    gain="1 if the rating is rel or better (rel=1 by default), else 0",
+    discount="none",
+    ideal="none",
+    empty="0 for a user with no relevant item (trec_eval's rule); policy no_relevant can skip them",
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Binary(Measure):
     """A measure that asks only whether an item is relevant: rated ``rel`` or better."""
@@ -201,13 +207,10 @@ def _weights(hits: Hits, model: PositionModel, k: int | None) -> Floats:
         return model.at(hits.rank) * (hits.rank <= cut)
     weight = np.zeros(hits.deepest + 1)
     weight[1 : cut + 1] = model.at(np.arange(1, min(cut, hits.deepest) + 1))
-    worth: Floats = weight[hits.rank]
-    return worth
+    return weight[hits.rank]
 
 
-def quotient(top: Floats, bottom: Floats) -> Floats:
-    """``top / bottom``, and 0 where there is nothing to divide by."""
-    return np.divide(top, bottom, out=np.zeros(len(top)), where=bottom != 0)
+quotient = partial(divide, empty=0.0)  # 0 where there is nothing to divide by
 
 
 def deepest(measures: Iterable[Measure]) -> int | None:
@@ -216,9 +219,9 @@ def deepest(measures: Iterable[Measure]) -> int | None:
     return None if None in cuts else max(k for k in cuts if k is not None)
 
 
-def values(measures: Sequence[Measure], hits: Hits, pool: Pool, *, threads: int = 1) -> Floats:
+def values(measures: Sequence[Measure], hits: Hits, pool: Pool) -> Floats:
     """Every measure of every unit (measures x units)."""
-    out = unscaled(measures, hits, pool, threads=threads)
+    out = unscaled(measures, hits, pool)
     for row, m in enumerate(measures):
         out[row] *= m.scale(pool)
     return out

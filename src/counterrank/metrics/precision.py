@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -15,15 +15,13 @@ from counterrank.metrics.measure import (
     Binary,
     Definition,
     Measure,
+    binary_definition,
     count_rated,
     first_relevant,
     quotient,
     rated_hits,
 )
 from counterrank.position import Flat, PositionModel
-
-RELEVANT = "1 if the rating is rel or better (rel=1 by default), else 0"
-NOTHING = "0 for a user with no relevant item (trec_eval's rule); policy no_relevant can skip them"
 
 
 def count_listed(hits: Hits, k: int | None) -> Floats:
@@ -40,19 +38,14 @@ class P(Binary):
     With ``over="listed"``, or without a cut-off, the divisor is the number of items listed.
     """
 
-    over: str = "k"
+    over: Literal["k", "listed"] = "k"
 
-    name: ClassVar[str] = "P"
     conversions: ClassVar[str] = "some"
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"over": ("k", "listed")}
     linear: ClassVar[bool] = True
-    about: ClassVar[Definition] = Definition(
+    about = binary_definition(
         says="Share of the first k items that are relevant.",
         formula="P@k = relevant items among the first k / k",
-        gain=RELEVANT,
-        discount="none",
         ideal="none: fewer than k relevant items keep P@k below 1",
-        empty=NOTHING,
         peers="trec_eval P_k agrees (divides by k even for short lists); set_P is over=listed;"
         " implicit's 'precision' divides by min(k, relevant) and is not precision.",
         source="Valcarce et al. 2020, Eq. 1",
@@ -83,16 +76,12 @@ class Recall(Binary):
     :math:`R` is the number of relevant items of the user.
     """
 
-    name: ClassVar[str] = "Recall"
     conversions: ClassVar[str] = "some"
     linear: ClassVar[bool] = True
-    about: ClassVar[Definition] = Definition(
+    about = binary_definition(
         says="Share of the user's relevant items found among the first k.",
         formula="Recall@k = relevant items among the first k / R",
-        gain=RELEVANT,
-        discount="none",
         ideal="none: more than k relevant items keep Recall@k below 1",
-        empty=NOTHING,
         peers="trec_eval recall_k and set_recall, ranx, LensKit agree; some recommender papers"
         " divide by min(k, R).",
         source="Valcarce et al. 2020, Eq. 2",
@@ -117,16 +106,11 @@ class F1(P):
     :math:`h` is the number of relevant items among the first :math:`k`.
     """
 
-    name: ClassVar[str] = "F1"
     conversions: ClassVar[str] = ""
     linear: ClassVar[bool] = True
-    about: ClassVar[Definition] = Definition(
+    about = binary_definition(
         says="One number between precision and recall, near the smaller of the two.",
         formula="F1@k = 2 * P@k * Recall@k / (P@k + Recall@k)",
-        gain=RELEVANT,
-        discount="none",
-        ideal="none",
-        empty=NOTHING,
         peers="trec_eval and rec_eval set_F with -M k is over=listed.",
         source="Valcarce et al. 2020, Eq. 3",
     )
@@ -139,14 +123,9 @@ class F1(P):
 class Success(Binary):
     r"""Success: :math:`1[\exists\, i:\, r_i \le k,\ rel_i = 1]`, also called hit rate."""
 
-    name: ClassVar[str] = "Success"
-    about: ClassVar[Definition] = Definition(
+    about = binary_definition(
         says="1 if any of the first k items is relevant, else 0.",
         formula="Success@k = 1 if some relevant item has rank <= k, else 0",
-        gain=RELEVANT,
-        discount="none",
-        ideal="none",
-        empty=NOTHING,
         peers="trec_eval success_k, ranx hit_rate, LensKit Hit agree.",
         source="trec_eval",
     )
@@ -162,14 +141,10 @@ class Success(Binary):
 class Rprec(Binary):
     r"""R-precision: :math:`\frac1R \sum_{i:\, r_i \le \min(R, k)} rel_i`."""
 
-    name: ClassVar[str] = "Rprec"
-    about: ClassVar[Definition] = Definition(
+    about = binary_definition(
         says="Precision at the number of relevant items the user has; there it equals recall.",
         formula="Rprec = relevant items among the first R / R",
-        gain=RELEVANT,
-        discount="none",
         ideal="none: always reachable",
-        empty=NOTHING,
         peers="trec_eval Rprec agrees (with -M k: Rprec@k); ranx r_precision agrees.",
         source="trec_eval",
     )
@@ -185,7 +160,6 @@ class Rprec(Binary):
 class Judged(Measure):
     r"""Share of the listed items that the user has judged: how much of the list is evidence."""
 
-    name: ClassVar[str] = "Judged"
     linear: ClassVar[bool] = True
     about: ClassVar[Definition] = Definition(
         says="How much of the list rests on judgments; the rest is assumed worthless.",

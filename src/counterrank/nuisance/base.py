@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
+from counterrank.core.arguments import check_fields
 from counterrank.core.arrays import Floats, Ints, dot, take_rows
 from counterrank.core.errors import UsageError
 from counterrank.core.labels import Value
 from counterrank.core.parallel import cached_property
 
-WEIGHT = ("none", "ctr")
+Weight = Literal["none", "ctr"]
 STRETCH = 1 << 15  # pairs at a time, so that what is computed on the way stays in a cache
 
 
@@ -51,8 +53,7 @@ class Folds:
 
     def of(self, user: Ints, item: Ints) -> Ints:
         """The fold of each pair."""
-        fold: Ints = (self.user[user] + self.item[item]) % self.count
-        return fold
+        return (self.user[user] + self.item[item]) % self.count
 
     def known(self) -> tuple[Ints, Ints]:
         """Groups of the known users and items alone."""
@@ -173,7 +174,10 @@ class Effects:
 class PairModel(Value):
     """A frozen dataclass; its label says all its options."""
 
-    weight: str
+    weight: Weight
+
+    def __post_init__(self) -> None:
+        check_fields(self, self.name)
 
     @property
     def knows_users(self) -> bool:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, over, sum_by
+from counterrank.core.arrays import Floats, Ints, divide, sum_by
 from counterrank.nuisance.cross_fit import Nuisance, Pairs
 
 BINS = 10
@@ -72,10 +72,10 @@ def calibration(
         _scatter(user, item, code, residual, size, count)
         for code, count in ((bin_, bins), (one, 1))
     )
-    se, off = over(np.sqrt(np.diag(V)), total), over(R, total)
-    overall, error = float(over(r, t)[0]), float(over(np.sqrt(v[0]), t)[0])
+    se, off = divide(np.sqrt(np.diag(V)), total), divide(R, total)
+    overall, error = float(divide(r, t)[0]), float(divide(np.sqrt(v[0]), t)[0])
     excess = float(np.sqrt(np.maximum(np.mean(off**2 - se**2), 0.0)))
-    p_ratio, p = _tail(float(over(r**2, v[0])[0]), 1, freedom), _tail(*_quadratic(R, V), freedom)
+    p_ratio, p = _tail(float(divide(r**2, v[0])[0]), 1, freedom), _tail(*_quadratic(R, V), freedom)
     return Calibration(1 + overall, error, p_ratio, 1 + off, excess, p, len(np.unique(user)))
 
 
@@ -133,13 +133,12 @@ def _scatter(
 ) -> tuple[Floats, Floats, Floats]:
     """Residual and size of each bin, and the covariance of the residuals: by user and by item."""
     R, total = sum_by(bin_, residual, bins), sum_by(bin_, size, bins)
-    left = residual - np.nan_to_num(over(R, total))[bin_] * size
+    left = residual - np.nan_to_num(divide(R, total))[bin_] * size
 
     def cluster_products(code: Ints, x: Floats) -> Floats:
         known, place = np.unique(code, return_inverse=True)
         sums = sum_by(place * bins + bin_, x, len(known) * bins).reshape(-1, bins)
-        products: Floats = sums.T @ sums * len(known) / max(len(known) - 1, 1)
-        return products
+        return sums.T @ sums * len(known) / max(len(known) - 1, 1)
 
     more = cluster_products(item, left) - np.diag(sum_by(bin_, left**2, bins))
     values, vectors = np.linalg.eigh(more)

@@ -14,17 +14,17 @@ probabilities. Here every pair counts once (`Task.examples`) and :math:`\mu` is 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from counterrank.core.arguments import Between
 from counterrank.core.arrays import Floats, sum_by
-from counterrank.core.errors import UsageError, one_of
 from counterrank.nuisance.base import (
-    WEIGHT,
     Effects,
     PairModel,
     Task,
+    Weight,
     inverse_link,
     outcome_variance,
 )
@@ -38,17 +38,10 @@ class Factors(PairModel):
     r"""``d`` factors; ``l2``: :math:`\lambda`; ``sample``: pairs drawn where there are more."""
 
     name: ClassVar[str] = "factors"
-    d: int = 10
-    l2: float = 5.0
+    d: Annotated[int, Between(0)] = 10
+    l2: Annotated[float, Between(0, open="low")] = 5.0
     sample: int = 300_000
-    weight: str = "none"
-
-    def __post_init__(self) -> None:
-        one_of("factors(weight=...)", self.weight, WEIGHT)
-        if self.d < 0 or self.l2 <= 0:
-            raise UsageError(
-                f"{self} is no model.", todo="d must be 0 or more and l2 must be above 0."
-            )
+    weight: Weight = "none"
 
     def fit(self, task: Task) -> Effects:
         """From small random factors, the same for the same seed."""
@@ -62,7 +55,10 @@ class Factors(PairModel):
         mu, a, b = effects(rows, noise, "logit")
         random = np.random.default_rng([task.seed, 29, task.fold])
         factors = random.normal(0, 0.1, (task.users + task.items) * self.d)
-        ridge = _ridge(penalties(rows, noise, "logit"), self.l2, sizes)
+        ridge = np.repeat(  # of every number, in the order of `_parts`; the intercept has none
+            [0.0, *penalties(rows, noise, "logit"), self.l2],
+            [1, task.users, task.items, len(factors)],
+        )
         solution = minimize(
             _Loss(rows, ridge, sizes), np.concatenate([[mu], a, b, factors]),
             jac=True, method="L-BFGS-B", options={"maxiter": STEPS},
@@ -105,12 +101,6 @@ class _Loss:
             ]
         )
         return loss + float(self.ridge @ x**2) / 2, self.free * (gradient + self.ridge * x)
-
-
-def _ridge(biases: list[float], l2: float, sizes: tuple[int, int, int]) -> Floats:
-    """The penalty of every number, in the order of `_parts`; the intercept has none."""
-    users, items, d = sizes
-    return np.repeat([0.0, *biases, l2], [1, users, items, (users + items) * d])
 
 
 def _parts(x: Floats, sizes: tuple[int, int, int]) -> tuple[float, Floats, Floats, Floats, Floats]:

@@ -9,18 +9,17 @@ knows a user by features alone, so it is cross-fitted by user.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
 
 from counterrank.core.arrays import Floats, Ints
-from counterrank.core.errors import InputError, UsageError, brief, one_of
+from counterrank.core.errors import InputError, UsageError, brief
 from counterrank.data.ids import positions
 from counterrank.data.schema import Table
-from counterrank.nuisance.base import WEIGHT, Effects, PairModel, Task, logit
+from counterrank.nuisance.base import Effects, PairModel, Task, Weight, logit
 
-TERMS = ("main", "crossed")
 LARGEST = 1 << 28  # numbers laid out for a fit: 2 GB
 
 
@@ -32,14 +31,10 @@ class Logistic(PairModel):
     """
 
     name: ClassVar[str] = "logistic"
-    terms: str = "main"
+    terms: Literal["main", "crossed"] = "main"
     l2: float = 1.0
     sample: int = 300_000
-    weight: str = "none"
-
-    def __post_init__(self) -> None:
-        one_of("logistic(terms=...)", self.terms, TERMS)
-        one_of("logistic(weight=...)", self.weight, WEIGHT)
+    weight: Weight = "none"
 
     @property
     def knows_users(self) -> bool:

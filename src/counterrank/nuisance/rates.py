@@ -29,17 +29,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from counterrank.core.arrays import Bools, Floats, Ints, dot, sort_order, sum_by
-from counterrank.core.errors import one_of
 from counterrank.core.parallel import cached_property
-from counterrank.nuisance.base import STRETCH, WEIGHT, Effects, Folds, PairModel, Task, logit
+from counterrank.nuisance.base import STRETCH, Effects, Folds, PairModel, Task, Weight, logit
 from counterrank.nuisance.shrinkage import shrink_means, variance_of_means
 
-BY = ("both", "item", "user")
 TURNS, CLOSE, LONGEST = 100, 1e-6, 2.0
 RIGID = 1e12  # the penalty of effects that chance explains
 CELLS = 1 << 22  # classes of users times classes of items before counts are rounded
@@ -51,12 +49,8 @@ class Rates(PairModel):
     """``by``: both, item or user; ``weight``: none, or ctr for conversions weighted by 1/ctr."""
 
     name: ClassVar[str] = "rates"
-    by: str = "both"
-    weight: str = "none"
-
-    def __post_init__(self) -> None:
-        one_of("rates(by=...)", self.by, BY)
-        one_of("rates(weight=...)", self.weight, WEIGHT)
+    by: Literal["both", "item", "user"] = "both"
+    weight: Weight = "none"
 
     @property
     def knows_users(self) -> bool:
@@ -260,7 +254,7 @@ def grid_outside_fold(user: Ints, item: Ints, folds: Folds, fold: int) -> tuple[
     clicks = np.bincount(user, minlength=len(h)), np.bincount(item, minlength=len(g))
     sides = [_classes(x, n) for x, n in zip((h, g), clicks, strict=True)]
     if len(sides[0][1]) * len(sides[1][1]) > CELLS:
-        rounded = [_rounded(n) for n in clicks]
+        rounded = [_round(n) for n in clicks]
         sides = [_classes(x, n) for x, n in zip((h, g), rounded, strict=True)]
     many = [np.bincount(cls).astype(float) for cls, _ in sides]
     total = [
@@ -281,7 +275,7 @@ def _classes(group: Ints, clicks: Ints) -> tuple[Ints, Ints]:
     return cls, known // size
 
 
-def _rounded(clicks: Ints) -> Ints:
+def _round(clicks: Ints) -> Ints:
     """Large counts to within 2 %, less than a sixth of their noise."""
     step = np.floor(np.log(np.maximum(clicks, EXACT) / EXACT) / 0.02).astype(np.int64)
     return np.where(clicks <= EXACT, clicks, EXACT + 1 + step)
@@ -289,8 +283,7 @@ def _rounded(clicks: Ints) -> Ints:
 
 def _against(score: Floats) -> Floats:
     r""":math:`e^{-\eta}`, the odds against; those of a sum are a product of odds."""
-    against: Floats = np.exp(-np.clip(score, -350, 350))
-    return against
+    return np.exp(-np.clip(score, -350, 350))
 
 
 def _likely(against: Floats) -> Floats:

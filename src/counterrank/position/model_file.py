@@ -113,12 +113,9 @@ def position_bias(given: PositionBias | str | os.PathLike[str]) -> PositionBias:
     """The position model that ``--position-bias`` names: a label, a .json file or a model."""
     if isinstance(given, (PositionModel, ByContext)):
         return given
-    if isinstance(given, os.PathLike) or (isinstance(given, str) and _is_path(given)):
+    if isinstance(given, os.PathLike):
         return load(given)
     if not isinstance(given, str):
         raise UsageError(f"{brief(given)} is not a position model.", todo='Write "log2", say.')
-    return position_model(given)
-
-
-def _is_path(text: str) -> bool:
-    return text.lower().endswith(".json") or (os.sep in text and "(" not in text)
+    is_path = given.lower().endswith(".json") or (os.sep in given and "(" not in given)
+    return load(given) if is_path else position_model(given)

@@ -6,17 +6,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from counterrank.core.arguments import Between, check_fields
 from counterrank.core.arrays import Floats, Ints
 from counterrank.core.errors import InputError, UsageError, brief
 from counterrank.core.labels import Registry, Value, parse
 
 Contexts = pl.Series | npt.NDArray[Any] | Sequence[Any]
+Positive = Annotated[float, Between(0, np.inf, "both")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +34,7 @@ class PositionModel(Value, ABC):
     def __post_init__(self) -> None:
         if self.k is not None and self.k < 1:
             raise UsageError(f"{self.name}@{self.k}: a cut-off counts from 1.")
+        check_fields(self, self.name)
 
     def __matmul__(self, k: int) -> Self:
         """The same model with cut-off ``k``: ``Power(eta=1) @ 10``."""
@@ -75,14 +78,7 @@ class Flat(PositionModel):
 class Scaled(PositionModel):
     """A model times ``scale``: where even rank 1 is not always seen."""
 
-    scale: float = 1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 < self.scale < np.inf:
-            raise UsageError(
-                f"{self.name}(scale=...) needs a number above 0.", found=f"Got {self.scale}."
-            )
+    scale: Positive = 1
 
 
 @dataclass(frozen=True)
@@ -102,13 +98,8 @@ class Jarvelin(PositionModel):
     The first published DCG (Jarvelin and Kekalainen, 2002); LensKit's default.
     """
 
-    base: float = 2
+    base: Annotated[float, Between(1, np.inf, "both")] = 2
     name: ClassVar[str] = "jarvelin"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 1 < self.base < np.inf:
-            raise UsageError("jarvelin(base=...) needs a base above 1.", found=f"Got {self.base}.")
 
     def weight(self, rank: Ints) -> Floats:
         logs: Floats = np.log(rank) / np.log(self.base)
@@ -119,13 +110,8 @@ class Jarvelin(PositionModel):
 class Power(Scaled):
     r""":math:`c(r) = s\, r^{-\eta}`."""
 
-    eta: float = 1
+    eta: Annotated[float, Between(0, np.inf, "high")] = 1
     name: ClassVar[str] = "power"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.eta < np.inf:
-            raise UsageError("power(eta=...) needs eta of 0 or more.", found=f"Got {self.eta}.")
 
     def weight(self, rank: Ints) -> Floats:
         return self.scale * np.asarray(rank, float) ** -self.eta
@@ -135,13 +121,8 @@ class Power(Scaled):
 class Geometric(Scaled):
     r""":math:`c(r) = s\, p^{r - 1}`: at each rank the user goes on with probability :math:`p`."""
 
-    p: float = 0.8
+    p: Annotated[float, Between(0, 1, "both")] = 0.8
     name: ClassVar[str] = "geometric"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 < self.p < 1:
-            raise UsageError("geometric(p=...) needs p between 0 and 1.", found=f"Got {self.p}.")
 
     def weight(self, rank: Ints) -> Floats:
         return self.scale * self.p ** (np.asarray(rank, float) - 1)
@@ -156,17 +137,9 @@ class BetaGeometric(Scaled):
     The tail is longer than that of the mean user (Weinberg and Gladen 1986).
     """
 
-    a: float = 4
-    b: float = 1
+    a: Positive = 4
+    b: Positive = 1
     name: ClassVar[str] = "beta_geometric"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not (0 < self.a < np.inf and 0 < self.b < np.inf):
-            raise UsageError(
-                "beta_geometric(a=...,b=...) needs numbers above 0.",
-                found=f"Got {self.a} and {self.b}.",
-            )
 
     def weight(self, rank: Ints) -> Floats:
         from scipy.special import betaln

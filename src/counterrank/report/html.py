@@ -91,7 +91,11 @@ def _cell(value: object, key: str) -> str:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         words = str(value).replace("_", " ") if key == "claim" else value
         return f"<td>{text(words) if key in PROSE else name(words)}</td>"
-    shown = f"{value:,}" if isinstance(value, int) else short_number(value)
+    shown = f"{value:.3g}"
+    if isinstance(value, int) or 1e5 <= abs(value) < 1e6:
+        shown = f"{value:,.0f}"
+    elif value == 0 or 1e-4 <= abs(value) < 1e5:  # five significant digits, as people write them
+        shown = f"{value:,.5g}"
     if key.startswith("lift"):
         shown = f"{value:+.1%}"
     elif key in ("p", "p_corrected"):
@@ -99,14 +103,7 @@ def _cell(value: object, key: str) -> str:
     return f'<td class="number" data-sort="{value!r}">{text(shown)}</td>'
 
 
-def short_number(value: float) -> str:
-    """Five significant digits, as people write them."""
-    if value == 0 or 1e-4 <= abs(value) < 1e6:
-        return f"{value:,.5g}" if abs(value) < 1e5 else f"{value:,.0f}"
-    return f"{value:.3g}"
-
-
-def there() -> bool:
+def can_draw() -> bool:
     """Whether charts can be drawn: the extra ``report`` is installed."""
     return find_spec("altair") is not None and find_spec("vl_convert") is not None
 

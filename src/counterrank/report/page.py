@@ -36,7 +36,7 @@ WORDS = {
 
 def page(documents: Sequence[Document], *, title: str = "") -> str:
     """One HTML page of one or more results, which loads nothing from anywhere."""
-    drawn = bundle.there()
+    drawn = bundle.can_draw()
     parts = [_result(n, one, drawn=drawn) for n, one in enumerate(documents, 1)]
     heading = title or " and ".join(dict.fromkeys(str(d.get("kind", "result")) for d in documents))
     scripts = [f"<script>{bundle.script()}</script>"] if drawn else []
@@ -64,11 +64,12 @@ def _asset(file: str) -> str:
 
 def _result(number: int, document: Document, *, drawn: bool) -> str:
     """One result, from its decision to its provenance."""
+    shown = "".join(_figure(number, f) for f in figures(document)) if drawn else ""
     parts = [
         _decision(decide(document)),
         SIMULATED * ("truth" in document.get("tables", {})),
         tables.diagnostics(document, f"r{number}"),
-        _figures(number, figures(document)) if drawn else NO_CHARTS,
+        f"<section><h2>Figures</h2>{shown}</section>" if shown else NO_CHARTS * (not drawn),
         *tables.sections(document, f"r{number}"),
         tables.words(document),
         _protocol(document),
@@ -84,12 +85,6 @@ def _decision(decision: Decision) -> str:
         f"</span></h1><p class='sentence'>{text(decision.sentence)}</p>"
         f"<p class='rests'>{text(decision.grounds)}</p></section>"
     )
-
-
-def _figures(number: int, found: Sequence[Figure]) -> str:
-    if not found:
-        return ""
-    return f"<section><h2>Figures</h2>{''.join(_figure(number, f) for f in found)}</section>"
 
 
 def _figure(number: int, figure: Figure) -> str:

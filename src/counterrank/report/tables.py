@@ -1,6 +1,6 @@
 """The tables of a page: what a result holds, in the order in which people ask, and its words.
 
-Those of `estimates_table` and `loud` need no script: they are for notebooks.
+Those of `estimates_table` and `not_passing` need no script: they are for notebooks.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def estimates_table(document: Document, *, most: int) -> str:
     return table(rows[:most], shown, caption="Estimates", id="", sort="no") + more
 
 
-def loud(document: Document) -> str:
+def not_passing(document: Document) -> str:
     """Diagnostics that do not pass."""
     found = [d for d in document.get("diagnostics", []) if d["state"] != "pass"]
     lines = "".join(f"<li>{_line(d)}</li>" for d in found)

@@ -11,22 +11,12 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from counterrank.core.errors import UsageError
 
 if TYPE_CHECKING:
-    import polars as pl
-
-
-class Written(Protocol):
-    """A result that has a document and values per unit."""
-
-    def by_unit(self) -> pl.DataFrame:
-        """Values per unit."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The whole document."""
+    from counterrank.results.result import Result
 
 
 ENDINGS = (".parquet", ".csv")
@@ -60,7 +50,7 @@ def _writable(folder: Path) -> bool:
     return folder.is_dir() and os.access(folder, os.W_OK)
 
 
-def by_unit(result: Written, path: str | None) -> list[str]:
+def by_unit(result: Result, path: str | None) -> list[str]:
     """Per-unit values, Parquet or CSV by the ending; says what was written."""
     if path is None:
         return []
@@ -70,7 +60,7 @@ def by_unit(result: Written, path: str | None) -> list[str]:
     return [path]
 
 
-def made(path: str) -> Path:
+def make_folder(path: str) -> Path:
     """The folder, made if need be."""
     where = Path(path)
     try:
@@ -80,7 +70,7 @@ def made(path: str) -> Path:
     return where
 
 
-def folder(result: Written, path: str | None) -> list[str]:
+def folder(result: Result, path: str | None) -> list[str]:
     """``result.json``, ``report.html`` and, if kept, ``units.parquet``; says what was written.
 
     All appear in one step: killed at any moment, the folder holds the old result or the new.
@@ -91,8 +81,11 @@ def folder(result: Written, path: str | None) -> list[str]:
     from counterrank.documents.document import as_json
     from counterrank.report import page
 
-    where, document = made(path).resolve(), result.to_dict()
-    fresh = _beside(where)
+    where, document = make_folder(path).resolve(), result.to_dict()
+    try:
+        fresh = Path(tempfile.mkdtemp(dir=where.parent, prefix=f".{where.name}."))
+    except OSError as error:
+        raise _unwritable(where.parent, error) from error
     try:
         os.chmod(fresh, 0o777 & ~_umask())
         (fresh / "result.json").write_text(as_json(document), encoding="utf-8")
@@ -101,7 +94,7 @@ def folder(result: Written, path: str | None) -> list[str]:
             result.by_unit().write_parquet(fresh / "units.parquet", compression="lz4")
         (fresh / "report.html").write_text(page([document]), encoding="utf-8")
         alone = {entry.name for entry in where.iterdir()} <= set(NAMES)
-        if not (alone and replaced(fresh, where)):
+        if not (alone and replace_folder(fresh, where)):
             for name in names:
                 os.replace(fresh / name, where / name)
             for name in set(NAMES) - set(names):  # of an earlier result, which it does not fit
@@ -119,15 +112,7 @@ def _keeps_units(document: Mapping[str, Any]) -> bool:
     return bool(inference.get("inference") != "moments") if isinstance(inference, dict) else True
 
 
-def _beside(where: Path) -> Path:
-    """A new folder beside the target, on the same disk."""
-    try:
-        return Path(tempfile.mkdtemp(dir=where.parent, prefix=f".{where.name}."))
-    except OSError as error:
-        raise _unwritable(where.parent, error) from error
-
-
-def appended(path: str, text: str) -> None:
+def append(path: str, text: str) -> None:
     """Add to the end of a file, which may not be there yet."""
     file = Path(path)
     try:
@@ -148,22 +133,24 @@ def discard(path: str) -> None:
         Path(path).rmdir()
 
 
-def whole(path: Path, write: Callable[[Path], object]) -> None:
+def whole(
+    path: Path,
+    write: Callable[[Path], object],
+    refuse: Callable[[Path, OSError], UsageError] | None = None,
+) -> None:
     """Write beside the target, then move into place: never half a file."""
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            write(temporary)
+            os.chmod(temporary, 0o666 & ~_umask())
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
     except OSError as error:
-        raise _unwritable(path, error) from error
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        write(temporary)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except OSError as error:
-        raise _unwritable(path, error) from error
-    finally:
-        temporary.unlink(missing_ok=True)
+        raise (refuse or _unwritable)(path, error) from error
 
 
 def whole_text(path: str | Path, text: str) -> None:
@@ -189,18 +176,18 @@ HERE = -100  # AT_FDCWD: paths count from the working folder
 SWAP = 2  # RENAME_EXCHANGE on Linux and RENAME_SWAP on macOS are the same bit
 
 
-def replaced(new: Path, old: Path) -> bool:
+def replace_folder(new: Path, old: Path) -> bool:
     """Put ``new`` where ``old`` is and remove what was there; False if that cannot be one step."""
     if not old.exists() or not any(old.iterdir()):
         os.replace(new, old)
         return True
-    if not _swapped(os.fsencode(new), os.fsencode(old)):
+    if not _swap(os.fsencode(new), os.fsencode(old)):
         return False
     shutil.rmtree(new, ignore_errors=True)
     return True
 
 
-def _swapped(a: bytes, b: bytes) -> bool:
+def _swap(a: bytes, b: bytes) -> bool:
     """Exchange two folders by the system's own call, where it has one."""
     library = ctypes.CDLL(None, use_errno=True)
     try:

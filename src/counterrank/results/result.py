@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from importlib.util import find_spec
 from operator import attrgetter
 from typing import Any
@@ -14,10 +14,16 @@ import polars as pl
 
 from counterrank.core.arrays import Floats
 from counterrank.core.errors import UsageError, nearest, one_of
-from counterrank.core.format import printable
 from counterrank.core.parallel import Progress, quiet
 from counterrank.data.schema import Input
-from counterrank.diagnostics.diagnostic import Diagnostic, gravest, verdict_of, worst
+from counterrank.diagnostics.diagnostic import (
+    Diagnostic,
+    concerning,
+    gravest,
+    verdict_of,
+    with_concerns,
+    worst,
+)
 from counterrank.documents.document import as_json, document
 from counterrank.stats.compare import Comparison, Plan, compare
 from counterrank.stats.moments import Pair, Table
@@ -58,30 +64,7 @@ COMPARISON = tuple(f.name for f in fields(Comparison))
 DIAGNOSTIC = (
     "id", "name", "subject", "systems", "estimators", "value", "threshold", "state", "meaning",
 )  # fmt: skip
-NAN = float("nan")
-DRAWN = ("measure", "estimator")  # what a figure can be asked for
 COLUMNS = {"estimates": ROW, "comparisons": COMPARISON, "diagnostics": DIAGNOSTIC}
-
-
-def as_row(own: object, **given: Any) -> Row:
-    """A row of a verb's own table as one of the estimates; ``given`` says what it has not."""
-    return Row(**_parts(own, given, ROW))
-
-
-def as_comparison(own: object, **given: Any) -> Comparison:
-    """The same for comparisons."""
-    return Comparison(**_parts(own, {"claim": "cannot_tell", **given}, COMPARISON))
-
-
-def _parts(own: object, given: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    none: dict[str, Any] = dict.fromkeys(
-        ("system", "measure", "estimator", "correction", "family"), ""
-    )
-    none |= {"reward": None, "segment": None, "draws": None, "lift": None, "units": 0}
-    return {
-        name: given[name] if name in given else getattr(own, name, none.get(name, NAN))
-        for name in names
-    }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -321,13 +304,14 @@ class Result:
     def plot(self, measure: str | None = None) -> Any:
         """The main figure as an Altair chart; ``measure`` is the measure or estimator to draw."""
         from counterrank.report import html as bundle
+        from counterrank.report.figures import main_figure
 
-        if not bundle.there():
+        if not bundle.can_draw():
             raise UsageError(
                 "Drawing needs the extra report, which is not installed.",
                 todo="Install it: pip install 'counterrank[report]'.",
             )
-        return _main_figure(self.to_dict(), measure).altair()
+        return main_figure(self.to_dict(), measure).altair()
 
     def to_pandas(self, name: str = "estimates") -> Any:
         """The same as a pandas frame."""
@@ -370,12 +354,12 @@ class Result:
         from counterrank.report import html as bundle
         from counterrank.report.charts import draw_svg
         from counterrank.report.figures import figures
-        from counterrank.report.tables import estimates_table, loud
+        from counterrank.report.tables import estimates_table, not_passing
 
         document = self.to_dict()
-        parts = [estimates_table(document, most=SHOWN), loud(document)]
-        if bundle.there() and figures(document):
-            parts.append(draw_svg(_main_figure(document, None), WIDTH))
+        parts = [estimates_table(document, most=SHOWN), not_passing(document)]
+        if bundle.can_draw() and (found := figures(document)):
+            parts.append(draw_svg(found[0], WIDTH))
         return f"<div>{''.join(parts)}</div>"
 
     def __repr__(self) -> str:
@@ -383,50 +367,6 @@ class Result:
         return "\n".join(self.lines())
 
 
-def with_concerns(diagnostics: Sequence[Diagnostic], functions: Functions) -> list[Diagnostic]:
-    """Diagnostics with the systems and estimators that their subjects name, unless they say so."""
-    estimators = {key.estimator for key in functions}
-    systems = {key.system: (key.system, "") for key in functions}
-    both = {f"{key.system}, {key.estimator}": (key.system, key.estimator) for key in functions}
-    named = both | systems
-    found = []
-    for d in diagnostics:
-        system, estimator = named.get(d.subject, ("", ""))
-        several = () if system else tuple(d.subject.split(", "))
-        some = (estimator,) if estimator else several if estimators.issuperset(several) else ()
-        own = d.systems or ((system,) if system else ())
-        found.append(replace(d, systems=own, estimators=d.estimators or some))
-    return found
-
-
-def concerning(key: Key) -> set[str]:
-    """The subjects of diagnostics that concern a key: its system, alone and by this estimator."""
-    return {key.system, f"{key.system}, {key.estimator}", "log", "funnel", "judgments"}
-
-
 def _rows(found: Any) -> bool:
     listed = isinstance(found, (list, tuple))
     return listed and all(is_dataclass(row) or isinstance(row, dict) for row in found)
-
-
-def _main_figure(document: Mapping[str, Any], measure: str | None) -> Any:
-    """The first figure of the page, of all rows or of one measure's."""
-    from counterrank.report.figures import figures
-
-    kept = document
-    if measure is not None:
-        every = dict.fromkeys(r[key] for key in DRAWN for r in document["estimates"])
-        labels = [label for label in every if label != "mean"]
-        if measure not in labels:
-            raise UsageError(
-                f'The result has no "{printable(measure)}".',
-                found=nearest(measure, labels),
-                todo=f"It has: {', '.join(labels)}.",
-            )
-        several = ("estimates", "comparisons")
-        own = {n: [r for r in document[n] if measure in (r[k] for k in DRAWN)] for n in several}
-        kept = {**document, **own}
-    found = figures(kept)
-    if not found:
-        raise UsageError("The result holds nothing to draw.")
-    return found[0]

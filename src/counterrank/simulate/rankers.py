@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from counterrank.core.arrays import AnyInts, Bools, Floats, Ints
+from counterrank.core.arrays import AnyInts, Floats, Ints
 from counterrank.position import rank_probabilities
 from counterrank.simulate.latent import Latent
 
@@ -83,8 +83,7 @@ class Ranker:
         """One list per session, as places in its candidate set: sessions x slots."""
         small = np.min_scalar_type(self.score.shape[2])
         if not self.stochastic:
-            best: AnyInts = self.best.astype(small)[x, s]
-            return best
+            return self.best.astype(small)[x, s]
         rate = np.exp(self.score / self.temperature)
         out = np.empty((len(x), self.slots), small)
         for start in range(0, len(x), BLOCK):
@@ -130,8 +129,8 @@ def rankers_of(world: World) -> dict[str, Ranker]:
     open = all(temperature.get(name, 0.0) > 0 for name in world.loggers)
     out = {}
     for name, score in scores.items():
-        barred = _barred(behind, concerned, logs=name in world.loggers, open=open)
-        own = name == "two_stage"
+        logs, own = name in world.loggers, name == "two_stage"
+        barred = behind & (concerned & logs if open else logs | ~concerned)  # never shown
         out[name] = Ranker(
             name=name,
             score=np.where(barred, -np.inf, score[x, latent.sets]),
@@ -149,16 +148,6 @@ def _watched(latent: Latent) -> Floats:
     time = time - time.mean(axis=1, keepdims=True)
     scaled: Floats = time / time.std()
     return scaled
-
-
-def _barred(behind: Bools, concerned: Bools, *, logs: bool, open: bool) -> Bools:
-    """Candidates a ranker never shows; ``open`` if every logger can show them all."""
-    if open:
-        return behind & concerned & logs
-    return behind & (logs | ~concerned)
-
-
-GIVEN = ("candidates", "context")
 
 
 @dataclass(frozen=True)

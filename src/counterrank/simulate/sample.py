@@ -5,24 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import polars as pl
 from polars.io.plugins import register_io_source
 
+from counterrank.core.arguments import Between, check_fields
 from counterrank.core.errors import UsageError, one_of
 from counterrank.core.labels import Value
 from counterrank.core.parallel import Progress
 from counterrank.simulate import sample_tables as tables
 from counterrank.simulate.latent import REWARDS
-from counterrank.simulate.rankers import GIVEN, RANKERS, SPECIALISTS
-from counterrank.simulate.sample_tables import STOCHASTIC, VIEWS, TableParts
+from counterrank.simulate.rankers import RANKERS, SPECIALISTS
+from counterrank.simulate.sample_tables import TableParts
 from counterrank.simulate.sessions import SimulatedSessions, sessions
 from counterrank.simulate.truth import Known
 from counterrank.simulate.world import World
 from counterrank.version import __version__
 
-MOST = 2**31 - 1
+Count = Annotated[int, Between(1, 2**31 - 1)]
+Views = Literal["observed", "latent", "viewed_only"]
+Given = Literal["candidates", "context"]
+Stochastic = Literal["exposure", "draws"]
 
 
 @dataclass(frozen=True)
@@ -40,24 +44,16 @@ class SamplePlan:
     """How much of a world is sampled, and what is written down. See ``platform``."""
 
     world: World
-    sessions: int = 2000
-    seed: int = 0
-    views: str = "observed"
-    given: str = "candidates"
-    stochastic: str = "exposure"
-    draws: int = 20
+    sessions: Count = 2000
+    seed: Annotated[int, Between(0, 2**31 - 1)] = 0
+    views: Views = "observed"
+    given: Given = "candidates"
+    stochastic: Stochastic = "exposure"
+    draws: Count = 20
     runs: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        one_of("views", self.views, VIEWS)
-        one_of("given", self.given, GIVEN)
-        one_of("stochastic", self.stochastic, STOCHASTIC)
-        for name, least in (("sessions", 1), ("draws", 1), ("seed", 0)):
-            value = getattr(self, name)
-            if not isinstance(value, int) or not least <= value <= MOST:
-                raise UsageError(
-                    f"{name} must be a whole number from {least} to {MOST}.", found=f"Got {value}."
-                )
+        check_fields(self)
         for name in self.runs or ():
             one_of("runs", name, self.world.rankers)
         elsewhere = [n for n, r in self.world.rankers.items() if r.own_generator]
@@ -100,9 +96,9 @@ def platform(
     *,
     sessions: int = 2000,
     seed: int = 0,
-    views: str = "observed",
-    given: str = "candidates",
-    stochastic: str = "exposure",
+    views: Views = "observed",
+    given: Given = "candidates",
+    stochastic: Stochastic = "exposure",
     draws: int = 20,
     runs: Sequence[str] | None = None,
 ) -> Sample:

@@ -18,8 +18,6 @@ from counterrank.simulate.world import World
 if TYPE_CHECKING:
     from counterrank.simulate.sample import SamplePlan
 
-VIEWS = ("observed", "latent", "viewed_only")
-
 
 @dataclass(frozen=True)
 class TableParts:
@@ -130,9 +128,6 @@ def _logged_chances(plan: SamplePlan, rows: slice, items: Ints) -> tuple[Floats,
             exposure[own] = chances.by_candidates[x, s, places]
             propensity[own] = ranker.placed[x, s, places, slot]
     return exposure, propensity
-
-
-STOCHASTIC = ("exposure", "draws")
 
 
 @dataclass(frozen=True)

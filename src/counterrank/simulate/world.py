@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Annotated, Literal
 
+from counterrank.core.arguments import Between, check_fields
 from counterrank.core.arrays import AnyInts, Floats, Ints
-from counterrank.core.errors import UsageError, nearest, one_of
+from counterrank.core.errors import UsageError, nearest
 from counterrank.simulate.behaviour import Behaviour, Examination, Reading, reading_of
 from counterrank.simulate.latent import Latent, draw_latent
 from counterrank.simulate.rankers import RANKERS, SPECIALISTS, Exposures, Ranker, rankers_of
 from counterrank.simulate.truth import Known, Worth, true_position_bias, true_values, worth
 
-KINDS = ("deterministic", "plackett_luce")
-USER_CONTEXTS = ("one", "any")
+Count = Annotated[int, Between(1)]
+Share = Annotated[float, Between(0, 1)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,43 +54,32 @@ class World:
     ``seed`` draws the world; each sample has a seed of its own.
     """
 
-    contexts: int = 8
-    items: int = 200
-    sets: int = 12
-    candidates: int = 20
-    slots: int = 10
-    days: int = 1
-    sessions_per_user: float = 4
-    traffic: float = 0.5
-    drift: float = 0.0
-    ranker: str = "deterministic"
-    temperature: float = 1.0
+    contexts: Count = 8
+    items: Count = 200
+    sets: Count = 12
+    candidates: Count = 20
+    slots: Count = 10
+    days: Count = 1
+    sessions_per_user: Annotated[float, Between(1, float("inf"), "high")] = 4
+    traffic: Share = 0.5
+    drift: Share = 0.0
+    ranker: Literal["deterministic", "plackett_luce"] = "deterministic"
+    temperature: Annotated[float, Between(0, open="low")] = 1.0
     loggers: Mapping[str, float] = field(default_factory=lambda: {"logged": 1.0})
     arms: Mapping[str, float] = field(default_factory=dict)
     examination: str | Examination | Sequence[str | Examination] = "log2"
-    user_spread: float = 0.5
-    user_contexts: str = "one"
-    length_spread: float = 0.0
-    carry_over: float = 0.0
-    cascading: float = 0.0
-    interaction: float = 0.0
-    trust: float = 0.0
-    missing_support: float = 0.0
-    seed: int = 0
+    user_spread: Share = 0.5
+    user_contexts: Literal["one", "any"] = "one"
+    length_spread: Share = 0.0
+    carry_over: Share = 0.0
+    cascading: Share = 0.0
+    interaction: Share = 0.0
+    trust: Share = 0.0
+    missing_support: Share = 0.0
+    seed: Annotated[int, Between(0)] = 0
 
     def __post_init__(self) -> None:
-        for name in ("contexts", "items", "sets", "candidates", "slots", "days"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
-                raise UsageError(f"{name} must be a whole number from 1 on.", found=f"Got {value}.")
-        for name in (
-            "traffic", "drift", "user_spread", "length_spread", "carry_over", "cascading",
-            "interaction", "trust", "missing_support",
-        ):  # fmt: skip
-            if not 0 <= (value := getattr(self, name)) <= 1:
-                raise UsageError(f"{name} must lie between 0 and 1.", found=f"Got {value}.")
-        one_of("ranker", self.ranker, KINDS)
-        one_of("user_contexts", self.user_contexts, USER_CONTEXTS)
+        check_fields(self)
         if self.user_contexts == "any" and self.carry_over:
             raise UsageError(
                 "carry_over needs users who stay in one context.",
@@ -99,14 +90,6 @@ class World:
                 "A world needs slots <= candidates <= items.",
                 found=f"Got {self.slots}, {self.candidates} and {self.items}.",
             )
-        if not self.temperature > 0:
-            raise UsageError("temperature must be above 0.", found=f"Got {self.temperature}.")
-        if not 1 <= self.sessions_per_user < float("inf"):
-            raise UsageError(
-                "sessions_per_user must be 1 or more.", found=f"Got {self.sessions_per_user}."
-            )
-        if not isinstance(self.seed, int) or self.seed < 0:
-            raise UsageError("A seed is a whole number from 0 on.", found=f"Got {self.seed}.")
         there = {**RANKERS, **(SPECIALISTS if self.length_spread else {})}
         _shares("loggers", self.loggers, there)
         _shares("arms", self.arms, there)
@@ -160,8 +143,7 @@ class World:
 
     def items_at(self, x: Ints, s: Ints, places: AnyInts) -> Ints:
         """The items at given places of the candidate sets ``s`` in contexts ``x``."""
-        items: Ints = self.latent.sets[x[:, None], s[:, None], places]
-        return items
+        return self.latent.sets[x[:, None], s[:, None], places]
 
     def truth(self, *, day: int | None = None) -> dict[str, dict[str, Known]]:
         """The true value of every reward under every ranker, over all days or on one (from 0)."""

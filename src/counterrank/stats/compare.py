@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints
+from counterrank.core.arrays import Floats, Ints, divide
 from counterrank.core.errors import UsageError, nearest
 from counterrank.core.parallel import Progress, quiet
 from counterrank.stats.draws import FLIPS, Draws
-from counterrank.stats.functions_of_means import divide
 from counterrank.stats.inference import (
     RESAMPLES,
     benjamini_hochberg,

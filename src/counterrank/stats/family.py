@@ -17,8 +17,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints
-from counterrank.stats.functions_of_means import divide
+from counterrank.core.arrays import Floats, Ints, divide
 from counterrank.stats.units import Estimate
 
 DRAWS, CELLS = 20_000, 1 << 24  # of max |t|; fewer where there are very many pairs

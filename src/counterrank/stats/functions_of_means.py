@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from counterrank.core.arrays import Floats
+from counterrank.core.arrays import Floats, divide
 
 Function = Callable[[Floats], Floats]  # means (..., columns) -> value (...)
 STEP = 1e-200
@@ -36,13 +36,6 @@ def _steps(columns: int) -> Any:
     return 1j * STEP * np.eye(columns)
 
 
-def divide(top: Any, bottom: Any, empty: float = np.nan) -> Any:
-    """A ratio; where there is nothing to divide by it is ``empty``."""
-    kind = np.result_type(top, bottom, float)
-    nothing = np.full(np.broadcast(top, bottom).shape, empty, kind)
-    return np.divide(top, bottom, out=nothing, where=np.asarray(bottom) != 0)
-
-
 def mean(m: Floats) -> Floats:
     r""":math:`\bar x`."""
     return m[..., 0]
@@ -55,14 +48,12 @@ def geometric(m: Floats) -> Floats:
 
 def ratio(m: Floats) -> Floats:
     r""":math:`\bar x / \bar w`."""
-    value: Floats = divide(m[..., 0], m[..., 1])
-    return value
+    return divide(m[..., 0], m[..., 1])
 
 
 def ratio_or_zero(m: Floats) -> Floats:
     r""":math:`\bar x / \bar w`, 0 where there is nothing to divide by."""
-    value: Floats = divide(m[..., 0], m[..., 1], 0.0)
-    return value
+    return divide(m[..., 0], m[..., 1], 0.0)
 
 
 def geometric_ratio(m: Floats) -> Floats:
@@ -99,5 +90,4 @@ class PerView:
 
     def __call__(self, m: Floats) -> Floats:
         """The value."""
-        value: Floats = divide(self.inner(m[..., :-1]), m[..., -1])
-        return value
+        return divide(self.inner(m[..., :-1]), m[..., -1])

@@ -27,11 +27,11 @@ from typing import Annotated
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, sum_by
+from counterrank.core.arrays import Floats, Ints, divide, sum_by
 from counterrank.core.merge import first
 from counterrank.core.parallel import cached_property
 from counterrank.stats.draws import Flips
-from counterrank.stats.functions_of_means import Function, divide, gradient
+from counterrank.stats.functions_of_means import Function, gradient
 from counterrank.stats.units import ROUNDING, Estimate, Key, Units
 
 Pair = tuple[Key, Key]

@@ -70,10 +70,9 @@ def permutation_test(
     exact = units < 64 and 2**units <= draws
     total = 2**units if exact else draws
     wide = precision == "double" or total * units * sum(x.shape[1] for x in values) <= SMALL
-    columns = [_Columns.of(x, pairs, np.float64 if wide else np.float32) for x in values]
-    matrix = np.hstack([c.matrix for c in columns])
-    observed = [c.pairs for c in columns]
-    cuts = np.cumsum([c.matrix.shape[1] for c in columns])[:-1]
+    kind = np.float64 if wide else np.float32
+    matrices, observed = zip(*(_columns(x, pairs, kind) for x in values), strict=True)
+    matrix, cuts = np.hstack(matrices), np.cumsum([part.shape[1] for part in matrices])[:-1]
     counts = np.zeros((2, len(values), len(pairs)))
     rng = np.random.default_rng(seed)
     chunk = max(1, min(total, CELLS // max(units, len(pairs) * len(values))))
@@ -109,7 +108,7 @@ def flipped_test(flips: Flips, *, family: str = "all") -> Permuted:
     return Permuted(single, largest, draws, exact=False)
 
 
-def _reached(sums: Floats, columns: list[_Pairs], cuts: Ints, family: str) -> Floats:
+def _reached(sums: Floats, columns: Sequence[_Pairs], cuts: Ints, family: str) -> Floats:
     """How many flips reach each observed statistic (measures x pairs): its own, and the largest."""
     z = [c.standardised(s) for c, s in zip(columns, np.split(sums, cuts, axis=1), strict=True)]
     top = [x.max(axis=1) for x in z]
@@ -159,32 +158,29 @@ class _Pairs:
         return z
 
 
-@dataclass(frozen=True)
-class _Columns:
-    """One measure's part of the matrix, and the pairs in its product."""
+def _columns(
+    x: Floats, pairs: Sequence[tuple[int, int]], kind: type[np.floating]
+) -> tuple[Floats, _Pairs]:
+    """One measure's part of the matrix, and the pairs in its product.
 
-    matrix: Floats
-    pairs: _Pairs
-
-    @classmethod
-    def of(cls, x: Floats, pairs: Sequence[tuple[int, int]], kind: type[np.floating]) -> _Columns:
-        """Values less their unit's mean, which is all a pair needs."""
-        a, b = np.array(pairs, np.int64).reshape(-1, 2).T
-        centred = x - x.mean(axis=1, keepdims=True)  # same shift for all systems: no pair changes
-        difference = x[:, a] - x[:, b]
-        norm = np.sqrt(np.sum(difference**2, axis=0))
-        size = np.sqrt(np.sum(centred**2, axis=0))
-        # A pair much closer than its columns are large would drown in their single-precision
-        # rounding: its difference becomes a column of its own, against a column of zeros.
-        close = (norm < 0.1 * (size[a] + size[b])) & (kind is np.float32)
-        matrix = np.hstack([centred, difference[:, close], np.zeros((len(x), 1))])
-        left, right = a.copy(), b.copy()
-        left[close] = centred.shape[1] + np.arange(close.sum())
-        right[close] = matrix.shape[1] - 1
-        found = _Pairs.of(left, right, difference.sum(axis=0), norm, kind)
-        if kind is np.float64:
-            matrix = summable(matrix, float(np.abs(matrix).sum(axis=0).max()))
-        return cls(matrix.astype(kind, copy=False), found)
+    Values less their unit's mean, which is all a pair needs.
+    """
+    a, b = np.array(pairs, np.int64).reshape(-1, 2).T
+    centred = x - x.mean(axis=1, keepdims=True)  # same shift for all systems: no pair changes
+    difference = x[:, a] - x[:, b]
+    norm = np.sqrt(np.sum(difference**2, axis=0))
+    size = np.sqrt(np.sum(centred**2, axis=0))
+    # A pair much closer than its columns are large would drown in their single-precision
+    # rounding: its difference becomes a column of its own, against a column of zeros.
+    close = (norm < 0.1 * (size[a] + size[b])) & (kind is np.float32)
+    matrix = np.hstack([centred, difference[:, close], np.zeros((len(x), 1))])
+    left, right = a.copy(), b.copy()
+    left[close] = centred.shape[1] + np.arange(close.sum())
+    right[close] = matrix.shape[1] - 1
+    found = _Pairs.of(left, right, difference.sum(axis=0), norm, kind)
+    if kind is np.float64:
+        matrix = summable(matrix, float(np.abs(matrix).sum(axis=0).max()))
+    return matrix.astype(kind, copy=False), found
 
 
 def _signs(heads: np.typing.NDArray[np.uint8], kind: np.dtype[np.floating]) -> Floats:

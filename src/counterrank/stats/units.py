@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats, Ints, sum_by
+from counterrank.core.arrays import Bools, Floats, Ints, divide, sum_by
 from counterrank.core.errors import UsageError
 from counterrank.data.ids import Hashes, argsort_ids, hash_ids, number_rows
 from counterrank.stats.draws import Draws, resample
-from counterrank.stats.functions_of_means import Function, divide, gradient
+from counterrank.stats.functions_of_means import Function, gradient
 
 NO_DRAWS = Draws()
 ROUNDING = 1e-14  # a spread below this share of its terms is 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, over
+from counterrank.core.arrays import Floats, divide
 from counterrank.core.errors import UsageError
 from counterrank.stats.correlation import dependent_correlations, kendall_tau
 from counterrank.stats.inference import normal_quantile
@@ -127,14 +127,14 @@ def _resamples(estimates: Sequence[Estimate], draws: int) -> Floats:
 def _mean(again: Floats) -> Floats:
     """Mean of each row's known values."""
     known = np.isfinite(again)
-    return over(np.where(known, again, 0).sum(axis=1), known.sum(axis=1))
+    return divide(np.where(known, again, 0).sum(axis=1), known.sum(axis=1))
 
 
 def _spread(again: Floats) -> Floats:
     """Standard deviation of each row's known values."""
     known = np.isfinite(again)
     centred = np.where(known, again - _mean(again)[:, None], 0)
-    return np.sqrt(over((centred**2).sum(axis=1), np.maximum(known.sum(axis=1) - 1, 0)))
+    return np.sqrt(divide((centred**2).sum(axis=1), np.maximum(known.sum(axis=1) - 1, 0)))
 
 
 def _p(difference: float, se: float, draws: int) -> float:

@@ -110,7 +110,14 @@ def _expand(path: str) -> list[Path]:
             f"No file {brief(path)}.", found=f"The system says: {error}."[:120]
         ) from error
     if found.is_dir():
-        inside = sorted(p for p in found.rglob("*") if p.is_file() and _is_data(p, found))
+        inside = sorted(
+            p
+            for p in found.rglob("*")
+            if p.is_file()
+            and p.name.lower().endswith(ENDINGS)
+            # not one of the hidden or bookkeeping files that engines leave behind
+            and not any(part[0] in "._" for part in p.relative_to(found).parts)
+        )
         if not inside:
             raise InputError(
                 f'Folder "{path}" holds no table.',
@@ -128,12 +135,6 @@ def _expand(path: str) -> list[Path]:
             todo="Check the path; a glob must match at least one file.",
         )
     return matches
-
-
-def _is_data(path: Path, folder: Path) -> bool:
-    """Known ending, and not one of the hidden or bookkeeping files engines leave behind."""
-    shown = not any(part[0] in "._" for part in path.relative_to(folder).parts)
-    return shown and path.name.lower().endswith(ENDINGS)
 
 
 SAMPLE = 1 << 20  # bytes of a text file by which its rows are guessed

@@ -66,7 +66,7 @@ _supplied: WeakSet[Any] = WeakSet()
 
 def session_of(chosen: Spark) -> Any:
     """A session on the cluster that was chosen, with this package on its executors."""
-    session: Any = chosen.session or _started(chosen.master)
+    session: Any = chosen.session or _start_session(chosen.master)
     if session not in _supplied:
         with spoken("sending the package to the executors"):
             session.addArtifacts(str(_archive()), pyfile=True)
@@ -74,7 +74,7 @@ def session_of(chosen: Spark) -> Any:
     return session
 
 
-def _started(master: str | None) -> Any:
+def _start_session(master: str | None) -> Any:
     """The session that runs, if it fits; otherwise a new one, which lasts as long as Python."""
     try:
         import pandas  # noqa: F401  mapInArrow asks for it
@@ -88,10 +88,10 @@ def _started(master: str | None) -> Any:
         ) from error
     running = SparkSession.getActiveSession()
     if running is not None:
-        return _fitting(running, master)
+        return _check_master(running, master)
     if master is not None and master.startswith("sc://"):
         with spoken(f"connecting to {master}"):
-            return _configured(SparkSession.builder.remote(master), CONF).getOrCreate()
+            return _configure(SparkSession.builder.remote(master), CONF).getOrCreate()
     _refuse_without_java()
     conf = CONF | OWN
     builder = SparkSession.builder.appName("counterrank")
@@ -101,16 +101,16 @@ def _started(master: str | None) -> Any:
     else:
         builder = builder.master(master)
     with spoken(f"starting on {master or 'this machine'}"):
-        return _configured(builder, conf).getOrCreate()
+        return _configure(builder, conf).getOrCreate()
 
 
-def _configured(builder: Any, conf: dict[str, str]) -> Any:
+def _configure(builder: Any, conf: dict[str, str]) -> Any:
     for name, value in conf.items():
         builder = builder.config(name, value)
     return builder
 
 
-def _fitting(running: Any, master: str | None) -> Any:
+def _check_master(running: Any, master: str | None) -> Any:
     """Spark has one cluster per process: another one cannot be had beside it."""
     where = getattr(running, "sparkContext", None) if master else None
     if where is not None and where.master != master:

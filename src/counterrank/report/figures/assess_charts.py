@@ -14,8 +14,6 @@ CURVE = 20  # largest p-values of a curve (Valcarce et al. 2020)
 
 def power(document: Row) -> list[Figure]:
     """The sum of p-values of each measure, and the curves of the largest."""
-    if document.get("kind") != "assess power":
-        return []
     rows = sorted(document["power"], key=lambda r: r["value"])
     points = [
         {"measure": c["measure"], "pair": place + 1, "p": p}
@@ -46,8 +44,6 @@ def power(document: Row) -> list[Figure]:
 
 def robustness(document: Row) -> list[Figure]:
     """Tau by size for each kind of reduction."""
-    if document.get("kind") != "assess robustness":
-        return []
     title = "agreement with the full order (tau)"
     kinds = group_rows(document["curves"], lambda row: str(row["reduction"]))
     return [
@@ -66,7 +62,7 @@ def robustness(document: Row) -> list[Figure]:
 def taus(document: Row) -> list[Figure]:
     """The matrix of taus between measures."""
     found = document.get("taus", [])
-    if document.get("kind") != "assess agreement" or not found:
+    if not found:
         return []
     rows = [dict(r) for r in found] + [
         {"measure": r["other"], "other": r["measure"], "kendall": r["kendall"]} for r in found
@@ -85,8 +81,6 @@ def taus(document: Row) -> list[Figure]:
 
 def online(document: Row) -> list[Figure]:
     """How closely each offline figure follows the online one, and every past case."""
-    if document.get("kind") != "assess online":
-        return []
     rows = [
         {**r, "name": _with_clip(r)} for r in document["correlations"] if r["value"] is not None
     ]
@@ -127,8 +121,6 @@ def _with_clip(row: Row) -> str:
 
 def accuracy(document: Row) -> list[Figure]:
     """The error of each estimator."""
-    if document.get("kind") != "assess accuracy":
-        return []
     rows = sorted(document["accuracy"], key=lambda r: r["value"])
     return [
         Figure(

@@ -15,8 +15,6 @@ Row = Mapping[str, Any]
 
 def strata_values_chart(document: Row) -> list[Figure]:
     """Every method's value of each system under the leading measure."""
-    if document.get("kind") != "strata":
-        return []
     label = leading(document).measure
     own = [r for r in document["estimates"] if r["measure"] == label and r["estimator"] != "IPS"]
     shown = _chosen(document, own)
@@ -62,7 +60,7 @@ def flips(document: Row) -> list[Figure]:
 def agreement_charts(document: Row) -> list[Figure]:
     """How each method's order of the systems agrees with the open loop's."""
     rows = document.get("agreement", [])
-    if document.get("kind") != "strata" or not rows:
+    if not rows:
         return []
     label = rows[0]["measure"]
     own = [{**r, "value": r["kendall"]} for r in rows if r["measure"] == label]

@@ -12,7 +12,6 @@ from counterrank.report.charts import BLUE, Figure, group_rows
 
 Row = Mapping[str, Any]
 CONTRAST = " For contrast only: this ignores who clicked. Do not decide by it."
-KINDS = ("evaluate", "estimate", "funnel")  # others have figures of their own
 GROUPS = ("measure", "reward", "estimator", "segment")
 FEWEST = 3  # systems that make a matrix worth drawing
 
@@ -20,7 +19,7 @@ FEWEST = 3  # systems that make a matrix worth drawing
 def lifts(document: Row) -> list[Figure]:
     """One figure for each measure (and reward) with a baseline."""
     base = document.get("protocol", {}).get("baseline")
-    if not base or document.get("kind") not in KINDS:
+    if not base:
         return []
     groups = group_rows(
         document.get("comparisons", []),
@@ -69,8 +68,6 @@ READINGS = {"better": "better", "worse": "worse", "cannot_tell": "not separated"
 
 def estimates(document: Row) -> list[Figure]:
     """Value and interval of each system; rows that belong to another figure are left to it."""
-    if document.get("kind") not in KINDS:
-        return []
     groups = group_rows(document.get("estimates", []), lambda row: _group(document, row))
     made = []
     for place, (group, rows) in enumerate(groups.items()):
@@ -130,7 +127,7 @@ def truth(document: Row) -> list[Figure]:
 
 def matrix(document: Row) -> list[Figure]:
     """Every pair of systems under the leading measure."""
-    if document.get("protocol", {}).get("baseline") or document.get("kind") not in KINDS:
+    if document.get("protocol", {}).get("baseline"):
         return []
     label = leading(document)
     rows = [r for r in document["comparisons"] if label.of(r) and r["p_corrected"] is not None]
@@ -168,8 +165,6 @@ def matrix(document: Row) -> list[Figure]:
 
 def dcg_and_ndcg(document: Row) -> list[Figure]:
     """The first DCG and nDCG of the same form that were evaluated."""
-    if document.get("kind") != "evaluate":
-        return []
     values: dict[str, dict[str, float]] = {}
     for row in document["estimates"]:
         values.setdefault(str(row["measure"]), {})[str(row["system"])] = row["value"]
@@ -270,8 +265,6 @@ def _size(row: Row) -> str:
 
 def curve(document: Row) -> list[Figure]:
     """How likely each rank is seen, as learned."""
-    if document.get("kind") != "exposure":
-        return []
     rows = [{**r, "context": r["context"] or "all"} for r in document["ranks"]]
     return [
         Figure(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from counterrank.core.format import wrap_text
 from counterrank.documents.decision import decide
-from counterrank.report.terminal.grounds import diagnostic_lines
+from counterrank.report.terminal.diagnostic_table import diagnostic_lines
 
 if TYPE_CHECKING:
     from counterrank.results.result import Result
@@ -19,7 +19,7 @@ TABLES = {  # where each verb's table is laid out
     "funnel": "value_table:value_lines",
     "strata": "strata_table:strata_lines",
     "exposure": "exposure_table:exposure_lines",
-    "check": "check_table:check_lines",
+    "check": "diagnostic_table:check_lines",
     **{
         f"assess {name}": f"assess_tables:{name}_lines"
         for name in ("power", "robustness", "agreement", "online", "accuracy")

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from counterrank.core.format import number, p_value, wrap_text
-from counterrank.report.terminal.bars import aligned
+from counterrank.report.terminal.bars import tabulate
 
 if TYPE_CHECKING:
     from counterrank.results.result import Result
@@ -40,17 +40,13 @@ def power_lines(result: Result, wide: int) -> list[str]:
     )
     curves = {c.measure: c.p for c in result.tables["curves"]}
     shown = [c for c in range(LARGEST) if c < rows[0].pairs]
-    out = [*wrap_text(text, wide), "", *aligned([head, *cells], wide), ""]
+    out = [*wrap_text(text, wide), "", *tabulate([head, *cells], wide), ""]
     out.append(f"The {len(shown)} largest p-values")
     for r in rows:
-        top = " ".join(_two_decimals(curves[r.measure][c]) for c in shown)
+        largest = (curves[r.measure][c] for c in shown)
+        top = " ".join("1.0" if p > 0.995 else f"{p:.2f}"[1:] for p in largest)
         out += wrap_text(f"{r.measure}: {top}", wide, "  ")
     return out
-
-
-def _two_decimals(p: float) -> str:
-    """Two decimals without the zero."""
-    return "1.0" if p > 0.995 else f"{p:.2f}"[1:]
 
 
 def robustness_lines(result: Result, wide: int) -> list[str]:
@@ -73,7 +69,7 @@ def robustness_lines(result: Result, wide: int) -> list[str]:
         ]
         for row in rows
     ]
-    table = aligned([["measure", "all", *(HEADS[kind] for kind in kinds)], *cells], wide)
+    table = tabulate([["measure", "all", *(HEADS[kind] for kind in kinds)], *cells], wide)
     return [*wrap_text(text, wide), "", *table]
 
 
@@ -94,7 +90,13 @@ def agreement_lines(result: Result, wide: int) -> list[str]:
         for r in shown
     ]  # fmt: skip
     more = len(rows) - len(shown)
-    out = [*_matrix(result, wide), "", *wrap_text(text, wide), "", *aligned([head, *cells], wide)]
+    out = [
+        *_matrix(result, wide),
+        "",
+        *wrap_text(text, wide),
+        "",
+        *tabulate([head, *cells], wide),
+    ]
     out += [f"and {more} more pairs of measures that agree better"] if more else []
     found = result.tables["opposed"]
     if found:
@@ -131,7 +133,7 @@ def _matrix(result: Result, wide: int) -> list[str]:
     for begin in range(0, len(head), fit):
         part = slice(begin, begin + fit)
         rows = [(name, *row[part]) for name, row in zip(numbered, cells, strict=True)]
-        out += ([""] if begin else []) + aligned([("", *head[part]), *rows], wide)
+        out += ([""] if begin else []) + tabulate([("", *head[part]), *rows], wide)
     return out
 
 
@@ -166,7 +168,7 @@ def _correlations(rows: list[Any], wide: int) -> list[str]:
         )
         for row in rows
     ]  # fmt: skip
-    return aligned([("measure", "r", f"{rows[0].level:.0%} interval", "p", "tau"), *cells], wide)
+    return tabulate([("measure", "r", f"{rows[0].level:.0%} interval", "p", "tau"), *cells], wide)
 
 
 def _errors(rows: list[Any], wide: int) -> list[str]:
@@ -175,7 +177,7 @@ def _errors(rows: list[Any], wide: int) -> list[str]:
         shares = (r.sign_agreement, r.sensitivity, r.type_1, r.type_2, r.type_3)
         cells.append((r.measure, *(_shown(x, ".0%") for x in shares), _shown(r.mean_p, ".2g")))
     head = ("measure", "sign", "sensitive", "type I", "type II", "type III", "mean p")
-    return aligned([head, *cells], wide)
+    return tabulate([head, *cells], wide)
 
 
 def accuracy_lines(result: Result, wide: int) -> list[str]:
@@ -204,7 +206,7 @@ def accuracy_lines(result: Result, wide: int) -> list[str]:
         )
         for r in rows
     ]  # fmt: skip
-    return [*wrap_text(text, wide), "", *aligned([head, *cells], wide)]
+    return [*wrap_text(text, wide), "", *tabulate([head, *cells], wide)]
 
 
 def _shown(x: float, form: str) -> str:

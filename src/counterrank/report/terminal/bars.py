@@ -23,7 +23,7 @@ def plain_signs(text: str, encoding: str | None) -> str:
     return text
 
 
-def beside(lines: list[str], ends: Sequence[Ends | None], wide: int, *, zero: str) -> list[str]:
+def with_bars(lines: list[str], ends: Sequence[Ends | None], wide: int, *, zero: str) -> list[str]:
     """The last lines with a bar behind each, where there is room for bars; otherwise as they are.
 
     ``zero`` (yes, no) says whether the scale holds 0 and shows it.
@@ -70,7 +70,7 @@ def draw_bars(
     return out
 
 
-def aligned(rows: Sequence[Sequence[str]], wide: int, indent: str = "") -> list[str]:
+def tabulate(rows: Sequence[Sequence[str]], wide: int, indent: str = "") -> list[str]:
     """Names to the left, numbers to the right; a name without room has a line of its own."""
     rows = [(printable(name), *cells) for name, *cells in rows]
     widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from counterrank.core.format import decimals, interval_text, number, p_value, shorten, wrap_text
 from counterrank.documents.decision import order_by_pairs
-from counterrank.report.terminal.bars import aligned
+from counterrank.report.terminal.bars import tabulate
 from counterrank.report.terminal.value_table import CORRECTIONS, MARKS, seen_from
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _strata(result: Result, wide: int) -> list[str]:
         ends = "" if math.isnan(s.low) else f"{s.low:.4g} to {s.high:.4g}"
         counts = (f"{n:,}" for n in (s.ratings, s.users, s.items))
         rows.append((s.name, ends, f"{s.share:.1%}", *counts))
-    return [*wrap_text(heading, wide, "  "), *aligned(rows, wide, "  ")]
+    return [*wrap_text(heading, wide, "  "), *tabulate(rows, wide, "  ")]
 
 
 def _block(result: Result, label: str, better: str, wide: int) -> list[str]:
@@ -153,4 +153,4 @@ def _agreement(result: Result, wide: int) -> list[str]:
             (number(a.difference, 3, sign=True), p_value(a.p)) if a.estimator != a.baseline else ()
         )
         rows.append((f"{a.measure} {a.estimator}", *own, *(apart or ("", ""))))
-    return ["", *wrap_text(text, wide), *aligned(rows, wide, "  ")]
+    return ["", *wrap_text(text, wide), *tabulate(rows, wide, "  ")]

@@ -18,7 +18,7 @@ from counterrank.core.format import (
 )
 from counterrank.diagnostics.diagnostic import worst
 from counterrank.documents.decision import order_by_pairs
-from counterrank.report.terminal.bars import beside
+from counterrank.report.terminal.bars import with_bars
 
 if TYPE_CHECKING:
     from counterrank.results.result import Result, Row
@@ -35,11 +35,11 @@ CORRECTIONS = {"maxt": "max-T", "holm": "Holm", "bh": "Benjamini-Hochberg"}
 
 def value_lines(result: Result, wide: int) -> list[str]:
     """All blocks, then how to read them."""
+    scales: Mapping[str, str] = result.protocol.get("scales", {})
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in result.estimates:
-        groups.setdefault(
-            (row.reward or "", row.measure, _scale(result, row.estimator)), []
-        ).append(row)
+        scale = scales.get(row.estimator, "")  # nothing where a value is the reward's own
+        groups.setdefault((row.reward or "", row.measure, scale), []).append(row)
     lines, verdicts, found = [], [], []
     for group, rows in groups.items():
         against, versus = _compared(result, group, rows)
@@ -54,11 +54,6 @@ def value_lines(result: Result, wide: int) -> list[str]:
         text = f"Differences found with 80% power, before correction: {', '.join(found)}."
         return lines + wrap_text(text, wide) + verdicts
     return lines + _believed(result, wide)
-
-
-def _scale(result: Result, label: str) -> str:
-    """Nothing if an estimator's value is the reward's, otherwise its name, like nDCG."""
-    return str(result.protocol.get("scales", {}).get(label, ""))
 
 
 def _compared(result: Result, group: Sequence[str], rows: list[Row]) -> tuple[str, Versus]:
@@ -140,8 +135,8 @@ def _block(
         out.append(f"{MARKS[c.claim] if c else ' '} {'  '.join(parts)}".rstrip())
     if versus:
         ends = [(c.low, c.difference, c.high) if c else None for c in changes]
-        return beside(out, ends, wide, zero="yes")
-    return beside(out, [(r.low, r.value, r.high) for r in rows], wide, zero="no")
+        return with_bars(out, ends, wide, zero="yes")
+    return with_bars(out, [(r.low, r.value, r.high) for r in rows], wide, zero="no")
 
 
 def _cells(result: Result, r: Row, c: Comparison | None, places: int) -> list[str]:
@@ -259,6 +254,6 @@ def _sweep(result: Result, wide: int) -> list[str]:
         ]
         name = shorten(best.system, 30)
         lines += ["", f"{name}, {best.measure}: clip, value, interval, effective views"]
-        lines += beside(shown, [(r.low, r.value, r.high) for r in rows], wide, zero="no")
+        lines += with_bars(shown, [(r.low, r.value, r.high) for r in rows], wide, zero="no")
         lines += wrap_text(f"  chosen: {best.estimator}. {best.reason}", wide, "  ")
     return lines

@@ -1,4 +1,4 @@
-"""What numbers rest on, as lines: failures first."""
+"""What numbers rest on, failures first; and what ``check`` found of tables, as lines."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from counterrank.core.format import wrap_text
 
 if TYPE_CHECKING:
     from counterrank.diagnostics.diagnostic import Diagnostic
+    from counterrank.results.result import Result
 
 # fmt: off
 COUNTS = (
@@ -57,3 +58,16 @@ def _short(name: str, values: list[float]) -> str:
     if name == "agreement":
         return "DCG and nDCG in the same order"
     return f"{name} {' to '.join(key for key, _ in groupby(ends))}"
+
+
+def check_lines(result: Result, wide: int) -> list[str]:
+    """All tables, then diagnostics and advice where there are any."""
+    reports = result.tables["tables"]
+    lines = [part for report in reports for part in wrap_text(report.line(), wide, " " * 9)]
+    if result.diagnostics:
+        lines += ["", *diagnostic_lines(result.diagnostics, wide)]
+    wanted = enumerate(result.tables["to_log"], 1)
+    advice = [line for n, text in wanted for line in wrap_text(f"{n}. {text}.", wide, "   ")]
+    if any(report.kind in ("log", "funnel") and not report.fault for report in reports):
+        lines += ["", "What to log next time", *(advice or ["Nothing is missing."])]
+    return lines
