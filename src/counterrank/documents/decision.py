@@ -106,7 +106,7 @@ def _kept(document: Row, several: Sequence[Candidate], best: Candidate, base: st
     lead, system = best.lead, shorten(best.system, 40)
     if lead.passed:
         lost = best.lost[0]
-        word = "is worse" if lost.worse else f"may be worse by more than {-lost.least:.1%}"
+        word = "is worse" if lost.worse else f"may be worse by more than {-100 * lost.least:g}%"
         return (
             f"Keep {base}: {system} is better by {lead}, but {lost.criterion.what} {word}:"
             f" {' '.join(lost.shown())}."

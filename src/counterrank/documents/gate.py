@@ -34,7 +34,7 @@ class Gate:
     def markdown(self) -> str:
         """A summary for a pull request."""
         word = "open" if self.passed else "closed"
-        over = f" for all {self.family} candidates at once" if self.family > 1 else ""
+        over = f" for {self.family} candidates at once" if self.family > 1 else ""
         lines = [
             f"### Counterrank: the gate is {word}",
             "",

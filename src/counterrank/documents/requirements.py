@@ -106,10 +106,15 @@ class Requirement:
         if not self.least and self.role == "decides":
             return "above 0" if self.up > 0 else "below 0"
         of = "" if self.lift else f" of {self.size:.4g}"
-        return f"{'at least' if self.up > 0 else 'at most'} {self.up * self.least:+.1%}{of}"
+        return f"{'at least' if self.up > 0 else 'at most'} {_percent(self.up * self.least)}{of}"
 
     def __str__(self) -> str:
         return f"{self.criterion} {' '.join(self.shown())}"
+
+
+def _percent(share: float) -> str:
+    """A share as it was said."""
+    return f"{100 * share:+g}%"
 
 
 @dataclass(frozen=True)
