@@ -168,7 +168,7 @@ def _reading(result: Result) -> str:
     if not result.comparisons:
         return text
     c = result.comparisons[0]
-    draws = ""
+    own, draws = (c.measure, c.reward, c.method), ""
     if c.test == "permutation" and c.draws:
         few = c.draws < result.plan.draws
         draws = f" (all {c.draws:,} sign patterns)" if few else f" ({c.draws:,} draws)"
@@ -176,7 +176,8 @@ def _reading(result: Result) -> str:
     text += f" p: two-sided {c.test} test{draws}, "
     text += f"corrected by {fix} over {c.family}." if fix else "not corrected."
     than = "what it is compared with" if result.kind == "evaluate" else c.baseline
-    several = " for all candidates at once" if fix and len(result.systems) > 2 else ""
+    alike = [x for x in result.comparisons if (x.measure, x.reward, x.method) == own]
+    several = f" for {len(alike)} comparisons at once" if fix and len(alike) > 1 else ""
     return f"{text} + better, - worse than {than}, by {level} intervals{several}."
 
 
