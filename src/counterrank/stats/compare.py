@@ -213,9 +213,9 @@ class Comparison:
     lift_high: float
     lift_family_low: float
     lift_family_high: float
-    selected_difference: float
-    selected_low: float
-    selected_high: float
+    selected_difference: float | None
+    selected_low: float | None
+    selected_high: float | None
     level: float
     p: float
     p_corrected: float
@@ -278,9 +278,9 @@ def compare(
         Comparison(
             a.system, a.measure, a.reward, a.estimator, a.segment, b.system, side.difference,
             side.se, side.low, side.high, side.family_low, side.family_high,
-            None if np.isnan(side.lift) else side.lift, side.lift_low, side.lift_high,
-            side.lift_family_low, side.lift_family_high, side.selected_difference,
-            side.selected_low, side.selected_high, plan.level, own, whole, *made,
+            _known(side.lift), side.lift_low, side.lift_high, side.lift_family_low,
+            side.lift_family_high, _known(side.selected_difference), _known(side.selected_low),
+            _known(side.selected_high), plan.level, own, whole, *made,
             least * side.se, side.units,
             claim_of(side.family_low, side.family_high, lower=a.measure in lower),
             max((believed.get(key, "pass") for key in (a, b)), key=VERDICTS.index),
@@ -291,6 +291,10 @@ def compare(
 
 
 VERDICTS = ("pass", "caution", "fail")
+
+
+def _known(x: float) -> float | None:
+    return None if x != x else x
 
 
 def claim_of(low: float, high: float, *, lower: bool) -> str:
