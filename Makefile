@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Python compiles what is imported when it is; compiling all of SciPy and Spark takes longer.
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install --no-compile -c constraints.txt
 
-.PHONY: help setup demo test lint types check bench docs release clean
+.PHONY: help setup demo test lint types check bench simulate docs release clean
 
 help:
 	@echo "make demo    a simulated feed, from its log to a decision, and the truth"
@@ -16,6 +16,7 @@ help:
 	@echo "make docs    run every example of docs/, then build the site in build/docs"
 	@echo "make release build what would be published, and try it in clean environments"
 	@echo "make bench   the same work by counterrank and by its peers (takes a while)"
+	@echo "make simulate  how often intervals hold the truth, at full size, into docs/coverage.md (half an hour)"
 
 $(VENV)/.demo: pyproject.toml constraints.txt
 	@echo "Setting up $(VENV), once."
@@ -63,6 +64,9 @@ release: $(VENV)/.release
 
 bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/run.py
+
+simulate: $(VENV)/.ready
+	$(BIN)/python tests/simulation/table.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/.work build dist counterrank-demo

@@ -78,17 +78,19 @@ def main() -> None:
             open_run=everything,
             measure=MEASURES,
             propensity="published",
+            cut="width",
+            no_relevant="skip",
             feedback=closed_loop,
             test="none",
         )
         for label in MEASURES:
             rows = [row for row in closed.agreement if row.measure == label]
             if not lines:
-                lines.append("| split | measure | " + " | ".join(r.method for r in rows) + " |")
+                lines.append("| split | measure | " + " | ".join(r.estimator for r in rows) + " |")
                 lines.append("|---|---|" + "---|" * len(rows))
                 against.append(lines[0])
                 against.append(lines[1])
-            cells = [f"{r.tau:.3f} ({r.se:.3f})" for r in rows]
+            cells = [f"{r.kendall:.3f} ({r.se:.3f})" for r in rows]
             lines.append(f"| {seed + 1} | {label} | " + " | ".join(cells) + " |")
             cells = [f"{r.p:.3f}, {r.t_one_sided:.3f}" for r in rows]
             against.append(f"| {seed + 1} | {label} | " + " | ".join(cells) + " |")

@@ -43,7 +43,7 @@ class Split(Engine):
     memory_budget: int | None = None
 
     @contextmanager
-    def open(self, tables, progress=quiet):
+    def cut(self, tables, progress=quiet):
         with cut_in_memory(self, replace(tables, lazy=False), progress) as whole:
             yield Parts(whole, tables.unit, self.count)
 

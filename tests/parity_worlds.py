@@ -67,6 +67,24 @@ def cases() -> dict[str, Case]:
             "estimate", {"log": log, "runs": targets},
             {**bare, "estimator": ESTIMATORS, "context": "context"},
         ),
+        "estimate, curve of its views": Case(
+            "estimate", {"log": log, "runs": targets},
+            {
+                "position_bias": "views", "reward": ["click", "spend"], "estimator": ESTIMATORS,
+                "per": "impression",
+            },
+        ),
+        "estimate, curve of its clicks": Case(
+            "estimate", {"log": seen.drop("viewed"), "runs": {"new": _upside_down(seen)}},
+            {"position_bias": "harvest", "context": ["query"]},
+        ),
+        "estimate, curve of another log": Case(
+            "estimate", {"log": log, "runs": targets},
+            {
+                "position_bias": cr.exposure(seen, method="views", model="power").model,
+                "reward": "click", "interval": "bootstrap", "resamples": 200,
+            },
+        ),
         "estimate, slates": Case(
             "estimate", {"log": slates, "runs": {"new": chances}},
             {"reward": "click", "estimator": SLATES, "logged": "propensity"},
@@ -105,6 +123,11 @@ def cases() -> dict[str, Case]:
             "check", {"tables": {"log": log, "new": targets["new"]}}, {"position_bias": "log2"}
         ),
     }  # fmt: skip
+
+
+def _upside_down(log: pl.DataFrame) -> pl.DataFrame:
+    """The ranker that turns every list of a log around."""
+    return log.select("session", "item", rank=pl.max("rank").over("session") + 1 - pl.col("rank"))
 
 
 def _log() -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:

@@ -120,9 +120,9 @@ def test_depth_and_its_families_cover():
         log = scrolled(length=length, sessions=800, seed=s, a=a, b=b)
         curve = learned(log, "depth", length=length).curve
         curves.append(curve)
-        _, found = fit(curve, "beta_geometric", level=LEVEL)
+        _, found, _ = fit(curve, "beta_geometric", level=LEVEL)
         hits.append([p.low <= t <= p.high for p, t in zip(found, (a, b), strict=True)])
-        model, _ = fit(curve, "geometric")
+        model, _, _ = fit(curve, "geometric")
         wrong += abs(model.at(np.array([length]))[0] / truth[-1] - 1) / repeats
     n = min(len(curve.value) for curve in curves)
     assert n == length
@@ -146,7 +146,7 @@ def test_parameters_are_recovered(family, truth, names):
     for s in range(repeats):
         log = shown(seen=seen, sessions=1000, seed=s).drop("user")
         for name in hits:
-            _, found = fit(by_query(log, name), family, level=LEVEL)
+            _, found, _ = fit(by_query(log, name), family, level=LEVEL)
             hits[name] += [[p.low <= getattr(truth, p.name) <= p.high for p in found]]
     assert [p.name for p in fit(by_query(log, "views"), family)[1]] == names
     for each in hits.values():

@@ -9,7 +9,7 @@ import pytest
 from counterrank.assess.metric_agreement import compare_orders
 from counterrank.assess.unit_values import Values
 from counterrank.stats.compare import Plan
-from counterrank.stats.inference import normal_quantile
+from counterrank.stats.estimates import normal_quantile
 
 
 @pytest.mark.parametrize("apart", [0.05, 0.2])

@@ -11,8 +11,8 @@ import pytest
 from scipy.special import zeta
 
 from counterrank.core.errors import CounterrankError, InputError
-from counterrank.propensity.popularity import popularity
-from counterrank.propensity.power_law import power_law
+from counterrank.propensity.popularity import frequency, law_support, popularity
+from counterrank.propensity.power_law import goodness_of_fit, power_law
 
 
 def plain_fit(counts):
@@ -152,3 +152,50 @@ def test_unknown_words_are_refused():
             popularity([1, 2, 3], **option)
     with pytest.raises(InputError, match="needs feedback"):
         popularity([0, 0])
+
+
+def test_a_frequency_written_out():
+    counts = np.array([0, 3, 1, 9, 30, 2, 5])
+    mean, variance = counts.mean(), counts.var(ddof=1)
+    shrunken = mean + (1 - mean / variance) * (counts - mean)
+    value = frequency(counts, 0.1)
+    assert value == pytest.approx(0.1 * shrunken / mean, rel=1e-12)
+    assert value.mean() == pytest.approx(0.1)
+    assert (value > 0).all()
+    assert frequency(counts, 0.9).max() == 1
+    assert frequency([7, 8, 7, 6], 0.2) == pytest.approx([0.2] * 4)  # less than chance varies
+    with pytest.raises(InputError, match="needs feedback"):
+        frequency([0, 0], 0.1)
+
+
+def test_equal_exposure_is_no_power_law():
+    """Poisson counts of items shown equally often: exponents of 10 to 60 before, now none."""
+    exponents = []
+    for seed in range(20):
+        counts = np.random.default_rng(seed).poisson(30, 300)
+        exponents.append(power_law(counts).alpha)
+        assert law_support(counts).reason
+    assert min(exponents) > 8
+
+
+def test_a_law_is_kept_where_it_holds_and_given_up_where_it_does_not():
+    kept = [not law_support(np.random.default_rng(s).zipf(2.2, 2000)).reason for s in range(20)]
+    # at most one in ten of true laws may be given up for not fitting; three standard errors
+    assert np.mean(kept) >= 0.9 - 3 * math.sqrt(0.09 / len(kept))
+    few = law_support(np.random.default_rng(0).zipf(2.2, 30))
+    assert "50 are needed" in few.reason
+    flat = np.random.default_rng(1).integers(1, 200, 3000)
+    assert law_support(flat).reason
+
+
+def test_goodness_of_fit_is_a_p_value(data):
+    """Of samples of a law, one in ten has p at most 0.1 or so; MovieLens-1M has none."""
+    rng = np.random.default_rng(3)
+    p = []
+    for _ in range(60):
+        counts = np.floor(19.5 * rng.random(300) ** (-1 / 1.5) + 0.5).astype(int)
+        p.append(goodness_of_fit(counts, power_law(counts)))
+    assert np.mean(np.array(p) < 0.1) <= 0.1 + 3 * math.sqrt(0.09 / len(p))
+    assert np.mean(np.array(p) > 0.5) >= 0.2
+    movies = counted(data / "movielens-1m" / "interactions.parquet")
+    assert goodness_of_fit(movies, power_law(movies)) < 0.05

@@ -76,8 +76,9 @@ def test_varying_numbers_of_items_let_them_disagree():
 
 def test_every_figure_is_that_of_its_formula():
     truth, runs = several(50, lambda rng: int(rng.integers(1, 20)), seed=2)
-    labels = ["P@5", "RR@5", "ARP@10"]
-    found = cr.assess_agreement(truth, runs, measure=labels, draws=500, resamples=60, seed=5)
+    labels = ["P@5", "RR@5", "ARP@10", "DCG@10", "nDCG@10"]
+    options = {"draws": 500, "resamples": 60, "seed": 5, "mean": "both"}
+    found = cr.assess_agreement(truth, runs, measure=labels, **options)
     every = list(dict.fromkeys(n for t in found.tables["taus"] for n in (t.measure, t.other)))
     assert every[:5] == ["DCG@10", "nDCG@10", "P@5", "RR@5", "ARP@10"]
     assert "RR(mean=geometric)@5" in every
@@ -196,9 +197,13 @@ def test_only_dcg_and_ndcg_are_told_apart_by_what_dcg_means():
 def test_options_matter_and_too_little_is_refused():
     truth, runs = world(users=30)
     labels = ["P@5", "RR@5"]
-    both = cr.assess_agreement(truth, runs, measure=labels, draws=100, resamples=30)
-    given = cr.assess_agreement(truth, runs, measure=labels, mean="given", draws=100, resamples=30)
+    both = cr.assess_agreement(truth, runs, measure=labels, mean="both", draws=100, resamples=30)
+    given = cr.assess_agreement(truth, runs, measure=labels, draws=100, resamples=30)
     assert len(both.tables["taus"]) > len(given.tables["taus"])
+    assert [(t.measure, t.other) for t in given.tables["taus"]] == [("P@5", "RR@5")]
+    assert (
+        "add little" not in given.recommendation[2] or "report both" not in given.recommendation[2]
+    )
     assert len(both.recommendation) == len(given.recommendation) == 3
     frame = read_values(ValueRequest(truth, runs, ["P@5"])).frame()
     with pytest.raises(UsageError, match="at least two measures"):

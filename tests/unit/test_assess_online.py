@@ -14,7 +14,8 @@ import pytest
 import scipy.stats
 
 import counterrank as cr
-from counterrank.assess.online import fisher, two_sided
+from counterrank.assess.case_correlation import correlate
+from counterrank.assess.online import one_sided, two_sided
 from counterrank.core.errors import InputError, UsageError
 from counterrank.simulate import World, platform
 
@@ -53,7 +54,8 @@ def by_hand(frame, measure, baseline, alpha):
         called = p(off, off_se) <= alpha
         if p(on, on_se) <= alpha:
             true += 1
-            ps.append(p(off, off_se))
+            toward = off if on > 0 else -off
+            ps.append((1 - erf(toward / off_se / sqrt(2))) / 2)
             sign += off * on > 0
             missed += not called
             right += called and off * on > 0
@@ -68,6 +70,74 @@ def by_hand(frame, measure, baseline, alpha):
     }  # fmt: skip
 
 
+def effects_by_hand(own, baseline):
+    """Effects, and of each experiment the sum of products of the standardised effects."""
+    rows = {(r["experiment"], r["system"]): r for r in own.to_dicts()}
+    pairs = [
+        (e, r["offline"] - rows[e, baseline]["offline"], r["online"] - rows[e, baseline]["online"])
+        for (e, s), r in rows.items()
+        if s != baseline
+    ]
+    x, y = (np.array([pair[k] for pair in pairs]) for k in (1, 2))
+    product = (x - x.mean()) / x.std() * (y - y.mean()) / y.std()
+    score = {}
+    for (e, *_), part in zip(pairs, product, strict=True):
+        score[e] = score.get(e, 0.0) + part
+    return x, y, list(score.values())
+
+
+def test_single_cases_of_experiments_are_students_test():
+    frame = past(systems=1).filter(pl.col("measure") == "bad")
+    row = cr.assess_online(frame, level=0.9).correlations[0]
+    theirs = scipy.stats.pearsonr(frame["offline"], frame["online"])
+    assert (row.value, row.p) == pytest.approx((theirs.statistic, theirs.pvalue))
+    ends = theirs.confidence_interval(0.9)
+    assert (row.low, row.high) == pytest.approx((ends.low, ends.high))
+    assert row.correlated == "values"
+
+
+def test_days_are_moved_against_each_other():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 5, 2))
+    r = np.corrcoef(x.ravel(), y.ravel())[0, 1]
+    moved = [np.corrcoef(x.ravel(), np.roll(y, k, axis=0).ravel())[0, 1] for k in range(1, 5)]
+    day, arm = [str(d) for d in range(5) for _ in "ab"], ["a", "b"] * 5
+    found = correlate(x.ravel(), y.ravel(), day, arm, series=True)
+    assert found.r == pytest.approx(r)
+    assert found.p == (1 + sum(abs(m) >= abs(r) for m in moved)) / 5
+    assert found.se == pytest.approx(max(np.sqrt(np.mean(np.arctanh(moved) ** 2)), 1 / sqrt(7)))
+
+
+def test_a_perfect_correlation_is_as_sure_as_its_orders():
+    """n points in order: one order of n! and its reverse are as extreme, so p is 2 / n!."""
+    for n in (3, 4, 5, 6):
+        frame = effects(np.arange(1.0, 9.0)).head(n)
+        (row,) = cr.assess_online(frame, kind="effects").correlations
+        assert row.value == pytest.approx(1)
+        orders = list(itertools.permutations(range(n)))
+        extreme = [abs(np.corrcoef(range(n), order)[0, 1]) > 1 - 1e-9 for order in orders]
+        assert row.p == pytest.approx(np.mean(extreme))
+
+
+def test_a_measure_of_the_wrong_sign_has_the_worst_mean_p():
+    """The null is that the effect is at most 0 in the direction that the experiment found."""
+    true = np.arange(1.0, 9.0)
+    wrong = cr.assess_online(effects(-true), kind="effects").correlations[0]
+    right = cr.assess_online(effects(true), kind="effects").correlations[0]
+    assert wrong.mean_p > 0.999
+    assert right.mean_p < 0.001
+
+
+def test_right_calls_must_outnumber_wrong_ones_beyond_chance():
+    true = np.arange(1.0, 9.0)
+    offline = true * np.where(np.arange(8) < 5, 1, -1)  # five right, three wrong, all sure
+    found = cr.assess_online(effects(offline), kind="effects")
+    row = found.correlations[0]
+    assert (row.sensitivity, row.type_3) == (0.625, 0.375)
+    assert "do not outnumber" in found.recommendation[1]
+    assert found.recommendation[2].endswith("these speak for no measure.")
+
+
 def test_every_figure_is_that_of_its_formula():
     frame = past()
     found = cr.assess_online(frame, baseline="s0", level=0.9)
@@ -77,13 +147,13 @@ def test_every_figure_is_that_of_its_formula():
     ]
     for row in rows:
         own = frame.filter(pl.col("measure") == row.measure)
-        theirs = scipy.stats.pearsonr(own["offline"], own["online"])
-        assert row.value == pytest.approx(theirs.statistic)
+        x, y, score = effects_by_hand(own, "s0")
+        assert row.value == pytest.approx(np.corrcoef(x, y)[0, 1])
+        theirs = scipy.stats.ttest_1samp(score, 0)  # an experiment is one cluster
         assert row.p == pytest.approx(theirs.pvalue)
-        ends = theirs.confidence_interval(0.9)
-        assert (row.low, row.high) == pytest.approx((ends.low, ends.high))
-        tau = scipy.stats.kendalltau(own["offline"], own["online"]).statistic
-        assert row.kendall == pytest.approx(tau)
+        assert row.low < row.value < row.high
+        assert row.kendall == pytest.approx(scipy.stats.kendalltau(x, y).statistic)
+        assert (row.cases, row.groups, row.correlated) == (24, 12, "effects")
         for name, value in by_hand(frame, row.measure, "s0", 0.1).items():
             assert getattr(row, name) == pytest.approx(value), name
         assert row.sensitivity + row.type_2 + row.type_3 == pytest.approx(1)
@@ -119,7 +189,7 @@ def test_other_shapes_of_the_table_say_the_same(way, tmp_path):
         options = {"kind": "effects"}
     other = cr.assess_online(wide, **options)
     names = ["measure", "sign_agreement", "effects", "nulls"]
-    names += [] if way == "effects" else ["value", "p", "kendall", "cases"]
+    names += ["value", "kendall", "cases", *["p"] * (way != "day")]  # days are a series
     for a, b in zip(long.tables["correlations"], other.tables["correlations"], strict=True):
         assert [getattr(a, n) for n in names] == pytest.approx([getattr(b, n) for n in names])
         assert np.isnan(b.sensitivity)  # no standard errors of offline effects
@@ -175,8 +245,11 @@ def test_small_numbers_have_no_interval_and_no_correlation():
     two = cr.assess_online(past(experiments=2, systems=1))
     assert np.isnan(two.estimates[0].value)
     assert "too few" in two.recommendation[0]
-    assert np.isnan(fisher(0.5, 3, 0.95)).all()
-    assert list(two_sided(np.array([0.0, 1.0]), np.zeros(2))) == [1, 0]
+    assert two_sided(np.array([0.0, 1.0]), np.zeros(2)) == pytest.approx([1, 0], abs=1e-15)
+    p = one_sided(np.array([-1.0, 0.0, 1.0, np.nan]), np.zeros(4))
+    assert p[:3] == pytest.approx([1, 1, 0], abs=1e-15)
+    assert p[2] > 0
+    assert np.isnan(p[3])
 
 
 def effects(offline, **columns):
@@ -211,7 +284,7 @@ def test_what_was_kept_for_one_role_of_a_column_is_not_used_for_another(week, tm
     log, runs = week
     log = log.filter(pl.col("session").is_in(log["session"].unique().head(800).implode()))
     log = log.with_columns(chance=0.5 + 0.3 * (pl.col("rank") % 2), day=pl.lit("1/11/2024"))
-    given = {"near": runs["near"].with_columns(chance=pl.lit(0.4))}
+    given = {"near": runs["near"].with_columns(chance=pl.lit(1.0))}
     ask = {"reward": "click", "estimator": ["IPS"]}
     for role in ("exposure", "propensity"):
         fresh, kept = (
@@ -265,8 +338,10 @@ def test_a_log_gives_the_figures_of_estimate_day_by_day(week, assessed):
         assert case.online == pytest.approx(live["like"].sum() / live["session"].n_unique())
         logged = theirs.estimate("logged", "OnPolicy")
         each = live.group_by("session", "user").agg(pl.col("like").sum())
-        sums = each.group_by("user").agg((pl.col("like") - case.online).sum())["like"].to_numpy()
-        se = sqrt(len(sums) / (len(sums) - 1) * np.sum(sums**2)) / each.height
+        users = each.group_by("user").agg((pl.col("like") - case.online).sum(), n=pl.len())
+        sums, n = users["like"].to_numpy(), users["n"].to_numpy()
+        hidden = 2 * np.sum(n**3) / (np.sum(n**2) * n.sum()) - np.sum(n**2) / n.sum() ** 2
+        se = sqrt(np.sum(sums**2) / (1 - hidden)) / each.height
         assert case.online_effect == pytest.approx(case.online - logged.value)
         assert case.online_effect_se == pytest.approx(np.hypot(se, logged.se))
 
@@ -327,3 +402,22 @@ def test_the_command_line_prints_all_and_goes_on_by_day(week, tmp_path):
     assert "Recommendation" in texts[0]
     assert max(map(len, texts[0].splitlines())) <= 80
     assert (tmp_path / "result" / "result.json").exists()
+
+
+def test_measures_with_other_cases_are_compared_over_those_both_have():
+    """One measure may lack experiments; places among its own cases say nothing of another's."""
+    rng = np.random.default_rng(4)
+    days = [f"d{n:02}" for n in range(30)]
+    online = rng.normal(size=30)
+    rows = [
+        (day, measure, float(x + noise * rng.normal()), float(x))
+        for measure, noise in (("near", 0.01), ("far", 3.0))
+        for day, x in zip(days, online, strict=True)
+        if measure == "near" or day > "d09"
+    ]
+    names = ["experiment", "measure", "offline", "online"]
+    for order in (rows, rows[::-1]):
+        table = pl.DataFrame(order, schema=names, orient="row")
+        found = cr.assess_online(table)
+        assert [row.cases for row in found.tables["correlations"]] in ([30, 20], [20, 30])
+        assert "not separated" not in " ".join(found.recommendation)

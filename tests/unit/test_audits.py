@@ -140,7 +140,8 @@ def test_a_bare_log_is_told_all_it_lacks(folder):
     assert wanted[:4] == ["propensity", "viewed", "user", "context"]
     assert "timestamp" in wanted
     names = {d.name: d for d in found.diagnostics}
-    assert {names[n].state for n in ("users", "views", "audited", "position model")} == {"caution"}
+    assert {names[n].state for n in ("users", "views", "position model")} == {"caution"}
+    assert names["audited"].state == "untested"
     assert "needs a column user" in names["audited"].meaning
     assert not any(t.fault for t in found.tables["tables"])
 
@@ -166,9 +167,10 @@ def test_time_comes_from_a_timestamp_where_ids_have_no_order():
     hidden = log.with_columns(
         session=pl.Series(names).gather(log["session"].to_numpy()), timestamp="session"
     )
-    by_id = {d.name: d for d in cr.check(hidden.drop("timestamp")).diagnostics}
-    assert "carry over" not in by_id
-    assert "timestamp" in by_id["audited"].meaning
+    for timeless in (log, hidden.drop("timestamp"), hidden.with_columns(timestamp=7)):
+        by_id = {d.name: d for d in cr.check(timeless).diagnostics}
+        assert by_id["carry over"].state == "untested"
+        assert "timestamp" in by_id["carry over"].meaning
     by_time = {d.name: d for d in cr.check(hidden).diagnostics}
     assert by_time["carry over"].state == "fail"
 
@@ -190,3 +192,89 @@ def test_odd_rewards_are_audited_without_a_fault(folder, change, views):
         assert not any(t.fault for t in found.tables["tables"])
         assert all(math.isfinite(d.value) for d in found.diagnostics)
         assert found.diagnostics
+
+
+def signed(seed):
+    """A clean log whose rewards are of both signs: an item costs or earns, if it is seen."""
+    rng = np.random.default_rng(seed)
+    sessions, depth, items = 1500, 4, 8
+    item = np.argsort(rng.random((sessions, items)), axis=1)[:, :depth]
+    seen = rng.random(item.shape) < 1 / np.log2(np.arange(2, depth + 2))
+    gain = rng.normal(np.linspace(-1, 1, items)[item], 1.0)
+    return pl.DataFrame(
+        {
+            "session": np.repeat(np.arange(sessions), depth),
+            "user": np.repeat(np.arange(sessions) // 3, depth),
+            "timestamp": np.repeat(np.arange(sessions), depth),
+            "context": 0,
+            "item": item.ravel(),
+            "rank": np.tile(np.arange(1, depth + 1), sessions),
+            "viewed": seen.ravel().astype(int),
+            "profit": np.where(seen, gain, 0).ravel(),
+        }
+    )
+
+
+def test_rewards_of_both_signs_raise_no_alarm():
+    loud = []
+    for seed in range(12):
+        for options in ({"context": "context"}, {}):
+            found = cr.check(signed(seed), reward="profit", position_bias="log2", **options)
+            states = {d.name: d.state for d in found.diagnostics}
+            assert "interaction" in states
+            loud += [n for n in ("interaction", "trust", "carry over", "examination")
+                     if states.get(n, "pass") != "pass"]  # fmt: skip
+    assert not loud
+
+
+def test_neighbours_that_matter_are_found_in_rewards_of_both_signs():
+    log = signed(1)
+    above = pl.col("item").shift(1).over("session", order_by="rank")
+    pair = (pl.col("item") + above).fill_null(0) % 2
+    found = cr.check(log.with_columns(pl.col("profit") * (1 + 2 * pair)), reward="profit",
+                     position_bias="log2", context="context")  # fmt: skip
+    assert {d.name: d.state for d in found.diagnostics}["interaction"] == "fail"
+
+
+def test_one_slot_by_propensity_is_not_blamed_for_a_logger_that_does_not_move_items():
+    rng = np.random.default_rng(0)
+    item = rng.integers(0, 5, 800)
+    log = pl.DataFrame(
+        {
+            "session": np.arange(800), "user": np.arange(800) // 2, "item": item, "rank": 1,
+            "propensity": 0.2, "click": (rng.random(800) < 0.1 + 0.1 * item).astype(int),
+        }
+    )  # fmt: skip
+    run = log.select("session", "rank", item=pl.lit(3), propensity=pl.lit(1.0))
+    for found in (
+        cr.estimate(log, {"new": run}, reward="click"),
+        cr.check({"log": log, "new": run}, reward="click"),
+    ):
+        assert not {"logger variety", "views"} & {d.name for d in found.diagnostics}
+
+
+def varied(seed=0):
+    """Lists of 2 to 6 rows, all shown."""
+    rng = np.random.default_rng(seed)
+    length = rng.integers(2, 7, 400)
+    session = np.repeat(np.arange(400), length)
+    rank = np.concatenate([np.arange(1, n + 1) for n in length])
+    item = np.concatenate([rng.permutation(9)[:n] for n in length])
+    click = (rng.random(len(rank)) < 0.5 / rank).astype(int)
+    return pl.DataFrame({"session": session, "item": item, "rank": rank, "click": click})
+
+
+def test_lists_of_varying_length_are_asked_about():
+    log = varied()
+    run = log.select("session", "item", "rank")
+    asked = {"position_bias": "log2", "estimator": "DR", "reward": "click"}
+    with pytest.raises(cr.UsageError) as error:
+        cr.estimate(log, {"same": run}, **asked)
+    assert "2 to 6 rows" in error.value.found
+    assert "--views latent" in error.value.todo
+    assert "--views rows" in error.value.todo
+    found = cr.estimate(log, {"same": run}, views="latent", **asked)
+    assert found.estimates[1].value == pytest.approx(found.estimates[0].value, rel=0.02)
+    whole = log.filter(pl.len().over("session") == 6)
+    alike = cr.estimate(whole, {"same": run.filter(pl.len().over("session") == 6)}, **asked)
+    assert alike.protocol["views"] == "latent"

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank.diagnostics.table_reports import report_table
+from counterrank.diagnostics.table_reports import look_at, report_table
 from counterrank.engine import Local
 from counterrank.results.result import Result
 from making import shown, world
@@ -50,11 +50,11 @@ def said(result: Result) -> list[object]:
 @pytest.mark.parametrize("name", [*TABLES, *FAULTY])
 def test_a_table_in_partitions_is_reported_alike(name):
     table = (TABLES | FAULTY)[name]
-    kind = {"rewards": (), "columns": None, "duplicates": "error"}
-    whole = report_table(name, table, **kind, engine=Local())
+    look = look_at(name, table, rewards=(), columns={})
+    whole = report_table(look, duplicates="error", engine=Local())
     assert bool(whole.fault) == (name in FAULTY)
     for count in COUNTS:
-        found = report_table(name, table, **kind, engine=Local(partitions=count))
+        found = report_table(look, duplicates="error", engine=Local(partitions=count))
         assert found.fault.split("(first:")[0] == whole.fault.split("(first:")[0]
         assert (found.kind, found.rows, found.users, found.items, found.sessions) == (
             whole.kind, whole.rows, whole.users, whole.items, whole.sessions,

@@ -61,7 +61,7 @@ def test_json_has_the_documented_shape(folder):
     assert "coverage" in document["tables"]
     assert list(document["estimates"][0]) == [
         "system", "measure", "reward", "estimator", "segment", "value", "se", "low", "high",
-        "level", "units", "verdict",
+        "level", "units", "effective_units", "verdict",
     ]  # fmt: skip
     row = document["comparisons"][0]
     wanted = "measure system baseline difference low high p p_corrected test correction"

@@ -75,7 +75,7 @@ def test_no_share_of_nothing_is_shown() -> None:
     result = estimated({"profit": {"old": 0.02, "good": 0.5}})
     text = "\n".join(result.lines()) + cr.gate(result).markdown()
     assert result.comparisons[0].lift is None
-    assert "%" not in text.split("Verdict")[1].split("intervals")[0].replace("95%", "")
+    assert "%" not in text.split("Decision")[1].split("intervals")[0].replace("95%", "")
     assert decide(result.to_dict()).verdict == "ship"
 
 

@@ -40,8 +40,8 @@ def test_text_fits_tells_the_cost_and_ends_with_the_page(ran):
     document = json.loads((folder / "result.json").read_text())
     assert document["tables"]["revealed"] in text
     assert "you would have shipped short_form" in text
-    assert "Verdict: " in text
-    assert text.index("Verdict: ") < text.index("Now the truth")
+    assert "Decision: " in text
+    assert text.index("Decision: ") < text.index("Now the truth")
     assert lines[-1].endswith("report.html")
     assert (folder.parent / lines[-1].removeprefix("The page: ")).exists()
 

@@ -162,5 +162,5 @@ def test_results_print_their_grounds(clean):
     assert lines[0].startswith("nDCG@10, 60 users")
     assert "95%" in repr(result)
     assert "What this rests on" in lines
-    assert "\nVerdict: " in repr(result)
+    assert "\nDecision: " in repr(result)
     assert repr(result.estimate("a", "nDCG@10")).endswith("60 units)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 
 import pytest
 
@@ -30,3 +31,16 @@ def test_a_file_that_cannot_be_mapped(tmp_path, monkeypatch):
     file.write_bytes(b"plain")
     monkeypatch.setattr(provenance, "_window", refuse)
     assert provenance.sha256(file) == hashlib.sha256(b"plain").digest()
+
+
+def test_what_was_begun_ahead_is_of_no_other_file(tmp_path, monkeypatch):
+    for name, content in (("one", b"first"), ("two", b"second")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "log").write_bytes(content)
+    monkeypatch.chdir(tmp_path / "one")
+    provenance.hash_ahead(["log"])
+    monkeypatch.chdir(tmp_path / "two")
+    assert provenance.sha256(Path("log")) == hashlib.sha256(b"second").digest()
+    provenance.hash_ahead(["log"])
+    (tmp_path / "two" / "log").write_bytes(b"changed since")
+    assert provenance.sha256(Path("log")) == hashlib.sha256(b"changed since").digest()

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from pathlib import Path
 
 import pytest
 
+import counterrank
 from counterrank.cli.commands import COMMANDS
+from counterrank.diagnostics.diagnostic import STATES
+from counterrank.stats.compare import VERDICTS
 from counterrank.version import __version__
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -72,3 +76,44 @@ def test_pages_are_listed_once():
     pages = {p.relative_to(ROOT / "docs").with_suffix("").as_posix()
              for p in (ROOT / "docs").rglob("*.md")}  # fmt: skip
     assert sorted(listed) == sorted(pages - {"index"})
+
+
+def test_every_public_name_is_in_the_reference():
+    page = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    told = set(re.findall(r"^\.\. auto\w+:: (?:[\w.]+\.)?(\w+)$", page, re.MULTILINE))
+    assert set(counterrank.__all__) - {"__version__"} <= told
+
+
+def names_of_diagnostics():
+    """Those that stand in the source, and those of all stored documents."""
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+                called = getattr(node.func, "id", "")
+                if called in ("Diagnostic", "advise"):
+                    yield node.args[0].value
+    for path in STORED:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        yield from (d["name"] for d in document.get("diagnostics", ()) if "name" in d)
+
+
+def test_every_diagnostic_and_state_is_in_the_glossary():
+    page = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    section = page.split("## What is looked at")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| ([^|]+) \|", section, re.MULTILINE)
+    told = {name for row in rows for name in row.split(", ")}
+    names = set(names_of_diagnostics())
+    assert len(names) > 50
+    assert not sorted(names - told)
+    assert all(f"`{state}`" in section for state in STATES)
+    verdicts = [line for line in page.splitlines() if line.startswith("| verdict ")]
+    assert len(verdicts) == 1
+    assert all(verdict in verdicts[0] for verdict in VERDICTS)
+
+
+def test_a_verdict_is_never_a_decision():
+    """Ship, keep, open and distrust are decisions, on every page and in what is printed."""
+    pages = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", *(ROOT / "src").rglob("*.py")]
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r"(?i)verdict(:| is| says)? .?(ship|keep|open|distrust)\b", text), page

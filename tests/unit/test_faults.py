@@ -5,8 +5,10 @@ from __future__ import annotations
 from string import Formatter
 
 import numpy as np
+import polars as pl
 import pytest
 
+import counterrank as cr
 from counterrank.core.errors import InputError, UsageError
 from counterrank.core.faults import (
     DataError,
@@ -101,7 +103,7 @@ def test_what_to_do_depends_on_the_whole():
         return Faults((Fault("rank below 1", "t", "rank", 1, 3, first, {"least": least}),))
 
     assert said(below(0, 1)).endswith("Ranks count from 1 here: add 1.")
-    assert said(merge([below(0, 1), below(-2, 5)])).endswith("where the table is made.")
+    assert said(merge([below(0, 1), below(-2, 5)])).endswith("it would be another one.")
 
 
 def test_places_of_arrays_become_a_fault():
@@ -149,3 +151,25 @@ def test_every_sentence_can_be_made():
         error = DataError(Fault(what, "the table", "the column", 3, 9, first, more))
         assert "{" not in str(error)
         assert sentence.instead is None or sentence.instead[1] in SENTENCES
+
+
+def test_a_row_of_a_list_is_not_to_be_left_out_alone():
+    """Without it the ranks have a gap, and the next run says that something else is wrong."""
+    for column in ("rank", "click", "viewed", "session"):
+        told = said(Faults((Fault("missing value", "t", column, 1, 9, {"row": 2}),)))
+        assert "leave out the whole session or list" in told
+    told = said(Faults((Fault("missing value", "t", "rating", 1, 9, {"row": 2}),)))
+    assert told.endswith("Mend or leave out these rows where the table is made.")
+
+
+def test_groups_that_are_not_a_number_are_missing():
+    """NaN equals nothing, itself included, so no row of such a group would be found again."""
+    log = pl.DataFrame({
+        "session": [1, 1, 2, 2], "item": [1, 2, 2, 1], "rank": [1, 2, 1, 2], "click": [1, 0, 0, 1],
+        "place": [1.0, 1.0, float("nan"), float("nan")],
+    })  # fmt: skip
+    lists = {"new": log.select("session", "item", "rank")}
+    with pytest.raises(cr.InputError, match='"place" of "the log" has missing values'):
+        cr.estimate(log, lists, position_bias="log2", context="place")
+    checked = cr.check({"log": log, **lists}, context="place").tables["tables"]
+    assert "Found 2 of 4 rows" in checked[0].fault

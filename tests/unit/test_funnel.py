@@ -241,7 +241,7 @@ def test_conversions_may_be_missing_where_there_was_no_click(shop):
         ({"baseline": "old"}, 'no system "old"'),
         ({"ctr": "guess"}, '"guess" is not a model'),
         ({"interval": "bernstein"}, 'interval cannot be "bernstein"'),
-        ({"reward": ["click"]}, "cannot be a reward of a click"),
+        ({"reward": ["click"]}, "cannot be a reward"),
         ({"reward": ["spent"]}, 'no column "spent"'),
         ({"estimator": []}, "Nothing is to be estimated"),
     ],

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank.data import features
+from counterrank.data.features import feature_schema
 from counterrank.nuisance.cross_fit import cross_fit, training
 from counterrank.nuisance.logistic import encode_features
 
@@ -92,8 +92,12 @@ def test_predictions_err_no_more_than_the_number_of_coefficients_says(shop):
     without the columns that text has too many of.
     """
     table, _, of_users, of_items, (p, q) = shop
-    x = encode_features(features.features(of_users, of="user"), "user", pl.Series(range(USERS)))
-    v = encode_features(features.features(of_items, of="item"), "item", pl.Series(range(ITEMS)))
+    x = encode_features(
+        feature_schema(of_users, of="user").whole(), "user", pl.Series(range(USERS))
+    )
+    v = encode_features(
+        feature_schema(of_items, of="item").whole(), "item", pl.Series(range(ITEMS))
+    )
     pairs = training(
         *(table[c].to_numpy().astype(float) for c in ("user", "item", "click", "conversion")),
         users=USERS, items=ITEMS,

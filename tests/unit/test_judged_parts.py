@@ -74,7 +74,7 @@ def test_repeated_items():
     assert whole.tables["coverage"][0]["duplicates"] > 100
 
 
-@pytest.mark.parametrize(("test", "interval"), [("t", "bootstrap"), ("bootstrap", "bca"),
+@pytest.mark.parametrize(("test", "interval"), [("t", "bootstrap"), ("bootstrap", "normal"),
                                                 ("wilcoxon", "t")])  # fmt: skip
 def test_other_plans(test, interval):
     truth, runs = uneven(4)

@@ -14,7 +14,7 @@ from counterrank.nuisance.base import Features, Folds, Task
 from counterrank.nuisance.cross_fit import Nuisance, Pairs, cross_fit, pair_model, training
 from counterrank.nuisance.factors import _Loss
 from counterrank.nuisance.rates import PairRows, effects, grid_outside_fold, penalties
-from counterrank.nuisance.shrinkage import shrink_means
+from counterrank.stats.shrinkage import shrink_means
 
 LABELS = (
     "rates", "rates(by=item)", "rates(by=user)", "rates(weight=ctr)", "logistic",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 
@@ -60,6 +61,28 @@ def test_without_charts_the_table_alone(results, kind, monkeypatch):
     assert "\u202e" not in found.words
     with pytest.raises(UsageError, match="extra report"):
         results[kind].plot()
+
+
+def test_a_plot_is_a_picture_that_needs_no_network(results):
+    pytest.importorskip("vl_convert", reason="the extra report is not installed")
+    chart = results["estimation"].plot()
+    for own in (chart, chart.properties(title="mine")):
+        ((kind, picture),) = own._repr_mimebundle_().items()
+        assert kind == "image/svg+xml"
+        assert "stroke-dasharray" in picture  # the line at 0
+        assert not re.search(r"(src|href)=|<script", picture)
+    assert "mine" in picture
+
+
+def test_a_notebook_shows_what_was_asked_for(results):
+    pytest.importorskip("vl_convert", reason="the extra report is not installed")
+    result = results["estimation"]
+    html = result._repr_html_()
+    for title in ("difference", "lift", "p corrected", "claim", "verdict"):
+        assert f">{title}</th>" in html
+    assert "<strong>Decision: " in html
+    assert "stroke-dasharray" in html
+    assert "Decision: " not in results["exposure"]._repr_html_()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -234,7 +234,7 @@ def test_curves_are_those_of_plain_evaluations():
 
 def test_the_default_measures_are_the_nine_of_the_paper_under_both_means():
     truth, runs = world(users=20)
-    result = cr.assess_robustness(truth, runs, rel=3, samples=2, sizes=[0.5])
+    result = cr.assess_robustness(truth, runs, rel=3, samples=2, sizes=[0.5], mean="both")
     names = [row.measure for row in result.estimates if row.segment is None]
     assert len(names) == 18
     assert {"P(rel=3)@100", "nDCG@100", "ERR@100", "AP(mean=geometric,rel=3)@100"} <= set(names)
@@ -282,13 +282,13 @@ def test_the_sentences_follow_from_the_areas():
     [
         ({"sizes": [0.5, 1.2]}, "Found 1.2"),
         ({"samples": 1}, "at least two samples"),
-        ({"threads": -3, "samples": 2}, "threads must be at least 0, not -3"),
+        ({"threads": -3, "samples": 2}, "threads must lie between 0 and 1,024, not -3"),
         ({"reduction": ["rating"]}, "ratings"),
         ({"mean": "harmonic"}, "geometric"),
         ({"measure": ["P@10"], "rel": 4}, "in the label"),
         ({"measure": ["pnDCG@10"], "mean": "geometric"}, "no geometric mean"),
         ({"no_relevant": "error"}, "zero, skip"),
-        ({"seed": -1}, "seed must be at least 0, not -1"),
+        ({"seed": -1}, "seed must lie between 0 and .*, not -1"),
     ],
 )
 def test_what_makes_no_sense_is_refused(wrong, says):
@@ -315,6 +315,25 @@ def test_per_unit_values_lose_users_as_judgments_and_runs_do(tmp_path):
     mine, theirs = told.to_frame("curves"), whole.to_frame("curves")
     assert mine["measure"].to_list() == theirs["measure"].to_list()
     assert mine["kendall"].to_list() == pytest.approx(theirs["kendall"].to_list(), abs=1e-12)
-    assert mine.height == 4 * 20  # two measures, both means, every size
+    assert mine.height == 2 * 20  # two measures, every size
     with pytest.raises(UsageError, match="items cannot go missing"):
         cr.assess_robustness(values, reduction=["items"])
+
+
+def test_a_recommendation_has_an_interval_and_losses_that_are_not_drawn_recommend_nothing():
+    """The most judged users or items are lost in one way only: what it does is no evidence."""
+    fixed = Track(
+        "large_users", (1.0, 0.5), (), (np.array([[1.0], [1.0]]), np.array([[0.9], [0.2]]))
+    )
+    assert not areas_differ([fixed], 0, 1, 2, 0.95)
+    told = recommend_by_robustness([fixed], ["ERR@100", "P@100"], 0.95)
+    assert told[0].startswith("The measures are not separated")
+    assert "take" not in told[2]
+    assert "without an interval" in told[2]
+    world = judged_world(users=80)
+    labels = ["nDCG@10", "RR@10"]
+    found = cr.assess_robustness(world.judgments, world.runs, measure=labels, samples=5)
+    assert {row.measure for row in found.estimates} == set(labels)  # and no mean nobody asked for
+    for sentence in found.recommendation:
+        if "is weakest" in sentence or "keeps the order best" in sentence:
+            assert "[" in sentence or "without an interval" in sentence

@@ -33,7 +33,18 @@ def call(*words: str):
     )  # fmt: skip
 
 
-FEW = ("-m", "nDCG@10", "-m", "RR(rel=3)@10", "--samples", "3", "--sizes", "1,0.5,0.1")
+FEW = (
+    "-m",
+    "nDCG@10",
+    "-m",
+    "RR(rel=3)@10",
+    "--samples",
+    "3",
+    "--sizes",
+    "1,0.5,0.1",
+    "--mean",
+    "both",
+)
 
 
 def test_the_table_has_every_kind_and_three_sentences(files):

@@ -35,12 +35,12 @@ def wide(frame, column, slots=10):
 def test_columns_and_kinds():
     sample = platform(sessions=50)
     columns = [
-        "session", "user", "day", "context", "candidates", "policy", "arm", "item", "rank",
-        "viewed", "exposure", "click", "like", "dwell", "conversion", "revenue",
+        "session", "user", "day", "timestamp", "context", "candidates", "policy", "arm", "item",
+        "rank", "viewed", "exposure", "click", "like", "dwell", "conversion", "revenue",
     ]  # fmt: skip
     assert sample.log.columns == columns
     chancy = platform(World(ranker="plackett_luce"), sessions=50, runs=[])
-    assert chancy.log.columns == [*columns[:11], "propensity", *columns[11:]]
+    assert chancy.log.columns == [*columns[:12], "propensity", "propensity_above", *columns[12:]]
     assert sample.log.null_count().sum_horizontal()[0] == 0
     assert (wide(sample.log, "rank") == np.arange(1, 11)).all()
     assert sample.log.select("session", "item").is_unique().all()

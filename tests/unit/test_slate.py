@@ -271,7 +271,8 @@ def test_short_lists_are_refused(label):
 
 def test_cascade_dr_needs_all_items_of_a_rank():
     log, run = tables(drawn(5, 0))
-    message = refused(log, run.filter(pl.col("item") > 0), "CascadeDR", logged="propensity")
+    some = run.filter((pl.col("item") > 0) | (pl.col("rank") == 1))
+    message = refused(log, some, "CascadeDR", logged="propensity")
     assert "add up" in message
     assert "Session 0" in message
 

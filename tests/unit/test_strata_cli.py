@@ -61,7 +61,7 @@ def test_the_command_line_is_the_verb(folder) -> None:
 
 
 def test_a_failed_diagnostic_is_strict_and_bad_words_have_no_traceback(folder) -> None:
-    words = ("a.parquet", "-m", "P@3", "--strict", "--propensity")
+    words = ("a.parquet", "-m", "DCG@3", "--strict", "--propensity")
     assert call(folder, *words, "propensity").returncode == 0
     assert call(folder, *words, "rare").returncode == 3
     done = call(folder, "a.parquet", "--cut", "nothing")
@@ -72,8 +72,10 @@ def test_a_failed_diagnostic_is_strict_and_bad_words_have_no_traceback(folder) -
 def test_the_table_says_who_is_left_out_and_what_ips_can_tell(folder) -> None:
     words = ("a.parquet", "-m", "P@3", "--propensity")
     given = " ".join(call(folder, *words, "propensity").stdout.split())
+    assert "A stratum is over users with something to find there." in given
+    given = " ".join(call(folder, *words, "propensity", "--no-relevant", "skip").stdout.split())
     assert "Users with nothing to find are left out (evaluate counts them 0)." in given
-    assert "only up to a factor" not in given
-    guessed = call(folder, *words, "popularity", "--no-relevant", "zero").stdout
-    assert "only up to a factor" in " ".join(guessed.split())
+    assert "up to a factor" not in given
+    guessed = call(folder, *words, "published", "--no-relevant", "zero").stdout
+    assert "up to a factor" in " ".join(guessed.split())
     assert "left out" not in guessed

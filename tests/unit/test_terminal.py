@@ -105,9 +105,9 @@ def test_the_last_lines_are_the_verdict(results, kind, capsys, monkeypatch):
     text = capsys.readouterr().out
     last = text.rstrip().split("\n\n")[-1]
     if kind == "no test":  # nothing was compared, so there is nothing to decide
-        assert "Verdict" not in text
+        assert "Decision" not in text
         return
-    assert last.startswith("Verdict: ")
+    assert last.startswith("Decision: ")
     assert last.split()[1] in ("ship.", "keep.", "open.", "distrust.")
     assert "\x1b" not in text
 

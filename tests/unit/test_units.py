@@ -60,9 +60,17 @@ def test_clusters_are_summed_before_they_are_squared():
     units = table(clusters=True)
     psi = units.influence(A, f.ratio)
     sums = pl.DataFrame({"u": units.clusters, "psi": psi}).group_by("u").sum()["psi"].to_numpy()
-    g, n = len(sums), len(psi)
-    expected = np.sqrt(g / (g - 1) * np.sum(sums**2)) / n
-    assert units.estimate(A, f.ratio).se == pytest.approx(expected, rel=1e-12)
+    size = units.clusters.value_counts()["count"].to_numpy().astype(float)
+    n, share = len(psi), size / len(psi)
+    # what clusters' own effects leave in their sums, term by term: the sum over clusters of
+    # n_g^2 E(a_g - sum_h share_h a_h)^2 with independent a of variance 1
+    left = sum(
+        s**2 * ((1 - p) ** 2 + np.sum(share**2) - p**2) for s, p in zip(size, share, strict=True)
+    )
+    expected = np.sqrt(np.sum(size**2) / left * np.sum(sums**2)) / n
+    found = units.estimate(A, f.ratio)
+    assert found.se == pytest.approx(expected, rel=1e-12)
+    assert found.freedom == pytest.approx(1 / np.sum(share**2) - 1, rel=1e-12)
 
 
 @pytest.mark.parametrize("masks", [False, True])

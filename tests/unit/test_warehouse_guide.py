@@ -206,7 +206,7 @@ def test_chances_add_up_and_counts_come_near(walk: Walk) -> None:
 def test_check_accepts_the_log(walk: Walk) -> None:
     known: dict[str, Any] = {"position_bias": walk.folder / "pbm.json", "context": "category"}
     log, new, careless = (walk.folder / f"{name}.parquet" for name in ("log", "new", "careless"))
-    fit = cr.check(log, new, **known)
+    fit = cr.check(log, new, reward=["click", "purchase"], **known)
     assert fit.verdict == "pass"
     assert fit.tables["to_log"] == []
     assert cr.check(log, careless, **known).verdict == "fail"

@@ -17,10 +17,10 @@ def assess_agreement(
     runs: v.MoreLists = None,
     *,
     measure: v.Measures = (),
-    mean: Literal["both", "given"] = "both",
+    mean: Literal["both", "given"] = "given",
     level: v.Level = 0.95,
-    draws: v.Count = v.DRAWS,
-    resamples: v.Count = 1000,
+    draws: v.Flips = v.DRAWS,
+    resamples: v.Resamples = 1000,
     seed: v.Seed = 0,
     missing: v.Missing = "zero",
     no_relevant: v.Missing = "zero",
@@ -35,8 +35,8 @@ def assess_agreement(
     """Do measures agree on the order of systems? DCG and nDCG first.
 
     ``table`` is judgments, with ``runs``; or alone a table with unit, system, measure and value,
-    a folder written by ``--out``, or a result. With runs, DCG and nDCG are added in the form asked
-    for. ``mean="both"`` adds each measure's geometric mean, ``given`` adds none.
+    a folder written by ``--out``, or a result. With runs and fewer than two measures, DCG and nDCG
+    are added in the form asked for. ``mean="both"`` adds each measure's geometric mean.
 
     Every two measures get Pearson's and Kendall's correlation over the systems, the probability
     that they order a pair of systems differently, with an interval from ``resamples`` of the users,

@@ -27,6 +27,7 @@ def assess_online(
     views: v.Views = "auto",
     control: str = "control",
     truth: Literal["auto", "online", "all"] = "auto",
+    correlate: Literal["auto", "effects", "values"] = "auto",
     level: v.Level = 0.95,
     columns: v.Columns = None,
     resume: v.Folder = None,
@@ -49,6 +50,12 @@ def assess_online(
     ``truth`` is which effects are real: those the experiment calls at ``level`` (``online``), or
     ``all``; ``auto`` takes the former where online standard errors are known.
 
+    ``correlate`` is what offline and online figures are correlated by: ``effects`` against the
+    control, which is the question, or ``values``, which also go together where all of them rise and
+    fall with the season; ``auto`` takes effects where there are any. The arms of an experiment are
+    one cluster. Days (a column ``day``, or experiments named by dates) are a series: p comes from
+    moving one side against the other by days, so that fewer than 20 days reach no p of 0.05.
+
     ``engine`` is where a log is read (see ``estimate``); of one larger than memory a day for each
     core must fit. ``resume`` is a folder for results so far: the same call goes on where it
     stopped. It needs tables that are read into memory.
@@ -69,6 +76,6 @@ def assess_online(
     )
     request = OnlineRequest(
         table, runs, v.as_list(offline), kind, baseline, v.as_list(reward), day, sweep, truth,
-        Plan(level=level), v.engine_for(where, table, runs), columns, resume, progress,
+        correlate, Plan(level=level), v.engine_for(where, table, runs), columns, resume, progress,
     )  # fmt: skip
     return pipeline.assess_online(request)

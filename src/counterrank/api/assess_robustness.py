@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Annotated, Literal, Unpack
 
 from counterrank.api import verb as v
 from counterrank.core.parallel import quiet
@@ -21,10 +21,10 @@ def assess_robustness(
     *,
     measure: v.Measures = (),
     rel: float | None = None,
-    mean: Literal["both", "arithmetic", "geometric"] = "both",
+    mean: Literal["both", "arithmetic", "geometric"] = "arithmetic",
     reduction: Losses | Sequence[Losses] = (),
     sizes: float | Sequence[float] = (),
-    samples: v.Count = 50,
+    samples: v.Resamples = 50,
     level: v.Level = 0.95,
     seed: v.Seed = 0,
     missing: v.Missing = "zero",
@@ -33,7 +33,7 @@ def assess_robustness(
     duplicates: v.Duplicates = "error",
     ties: v.Ties = "id",
     columns: v.Columns = None,
-    threads: v.Seed = 0,
+    threads: Annotated[int, v.Between(0, 1024)] = 0,
     resume: v.Folder = None,
     progress: v.Bar = quiet,
     **where: Unpack[v.Where],

@@ -43,28 +43,35 @@ def check(
     from counterrank.api.funnel import funnel
     from counterrank.conversions.funnel_diagnostics import check_funnel
     from counterrank.data.runs import named_tables
-    from counterrank.data.schema import Input
+    from counterrank.data.schema import ColumnNames, Input
     from counterrank.data.sources import open_source
     from counterrank.diagnostics.diagnostic import Findings
     from counterrank.diagnostics.table_reports import (
         check_runs,
-        refuse_several,
+        look_at,
         report_table,
         usable,
+        validate_looks,
     )
-    from counterrank.ope.log_diagnostics import check_log
+    from counterrank.judged.request import parse_measures
+    from counterrank.ope.log_check import check_log
     from counterrank.position import position_bias as as_model
     from counterrank.results.result import Result
 
     alone = len(table) == 1 and isinstance(table[0], (Mapping, list))
     given = list(named_tables(table[0] if alone else table))
-    paid, labels = v.as_list(reward), v.as_list(measure)
-    asked: dict[str, Any] = {"columns": columns, "engine": v.engine_for(where, given)}
+    paid, within = v.as_list(reward), v.as_list(context)
+    labels = parse_measures(v.as_list(measure) or v.MEASURES)
+    model = None if position_bias is None else as_model(position_bias)
+    named = ColumnNames.of(columns)
+    asked: dict[str, Any] = {"columns": named, "engine": v.engine_for(where, given)}
     alike: dict[str, Any] = {"duplicates": duplicates, **asked}
+    seen = [look_at(name, own, rewards=paid, columns=named) for name, own in given]
+    validate_looks(seen, named, [*paid, *within])
     reports = [
-        report_table(name, own, rewards=paid, progress=progress, **alike) for name, own in given
+        report_table(look, duplicates=duplicates, engine=asked["engine"], progress=progress)
+        for look in seen
     ]
-    refuse_several(reports)
     findings: list[Findings] = []
 
     def note(place: int, found: Findings) -> None:
@@ -81,8 +88,8 @@ def check(
             those("target"),
             partial(estimate, own, estimator="IPS", test="none", **asked),
             rewards=paid,
-            model=None if position_bias is None else as_model(position_bias),
-            contexts=v.as_list(context),
+            model=model,
+            contexts=within,
             views=views,
             users=reports[place].users,
             **asked,
@@ -93,7 +100,7 @@ def check(
         sell = partial(funnel, own, reward=paid, test="none", **alike)
         note(place, check_funnel(own, those("run"), guess, sell, rewards=paid, **asked))
     for place, (_, own) in those("judgments").items():
-        judge = partial(evaluate, own, measure=labels or v.MEASURES, test="none", **alike)
+        judge = partial(evaluate, own, measure=labels, test="none", **alike)
         note(place, check_runs(those("run"), judge))
     return Result(
         kind="check",

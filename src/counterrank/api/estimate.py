@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 
 from counterrank.api import verb as v
 from counterrank.core.parallel import quiet
 
 if TYPE_CHECKING:
-    from counterrank.ope.reward_model import Regressor
+    from counterrank.nuisance.own_model import Model
     from counterrank.results.result import Result
 
 
@@ -27,20 +27,21 @@ def estimate(
     margin: v.Margin = 0.02,
     guard: v.Guards = None,
     level: v.Level = 0.95,
-    interval: v.Interval = "normal",
+    interval: v.Interval = "t",
     test: v.Test = "t",
     correct: v.Correct = "holm",
-    resamples: v.Count = v.RESAMPLES,
+    resamples: v.Resamples = v.RESAMPLES,
     seed: v.Seed = 0,
     scores: Literal["order", "plackett_luce"] = "order",
-    logged: Literal["auto", "rank", "exposure", "propensity"] = "auto",
+    logged: Literal["auto", "rank", "exposure", "propensity", "propensity_above"] = "auto",
     views: v.Views = "auto",
     missing: Literal["error", "skip", "logged"] = "error",
     disjoint: Literal["auto", "error", "zero"] = "auto",
     context: v.Several = (),
     logger: v.MoreLists = None,
-    model: Annotated[Literal["means"] | Regressor, "python"] = "means",
+    model: Annotated[Literal["means"] | Model, "python"] = "means",
     sweep: v.Sweep = "none",
+    winsorise: v.Winsorise = None,
     columns: v.Columns = None,
     progress: v.Bar = quiet,
     **where: Unpack[v.Where],
@@ -49,20 +50,23 @@ def estimate(
 
     ``log`` has session, item, rank and rewards; each run has session, item and rank or score (or
     ``exposure``, or samples marked by ``draw``). ``position_bias`` says how likely a rank is seen:
-    a model as text, or a file written by ``counterrank exposure``.
-
+    a model as text, or a file written by ``counterrank exposure``, whose error is then in every
+    interval; or a method (``views``, ``depth``, ``harvest``, ``swap``, ``em``), which learns it
+    from this log and the first reward, ``context`` being that within which items keep their worth.
     ``scores`` of a run order its items, or are those of a ``plackett_luce`` ranker, which draws
     lists by them; its expected exposures are then computed exactly.
 
-    What is estimated: the ``reward`` (one column or several) per session or per impression, by
-    each ``estimator``, such as ``IPS``, ``IPS(clip=200)``, ``SNIPS``, ``DR``. The reward ``model``
-    of DM and DR is ``means`` (shrunken means by item and by the columns ``context``), a regressor
-    with ``fit`` and ``predict``, or a column ``predicted`` of the run. ``sweep="clip"`` repeats IPS
-    and DR over a range of clips.
+    What is estimated: the ``reward`` (one column or several; if none is named, all that are there
+    of reward, click, like, conversion, dwell and revenue, the first of which decides) per session
+    or per impression, by each ``estimator``, such as ``IPS``, ``IPS(clip=200)``, ``SNIPS``, ``DR``.
+    The reward ``model`` of DM and DR is ``means`` (shrunken means by item and by the columns
+    ``context``), a model of your own with ``fit`` and ``predict``, or a column ``predicted`` of the
+    run. ``sweep="clip"`` repeats IPS and DR over a range of clips.
+    ``winsorise=0.995`` cuts rewards to the size that 99.5 % of those other than 0 do not exceed:
+    what is estimated is then the mean of rewards so cut.
     What is compared: every ranker with ``baseline``, the logged one or another; ``test`` is t,
     bootstrap or none, ``correct`` is holm, bh or none.
-    What decides: ``decide_by``, one of the rewards (the first), must reach ``min_lift``; every
-    other may lose at most ``margin`` of the baseline, or what ``guard`` says of it.
+    What decides: ``decide_by`` (the first reward) and ``min_lift``; others: ``margin``, ``guard``.
     What the log holds: ``logged`` is how the logger's exposure is known (rank, exposure,
     propensity), ``views`` what is known of views (observed, rows: only viewed rows were logged,
     latent). ``logger`` has the lists of several loggers, for the balance heuristic.
@@ -77,30 +81,40 @@ def estimate(
     from counterrank.ope import pipeline
     from counterrank.ope.estimators import estimator as as_estimator
     from counterrank.ope.request import EstimateRequest, log_schemas
-    from counterrank.position import position_bias as as_model
+    from counterrank.position.model_file import METHODS
+    from counterrank.position.model_file import position_bias as as_model
     from counterrank.stats.compare import Plan
 
-    wanted = tuple(dict.fromkeys(map(as_estimator, v.as_list(estimator))))
-    if not wanted:
+    if not (wanted := tuple(dict.fromkeys(map(as_estimator, v.as_list(estimator))))):
         raise UsageError("No estimator was asked for.", todo="For example DR.")
-    rule = v.decision_rule(decide_by, min_lift, margin, guard, names=v.as_list(reward))
     plan = Plan(
         baseline, test, correct, level=level, interval=interval, resamples=resamples, seed=seed,
-        rule=rule,
+        rule=v.decision_rule(decide_by, min_lift, margin, guard, names=v.as_list(reward)),
     )  # fmt: skip
-    position = None if position_bias is None else as_model(position_bias)
-    by = [] if position is None or position.column is None else [position.column]
-    engine = v.engine_for(where, log, runs, logger)
+    engine, names = v.engine_for(where, log, runs, logger, plan=plan), ColumnNames.of(columns)
+    within = v.as_list(context)
+    asked: dict[str, Any] = {"rewards": v.as_list(reward), "columns": names}
+    method = position_bias if isinstance(position_bias, str) and position_bias in METHODS else ""
+    position = None if method or position_bias is None else as_model(position_bias)
+    learned = None
+    if method or (position is not None and position.error is not None):
+        from counterrank.ope.learn_curve import learn_curve
+
+        how: dict[str, Any] = {"contexts": within, "engine": engine, "progress": progress}
+        position, learned = learn_curve(position or method, log, **how, **asked)
+    within = within + ([] if position is None or not position.column else [position.column])
     schemas, tables = log_schemas(
-        log,
-        runs,
-        logger,
-        rewards=v.as_list(reward),
-        contexts=[*v.as_list(context), *by],
-        columns=ColumnNames(columns),
-    )
+        log, runs, logger, contexts=within, **asked,
+        beside=() if learned is None else learned.request.columns,
+    )  # fmt: skip
     request = EstimateRequest(
-        tables, wanted, position, plan, per, scores, logged, views, missing, disjoint, sweep
-    )
+        tables, wanted, position, plan, per, scores, logged, views, missing, disjoint, sweep,
+        winsorise, learned=learned,
+    )  # fmt: skip
     opened = Tables(schemas, "session", ("session", "item"))
-    return pipeline.estimate(request, opened, engine, model, progress)
+    learner: Any = model
+    if not isinstance(model, str):
+        from counterrank.nuisance.own_model import OwnModel
+
+        learner = OwnModel(model, methods=("predict",))
+    return pipeline.estimate(request, opened, engine, learner, progress)

@@ -23,12 +23,12 @@ def evaluate(
     margin: v.Margin = 0.02,
     guard: v.Guards = None,
     level: v.Level = 0.95,
-    interval: Literal["normal", "t", "bootstrap", "bca", "bernstein"] = "normal",
+    interval: Literal["normal", "t", "bootstrap", "bca", "bernstein"] = "t",
     test: Literal["permutation", "t", "bootstrap", "wilcoxon", "none"] = "permutation",
     correct: Literal["auto", "maxt", "holm", "bh", "none"] = "auto",
     family: v.Family = "measure",
-    draws: v.Count = v.DRAWS,
-    resamples: v.Count = v.RESAMPLES,
+    draws: v.Flips = v.DRAWS,
+    resamples: v.Resamples = v.RESAMPLES,
     seed: v.Seed = 0,
     missing: v.Missing = "zero",
     no_relevant: v.Missing = "zero",
@@ -81,5 +81,5 @@ def evaluate(
     plan = Plan(baseline, test, correct, family, level, interval, draws, resamples, seed, rule)
     policies = Policies(missing, no_relevant, unjudged, duplicates, ties)
     request = EvaluateRequest(wanted, plan, policies)
-    engine = v.engine_for(where, judgments, runs, ties=ties)
+    engine = v.engine_for(where, judgments, runs, ties=ties, plan=plan)
     return pipeline.evaluate(request, JudgedTables.of(judgments, runs, columns), engine, progress)

@@ -44,7 +44,7 @@ def exposure(
     ``exposure@RANK``; ``tables["ranks"]`` has the rows behind them; ``result.model`` is the
     model, ready for ``position_bias``, and ``result.learned`` has the curves with their covariance.
     """
-    from counterrank.data.schema import ColumnNames
+    from counterrank.data.schema import ColumnNames, validate_columns
     from counterrank.diagnostics.diagnostic import worst
     from counterrank.diagnostics.position_models import position
     from counterrank.position.learn.pipeline import learn
@@ -55,10 +55,10 @@ def exposure(
 
     within = tuple(v.as_list(context))
     request = LearnRequest(method, reward, within, by, ranks, length, swapped, model, level)
-    names = ColumnNames(columns)
+    names = ColumnNames.of(columns)
     tables = request.tables(log, names)
+    validate_columns(tables.schemas.values())
     with v.engine_for(where, log).open(tables, progress) as partitions:
-        names.refuse_unmet()
         learned = learn(request, partitions)
         protocol = _protocol(request, learned) | partitions.protocol()
     asked, diagnostics = learned.request, position(learned)
@@ -96,11 +96,12 @@ def _protocol(request: LearnRequest, learned: Learned) -> dict[str, Any]:
 
 def _tables(learned: Learned) -> dict[str, Any]:
     """What only this document has; ``model`` is what is read back."""
-    from counterrank.position.model_file import to_json
+    from counterrank.position.model_file import error_to_json, to_json
 
     curves = learned.curves()
     return {
         "model": to_json(learned.model),
+        "covariance": error_to_json(learned.model),
         "label": str(learned.model),
         "parameters": [
             {"context": value, **asdict(parameter)}

@@ -20,8 +20,8 @@ def funnel(
     measure: v.ConversionMeasures = ("DCG@10",),
     estimator: v.Estimators = ("Naive", "IPS", "SNIPS", "DR"),
     predictions: v.MoreTable = None,
-    ctr: str = "column",
-    cvr: str = "column",
+    ctr: v.PairModels = "column",
+    cvr: v.PairModels = "column",
     user_features: v.MoreTable = None,
     item_features: v.MoreTable = None,
     floor: Annotated[float, v.Between(0, 1, "high")] = 0.0,
@@ -33,10 +33,10 @@ def funnel(
     margin: v.Margin = 0.02,
     guard: v.Guards = None,
     level: v.Level = 0.95,
-    interval: v.Interval = "normal",
+    interval: v.Interval = "t",
     test: v.Test = "t",
     correct: v.Correct = "holm",
-    resamples: v.Count = v.RESAMPLES,
+    resamples: v.Resamples = v.RESAMPLES,
     seed: v.Seed = 0,
     missing: Literal["zero", "error"] = "zero",
     duplicates: v.Duplicates = "error",
@@ -53,7 +53,8 @@ def funnel(
     column cvr of its own. Instead of columns, ``ctr`` and ``cvr`` may name models that are fitted
     to the funnel, out of fold: rates, factors, or logistic, which needs ``user_features``,
     ``item_features`` or both: tables with a row per user or item, and columns of numbers, of yes
-    or no, or of text.
+    or no, or of text. In Python they may also be a model of your own, with ``fit`` and ``predict``
+    or ``predict_proba``, or its class.
 
     What is estimated: the ``reward`` (columns beside or instead of conversion, such as spend)
     that all listed items would bring if they were clicked, weighted by their ranks: ``measure``
@@ -93,7 +94,8 @@ def funnel(
         features=features, plan=plan, ctr=ctr, cvr=cvr, floor=floor, pairs=pairs, users=users,
         missing=missing, duplicates=duplicates, ties=ties,
     )  # fmt: skip
-    engine = v.engine_for(where, funnel, runs, predictions, ties=ties)
+    engine = v.engine_for(where, funnel, runs, predictions, ties=ties, plan=plan)
+    request.validate_engine(engine)
     inputs = FunnelInputs.of(
         funnel, runs, predictions, rewards=request.rewards, features=features, columns=columns
     )

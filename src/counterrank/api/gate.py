@@ -39,13 +39,14 @@ def gate(
     a Markdown file that the answer is added to, ``mlflow`` a store that it is logged to.
     """
     from counterrank.documents.gate import gated
+    from counterrank.ope.estimators import estimator as estimators
     from counterrank.results import output_files as files
     from counterrank.results.mlflow_store import log_to_mlflow
 
     v.check_shares(guard)
     document = v.document_of(result)
     found = gated(
-        document, decide_by=decide_by, estimator=estimator, baseline=baseline,
+        document, decide_by=decide_by, estimator=estimators.label(estimator), baseline=baseline,
         systems=v.as_list(system), min_lift=min_lift, margin=margin, guard=guard,
     )  # fmt: skip
     if summary is not None:

@@ -61,13 +61,13 @@ def repeat(
 
 def _found(value: Any, mark: str, data: Path) -> Any:
     """An option as it is passed: tables by their base names in the folder."""
-    if mark not in ("table", "lists") or value is None:
-        return value
     if value == v.IN_MEMORY:
         raise UsageError(
-            "A table of this result was in memory, so it cannot be read again.",
-            todo="Repeat results that were made from files.",
+            "A table or a model of this result was in memory, so it cannot be had again.",
+            todo="Repeat results that were made from files and labels.",
         )
+    if mark not in ("table", "lists") or value is None:
+        return value
     if isinstance(value, Mapping):
         return {name: _found(path, mark, data) for name, path in value.items()}
     if isinstance(value, list):

@@ -17,8 +17,8 @@ def strata(
     runs: v.Lists,
     *,
     measure: v.Measures = v.MEASURES,
-    strata: Annotated[int, v.Between(1)] | None = None,
-    cut: str = "width",
+    strata: Annotated[int, v.Between(1, 20)] | None = None,
+    cut: str = "quantile",
     propensity: v.MoreTable = None,
     feedback: v.MoreTable = None,
     open_loop: v.MoreTable = None,
@@ -29,14 +29,14 @@ def strata(
     margin: v.Margin = 0.02,
     guard: v.Guards = None,
     level: v.Level = 0.95,
-    interval: Literal["normal", "t", "bootstrap"] = "normal",
+    interval: Literal["normal", "t", "bootstrap"] = "t",
     test: Literal["t", "none"] = "t",
     correct: v.Correct = "holm",
     family: v.Family = "measure",
-    resamples: v.Count = v.RESAMPLES,
+    resamples: v.Resamples = v.RESAMPLES,
     seed: v.Seed = 0,
     missing: v.Missing = "zero",
-    no_relevant: v.Missing = "skip",
+    no_relevant: v.Missing = "zero",
     unjudged: v.Unjudged = "ignore",
     duplicates: v.Duplicates = "error",
     ties: v.Ties = "id",
@@ -48,23 +48,25 @@ def strata(
 
     Tables are given as for ``evaluate``.
 
-    What is cut: ``cut`` is width (bins of equal propensity range), quantile (about the same
-    feedback in each), items (about the same number of items in each), into ``strata`` parts (2 if
-    not said), or a column of the judgments, whose values are the strata.
-    By what: ``propensity`` is popularity (the paper's power of an item's feedback count), published
-    (that of the paper's code), a column of the judgments, or a table of item, propensity and
-    perhaps user. Feedback is counted in the judgments, or in the table ``feedback``.
+    What is cut: ``cut`` is quantile (about the same feedback in each), width (bins of equal
+    propensity range, as published), items (about the same number of items in each), into ``strata``
+    parts (4 if not said, of width 2), or a column of the judgments, whose values are the strata.
+    By what: ``propensity`` is popularity (a power of an item's feedback count where a power law
+    fits the counts, otherwise as frequency), frequency (the share of users an item has feedback of,
+    shrunken), published (that of the paper's code), a column of the judgments, or a table of item,
+    propensity and perhaps user. Feedback is counted in the judgments, or in the table ``feedback``.
     What is true: ``open_loop`` are judgments of items shown at random. How well each method orders
     the systems as they do is then told (``agreement``, for four systems or more). ``open_run`` are
     runs of the same names for them, if not the same.
     What is compared: every system with ``baseline``, or every pair, under every method. ``test`` is
-    t or none; ``correct`` is holm, bh or none, over the ``family`` of each measure and
-    method or of all comparisons; it corrects the paradox audit too.
+    t or none; ``correct`` is holm, bh or none, over the ``family`` of the comparisons by one
+    measure and method (measure), which is one question, or of all; it corrects the paradox audit
+    too, over all pairs and measures.
     What decides: as for ``evaluate``, by the stratified value.
     How sure: ``interval`` is normal, t or bootstrap (with ``resamples``), at ``level``.
-    Who counts: as for ``evaluate``; but ``no_relevant`` is skip, as published: a stratum's mean is
-    over users with something to find there. ``missing="skip"`` leaves out users whom any system
-    has no list for.
+    Who counts: as for ``evaluate``. Users with nothing to find (``no_relevant``) count as 0: to
+    leave them out (skip, as published) selects by the outcome. A stratum's mean is over users with
+    something to find there. ``missing="skip"`` leaves out users whom any system has no list for.
     Where it runs: ``engine`` is local, spark or auto (Spark for Spark frames), with ``memory``,
     ``partitions``, ``scratch`` and ``inference``, or a `counterrank.Local` or `counterrank.Spark`.
     The numbers do not depend on it.
@@ -97,8 +99,11 @@ def strata(
     policies = Policies(missing, no_relevant, unjudged, duplicates, ties)
     validate_ties(wanted, ties)
     if open_run is not None and open_loop is None:
-        raise UsageError("open_run needs open_loop: the judgments that its lists are held against.")
-    named = ColumnNames(columns)
+        raise UsageError(
+            "open_run needs open_loop: the judgments that its lists are held against.",
+            todo="Give them too: --open-loop JUDGMENTS.",
+        )
+    named = ColumnNames.of(columns)
     choices = Choices(strata, cut, propensity, feedback, named, judgments)
     request = choices.request(
         tuple(wanted), policies, plan, more=open_loop, own=open_run is not None

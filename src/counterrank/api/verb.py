@@ -9,6 +9,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, TypedDict, TypeVar
 
 from counterrank.core.arguments import REQUIRED, Between, arguments, check_call
+from counterrank.core.errors import UsageError, brief
 
 if TYPE_CHECKING:
     from counterrank.conversions.conversion_estimators import ConversionMeasure
@@ -16,9 +17,10 @@ if TYPE_CHECKING:
     from counterrank.data.runs import Runs
     from counterrank.engine import Engine
     from counterrank.metrics import Measure
+    from counterrank.nuisance.own_model import Model
     from counterrank.ope.estimators.ips import Estimator
     from counterrank.position import ByContext, PositionModel
-    from counterrank.stats.compare import Rule
+    from counterrank.stats.compare import Plan, Rule
 
 MEASURES = ("DCG@10", "nDCG@10", "P@10", "Recall@10", "AP@10", "RR@10")
 ESTIMATORS = ("IPS", "SNIPS", "DR")
@@ -41,11 +43,14 @@ ConversionMeasures = Annotated[
     "",
 ]
 Estimators = Annotated["str | Estimator | Sequence[str | Estimator]", ""]
+PairModels = Annotated["str | Model", ""]
 PositionBias = Annotated["str | os.PathLike[str] | PositionModel | ByContext | None", ""]
 
 Level = Annotated[float, Between(0, 1, "both")]
-Count = Annotated[int, Between(1)]
-Seed = Annotated[int, Between(0)]
+Count = Annotated[int, Between(1, 2**31 - 1)]
+Flips = Annotated[int, Between(1, 100_000_000)]
+Resamples = Annotated[int, Between(1, 100_000)]  # each holds the sums of every column
+Seed = Annotated[int, Between(0, 2**63 - 1)]
 Share = Annotated[float, Between(0, 1)]
 Interval = Literal["normal", "t", "bootstrap", "bca"]
 Test = Literal["t", "bootstrap", "none"]
@@ -59,6 +64,7 @@ Views = Literal["auto", "observed", "rows", "latent"]
 Sweep = Literal["none", "clip"]
 Margin = Annotated[float, Between(0)]
 Guards = Annotated[Mapping[str, float] | None, "shares"]
+Winsorise = Annotated[float, Between(0, 1, "both")] | None
 
 
 class Where(TypedDict, total=False):
@@ -95,14 +101,15 @@ def recorded_options(function: Callable[..., Any], passed: Mapping[str, Any]) ->
     known = arguments(function)
     own = {name: a for name, a in known.items() if a.mark not in ("python", "folder")}
     told = {name: a.default for name, a in own.items() if a.default is not REQUIRED}
-    told |= {name: passed[name] for name in own if name in passed}
+    objects = [n for n, a in known.items() if a.mark == "python" and isinstance(a.default, str)]
+    told |= {name: passed[name] for name in (*own, *objects) if name in passed}
     if hasattr(told.get("engine"), "name"):
         told["engine"] = told["engine"].name  # the numbers do not depend on more
     return {name: _plain(value) for name, value in told.items() if value is not None}
 
 
 def _plain(value: Any) -> Any:
-    """A value that JSON holds: labels for objects, paths for files, a word for tables."""
+    """A value that JSON holds: labels for what has one, paths for files, a word for the rest."""
     if isinstance(value, Mapping):
         return {str(key): _plain(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
@@ -111,7 +118,8 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    return str(value) if is_dataclass(value) else IN_MEMORY
+    labelled = is_dataclass(value) and hasattr(type(value), "name")
+    return str(value) if labelled else IN_MEMORY
 
 
 def decision_rule(
@@ -154,20 +162,28 @@ def as_list(given: Any) -> list[Any]:
     return list(given) if isinstance(given, (list, tuple)) else [given]
 
 
-def engine_for(where: Where, *given: object, ties: str = "id") -> Engine:
-    """The engine that the words ask for; ``auto`` is Spark if some table is a Spark frame."""
-    from counterrank.core.errors import UsageError
+def engine_for(where: Where, *given: object, ties: str = "id", plan: Plan | None = None) -> Engine:
+    """The engine that the words ask for; ``auto`` is Spark if some table is a Spark frame.
+
+    ``ties`` and the ``plan`` are refused where it cannot do what they ask.
+    """
     from counterrank.data.runs import tables_of
     from counterrank.engine import engine
 
     options: dict[str, Any] = dict(where)
-    word = options.pop("engine", None) or "auto"
-    chosen = engine(word, [table for some in given for table in tables_of(some)], **options)
+    word = options.pop("engine", None)
+    chosen = engine(
+        "auto" if word is None else word,
+        [table for some in given for table in tables_of(some)],
+        **options,
+    )
     if ties == "file" and not chosen.row_order:
         raise UsageError(
             "Rows have no order on Spark, so ties cannot go by it.",
             todo="Use --ties id or expected, or the local engine.",
         )
+    if plan is not None and chosen.inference == "moments":
+        plan.refuse_units()
     return chosen
 
 
@@ -175,4 +191,14 @@ def document_of(result: Any) -> dict[str, Any]:
     """The document of a result in memory, of a folder or of a file."""
     from counterrank.documents.document import saved
 
-    return result.to_dict() if hasattr(result, "to_dict") else saved(result)
+    document: dict[str, Any]
+    if isinstance(result, (str, os.PathLike)):
+        document = saved(result)
+    elif hasattr(result, "to_dict") and hasattr(result, "diagnostics"):
+        document = result.to_dict()
+    else:
+        raise UsageError(
+            f"{brief(result)} is no result.",
+            todo="Give what a verb returned, a folder that --out wrote, or a JSON document.",
+        )
+    return document

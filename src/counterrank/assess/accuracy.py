@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,14 +27,15 @@ import polars as pl
 from counterrank.core.arrays import Floats
 from counterrank.core.errors import InputError
 from counterrank.core.format import in_a_sentence
-from counterrank.data.checks import identifiers, real, some_rows
+from counterrank.data.checks import identifiers, real
 from counterrank.data.ids import positions
-from counterrank.data.schema import Roles, Table, label
+from counterrank.data.schema import ColumnNames, Roles, Schema, Table, label, read_alone
 from counterrank.data.sources import open_source
 from counterrank.results.rows import as_comparison
 from counterrank.stats.compare import Comparison
 from counterrank.stats.correlation import kendall_tau, relative_rmse
-from counterrank.stats.inference import normal_quantile
+from counterrank.stats.estimates import normal_quantile
+from counterrank.stats.inference import SMALLEST
 
 
 @dataclass(frozen=True)
@@ -121,14 +123,19 @@ def against_best(
 
 
 def same_error(a: Trials, b: Trials) -> float:
-    """Two-sided p that two estimators err alike: paired t-test of their squared errors."""
+    r"""Two-sided p that two estimators err alike: paired t-test of their squared errors.
+
+    Of n differences without spread it is :math:`2 / 2^n`: their signs are all that is known.
+    """
     from scipy.special import stdtr
 
     d = a.squares - b.squares
+    if len(d) < 2 or not d.any():
+        return 1.0
     spread = _se(d)
     if not spread > 0:
-        return 1.0 if not d.any() or len(d) < 2 else 0.0
-    return float(2 * stdtr(len(d) - 1, -abs(d.mean()) / spread))
+        return max(2.0 ** (1 - len(d)), SMALLEST)
+    return max(float(2 * stdtr(len(d) - 1, -abs(d.mean()) / spread)), SMALLEST)
 
 
 def _se(x: Floats) -> float:
@@ -182,17 +189,20 @@ def read_trials(table: object, columns: Mapping[str, str] | None) -> Table:
     """A table of estimates beside the truth; what it does not have is filled in."""
     source = open_source(table, trec=(), name=label(table, "the table"))
     required = ("system", "estimator", "estimate", "truth")
-    roles = Roles(source.name, required, ("low", "high", "repetition"), columns)
-    frame = roles.renamed(source.read(roles.choose))
-    some_rows(frame, source.name)
+    roles = Roles(source.name, required, ("low", "high", "repetition"), ColumnNames.of(columns))
+    check = partial(_tried, source.name)
+    return read_alone(Schema(source, roles, check, partial(Table, source)))
+
+
+def _tried(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     names = [c for c in ("system", "estimator", "repetition") if c in frame.columns]
-    frame = identifiers(frame, names, source.name)
+    frame = identifiers(frame, names, table)
     for column in [c for c in ("estimate", "truth", "low", "high") if c in frame.columns]:
-        frame = real(frame, column, source.name)
+        frame = real(frame, column, table)
     if {"low", "high"} <= set(frame.columns) and (frame["low"] > frame["high"]).any():
         bad = frame.with_row_index("row", offset=1).filter(pl.col("low") > pl.col("high"))
         raise InputError(
-            f'"{source.name}" has intervals whose low is above their high.',
+            f'"{table}" has intervals whose low is above their high.',
             found=f"Found {bad.height:,} of {frame.height:,} rows (first: row {bad['row'][0]},"
             f" {bad['low'][0]:g} to {bad['high'][0]:g}).",
             todo="Swap the columns where the table is made, or --columns low=high,high=low.",
@@ -200,14 +210,14 @@ def read_trials(table: object, columns: Mapping[str, str] | None) -> Table:
     if (frame["truth"] == 0).any():
         bad = frame.filter(pl.col("truth") == 0)
         raise InputError(
-            f'Column "truth" of "{source.name}" must not be 0: errors are shares of it.',
+            f'Column "truth" of "{table}" must not be 0: errors are shares of it.',
             found=f"Found {bad.height:,} of {frame.height:,} rows (first: {bad['system'][0]!r}).",
             todo="Leave out systems that earn nothing.",
         )
     blank = [pl.lit("1").alias("repetition")] if "repetition" not in frame.columns else []
     ends = [pl.lit(float("nan")).alias(c) for c in ("low", "high") if c not in frame.columns]
     frame = frame.with_columns(*blank, *ends)
-    return Table(source, frame.with_columns(pl.col("system", "estimator").cast(pl.String)))
+    return frame.with_columns(pl.col("system", "estimator").cast(pl.String))
 
 
 def trials_of(table: Table) -> list[Trials]:

@@ -29,7 +29,7 @@ from counterrank.core.parallel import Progress, quiet
 from counterrank.diagnostics.diagnostic import Diagnostic
 from counterrank.results.rows import as_comparison
 from counterrank.stats.compare import Comparison, Plan
-from counterrank.stats.inference import normal_quantile
+from counterrank.stats.estimates import normal_quantile
 from counterrank.stats.permutation import Keep, at_once, permutation_test
 
 

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,17 @@ from counterrank.assess.reduced_judgments import Evidence, ValueEvidence
 from counterrank.assess.request import RobustnessRequest, ValueRequest
 from counterrank.assess.unit_values import Average, Values
 from counterrank.core.errors import InputError, UsageError, brief
-from counterrank.data.checks import identifiers, real, some_rows
+from counterrank.data.checks import identifiers, real
 from counterrank.data.ids import positions, sort_ids
-from counterrank.data.schema import Input, Roles, Table, label
+from counterrank.data.schema import (
+    ColumnNames,
+    Input,
+    Roles,
+    Schema,
+    Table,
+    label,
+    read_alone,
+)
 from counterrank.data.sources import Source, open_source
 from counterrank.diagnostics.diagnostic import Diagnostic
 from counterrank.judged.pipeline import JudgedSystems, compare_systems, measure_systems, value_array
@@ -38,15 +47,16 @@ def read_values(request: ValueRequest) -> Values:
     if request.judged:
         return judged_values(request)
     values = _from_table(request.source, request.columns)
+    two_systems(values.systems)
     return values.only([str(m) for m in request.measures]) if request.measures else values
 
 
-def at_least(values: Values, systems: int, *, why: str) -> None:
-    """Refuse a question about the order of systems where there are too few."""
-    if len(values.systems) < systems:
+def two_systems(systems: Sequence[str]) -> None:
+    """Refuse a question about the order of systems where there is one."""
+    if len(systems) < 2:
         raise UsageError(
-            f"{why} needs at least {systems} systems.",
-            found=f"There is {len(values.systems)}: {', '.join(values.systems)}.",
+            "This takes at least 2 systems: one has no order to lose.",
+            found=f"There is {', '.join(systems)}.",
             todo="Give more runs, or a table with more systems.",
         )
 
@@ -65,7 +75,9 @@ def judged_values(request: ValueRequest) -> Values:
 
 def _measure(request: ValueRequest, wanted: EvaluateRequest) -> JudgedSystems:
     tables = JudgedTables.of(request.source, request.runs, request.columns)
-    return measure_systems(wanted, tables, request.engine, request.progress)
+    return measure_systems(
+        wanted, replace(tables, enough=two_systems), request.engine, request.progress
+    )
 
 
 def _from_table(source: object, columns: Mapping[str, str] | None) -> Values:
@@ -112,16 +124,18 @@ def _read(source: object, columns: Mapping[str, str] | None) -> Table:
             " that --out wrote.",
         )
     required = ("unit", "system", "measure", "value")
-    roles = Roles(table.name, required, ("reward",), columns)
-    frame = roles.renamed(table.read(roles.choose))
-    some_rows(frame, table.name)
+    roles = Roles(table.name, required, ("reward",), ColumnNames.of(columns))
+    return read_alone(Schema(table, roles, partial(_valued, table.name), partial(Table, table)))
+
+
+def _valued(name: str, frame: pl.DataFrame) -> pl.DataFrame:
     names = [c for c in ("system", "measure", "reward") if c in frame.columns]
-    frame = identifiers(frame, ["unit", *names], table.name)
-    frame = real(frame, "value", table.name)
+    frame = identifiers(frame, ["unit", *names], name)
+    frame = real(frame, "value", name)
     frame = frame.with_columns(pl.col(c).cast(pl.String) for c in names)
     if "reward" in frame.columns and frame["reward"].n_unique() > 1:
         frame = frame.with_columns(measure=pl.format("{}, {}", "measure", "reward"))
-    return Table(table, frame)
+    return frame
 
 
 def _refuse_judgments(table: Source) -> None:
@@ -151,12 +165,6 @@ class RobustnessBasis:
     protocol: dict[str, Any]
     inputs: tuple[Input, ...]
     unit_frame: pl.DataFrame
-
-    def __post_init__(self) -> None:
-        if len(self.systems) < 2:
-            raise UsageError(
-                "One system has no order to lose.", todo="Give more runs: ten or more."
-            )
 
 
 def judged_basis(request: RobustnessRequest) -> RobustnessBasis:

@@ -14,7 +14,7 @@ from itertools import combinations
 
 import numpy as np
 
-from counterrank.assess.inputs import at_least, read_values
+from counterrank.assess.inputs import read_values
 from counterrank.assess.request import ResamplingRequest
 from counterrank.assess.unit_values import Values, all_pairs, resample_users
 from counterrank.core.arrays import Bools, Floats, Ints
@@ -25,9 +25,10 @@ from counterrank.metrics import DCG, DEFAULTS, Measure, dcg_forms, measure, nDCG
 from counterrank.metrics.registry import geometric_twin, known_measure
 from counterrank.stats.compare import Plan
 from counterrank.stats.correlation import ROUNDING, kendall_tau, pearson
-from counterrank.stats.inference import normal_quantile
+from counterrank.stats.estimates import normal_quantile
 from counterrank.stats.permutation import Keep, at_once, permutation_test
 
+ALIKE = 0.05  # share of pairs ordered differently, at most, by two measures of which one will do
 PROTOCOL = {
     "inversion": "ties in both left out, in the first a disagreement, in the second none",
     "interval": "normal, standard deviation over resampled users",
@@ -179,7 +180,6 @@ def agreement_values(request: ResamplingRequest) -> tuple[Values, tuple[str, ...
     if asked.judged:
         asked = replace(asked, measures=_with_dcg(asked.measures))
     given = read_values(asked)
-    at_least(given, 2, why="An order")
     given = given.only([*(label for pair in dcg_pairs(given) for label in pair), *given.measures])
     values = given.with_geometric() if request.means == "both" else given
     if len(values.measures) < 2:
@@ -188,8 +188,10 @@ def agreement_values(request: ResamplingRequest) -> tuple[Values, tuple[str, ...
 
 
 def _with_dcg(labels: Sequence[str | Measure]) -> list[Measure]:
-    """The measures asked for, and DCG and nDCG in the same form."""
+    """The measures asked for; where these are none or one, DCG and nDCG in the same form too."""
     asked = [measure(m) for m in labels or DEFAULTS]
+    if len(dict.fromkeys(labels)) > 1:
+        return asked
     forms = [m for pair in dcg_forms(asked) for m in pair]
     return list(dict.fromkeys([*asked, *forms]))
 
@@ -263,7 +265,8 @@ def recommend_by_agreement(every: Sequence[AgreementRow], pairs: int) -> list[st
     mean = {n: np.mean([t for pair, t in tau.items() if n in pair]) for n in names}
     far = min(rows, key=lambda row: row.kendall if row.kendall == row.kendall else 2)
     centre = max(names, key=lambda n: mean[n])
-    near = [n for n in names if n != centre and tau.get(frozenset((n, centre)), -1) >= 0.9]
+    ends = {frozenset((row.measure, row.other)): row.high for row in rows}
+    near = [n for n in names if n != centre and ends.get(frozenset((n, centre)), 1) <= ALIKE]
     second = f"Least alike are {far.measure} and {far.other} (tau {far.kendall:.2f}); {centre} is"
     second += f" closest to the others (mean tau {mean[centre]:.2f})."
     if len(names) < 3:
@@ -287,9 +290,8 @@ def recommend_by_agreement(every: Sequence[AgreementRow], pairs: int) -> list[st
     elif r.low == 0:
         third = (
             f"These users do not settle whether the orders of {r.measure} and {r.other} differ, so"
-            " report both or collect more"
+            " report both or collect more."
         )
-        third += f"; {in_a_sentence(near)} would add little to {centre}." if near else "."
     else:
         third = (
             f"Report both {r.measure} and {r.other}: their orders differ, though on no pair of"

@@ -22,11 +22,13 @@ from counterrank.core.arrays import Floats
 from counterrank.core.errors import InputError, UsageError
 from counterrank.core.merge import by_key, first, union
 from counterrank.data.checks import certainty
-from counterrank.data.logs import Log, log_schema, target_schema
-from counterrank.data.runs import RunTables, run_schemas, tables_of, validate_names
-from counterrank.data.schema import Input, Schema
+from counterrank.data.logs import ABOVE, Log, log_schema, target_schema
+from counterrank.data.runs import RunTables, run_schemas, tables_of
+from counterrank.data.schema import ColumnNames, Input, Schema, validate_columns
 from counterrank.engine import engine as as_engine
 from counterrank.engine.partitions import Partition, Partitions, Tables
+from counterrank.ope.request import LIVE, LOGGED
+from counterrank.ope.setting import choose_basis
 from counterrank.stats.functions_of_means import mean
 from counterrank.stats.units import Estimate, Key, Units
 
@@ -45,7 +47,7 @@ def read_past_log(
             "Only tables that are read into memory can be taken up again.",
             todo="Leave --resume out, or --memory, --partitions and --engine.",
         )
-    day, columns = request.day, request.columns
+    day, columns = request.day, ColumnNames.of(request.columns)
 
     def schema(table: object, name: str) -> Schema:
         return target_schema(table, name=name, columns=columns)
@@ -53,6 +55,7 @@ def read_past_log(
     lists, names = run_schemas(request.runs, schema, "target")
     contexts = [*day.contexts, *([day.model.column] if day.model and day.model.column else [])]
     log = log_schema(request.source, rewards=request.rewards, contexts=contexts, columns=columns)
+    validate_columns((log, *lists.values()))
     tables = Tables({"log": log, **lists}, "session", ("session", "item"), needs="log")
     with engine.open(tables, request.progress) as rows:
         cases = cases_of_log(rows, day, names, request.resume)
@@ -105,8 +108,17 @@ class PastTotals:
         return days
 
 
+def _refuse_control(control: str, arms: Sequence[str]) -> None:
+    """Refuse a run of the control."""
+    if control in arms:
+        raise UsageError(
+            f'"{control}" is the control: its log is what the others are estimated from.',
+            todo="Give runs of the other arms.",
+        )
+
+
 def _refuse_arms(there: list[str], request: DayRequest) -> None:
-    """Refuse runs of what is no arm of the log, or of the control."""
+    """Refuse runs of what is no arm of the log."""
     for name in (request.control, *request.arms):
         if name not in there:
             raise UsageError(
@@ -114,11 +126,6 @@ def _refuse_arms(there: list[str], request: DayRequest) -> None:
                 found=f"Its arms are: {', '.join(there)}.",
                 todo="Name each run by its arm (arm=path), the control by --control.",
             )
-    if request.control in request.arms:
-        raise UsageError(
-            f'"{request.control}" is the control: its log is what the others are estimated from.',
-            todo="Give runs of the other arms.",
-        )
 
 
 @dataclass(frozen=True)
@@ -136,9 +143,14 @@ def cases_of_log(
     """The cases of every estimator and reward: one per day and arm."""
     head = _dated(log.heads["log"])
     runs = RunTables.of(names, log.heads)
+    runs.validate(partial(_refuse_control, request.control))
+    choose_basis(
+        head, [log.heads[name] for name in names], logged="auto", views=request.views,
+        model=request.model,
+    )  # fmt: skip
     totals = log.reduce(partial(PastTotals.of, runs), "reading the log")
     runs = runs.with_systems(totals.systems)
-    validate_names(runs.labels)
+    runs.validate(partial(_refuse_control, request.control))
     tables = [head, *(log.heads[name] for name in names)]
     chances = [c for c in ("exposure", "propensity") if all(c in t.frame.columns for t in tables)]
     request = replace(
@@ -214,15 +226,18 @@ def day_figures(request: DayRequest, rows: DayRows) -> Floats:
 
     The effect is the difference, paired by session, between the estimator's value of the arm's
     lists and of those the control showed: what a clip or a discount distorts, it distorts in both.
+    Where the control drew its lists and logged how likely they were, its value is what it earned.
     """
     control = rows.log.filter(pl.col("arm") == request.control)
     live = [rows.log.filter(pl.col("arm") == arm) for arm in request.arms]
-    shown = control.select("session", "item", "rank", *request.chances)
+    exposed = [c for c in request.chances if c == "exposure"]
+    shown = control.select("session", "item", "rank", *exposed)
     offline = request.estimate(
         control.drop("arm"), {**rows.lists, SHOWN: shown}, reward=request.rewards,
         position_bias=request.model, estimator=request.estimators, context=request.contexts,
         views=request.views, test="none",
     )  # fmt: skip
+    drawn = offline.protocol["logged_exposure"] in ("propensity", ABOVE)
     shape = (len(request.arms), len(request.rewards), len(request.estimators), FIGURES)
     figures = np.empty(shape)
     for r, reward in enumerate(request.rewards):
@@ -232,7 +247,8 @@ def day_figures(request: DayRequest, rows: DayRows) -> Floats:
             gain = online.value - base.value, float(np.hypot(online.se, base.se))
             for k, e in enumerate(request.estimators):
                 new = offline.estimate(arm, e, reward)
-                effect = new - offline.estimate(SHOWN, e, reward)
+                old = offline.estimate(*((LOGGED, LIVE) if drawn else (SHOWN, e)), reward)
+                effect = new - old
                 figures[a, r, k] = new.value, online.value, effect.value, effect.se, *gain
     return figures
 
@@ -257,7 +273,7 @@ def _cases(days: Sequence[object], done: Sequence[Floats], request: DayRequest) 
     return [
         Cases(
             str(e), reward, when, request.arms * len(days),
-            *figures[:, :, r, k].reshape(-1, FIGURES).T,
+            *figures[:, :, r, k].reshape(-1, FIGURES).T, series=True,
         )
         for r, reward in enumerate(request.rewards)
         for k, e in enumerate(request.estimators)

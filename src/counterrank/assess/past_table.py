@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -11,8 +12,16 @@ from counterrank.assess.online import Cases
 from counterrank.assess.request import OnlineRequest
 from counterrank.core.arrays import Floats
 from counterrank.core.errors import InputError, UsageError, nearest
-from counterrank.data.checks import identifiers, real, some_rows
-from counterrank.data.schema import Input, Roles, Table, label
+from counterrank.data.checks import identifiers, real
+from counterrank.data.schema import (
+    ColumnNames,
+    Input,
+    Roles,
+    Schema,
+    Table,
+    label,
+    read_alone,
+)
 from counterrank.data.sources import open_source
 
 NAMES = ("experiment", "system", "reward")
@@ -45,13 +54,14 @@ def read_past_table(
             )
         )
     parts = frame.partition_by("measure", "reward", maintain_order=True)
-    return [_cases(part) for part in parts], (read.input(),), {}
+    series = _days(read, request.columns)
+    return [_cases(part, series) for part in parts], (read.input(),), {}
 
 
 def _read(table: object, offline: Sequence[str], columns: Mapping[str, str] | None) -> Table:
     source = open_source(table, trec=(), name=label(table, "the table"))
     there = source.columns()
-    names = dict(columns or {})
+    names = ColumnNames(columns)
     if "experiment" not in names and "experiment" not in there and "day" in there:
         names["experiment"] = "day"
     optional = ("system", "reward", "measure", *FIGURES[1:])
@@ -61,15 +71,19 @@ def _read(table: object, offline: Sequence[str], columns: Mapping[str, str] | No
         taken = {roles.column(role, there) for role in ("experiment", "online", *optional)}
         wide = tuple(name for name in there if name not in taken)
         roles = Roles(source.name, ("experiment", "online"), optional, names, wide)
-    frame = roles.renamed(source.read(roles.choose))
-    some_rows(frame, source.name)
+    check = partial(_past, source.name)
+    return read_alone(Schema(source, roles, check, partial(Table, source)))
+
+
+def _past(name: str, frame: pl.DataFrame) -> pl.DataFrame:
     marks = [c for c in (*NAMES, "measure") if c in frame.columns]
     frame = frame.with_columns(
-        pl.col(c).cast(pl.String) for c in marks if not frame.schema[c].is_integer()
+        pl.col(c).cast(pl.String)
+        for c in marks
+        if not (frame.schema[c].is_integer() or frame.schema[c].is_nested())
     )
-    frame = identifiers(frame, marks, source.name)
-    frame = frame.with_columns(pl.col(c).cast(pl.String) for c in marks)
-    return Table(source, frame)
+    frame = identifiers(frame, marks, name)
+    return frame.with_columns(pl.col(c).cast(pl.String) for c in marks)
 
 
 def _long(table: Table, offline: Sequence[str]) -> pl.DataFrame:
@@ -172,10 +186,18 @@ def _differences(frame: pl.DataFrame, baseline: str, name: str) -> pl.DataFrame:
     )
 
 
-def _cases(part: pl.DataFrame) -> Cases:
+def _days(read: Table, columns: Mapping[str, str] | None) -> bool:
+    """Whether experiments are days: by the name of their column, or as all are dates."""
+    there = read.source.columns()
+    given = (columns or {}).get("experiment", "experiment" if "experiment" in there else "day")
+    dates = read.frame["experiment"].str.to_date("%Y-%m-%d", strict=False)
+    return given == "day" or dates.null_count() == 0
+
+
+def _cases(part: pl.DataFrame, series: bool) -> Cases:
     def array(column: str) -> Floats:
         return part[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
 
     figures = ("offline", "online", *EFFECTS)
     names = part["measure"][0], part["reward"][0], tuple(part["experiment"]), tuple(part["system"])
-    return Cases(*names, *map(array, figures))
+    return Cases(*names, *map(array, figures), series=series)

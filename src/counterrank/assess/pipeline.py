@@ -12,7 +12,8 @@ from counterrank.assess import metric_agreement as ma
 from counterrank.assess import online as on
 from counterrank.assess import robustness as rb
 from counterrank.assess.checkpoint import Checkpoint, fingerprint
-from counterrank.assess.inputs import at_least, judged_basis, read_values, value_basis
+from counterrank.assess.inputs import judged_basis, read_values, value_basis
+from counterrank.assess.online_recommendation import recommend_online
 from counterrank.assess.past_log import read_past_log
 from counterrank.assess.past_table import read_past_table
 from counterrank.assess.request import OnlineRequest, ResamplingRequest, RobustnessRequest
@@ -25,7 +26,6 @@ from counterrank.results.rows import as_row
 def assess_power(request: ResamplingRequest) -> Result:
     """How well each measure tells systems apart."""
     values, plan = read_values(request.values), request.plan
-    at_least(values, 2, why="Discriminative power")
     power = dp.discriminative_power(
         values, plan, progress=request.values.progress, keep=_pieces("power", values, request)
     )
@@ -104,6 +104,7 @@ def assess_online(request: OnlineRequest) -> Result:
     read = read_past_log if request.logged else read_past_table
     cases, inputs, protocol = read(request)
     truth = on.choose_truth(request.truth, cases)
+    cases = on.choose_sides(request.correlate, cases)
     every = [*cases, *on.pool_rewards(cases)]
     rows = [on.online_row(c, level, truth) for c in every]
     diagnostics = [enough(len({*cases[0].experiment}), "experiments")]
@@ -113,10 +114,10 @@ def assess_online(request: OnlineRequest) -> Result:
         estimates=[as_row(r, reward=r.reward or None, units=r.cases, **told) for r in rows],
         comparisons=[],
         diagnostics=diagnostics,
-        protocol=_online_protocol(request, truth) | protocol,
+        protocol=_online_protocol(request, truth, cases[0]) | protocol,
         inputs=inputs,
         tables={
-            "recommendation": on.recommend_online(every, rows, level, truth),
+            "recommendation": recommend_online(every, rows, level, truth),
             "correlations": rows,
             "cases": on.case_rows(cases),
         },
@@ -172,15 +173,17 @@ def _protocol(request: ResamplingRequest, own: dict[str, Any]) -> dict[str, Any]
     return {**who, **own, "resamples": plan.resamples, "level": plan.level, "seed": plan.seed}
 
 
-def _online_protocol(request: OnlineRequest, truth: str) -> dict[str, Any]:
+def _online_protocol(request: OnlineRequest, truth: str, cases: on.Cases) -> dict[str, Any]:
     logged = request.logged
+    tested = "days moved against each other" if cases.series else "Student, by experiment"
     return {
-        "unit": "experiment",
+        "unit": "day" if cases.series else "experiment",
         "source": "log" if logged else "table",
         "rows": "values" if logged else request.kind,
         "baseline": request.day.control if logged else request.baseline,
         "truth": truth,
-        "correlation": "Pearson, two-sided Student test; interval by Fisher's z",
+        "correlated": cases.correlated,
+        "correlation": f"Pearson, two-sided test: {tested}; interval by Fisher's z",
         "test": "normal, two-sided; online effects of independent samples",
         "level": request.plan.level,
     }

@@ -199,6 +199,7 @@ class OnlineRequest:
     day: DayRequest
     sweep: str
     truth: str
+    correlate: str
     plan: Plan
     engine: str | Engine
     columns: Mapping[str, str] | None

@@ -17,12 +17,13 @@ import numpy as np
 from counterrank.assess.reduced_judgments import OF_USERS, SAYS, Evidence, Reductions, ValueEvidence
 from counterrank.assess.request import RobustnessRequest
 from counterrank.core.arrays import Floats
+from counterrank.core.format import interval_text
 from counterrank.core.parallel import map_threads
 from counterrank.matching.pool import Pool
 from counterrank.results.result import Row
 from counterrank.results.rows import as_row
 from counterrank.stats.correlation import kendall_tau
-from counterrank.stats.inference import normal_quantile
+from counterrank.stats.estimates import normal_quantile
 from counterrank.stats.permutation import Keep, at_once
 
 
@@ -231,9 +232,10 @@ def recommend_by_robustness(
     others = [m for m in range(len(labels)) if m != best]
     near = [m for m in others if not areas_differ(tracks, best, m, len(labels), level)]
     weak = _weakness(tracks, labels, best, level)
+    shown = _with_ends(tracks, best, len(labels), level)
     if not others:
         return [
-            f"{labels[best]} has an area under the curve of tau of {size[best]:.3f}.",
+            f"{labels[best]} has an area under the curve of tau of {shown}.",
             "No other measure was assessed, so whether one does better is not known.",
             weak,
         ]
@@ -246,25 +248,42 @@ def recommend_by_robustness(
         ]
     first = (
         f"For these users and systems {labels[best]} keeps the order best when judgments are"
-        f" missing: its area under the curve of tau is {size[best]:.3f}"
+        f" missing: its area under the curve of tau is {shown}"
     )
     if near:
         first += f"; not separated from it: {', '.join(labels[m] for m in near)}"
     second = (
-        f"Least robust is {labels[worst]} ({size[worst]:.3f}): what it prefers on these judgments"
-        " it may not prefer on others."
+        f"Least robust is {labels[worst]} ({_with_ends(tracks, worst, len(labels), level)}): what"
+        " it prefers on these judgments it may not prefer on others."
     )
+    if worst in near:
+        second = "Which is least robust is not settled."
     return [f"{first}.", second, weak]
 
 
 def areas_differ(tracks: Sequence[Track], m: int, other: int, measures: int, level: float) -> bool:
     """Whether two areas differ by more than the Monte Carlo explains; samples are paired.
 
-    One measure is compared with all others, so the level is divided among them.
+    One measure is compared with all others, so the level is divided among them. Losses that are not
+    drawn have a single outcome, and say nothing of chance.
     """
-    gap = area(tracks, single(m, measures) - single(other, measures))
+    drawn = [track for track in tracks if any(tau.shape[-1] > 1 for tau in track.tau)]
+    if not drawn:
+        return False
+    gap = area(drawn, single(m, measures) - single(other, measures))
     far = normal_quantile(1 - (1 - level) / (2 * max(measures - 1, 1)))
     return bool(abs(gap.value) > max(far * gap.se, 1e-12))
+
+
+def _with_ends(tracks: Sequence[Track], m: int, measures: int, level: float) -> str:
+    """An area with its interval; one that is not drawn has none."""
+    a = area(tracks, single(m, measures))
+    half = normal_quantile((1 + level) / 2) * a.se
+    return (
+        f"{a.value:.3f} " + interval_text(a.value - half, a.value + half, 3)
+        if half
+        else (f"{a.value:.3f}, without an interval")
+    )
 
 
 def _weakness(tracks: Sequence[Track], labels: Sequence[str], best: int, level: float) -> str:
@@ -272,10 +291,12 @@ def _weakness(tracks: Sequence[Track], labels: Sequence[str], best: int, level: 
     each = [_areas([track], len(labels)) for track in tracks]
     place = min(range(len(tracks)), key=lambda k: each[k][best])
     size, track = each[place], tracks[place]
-    text = f"{labels[best]} is weakest where {SAYS[track.kind]} ({size[best]:.3f})"
+    own = _with_ends([track], best, len(labels), level)
+    text = f"{labels[best]} is weakest where {SAYS[track.kind]} ({own})"
     rival = int(np.argmax(size))
     if rival != best and areas_differ([track], rival, best, len(labels), level):
-        text += f"; if that is your worry, take {labels[rival]} ({size[rival]:.3f})"
+        own = _with_ends([track], rival, len(labels), level)
+        text += f"; if that is your worry, take {labels[rival]} ({own})"
     return f"{text}; a robust order need not be significant, which assess power tells."
 
 

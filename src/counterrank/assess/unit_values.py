@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from counterrank.core.arrays import Bools, Floats, summable
-from counterrank.core.errors import UsageError
+from counterrank.core.errors import UsageError, nearest
 from counterrank.core.parallel import Progress, quiet
 from counterrank.data.ids import hash_ids
 from counterrank.data.schema import Input
@@ -65,11 +65,16 @@ class Values:
     def place(self, label: str) -> int:
         """Where the measure of a label stands."""
         name = str(known_measure(label) or label)
-        if name not in self.measures:
+        there = {known.lower(): place for place, known in enumerate(self.measures)}
+        if name in self.measures:
+            return self.measures.index(name)
+        if name.lower() not in there:
             raise UsageError(
-                f'There are no values of "{name}".', todo=f"There are: {', '.join(self.measures)}."
+                f'There are no values of "{name}".',
+                found=nearest(name, self.measures),
+                todo=f"There are: {', '.join(self.measures)}.",
             )
-        return self.measures.index(name)
+        return there[name.lower()]
 
     def only(self, labels: Sequence[str]) -> Values:
         """Some of the measures."""

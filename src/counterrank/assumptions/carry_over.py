@@ -7,6 +7,8 @@ the users, so that no reward stands on both sides.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from counterrank.assumptions.score_test import (
@@ -49,13 +51,19 @@ def carry_over(rows: AuditRows) -> Diagnostic | str:
     """The diagnostic, or what is missing for it."""
     if not rows.users:
         return "carry over between sessions needs a column user"
-    if rows.turn is None:
-        return "carry over between sessions needs a column timestamp or day"
-    last, again = _previous(rows.cluster, rows.turn)
-    returning = len(np.unique(rows.cluster[again]))
-    if returning < 30:
-        text = f"Only {returning:,} users came twice, so hardly anything can carry over."
+    came = int(np.sum(np.bincount(rows.cluster) > 1))
+    if came < 30:
+        text = f"Only {came:,} users came twice, so hardly anything can carry over."
         return Diagnostic("carry over", "log", 0.0, CAUTION, "pass", text)
+    turn = np.zeros(rows.n, np.int64) if rows.turn is None else rows.turn
+    last, again = _previous(rows.cluster, turn)
+    if len(np.unique(rows.cluster[again])) < 30:
+        text = (
+            f"Which of a user's sessions came first was not logged, for {came:,} users who came"
+            " twice (session ids are no time): nothing tells whether lists change what later"
+            " sessions earn. Log a timestamp, or the day."
+        )
+        return Diagnostic("carry over", "log", math.nan, CAUTION, "untested", text)
     list_quality = sum_by(rows.session, rows.patience * rows.quality, rows.n)
     contexts = int(rows.context.max()) + 1
     usual = positive_ratio(
@@ -70,6 +78,8 @@ def carry_over(rows: AuditRows) -> Diagnostic | str:
         good[again],
         number_keys(rows.cluster[again])[0],
     )
+    if not change.known:
+        return "carry over between sessions needs lists that differ in worth"
     verdict = change.verdict(CAUTION, FAIL)
     way = "less" if change.size < 0 else "more"
     if verdict == "pass":
@@ -88,9 +98,10 @@ def carry_over(rows: AuditRows) -> Diagnostic | str:
 
 
 def _previous(user: Ints, turn: Ints) -> tuple[Ints, Bools]:
-    """The same user's session before each one, and whether there is one."""
+    """The same user's session before each one, and whether there is one at an earlier time."""
     order = np.lexsort((turn, user))
     same = np.append(False, user[order][1:] == user[order][:-1])
+    same[1:] &= turn[order][1:] > turn[order][:-1]
     last, again = np.zeros(len(user), np.int64), np.zeros(len(user), bool)
     last[order[1:]] = order[:-1]
     again[order] = same

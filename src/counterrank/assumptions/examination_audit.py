@@ -74,6 +74,8 @@ def examination(rows: AuditRows) -> Diagnostic | str:
     change = _by_rewards(rows) if rows.views == "latent" else _by_views(rows)
     if isinstance(change, str):
         return change
+    if not change.known:
+        return "whether rewards change how many read on needs rewards above other rows"
     verdict = change.verdict(CAUTION, FAIL)
     if rows.views == "latent" and change.size > 0:
         verdict = "pass"  # see ``avoidance_effect``

@@ -75,6 +75,8 @@ def interaction(rows: AuditRows) -> Diagnostic | str:
         fit.left[below], fit.expected[below], pair, half[below], rows.alike[below],
         rows.of_row[below],
     )  # fmt: skip
+    if not se > 0:
+        return "whether neighbours matter needs pairs of items that come again"
     size = math.sqrt(max(value, 0.0))
     verdict = "pass"
     if z > SURE and size >= CAUTION:

@@ -127,6 +127,11 @@ class Effect:
         return self.size / self.se if self.se > 0 else 0.0
 
     @property
+    def known(self) -> bool:
+        """Whether anything could be compared at all."""
+        return self.se > 0
+
+    @property
     def visible(self) -> float:
         """The effect that would have been noticed four times out of five."""
         return (SURE + 0.84) * self.se

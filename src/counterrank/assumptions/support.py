@@ -79,7 +79,7 @@ def views(known: str) -> Diagnostic:
 
 def to_log(log: Log, views: str, diagnostics: Iterable[Diagnostic]) -> list[str]:
     """What to log next time, most useful first; ``views`` is what is known of them."""
-    loud = {d.name for d in diagnostics if d.state != "pass"}
+    loud = {d.name for d in diagnostics if d.state in ("caution", "fail")}
     chance = log.has("propensity") or log.has("exposure")
     # fmt: off
     wanted = [

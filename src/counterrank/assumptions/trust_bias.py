@@ -45,6 +45,8 @@ def trust(rows: AuditRows, *, top: int = 1) -> Diagnostic | str:
     change = by_doubling(
         rows.reward[use], rows.seen[use], rows.rank[use], rows.alike[use], rows.of_row[use]
     )
+    if not change.known:
+        return "whether the rank itself sells needs items at several ranks"
     verdict = change.verdict(CAUTION, FAIL)
     known = rows.views != "latent"
     what = "seen item" if known else "item, its chance of being seen taken out,"

@@ -68,3 +68,7 @@ def _run() -> int:
             if part:
                 print(part, file=sys.stderr)
         return 2
+    except MemoryError:
+        print("counterrank: The memory is not enough.", file=sys.stderr)
+        print("Send large tables to disk (--memory 4GB), or ask for less.", file=sys.stderr)
+        return 2

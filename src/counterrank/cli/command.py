@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import shutil
 import textwrap
 import tomllib
@@ -207,12 +206,23 @@ def _number(a: Argument, text: str) -> int | float:
         return int(text) if a.kind is int else float(text)
     except ValueError:
         sort = "a whole number" if a.kind is int else "a number"
-        raise UsageError(f'{flag(a.name)} must be {sort}, not "{text}".') from None
+        shown = text if len(text) <= 60 else f"{text[:40]}..."
+        raise UsageError(
+            f'{flag(a.name)} must be {sort}, not "{shown}".', todo=f"Like {flag(a.name)} 10."
+        ) from None
 
 
 def labels(given: Iterable[str]) -> list[str]:
     """Labels, also several in one word: commas within parentheses belong to a label."""
-    return [part for text in given for part in re.split(r",(?![^(]*\))", text) if part]
+    parts: list[str] = []
+    for text in given:
+        depth, begin = 0, 0
+        for place, sign in enumerate(f"{text},"):
+            depth += (sign == "(") - (sign == ")" and depth > 0)
+            if sign == "," and (not depth or place == len(text)):
+                parts.append(text[begin:place].strip())
+                begin = place + 1
+    return [part for part in parts if part]
 
 
 def named_tables(given: Iterable[str]) -> list[tuple[str, str]]:
@@ -279,7 +289,9 @@ def _texts(mark: str, value: Any) -> bool:
 
 
 def _from_file(a: Argument, value: Any) -> Any:
-    """Lists as the command line has them: pairs of a name and a path."""
+    """As the command line has it: several labels in one text, pairs of a name and a path."""
+    if a.several and not a.place and isinstance(value, str):
+        return labels([value])
     if a.mark != "lists" or not isinstance(value, (dict, list, str)):
         return value
     if isinstance(value, dict):

@@ -92,7 +92,7 @@ def told(found: Result, wide: int) -> list[str]:
     """The estimates: nDCG, watch time by DR and its lift, and what should be done."""
     from counterrank.api.demo import LEADING, USUAL, best_by
     from counterrank.documents.decision import grounds as rests_on
-    from counterrank.report.terminal import verdict
+    from counterrank.report.terminal import decision_lines
     from counterrank.report.terminal.value_table import MARKS
 
     seconds, places = _leading(found)
@@ -121,7 +121,7 @@ def told(found: Result, wide: int) -> list[str]:
         head,
         *(line.rstrip() for line in lines),
         *wrap_text(f"* the first by {USUAL}, by {LEADING}; + better, - worse than logged.", wide),
-        *verdict(document, wide),
+        *decision_lines(document, wide),
         *wrap_text(rests_on(document), wide),
     ]
 

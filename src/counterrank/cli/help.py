@@ -46,11 +46,18 @@ HELP: dict[str, tuple[str, str, str]] = {
         MEASURED, "LABEL", "A measure, like nDCG@10; repeat for more. [default: P, Recall, F1, AP,"
         " nDCG, RR, ERR, Bpref and InfAP at 100]",
     ),
-    "reward": (MEASURED, "COLUMN", "What came back; repeat for more."),
+    "reward": (
+        MEASURED, "COLUMN", "What came back; repeat for more, the first decides. [default: all that"
+        " are there of reward, click, like, conversion, dwell, revenue, in this order]",
+    ),
+    "exposure.reward": (
+        MEASURED, "COLUMN", "What came back. [default: the first that is there of reward, click,"
+        " like, conversion, dwell, revenue]",
+    ),
     "funnel.reward": (MEASURED, "COLUMN", "What a click brought. [default: conversion]"),
     "position_bias": (
         MEASURED, "MODEL", "How likely a rank is seen: log2, power(eta=1), geometric(p=0.9),"
-        " table(1,0.6,...), or a JSON file.",
+        " table(1,0.6,...), a JSON file; or learned here: views, depth, harvest, swap, em.",
     ),
     "estimator": (
         MEASURED, "LABEL", "OnPolicy, IPS, IPS(clip=200), SNIPS, DM, DR, ...; repeat for more.",
@@ -64,18 +71,19 @@ HELP: dict[str, tuple[str, str, str]] = {
     "logged": (MEASURED, "", "How the logger's exposure is known."),
     "views": (MEASURED, "", "What is known of views; rows: only viewed rows were logged."),
     "scores": (MEASURED, "", "A run's scores order its items, or weigh a random draw."),
+    "winsorise": (MEASURED, "SHARE", "Cut rewards to what this share of them do not exceed."),
     "sweep": (MEASURED, "", "clip: estimates over a range of clips, and a choice."),
     "ctr": (MEASURED, "MODEL", "column, or a model to be fitted: rates, factors, logistic."),
     "cvr": (MEASURED, "MODEL", "column, or a model to be fitted: rates, factors, logistic."),
     "floor": (MEASURED, "", "Raise smaller ctr to this."),
-    "strata": (MEASURED, "", "Number of strata. [default: 2]"),
+    "strata": (MEASURED, "", "Number of strata. [default: 4, of width 2]"),
     "cut": (
-        MEASURED, "HOW", "width, quantile or items of the propensity, or a column of the"
+        MEASURED, "HOW", "quantile, width or items of the propensity, or a column of the"
         " judgments.",
     ),
     "propensity": (
-        MEASURED, "WHAT", "popularity, published, a column of the judgments, or a table with item"
-        " and propensity. [default: popularity]",
+        MEASURED, "WHAT", "popularity, frequency, published, a column of the judgments, or a table"
+        " with item and propensity. [default: popularity]",
     ),
     "method": (MEASURED, "", "How exposure is learned."),
     "model": (MEASURED, "", "A table, or a family fitted to it."),
@@ -91,6 +99,7 @@ HELP: dict[str, tuple[str, str, str]] = {
     "offline": (MEASURED, "COLUMN", "Columns of offline measures. [default: all left over]"),
     "kind": (MEASURED, "", "What rows of a table hold."),
     "control": (MEASURED, "ARM", "The arm whose log the others are estimated from."),
+    "correlate": (MEASURED, "", "What correlates: effects (auto, where there are any) or values."),
     "truth": (MEASURED, "", "Effects that are real: online (called by the experiment) or all."),
     "name": (MEASURED, "NAME", "A measure or a label, like nDCG or AP(rel=4)@10."),
     "baseline": (SURE, "SYSTEM", "Compare every system with this one."),

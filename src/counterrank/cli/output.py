@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 CSV = (
     "kind", "system", "measure", "reward", "estimator", "segment", "baseline", "value", "se", "low",
     "high", "family_low", "family_high", "level", "lift", "lift_low", "lift_high", "p",
-    "p_corrected", "detectable", "units", "claim", "verdict",
+    "p_corrected", "detectable", "units", "effective_units", "claim", "verdict",
 )  # fmt: skip
 UNFINISHED = "unfinished"
 MOST = 20  # differences of a repetition that are shown
@@ -44,17 +44,17 @@ def run_verb(command: Command, asked: dict[str, Any], given: Namespace) -> int:
         _refuse_model(out, paths)
     else:
         files.refuse_early(by_unit, out, paths)
-    if given.dry_run:
-        return rehearse(command, asked, [path for path in (out, by_unit) if path])
-    hash_ahead(paths)  # while libraries are still being loaded
-    if "progress" in arguments(command.function) and not getattr(given, "quiet", True):
-        asked["progress"] = bar
     if by_unit is not None and "inference" in command.arguments:
         asked.setdefault("inference", "units")  # they are to be written
     unfinished = os.path.join(out or "", UNFINISHED)
     own = out and "resume" in command.arguments and "resume" not in asked
     if own and not (command.name == "assess online" and any(name in asked for name in ELSEWHERE)):
         asked["resume"] = unfinished
+    if given.dry_run:
+        return rehearse(command, asked, [path for path in (out, by_unit) if path])
+    hash_ahead(paths)  # while libraries are still being loaded
+    if "progress" in arguments(command.function) and not getattr(given, "quiet", True):
+        asked["progress"] = bar
     result: Result = call(command, asked)
     show(result, given.format)
     if model:
@@ -72,47 +72,46 @@ def run_verb(command: Command, asked: dict[str, Any], given: Namespace) -> int:
 
 RATES = {"estimate": 8.0, "exposure": 8.0}  # million rows a second on two cores, about
 RATE, START = 12.0, 1.0  # of the others, and seconds before anything is read
-WHERE = ("engine", "master", "memory", "partitions", "inference", "scratch")
-READ_ELSEWHERE = ("check", "assess online", "assess accuracy")  # not through an engine, or more
+HELD = 120  # bytes that a row takes in memory while it is worked on, about
+LIBRARIES = 200 * 10**6  # bytes before any row is read
 
 
 def rehearse(command: Command, asked: dict[str, Any], written: list[str]) -> int:
-    """What was understood, and what the work would take; nothing is read or written."""
+    """What was understood, and what the work would take; nothing is read or written.
+
+    The verb itself is called, and left where it asks for rows.
+    """
     from counterrank.api.verb import recorded_options
     from counterrank.core.format import byte_words
+    from counterrank.data.rehearsal import TablePlan, rehearsal
     from counterrank.data.sources import open_source
     from counterrank.data.sources.source import count_source_rows
-    from counterrank.engine.rehearsal import Rehearsal, Rehearsed, TablePlan
 
-    options = recorded_options(command.function, asked)
-    try:
-        alone = "runs" in command.arguments and "runs" not in asked
-        if command.name in READ_ELSEWHERE or alone:
-            sources = [open_source(path, trec=(), name=path) for path in _paths(command, asked)]
-            raise Rehearsed(
-                [
-                    TablePlan(s.name, count_source_rows(s), {c: c for c in s.columns()})
-                    for s in sources
-                ]
-            )
-        own = {name: value for name, value in asked.items() if name not in WHERE}
-        call(command, own | {"engine": Rehearsal()})
-    except Rehearsed as done:
-        lines = [f"{command.name} would read"]
-        for table in done.tables:
-            roles = [r if r == c else f"{r}={c}" for r, c in table.columns.items()]
-            lines.append(f"  {table.name}: {table.rows:,} rows; {', '.join(roles)}")
-        marks = {name: a.mark for name, a in command.arguments.items()}
-        said = {n: value for n, value in options.items() if marks.get(n) not in ("table", "lists")}
-        lines += ["with"] + [f"  {name}: {_words(value)}" for name, value in said.items()]
-        rows = sum(table.rows for table in done.tables)
-        seconds = START + rows / 1e6 / RATES.get(command.name, RATE)
-        where = f"within {asked['memory']}" if "memory" in asked else byte_words(done.bytes)
-        lines.append(
-            f"It would take about {seconds:.0f} s here and {where} of memory, tests aside."
-        )
-        lines += [f"It would write {', '.join(written)}."] if written else []
-        say(lines)
+    with rehearsal() as tables:
+        call(command, asked)
+    for path in _paths(command, asked):  # those that are opened later
+        if path not in tables and (os.path.exists(path) or command.name == "check"):
+            source = open_source(path, trec=(), name=path)
+            names = {name: name for name in source.columns()}
+            tables[path] = TablePlan(path, count_source_rows(source), names)
+    lines = [f"{command.name} would read"]
+    for table in tables.values():
+        roles = [r if r == c else f"{r}={c}" for r, c in table.columns.items()]
+        lines.append(f"  {table.name}: {table.rows:,} rows; {', '.join(roles)}")
+    marks = {name: a.mark for name, a in command.arguments.items()}
+    said = {
+        name: value
+        for name, value in recorded_options(command.function, asked).items()
+        if marks.get(name) not in ("table", "lists")
+    }
+    lines += ["with"] + [f"  {name}: {_words(value)}" for name, value in said.items()]
+    rows = sum(table.rows for table in tables.values())
+    seconds = START + rows / 1e6 / RATES.get(command.name, RATE)
+    held = byte_words(LIBRARIES + HELD * rows)
+    where = f"within {asked['memory']}" if "memory" in asked else held
+    lines.append(f"It would take about {seconds:.0f} s here and {where} of memory, tests aside.")
+    lines += [f"It would write {', '.join(written)}."] if written else []
+    say(lines)
     return 0
 
 
@@ -185,7 +184,7 @@ def show(result: Result, format: str) -> None:
 
 
 def say(lines: list[str]) -> None:
-    """Print lines as they are; on a terminal headings and verdicts stand out."""
+    """Print lines as they are; on a terminal headings and decisions stand out."""
     from rich.console import Console
     from rich.text import Text
 
@@ -193,7 +192,7 @@ def say(lines: list[str]) -> None:
 
     console = Console(highlight=False, soft_wrap=True)
     styles = {"+ ": "green", "- ": "red", "fail ": "bold red", "caution ": "bold yellow"}
-    styles["Verdict: "] = "bold"
+    styles["Decision: "] = "bold"
     for line in (plain_signs(line, sys.stdout.encoding) for line in lines):
         text = Text(line)
         for begin, style in styles.items():

@@ -27,7 +27,6 @@ from counterrank.nuisance.base import FittedModel
 from counterrank.nuisance.cross_fit import (
     Nuisance,
     cross_fit,
-    pair_model,
     training,
     validate_clicks,
 )
@@ -70,8 +69,8 @@ def _validate_size(
     pairs: int, request: FunnelRequest, totals: FunnelTotals, budget: int | None
 ) -> None:
     """Refuse pairs, and numbers of users, that do not fit into the one place models are made."""
-    models = [pair_model(label) for label in (request.ctr, request.cvr) if label != COLUMN]
-    users, factors = totals.n(request.users), sum(getattr(model, "d", 0) for model in models)
+    factors = sum(getattr(model, "d", 0) for model in request.models)
+    users = totals.n(request.users)
     needed = 8 * (pairs * (4 + len(request.rewards)) + users * (12 + FOLDS * factors))
     if budget is not None and needed > budget:
         raise UsageError(

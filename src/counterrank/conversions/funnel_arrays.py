@@ -13,9 +13,7 @@ import polars as pl
 from counterrank.conversions.request import (
     FUNNEL,
     PREDICTIONS,
-    FunnelInputs,
     FunnelRequest,
-    validate_apart,
 )
 from counterrank.core.arrays import Bools, Floats, Ints, ranges, take_rows
 from counterrank.core.faults import DataError, Fault, Faults
@@ -34,7 +32,6 @@ from counterrank.data.ids import (
     run_starts,
     sort_ids,
 )
-from counterrank.data.runs import validate_names
 from counterrank.data.schema import Table, is_certain
 from counterrank.engine import Partition, Partitions
 from counterrank.matching.pool import Pool, repeated_pairs
@@ -201,7 +198,7 @@ class FunnelTotals:
     def settle(self, request: FunnelRequest) -> FunnelRequest:
         """The request with all systems, who counts, and the baseline."""
         runs = request.runs.with_systems(self.systems)
-        validate_names(runs.labels)
+        runs.validate(request.plan.pairs)
         self.faults.refuse()
         for table, certain in self.certain.items():
             if certain:
@@ -214,20 +211,14 @@ class FunnelTotals:
         users = request.users
         if users == "auto":  # where there is nothing but clicks, who did not click has no row
             users = "all" if self.clicks == self.rows else "table"
-        baseline = request.plan.baseline or next(iter(runs.labels), None)
-        plan = replace(request.plan, baseline=baseline)
-        if runs.labels:
-            plan.pairs(runs.labels)  # the baseline is there
+        plan = replace(
+            request.plan, baseline=request.plan.baseline or next(iter(runs.labels), None)
+        )
         return replace(request, runs=runs, users=users, plan=plan)
 
 
-def count_funnel(
-    request: FunnelRequest, inputs: FunnelInputs, data: Partitions
-) -> tuple[FunnelRequest, FunnelTotals]:
-    """Statistics of the whole funnel, and the request with what they and the columns tell."""
-    inputs.columns.refuse_unmet()
-    validate_apart(data.heads)
-    request = request.with_tables(inputs.names, data.heads)
+def count_funnel(request: FunnelRequest, data: Partitions) -> tuple[FunnelRequest, FunnelTotals]:
+    """Statistics of the whole funnel, and the request with what they tell."""
     totals = data.reduce(partial(FunnelTotals.of, request), "counting users and items")
     return totals.settle(request), totals
 

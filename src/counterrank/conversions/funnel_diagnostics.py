@@ -104,7 +104,7 @@ def diagnose_predictions(
     out: list[Diagnostic] = []
     model = next(iter(models.by_reward.values()), None)
     if model is not None and request.ctr != COLUMN:
-        out.append(click_model(click_calibration(model), request.ctr))
+        out.append(click_model(click_calibration(model), str(request.ctr)))
         out.append(click_overlap(overlap(model)))
     elif pairs.ctr is not None and totals.tests_ctr(request):
         rows = pairs.select(pairs.has_row)
@@ -112,7 +112,7 @@ def diagnose_predictions(
         p = np.maximum(rows.ctr, request.floor)
         if not np.isnan(p).any():
             given = calibration(rows.unit, rows.item, rows.click.astype(float), p)
-            out.append(click_model(given, request.ctr))
+            out.append(click_model(given, COLUMN))
     clicked = pairs.select(pairs.click).of_some_users(totals.looked_at)
     out = limited(out, request.needs_ctr, "IPS")
     out += limited(_conversions(request, clicked, models), request.needs_cvr, "DR")
@@ -141,7 +141,7 @@ def _conversions(
         if known.any():
             weight = 1 / np.maximum(p[known], request.floor)
             user, item = clicked.unit[known], clicked.item[known]
-            label = request.cvr if len(clicked.reward) == 1 else f"{request.cvr}, {reward}"
+            label = str(request.cvr) if len(clicked.reward) == 1 else f"{request.cvr}, {reward}"
             yield conversion_model(calibration(user, item, y[known], h[known], weight), label)
 
 
@@ -177,7 +177,7 @@ def check_funnel(
                 ctr=COLUMN if ctr else FITTED,
                 cvr=COLUMN if cvr else FITTED,
             )
-            request, totals = count_funnel(request, alone, data)
+            request, totals = count_funnel(request.with_tables({}, data.heads), data)
             for place, run in runs.items():
                 try:
                     estimate([run], estimator="Naive")

@@ -33,13 +33,14 @@ def estimate_conversions(
 ) -> Result:
     """Statistics of the whole; pairs that models need; contributions of every user."""
     with engine.open(inputs.tables, progress) as data:
-        request, totals = count_funnel(request, inputs, data)
-        request.validate_predictions(data.heads)
+        request = request.with_tables(inputs.names, data.heads)
+        features = {of: schema.whole() for of, schema in inputs.features.items()}
+        request, totals = count_funnel(request, data)
         wide, budget = len(request.runs.labels) * sum(request.widths.values()), engine.memory_budget
         storage = Storage.choose(engine.inference, totals.n(request.users), wide, budget)
         draws = request.plan.drawn(storage.inference)
         pairs = gather_pairs(data, request, totals, budget)
-        models = ClickModels.fit(pairs, request, totals, inputs.features)
+        models = ClickModels.fit(pairs, request, totals, features)
         predictors = models.predictors(request)
         work = partial(list_contributions, request, totals, predictors, draws, storage.inference)
         users = data.reduce(work, "joining clicks and lists")
@@ -50,7 +51,8 @@ def estimate_conversions(
     diagnostics += diagnose_lists(request, users)
     protocol = _protocol(request, totals, models) | data.protocol()
     protocol["inference"] = storage.protocol()
-    return _result(request, users, diagnostics, protocol, inputs.remembered(data))
+    read = {**data.inputs, **{f"{of}s": table.input() for of, table in features.items()}}
+    return _result(request, users, diagnostics, protocol, read)
 
 
 def _result(
@@ -107,8 +109,8 @@ def _protocol(request: FunnelRequest, totals: FunnelTotals, models: ClickModels)
         **request.plan.protocol(resamples=request.plan.resamples),
         "users": request.users,
         "users_with_lists_only": totals.list_only if request.users == "all" else 0,
-        "ctr": request.ctr,
-        "cvr": request.cvr,
+        "ctr": str(request.ctr),
+        "cvr": str(request.cvr),
         "models": models.protocol(request),
         "features": {
             of: {"columns": list(own.names), "left out": list(own.constant)}

@@ -18,14 +18,16 @@ from counterrank.conversions.conversion_estimators import (
 from counterrank.core.errors import UsageError
 from counterrank.core.faults import Faults
 from counterrank.data import funnels, schema
-from counterrank.data.features import features as read_features
+from counterrank.data.features import feature_schema
 from counterrank.data.funnels import prediction
 from counterrank.data.runs import Runs, RunTables, run_schemas
-from counterrank.data.schema import ColumnNames, Input, Table
+from counterrank.data.schema import ColumnNames, Schema, Table
 from counterrank.data.sources.dataframes import is_spark
-from counterrank.engine import Partitions, Tables
+from counterrank.engine import Engine, Tables
+from counterrank.nuisance.base import PairModel
 from counterrank.nuisance.cross_fit import pair_model
 from counterrank.nuisance.logistic import Logistic
+from counterrank.nuisance.own_model import OwnModel
 from counterrank.ope.estimators.ips import Estimator
 from counterrank.stats.compare import Plan
 from counterrank.stats.functions_of_means import mean
@@ -38,12 +40,11 @@ COLUMN = "column"  # predictions that were given, not fitted
 
 @dataclass(frozen=True)
 class FunnelInputs:
-    """The tables by their schemas, the names of the runs, and features, which are read whole."""
+    """The tables by their schemas, the names of the runs, and features, to be read whole."""
 
     tables: Tables
     names: Mapping[str, str]
-    features: Mapping[str, Table]
-    columns: ColumnNames
+    features: Mapping[str, Schema]
 
     @classmethod
     def of(
@@ -57,7 +58,7 @@ class FunnelInputs:
         columns: Mapping[str, str] | None = None,
     ) -> FunnelInputs:
         """Tables as a caller gives them."""
-        named = ColumnNames(columns)
+        named = ColumnNames.of(columns)
         also = tuple(prediction(reward, rewards) for reward in rewards)
         schemas = {FUNNEL: funnels.funnel_schema(funnel, rewards=rewards, columns=named)}
         lists, names = run_schemas(
@@ -70,15 +71,12 @@ class FunnelInputs:
             schemas[PREDICTIONS] = funnels.predictions_schema(
                 predictions, rewards=rewards, columns=named
             )
-        read = {
-            of: read_features(table.toArrow() if is_spark(table) else table, of=of, columns=named)
+        aside = {
+            of: feature_schema(table.toArrow() if is_spark(table) else table, of=of, columns=named)
             for of, table in (features or {}).items()
         }
-        return cls(Tables(schemas, "user", ("user", "item")), names, read, named)
-
-    def remembered(self, data: Partitions) -> dict[str, Input]:
-        """What a result remembers of all tables."""
-        return {**data.inputs, **{f"{of}s": t.input() for of, t in self.features.items()}}
+        schema.validate_columns((*schemas.values(), *aside.values()))
+        return cls(Tables(schemas, "user", ("user", "item")), names, aside)
 
 
 @dataclass(frozen=True)
@@ -92,8 +90,8 @@ class FunnelRequest:
     measures: tuple[ConversionMeasure, ...]
     estimators: tuple[Estimator, ...]
     rewards: tuple[str, ...]
-    ctr: str = COLUMN
-    cvr: str = COLUMN
+    ctr: str | OwnModel = COLUMN
+    cvr: str | OwnModel = COLUMN
     floor: float = 0.0
     pairs: str = "all"
     users: str = "auto"
@@ -121,9 +119,25 @@ class FunnelRequest:
         return str(max(self.estimators, key=lambda e: e.trust))
 
     @property
+    def models(self) -> list[PairModel]:
+        """The models that are to be fitted."""
+        return [pair_model(given) for given in (self.ctr, self.cvr) if given != COLUMN]
+
+    @property
     def fitting(self) -> bool:
         """Whether models are to be fitted."""
         return (self.ctr, self.cvr) != (COLUMN, COLUMN)
+
+    def validate_engine(self, engine: Engine) -> None:
+        """Refuse models of the user's own where they would have to be sent."""
+        own = [model for model in self.models if isinstance(model, OwnModel)]
+        if own and not engine.one_process:
+            raise UsageError(
+                f"{own[0].option} is a model of your own, which is not sent to a cluster.",
+                found=f"Got {own[0]}.",
+                todo="Use the local engine, which takes tables of any size, or predict yourself"
+                " and give a column or a table of predictions.",
+            )
 
     @property
     def computed(self) -> tuple[Estimator, ...]:
@@ -178,9 +192,14 @@ class FunnelRequest:
         return [[(key, keys[0]) for key in keys] for keys in together.values()]
 
     def with_tables(self, names: Mapping[str, str], heads: Mapping[str, Table]) -> FunnelRequest:
-        """With what the columns of the tables tell."""
+        """With what the columns of the tables tell, if they have what it asks for."""
+        validate_apart(heads)
         has_ctr = self.ctr != COLUMN or "ctr" in predicted_columns(heads)
-        return replace(self, runs=RunTables.of(names, heads), has_ctr=has_ctr)
+        runs = RunTables.of(names, heads)
+        runs.validate(self.plan.pairs)
+        request = replace(self, runs=runs, has_ctr=has_ctr)
+        request.validate_predictions(heads)
+        return request
 
     def validate_predictions(self, heads: Mapping[str, Table]) -> None:
         """Refuse estimators that read a ctr or cvr nobody predicts."""
@@ -196,13 +215,12 @@ class FunnelRequest:
             return
         for key, name in self.runs.names.items():
             there = {*heads[key].frame.columns, *predicted_columns(heads)}
-            system = RunTables({key: name}, self.runs.systems).labels[0]
             for reward in self.rewards:
                 column = prediction(reward, self.rewards)
                 if column not in there:
                     raise UsageError(
                         f"{self.needs_cvr[0]} needs a predicted {reward} of every pair that"
-                        f' "{system}" lists.',
+                        f' "{name or heads[key].name}" lists.',
                         found=f'There is no column "{column}", in the funnel or in the run.',
                         todo="Give one, there or in a table of predictions (--predictions"
                         " PATH), or have a model fitted (--cvr rates), or ask for IPS only"
@@ -235,13 +253,19 @@ def funnel_request(
     """A request from words; ``features`` are what tables of features are of: user, item."""
     wanted = tuple(dict.fromkeys(conversion_estimator(e) for e in estimators))
     weights = tuple(dict.fromkeys(conversion_measure(m) for m in measures))
+    for name in ("ctr", "cvr"):
+        if not isinstance(given := options.get(name, COLUMN), str):
+            options[name] = OwnModel(given, name)
     request = FunnelRequest(weights, wanted, reward_columns(rewards), plan=plan, **options)
-    models = [pair_model(label) for label in (request.ctr, request.cvr) if label != COLUMN]
-    if features and not any(isinstance(m, Logistic) for m in models):
+    for m in request.models:
+        if isinstance(m, Logistic) and not features:
+            m.refuse_no_features()
+    if features and not any(m.reads_features for m in request.models):
         raise UsageError(
             f"Features of {'s and '.join(features)}s were given, and no model reads them.",
             found=f"ctr is {request.ctr}, cvr is {request.cvr}.",
-            todo="Ask for logistic: --ctr logistic, --cvr logistic, or both.",
+            todo="Ask for logistic (--ctr logistic, --cvr logistic, or both), or give a model of"
+            " your own.",
         )
     return request
 

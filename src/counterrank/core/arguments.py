@@ -78,17 +78,48 @@ class Argument:
         if value is None and (self.optional or self.default is None):
             return
         name, several = told or self.name, self.several and isinstance(value, (list, tuple))
+        if value is None and self.mark in ("table", "lists"):
+            raise UsageError(f"{name} is None.", todo="Give a path or a table.")
+        if self.mark == "roles" and not _named(value):
+            raise UsageError(
+                f"{name} must map roles to names of columns, not {brief(value)}.",
+                todo='Write it like {"user": "uid"}.',
+            )
         for one in value if several else (value,):
             if self.words and isinstance(one, str):
                 one_of(name, one, self.words)
             elif self.kind in SORTS:
                 whole, sort = SORTS[self.kind]
-                if isinstance(one, bool) or not isinstance(one, whole):
-                    raise UsageError(f"{name} must be {sort}, not {brief(one)}.")
+                if isinstance(one, bool) or not isinstance(one, whole) or not self._finite(one):
+                    raise self._refusal(f"{name} must be {sort}", one)
             if self.bounds is not None and one not in self.bounds:
                 share = self.bounds.high == 1 < one <= 100
                 todo = f"Write {one / 100:g}." if share else ""
-                raise UsageError(f"{name} must {self.bounds}, not {one:g}.", todo=todo)
+                raise self._refusal(f"{name} must {self.bounds}", one, todo)
+
+    def _finite(self, one: Any) -> bool:
+        """Whether it is a number that a float can hold; infinity is one."""
+        whole = isinstance(one, Integral) and abs(int(one)) > sys.float_info.max
+        return self.kind is not float or not (whole or (one != one and self.bounds is None))
+
+    def _refusal(self, wrong: str, value: Any, todo: str = "") -> UsageError:
+        """What was wrong, what was found, what to write instead."""
+        like = self.default[0] if self.several and self.default else self.default
+        if like in (None, "", (), REQUIRED):
+            like = self.bounds.low if self.bounds else {str: "name", int: 10}.get(self.kind, 0.5)
+        words = f"It takes one of: {', '.join(self.words)}." if self.words else ""
+        small = (
+            isinstance(value, (int, float)) and not isinstance(value, bool) and -1e15 < value < 1e15
+        )
+        found = f"{value:g}" if small else brief(value)
+        todo = todo or words or f"Write it like {self.name}={like!r}."
+        return UsageError(f"{wrong}, not {found}.", todo=todo)
+
+
+def _named(value: Any) -> bool:
+    """Whether it has names of columns by role."""
+    texts = [text for pair in value.items() for text in pair] if isinstance(value, Mapping) else [0]
+    return all(isinstance(text, str) for text in texts)
 
 
 SORTS: dict[type, tuple[type, str]] = {
@@ -195,7 +226,16 @@ def check_call(
             todo=f"It takes: {', '.join(known)}.",
         )
     passed: dict[str, Any] = {}
-    for name, value in inspect.signature(function).bind(*args, **kwargs).arguments.items():
+    try:
+        bound = inspect.signature(function).bind(*args, **kwargs)
+    except TypeError as error:
+        places = [name for name, a in known.items() if a.place]
+        raise UsageError(
+            f"{function.__name__} was called with too few or too many arguments.",
+            found=f"{str(error).capitalize()}.",
+            todo=f"Tables come first: {', '.join(places)}; all else by its name.",
+        ) from None
+    for name, value in bound.arguments.items():
         passed |= {name: value} if name in known else value
     for name, value in passed.items():
         several = value if known[name].place == "rest" else (value,)

@@ -7,7 +7,10 @@ import re
 import textwrap
 from collections.abc import Iterable
 
-from counterrank.core.errors import UsageError
+from counterrank.core.errors import UsageError, brief
+
+DIGITS = "0123456789."
+FILL = "\0"
 
 
 def printable(text: str) -> str:
@@ -15,13 +18,45 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
 
 
+def display_width(text: str) -> int:
+    """Columns of a terminal that a text takes: two for a wide character, none for an accent."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def pad(text: str, width: int) -> str:
+    """The text and spaces, together as wide as ``width``."""
+    return text + " " * (width - display_width(text))
+
+
 def shorten(name: str, width: int) -> str:
-    """A name cut in the middle: similar names often differ at the end."""
+    """A name cut in the middle, as similar names often differ at the end, but inside no number."""
     name = printable(name)
-    if len(name) <= width:
+    if display_width(name) <= width:
         return name
     tail = (width - 1) // 2
-    return f"{name[: width - 1 - tail]}…{name[len(name) - tail :]}"
+    head = _first(name, width - 1 - tail)
+    end = _first(name[::-1], tail)[::-1]
+    if (whole := f"{_whole(head, name)}…{_whole(end[::-1], name[::-1])[::-1]}") != "…":
+        return whole
+    return f"{head}…{end}"  # nothing but a number
+
+
+def _first(text: str, width: int) -> str:
+    """As much of its begin as fits."""
+    while display_width(text := text[:width]) > width:
+        text = text[:-1]
+    return text
+
+
+def _whole(begin: str, text: str) -> str:
+    """A begin of the text without the number that it would cut."""
+    rest = text[len(begin) :]
+    cut = begin[-1:] in DIGITS and rest[:1] in DIGITS and begin[-1:] and rest
+    return begin.rstrip(DIGITS) if cut else begin
 
 
 def decimals(spreads: Iterable[float]) -> int:
@@ -66,7 +101,12 @@ def in_a_sentence(names: list[str], most: int = 5) -> str:
 
 def wrap_text(text: str, wide: int, indent: str = "") -> list[str]:
     """Lines that fit, the later ones indented."""
-    return textwrap.wrap(printable(text), max(wide, 40), subsequent_indent=indent)
+    text, wide = printable(text), max(wide, 40)
+    if display_width(text) > len(text):  # a wide character counts for two while lines are made
+        text = "".join(FILL * (display_width(c) - 1) + c for c in text)
+        wide -= 1
+    lines = textwrap.wrap(text, wide, subsequent_indent=indent)
+    return [line.replace(FILL, "") for line in lines]
 
 
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -74,11 +114,14 @@ UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 def byte_count(text: str | int) -> int:
     """4GB, 512MB, 4GiB or a number of bytes, as bytes."""
-    if isinstance(text, int):
+    shape = r"\s*(\d{1,18}(?:\.\d{1,18})?)\s*([KMGT]?)(i?)B?\s*"
+    found = re.fullmatch(shape, text, re.IGNORECASE) if isinstance(text, str) else None
+    if not isinstance(text, bool) and isinstance(text, int) and 0 <= text < 1 << 63:
         return text
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", text, re.IGNORECASE)
     if not found:
-        raise UsageError(f'"{text}" is no amount of memory.', todo="Write it like 4GB or 512MB.")
+        raise UsageError(
+            f"{brief(text)} is no amount of memory.", todo="Write it like 4GB or 512MB."
+        )
     number, unit, binary = found.groups()
     letter = unit.upper()
     step = UNITS[letter] if not binary else 1024 ** list(UNITS).index(letter)

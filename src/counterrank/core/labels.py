@@ -7,6 +7,7 @@ those that users `register` or have installed under the entry-point group ``coun
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
@@ -22,6 +23,8 @@ TOKEN = re.compile(
 
 
 LONGEST = 1000
+DEEPEST = 2**31 - 1
+EXACT = 2**53  # whole numbers below are floats, too
 
 
 class Value:
@@ -123,7 +126,11 @@ def _call(
     if rest and rest[0][1] == "@":
         if len(rest) < 2 or rest[1][0] != "number" or not rest[1][1].isdigit():
             raise UsageError(f'"{label}" needs a whole number after "@".', todo="Like nDCG@10.")
-        k, rest = int(rest[1][1]), rest[2:]
+        k, rest = _number(rest[1][1], label), rest[2:]
+        if k > DEEPEST:
+            raise UsageError(
+                f'"{label}" cuts below any list.', todo=f"A cut-off is at most {DEEPEST:,}."
+            )
     return Call(name, named, tuple(placed), k), rest
 
 
@@ -131,13 +138,22 @@ def _value(
     tokens: list[tuple[str, str, int]], label: str
 ) -> tuple[Any, list[tuple[str, str, int]]]:
     if tokens and tokens[0][0] == "number":
-        text = tokens[0][1]
-        return (int(text) if text.lstrip("+-").isdigit() else float(text)), tokens[1:]
+        return _number(tokens[0][1], label), tokens[1:]
     if len(tokens) > 1 and tokens[0][0] == "word" and tokens[1][1] in ("(", "@"):
         return _call(tokens, label)
     if tokens and tokens[0][0] == "word":
         return tokens[0][1], tokens[1:]
     raise _nonsense(label, tokens)
+
+
+def _number(text: str, label: str) -> Any:
+    """A whole number where it is exact, otherwise a float; one beyond all floats is refused."""
+    value = float(text)
+    if math.isinf(value):
+        raise UsageError(
+            f"{brief(label)} has a number that is too large.", todo="Write inf for no bound."
+        )
+    return int(text) if text.lstrip("+-").isdigit() and abs(value) < EXACT else value
 
 
 def options(call: Call, kind: type) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pathlib import Path
 COMMAND: list[str] = []  # what was typed, where the command line is what runs
 WINDOW = 1 << 26  # bytes mapped at a time: one step without Python's lock, and little memory
 
-_begun: dict[Path, Future[bytes]] = {}
+_begun: dict[tuple[object, ...], Future[bytes]] = {}
 
 
 def hash_ahead(paths: Iterable[str]) -> None:
@@ -23,16 +23,22 @@ def hash_ahead(paths: Iterable[str]) -> None:
 
     What is no plain file is left for whoever reads it.
     """
-    files = [Path(path) for path in paths if os.path.isfile(path)]
+    files = [Path(path).absolute() for path in paths if os.path.isfile(path)]
     team = ThreadPoolExecutor(1)
-    _begun.update({file: team.submit(_sha256, file) for file in files})
+    _begun.update({_state(file): team.submit(_sha256, file) for file in files})
     team.shutdown(wait=False)
 
 
 def sha256(file: Path) -> bytes:
-    """SHA-256 of a file."""
-    job = _begun.pop(file, None)
+    """SHA-256 of a file; the one begun ahead if that was of this file as it is now."""
+    job = _begun.pop(_state(file), None)
     return _sha256(file) if job is None else job.result()
+
+
+def _state(file: Path) -> tuple[object, ...]:
+    """Which file, wherever the process has gone since, and in which state."""
+    found = file.stat()
+    return str(file.absolute()), found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _sha256(file: Path) -> bytes:

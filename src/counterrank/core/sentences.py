@@ -15,6 +15,11 @@ from typing import Any
 ROWS = "Found {count:,} of {of:,} rows{where}."
 SUCH = "Found {count:,} such rows{where}."
 MEND = "Mend or leave out these rows where the table is made."
+WHOLE = "Fill in what was there, or leave out the whole session or list: without single rows"
+WHOLE += " it would be another one."
+OF_LISTS = (
+    "rank", "score", "session", "viewed", "reward", "click", "like", "dwell", "revenue",
+)  # fmt: skip
 ID = "{id!r}"
 TWICE = "Mend the list, or keep the better rank: --duplicates first"
 TWICE += ' (duplicates="first"); the count is then reported.'
@@ -45,6 +50,16 @@ def _values(wrong: str, todo: str = MEND) -> Sentence:
     return Sentence(f'Column "{{column}}" of "{{table}}" {wrong}.', ROWS, todo)
 
 
+def _within_lists(sentences: dict[str, Sentence]) -> dict[str, Sentence]:
+    """The same, with other advice where rows are of lists or sessions, whose whole is needed."""
+    out: dict[str, Sentence] = {}
+    for name, one in sentences.items():
+        twin = f"{name} in a list"
+        out[name] = replace(one, instead=(lambda fault: fault.column in OF_LISTS, twin))
+        out[twin] = replace(one, todo=WHOLE)
+    return out
+
+
 NOTHING_LOGGED = Sentence(
     '"{table}" lists nothing that was logged in {count:,} of {of:,} sessions.',
     "The first is {first}: the log cannot tell what such a list would have earned.",
@@ -55,25 +70,30 @@ NOTHING_LOGGED = Sentence(
 
 SENTENCES: dict[str, Sentence] = {  # the gravest first
     # values of any table
-    "missing value": _values("has missing values"),
-    "empty id": _values("has empty ids"),
-    "not a number": _values("must hold numbers"),
-    "beyond 64 bits": _values("is beyond 64 bits"),
-    "not finite": _values("must be finite"),
+    **_within_lists(
+        {
+            "missing value": _values("has missing values"),
+            "empty id": _values("has empty ids"),
+            "not a number": _values("must hold numbers"),
+            "beyond 64 bits": _values("is beyond 64 bits"),
+            "not finite": _values("must be finite"),
+            "not 0 or 1": _values("must hold 0 or 1"),
+            "too large": _values("holds numbers too large to be added up"),
+        }
+    ),
     "not above 0 and up to 1": _values(
         "must lie above 0 and be at most 1",
         "A row that was shown had some chance of it: log that chance, never 0.",
     ),
     "negative": _values("must not be negative"),
     "above 1": _values("must be at most 1"),
-    "not 0 or 1": _values("must hold 0 or 1"),
-    "not a whole number": _values("must hold whole numbers"),
+    "not a whole number": _values("must hold whole numbers", WHOLE),
     "rank from 0": _values("must count from 1", "Ranks count from 1 here: add 1."),
     "rank below 1": replace(
-        _values("must count from 1"),
+        _values("must count from 1", WHOLE),
         instead=(lambda fault: fault.more["least"] == 0, "rank from 0"),
     ),
-    "rank too large": _values("holds ranks no list can have"),
+    "rank too large": _values("holds ranks no list can have", WHOLE),
     # features of users or items
     "empty feature": Sentence(
         'Column "{column}" of "{table}" has empty values.',
@@ -152,6 +172,12 @@ SENTENCES: dict[str, Sentence] = {  # the gravest first
         "Found {count:,} such sessions{where}.",
         "Fill the lists, or ask for IIPS or RIPS.",
         case=ID,
+    ),
+    "chances of a rank": Sentence(
+        'Column "{column}" of "{table}" must add up to 1 over the items of a rank.',
+        "It does not in {count:,} of {of:,} ranks{where}.",
+        "List every item that may stand at the rank, not only the one that was logged.",
+        case="{id!r}, rank {rank}: {sum:.4g}",
     ),
     "no session in common": Sentence(
         '"{table}" and the log have no session in common.',
@@ -276,6 +302,13 @@ SENTENCES: dict[str, Sentence] = {  # the gravest first
         "Give each a list, or count them 0 (--missing zero) or leave them out (skip).",
         case=ID,
         instead=(everywhere, "no user in common"),
+    ),
+    "no number": Sentence(
+        "{column} gives no number for {count:,} of {of:,} users.",
+        "The first is {first}.",
+        "Ratings may be beyond what its formula can take; if the measure is your own, let it"
+        " give a finite number for every user.",
+        case=ID,
     ),
     "nothing to find": Sentence(
         "{count:,} of {of:,} judged users have nothing to find for {column}.",

@@ -12,6 +12,7 @@ from counterrank.core.errors import InputError
 from counterrank.core.faults import DataError, Fault
 
 LARGEST_RANK = 1 << 31
+LARGEST = 1e120  # numbers whose squares, and sums of these, are floats
 ROUNDING = 1e-9  # by which probabilities that were added up may miss 1
 EXACT = 1 << 53  # integers up to this are exact as floats
 
@@ -30,6 +31,13 @@ def no_missing(frame: pl.DataFrame, column: str, table: str) -> None:
     """Refuse missing values."""
     if frame[column].null_count():
         refuse_rows(frame, column, frame[column].is_null(), table, "missing value")
+
+
+def no_gaps(frame: pl.DataFrame, column: str, table: str) -> None:
+    """Refuse missing values of a column whose values are groups; NaN is one, equal to nothing."""
+    no_missing(frame, column, table)
+    if frame.schema[column].is_float():
+        refuse_rows(frame, column, frame[column].is_nan(), table, "missing value")
 
 
 def identifiers(frame: pl.DataFrame, columns: Iterable[str], table: str) -> pl.DataFrame:
@@ -99,8 +107,10 @@ def finite(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
 
 
 def real(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
-    """Finite numbers of any size, as floats."""
-    return finite(frame, column, table).with_columns(pl.col(column).cast(pl.Float64))
+    """Finite numbers whose squares can be added up, as floats."""
+    frame = finite(frame, column, table).with_columns(pl.col(column).cast(pl.Float64))
+    refuse_rows(frame, column, frame[column].abs() > LARGEST, table, "too large")
+    return frame
 
 
 def shares(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:

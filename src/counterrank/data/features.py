@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import polars as pl
 
 from counterrank.core.errors import InputError
-from counterrank.data.checks import identifiers, no_missing, real, refuse_rows, some_rows
-from counterrank.data.schema import Roles, Table, label
+from counterrank.data.checks import identifiers, no_missing, real, refuse_rows
+from counterrank.data.schema import Roles, Schema, Table, label
 from counterrank.data.sources import open_source
 
 KEYS = ("user", "item")
 
 
-def features(table: object, *, of: str, columns: Mapping[str, str] | None = None) -> Table:
+def feature_schema(table: object, *, of: str, columns: Mapping[str, str] | None = None) -> Schema:
     """A row per user, or per item: its id, and columns of numbers, of yes or no, or of text.
 
     ``of`` is user or item. Text in which every value is a number, or true or false, is taken as
@@ -25,21 +26,22 @@ def features(table: object, *, of: str, columns: Mapping[str, str] | None = None
     key = Roles(source.name, (of,), (), columns)
     own = tuple(name for name in there if name != key.column(of, there))
     _refuse_pairs(there, of, source.name, columns)
-    asked = Roles(source.name, (of,), (), columns, own)
-    frame = asked.renamed(source.read(asked.choose))
-    some_rows(frame, source.name)
-    if frame.width == 1:
+    if there and not own:
         raise InputError(
             f'"{source.name}" has no features.',
-            found=f'Its only column is "{frame.columns[0]}".',
+            found=f'Its only column is "{there[0]}".',
             todo=f"Give further columns: what is known of each {of}.",
         )
-    frame = identifiers(frame, (of,), source.name)
-    again = ~frame[of].is_first_distinct()
-    refuse_rows(frame, of, again, source.name, "features twice", {of: of})
-    for name in frame.columns[1:]:
-        frame = _settled(frame, name, source.name)
-    return Table(source, frame)
+    roles = Roles(source.name, (of,), (), columns, own)
+    return Schema(source, roles, partial(_checked, of, source.name), partial(Table, source))
+
+
+def _checked(of: str, name: str, frame: pl.DataFrame) -> pl.DataFrame:
+    frame = identifiers(frame, (of,), name)
+    refuse_rows(frame, of, ~frame[of].is_first_distinct(), name, "features twice", {of: of})
+    for column in frame.columns[1:]:
+        frame = _settled(frame, column, name)
+    return frame
 
 
 def _settled(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:

@@ -8,9 +8,9 @@ from functools import partial
 
 import polars as pl
 
-from counterrank.core.errors import InputError, UsageError
+from counterrank.core.errors import InputError
 from counterrank.data.checks import identifiers, not_negative, real, refuse_rows, zero_or_one
-from counterrank.data.schema import Roles, Schema, Table, label, refuse_certain
+from counterrank.data.schema import Roles, Schema, Table, label, refuse_certain, refuse_played
 from counterrank.data.sources import open_source
 
 CONVERSION = "conversion"
@@ -38,13 +38,11 @@ def funnel_schema(
     """
     source = open_source(table, trec=(), name=label(table, "the funnel"))
     rewards = tuple(dict.fromkeys(rewards)) or (CONVERSION,)
-    played = {"user", "item", "click", "ctr"} & set(rewards)
-    if played:
-        raise UsageError(f'Column "{min(played)}" cannot be a reward of a click.')
     roles = ("user", "item", "click", *(r for r in rewards if r == CONVERSION))
     own = tuple(r for r in rewards if r != CONVERSION)
     own += tuple(c for r in rewards[1:] if (c := prediction(r, rewards)) in source.columns())
     asked = Roles(source.name, roles, ("ctr", "cvr"), columns, own)
+    refuse_played(rewards, asked, source.columns(), also=(CONVERSION,))
     return Schema(
         source,
         asked,
@@ -97,6 +95,8 @@ def _foretold(
 def _nothing_without_click(frame: pl.DataFrame, reward: str) -> pl.DataFrame:
     """A conversion that is missing where there was no click is none."""
     kind = frame.schema[reward]
+    if kind.is_nested():  # no number, as will be said
+        return frame
     lost = pl.col(reward).is_null()
     if kind.is_float():
         lost |= pl.col(reward).is_nan()

@@ -9,10 +9,11 @@ from functools import partial
 import polars as pl
 
 from counterrank.core.errors import InputError, UsageError
+from counterrank.core.faults import DataError, Fault
 from counterrank.data.checks import (
     finite,
     identifiers,
-    no_missing,
+    no_gaps,
     not_negative,
     real,
     refuse_rows,
@@ -29,10 +30,14 @@ from counterrank.data.schema import (
     ordered_by,
     ranked_table,
     refuse_certain,
+    refuse_played,
 )
 from counterrank.data.sources import open_source
 
-OPTIONAL = ("user", "viewed", "exposure", "propensity", "policy", "day", "arm", "timestamp")
+ABOVE = "propensity_above"  # the chance of an item at its rank given the items above it
+CHANCES = ("exposure", "propensity", ABOVE)
+OPTIONAL = ("user", "viewed", *CHANCES, "policy", "day", "arm", "timestamp")
+SLACK = 0.01  # of chances that should add up to 1, for rounding
 USUAL = ("reward", "click", "like", "conversion", "dwell", "revenue")
 
 
@@ -54,11 +59,12 @@ def log_schema(
     rewards: Sequence[str] | None = (),
     contexts: Sequence[str] = (),
     columns: Mapping[str, str] | None = None,
+    beside: Sequence[str] = (),
 ) -> Schema:
     """A log: session, item, rank, rewards; optionally user, viewed, exposure, propensity, ...
 
     Without ``rewards``, the columns of usual names are taken: reward, click, like and so on;
-    with ``None`` it is no fault if there are none.
+    with ``None`` it is no fault if there are none. Columns ``beside`` these are read as they are.
     """
     source = open_source(table, trec=(), name=label(table, "the log"))
     there = source.columns()
@@ -74,7 +80,9 @@ def log_schema(
     both = set(rewards) & set(contexts)
     if both:
         raise UsageError(f'Column "{min(both)}" cannot be a reward and a context.')
-    roles = Roles(source.name, ("session", "item", "rank"), OPTIONAL, columns, rewards + contexts)
+    own = tuple(dict.fromkeys([*rewards, *contexts, *beside]))
+    roles = Roles(source.name, ("session", "item", "rank"), OPTIONAL, columns, own)
+    refuse_played(rewards, roles, source.columns(), also=("viewed",))
     return Schema(
         source,
         roles,
@@ -94,10 +102,10 @@ def _logged(
         frame = real(frame, reward, name)
     for column in {"viewed"} & set(frame.columns):
         frame = zero_or_one(frame, column, name)
-    for column in [c for c in ("exposure", "propensity") if c in frame.columns]:
+    for column in [c for c in CHANCES if c in frame.columns]:
         frame = shares(frame, column, name)
     for column in [c for c in ("day", "arm", "timestamp", *contexts) if c in frame.columns]:
-        no_missing(frame, column, name)
+        no_gaps(frame, column, name)
     for reward in rewards if "viewed" in frame.columns else ():  # or views were logged wrongly
         unseen = (frame["viewed"] == 0) & (frame[reward] != 0)
         refuse_rows(frame, reward, unseen, name, "reward not viewed")
@@ -110,10 +118,11 @@ def target_schema(
     """A target ranker's lists: session, item, and rank or score, or the exposure they would get.
 
     ``draw`` marks samples of a stochastic ranker; ``propensity`` is its chance of this item at this
-    rank; ``predicted`` is a forecast of the reward of a view.
+    rank, ``propensity_above`` that given the items that the log has above; ``predicted`` is a
+    forecast of the reward of a view.
     """
     source = open_source(table, trec=TREC_RUN, name=label(table, name or "the run"))
-    optional = ("rank", "score", "exposure", "propensity", "draw", "predicted", "system")
+    optional = ("rank", "score", *CHANCES, "draw", "predicted", "system")
     roles = Roles(source.name, ("session", "item"), optional, columns)
     given = dict(columns or {})
     made = partial(ranked_table, source, given, name)
@@ -127,9 +136,28 @@ def _aimed(name: str, given: Mapping[str, str], frame: pl.DataFrame) -> pl.DataF
         frame = whole_ranks(frame, name)
     if order == "score":
         frame = finite(frame, "score", name)
-    for column in [c for c in ("exposure", "propensity") if c in frame.columns]:
+    for column in [c for c in CHANCES if c in frame.columns]:
         frame = not_negative(frame, column, name)
     if "predicted" in frame.columns:
         frame = real(frame, "predicted", name)
     marks = [c for c in ("draw", "system") if c in frame.columns]
     return identifiers(frame, marks, name)
+
+
+def validate_chances(run: Table) -> None:
+    """Refuse chances of a rank that are not those of all its items: the first rank is filled.
+
+    Further down they may add up to less, where a list may be shorter; never to more than 1.
+    """
+    frame = run.frame
+    for column in [c for c in ("propensity", ABOVE) if c in frame.columns]:
+        if "rank" not in frame.columns or "draw" in frame.columns:
+            continue
+        sums = frame.group_by("session", "rank", maintain_order=True).agg(pl.col(column).sum())
+        first = (sums["rank"] == 1) & (sums[column] < 1 - SLACK)
+        wrong = sums.filter(first | (sums[column] > 1 + SLACK))
+        if wrong.height:
+            row = wrong.row(0, named=True)
+            words = {"id": row["session"], "rank": row["rank"], "sum": row[column]}
+            fault = Fault("chances of a rank", run.name, column, wrong.height, sums.height, words)
+            raise DataError(fault)

@@ -114,6 +114,15 @@ class RunTables:
         """The names of all systems, table by table."""
         return [label for key in self.names for label in self._labels(key)]
 
+    def validate(self, *checks: Callable[[list[str]], object]) -> None:
+        """Refuse two systems of one name and, once all are known, what any of ``checks`` refuses.
+
+        Before a pass over the tables it says what can be said so far.
+        """
+        validate_names(self.labels)
+        for check in checks if all(self.systems.values()) else ():
+            check(self.labels)
+
     def _labels(self, key: str) -> list[str]:
         name = self.names[key]
         if key not in self.systems:

@@ -7,7 +7,7 @@ types and checks their values; nothing that reads the table later checks again.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,7 +15,9 @@ import polars as pl
 
 from counterrank.core.errors import InputError, UsageError, nearest
 from counterrank.data.checks import certainty, finite, identifiers, real, some_rows, whole_ranks
+from counterrank.data.rehearsal import TABLES, Rehearsed, TablePlan
 from counterrank.data.sources import Source, open_source
+from counterrank.data.sources.source import count_source_rows
 
 QRELS = ("user", "iteration", "item", "rating")
 TREC_RUN = ("user", "q0", "item", "position", "score", "tag")
@@ -66,6 +68,9 @@ class Schema:
 
     def whole(self) -> Table:
         """The whole table, read into memory."""
+        if (met := TABLES.get()) is not None:
+            met[self.source.name] = self.plan()
+            raise Rehearsed
         frame = self.roles.renamed(self.source.read(self.roles.choose))
         some_rows(frame, self.source.name)
         table = self.part(frame)
@@ -76,6 +81,14 @@ class Schema:
         """The table without rows, before any were read: its columns, of no type yet."""
         there = self.roles.choose(self.source.columns())
         return self.made(self.roles.renamed(pl.DataFrame(schema=dict.fromkeys(there, pl.Null()))))
+
+    def plan(self) -> TablePlan:
+        """What would be read; a column that is missing is refused, as it would be."""
+        there = self.source.columns()
+        chosen = self.roles.choose(there)
+        roles = {column: role for role, column in self.roles.played(there).items()}
+        rows = count_source_rows(self.source)
+        return TablePlan(self.source.name, rows, {roles.get(c, c): c for c in chosen})
 
     def part(self, frame: pl.DataFrame) -> Table:
         """Some rows, whose columns already have the names of their roles."""
@@ -174,9 +187,22 @@ class ColumnNames(dict[str, str]):
     has is a slip, and going on without it would read another column.
     """
 
+    @classmethod
+    def of(cls, given: Mapping[str, str] | None) -> ColumnNames:
+        """As a caller gives them; those that other tables were asked for by stay the same."""
+        return given if isinstance(given, ColumnNames) else cls(given)
+
     def __init__(self, given: Mapping[str, str] | None) -> None:
         super().__init__(given or {})
         self.met: set[str] = set()
+
+        for role in self:
+            if role not in ROLES:
+                raise UsageError(
+                    f'"{role}" is not a role a column can have.',
+                    found=nearest(role, ROLES),
+                    todo=f"Roles are: {', '.join(ROLES)}.",
+                )
 
     def refuse_unmet(self) -> None:
         """Refuse a name that no table had."""
@@ -206,13 +232,6 @@ class Roles:
                 found="It stands for the number of a row.",
                 todo="Rename it where the table is made.",
             )
-        for role in self.given or {}:
-            if role not in ROLES:
-                raise UsageError(
-                    f'"{role}" is not a role a column can have.',
-                    found=nearest(role, ROLES),
-                    todo=f"Roles are: {', '.join(ROLES)}.",
-                )
 
     def column(self, role: str, there: list[str]) -> str:
         """The column that plays a role: the one named for it, else one of the role's own name."""
@@ -287,6 +306,38 @@ class Roles:
             todo=f"If a column plays this role under another name, say so: --columns {role}={name}"
             f' (columns={{"{role}": "{name}"}}).',
         )
+
+
+def refuse_played(
+    rewards: Sequence[str], roles: Roles, there: list[str], *, also: Sequence[str] = ()
+) -> None:
+    """Refuse a reward that is the column of a role, other than those of ``also``."""
+    for role in (*roles.required, *roles.optional):
+        if role not in also and roles.column(role, there) in rewards:
+            raise UsageError(
+                f'Column "{roles.column(role, there)}" cannot be a reward.',
+                found=f'It plays the role "{role}" of "{roles.table}".',
+                todo="Name the column that holds what came back: --reward NAME.",
+            )
+
+
+def validate_columns(schemas: Iterable[Schema]) -> None:
+    """Refuse tables of a verb that lack a column, and a name that was given and none of them has.
+
+    This is all that can be said of them before rows are read.
+    """
+    every = list(schemas)
+    for schema in every:
+        schema.roles.choose(schema.source.columns())
+    for schema in every:
+        if isinstance(schema.roles.given, ColumnNames):
+            schema.roles.given.refuse_unmet()
+
+
+def read_alone(schema: Schema) -> Table:
+    """The whole of a table that is all a verb reads."""
+    validate_columns([schema])
+    return schema.whole()
 
 
 def _shown(names: list[str]) -> str:

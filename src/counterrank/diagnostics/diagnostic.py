@@ -111,7 +111,8 @@ def with_concerns(diagnostics: Sequence[Diagnostic], functions: Functions) -> li
     named = both | systems
     found = []
     for d in diagnostics:
-        system, estimator = named.get(d.subject, ("", ""))
+        at = d.subject if d.subject in named else d.subject.rpartition(", ")[0]  # of one reward
+        system, estimator = named.get(at, ("", ""))
         several = () if system else tuple(d.subject.split(", "))
         some = (estimator,) if estimator else several if estimators.issuperset(several) else ()
         own = d.systems or ((system,) if system else ())

@@ -11,7 +11,7 @@ from counterrank.diagnostics.diagnostic import Diagnostic, advise, graded, grave
 from counterrank.diagnostics.weights import FUNNEL_WORDS, WeightStatistics
 from counterrank.nuisance.calibration import Calibration, Overlap
 from counterrank.nuisance.logistic import Encoded
-from counterrank.stats.units import Estimate
+from counterrank.stats.estimates import Estimate
 
 SURE = 0.001  # p of an error that is no chance
 MATTERS, GRAVE = 0.1, 0.3  # relative errors of a bin; estimates inherit about as much

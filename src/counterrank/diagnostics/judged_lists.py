@@ -20,7 +20,7 @@ from counterrank.matching.hits import Coverage, Hits
 from counterrank.matching.pool import Pool
 from counterrank.metrics import Binary, Measure
 from counterrank.stats.correlation import inversion_rate
-from counterrank.stats.units import Estimate
+from counterrank.stats.estimates import Estimate
 
 TIED = 0.01  # share of tied hits above which it is worth knowing what ties decide
 

@@ -104,13 +104,18 @@ def empty_bins(empty: Sequence[str], full: int) -> Diagnostic:
 
 
 def inverse_weights(total: float, squares: float, count: int, most: float) -> list[Diagnostic]:
-    """Effective number of weighted relevant judgments (Kish), and the share of the heaviest."""
+    """Effective number of weighted relevant judgments (Kish), and the share of the heaviest.
+
+    Weighted values are skewed, and normal intervals of few of them too short, most often below the
+    truth. In simulated feedback of 150 users, with known propensities, those of IPS and SNIPS
+    covered 94 to 96 % where it was above 300, 92 to 94 % from 75 to 300, and 80 to 92 % below.
+    """
     if count == 0:
         return []
     size = total**2 / squares
     share, heaviest = size / count, most / total
     text = f"The weighted relevant items say as much as {size:,.0f} equal ones ({share:.1%})."
-    todo = " IPS and SNIPS rest on few items"
+    todo = " Intervals of IPS and SNIPS are too short then, and they rest on few items"
     todo += ": prefer the stratified value." if share < 0.5 else ": collect more judgments."
     one = f"One relevant item carries {heaviest:.2%} of the weight."
     look = " Look at it before believing IPS or SNIPS."
@@ -121,14 +126,8 @@ def inverse_weights(total: float, squares: float, count: int, most: float) -> li
     ]
 
 
-def known_propensities(source: str, share: float, missing: str) -> Diagnostic:
-    """Judgments without a propensity: they are a stratum of their own and weigh nothing in IPS.
-
-    ``missing`` says why there are none at all, where that is so.
-    """
-    if missing:
-        text = f"There are none, so there is no IPS. {missing}"
-        return Diagnostic("propensities missing", "judgments", 1.0, 0.0, "caution", text)
+def known_propensities(source: str, share: float) -> Diagnostic:
+    """Judgments without a propensity: they are a stratum of their own and weigh nothing in IPS."""
     text = f"Every judgment has one ({source})."
     if share:
         text = (
@@ -153,3 +152,33 @@ def counted_propensities(source: str, *, guessed: bool) -> Diagnostic:
         )
     verdict = "caution" if guessed else "pass"
     return Diagnostic("propensities known", "IPS, SNIPS", float(not guessed), 1.0, verdict, text)
+
+
+def power_law_fit(rule: str, fit: float | None, reason: str) -> Diagnostic:
+    """Whether a power law may turn counts into propensities; its exponent magnifies every error.
+
+    Simulated counts of items that are all shown equally often gave exponents of 10 to 60.
+    """
+    text = f"The counts follow a power law (p {fit:.2g})." if fit and not reason else ""
+    if reason:
+        text = f"Counts of feedback do not support a power law. {reason} "
+        text += "Propensities are shrunken frequencies instead: an item's share of the users."
+    if reason and rule != "frequency":
+        text = f"The published rule takes a power law that counts do not support. {reason}"
+        text += " Do not believe IPS and SNIPS; log how likely each item was shown."
+    state = "pass" if not reason else "assumed" if rule == "frequency" else "fail"
+    return Diagnostic("power law", "IPS, SNIPS", fit or 0.0, 0.1, state, text)
+
+
+def within_range(
+    measure: str, system: str, estimator: str, value: float, most: float
+) -> Diagnostic | None:
+    """A value that the measure cannot have: it is at most ``most``."""
+    if value <= most * (1 + 1e-9):
+        return None
+    text = (
+        f"{measure} is {value:.4g} by {estimator}, and cannot exceed {most:.4g}. Propensities are"
+        " too small, or the measure is divided by what was observed (nDCG, Recall, AP), which"
+        " weights do not mend: weigh a sum like DCG."
+    )
+    return Diagnostic("value in range", f"{system}, {estimator}", value, most, "fail", text)

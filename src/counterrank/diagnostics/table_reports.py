@@ -9,12 +9,12 @@ from typing import Any
 
 import polars as pl
 
-from counterrank.core.errors import CounterrankError, InputError, UsageError
+from counterrank.core.errors import CounterrankError, InputError, UsageError, nearest
 from counterrank.core.parallel import Progress, quiet
 from counterrank.data import funnels, logs, schema
 from counterrank.data.checks import certainty
-from counterrank.data.runs import split_systems
-from counterrank.data.schema import Schema, Table
+from counterrank.data.runs import run_name, split_systems, validate_names
+from counterrank.data.schema import ColumnNames, Schema, Table
 from counterrank.data.sources import open_source
 from counterrank.diagnostics.diagnostic import Findings
 from counterrank.engine import Engine, Partition, Partitions, Tables, split
@@ -57,13 +57,6 @@ def usable(reports: Sequence[TableReport], kind: str) -> list[int]:
     return [n for n, report in enumerate(reports) if report.kind == kind and not report.fault]
 
 
-def refuse_several(reports: Sequence[TableReport]) -> None:
-    """Refuse two tables of a kind of which there can be one."""
-    for kind, name in ALONE.items():
-        if len(usable(reports, kind)) > 1:
-            raise UsageError(f"More than one {name} was given.", todo="Check one at a time.")
-
-
 def check_runs(
     runs: Mapping[int, tuple[str, object]], judge: Callable[[list[tuple[str, object]]], Any]
 ) -> Findings:
@@ -78,40 +71,82 @@ def check_runs(
     return Findings(judge(fit).diagnostics if fit else [], faults=faults)
 
 
+@dataclass(frozen=True)
+class Look:
+    """What the columns of a table say it is: its schema, or the fault that stops it already."""
+
+    table: str
+    kind: str
+    schema: Schema | None
+    fault: str
+    columns: tuple[str, ...]
+    system: str
+
+
+def look_at(
+    name: str, table: object, *, rewards: Sequence[str], columns: Mapping[str, str]
+) -> Look:
+    """A table by its columns, before any row is read."""
+    label, kind, there = schema.label(table, name), "table", []
+    system = name or run_name(label)
+    try:
+        there = open_source(table, trec=(), name=label).columns()
+        kind = _guess_kind(there, rewards, columns)
+        own = _schema(kind, table, name, rewards, columns)
+        own.roles.choose(own.source.columns())
+    except CounterrankError as error:
+        return Look(label, kind, None, str(error), tuple(there), system)
+    several = own.roles.column("system", there) in there
+    return Look(label, kind, own, "", tuple(there), "" if several else system)
+
+
+def validate_looks(seen: Sequence[Look], columns: ColumnNames, own: Sequence[str]) -> None:
+    """Refuse what concerns no table in particular.
+
+    That is a name no table has, of a role or of the columns ``own`` that were asked for, and two
+    tables of a kind of which there can be one, or two runs of one name.
+    """
+    if any(look.schema for look in seen):
+        columns.refuse_unmet()
+    every = [column for look in seen for column in look.columns]
+    for column in own:
+        if every and column not in every:
+            raise InputError(
+                f'No table has a column "{column}".',
+                found=nearest(column, every),
+                todo="Check its spelling: --reward and --context name columns of the log.",
+            )
+    for kind in ("run", "target"):
+        validate_names([look.system for look in seen if look.kind == kind and look.system])
+    for kind, name in ALONE.items():
+        if sum(look.kind == kind and not look.fault for look in seen) > 1:
+            raise UsageError(f"More than one {name} was given.", todo="Check one at a time.")
+
+
 def report_table(
-    name: str,
-    table: object,
-    *,
-    rewards: Sequence[str],
-    columns: Mapping[str, str] | None,
-    duplicates: str,
-    engine: Engine,
-    progress: Progress = quiet,
+    look: Look, *, duplicates: str, engine: Engine, progress: Progress = quiet
 ) -> TableReport:
     """What the table is, how large, and the fault that stops it."""
-    label = schema.label(table, name)
-    kind = "table"
+    kind, unit = look.kind, "session" if look.kind in BY_SESSION else "user"
+    if look.schema is None:
+        return TableReport(look.table, kind, 0, 0, 0, look.fault)
     try:
-        kind = _guess_kind(table, rewards, columns or {})
-        own = _schema(kind, table, name, rewards, columns)
-        unit = "session" if kind in BY_SESSION else "user"
-        with engine.open(Tables({TABLE: own}, unit, ()), progress) as parts:
+        with engine.open(Tables({TABLE: look.schema}, unit, ()), progress) as parts:
             size = parts.reduce(partial(_size, kind, unit, duplicates), "Checking")
             if kind == "log" and size.certain == size.rows:
                 raise certainty(parts.heads[TABLE].name, size.rows)
             there = set(parts.heads[TABLE].frame.columns) - {unit}
             units = {column: _distinct(parts, column) for column in COUNTED if column in there}
     except CounterrankError as error:
-        return TableReport(label, kind, 0, 0, 0, str(error))
+        return TableReport(look.table, kind, 0, 0, 0, str(error))
     counts = dict.fromkeys(COUNTED, 0) | units | {unit: size.units}
     return TableReport(
-        label, kind, size.rows, counts["user"], counts["item"], "", counts["session"]
+        look.table, kind, size.rows, counts["user"], counts["item"], "", counts["session"]
     )  # fmt: skip
 
 
-def _guess_kind(table: object, rewards: Sequence[str], columns: Mapping[str, str]) -> str:
+def _guess_kind(there: list[str], rewards: Sequence[str], columns: Mapping[str, str]) -> str:
     """By the roles of its columns; TREC text of four fields is judgments, other text a run."""
-    there = open_source(table, trec=(), name=schema.label(table, "")).columns()
     has = {role for role in schema.ROLES if columns.get(role, role) in there}
     if {"user", "item"} <= has and not has & {"session", "rating"}:
         paid = "conversion" in has or any(r in there for r in rewards if r != "click")

@@ -173,15 +173,16 @@ def _distrusted(d: Row) -> str:
 # without a baseline
 
 
-def order_by_pairs(pairs: Iterable[tuple[str, str, float]], up: int = 1) -> list[str]:
+def order_by_pairs(pairs: Iterable[tuple[str, str, float | None]], up: int = 1) -> list[str]:
     """Systems from best to worst by all their paired differences (system, other, difference).
 
     A system's own mean may be over other units than another's; pairs are over units of both.
     """
     total: dict[str, float] = {}
     for system, other, difference in pairs:
-        total[other] = total.get(other, 0.0) - up * difference
-        total[system] = total.get(system, 0.0) + up * difference
+        ahead = up * (known(difference) or 0.0)
+        total[other] = total.get(other, 0.0) - ahead
+        total[system] = total.get(system, 0.0) + ahead
     return sorted(total, key=lambda name: -total[name])
 
 
@@ -192,7 +193,7 @@ def _among(document: Row, found: Terms) -> Decision:
     rows = [r for r in document["comparisons"] if label.of(r)]
     lower = document["protocol"].get("lower_is_better", ())
     up = -1 if label.measure in lower else 1
-    order = order_by_pairs(((r["system"], r["baseline"], r["difference"] or 0.0) for r in rows), up)
+    order = order_by_pairs(((r["system"], r["baseline"], r["difference"]) for r in rows), up)
     if not order:
         return Decision("read", _alone(document, label), rest, "", str(label))
     failed = failures(document, order, label.estimator)

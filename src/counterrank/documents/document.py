@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -44,10 +45,14 @@ def document(
 ) -> dict[str, Any]:
     """A result as plain values, in one shape; ``tables`` hold what only this verb has."""
     command = {"command": list(COMMAND)} if COMMAND else {}
+    estimand = ESTIMANDS[kind].format_map({"unit": "user", "per": "session", **protocol})
+    if cut := protocol.get("winsorise"):
+        sizes = ", ".join(f"{name} to {size:g}" for name, size in cut.items())
+        estimand += f" Larger rewards are cut: {sizes}."
     return {
         "schema": SCHEMA,
         "kind": kind,
-        "estimand": ESTIMANDS[kind].format_map({"unit": "user", "per": "session", **protocol}),
+        "estimand": estimand,
         **rows,
         "tables": dict(tables),
         "protocol": dict(protocol),
@@ -85,7 +90,13 @@ def _rows(value: Any) -> str:
     return "[\n  " + ",\n  ".join(rows) + "\n ]"
 
 
-def saved(path: str | Path) -> dict[str, Any]:
+PARTS = {
+    "kind": str, "provenance": dict, "protocol": dict, "tables": dict, "estimates": list,
+    "comparisons": list, "diagnostics": list,
+}  # fmt: skip
+
+
+def saved(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The document of a result: ``result.json``, or the folder that holds one."""
     file = Path(path)
     file = file / "result.json" if file.is_dir() else file
@@ -111,10 +122,15 @@ def saved(path: str | Path) -> dict[str, Any]:
             found=f"Counterrank {version} made it, as schema {found.get('schema', 0)}.",
             todo=f"Make it anew with counterrank {__version__}, whose documents are schema 1.",
         )
-    if not isinstance(found, dict) or "kind" not in found or "provenance" not in found:
+    lacking = [
+        name
+        for name, kind in PARTS.items()
+        if not isinstance(found, dict) or not isinstance(found.get(name), kind)
+    ]
+    if lacking:
         raise InputError(
             f"{brief(str(file))} is not a result.",
-            found='It has no "kind" and "provenance", which every result has.',
+            found=f'It has no "{lacking[0]}", or not as every result has it.',
             todo=todo,
         )
-    return found
+    return dict(found)

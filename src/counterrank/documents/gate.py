@@ -92,7 +92,9 @@ def gated(
     for name in systems:
         if name not in names:
             raise UsageError(
-                f'The result has no candidate "{printable(name)}".', found=nearest(name, names)
+                f'The result has no candidate "{printable(name)}".',
+                found=nearest(name, names),
+                todo=f"It has: {', '.join(map(printable, names))}.",
             )
     checked = tuple(c for c in every if not systems or c.system in systems)
     failed = failures(document, [base, *(c.system for c in checked)], own.lead.estimator)

@@ -11,6 +11,7 @@ from typing import Any
 
 from counterrank.core.errors import UsageError, nearest
 from counterrank.core.format import decimals, interval_text, number, printable
+from counterrank.metrics import measure
 
 Row = Mapping[str, Any]
 
@@ -159,6 +160,7 @@ def _named(rows: Sequence[Row], keys: Sequence[str], what: str, word: str) -> st
     """One of the labels that the rows have, whatever its case."""
     there = list(dict.fromkeys(str(r[key]) for r in rows for key in keys if r[key]))
     by_lower = {name.lower(): name for name in there}
+    word = word if word.lower() in by_lower else measure.label(word)
     if word.lower() not in by_lower:
         raise UsageError(
             f'The result has no {what} "{printable(word)}".',

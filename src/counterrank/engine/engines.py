@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from counterrank.core.arguments import Between, check_fields
-from counterrank.core.errors import UsageError, one_of
+from counterrank.core.errors import UsageError, brief, one_of
 from counterrank.core.format import byte_count, byte_words
 from counterrank.core.parallel import Progress, quiet
+from counterrank.data.rehearsal import TABLES
 from counterrank.data.sources.dataframes import is_address, is_spark
-from counterrank.engine.partitions import Partitions, Tables, cut_in_memory
+from counterrank.engine.partitions import Partitions, Tables, Unread, cut_in_memory
 
 WORDS = ("auto", "local", "spark")
 LEAST = 100 * 10**6  # bytes, which the libraries alone take
@@ -26,12 +28,14 @@ class Engine(ABC):
     """What makes partitions of tables, and what it may use for that.
 
     ``name`` is what protocols call it. ``row_order`` says whether rows have an order that ties can
-    be broken by. ``inference`` is ``units`` (values per unit are kept), ``moments`` (only their
-    sums are), or ``auto``: units while they fit ``memory_budget``.
+    be broken by, ``one_process`` whether work stays in this one. ``inference`` is ``units`` (values
+    per unit are kept), ``moments`` (only their sums are), or ``auto``: units while they fit
+    ``memory_budget``.
     """
 
     name: ClassVar[str]
     row_order: ClassVar[bool] = True
+    one_process: ClassVar[bool] = True
     inference: str
 
     @property
@@ -44,9 +48,14 @@ class Engine(ABC):
         """Whether tables are simply read into memory."""
         return False
 
-    @abstractmethod
     def open(self, tables: Tables, progress: Progress = quiet) -> Context:
         """The tables in partitions; what was set aside is let go when the context ends."""
+        met = TABLES.get()
+        return self.cut(tables, progress) if met is None else nullcontext(Unread(tables, met))
+
+    @abstractmethod
+    def cut(self, tables: Tables, progress: Progress) -> Context:
+        """The same, where rows may be read."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +76,12 @@ class Local(Engine):
         check_fields(self)
         if self.memory is not None and byte_count(self.memory) < LEAST:
             raise UsageError(f"memory of {self.memory} is too little.", todo="Give 100MB or more.")
+        if self.scratch is not None and not os.path.isdir(self.scratch):
+            raise UsageError(
+                f'No temporary folder can be made in "{self.scratch}".',
+                found="There is no such folder.",
+                todo="Name another: --scratch DIR.",
+            )
 
     @property
     def memory_budget(self) -> int | None:
@@ -78,7 +93,7 @@ class Local(Engine):
         """Where neither a limit nor a number of partitions is given."""
         return self.memory is None and self.partitions is None
 
-    def open(self, tables: Tables, progress: Progress = quiet) -> Context:
+    def cut(self, tables: Tables, progress: Progress) -> Context:
         """One partition in memory, or several on disk."""
         if self.in_memory:
             return cut_in_memory(self, tables, progress)
@@ -98,6 +113,7 @@ class Spark(Engine):
 
     name = "spark"
     row_order = False
+    one_process = False
     master: str | None = None
     session: object = None
     partitions: Number = None
@@ -113,7 +129,7 @@ class Spark(Engine):
         """What the driver may collect."""
         return byte_count(self.collect)
 
-    def open(self, tables: Tables, progress: Progress = quiet) -> Context:
+    def cut(self, tables: Tables, progress: Progress) -> Context:
         """Partitions on the cluster, which keeps them until the context ends."""
         from counterrank.engine.spark import cluster
 
@@ -136,6 +152,10 @@ def engine(given: str | Engine, tables: Iterable[object] = (), **options: Any) -
 
 
 def _chosen(given: str | Engine, tables: list[object], options: dict[str, Any]) -> Engine:
+    if not isinstance(given, (str, Engine)):
+        raise UsageError(
+            f"{brief(given)} is no engine.", todo="Write auto, local or spark, or Local(...)."
+        )
     if not isinstance(given, str):
         if options:
             raise UsageError(

@@ -22,7 +22,8 @@ import polars as pl
 from counterrank.core.merge import merge
 from counterrank.core.parallel import Progress, quiet, workers
 from counterrank.data.ids import unify_id_columns
-from counterrank.data.schema import ColumnNames, Input, Schema, Table
+from counterrank.data.rehearsal import Rehearsed, TablePlan
+from counterrank.data.schema import Input, Schema, Table
 
 if TYPE_CHECKING:
     from counterrank.engine.engines import Local
@@ -47,12 +48,6 @@ class Tables:
     ids: tuple[str, ...]
     needs: str = ""
     lazy: bool = False
-
-    def validate_names(self) -> None:
-        """Refuse a column named by the caller that no table has had, once they are open."""
-        for schema in self.schemas.values():
-            if isinstance(schema.roles.given, ColumnNames):
-                schema.roles.given.refuse_unmet()
 
 
 class Lazy(Mapping[str, A]):
@@ -237,6 +232,22 @@ class InMemory(Partitions):
         """Every key by itself, under a bar."""
         pieces = work(self.partition)
         return merge_in_turn(then(pieces[key]) for key in self.progress(sorted(pieces), label))
+
+
+class Unread(Partitions):
+    """Tables of which only the columns are known; the first pass ends the rehearsal."""
+
+    count = 1
+
+    def __init__(self, tables: Tables, met: dict[str, TablePlan]) -> None:
+        plans = {name: schema.plan() for name, schema in tables.schemas.items()}
+        met |= {plan.name: plan for plan in plans.values()}
+        self.inputs = {name: Input(plan.name, plan.rows, None) for name, plan in plans.items()}
+        self.heads = {name: schema.head() for name, schema in tables.schemas.items()}
+
+    def map(self, work: Callable[[Partition], A], label: str) -> list[A]:
+        """Ends here."""
+        raise Rehearsed
 
 
 class LazyInMemory(InMemory):

@@ -13,7 +13,7 @@ from counterrank.core.arrays import Floats
 from counterrank.core.errors import InputError, UsageError
 from counterrank.core.faults import Faults
 from counterrank.core.parallel import Progress, quiet
-from counterrank.data.runs import RunTables, validate_names
+from counterrank.data.runs import RunTables
 from counterrank.data.schema import Input
 from counterrank.diagnostics import judged_lists as about
 from counterrank.diagnostics.diagnostic import Diagnostic
@@ -66,8 +66,8 @@ def measure_systems(
     """Every measure of every user: one pass, and one before it where all users must be known."""
     inference = request.inference(engine)
     with engine.open(tables.tables, progress) as data:
-        tables.columns.refuse_unmet()
         runs = RunTables.of(tables.names, data.heads)
+        runs.validate(request.plan.pairs, tables.enough)
         totals = JudgedTotals(-np.inf, data.inputs[JUDGMENTS].rows, {})
         storage = partial(choose_storage, request, inference, engine.memory_budget)
         top = any(m.asks_top for m in request.measures)
@@ -76,8 +76,7 @@ def measure_systems(
             look = partial(JudgedTotals.of, runs, limited)
             totals = data.reduce(look, "looking at the tables")
             runs = runs.with_systems(totals.systems)
-        validate_names(runs.labels)
-        request.plan.pairs(runs.labels)  # is the baseline there?
+            runs.validate(request.plan.pairs, tables.enough)
         held = storage(runs.labels, totals.users).inference
         work = partial(measure_lists, request, runs, totals.top, held)
         found = data.reduce(work, "evaluating")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from counterrank.core.errors import UsageError
@@ -20,23 +20,28 @@ JUDGMENTS = "judgments"
 
 @dataclass(frozen=True)
 class JudgedTables:
-    """Judgments and runs by their schemas; ``names`` are those given to runs, by table."""
+    """Judgments and runs by their schemas; ``names`` are those given to runs, by table.
+
+    ``enough`` refuses systems that are too few for what is asked.
+    """
 
     tables: Tables
     names: Mapping[str, str]
-    columns: ColumnNames
+    enough: Callable[[list[str]], object] = bool
 
     @classmethod
     def of(
         cls, judgments: object, runs: Runs, columns: Mapping[str, str] | None = None
     ) -> JudgedTables:
         """The tables as a caller gives them; ``columns`` maps roles to column names."""
-        named = ColumnNames(columns)
+        named = ColumnNames.of(columns)
         judged = {JUDGMENTS: schema.judgments_schema(judgments, columns=named)}
         lists, names = run_schemas(
             runs, lambda table, name: schema.run_schema(table, name=name, columns=named)
         )
-        return cls(Tables(judged | lists, "user", ("user", "item"), lazy=True), names, named)
+        schemas = judged | lists
+        schema.validate_columns(schemas.values())
+        return cls(Tables(schemas, "user", ("user", "item"), lazy=True), names)
 
 
 @dataclass(frozen=True)

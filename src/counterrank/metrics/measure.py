@@ -14,6 +14,7 @@ import numpy as np
 from counterrank.core.arguments import Between, check_fields
 from counterrank.core.arrays import Bools, Floats, Ints, divide, sum_by
 from counterrank.core.errors import UsageError
+from counterrank.core.faults import DataError, Fault
 from counterrank.core.labels import Value
 from counterrank.core.parallel import cached_property, map_threads
 from counterrank.matching.hits import Hits
@@ -235,10 +236,18 @@ def unscaled(measures: Sequence[Measure], hits: Hits, pool: Pool, *, threads: in
         begin, end, own = part
         found = hits.part(begin, end)
         for row, m in enumerate(measures):
-            out[row, begin:end] = m.per_unit(found, own)
+            out[row, begin:end] = x = m.per_unit(found, own)
+            if not np.isfinite(x.sum()) and not (known := np.isfinite(x)).all():
+                raise _no_number(m, own, ~known)
 
     map_threads(fill, pool.parts, threads)
     return out
+
+
+def _no_number(m: Measure, pool: Pool, bad: Bools) -> DataError:
+    places = np.flatnonzero(bad)
+    first = {"id": pool.units[int(places[0])]}
+    return DataError(Fault("no number", "", str(m), len(places), len(bad), first))
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal, Protocol, Self
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from counterrank.core.parallel import cached_property
 
 Weight = Literal["none", "ctr"]
 STRETCH = 1 << 15  # pairs at a time, so that what is computed on the way stays in a cache
+SAMPLE = 300_000  # pairs drawn for models that need rows, where there are more
+LARGEST = 1 << 28  # numbers laid out for a fit: 2 GB
 
 
 @dataclass(frozen=True)
@@ -118,13 +120,14 @@ class Task:
         inside = sum(int(users[j] * items[(self.fold - j) % K]) for j in range(K))
         return float(self.users) * self.items - inside
 
-    def examples(self, sample: int) -> tuple[Ints, Ints, Floats, Floats]:
+    def examples(self, sample: int, *, weighted: bool = True) -> tuple[Ints, Ints, Floats, Floats]:
         r"""User, item, outcome and weight of the rows outside the fold, for models that need rows.
 
         All pairs are laid out if there are at most :math:`m` of them. Otherwise :math:`m` of the
         :math:`N` pairs are drawn with replacement, whatever their click, and those drawn that were
         not clicked weigh :math:`N / m` beside all clicked ones, which weigh 1. So every pair counts
-        once on average, and whether a pair was clicked changes nothing about the other rows.
+        once on average, and whether a pair was clicked changes nothing about the other rows. Where
+        they may not be ``weighted``, those drawn are all, clicked or not.
         """
         if not self.grid:
             return self.user, self.item, self.y, self.weight
@@ -135,10 +138,12 @@ class Task:
         clicked = np.sort(self.user * self.items + self.item)
         place = np.minimum(np.searchsorted(clicked, drawn), max(len(clicked) - 1, 0))
         user, item = np.divmod(drawn, self.items)
-        unclicked = self.folds.of(user, item) != self.fold
-        if len(clicked):
-            unclicked &= clicked[place] != drawn
-        user, item = user[unclicked], item[unclicked]
+        outside = self.folds.of(user, item) != self.fold
+        is_click = clicked[place] == drawn if len(clicked) else np.zeros(len(drawn), bool)
+        if not weighted:
+            y = is_click[outside].astype(np.float64)
+            return user[outside], item[outside], y, np.ones(len(y))
+        user, item = user[outside & ~is_click], item[outside & ~is_click]
         y = np.append(np.ones(len(clicked)), np.zeros(len(user)))
         weight = np.append(np.ones(len(clicked)), np.full(len(user), pairs / len(drawn)))
         return np.append(self.user, user), np.append(self.item, item), y, weight
@@ -163,6 +168,15 @@ class Effects:
     user_factors: Floats | None = None
     item_factors: Floats | None = None
 
+    def only(self, users: Ints) -> Effects:
+        """The same for some of the users."""
+        return take_rows(self, users, "user", "user_factors")
+
+    def score(self, user: Ints, item: Ints) -> Floats:
+        """The score of each pair."""
+        score: Floats = self.user[user] + self.item[item] + self.products(user, item)
+        return score
+
     def products(self, user: Ints, item: Ints) -> Floats | float:
         """The product of the factors of each pair; 0 where there are none."""
         if self.user_factors is None or self.item_factors is None:
@@ -171,10 +185,23 @@ class Effects:
         return products
 
 
+class PairScores(Protocol):
+    """One fold's model: a score for each pair of places of users and items."""
+
+    def only(self, users: Ints) -> Self:
+        """The same for some of the users."""
+        ...
+
+    def score(self, user: Ints, item: Ints) -> Floats:
+        """The score of each pair."""
+        ...
+
+
 class PairModel(Value):
     """A frozen dataclass; its label says all its options."""
 
     weight: Weight
+    reads_features: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_fields(self, self.name)
@@ -189,7 +216,7 @@ class PairModel(Value):
         return link
 
     @abstractmethod
-    def fit(self, task: Task) -> Effects:
+    def fit(self, task: Task) -> PairScores:
         """The scores of one fold's model, an entry for the unknown last."""
 
     def validate_binary(self, task: Task) -> None:
@@ -209,12 +236,12 @@ class FittedModel:
     label: str
     link: str
     folds: Folds
-    effects: tuple[Effects, ...]
+    effects: tuple[PairScores, ...]
 
     def only(self, users: Ints) -> FittedModel:
         """The same for some of the users, under their places among these."""
         rows = np.append(users, -1)  # the unknown one stays the last
-        effects = tuple(take_rows(e, rows, "user", "user_factors") for e in self.effects)
+        effects = tuple(e.only(rows) for e in self.effects)
         return replace(self, folds=take_rows(self.folds, rows, "user"), effects=effects)
 
     def at(self, user: Ints, item: Ints) -> Floats:
@@ -228,21 +255,31 @@ class FittedModel:
     def _at(self, user: Ints, item: Ints) -> Floats:
         h, g = self.folds.user, self.folds.item
         user, item = _known(user, len(h)), _known(item, len(g))
+        if self._tables is None:
+            return inverse_link(self._by_fold("score", user, item), self.link)
         a, b = self._tables
         score = a.reshape(-1)[user * a.shape[1] + g[item] if a.shape[1] > 1 else user]
         score += b.reshape(-1)[item * b.shape[1] + h[user]]
-        if self.effects[0].user_factors is not None:
-            fold = self.folds.of(user, item)
-            for k, e in enumerate(self.effects):
-                here = np.flatnonzero(fold == k)
-                score[here] += e.products(user[here], item[here])
+        if self.effects[0].user_factors is not None:  # type: ignore[attr-defined]
+            score += self._by_fold("products", user, item)
         return inverse_link(score, self.link)
 
+    def _by_fold(self, what: str, user: Ints, item: Ints) -> Floats:
+        """The ``score`` of each pair, or its ``products``, by the model of its fold."""
+        fold, out = self.folds.of(user, item), np.empty(len(user))
+        for k, e in enumerate(self.effects):
+            here = np.flatnonzero(fold == k)
+            out[here] = getattr(e, what)(user[here], item[here])
+        return out
+
     @cached_property
-    def _tables(self) -> tuple[Floats, Floats]:
+    def _tables(self) -> tuple[Floats, Floats] | None:
         """User scores by group of item, and item scores by group of user: one gather each."""
         h, g, K = self.folds.user, self.folds.item, self.folds.count
-        a, b = np.stack([e.user for e in self.effects]), np.stack([e.item for e in self.effects])
+        added = [e for e in self.effects if isinstance(e, Effects)]
+        if len(added) < K:
+            return None
+        a, b = np.stack([e.user for e in added]), np.stack([e.item for e in added])
         groups = np.arange(K if self.folds.by == "pair" else 1)
         by_user = a[(h[:, None] + groups) % K, np.arange(len(h))[:, None]]
         by_item = b[(np.arange(K) + g[:, None]) % K, np.arange(len(g))[:, None]]
@@ -250,8 +287,17 @@ class FittedModel:
 
     def within(self, fold: int, user: Ints, item: Ints) -> Floats:
         """What one fold's model says of any pair."""
-        e = self.effects[fold]
-        return inverse_link(e.user[user] + e.item[item] + e.products(user, item), self.link)
+        return inverse_link(self.effects[fold].score(user, item), self.link)
+
+
+def validate_layout(label: str, rows: int, wide: int) -> None:
+    """Refuse a table of features that is too large to be laid out."""
+    if rows * wide > LARGEST:
+        raise UsageError(
+            f'"{label}" would have to lay out {rows:,} pairs with {wide:,} numbers each.',
+            found=f"That is {rows * wide * 8 / 1e9:.1f} GB.",
+            todo="Give fewer features, or draw fewer pairs: logistic(sample=100000).",
+        )
 
 
 def inverse_link(score: Floats, link: str) -> Floats:

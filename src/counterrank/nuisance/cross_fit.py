@@ -22,6 +22,7 @@ HOW = {
 pair_model: Registry[PairModel] = Registry(
     "a model of clicks or conversions", PairModel, (Rates, Logistic, Factors)
 )
+"""Also takes a user's `OwnModel`, which stands for itself."""
 
 
 @dataclass(frozen=True)

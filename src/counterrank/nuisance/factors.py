@@ -21,6 +21,7 @@ import numpy as np
 from counterrank.core.arguments import Between
 from counterrank.core.arrays import Floats, sum_by
 from counterrank.nuisance.base import (
+    SAMPLE,
     Effects,
     PairModel,
     Task,
@@ -40,7 +41,7 @@ class Factors(PairModel):
     name: ClassVar[str] = "factors"
     d: Annotated[int, Between(0)] = 10
     l2: Annotated[float, Between(0, open="low")] = 5.0
-    sample: int = 300_000
+    sample: int = SAMPLE
     weight: Weight = "none"
 
     def fit(self, task: Task) -> Effects:

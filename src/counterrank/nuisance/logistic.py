@@ -9,7 +9,7 @@ knows a user by features alone, so it is cross-fitted by user.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NoReturn
 
 import numpy as np
 import polars as pl
@@ -18,9 +18,15 @@ from counterrank.core.arrays import Floats, Ints
 from counterrank.core.errors import InputError, UsageError, brief
 from counterrank.data.ids import positions
 from counterrank.data.schema import Table
-from counterrank.nuisance.base import Effects, PairModel, Task, Weight, logit
-
-LARGEST = 1 << 28  # numbers laid out for a fit: 2 GB
+from counterrank.nuisance.base import (
+    SAMPLE,
+    Effects,
+    PairModel,
+    Task,
+    Weight,
+    logit,
+    validate_layout,
+)
 
 
 @dataclass(frozen=True)
@@ -31,9 +37,10 @@ class Logistic(PairModel):
     """
 
     name: ClassVar[str] = "logistic"
+    reads_features: ClassVar[bool] = True
     terms: Literal["main", "crossed"] = "main"
     l2: float = 1.0
-    sample: int = 300_000
+    sample: int = SAMPLE
     weight: Weight = "none"
 
     @property
@@ -41,17 +48,21 @@ class Logistic(PairModel):
         """Users with the same features are alike."""
         return False
 
+    def refuse_no_features(self) -> NoReturn:
+        """There is nothing it could learn from."""
+        raise UsageError(
+            f'"{self}" needs features.',
+            todo="Give some of users or of items (--user-features PATH, --item-features PATH;"
+            " user_features=..., item_features=...), or use rates.",
+        )
+
     def fit(self, task: Task) -> Effects:
         """By scikit-learn, on all pairs or a weighted sample of them."""
         self.validate_binary(task)
         x = _standardise(task.features.user, task.users)
         v = _standardise(task.features.item, task.items)
         if x.shape[1] + v.shape[1] == 0:
-            raise UsageError(
-                f'"{self}" needs features.',
-                todo="Give some of users or of items (--user-features PATH, --item-features PATH;"
-                " user_features=..., item_features=...), or use rates.",
-            )
+            self.refuse_no_features()
         user, item, y, weight = task.examples(self.sample)
         mu, coefficients = self._solve(self._design(x, v, user, item), y, weight)
         main = x.shape[1] + v.shape[1]
@@ -67,12 +78,7 @@ class Logistic(PairModel):
         """A row of numbers for each pair."""
         wide = x.shape[1] + v.shape[1]
         wide += x.shape[1] * v.shape[1] if self.terms == "crossed" else 0
-        if len(user) * wide > LARGEST:
-            raise UsageError(
-                f'"{self}" would have to lay out {len(user):,} pairs with {wide:,} numbers each.',
-                found=f"That is {len(user) * wide * 8 / 1e9:.1f} GB.",
-                todo="Give fewer features, or draw fewer pairs: logistic(sample=100000).",
-            )
+        validate_layout(str(self), len(user), wide)
         columns = [x[user], v[item]]
         if self.terms == "crossed":
             columns.append((x[user][:, :, None] * v[item][:, None, :]).reshape(len(user), -1))

@@ -1,6 +1,6 @@
 r"""Rates of items and users, shrunken: of one side alone, or effects of both that add up.
 
-``rates(by=item)`` and ``rates(by=user)`` are shrunken means (`nuisance/shrinkage.py`):
+``rates(by=item)`` and ``rates(by=user)`` are shrunken means (`stats/shrinkage.py`):
 :math:`(c_i + \kappa \bar y) / (n_i + \kappa)`. ``rates``, by both, is a logistic model with two
 crossed effects:
 
@@ -12,7 +12,7 @@ crossed effects:
 :math:`1 / (1 + e^{-\eta})`; outcomes other than 0 and 1 have mean :math:`\eta` and
 :math:`\ell = -(y - \eta)^2 / 2`. The penalties are those of normal effects whose variance is found
 by moments: with :math:`\tau^2` between the rates of items and :math:`\kappa = \sigma^2 / \tau^2` as
-in `nuisance/shrinkage.py`, :math:`\lambda_b = \kappa` for values and
+in `stats/shrinkage.py`, :math:`\lambda_b = \kappa` for values and
 :math:`\bar y (1 - \bar y) \kappa` on the logit, so that a small effect is shrunken as a rate would
 be, by :math:`n / (n + \kappa)`.
 
@@ -36,7 +36,7 @@ import numpy as np
 from counterrank.core.arrays import Bools, Floats, Ints, dot, sort_order, sum_by
 from counterrank.core.parallel import cached_property
 from counterrank.nuisance.base import STRETCH, Effects, Folds, PairModel, Task, Weight, logit
-from counterrank.nuisance.shrinkage import shrink_means, variance_of_means
+from counterrank.stats.shrinkage import shrink_means, variance_of_means
 
 TURNS, CLOSE, LONGEST = 100, 1e-6, 2.0
 RIGID = 1e12  # the penalty of effects that chance explains

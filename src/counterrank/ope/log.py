@@ -6,7 +6,7 @@ which are those of the whole log.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Annotated, Any
@@ -14,9 +14,9 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import AnyInts, Ints, ranges
+from counterrank.core.arrays import AnyInts, Floats, Ints, ranges
 from counterrank.core.faults import DataError, Fault
-from counterrank.core.merge import padded
+from counterrank.core.merge import by_key, padded
 from counterrank.data.checks import certainty
 from counterrank.data.ids import (
     BLOCK_ROWS,
@@ -123,6 +123,12 @@ class Sessions:
             self.arrays[name] = self.blocks.frame[name].to_numpy()
         return self.arrays[name][self.rows(begin, end)]
 
+    def capped(self, caps: Mapping[str, float]) -> Sessions:
+        """With rewards beyond a size cut to it."""
+        cut = [pl.col(name).clip(-cap, cap) for name, cap in caps.items()]
+        frame = self.blocks.frame.with_columns(cut)
+        return replace(self, blocks=replace(self.blocks, frame=frame), arrays={}) if cut else self
+
     def per_session(self, columns: Sequence[str]) -> pl.DataFrame:
         """One row per session of columns that do not change within it."""
         if not columns:
@@ -219,11 +225,12 @@ def _extremes(parts: list[pl.DataFrame]) -> pl.DataFrame:
 class LogTotals:
     """Statistics of a whole log, merged from those of its partitions.
 
-    ``lengths`` counts the sessions of each length, ``events`` the rows with a reward, ``certain``
-    the rows with a propensity of 1. ``items`` and ``contexts`` are the distinct ids and context
-    rows. ``exposures`` holds the least and the greatest logged exposure by context and rank,
-    ``served`` the sessions by policy, ``arms`` the distinct values of arm or policy. ``viewed``:
-    views were logged.
+    ``lengths`` counts the sessions of each length, ``events`` the rows with a reward, ``least`` and
+    ``most`` are the smallest and the largest of each (0 among them), ``certain`` counts the
+    rows with a propensity of 1. ``items`` and ``contexts`` are the distinct ids and context rows.
+    ``exposures`` holds the least and the greatest logged exposure by context and rank, ``served``
+    the sessions by policy, ``arms`` the distinct values of arm or policy. ``viewed``: views were
+    logged.
     """
 
     rows: int
@@ -233,6 +240,8 @@ class LogTotals:
     viewed: Annotated[bool, all]
     lengths: Annotated[Ints, padded]
     events: dict[str, int]
+    least: Annotated[dict[str, float], by_key(min)]
+    most: Annotated[dict[str, float], by_key(max)]
     certain: int
     items: Annotated[pl.Series, distinct_ids]
     contexts: Annotated[pl.DataFrame, _distinct]
@@ -248,6 +257,7 @@ class LogTotals:
         policies = pl.Series([], dtype=pl.String)
         if log.has("policy"):
             policies = sessions.per_session(["policy"])["policy"].cast(pl.String)
+        paid = {name: sessions.column(name, 0, sessions.n) for name in log.rewards}
         exposures = pl.DataFrame()
         if log.has("exposure"):
             rank = pl.col("rank").cast(pl.Int64)
@@ -259,10 +269,9 @@ class LogTotals:
             unbroken=sessions.unbroken,
             viewed=log.has("viewed"),
             lengths=np.bincount(sessions.blocks.length),
-            events={
-                name: int(np.count_nonzero(sessions.column(name, 0, sessions.n)))
-                for name in log.rewards
-            },
+            events={name: int(np.count_nonzero(x)) for name, x in paid.items()},
+            least={name: float(x.min(initial=0)) for name, x in paid.items()},
+            most={name: float(x.max(initial=0)) for name, x in paid.items()},
             certain=int((frame["propensity"] == 1).sum()) if log.has("propensity") else 0,
             items=distinct_ids([frame["item"]]),
             contexts=_distinct([sessions.per_session(names)]),
@@ -310,3 +319,32 @@ class LogTotals:
             unbroken=self.unbroken,
             ranks=self.ranks,
         )
+
+
+@dataclass(frozen=True)
+class LargestRewards:
+    """Of each reward the ``counts`` largest sizes, in order."""
+
+    counts: dict[str, int]
+    sizes: dict[str, Floats]
+
+    @classmethod
+    def of(cls, counts: dict[str, int], sessions: Sessions) -> LargestRewards:
+        """Those of some sessions."""
+        paid = {name: np.abs(sessions.column(name, 0, sessions.n)) for name in counts}
+        return cls(counts, {name: np.sort(x)[-counts[name] :] for name, x in paid.items()})
+
+    @classmethod
+    def merge(cls, parts: Sequence[LargestRewards]) -> LargestRewards:
+        """Those of all parts."""
+        counts = parts[0].counts
+        every = {name: np.concatenate([part.sizes[name] for part in parts]) for name in counts}
+        return cls(counts, {name: np.sort(x)[-counts[name] :] for name, x in every.items()})
+
+
+def reward_caps(log: Partitions, totals: LogTotals, gaps: str, share: float) -> dict[str, float]:
+    """The size that a ``share`` of each reward's rows that have any do not exceed."""
+    counts = {name: int((1 - share) * n) + 1 for name, n in totals.events.items() if n}
+    work = partial(on_some, partial(sessions_of, gaps), partial(LargestRewards.of, counts))
+    found = log.reduce(work, "looking for the largest rewards")
+    return {name: float(x[0]) for name, x in found.sizes.items()}

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from itertools import product
 
 import numpy as np
 import polars as pl
@@ -23,29 +23,20 @@ from counterrank.assumptions.interaction import interaction
 from counterrank.assumptions.score_test import AuditRows, number_keys
 from counterrank.assumptions.trust_bias import trust
 from counterrank.core.arrays import Ints
-from counterrank.core.errors import CounterrankError
 from counterrank.core.faults import Faults
-from counterrank.data import logs
 from counterrank.data.ids import as_categories, hash_ids
-from counterrank.data.sources import open_source
 from counterrank.diagnostics import weights as about
-from counterrank.diagnostics.diagnostic import (
-    Diagnostic,
-    Findings,
-    advise,
-    graded,
-    graded_size,
-    limited,
-)
+from counterrank.diagnostics.diagnostic import Diagnostic, advise, graded, graded_size, limited
 from counterrank.diagnostics.weights import LOG_WORDS, WeightStatistics
-from counterrank.engine import Engine, Partition, Partitions, Tables
+from counterrank.engine import Partition, Partitions
 from counterrank.engine.partitions import on_some
-from counterrank.ope.estimators.ips import Estimator, MeanWeight
-from counterrank.ope.log import LOG, LogTotals, Sessions, log_table, sessions_of
-from counterrank.ope.request import clipped_weight
+from counterrank.ope.estimators.doubly_robust import DM
+from counterrank.ope.estimators.ips import Estimator, MeanWeight, OnPolicy
+from counterrank.ope.estimators.slate import SlateWeight
+from counterrank.ope.log import LOG, LogTotals, Sessions, log_table
+from counterrank.ope.request import LOGGED, EstimateRequest, clipped_weight
 from counterrank.ope.setting import Basis, Setting
-from counterrank.position.models import PositionBias
-from counterrank.stats.units import Estimate
+from counterrank.stats.estimates import Estimate
 
 MOST = 400_000  # rows; more would not change a verdict
 Read = Callable[[Partition], Sessions | None]
@@ -70,11 +61,12 @@ class TargetStatistics:
 def diagnose_targets(
     setting: Setting,
     targets: Mapping[str, TargetStatistics],
-    estimate: Callable[[str, Estimator], Estimate],
+    estimate: Callable[[str, Estimator, str], Estimate],
 ) -> list[Diagnostic]:
-    """What each ranker's numbers rest on; ``estimate`` is of the first reward."""
-    out = []
-    request, basis = setting.request, setting.basis
+    """What each ranker's numbers rest on; ``estimate`` is of a ranker's reward."""
+    request, basis, first = setting.request, setting.basis, setting.request.rewards[0]
+    out = [effective_users(estimate(LOGGED, OnPolicy(), first))]
+    out += [about.model_bias(str(e)) for e in request.estimators if isinstance(e, DM)]
     for name, target in targets.items():
         weights = target.weights
         if target.tied is not None:
@@ -88,18 +80,48 @@ def diagnose_targets(
             missing, where = weights.unlogged, "the session's log does not have"
         out.append(about.support(name, weights, LOG_WORDS, missing=missing, where=where))
         of_weights = [
-            about.mean_weight(name, estimate(name, MeanWeight()), LOG_WORDS),
+            about.mean_weight(name, estimate(name, MeanWeight(), first), LOG_WORDS),
             about.effective_size(name, weights, LOG_WORDS),
             about.largest_weight(name, weights, LOG_WORDS),
             about.tail(name, weights, LOG_WORDS),
         ]
         out += limited(of_weights, [e for e in request.estimators if e.weighs], "IPS")
-        slates = [] if target.slates is None else [effective_slates(name, *target.slates)]
-        out += limited(slates, [e for e in request.estimators if "chances" in e.needs], "SIPS")
+        if target.slates is not None:
+            slates = [effective_slates(name, *target.slates)]
+            out += limited(slates, [e for e in request.estimators if "chances" in e.needs], "SIPS")
+            out += slate_weights(name, request.estimators, estimate(name, SlateWeight(), first))
         for e in request.clipped:
-            left, value = estimate(name, clipped_weight(e)), estimate(name, e).value
-            out.append(about.clipping(name, str(e), left, LOG_WORDS, value, errs=e.errs))
+            left, whole = (estimate(name, x, first) for x in (clipped_weight(e), e))
+            out.append(
+                about.clipping(
+                    name, str(e), left, LOG_WORDS, whole.value, errs=e.errs, told=e.tells
+                )
+            )
+        for reward, asked in product(request.rewards, request.estimators):
+            if not isinstance(asked, OnPolicy):
+                value = estimate(name, asked, reward)
+                out.append(tail_of(request, name, reward, value, str(asked)))
+    for reward in request.rewards:
+        out.append(tail_of(request, LOGGED, reward, estimate(LOGGED, OnPolicy(), reward)))
     return [*out, *mixture(setting)]
+
+
+def tail_of(
+    request: EstimateRequest, system: str, reward: str, e: Estimate, label: str = ""
+) -> Diagnostic:
+    """How few sessions or users the error of one value rests on."""
+    several = reward if len(request.rewards) > 1 else ""
+    return about.heavy_tail(", ".join(filter(None, (system, label, several))), reward, e)
+
+
+def effective_users(e: Estimate) -> Diagnostic:
+    """Users of one size that would say as much: some have far more sessions than others."""
+    size, who = e.sizes.effective, "users" if e.dependent else "sessions"
+    text = f"{e.n:,} sessions of {e.clusters:,} users say as much as {size:,.0f} equal {who}."
+    if not e.dependent:
+        text = f"{e.n:,} sessions count as independent."
+    todo = " A few users decide, and intervals know little of how users differ: log more users."
+    return advise("effective users", "log", size, 30.0, graded(size, 30, 5), text, todo)
 
 
 def tied_scores(system: str, share: float) -> Diagnostic:
@@ -139,6 +161,27 @@ def effective_slates(system: str, total: float, square: float, count: int) -> Di
     text = f"The weighted slates say as much as {size:,.0f} equal ones ({share:.1%} of the log)."
     todo = " Prefer RIPS to SIPS and IIPS to RIPS where users allow it, or log more sessions."
     return advise("effective slates", system, size, 1000.0, graded_size(size, share), text, todo)
+
+
+def slate_weights(system: str, estimators: Sequence[Estimator], mean: Estimate) -> list[Diagnostic]:
+    """The mean weight of whole slates, for each estimator that multiplies: 1 if chances are right.
+
+    Chances of an item at its rank whatever stands above do not multiply to that of a slate.
+    """
+    off = abs(mean.value - 1)
+    sure = off > 0.02 and off > 3 * mean.se
+    state = "fail" if not math.isfinite(mean.value) or (sure and off > 0.1) else "pass"
+    state = "caution" if sure and state == "pass" else state
+    text = f"Weights of slates average {mean.value:.3f} (se {mean.se:.3f}) where 1 is due."
+    todo = (
+        " These are not chances given the items above: log those (propensity_above), or ask for"
+        " IIPS."
+    )
+    who = [str(e) for e in estimators if "chances" in e.needs]
+    return [
+        advise("mean slate weight", f"{system}, {e}", mean.value, 1.0, state, text, todo)
+        for e in who
+    ]
 
 
 def mixture(setting: Setting) -> list[Diagnostic]:
@@ -203,8 +246,9 @@ def audit_sessions(
     about_log = [
         support.events(totals.events[reward], totals.sessions, reward),
         support.users(users, totals.sessions),
-        support.views(basis.views),
     ]
+    if not basis.by_rank:  # with propensities nothing hangs on views or on a position model
+        about_log.append(support.views(basis.views))
     if about_log[0].state == "fail":
         return about_log
     rows = audit_rows(sessions, basis, reward)
@@ -212,7 +256,8 @@ def audit_sessions(
     loud = isinstance(neighbours, Diagnostic) and neighbours.state != "pass"
     # the first item has no neighbour above: where neighbours matter, it is no fair comparison
     answers = [carry_over(rows), examination(rows), neighbours, trust(rows, top=2 if loud else 1)]
-    answers.append(support.variety(rows))
+    if basis.model is not None and not basis.by_rank:
+        answers.append(support.variety(rows))
     if rows.curves is not None and rows.views != "latent":
         answers.append(position_fit(rows, rows.curves))
     audits = [d for d in answers if isinstance(d, Diagnostic)]
@@ -221,13 +266,17 @@ def audit_sessions(
         audits = [replace(d, meaning=d.meaning + note) for d in audits]
     if lacking := [text for text in answers if isinstance(text, str)]:
         text = f"{len(lacking)} of 4 assumptions could not be audited: {'; '.join(lacking)}."
-        audits.append(Diagnostic("audited", "log", 1 - len(lacking) / 4, 1.0, "caution", text))
+        audits.append(Diagnostic("audited", "log", 1 - len(lacking) / 4, 1.0, "untested", text))
     return [*audits, *about_log]
 
 
 def audit_rows(sessions: Sessions, basis: Basis, reward: str) -> AuditRows:
-    """The rows of sessions as arrays."""
-    n = sessions.n
+    """The rows of sessions as arrays; of rewards of both signs, how large they are.
+
+    Where what comes back is a view's chance times what the item is worth, so is every function of
+    it that is 0 at 0, and the audits take products of factors that are not below 0.
+    """
+    n, paid = sessions.n, sessions.column(reward, 0, sessions.n)
     cluster = np.arange(n) if sessions.cluster is None else sessions.cluster
     ids = sessions.units if sessions.user is None else sessions.user
     session = np.repeat(np.arange(n), sessions.blocks.length)
@@ -256,7 +305,7 @@ def audit_rows(sessions: Sessions, basis: Basis, reward: str) -> AuditRows:
         session=session,
         item=item,
         rank=rank,
-        reward=sessions.column(reward, 0, n),
+        reward=np.abs(paid) if paid.min(initial=0) < 0 else paid,
         seen=seen,
         alike=alike,
         views=basis.views,
@@ -267,64 +316,10 @@ def audit_rows(sessions: Sessions, basis: Basis, reward: str) -> AuditRows:
 
 
 def _turn(sessions: Sessions) -> Ints | None:
-    """Places in time: by ``timestamp``, else by ``day`` and numbered session, else unknown."""
-    frame, order = sessions.blocks.frame, np.arange(sessions.n)
+    """Places in time, by ``timestamp`` or ``day``; sessions of one time share theirs."""
+    frame = sessions.blocks.frame
     for column in ("timestamp", "day"):
         if column in frame.columns:
             start = frame[column].gather(sessions.blocks.start)
-            when = start.rank("dense").to_numpy().astype(np.int64)
-            return np.argsort(np.lexsort((order, when)))
-    names = sessions.units
-    whole = names.dtype.is_integer() or names.cast(pl.Int64, strict=False).null_count() == 0
-    return order if whole else None
-
-
-def check_log(
-    table: object,
-    targets: Mapping[int, tuple[str, object]],
-    weigh: Callable[..., Any],
-    *,
-    rewards: Sequence[str],
-    model: PositionBias | None,
-    contexts: Sequence[str],
-    views: str,
-    columns: Mapping[str, str] | None,
-    users: int,
-    engine: Engine,
-) -> Findings:
-    """Audit a log of so many ``users``, and weigh the rankers at their places in ``targets``.
-
-    ``weigh`` estimates what rankers would have earned by this log.
-    """
-    there = open_source(table, trec=(), name="").columns()
-    known = list(contexts) or [name for name in ("context",) if name in there]
-    by = [] if model is None or model.column is None else [model.column]
-    gaps = "allow" if views == "rows" else "error"
-    try:
-        schema = logs.log_schema(table, rewards=rewards, contexts=[*known, *by], columns=columns)
-        with engine.open(Tables({LOG: schema}, "session", ("session", "item"))) as read:
-            log, totals = log_table(read.heads[LOG]), LogTotals.read(read, gaps)
-            basis = Basis("rank", views, model).with_totals(totals)
-            count = users if log.has("user") else None
-            numbered = partial(on_some, partial(sessions_of, gaps), totals.number_sessions)
-            diagnostics = audit_log(read, totals, basis, log.rewards[0], users=count, read=numbered)
-    except CounterrankError as error:
-        return Findings(fault=str(error))
-    faults: dict[int, str] = {}
-    if model is None and not log.has("propensity"):
-        text = (
-            "No position model was given and no propensity logged, so no ranker can be weighed."
-            " Give one, as in --position-bias log2, or learn it: counterrank exposure LOG --out"
-            " pbm.json."
-        )
-        diagnostics.append(Diagnostic("position model", "log", 0.0, 1.0, "caution", text))
-        targets = {}
-    for place, target in targets.items():
-        try:
-            result = weigh(
-                [target], reward=log.rewards, position_bias=model, views=views, context=known
-            )
-            diagnostics += [d for d in result.diagnostics if d.subject != "log"]
-        except CounterrankError as error:
-            faults[place] = str(error)
-    return Findings(diagnostics, support.to_log(log, basis.views, diagnostics), "", faults)
+            return start.rank("dense").to_numpy().astype(np.int64)
+    return None

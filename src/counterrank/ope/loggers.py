@@ -75,16 +75,20 @@ def balance_loggers(
 
 def balanced_column(basis: Basis) -> str:
     """The column of chances that the mixture of several loggers replaces."""
-    return "propensity" if basis.by_rank else "exposure"
+    return basis.logged if basis.by_rank else "exposure"
 
 
-def logger_shares(log: Log, totals: LogTotals, loggers: Sequence[str]) -> dict[str, float]:
-    """Share of sessions that each logger served."""
+def validate_loggers(log: Log) -> None:
+    """The log says which of several loggers served a session."""
     if not log.has("policy"):
         raise UsageError(
             f'"{log.name}" has no column "policy".',
             todo="With several loggers, each session says which one served it.",
         )
+
+
+def logger_shares(totals: LogTotals, loggers: Sequence[str]) -> dict[str, float]:
+    """Share of sessions that each logger served."""
     unknown = sorted(set(totals.served) - set(loggers))
     if unknown:
         raise UsageError(

@@ -14,6 +14,7 @@ import polars as pl
 from counterrank.core.arrays import Bools, Floats, Ints, ranges, sum_by, take_rows
 from counterrank.core.faults import DataError, Fault
 from counterrank.data.ids import Blocks, positions
+from counterrank.data.logs import ABOVE, CHANCES
 from counterrank.data.schema import Table
 from counterrank.matching.align import by_rank, by_score, natural_rank
 from counterrank.matching.hashjoin import dense_join
@@ -56,26 +57,31 @@ class LoggedRows:
         length = sessions.blocks.length[begin:end]
         session = np.repeat(np.arange(end - begin), length)
         rank = sessions.column("rank", begin, end)
-        context = sessions.context[begin:end]
+        item = sessions.items.lookup(sessions.item[sessions.rows(begin, end)])
+        start = sessions.blocks.start[begin:end] - sessions.blocks.start[begin]
+        fold, context, none = sessions.fold[begin:end], sessions.context[begin:end], np.empty(0)
+        rows = cls(
+            begin, end, start, session, item, rank, none, none, none, none, fold, context
+        )  # fmt: skip
+        return rows.under(sessions, basis)
+
+    def under(self, sessions: Sessions, basis: Basis) -> LoggedRows:
+        """The same rows by the position model of this basis."""
+        begin, end, context = self.begin, self.end, self.context[self.session]
         known = basis.model is not None and not basis.by_rank
-        curve = place = np.ones(len(rank))
+        curve = place = np.ones(len(self.rank))
         if known:
-            curve = place = basis.at(rank, context[session])
+            curve = place = basis.at(self.rank, context)
             if not sessions.unbroken:
-                place = basis.at(natural_rank(length), context[session])
+                place = basis.at(natural_rank(sessions.blocks.length[begin:end]), context)
         e0 = curve if basis.logged == "rank" else sessions.column(basis.logged, begin, end)
         if basis.views == "observed" and not basis.by_rank:
             seen = sessions.column("viewed", begin, end)
         elif basis.views == "rows" or basis.by_rank:
-            seen = np.ones(len(rank))
+            seen = np.ones(len(self.rank))
         else:
             seen = curve if known else e0
-        item = sessions.items.lookup(sessions.item[sessions.rows(begin, end)])
-        start = sessions.blocks.start[begin:end] - sessions.blocks.start[begin]
-        return cls(
-            begin, end, start, session, item, rank, e0, seen, place, curve if known else e0,
-            sessions.fold[begin:end], context,
-        )  # fmt: skip
+        return replace(self, e0=e0, seen=seen, place=place, curve=curve if known else e0)
 
     @property
     def n(self) -> int:
@@ -148,11 +154,8 @@ class Target:
         if not basis.by_rank:
             e = basis.at(rank, context[session])
         else:
-            e = (
-                rows["propensity"].to_numpy()
-                if "propensity" in rows.columns
-                else np.ones(len(rank))
-            )
+            given = [c for c in (basis.logged, "propensity") if c in rows.columns]
+            e = rows[given[0]].to_numpy() if given else np.ones(len(rank))
         if "draw" not in rows.columns:
             return _order_cells(Cells(session, item, e, rank, predicted))
         cells = Cells(session, item, e, rank if basis.by_rank else no_rank, predicted)
@@ -182,7 +185,7 @@ class Target:
             return rank
         else:
             order = by_rank(rows["rank"].to_numpy(), length)
-        if len(order.repeated) and "propensity" not in rows.columns:
+        if len(order.repeated) and not {"propensity", ABOVE} & set(rows.columns):
             place, many = int(order.repeated[0]), len(order.repeated)
             first = {name: rows[name][place] for name in ("session", "item")}
             what, name = "rank twice in target", self.table.name
@@ -196,7 +199,7 @@ class Target:
 
 def is_stochastic(table: Table, scores: str) -> bool:
     """Whether a run gives samples, exposures or chances, not a list per session."""
-    chances = {"draw", "exposure", "propensity"} & set(table.frame.columns)
+    chances = {"draw", *CHANCES} & set(table.frame.columns)
     return bool(chances) or scores == "plackett_luce"
 
 
@@ -334,6 +337,29 @@ class Meeting:
             sum_by(cells.session[new], cells.e[new], n),
         )  # fmt: skip
 
+    def under(self, sessions: Sessions, basis: Basis, target: Target, missing: str) -> Meeting:
+        """The same rows and cells, by the position model of this basis."""
+        logged, cells = self.logged.under(sessions, basis), self.cells
+        if target.table.order == "exposure" or target.stochastic:
+            fresh = target.cells(sessions, basis, logged.begin, logged.end)
+            if missing == "logged" and len(self.absent):
+                fresh = _with_logged(fresh, logged, self.absent, basis)
+            cells = replace(cells, e=fresh.e)
+        else:
+            cells = replace(cells, e=basis.at(cells.rank, logged.context[cells.session]))
+        e0 = _unchanged(logged, self.absent, basis) if missing == "logged" else logged.e0
+        rows = replace(
+            self.rows, e=np.append(cells.e, 0.0)[self.rows.cell], e0=e0, seen=logged.seen,
+            place=logged.place, views=sum_by(cells.session, cells.e, logged.n), memo={},
+        )  # fmt: skip
+        return replace(self, logged=logged, cells=cells, rows=rows)
+
+    def with_prediction(self, model: RewardModel | None) -> Meeting:
+        """With what the model says of every cell, so that it is asked once."""
+        if model is None or self.cells.predicted is not None:
+            return self
+        return replace(self, cells=replace(self.cells, predicted=self._predict(model, self.cells)))
+
     def with_reward(
         self, reward: Floats, model: RewardModel | None, future: RewardModel | None = None
     ) -> Rows:
@@ -358,6 +384,12 @@ class Meeting:
         there = cells.rank <= self.rows.length[cells.session]
         row = self.rows.start[cells.session[there]] + cells.rank[there] - 1
         return sum_by(row, x[there], len(self.rows.e))
+
+
+def on_policy_rows(start: Ints, paid: Floats, seen: Floats) -> Rows:
+    """What is needed to say what the logged ranker earned."""
+    none, ranks = np.empty(0), np.empty(0, np.int64)
+    return Rows(start, paid, none, none, seen, none, ranks, ranks, none, none, none)
 
 
 def _at_logged_ranks(cells: Cells, logged: LoggedRows) -> Cells:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -33,36 +33,51 @@ from counterrank.ope.log_diagnostics import (
     diagnose_targets,
     sample_share,
 )
-from counterrank.ope.match import LoggedRows, Meeting, Target
+from counterrank.ope.match import LoggedRows, Meeting, Target, on_policy_rows
 from counterrank.ope.request import LIVE, LOGGED, EstimateRequest
-from counterrank.ope.reward_model import Models, Regressor, fit_models
-from counterrank.ope.setting import Setting
+from counterrank.ope.reward_model import Models, fit_models
+from counterrank.ope.setting import Setting, Slopes
 from counterrank.results.result import Result
 from counterrank.stats.draws import Draws
 from counterrank.stats.moments import Moments
-from counterrank.stats.units import Columns, Estimate, Key, Units, join_columns
+from counterrank.stats.units import Columns, Estimate, Functions, Key, Units, join_columns
+
+if TYPE_CHECKING:
+    from counterrank.nuisance.own_model import OwnModel
 
 
 def estimate(
-    request: EstimateRequest, tables: Tables, engine: Engine, model: str | Regressor, bar: Progress
+    request: EstimateRequest, tables: Tables, engine: Engine, model: str | OwnModel, bar: Progress
 ) -> Result:
     """Totals of the log, reward models if asked for, every session's contributions, a result."""
     with engine.open(tables, bar) as log:
-        tables.validate_names()
-        setting = Setting.of(request.with_heads(log), log)
+        setting = _setting(request.with_heads(log), log)
         request, head = setting.request, log.heads[LOG]
         models = fit_models(log, setting, model)
         storage = _storage(setting, engine)
         sums = gather_contributions(log, setting, models, storage, sample_share(setting.totals))
         sums.refuse(request)
-        diagnostics = _diagnose(log, setting, sums)
+        functions = sums.functions(setting)
+        diagnostics = _diagnose(log, setting, sums, functions)
         ran = {**log.protocol(), "inference": storage.protocol()}
     return Result.of(
-        "estimate", sums.table, functions=request.functions(), groups=request.groups(),
+        "estimate", sums.table, groups=request.groups(),
+        functions={key: functions[key] for key in request.functions()},
         plan=request.plan, diagnostics=diagnostics, protocol={**request.protocol(head), **ran},
-        inputs=log.inputs, tables=_tables(request, sums), subjects=_subjects, family=_family,
-        parse=estimator.label, default=request.leading, progress=bar,
+        inputs=log.inputs, tables=_tables(request, sums, functions), subjects=_subjects,
+        family=_family, parse=estimator.label, default=request.leading, progress=bar,
     )  # fmt: skip
+
+
+def _setting(request: EstimateRequest, log: Partitions) -> Setting:
+    """What every partition must know, the error of a learned position model included."""
+    setting = Setting.of(request, log)
+    if not setting.learned:
+        return setting
+    from counterrank.ope.curve_error import CurveParameters
+
+    curve = CurveParameters.of(setting.basis, setting.totals, request.learned)
+    return replace(setting, curve=curve)
 
 
 def _storage(setting: Setting, engine: Engine) -> Storage:
@@ -71,23 +86,30 @@ def _storage(setting: Setting, engine: Engine) -> Storage:
     return Storage.choose(engine.inference, sessions, columns, engine.memory_budget)
 
 
-def _diagnose(log: Partitions, setting: Setting, sums: Contributions) -> list[Diagnostic]:
+def _diagnose(
+    log: Partitions, setting: Setting, sums: Contributions, functions: Functions
+) -> list[Diagnostic]:
     """What the numbers of each target rest on, and the audits of the log, by its first reward."""
     reward, users = setting.request.rewards[0], None
 
-    def estimate(name: str, e: Estimator) -> Estimate:
-        return sums.estimate(setting.request, name, reward, e)
+    def estimate(name: str, e: Estimator, reward: str) -> Estimate:
+        return sums.estimate(functions, Key(name, reward, str(e)))
 
     if "user" in log.heads[LOG].frame.columns:
-        users = estimate(LOGGED, OnPolicy()).clusters
+        users = estimate(LOGGED, OnPolicy(), reward).clusters
     audits = audit_log(
         log, setting.totals, setting.basis, reward, users=users, read=setting.sessions,
         sample=sums.sample,
     )  # fmt: skip
-    return [*diagnose_targets(setting, sums.targets, estimate), *audits]
+    diagnostics = [*diagnose_targets(setting, sums.targets, estimate), *audits]
+    if setting.learned:
+        from counterrank.ope.curve_error import curve_error
+
+        diagnostics.append(curve_error(setting))
+    return diagnostics
 
 
-def _tables(request: EstimateRequest, sums: Contributions) -> dict[str, Any]:
+def _tables(request: EstimateRequest, sums: Contributions, functions: Functions) -> dict[str, Any]:
     """How many rows weigh how much; the clip sweep, and the choice it speaks for."""
     weights = [row for name, t in sums.targets.items() for row in t.weights.spread(name)]
     tables: dict[str, Any] = {"weights": weights, "sweep": [], "choices": []}
@@ -96,18 +118,19 @@ def _tables(request: EstimateRequest, sums: Contributions) -> dict[str, Any]:
     from counterrank.ope.clip_sweep import choose_clip, sweep_clips
 
     for (name, target), reward in product(sums.targets.items(), request.rewards):
-        estimate = partial(sums.estimate, request, name, reward)
-        rows = sweep_clips(name, reward, estimate, target.weights, request.plan.level)
-        tables["sweep"] += rows
-        tables["choices"].append(choose_clip(rows))
+        estimates = partial(sums.beside_logged, functions, name, reward)
+        level = request.plan.level
+        tables["sweep"] += sweep_clips(name, reward, estimates, target.weights, level)
+        tables["choices"].append(choose_clip(name, reward, estimates, level))
     return tables
 
 
 def _subjects(key: Key) -> set[str]:
     """Subjects of diagnostics that concern an estimate; the logged ranker's own stands alone."""
     if key.system == LOGGED:
-        return {LOGGED}
-    return {key.system, f"{key.system}, {key.estimator}", "log"}
+        return {LOGGED, f"{LOGGED}, {key.measure}"}
+    own = f"{key.system}, {key.estimator}"
+    return {key.system, own, f"{own}, {key.measure}", "log"}
 
 
 def _family(size: int, groups: int) -> str:
@@ -121,18 +144,34 @@ def _family(size: int, groups: int) -> str:
 class Contributions:
     """What sessions of a partition contribute, or of all: a column each, or only their moments.
 
-    ``sample`` are the log rows of some users, for its audits.
+    ``sample`` are the log rows of some users, for its audits; ``slopes`` say how columns move with
+    the parameters of a learned position model.
     """
 
     table: Units | Moments
     targets: dict[str, TargetStatistics]
     sample: pl.DataFrame | None
+    slopes: Slopes | None = None
 
-    def estimate(
-        self, request: EstimateRequest, system: str, reward: str, e: Estimator
-    ) -> Estimate:
+    def functions(self, setting: Setting) -> Functions:
+        """What every key is a function of, the error of a learned position model included."""
+        plain = setting.request.all_functions()
+        if setting.curve is None or self.slopes is None:
+            return plain
+        return self.slopes.functions(plain, setting.curve.root)
+
+    def estimate(self, functions: Functions, key: Key) -> Estimate:
         """What one estimator says of a system's reward."""
-        return self.table.estimate(Key(system, reward, str(e)), e.combined(request.per))
+        return self.table.estimate(key, functions[key])
+
+    def beside_logged(
+        self, functions: Functions, system: str, reward: str, e: Estimator
+    ) -> tuple[Estimate, Estimate]:
+        """The same, and how it compares with what the logged ranker earned, as a ratio."""
+        key, live = Key(system, reward, str(e)), Key(LOGGED, reward, LIVE)
+        both = self.table.over(key, live)
+        own = both.estimate(key, functions[key])
+        return own, own / both.estimate(live, functions[live])
 
     def refuse(self, request: EstimateRequest) -> None:
         """Raise for what is wrong with a target, unless the request lets it pass."""
@@ -159,7 +198,8 @@ def gather_contributions(
 def take_moments(request: EstimateRequest, sums: Contributions) -> Contributions:
     """Moments in place of columns per session."""
     assert isinstance(sums.table, Units)
-    moments = Moments.of(sums.table, request.all_functions(), request.groups())
+    groups = [*request.groups(), *request.swept()]
+    moments = Moments.of(sums.table, request.all_functions(), groups)
     return replace(sums, table=moments)
 
 
@@ -186,7 +226,8 @@ def count_columns(setting: Setting) -> int:
     estimators = [e for reward in request.rewards for e in request.computed_for(reward)]
     wide = sum(len(e.sums(rows, request.per)) for e in estimators)
     live = len(OnPolicy().sums(rows, request.per))
-    return len(request.systems) * wide + len(request.rewards) * live
+    learned = setting.curve.count if setting.curve and setting.curve.learned else 0
+    return len(request.systems) * wide + len(request.rewards) * live + learned
 
 
 def contributions(
@@ -205,8 +246,26 @@ def contributions(
         there = target.place >= 0
         if request.missing == "skip" and not there.all():
             masks |= dict.fromkeys(mine, there)
+    slopes, theta = _learned(setting, models, sessions, targets, part)
+    columns = {key: (*own, *theta) for key, own in columns.items()}
     units = Units(sessions.units, columns, masks, sessions.user, draws)
-    return Contributions(units, statistics, sessions.sample(share))
+    return Contributions(units, statistics, sessions.sample(share), slopes)
+
+
+def _learned(
+    setting: Setting,
+    models: Models,
+    sessions: Sessions,
+    targets: dict[str, Target],
+    part: Partition,
+) -> tuple[Slopes | None, Columns]:
+    """How columns move with a learned position model, and sessions with it, if it is this log's."""
+    if setting.curve is None:
+        return None, ()
+    from counterrank.ope.curve_error import curve_slopes
+
+    slopes = curve_slopes(setting, setting.curve, models, sessions, targets)
+    return slopes, setting.curve.influences(part, sessions, setting.totals.sessions)
 
 
 @dataclass(frozen=True)
@@ -291,15 +350,12 @@ def _faults(sessions: Sessions, target: Target, absent: Ints, block: _Block) -> 
 
 def _on_policy(setting: Setting, sessions: Sessions) -> dict[Key, Columns]:
     """What the logged ranker itself earned, session by session."""
-    request, cuts = setting.request, sessions.cuts()
-    none, ranks = np.empty(0), np.empty(0, np.int64)
-    seen = none
+    request, cuts, seen = setting.request, sessions.cuts(), np.empty(0)
     if request.per == "impression":
         seen = np.concatenate([LoggedRows.of(sessions, setting.basis, *cut).seen for cut in cuts])
     columns = {}
     for reward in request.rewards:
         paid = sessions.column(reward, 0, sessions.n)
-        start = sessions.blocks.start
-        rows = Rows(start, paid, none, none, seen, none, ranks, ranks, none, none, none)
+        rows = on_policy_rows(sessions.blocks.start, paid, seen)
         columns[Key(LOGGED, reward, LIVE)] = tuple(OnPolicy().sums(rows, request.per))
     return columns

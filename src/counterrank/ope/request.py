@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -14,7 +15,7 @@ from counterrank.core.merge import by_key, union
 from counterrank.data import logs
 from counterrank.data.ids import as_categories
 from counterrank.data.runs import Runs, RunTables, run_schemas
-from counterrank.data.schema import Schema, Table
+from counterrank.data.schema import Schema, Table, validate_columns
 from counterrank.engine.partitions import Partition, Partitions
 from counterrank.ope.estimators.clipped_weight import CLIPS
 from counterrank.ope.estimators.ips import Clipped, Estimator, MeanWeight, OnPolicy
@@ -23,12 +24,13 @@ from counterrank.ope.log import LOG, log_table
 from counterrank.ope.match import is_stochastic
 from counterrank.position.models import PositionBias
 from counterrank.stats.compare import Plan
-from counterrank.stats.functions_of_means import Function
+from counterrank.stats.functions_of_means import Function, Range
 from counterrank.stats.moments import Pair
 from counterrank.stats.units import Key
 
 if TYPE_CHECKING:
     from counterrank.ope.setting import Basis
+    from counterrank.position.learn.learned import Learned
 
 LOGGED, LIVE = "logged", str(OnPolicy())  # the ranker that was live, and what it earned
 
@@ -71,16 +73,20 @@ def log_schemas(
     rewards: Sequence[str],
     contexts: Sequence[str],
     columns: Mapping[str, str] | None,
+    beside: Sequence[str] = (),
 ) -> tuple[dict[str, Schema], LogTables]:
     """The schemas of all tables, and which of them hold whose lists."""
 
     def schema(table: object, name: str) -> Schema:
         return logs.target_schema(table, name=name, columns=columns)
 
-    first = {LOG: logs.log_schema(log, rewards=rewards, contexts=contexts, columns=columns)}
+    read = partial(logs.log_schema, log, rewards=rewards, contexts=contexts)
+    first = {LOG: read(columns=columns, beside=beside)}
     targets, names = run_schemas(runs, schema, "target")
     more, more_names = run_schemas(loggers, schema, "logger")
-    return first | targets | more, LogTables(RunTables(names), RunTables(more_names))
+    schemas = first | targets | more
+    validate_columns(schemas.values())
+    return schemas, LogTables(RunTables(names), RunTables(more_names))
 
 
 def _systems(sides: Sequence[RunTables], part: Partition) -> list[dict[str, pl.Series]]:
@@ -101,7 +107,9 @@ class EstimateRequest:
     """What is to be estimated, and how; see `counterrank.estimate`.
 
     ``tables`` names the rankers and ``rewards`` the columns; both are complete once the heads of
-    the tables are known (`with_heads`). ``position`` is the position model.
+    the tables are known (`with_heads`). ``position`` is the position model, and ``learned`` what it
+    was learned by where that was this log. ``ranges`` of the rewards of a row are known once the
+    log was read, as are the ``caps`` of those to ``winsorise``.
     """
 
     tables: LogTables
@@ -115,7 +123,11 @@ class EstimateRequest:
     missing: str = "error"
     disjoint: str = "auto"
     sweep: str = "none"
+    winsorise: float | None = None
     rewards: tuple[str, ...] = ()
+    learned: Learned | None = None
+    ranges: Mapping[str, Range] = field(default_factory=dict)
+    caps: Mapping[str, float] = field(default_factory=dict)
 
     def with_heads(self, log: Partitions) -> EstimateRequest:
         """With the names of all rankers and rewards."""
@@ -164,11 +176,15 @@ class EstimateRequest:
         first = reward == self.rewards[0]
         return [e for e in self.computed if first or e.about == "reward"]
 
+    def function(self, reward: str, e: Estimator) -> Function:
+        """What an estimator's value is a function of."""
+        return e.combined(self.per, self.ranges.get(reward, (0.0, 1.0)))
+
     def all_functions(self) -> dict[Key, Function]:
         """What every key is a function of, what is logged first."""
         live = {Key(LOGGED, r, LIVE): OnPolicy().combined(self.per) for r in self.rewards}
         return live | {
-            Key(system, reward, str(e)): e.combined(self.per)
+            Key(system, reward, str(e)): self.function(reward, e)
             for system in self.systems
             for reward in self.rewards
             for e in self.computed_for(reward)
@@ -196,9 +212,19 @@ class EstimateRequest:
                 questions.setdefault(key[1:], []).append((key, other))
         return list(questions.values())
 
+    def swept(self) -> list[list[Pair]]:
+        """Every clip of a sweep against what the logged ranker earned."""
+        if self.sweep == "none":
+            return []
+        from counterrank.ope.clip_sweep import SWEEP
+
+        pairs = product(self.systems, self.rewards, SWEEP)
+        return [[(Key(s, r, str(e)), Key(LOGGED, r, LIVE))] for s, r, e in pairs]
+
     def protocol(self, head: Table) -> dict[str, Any]:
         """The choices behind the numbers, but for those that the log itself decides."""
         log = log_table(head)
+        aside = [c for c in ("exposure", "propensity") if log.has(c) and c != self.logged]
         return {
             "unit": "session",
             "per": self.per,
@@ -213,6 +239,8 @@ class EstimateRequest:
             "missing": self.missing,
             "disjoint": self.disjoint,
             "contexts": list(log.contexts),
+            **({"left_aside": aside} if aside else {}),
+            **({} if self.winsorise is None else {"winsorise": dict(self.caps)}),
             **self.plan.protocol(resamples=self.plan.resamples),
         }
 
@@ -231,10 +259,11 @@ def validate_views(wanted: Sequence[Estimator], basis: Basis) -> None:
             found="The log has no column viewed, and no position model was given.",
             todo="Give one (--position-bias), log views, or ask for IPS alone.",
         )
-    if basis.model is not None and float(basis.curves.max()) > 1 + 1e-9:
+    odd = basis.curves[~((basis.curves >= 0) & (basis.curves <= 1 + 1e-9))]
+    if basis.model is not None and len(odd):
         raise UsageError(
             "A position model gives chances of being seen, at most 1.",
-            found=f"{str(basis.model)[:60]} reaches {float(basis.curves.max()):g}.",
+            found=f"{str(basis.model)[:60]} reaches {float(odd.max()):g}.",
             todo="Scale it so that no rank is above 1.",
         )
 
@@ -281,6 +310,13 @@ def validate_slates(
             f"{by_need['propensity']} weighs by the logged propensity of an item at its rank.",
             found=f'Here the weights are by "{basis.logged}".',
             todo='Use --logged propensity (logged="propensity"), or ask for IPS, SNIPS or DR.',
+        )
+    single = [str(e) for e in wanted if e.weighs and "chances" not in e.needs]
+    if basis.logged == logs.ABOVE and single:
+        raise UsageError(
+            f"{single[0]} weighs by an item's chance at its rank, whatever stands above it.",
+            found=f'Here the weights are by "{logs.ABOVE}".',
+            todo="Ask for it apart from RIPS, SIPS and CascadeDR, with --logged propensity.",
         )
     if "slates" in by_need and len(loggers) > 1:
         raise UsageError(

@@ -1,4 +1,4 @@
-r"""The reward of a view, learned from the log: shrunken means, or any scikit-learn regressor.
+r"""The reward of a view, learned from the log: shrunken means, or a model of the user's own.
 
 For item :math:`a` and situation :math:`x` (context, and the rank where exposure is not modelled)
 
@@ -22,13 +22,11 @@ Given the items down to rank :math:`r`, its mean is what the target would earn f
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from itertools import zip_longest
-from typing import Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -37,11 +35,14 @@ from counterrank.core.errors import InputError
 from counterrank.core.merge import merge
 from counterrank.core.parallel import map_threads, workers
 from counterrank.engine.partitions import Partition, Partitions
-from counterrank.nuisance.shrinkage import shrink_means
 from counterrank.ope.estimators.clipped_weight import Rows
 from counterrank.ope.log import FOLDS, Sessions
 from counterrank.ope.match import LoggedRows, Meeting, Target
 from counterrank.ope.setting import Setting
+from counterrank.stats.shrinkage import shrink_means
+
+if TYPE_CHECKING:
+    from counterrank.nuisance.own_model import OwnModel
 
 LARGEST_MODEL = 1 << 25  # cells of the reward model; beyond, contexts are left out of it
 NEARLY = 0.01  # what rounded probabilities of a rank may miss of 1
@@ -104,8 +105,8 @@ class RewardModel:
         return q
 
 
-def fit_model(total: RewardSums, ranks: int, kind: str | Regressor) -> RewardModel:
-    """A cross-fitted model from the sums of the whole log: shrunken means, or a regressor's."""
+def fit_model(total: RewardSums, ranks: int, kind: str | OwnModel) -> RewardModel:
+    """A cross-fitted model from the sums of the whole log: shrunken means, or the user's own."""
     folds = range(len(total.reward[0]))
     means = np.stack([_predict(*_other_folds(total, fold)) for fold in folds])
     if isinstance(kind, str):
@@ -153,22 +154,10 @@ def _shrunken_means(c: Floats, v: Floats, s: Floats, prior: Floats) -> Floats:
     return shrink_means(c, v, max(within, 0.0) / max(total - n, 1.0), prior=prior)
 
 
-# a regressor instead of means
+# a model of the user's own instead of means
 
 
-class Regressor(Protocol):
-    """What is asked of a regressor: to fit, and to predict."""
-
-    def fit(self, X: Any, y: Any) -> Any:  # noqa: N803 - scikit-learn's name
-        """Learn from features and targets."""
-        ...
-
-    def predict(self, X: Any) -> Any:  # noqa: N803
-        """One prediction per row of features."""
-        ...
-
-
-def _regress(total: RewardSums, means: Floats, ranks: int, regressor: Regressor) -> Floats:
+def _regress(total: RewardSums, means: Floats, ranks: int, own: OwnModel) -> Floats:
     """Predictions for every fold, situation and item.
 
     A row of features is a cell: the shrunken mean of its item and of its situation, how often the
@@ -184,10 +173,8 @@ def _regress(total: RewardSums, means: Floats, ranks: int, regressor: Regressor)
         if not known.any():  # no other user has seen anything
             tables.append(means[fold])
             continue
-        fitted = deepcopy(regressor)
-        weighs = "sample_weight" in inspect.signature(fitted.fit).parameters
-        fitted.fit(features[known], y, **({"sample_weight": v[v > 0]} if weighs else {}))
-        tables.append(np.asarray(fitted.predict(features), float).reshape(means[fold].shape))
+        predict = own.learn(features[known], y, v[v > 0])
+        tables.append(predict(features).reshape(means[fold].shape))
     return np.stack(tables)
 
 
@@ -222,7 +209,7 @@ def table_shape(setting: Setting) -> tuple[int, int, int]:
     return contexts if fits else 1, ranks, items
 
 
-def fit_models(log: Partitions, setting: Setting, kind: str | Regressor) -> Models:
+def fit_models(log: Partitions, setting: Setting, kind: str | OwnModel) -> Models:
     """The models that the estimators ask for, each a pass of its own over the log."""
     request, ranks = setting.request, table_shape(setting)[1]
 

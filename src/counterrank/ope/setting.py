@@ -5,11 +5,14 @@ A weight divides what the target exposes by how likely a row was seen under the 
 * ``rank``: the exposure of the logged rank by the position model, :math:`e_0 = c(r)`.
 * ``exposure``: the logged exposure of the item, chance included (Jeunen Eq. 6).
 * ``propensity``: the logged probability of the item at its rank; no position model is needed.
+* ``propensity_above``: that given the items above, which estimators of slates multiply.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -17,12 +20,17 @@ import polars as pl
 from counterrank.core.arrays import Floats, Ints
 from counterrank.core.errors import InputError, UsageError
 from counterrank.core.faults import DataError
-from counterrank.data.logs import Log
+from counterrank.data.logs import ABOVE, CHANCES, Log, validate_chances
 from counterrank.data.schema import Table
 from counterrank.engine.partitions import Partition, Partitions
 from counterrank.matching.align import natural_rank
-from counterrank.ope.log import LOG, LogTotals, Sessions, log_table, sessions_of
-from counterrank.ope.loggers import balance_loggers, balanced_column, logger_shares
+from counterrank.ope.log import LOG, LogTotals, Sessions, log_table, reward_caps, sessions_of
+from counterrank.ope.loggers import (
+    balance_loggers,
+    balanced_column,
+    logger_shares,
+    validate_loggers,
+)
 from counterrank.ope.match import Target
 from counterrank.ope.request import (
     LOGGED,
@@ -35,6 +43,11 @@ from counterrank.ope.request import (
     validate_views,
 )
 from counterrank.position.models import PositionBias
+from counterrank.stats.functions_of_means import Function, PlugIn
+from counterrank.stats.units import Key
+
+if TYPE_CHECKING:
+    from counterrank.ope.curve_error import CurveParameters
 
 DEEPEST = 10_000  # ranks below are as likely to be seen as this one
 NEAR = 0.2  # of logged exposures and a learned curve that mean the same
@@ -55,7 +68,7 @@ class Basis:
     @property
     def by_rank(self) -> bool:
         """Whether an item counts anew at each rank."""
-        return self.logged == "propensity"
+        return self.logged in ("propensity", ABOVE)
 
     def at(self, rank: Ints, context: Ints) -> Floats:
         r""":math:`c(r)` of the position model."""
@@ -66,35 +79,43 @@ class Basis:
         return seen
 
     def with_totals(self, totals: LogTotals) -> Basis:
-        """With ``views`` decided, as logged or as the rows look, and curves computed."""
+        """With ``views`` as the log proves them, and curves computed."""
         basis = self
         if basis.model is not None:
             basis = replace(basis, curves=_curves(basis.model, totals.combinations))
             basis = _without_chance(basis, totals)
         if basis.views != "auto":
             return basis
-        views = "observed" if totals.viewed else "latent"
-        known = basis.model is not None
-        if views == "latent" and known and only_viewed_rows(totals.lengths, basis.curves[0]):
-            views = "rows"
-        return replace(basis, views=views)
+        if not totals.viewed and basis.model is not None and not basis.by_rank:
+            _validate_lengths(totals.lengths, basis.curves[0])
+        return replace(basis, views="observed" if totals.viewed else "latent")
 
 
 def choose_basis(
-    log: Log, targets: list[Table], *, logged: str, views: str, model: PositionBias | None
+    log: Log,
+    targets: list[Table],
+    *,
+    logged: str,
+    views: str,
+    model: PositionBias | None,
+    slates: bool = False,
 ) -> Basis:
-    """The basis asked for, or the one the tables allow."""
+    """The basis asked for, or the one the tables allow; ``slates``: chances are multiplied."""
     exposed = model is not None or all("exposure" in t.frame.columns for t in targets)
     if logged == "auto":
         logged = "exposure" if log.has("exposure") else "rank"
         if not (exposed and (log.has("exposure") or model is not None)) and log.has("propensity"):
             logged = "propensity"
-    if logged in ("exposure", "propensity") and not log.has(logged):
+        if slates and log.has(ABOVE):
+            logged = ABOVE
+    if logged in CHANCES and not log.has(logged):
         raise UsageError(
             f'"{log.name}" has no column "{logged}".',
             todo=f"Log it, name it (--columns {logged}=NAME), or weigh by --logged rank.",
         )
-    if logged != "propensity" and (not exposed or (logged == "rank" and model is None)):
+    if logged not in ("propensity", ABOVE) and (
+        not exposed or (logged == "rank" and model is None)
+    ):
         raise InputError(
             "Nothing says how likely each rank is to be seen.",
             found=f'"{log.name}" has no column "propensity", and no position model was given.',
@@ -143,16 +164,26 @@ def _curves(model: PositionBias, contexts: pl.DataFrame) -> Floats:
     return np.stack([curve[value] for value in contexts[model.column]])
 
 
-def only_viewed_rows(lengths: Ints, curve: Floats) -> bool:
-    """Whether a log without a column ``viewed`` holds only viewed rows, not all that were shown.
+def _validate_lengths(lengths: Ints, curve: Floats) -> None:
+    """Refuse to guess whether a log without views holds what was shown, or only what was viewed.
 
-    Such a log thins out as views do: the share of sessions that reach a rank is then nearer to the
-    position model's curve than to 1. ``lengths`` counts the sessions of each length.
+    Where all lists are as long, nobody left one early: rows are all that was shown. Otherwise both
+    can be, and values that count views hang on it. ``lengths`` counts the sessions of each length.
     """
+    there = np.flatnonzero(lengths)
+    if len(there) < 2:
+        return
     rank = np.arange(1, min(len(lengths) - 1, DEEPEST) + 1)
     reached = 1 - np.cumsum(lengths)[rank - 1] / lengths.sum()
     views = curve[rank - 1] / curve[0]
-    return bool(np.abs(reached - views).sum() < np.abs(reached - 1).sum())
+    thin = np.abs(reached - views).sum() < np.abs(reached - 1).sum()
+    raise UsageError(
+        "It is not known whether the log holds all rows that were shown, or only those viewed.",
+        found=f"It has no column viewed, and lists of {there[0]} to {there[-1]} rows, which thin"
+        f" out {'as' if thin else 'less than'} the position model's views do.",
+        todo="Say it: --views latent (all that was shown, seen or not) or --views rows (only what"
+        " was on screen); better, log a column viewed.",
+    )
 
 
 # the setting of a pass
@@ -163,7 +194,8 @@ class Setting:
     """A request and what is known of the whole log.
 
     ``basis`` is what weights divide; where there are several loggers, ``shares`` are their shares
-    of the sessions, and ``logger_basis`` how likely each of their own lists was seen.
+    of the sessions, and ``logger_basis`` how likely each of their own lists was seen. ``curve``
+    are the learned parameters of the position model, if their error is known.
     """
 
     request: EstimateRequest
@@ -171,29 +203,52 @@ class Setting:
     basis: Basis
     logger_basis: Basis
     shares: dict[str, float]
+    curve: CurveParameters | None = None
 
     @classmethod
     def of(cls, request: EstimateRequest, log: Partitions) -> Setting:
         """A pass over the log, and every check that needs no rows."""
         head, targets = log_table(log.heads[LOG]), lists_of(request.tables.targets, log.heads)
         views, logged, position = request.views, request.logged, request.position
-        basis = choose_basis(head, targets, logged=logged, views=views, model=position)
+        request.plan.pairs([LOGGED, *request.systems])  # the baseline is there
+        basis = choose_basis(
+            head, targets, logged=logged, views=views, model=position,
+            slates="chances" in estimator_needs(request.estimators),
+        )  # fmt: skip
+        loggers = [table.system for table in lists_of(request.tables.loggers, log.heads)]
+        if loggers:
+            validate_loggers(head)
+        validate_scores(request.scores, basis, targets)
+        validate_lists(request.estimators, targets, scores=request.scores, missing=request.missing)
+        validate_slates(request.estimators, basis, targets, loggers)
         totals = LogTotals.read(log, request.gaps)
         basis = logger_basis = basis.with_totals(totals)
         validate_views(request.estimators, basis)
-        validate_scores(request.scores, basis, targets)
-        request.plan.pairs([LOGGED, *request.systems])  # the baseline is there
-        loggers = [table.system for table in lists_of(request.tables.loggers, log.heads)]
-        shares = logger_shares(head, totals, loggers) if loggers else {}
+        shares = logger_shares(totals, loggers) if loggers else {}
         if loggers:
             basis = replace(basis, logged=balanced_column(basis))
         disjoint = request.disjoint
         if disjoint == "auto":
             disjoint = "error" if basis.logged == "rank" else "zero"
-        validate_lists(request.estimators, targets, scores=request.scores, missing=request.missing)
-        validate_slates(request.estimators, basis, targets, loggers)
-        request = replace(request, disjoint=disjoint, logged=basis.logged, views=basis.views)
+        caps = {}
+        if request.winsorise is not None:
+            caps = reward_caps(log, totals, request.gaps, request.winsorise)
+        none = float("inf")
+        ranges = {
+            name: (max(totals.least[name], -caps.get(name, none)), min(most, caps.get(name, none)))
+            for name, most in totals.most.items()
+        }
+        request = replace(
+            request, disjoint=disjoint, logged=basis.logged, views=basis.views, ranges=ranges,
+            caps=caps,
+        )  # fmt: skip
         return cls(request, totals, basis, logger_basis, shares)
+
+    @property
+    def learned(self) -> bool:
+        """Whether weights rest on a position model that was learned, from this log or another."""
+        model = self.basis.model
+        return model is not None and model.error is not None and not self.basis.by_rank
 
     def sessions(self, part: Partition) -> Sessions | None:
         """A partition's sessions by the whole log's numbers; None if it has none."""
@@ -201,7 +256,7 @@ class Setting:
         return None if alone is None else part.cached("log", lambda: self._sessions(alone, part))
 
     def _sessions(self, alone: Sessions, part: Partition) -> Sessions:
-        sessions = self.totals.number_sessions(alone)
+        sessions = self.totals.number_sessions(alone).capped(self.request.caps)
         if not self.shares:
             return sessions
         scores = self.request.scores
@@ -224,7 +279,26 @@ class Setting:
             _validate_whole(needs["slates"], sessions)
         for target in targets.values() if self.basis.by_rank and "filled" in needs else ():
             _validate_length(needs["filled"], sessions, target)
+        for table in lists if self.basis.by_rank else ():
+            validate_chances(table)
         return targets
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """Sums over ``n`` sessions of how each key's columns move: columns x parameters."""
+
+    sums: dict[Key, Floats]
+    n: dict[Key, int]
+
+    def functions(
+        self, functions: Mapping[Key, Function], root: Floats | None
+    ) -> dict[Key, Function]:
+        """What each key is a function of, with the error of parameters in it (`PlugIn`)."""
+        return {
+            key: PlugIn(f, self.sums[key] / max(self.n[key], 1), root)
+            for key, f in functions.items()
+        }
 
 
 def _validate_whole(who: str, sessions: Sessions) -> None:

@@ -1,6 +1,7 @@
 """Position models in JSON: ``counterrank exposure --out`` writes, ``--position-bias`` reads them.
 
-A model is its name and options, exact to the last bit; a document has it under the key ``model``.
+A model is its name and options, exact to the last bit; a document has it under the key ``model``,
+and how sure it is under ``covariance``, which files of earlier versions do not have.
 """
 
 from __future__ import annotations
@@ -8,19 +9,25 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
+
+import numpy as np
 
 from counterrank.core.errors import CounterrankError, InputError, UsageError, brief, first_line
 from counterrank.position.models import (
     ByContext,
+    CurveError,
     PositionBias,
     PositionModel,
+    WeightTable,
     exposure,
     position_model,
 )
 
 KIND = "exposure"
+VERSION = 1  # of the covariance
+METHODS = ("views", "depth", "harvest", "swap", "em")  # by which a model can be learned
 
 
 def to_json(model: PositionBias) -> dict[str, Any]:
@@ -74,6 +81,60 @@ def _plain(entry: object) -> PositionModel:
     return model
 
 
+def error_to_json(model: PositionBias) -> dict[str, Any]:
+    """How sure a learned model is, as JSON values: a covariance for each of its curves."""
+    about, curves = model.error, []
+    for context, one in _curves(model).items():
+        if one.error is not None and one.error.covariance is not None:
+            own = {"parameters": list(one.error.parameters), "clusters": one.error.clusters}
+            curves.append({"context": context, **own, "matrix": one.error.covariance.tolist()})
+    log, learned = ({}, {}) if about is None else (dict(about.log), dict(about.learned))
+    return {"version": VERSION, "log": log, "learned": learned, "curves": curves}
+
+
+def with_error(model: PositionBias, entry: object) -> PositionBias:
+    """The model with the error that JSON values stand for; unknown where a file has none."""
+    if entry is None:
+        return _attach(model, {}, CurveError())
+    if not isinstance(entry, Mapping) or entry.get("version") != VERSION:
+        version = entry.get("version") if isinstance(entry, Mapping) else entry
+        raise UsageError(
+            f"The covariance must be of version {VERSION}.", found=f"Got {brief(version)}."
+        )
+    log, learned = entry.get("log") or {}, dict(entry.get("learned") or {})
+    learned["context"] = tuple(learned.get("context") or ())
+    about, errors = CurveError(log=log, learned=learned), {}
+    for curve in entry.get("curves") or []:
+        one, names = _curves(model).get(curve["context"]), tuple(curve["parameters"])
+        matrix = np.array(curve["matrix"], float)
+        size = len(one.weights) if isinstance(one, WeightTable) else len(names)
+        if one is None or matrix.shape != (size, size) or not np.isfinite(matrix).all():
+            raise UsageError(
+                f'The covariance of "{curve["context"]}" is not that of its parameters.',
+                found=f"Its shape is {matrix.shape}, for {size} parameters.",
+            )
+        errors[curve["context"]] = replace(
+            about, parameters=names, covariance=matrix, clusters=int(curve["clusters"])
+        )
+    return _attach(model, errors, about)
+
+
+def _curves(model: PositionBias) -> dict[str, PositionModel]:
+    """The models by context; that of all others, or of all, has none."""
+    if isinstance(model, PositionModel):
+        return {"": model}
+    return ({} if model.default is None else {"": model.default}) | dict(model.models)
+
+
+def _attach(
+    model: PositionBias, errors: Mapping[str, CurveError], other: CurveError
+) -> PositionBias:
+    own = {key: one.with_error(errors.get(key, other)) for key, one in _curves(model).items()}
+    if isinstance(model, PositionModel):
+        return own[""]
+    return ByContext(model.column, {v: own[v] for v in model.models}, own.get(""))
+
+
 def _number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
@@ -100,7 +161,7 @@ def load(path: str | os.PathLike[str]) -> PositionBias:
             todo=todo,
         )
     try:
-        return from_json(tables["model"])
+        return with_error(from_json(tables["model"]), tables.get("covariance"))
     except CounterrankError as error:
         raise InputError(
             f'The position model in "{name}" cannot be used.',

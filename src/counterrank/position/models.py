@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Self
 
@@ -19,6 +19,23 @@ from counterrank.core.labels import Registry, Value, parse
 
 Contexts = pl.Series | npt.NDArray[Any] | Sequence[Any]
 Positive = Annotated[float, Between(0, np.inf, "both")]
+STEP = 1e-5  # of a parameter, as a share of it
+
+
+@dataclass(frozen=True, eq=False)
+class CurveError:
+    """How sure a learned model is: its ``parameters`` and their ``covariance`` between samples.
+
+    The parameters are options of the model, or the ``weights`` of a table, one for each rank. There
+    is no covariance where none was saved. ``clusters`` counts the users behind it, ``log`` tells
+    the log that it was learned from, and ``learned`` how: the options of ``counterrank exposure``.
+    """
+
+    parameters: tuple[str, ...] = ()
+    covariance: Floats | None = None
+    clusters: int = 0
+    log: Mapping[str, Any] = field(default_factory=dict)
+    learned: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +47,7 @@ class PositionModel(Value, ABC):
 
     k: int | None = None
     column: ClassVar[None] = None  # no context column is needed; see ByContext
+    error: ClassVar[CurveError | None] = None  # no part of what the model is; see `with_error`
 
     def __post_init__(self) -> None:
         if self.k is not None and self.k < 1:
@@ -38,7 +56,26 @@ class PositionModel(Value, ABC):
 
     def __matmul__(self, k: int) -> Self:
         """The same model with cut-off ``k``: ``Power(eta=1) @ 10``."""
-        return replace(self, k=k)
+        return replace(self, k=k).with_error(self.error)
+
+    def with_error(self, error: CurveError | None) -> Self:
+        """The same model, which remembers how sure it is."""
+        same = replace(self)
+        object.__setattr__(same, "error", error)
+        return same
+
+    def slopes(self, rank: Ints) -> Floats:
+        """How the weight of each rank moves with each parameter that was learned: a row for each.
+
+        By central differences: good to ten digits.
+        """
+        rows = []
+        for name in () if self.error is None else self.error.parameters:
+            x = getattr(self, name)
+            h = STEP * min(x, abs(1 - x) or x)  # a chance stays one
+            up, down = (replace(self, **{name: x + s}).at(rank) for s in (h, -h))
+            rows.append((up - down) / (2 * h))
+        return np.array(rows).reshape(len(rows), len(rank))
 
     def at(self, rank: Ints, context: Contexts | None = None) -> Floats:
         """Weight of each rank; the same in every context."""
@@ -170,6 +207,12 @@ class WeightTable(PositionModel):
         seen: Floats = weight[np.minimum(rank, len(weight)) - 1]
         return seen
 
+    def slopes(self, rank: Ints) -> Floats:
+        if self.error is None:
+            return np.zeros((0, len(rank)))
+        each = np.arange(1, len(self.weights) + 1)
+        return np.equal.outer(each, rank) * (1.0 if self.k is None else np.asarray(rank) <= self.k)
+
     def best(self, count: int, depth: int | None) -> Floats:
         cuts = [cut for cut in (depth, self.k) if cut is not None]
         falling = np.sort(np.asarray(self.weights[: min(cuts, default=None)], float))[::-1]
@@ -214,6 +257,15 @@ class ByContext:
     def __hash__(self) -> int:
         return hash(str(self))
 
+    @property
+    def error(self) -> CurveError | None:
+        """What is known of the first model's error: all were learned alike, or none was."""
+        return next(iter(self.models.values())).error
+
+    def of(self, value: str) -> PositionModel | None:
+        """The model of a context."""
+        return self.models.get(value, self.default)
+
     def at(self, rank: Ints, context: Contexts | None = None) -> Floats:
         """Weight of each rank in the context beside it."""
         if context is None:
@@ -225,7 +277,7 @@ class ByContext:
         value = pl.Series("value", context).cast(pl.String)
         out = np.empty(len(rank))
         for known in value.unique():
-            model = self.models.get(known, self.default)
+            model = self.of(known)
             if model is None:
                 raise InputError(
                     f'The position model has no curve for "{self.column}" = {brief(known)}.',

@@ -12,6 +12,10 @@ from counterrank.core.errors import InputError, one_of
 
 METHODS = ("approximate", "exact")
 COARSE = 32  # points of a first look at a candidate's distance
+TAIL = 50  # counts that a tail needs: with fewer almost anything looks like a power law
+FIT = 0.1  # below this goodness of fit a power law is given up (Clauset, Shalizi and Newman)
+RESAMPLES, ENOUGH = 100, 10  # samples of a law at most, and distances as large that end them
+TABLE = 4096  # counts whose chance is looked up; beyond, whole numbers are as good as a continuum
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,41 @@ def power_law(counts: npt.ArrayLike, *, method: str = "approximate") -> PowerLaw
             todo="Give a propensity column, or cut strata by items.",
         )
     return PowerLaw(float(alpha[best]), int(x[best]), distance, int(tail[best]), method)
+
+
+def goodness_of_fit(counts: npt.ArrayLike, law: PowerLaw) -> float:
+    r"""How often samples of the law are as far from their own fit as ``counts`` are from theirs.
+
+    A sample has as many counts: each is one of the law, :math:`P(X \ge x) = \zeta(\alpha, x) /
+    \zeta(\alpha, x_{min})`, with the chance of the tail, otherwise one of the counts below
+    :math:`x_{min}`; and both parameters are fitted to it again (Clauset, Shalizi and Newman 2009,
+    section 4.1). Drawing ends with the tenth distance :math:`d^* \ge d`, at draw l, and
+    :math:`p = 10 / l`; or after n = 100 with g of them, and :math:`p = (g + 1) / (n + 1)` (Besag
+    and Clifford 1991).
+    """
+    x, rng, beyond = positive(counts), np.random.default_rng(0), 0
+    below = x[x < law.xmin]
+    for draw in range(1, RESAMPLES + 1):
+        tail = rng.binomial(len(x), law.tail / len(x))
+        rest = rng.choice(below, len(x) - tail) if len(below) else below
+        again = np.append(_draw(law, tail, rng), rest)
+        if np.any(again != again[0]):
+            beyond += power_law(again, method=law.method).distance >= law.distance
+        if beyond == ENOUGH:
+            return ENOUGH / draw
+    return (beyond + 1) / (RESAMPLES + 1)
+
+
+def _draw(law: PowerLaw, size: int, rng: np.random.Generator) -> Ints:
+    """Counts of the law, from its distribution upside down."""
+    from scipy.special import zeta
+
+    u = 1 - rng.random(size)
+    x = law.xmin + np.arange(1, TABLE + 1)
+    above = zeta(law.alpha, x) / zeta(law.alpha, law.xmin)
+    near = law.xmin + np.searchsorted(-above, -u, side="left")
+    far = (law.xmin - 0.5) * u ** (-1 / (law.alpha - 1)) + 0.5
+    return np.where(near < x[-1], near, np.minimum(far, 2.0**62)).astype(np.int64)
 
 
 def positive(counts: npt.ArrayLike) -> Ints:

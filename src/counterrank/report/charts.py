@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeVar
 
 from counterrank.documents.document import plain
@@ -18,7 +19,9 @@ K = TypeVar("K")
 BLUE, ORANGE, GREEN, RED, GREY = "#0072b2", "#e69f00", "#009e73", "#d55e00", "#767676"
 PALETTE = (BLUE, ORANGE, GREEN, RED, "#cc79a7", "#56b4e9", "#8c6d00", GREY)
 DATA = "rows"  # the data set every chart draws; the page holds it once, for chart and download
+NAMES = {"labelLimit": 0}  # the page has cut long ones already, where no number is hurt
 STEP = 24  # pixels for each row of a chart
+WIDTH = 520  # pixels of a chart where no page says how wide it is, as in a notebook
 
 
 @dataclass(frozen=True)
@@ -32,11 +35,36 @@ class Figure:
     chart: Mapping[str, Any]
 
     def altair(self) -> Any:
-        """The figure as an Altair chart that carries its data."""
+        """The figure as an Altair chart that carries its data, and shows itself offline."""
         import altair as alt
 
-        whole = {**self.chart, "datasets": {DATA: [dict(row) for row in self.rows]}}
-        return alt.Chart.from_dict(whole)
+        chart = alt.Chart.from_dict(with_rows(self.chart, [dict(row) for row in self.rows]))
+        object.__setattr__(chart, "__class__", _offline(type(chart)))  # type: ignore[arg-type]
+        return chart
+
+
+def with_rows(chart: Mapping[str, Any], rows: Rows) -> dict[str, Any]:
+    """The chart with its rows, beside data of its own such as a line at 0."""
+    return {**chart, "datasets": {**chart.get("datasets", {}), DATA: rows}}
+
+
+@cache
+def _offline(kind: type) -> type:
+    """A chart that notebooks show as a picture: Altair's own way loads scripts from the network."""
+
+    def picture(chart: Any, *_: Any, **__: Any) -> dict[str, str]:
+        return {"image/svg+xml": as_svg(chart.to_dict(), WIDTH)}
+
+    return type(kind.__name__, (kind,), {"_repr_mimebundle_": picture})
+
+
+def as_svg(spec: Mapping[str, Any], width: int) -> str:
+    """A specification drawn, as wide as said where it would be as wide as a page."""
+    import vl_convert
+
+    fitted = {**spec, "width": width} if spec.get("width") == "container" else spec
+    svg: str = vl_convert.vegalite_to_svg(json.dumps(plain(fitted)))
+    return svg
 
 
 def group_rows(rows: Iterable[Row], key: Callable[[Row], K]) -> dict[K, list[Row]]:
@@ -64,7 +92,7 @@ def forest_plot(
     import altair as alt
 
     data = alt.NamedData(DATA)
-    rows = alt.Y(f"{y}:N", sort=order, title=None, axis=alt.Axis(labelLimit=160))
+    rows = alt.Y(f"{y}:N", sort=order, title=None, axis=NAMES)
     at = alt.X(f"{x}:Q", title=title, scale=alt.Scale(zero=False, padding=12))
     colour: Any = alt.value(BLUE)
     if mark:
@@ -95,10 +123,10 @@ def dots(x: str, y: str, *, order: list[str], by: str, title: str) -> dict[str, 
     """Points in rows, coloured by what they belong to, with a thin line through each colour."""
     import altair as alt
 
-    colour = _colour(by, labelLimit=220)
+    colour = _colour(by, labelLimit=0)
     base = alt.Chart(alt.NamedData(DATA)).encode(
         x=alt.X(f"{x}:Q", title=title, scale=alt.Scale(zero=False)),
-        y=alt.Y(f"{y}:N", sort=order, title=None, axis=alt.Axis(labelLimit=180)),
+        y=alt.Y(f"{y}:N", sort=order, title=None, axis=NAMES),
         color=colour,
         tooltip=[f"{by}:N", f"{y}:N", f"{x}:Q", "low:Q", "high:Q"],
     )
@@ -133,7 +161,7 @@ def bands(
     import altair as alt
 
     across = alt.X(f"{x}:{kind}", title=x_title, sort=None)
-    colour = _colour(by, labelLimit=220)
+    colour = _colour(by, labelLimit=0)
     hover = [f"{by}:N", f"{x}:{kind}", f"{y}:Q"]
     base = alt.Chart(alt.NamedData(DATA)).encode(x=across, color=colour)
     up = alt.Y(f"{y}:Q", title=title, scale=alt.Scale(zero=False))
@@ -157,8 +185,8 @@ def grid(
     """A matrix of shaded cells with the value in each."""
     import altair as alt
 
-    turned = alt.Axis(labelAngle=-40, labelLimit=120)
-    rows = alt.Y(f"{y}:N", sort=order, title=None, axis=alt.Axis(labelLimit=160))
+    turned = alt.Axis(labelAngle=-40, labelLimit=0)
+    rows = alt.Y(f"{y}:N", sort=order, title=None, axis=NAMES)
     shade = alt.Color(
         f"{value}:Q", scale=alt.Scale(domain=list(ends), range=list(colours)), title=title
     )
@@ -202,14 +230,7 @@ def _spec(chart: Any) -> dict[str, Any]:
     return found
 
 
-def draw_svg(figure: Figure, width: int) -> str:
+def draw_svg(figure: Figure) -> str:
     """The figure as SVG, with its title and how to read it; nothing in it can run or load."""
-    import vl_convert
-
-    spec = {
-        **visible(figure.chart),
-        "width": width,
-        "datasets": {DATA: plain(visible(list(figure.rows)))},
-    }
-    svg = vl_convert.vegalite_to_svg(json.dumps(spec))
+    svg = as_svg(visible(with_rows(figure.chart, list(figure.rows))), WIDTH)
     return f"<p><strong>{name(figure.title)}</strong><br>{text(figure.reading)}</p>{svg}"

@@ -1,6 +1,6 @@
 """The tables of a page: what a result holds, in the order in which people ask, and its words.
 
-Those of `estimates_table` and `not_passing` need no script: they are for notebooks.
+Those of `estimates_table`, `decision` and `not_passing` need no script: they are for notebooks.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from counterrank.documents.decision import decide
 from counterrank.report.html import name, table, text
 
 Document = Mapping[str, Any]
@@ -147,6 +148,14 @@ def estimates_table(document: Document, *, most: int) -> str:
     shown = {k: title for k, title in titles.items() if any(r.get(k) is not None for r in rows)}
     more = f"<p>and {len(rows) - most:,} more rows.</p>" if len(rows) > most else ""
     return table(rows[:most], shown, caption="Estimates", id="", sort="no") + more
+
+
+def decision(document: Document) -> str:
+    """What the result says to do, where there is something to decide."""
+    found = decide(document)
+    if found.verdict == "read":
+        return ""
+    return f"<p><strong>Decision: {text(found.verdict)}.</strong> {text(found.sentence)}</p>"
 
 
 def not_passing(document: Document) -> str:

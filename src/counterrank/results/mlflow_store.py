@@ -19,7 +19,7 @@ MOST = 500  # and in the value of a parameter
 
 
 def log_to_mlflow(document: Mapping[str, Any], gate: Gate, uri: str, experiment: str) -> str:
-    """Values, choices, the verdict and the document itself as one MLflow run; says where it is."""
+    """Values, choices, the gate and the document itself as one MLflow run; says where it is."""
     if find_spec("mlflow") is None:
         raise UsageError("--mlflow needs MLflow.", todo="Install it: pip install mlflow.")
     if "://" not in uri:  # a folder, which new versions open only to those who ask for it

@@ -29,8 +29,7 @@ from counterrank.stats.compare import Comparison, Plan, compare
 from counterrank.stats.moments import Pair, Table
 from counterrank.stats.units import Estimate, Functions, Key, Units
 
-WIDTH = 520  # pixels of a figure within a notebook's output
-SHOWN = 100  # rows of a table there
+SHOWN = 100  # rows of a table in a notebook
 PerUnit = Callable[[Units, Key], Floats | None]  # a number for each unit of a key's table
 
 
@@ -38,6 +37,7 @@ PerUnit = Callable[[Units, Key], Floats | None]  # a number for each unit of a k
 class Row:
     """One value: of what, by what, how, and how sure; the same row in every verb.
 
+    ``effective_units`` are what its units are worth where they come in unequal clusters.
     ``verdict`` is whether to believe it: pass, caution or fail. ``clusters`` is the number of
     clusters, such as users of sessions. What does not apply is empty, or not a number.
     """
@@ -53,6 +53,7 @@ class Row:
     high: float
     level: float
     units: int
+    effective_units: float
     verdict: str
     clusters: int = 0
 
@@ -144,7 +145,8 @@ class Result:
             rows.append(
                 Row(
                     key.system, key.measure, key.reward, key.estimator, key.segment, e.value, e.se,
-                    low, high, plan.level, over.get(key, e.n), verdicts[key], e.clusters,
+                    low, high, plan.level, over.get(key, e.n), e.sizes.effective, verdicts[key],
+                    e.clusters,
                 )
             )  # fmt: skip
         return cls(
@@ -350,16 +352,17 @@ class Result:
         return html
 
     def _repr_html_(self) -> str:
-        """The table, what does not pass and, where charts can be drawn, the main figure."""
+        """The table, the decision, what does not pass and, where it can be drawn, a figure."""
         from counterrank.report import html as bundle
         from counterrank.report.charts import draw_svg
         from counterrank.report.figures import figures
-        from counterrank.report.tables import estimates_table, not_passing
+        from counterrank.report.tables import decision, estimates_table, not_passing
 
         document = self.to_dict()
-        parts = [estimates_table(document, most=SHOWN), not_passing(document)]
+        parts = [estimates_table(document, most=SHOWN)]
+        parts += [decision(document)] * bool(self.comparisons) + [not_passing(document)]
         if bundle.can_draw() and (found := figures(document)):
-            parts.append(draw_svg(found[0], WIDTH))
+            parts.append(draw_svg(found[0]))
         return f"<div>{''.join(parts)}</div>"
 
     def __repr__(self) -> str:

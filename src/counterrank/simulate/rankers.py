@@ -79,6 +79,17 @@ class Ranker:
         flat = self.score.reshape(-1, self.score.shape[2]) / self.temperature
         return rank_probabilities(flat, self.slots).reshape(*self.score.shape, self.slots)
 
+    def given_above(self, x: Ints, s: Ints, places: AnyInts) -> Floats:
+        """Chance of each shown place given those above: its rate over the rates of all left."""
+        if not self.stochastic:
+            return np.ones(places.shape)
+        rate = np.exp((self.score - self.score.max(axis=2, keepdims=True)) / self.temperature)
+        own = rate[x[:, None], s[:, None], places]
+        below = np.cumsum(own[:, ::-1], axis=1)[:, ::-1]
+        never = rate.sum(axis=2)[x, s] - own.sum(axis=1)
+        chance: Floats = own / (below + np.maximum(never, 0.0)[:, None])
+        return chance
+
     def lists(self, rng: np.random.Generator, x: Ints, s: Ints) -> AnyInts:
         """One list per session, as places in its candidate set: sessions x slots."""
         small = np.min_scalar_type(self.score.shape[2])

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from counterrank.core.arrays import AnyInts, Bools, Floats, Ints, ranges
+from counterrank.data.logs import ABOVE
 from counterrank.simulate.rankers import Ranker, choose
 from counterrank.simulate.sessions import stream
 from counterrank.simulate.world import World
@@ -39,7 +40,7 @@ def log_block(plan: SamplePlan, part: int) -> pl.DataFrame:
     items, slots = world.items_at(x, s, places), world.slots
     viewed, click, like = _reactions(plan, rows, items, part)
     conversion, dwell, revenue = _after_click(plan, x, items, click, part)
-    exposure, propensity = _logged_chances(plan, rows, items)
+    exposure, propensity, above = _logged_chances(plan, rows, items)
 
     def wide(column: Ints, kind: type) -> np.ndarray:
         return np.repeat(column.astype(kind), slots)
@@ -52,6 +53,7 @@ def log_block(plan: SamplePlan, part: int) -> pl.DataFrame:
             "session": wide(np.arange(rows.start, rows.stop), np.int32),
             "user": wide(who.user[rows], np.int32),
             "day": wide(day, np.int32),
+            "timestamp": wide(np.arange(rows.start, rows.stop), np.int64),
             "context": wide(x, np.int32),
             "candidates": wide(s, np.int32),
             "policy": named(who.policy[rows], list(world.rankers)),
@@ -61,6 +63,7 @@ def log_block(plan: SamplePlan, part: int) -> pl.DataFrame:
             "viewed": viewed.ravel().astype(np.int8),
             "exposure": exposure.ravel(),
             "propensity": propensity.ravel(),
+            ABOVE: above.ravel(),
             "click": click.ravel().astype(np.int8),
             "like": like.ravel().astype(np.int8),
             "dwell": dwell.ravel(),
@@ -70,7 +73,9 @@ def log_block(plan: SamplePlan, part: int) -> pl.DataFrame:
     )
     served = [world.rankers[name] for name in (*world.loggers, *world.arms)]
     if plan.given == "candidates" and not any(ranker.stochastic for ranker in served):
-        frame = frame.drop("propensity")  # it would be 1 throughout
+        frame = frame.drop("propensity", ABOVE)  # they would be 1 throughout
+    if plan.given == "context":
+        frame = frame.drop(ABOVE, strict=False)  # the candidates of a session are not given
     if plan.views == "viewed_only":
         frame = frame.filter(pl.col("viewed") == 1)
     return frame if plan.views == "observed" else frame.drop("viewed")
@@ -110,10 +115,10 @@ def _after_click(
     return conversion, dwell, revenue
 
 
-def _logged_chances(plan: SamplePlan, rows: slice, items: Ints) -> tuple[Floats, Floats]:
-    """Exposure and propensity of each shown item under the ranker that showed it."""
+def _logged_chances(plan: SamplePlan, rows: slice, items: Ints) -> tuple[Floats, Floats, Floats]:
+    """Exposure and propensity of each shown item under its ranker, and that given those above."""
     world, who = plan.world, plan.who
-    exposure, propensity = np.empty(items.shape), np.empty(items.shape)
+    exposure, propensity, above = (np.ones(items.shape) for _ in range(3))
     slot = np.arange(world.slots)
     for number, ranker in enumerate(world.rankers.values()):
         own = np.flatnonzero(who.policy[rows] == number)
@@ -127,7 +132,8 @@ def _logged_chances(plan: SamplePlan, rows: slice, items: Ints) -> tuple[Floats,
         else:
             exposure[own] = chances.by_candidates[x, s, places]
             propensity[own] = ranker.placed[x, s, places, slot]
-    return exposure, propensity
+            above[own] = ranker.given_above(x[:, 0], s[:, 0], places)
+    return exposure, propensity, above
 
 
 @dataclass(frozen=True)

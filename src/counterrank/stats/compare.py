@@ -13,6 +13,8 @@ from counterrank.core.arrays import Floats, Ints, divide
 from counterrank.core.errors import UsageError, nearest
 from counterrank.core.parallel import Progress, quiet
 from counterrank.stats.draws import FLIPS, Draws
+from counterrank.stats.estimates import Estimate, quantile, student_tail
+from counterrank.stats.functions_of_means import ON_LOGS
 from counterrank.stats.inference import (
     RESAMPLES,
     benjamini_hochberg,
@@ -23,12 +25,12 @@ from counterrank.stats.inference import (
     fieller,
     holm,
     interval,
-    quantile,
-    upper_tail,
+    largest_t,
+    t_test,
     wilcoxon,
 )
 from counterrank.stats.moments import Block, Moments, Pair, Table, keys_of, places_of, tested_values
-from counterrank.stats.units import Estimate, Functions, Key, Units
+from counterrank.stats.units import Functions, Key, Units
 
 if TYPE_CHECKING:
     from counterrank.stats.permutation import Permuted
@@ -98,7 +100,7 @@ class Plan:
     correct: str = "auto"
     family: str = "measure"
     level: float = 0.95
-    interval: str = "normal"
+    interval: str = "t"
     draws: int = 100_000
     resamples: int = RESAMPLES
     seed: int = 0
@@ -122,11 +124,6 @@ class Plan:
     def resampling(self) -> bool:
         """Whether anything needs resamples."""
         return self.test == "bootstrap" or self.interval in ("bootstrap", "bca")
-
-    @property
-    def slow(self) -> bool:
-        """Whether intervals or tests need more of a difference than its standard error."""
-        return self.interval not in ("normal", "t") or self.test == "bootstrap"
 
     def pairs(self, systems: Sequence[str]) -> list[tuple[str, str]]:
         """Each system against the baseline, or every pair."""
@@ -174,9 +171,13 @@ class Plan:
     def ends(
         self, e: Estimate, span: float | None = None, level: float | None = None
     ) -> tuple[float, float]:
-        """The interval of an estimate; ``span`` is the range of one unit's value, if it has one."""
+        """The interval of an estimate; ``span`` is the range of one unit's value, if it has one.
+
+        At another ``level``, that of a family, Student's takes the place of the normal one.
+        """
+        method = "t" if level is not None and self.interval == "normal" else self.interval
         level = self.level if level is None else level
-        return interval(e, level=level, method=self.interval, resamples=e.resamples, span=span)
+        return interval(e, level=level, method=method, resamples=e.resamples, span=span)
 
     def question(self, group: Sequence[Pair]) -> tuple[str | None, ...]:
         """What a correction spans: groups of the same question are one family."""
@@ -344,50 +345,61 @@ def _sides(
     up: int,
     spans: Mapping[Key, float],
 ) -> list[_Side]:
-    """All pairs of a group; ``level`` is that of its part of the family, ``up`` -1 for less."""
+    """All pairs of a group; ``level`` is that of its part of the family, ``up`` -1 for less.
+
+    From products of influence values, where no more is needed.
+    """
     estimates = [view.estimate(key, functions[key]) for key in keys]
     place = {key: number for number, key in enumerate(keys)}
     a, b = (np.array([place[pair[side]] for pair in group]) for side in (0, 1))
-    d, clusters = differences(estimates, a, b), estimates[0].clusters
-    largest = _largest(estimates, a, b, d.se, plan.seed)
-    critical = critical_value(largest, level, clusters)
-    apart = [estimates[i] - estimates[j] for i, j in zip(a, b, strict=True)] if plan.slow else []
-    if plan.interval in ("normal", "t"):
-        width = quantile(plan.level, plan.interval, clusters)
+    d, freedom = differences(estimates, a, b), estimates[0].freedom
+    largest = largest_t(estimates, a, b, d.se, seed=plan.seed)
+    critical = critical_value(largest, level, freedom)
+    direct = plan.interval in ("normal", "t") and functions[keys[0]] not in ON_LOGS
+    both = list(zip(a, b, strict=True))
+    resampled = plan.test == "bootstrap" or not direct
+    apart = [estimates[i] - estimates[j] for i, j in both] if resampled else []
+    if direct:
+        width = quantile(plan.level, plan.interval, freedom)
         wide = max(width, critical)
         ends, family = d.ends(width), d.ends(wide)
         lift, lift_family = (fieller(estimates, a, b, d, q) for q in (width, wide))
     else:
-        at = max(plan.level, 1 - 2 * float(upper_tail(np.array([critical]), clusters - 1)[0]))
+        at = max(plan.level, 1 - 2 * float(student_tail(np.array([critical]), freedom)[0]))
         spread = [2 * spans[key] if key in spans else None for key, _ in group]
-        ends, family = (_ends(plan, apart, spread, own) for own in (plan.level, at))
+        ends, family = (_ends(plan, apart, spread, own) for own in (None, at))
         lift, lift_family = (
-            _resampled_lifts(plan, own, keys, estimates, a, b, d.value, spans)
-            for own in (plan.level, at)
+            _lifts_by_ratio(plan, own, keys, estimates, a, b, d.value, spans) for own in (None, at)
         )
     # where all units differ alike no spread tells how sure that is, but their number does
-    sure = (d.se > 0) | (d.value == 0) | (2.0 ** (1 - min(clusters, 1000)) <= 1 - level)
+    sure = (d.se > 0) | (d.value == 0) | (2.0 ** -min(freedom, 1000) <= 1 - level)
     if plan.correction == "none":
         family, lift_family = ends, lift
     whole = [np.where(sure, x, NONE) for x in (*family, *lift_family[1:])]
     p = np.full(len(a), NONE)
     if plan.test == "t":
-        p = d.p
+        p = d.p if direct else np.array([t_test(e) for e in apart])
     elif plan.test == "wilcoxon":
         assert isinstance(view, Units)
         first = [view.columns[key][0] for key in keys]
-        p = np.array([wilcoxon(first[i] - first[j]) for i, j in zip(a, b, strict=True)])
+        p = np.array([wilcoxon(first[i] - first[j]) for i, j in both])
     elif plan.test == "bootstrap":
         p = np.array([bootstrap_test(e, e.resamples) for e in apart if e.resamples is not None])
     columns = (
         d.value, d.se, np.full(len(a), estimates[0].n), *ends, *whole[:2], *lift, *whole[2:],
-        *_selected(estimates, a, b, largest, plan.level, up), p,
+        *_selected(estimates, a, b, d.bias, largest, plan.level, up), p,
     )  # fmt: skip
     return list(map(_Side, *(x.tolist() for x in columns)))
 
 
 def _selected(
-    estimates: Sequence[Estimate], a: Ints, b: Ints, largest: Floats, level: float, up: int
+    estimates: Sequence[Estimate],
+    a: Ints,
+    b: Ints,
+    bias: Floats,
+    largest: Floats,
+    level: float,
+    up: int,
 ) -> list[Floats]:
     """The best of several candidates against one baseline, corrected for having been picked.
 
@@ -397,32 +409,24 @@ def _selected(
     if len(set(b.tolist())) == 1 and len(largest):
         from counterrank.stats.winner import correct_winner
 
-        place, *three = correct_winner(estimates, a, b, largest, level, up)
+        place, middle, low, high = correct_winner(estimates, a, b, largest, level, up)
+        three = middle, low + bias[0, place], high + bias[1, place]
         for column, x in zip(found, three, strict=True):
             column[place] = x
     return found
 
 
-def _largest(estimates: Sequence[Estimate], a: Ints, b: Ints, se: Floats, seed: int) -> Floats:
-    """Draws of the largest t of several pairs; none where there is only one."""
-    if len(a) < 2:
-        return np.empty(0)
-    from counterrank.stats.family import largest_t
-
-    return largest_t(estimates, a, b, se, seed=seed)
-
-
 def _ends(
-    plan: Plan, several: Sequence[Estimate], spans: Sequence[float | None], level: float
+    plan: Plan, several: Sequence[Estimate], spans: Sequence[float | None], level: float | None
 ) -> tuple[Floats, Floats]:
     """Both ends of each interval."""
     ends = [plan.ends(e, span, level) for e, span in zip(several, spans, strict=True)]
     return np.array([low for low, _ in ends]), np.array([high for _, high in ends])
 
 
-def _resampled_lifts(
+def _lifts_by_ratio(
     plan: Plan,
-    level: float,
+    level: float | None,
     keys: Sequence[Key],
     estimates: Sequence[Estimate],
     a: Ints,
@@ -430,7 +434,7 @@ def _resampled_lifts(
     difference: Floats,
     spans: Mapping[Key, float],
 ) -> tuple[Floats, Floats, Floats]:
-    """Lifts by resamples of the ratio, where the baseline's interval is clear of 0."""
+    """Lifts by resamples or the logarithm of the ratio, where the baseline is clear of 0."""
     low, high = _ends(plan, estimates, [spans.get(key) for key in keys], level)
     clear, base = ((low > 0) | (high < 0))[b], np.array([e.value for e in estimates])[b]
     lift = np.where(clear, divide(difference, np.abs(base)), NONE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +20,27 @@ def pearson(x: Floats, y: Floats) -> float:
     x, y = x - x.mean(), y - y.mean()
     size = np.sqrt(np.sum(x**2) * np.sum(y**2))
     return float(np.clip(np.sum(x * y) / size, -1, 1)) if size > 0 else float("nan")
+
+
+def least_p(n: int) -> float:
+    r"""The smallest two-sided p that ``n`` cases can give: :math:`2 / n!`.
+
+    Among the n! orders of one side, the one that was seen and its reverse are always as extreme.
+    """
+    return min(2 / math.factorial(n), 1.0) if n < 18 else SMALLEST
+
+
+def student(r: float, n: int) -> float:
+    r"""Two-sided p of :math:`t = r \sqrt{(n - 2) / (1 - r^2)}` with :math:`n - 2` freedoms.
+
+    It is at least :math:`2 / n!`, what the orders of n cases can say, whatever their distribution.
+    """
+    from scipy.special import stdtr
+
+    if np.isnan(r) or n < 3:
+        return float("nan")
+    t = abs(r) * math.sqrt((n - 2) / (1 - r**2)) if abs(r) < 1 else math.inf
+    return max(float(2 * stdtr(n - 2, -t)), least_p(n))
 
 
 def kendall_tau(x: npt.ArrayLike, y: npt.ArrayLike, *, missing: str = "none") -> Floats:
@@ -102,8 +124,9 @@ class DependentCorrelations:
 def dependent_correlations(r_xy: float, r_xz: float, r_yz: float, n: int) -> DependentCorrelations:
     r"""Is :math:`r_{xy} = r_{xz}`, on the same ``n`` cases? Williams' test (Steiger 1980, Eq. 7).
 
-    See ``williams`` for the formula. Equal correlations give t = 0. Where y and z are each other's
-    reverse the statistic is 0/0, and both p are missing (NaN), as they are if a correlation is.
+    See ``williams`` for the formula. Equal correlations give t = 0; p is at least :math:`2 / n!`.
+    Where y and z are each other's reverse the statistic is 0/0, and both p are missing (NaN), as
+    they are if a correlation is.
     """
     if n < 4:
         raise UsageError("Two dependent correlations need four cases.", found=f"There are {n}.")
@@ -112,7 +135,7 @@ def dependent_correlations(r_xy: float, r_xz: float, r_yz: float, n: int) -> Dep
     t = float(williams(r_xy, r_xz, r_yz, n))
     if np.isnan(t):
         return DependentCorrelations(r_xy - r_xz, t, n - 3, t, t)
-    p = max(float(stdtr(n - 3, -abs(t))), SMALLEST / 2)
+    p = max(float(stdtr(n - 3, -abs(t))), least_p(n) / 2)
     return DependentCorrelations(r_xy - r_xz, t, n - 3, p, 2 * p)
 
 

@@ -31,26 +31,48 @@ from counterrank.core.arrays import Floats, Ints, divide, sum_by
 from counterrank.core.merge import first
 from counterrank.core.parallel import cached_property
 from counterrank.stats.draws import Flips
-from counterrank.stats.functions_of_means import Function, gradient
+from counterrank.stats.estimates import ClusterSizes
+from counterrank.stats.functions_of_means import (
+    ON_LOGS,
+    Function,
+    about,
+    apart,
+    bias_of,
+    gradient,
+    resampled_values,
+)
 from counterrank.stats.units import ROUNDING, Estimate, Key, Units
 
 Pair = tuple[Key, Key]
 Resampled = tuple[Floats, dict[int, Floats]]  # units of each draw, and sums by a column's id()
 ROWS = 4096  # clusters decomposed at a time
+WIDEST = 7  # columns, their number of units among them, whose fourth powers are kept
 
 
 @dataclass(frozen=True, eq=False)
 class Root:
-    """``n`` units in ``clusters``, and their root about ``centre``.
+    r"""Units in clusters of some ``sizes``, and their root about ``centre``.
 
-    ``lean`` is the sum of all units less ``centre``, which is the mean but for rounding.
+    ``lean`` is the sum of all units less ``centre``, which is the mean but for rounding. ``fourth``
+    is :math:`\sum_g (r_g \otimes r_g)(r_g \otimes r_g)^\top` with :math:`r_g = (d_g, n_g)`, where
+    columns are few: how many clusters an error rests on is read off it.
     """
 
-    n: int
-    clusters: int
+    sizes: ClusterSizes
     centre: Floats
     lean: Floats
     root: Floats
+    fourth: Floats | None = None
+
+    @property
+    def n(self) -> int:
+        """How many units there are."""
+        return self.sizes.n
+
+    @property
+    def clusters(self) -> int:
+        """How many clusters there are."""
+        return self.sizes.clusters
 
     @classmethod
     def of(cls, columns: Floats, cluster: Ints | None = None) -> Root:
@@ -61,16 +83,14 @@ class Root:
         n, wide = columns.shape
         centre = columns.mean(axis=0) if n else np.zeros(wide)
         known = np.isfinite(centre)
-        size = np.ones(n)
-        if cluster is not None:
-            size = np.bincount(cluster).astype(float)
+        size = np.ones(n) if cluster is None else np.bincount(cluster).astype(float)
         rows, lean = np.empty((len(size), wide + 1)), np.zeros(wide)
         rows[:, -1] = size
         for j in range(wide):  # column by column: a copy of all of them need not fit a cache
             x = columns[:, j] - centre[j] if known[j] else np.zeros(n)
             lean[j] = x.sum()
             rows[:, j] = x if cluster is None else sum_by(cluster, x, len(size))
-        return cls(n, len(size), centre, lean, _root(rows))
+        return cls(ClusterSizes.of(size), centre, lean, _root(rows), _fourth(rows))
 
     def __add__(self, other: Root) -> Root:
         """Of both parts together."""
@@ -79,20 +99,22 @@ class Root:
         n = self.n + other.n
         centre = self.mean + other.n / n * (other.mean - self.mean)
         a, b = self.about(centre), other.about(centre)
-        return Root(
-            n,
-            self.clusters + other.clusters,
-            centre,
-            a.lean + b.lean,
-            _root(np.vstack([a.root, b.root])),
-        )
+        fourth = None if a.fourth is None or b.fourth is None else a.fourth + b.fourth
+        root = _root(np.vstack([a.root, b.root]))
+        return Root(self.sizes + other.sizes, centre, a.lean + b.lean, root, fourth)
 
     def about(self, centre: Floats) -> Root:
         """The same moments about another centre."""
         shift = _known(self.centre - centre)
         root = self.root.copy()
         root[:, :-1] += root[:, -1:] * shift
-        return Root(self.n, self.clusters, centre, self.lean + self.n * shift, root)
+        fourth = self.fourth
+        if fourth is not None:
+            move = np.eye(len(shift) + 1)
+            move[-1, :-1] = shift
+            twice = np.kron(move, move)
+            fourth = twice.T @ fourth @ twice
+        return Root(self.sizes, centre, self.lean + self.n * shift, root, fourth)
 
     @classmethod
     def merge(cls, parts: Sequence[Root]) -> Root:
@@ -107,7 +129,7 @@ class Root:
         """
         mean = self.mean * (self.n / max(n, 1))
         root = np.column_stack([self.centred, self.root[:, -1]])
-        return Root(n, n, mean, np.zeros(len(mean)), root)
+        return Root(ClusterSizes.ones(n), mean, np.zeros(len(mean)), root)
 
     @cached_property
     def mean(self) -> Floats:
@@ -127,6 +149,28 @@ class Root:
         if np.linalg.norm(psi) <= ROUNDING * np.linalg.norm(np.abs(terms).sum(axis=1)):
             return np.zeros_like(psi)
         return psi
+
+    def influence_fourth(self, gradient: Floats, columns: Ints) -> float:
+        """The sum of the fourth powers of influence values; no number where it was not kept."""
+        if self.fourth is None:
+            return float("nan")
+        slope = np.zeros(len(self.centre) + 1)
+        slope[columns] = gradient
+        slope[-1] = -slope[:-1] @ _known(self.lean / max(self.n, 1))
+        twice = np.kron(slope, slope)
+        return float(twice @ self.fourth @ twice)
+
+
+def _fourth(rows: Floats) -> Floats | None:
+    wide = rows.shape[1]
+    if wide > WIDEST:
+        return None
+    found = np.zeros((wide**2, wide**2))
+    for start in range(0, len(rows), ROWS):
+        some = rows[start : start + ROWS]
+        twice = (some[:, :, None] * some[:, None, :]).reshape(len(some), -1)
+        found += twice.T @ twice
+    return found
 
 
 def _root(rows: Floats) -> Floats:
@@ -156,6 +200,7 @@ class Block:
     root: Root
     resampled_n: Floats | None = None
     resampled: Floats | None = None
+    seed: Annotated[int, first] = 0
     _estimates: dict[tuple[Key, Function], Estimate] = field(default_factory=dict, init=False)
 
     @classmethod
@@ -170,7 +215,7 @@ class Block:
                 n, sums = view.resample(columns)
             else:
                 n, sums = drawn[0], np.stack([drawn[1][id(x)] for x in columns], axis=1)
-        return cls(places, Root.of(np.stack(columns, axis=1), code), n, sums)
+        return cls(places, Root.of(np.stack(columns, axis=1), code), n, sums, units.draws.seed)
 
     def over(self, *keys: Key) -> Block:
         """Itself: the units were settled when it was made."""
@@ -194,12 +239,18 @@ class Block:
     def _estimate(self, key: Key, function: Function) -> Estimate:
         place = self.places[key]
         root, means = self.root, self.root.mean[place]
-        psi, again = root.influence(gradient(function, means), place), None
+        function = about(function, means)
+        slope = gradient(function, means)
+        psi, again = root.influence(slope, place), None
+        psi = apart(function, psi, means, root.sizes.outside)
         if self.resampled is not None and self.resampled_n is not None:
-            again = function(divide(self.resampled[:, place], self.resampled_n[:, None]))
+            drawn = divide(self.resampled[:, place], self.resampled_n[:, None])
+            again = resampled_values(function, drawn, self.seed)
         value = float(function(means))
         grouped = root.clusters < root.n
-        return Estimate(value, psi, root.n, root.clusters, self, grouped, again)
+        fourth = root.influence_fourth(slope, place)
+        bias, scale = bias_of(function, means), "log" if function in ON_LOGS else "plain"
+        return Estimate(value, psi, root.sizes, self, grouped, again, fourth, bias, scale)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,20 +11,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from counterrank.core.arrays import Bools, Floats, Ints, divide, sum_by
-from counterrank.core.errors import UsageError
 from counterrank.data.ids import Hashes, argsort_ids, hash_ids, number_rows
 from counterrank.stats.draws import Draws, resample
-from counterrank.stats.functions_of_means import Function, gradient
+from counterrank.stats.estimates import ROUNDING as ROUNDING
+from counterrank.stats.estimates import ClusterSizes
+from counterrank.stats.estimates import Estimate as Estimate
+from counterrank.stats.functions_of_means import (
+    ON_LOGS,
+    Function,
+    about,
+    apart,
+    bias_of,
+    gradient,
+    resampled_values,
+)
 
 NO_DRAWS = Draws()
-ROUNDING = 1e-14  # a spread below this share of its terms is 0
 
 
 class Key(NamedTuple):
@@ -44,77 +52,6 @@ class Key(NamedTuple):
 
 Functions = Mapping[Key, Function]
 Columns = tuple[Floats, ...]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Estimate:
-    """A value and its influence by cluster; two over the same units subtract and divide.
-
-    ``n`` is the number of units, ``clusters`` that of clusters (of units, if they form none), and
-    ``dependent`` whether they do. ``table`` holds the units it is over. ``resamples`` are its
-    values under the bootstrap's weights, where these were drawn.
-    """
-
-    value: float
-    influence: Floats
-    n: int
-    clusters: int
-    table: object
-    dependent: bool = False
-    resamples: Floats | None = None
-
-    def __repr__(self) -> str:
-        return f"{self.value:.6g} (se {self.se:.2g}, {self.n:,} units)"
-
-    @cached_property
-    def se(self) -> float:
-        r"""Standard error: :math:`\frac1n \sqrt{\frac{G}{G-1} \sum_g \psi_g^2}`.
-
-        :math:`G` is the number of clusters; without clusters, of units.
-        """
-        if self.clusters < 2 or not np.isfinite(self.value):
-            return float("nan")
-        squares = np.sum(self.influence**2)
-        return float(np.sqrt(self.clusters / (self.clusters - 1) * squares) / self.n)
-
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Normal interval; `counterrank.stats.intervals` has the other kinds."""
-        half = NormalDist().inv_cdf(0.5 + level / 2) * self.se
-        return self.value - half, self.value + half
-
-    def __sub__(self, other: Estimate) -> Estimate:
-        """The difference, paired by unit."""
-        return self._with(other, self.value - other.value, 1.0, 1.0, np.subtract)
-
-    def __truediv__(self, other: Estimate) -> Estimate:
-        """The ratio, paired by unit; the lift is this minus one."""
-        bottom = other.value or float("nan")
-        share = self.value / bottom
-        return self._with(other, share, share, 1 / bottom, divide)
-
-    def _with(
-        self,
-        other: Estimate,
-        value: float,
-        times: float,
-        scale: float,
-        join: Callable[[Floats, Floats], Floats],
-    ) -> Estimate:
-        if self.table is not other.table:
-            raise UsageError(
-                "Two estimates can be compared only over the same units.",
-                found=f"One has {other.n:,}, the other {self.n:,}.",
-                todo="Compute both systems in one call, or keep the units they share:"
-                " result.difference(a, b) does.",
-            )
-        a, b = self.influence, times * other.influence
-        psi = a - b
-        if np.linalg.norm(psi) <= ROUNDING * (np.linalg.norm(a) + np.linalg.norm(b)):
-            psi = np.zeros_like(psi)
-        again = None
-        if self.resamples is not None and other.resamples is not None:
-            again = join(self.resamples, other.resamples)
-        return replace(self, value=value, influence=psi * scale, resamples=again)
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,12 +153,17 @@ class Units:
 
     def _estimate(self, key: Key, function: Function) -> Estimate:
         means, (code, groups) = self.means(key), self.coded_clusters
+        function = about(function, means)
         psi = self._influence(key, function, means)
         if code is not None:
             psi = sum_by(code, psi, groups)
-        again = function(self._resampled(key)) if self.draws.resamples else None
+        psi, again = apart(function, psi, means, self.sizes.outside), None
+        if self.draws.resamples:
+            again = resampled_values(function, self._resampled(key), self.draws.seed)
         value = float(function(means))
-        return Estimate(value, psi, len(self.ids), groups, self, code is not None, again)
+        bias, scale = bias_of(function, means), "log" if function in ON_LOGS else "plain"
+        grouped = code is not None
+        return Estimate(value, psi, self.sizes, self, grouped, again, None, bias, scale)
 
     def means(self, key: Key) -> Floats:
         """The mean of each of a key's columns, over all units of this table."""
@@ -232,7 +174,8 @@ class Units:
 
     def influence(self, key: Key, function: Function) -> Floats:
         """How the value moves when a unit weighs more, unit by unit."""
-        return self._influence(key, function, self.means(key))
+        means = self.means(key)
+        return self._influence(key, about(function, means), means)
 
     def _influence(self, key: Key, function: Function, means: Floats) -> Floats:
         psi = np.zeros(len(self.ids))
@@ -250,6 +193,14 @@ class Units:
             return None, len(self.ids)
         code, names = number_rows(self.clusters.to_frame("cluster"))
         return code, names.height
+
+    @cached_property
+    def sizes(self) -> ClusterSizes:
+        """How many units there are, in how many clusters of which sizes."""
+        code, groups = self.coded_clusters
+        if code is None:
+            return ClusterSizes.ones(groups)
+        return ClusterSizes.of(np.bincount(code, minlength=groups).astype(float))
 
     @cached_property
     def cluster_hashes(self) -> Hashes:

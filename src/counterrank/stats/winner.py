@@ -26,8 +26,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from counterrank.core.arrays import Floats, Ints
-from counterrank.stats.inference import critical_value, quantile
-from counterrank.stats.units import Estimate
+from counterrank.stats.estimates import Estimate, quantile
+from counterrank.stats.inference import critical_value
 
 SHARE = 0.1  # of the error that is left to the simultaneous interval
 NAN = float("nan")
@@ -46,10 +46,10 @@ def correct_winner(
     value = np.array([e.value for e in estimates])
     psi = np.stack([e.influence for e in estimates])
     x, apart = up * (value[a] - value[b]), psi[a] - psi[b]
-    n, clusters = estimates[0].n, estimates[0].clusters
-    wider = quantile(level, "t", clusters) / quantile(level, "normal", clusters)
-    covariance = (wider / n) ** 2 * clusters / (clusters - 1) * (apart @ apart.T)
-    critical = critical_value(largest, 1 - SHARE * (1 - level), clusters)
+    sizes, freedom = estimates[0].sizes, estimates[0].freedom
+    wider = quantile(level, "t", freedom) / quantile(level, "normal", freedom)
+    covariance = (wider / sizes.n) ** 2 * sizes.factor * (apart @ apart.T)
+    critical = critical_value(largest, 1 - SHARE * (1 - level), freedom)
     place, middle, low, high = winners_difference(x, covariance, level, critical)
     return (place, middle, low, high) if up > 0 else (place, -middle, -high, -low)
 

@@ -17,7 +17,6 @@ import numpy as np
 import polars as pl
 
 from counterrank.core.arrays import Bools, Floats, Ints
-from counterrank.core.errors import InputError
 from counterrank.core.merge import by_key, union
 from counterrank.data.ids import positions
 from counterrank.data.runs import RunTables
@@ -26,7 +25,6 @@ from counterrank.engine.partitions import Partition
 from counterrank.matching.pool import Pool, as_written, greatest, make_pool
 from counterrank.metrics import Measure
 from counterrank.stratified.propensity_strata import (
-    CUTS,
     ColumnValues,
     Propensities,
     PropensitySpread,
@@ -110,14 +108,10 @@ class FeedbackTotals:
         return Propensities(f"table {request.source}", by_user=True)
 
     def _popular(self, request: StrataRequest, aside: Mapping[str, Table]) -> Propensities:
-        """By popularity; where that was not asked for, feedback without a power law has no IPS."""
+        """By how much feedback there is of each item."""
         counts = aside[FEEDBACK].frame if FEEDBACK in aside else self.feedback
-        try:
-            return from_popularity(self.items, request.propensity or "popularity", counts)
-        except InputError as error:
-            if request.propensity is not None or request.cut in CUTS:
-                raise
-            return Propensities("none", missing=str(error))
+        word = request.propensity or "popularity"
+        return from_popularity(self.items, word, counts, self.users)
 
     def of_items(self, p: Floats) -> PropensitySpread:
         """How propensities of items stand in the judgments."""
@@ -142,14 +136,13 @@ class FeedbackTotals:
 class WeightedFeedback:
     """Judgments (``pool``): the ``item`` of each, by its place in the catalogue, and its stratum.
 
-    ``weight`` is one over the propensity of each, 0 where that is unknown; without any propensities
-    it is None.
+    ``weight`` is one over the propensity of each, 0 where that is unknown.
     """
 
     pool: Pool
     item: Ints
     code: Ints
-    weight: Floats | None
+    weight: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,7 +217,7 @@ class Scheme:
         """The methods there are."""
         known = self.propensities
         published = tuple(m for m in measures if known.source == "published" and has_labels(m))
-        return Methods(measures, self.strata.names, known.there, published)
+        return Methods(measures, self.strata.names, published)
 
     def weigh(self, part: Partition) -> WeightedFeedback:
         """The judgments of a partition, weighed and cut."""
@@ -232,15 +225,12 @@ class Scheme:
         item = positions(pool.items, self.items)
         judged = {"user": pool.units.gather(pool.unit), "item": pool.items}
         judged |= {"rating": pl.Series(pool.rating), **pool.more.to_dict()}
-        p = None
-        if self.propensities.there:
-            p = self.propensities.rows(judged, item, part.tables.get(PROPENSITIES))
+        p = self.propensities.rows(judged, item, part.tables.get(PROPENSITIES))
         if self.column:
             code = self.strata.code_of(judged[self.column])
         else:
-            assert p is not None
             code = self.strata.code(p, item)
-        weight = None if p is None else np.nan_to_num(1 / p, nan=0.0)
+        weight = np.nan_to_num(1 / p, nan=0.0)
         return WeightedFeedback(pool, item, code, weight)
 
     def open_pool(self, part: Partition) -> Pool | None:

@@ -10,7 +10,7 @@ import numpy as np
 from counterrank.core.arrays import Floats, divide
 from counterrank.core.errors import UsageError
 from counterrank.stats.correlation import dependent_correlations, kendall_tau
-from counterrank.stats.inference import normal_quantile
+from counterrank.stats.estimates import normal_quantile
 from counterrank.stats.units import Estimate
 from counterrank.stratified.request import LEAST, RESAMPLES
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -10,7 +9,7 @@ import polars as pl
 
 from counterrank.core.errors import UsageError
 from counterrank.core.parallel import Progress
-from counterrank.data.runs import RunTables, validate_names
+from counterrank.data.runs import RunTables
 from counterrank.data.schema import Input, Schema, Table
 from counterrank.engine.engines import Engine, Storage
 from counterrank.engine.partitions import Partition, Tables
@@ -25,14 +24,16 @@ def strata(
     request: StrataRequest, tables: StrataTables, engine: Engine, progress: Progress
 ) -> Result:
     """Two passes over partitions of users: counts of all feedback, then every list."""
-    aside = {name: _read_items(name, own, engine, progress) for name, own in tables.by_item.items()}
+    items = tables.by_item.items()
     with engine.open(tables.tables, progress) as data:
         runs, open_runs = (RunTables.of(x, data.heads) for x in (tables.runs, tables.open_runs))
+        _validate_systems(request, runs, open_runs)
+        aside = {name: _read_items(name, own, engine, progress) for name, own in items}
         count = partial(FeedbackTotals.of, request, runs, open_runs)
         totals = data.reduce(count, "looking at the feedback")
         scheme = Scheme.of(request, totals, {name: table for name, (table, _) in aside.items()})
         runs, open_runs = (x.with_systems(totals.systems) for x in (runs, open_runs))
-        _validate_systems(request, runs.labels, open_runs.labels)
+        _validate_systems(request, runs, open_runs)
         methods, systems = scheme.methods(request.measures), len(runs.labels)
         columns, budget = methods.columns(systems), engine.memory_budget
         storage = Storage.choose(engine.inference, totals.users, columns, budget)
@@ -41,7 +42,6 @@ def strata(
         lists = data.reduce(judge, "evaluating")
         protocol = {**data.protocol(), "inference": storage.protocol()}
         inputs = {**data.inputs, **{name: read for name, (_, read) in aside.items()}}
-    tables.columns.refuse_unmet()
     stratification = Stratification.of(request, scheme, methods, lists)
     return stratification.result(protocol, {name: inputs[name] for name in tables.order}, progress)
 
@@ -58,15 +58,13 @@ def _item_rows(name: str, part: Partition) -> pl.DataFrame:
     return count_rows(frame) if name == FEEDBACK else frame
 
 
-def _validate_systems(
-    request: StrataRequest, systems: Sequence[str], open_systems: Sequence[str]
-) -> None:
+def _validate_systems(request: StrataRequest, runs: RunTables, open_runs: RunTables) -> None:
     """Refuse names that occur twice, a baseline without lists, systems without open-loop lists."""
-    validate_names(systems)
-    validate_names(open_systems)
-    request.plan.pairs(systems)
-    absent = [name for name in systems if request.own_lists and name not in open_systems]
-    if absent:
+    runs.validate(request.plan.pairs)
+    open_systems: list[str] = []
+    open_runs.validate(open_systems.extend)
+    absent = [name for name in runs.labels if request.own_lists and name not in open_systems]
+    if open_systems and absent:
         raise UsageError(
             f'There is no open-loop run for "{absent[0]}".',
             found=f"There are: {', '.join(sorted(open_systems))}.",

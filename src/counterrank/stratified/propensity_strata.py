@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,9 +18,10 @@ from counterrank.core.errors import InputError, UsageError
 from counterrank.data.checks import shares
 from counterrank.data.ids import positions, unify_ids
 from counterrank.data.schema import Table
-from counterrank.propensity.popularity import popularity
+from counterrank.propensity.popularity import Support, frequency, law_support, popularity
 
-RULES = {"popularity": "paper", "published": "published"}
+RULES = ("popularity", "published", "frequency")
+LAW, FREQUENCY = "power law", "frequency"
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,22 +29,30 @@ class Propensities:
     """Where the propensity of a judgment comes from: ``source`` in words.
 
     ``of_item`` has that of each item of the catalogue (NaN: unknown). Otherwise it stands in a
-    ``column`` of the judgments or, ``by_user``, in a table of users and items; or there is none,
-    for the reason ``missing``. ``alpha`` and ``xmin`` belong to a power law.
+    ``column`` of the judgments or, ``by_user``, in a table of users and items. ``rule`` says what
+    popularity was made of, and ``support`` what the counts say of a power law.
     """
 
     source: str
     of_item: Floats | None = None
     column: str = ""
     by_user: bool = False
-    alpha: float | None = None
-    xmin: int | None = None
-    missing: str = ""
+    rule: str | None = None
+    support: Support | None = None
 
     @property
-    def there(self) -> bool:
-        """Whether there are any."""
-        return self.of_item is not None or bool(self.column) or self.by_user
+    def protocol(self) -> dict[str, Any]:
+        """Where they come from, and the power law, where one is used."""
+        tried = self.support or Support(None, None, "")
+        used = tried.law if self.rule != FREQUENCY else None
+        return {
+            "propensity": self.source,
+            "rule": self.rule,
+            "alpha": used.alpha if used else None,
+            "xmin": used.xmin if used else None,
+            "fit": tried.p,
+            "no_power_law": tried.reason,
+        }
 
     def rows(self, judged: Mapping[str, pl.Series], item: Ints, given: Table | None) -> Floats:
         """The propensity of each of some judgments, NaN where unknown.
@@ -59,16 +69,30 @@ class Propensities:
         return look_up(judged, given)
 
 
-def from_popularity(items: pl.DataFrame, word: str, counts: pl.DataFrame | None) -> Propensities:
-    """By how much feedback ``items`` got: in the judgments (item, count), or in ``counts``."""
-    names, count, place = items["item"], items["count"].to_numpy(), np.arange(items.height)
+def from_popularity(
+    items: pl.DataFrame, word: str, counts: pl.DataFrame | None, users: int
+) -> Propensities:
+    """By how much feedback ``items`` got: in the judgments (item, count), or in ``counts``.
+
+    ``popularity`` is the paper's power where the counts support a power law, otherwise a frequency.
+    """
+    names, own, place = items["item"], items["count"].to_numpy(), np.arange(items.height)
+    count = own
     if counts is not None:
         there, names = unify_ids([counts["item"], names])
         unseen = names.filter(pl.Series(positions(names, there) < 0))
         count = np.append(counts["count"].to_numpy(), np.zeros(len(unseen), np.int64))
         place = positions(names, pl.concat([there, unseen]))
-    fitted = popularity(count, rule=RULES[word])
-    return Propensities(word, fitted.value[place], alpha=fitted.alpha, xmin=int(fitted.xmin))
+    if word == FREQUENCY:
+        tried = None
+    else:
+        tried = law_support(count)
+        if word == "published" or not tried.reason:
+            rule = {"popularity": "paper"}.get(word, word)
+            value = popularity(count, rule=rule).value[place]
+            return Propensities(word, value, rule=LAW, support=tried)
+    value = frequency(count[place], float(own.sum() / (users * len(own))))
+    return Propensities(word, value, rule=FREQUENCY, support=tried)
 
 
 def from_items(items: pl.Series, given: Table) -> Propensities:

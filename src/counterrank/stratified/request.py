@@ -15,7 +15,7 @@ import polars as pl
 
 from counterrank.core.errors import UsageError, nearest
 from counterrank.data import schema
-from counterrank.data.checks import identifiers, no_missing, shares
+from counterrank.data.checks import identifiers, no_gaps, no_missing, shares
 from counterrank.data.runs import Policies, Runs, run_schemas
 from counterrank.data.schema import QRELS, ColumnNames, Roles, Schema, Table, label
 from counterrank.data.sources import open_source
@@ -64,23 +64,23 @@ class StrataRequest:
 
     def family(self, size: int, groups: int) -> str:
         """What a correction spans, in words."""
-        each = "this measure and method"
-        scope = "all measures and methods" if self.plan.family == "all" else each
-        return f"{size} comparison{'s' * (size > 1)}, {scope}"
+        scope = (
+            "all measures and methods" if self.plan.family == "all" else "one measure and method"
+        )
+        return f"{size} comparison{'s' * (size > 1)} by {scope}"
 
 
 @dataclass(frozen=True, eq=False)
 class StrataTables:
     """``by_user`` and ``by_item`` are schemas of tables, by what their rows are brought together.
 
-    ``runs`` and ``open_runs`` are the names given to tables of lists; ``columns`` those of columns.
+    ``runs`` and ``open_runs`` are the names given to tables of lists.
     """
 
     by_user: dict[str, Schema]
     by_item: dict[str, Schema]
     runs: dict[str, str]
     open_runs: dict[str, str]
-    columns: ColumnNames
     order: tuple[str, ...]
 
     @classmethod
@@ -96,8 +96,9 @@ class StrataTables:
         others, open_names = run_schemas(more, lists, "open run")
         by_item = {name: door for name, door in judged.items() if not _has_users(door)}
         by_user = {name: door for name, door in judged.items() if name not in by_item}
+        schema.validate_columns((*judged.values(), *own.values(), *others.values()))
         order = (*judged, *own, *others)
-        return cls({**by_user, **own, **others}, by_item, names, open_names, named, order)
+        return cls({**by_user, **own, **others}, by_item, names, open_names, order)
 
     @property
     def tables(self) -> Tables:
@@ -157,7 +158,8 @@ class Choices:
         source = self.propensity_column
         if self.rule == "table":
             source = label(self.propensity, "the propensities")
-        bins = 2 if self.strata is None else self.strata
+        usual = 2 if self.cut == "width" else 4  # no half of the feedback is most of it
+        bins = usual if self.strata is None else self.strata
         return StrataRequest(
             measures, policies, plan, bins, self.cut, self.cut_column, self.rule, source,
             more is not None, own,
@@ -251,7 +253,7 @@ def _check_judged(
     """The checks of judgments, and those of the columns that are cut or weighed by."""
     frame = check(frame)
     if cut:
-        no_missing(frame, cut, name)
+        no_gaps(frame, cut, name)
     if propensity:
         shares(frame, propensity, name)
     return frame

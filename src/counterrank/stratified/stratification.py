@@ -25,7 +25,16 @@ from counterrank.stratified.feedback import Scheme
 from counterrank.stratified.paradox import Audit, audit_pairs, paradoxes
 from counterrank.stratified.propensity_strata import RULES
 from counterrank.stratified.request import LEAST, RESAMPLES, StrataRequest
-from counterrank.stratified.stratified_value import HOLDOUT, OPEN_LOOP, STRATIFIED, Method, Methods
+from counterrank.stratified.stratified_value import (
+    HOLDOUT,
+    IPS,
+    OPEN_LOOP,
+    SNIPS,
+    STRATIFIED,
+    Method,
+    Methods,
+    greatest_value,
+)
 from counterrank.stratified.stratum_lists import StratumLists, judged_key, weights_key
 
 if TYPE_CHECKING:
@@ -72,7 +81,7 @@ class Stratification:
                 todo="Count users without a list as 0 (--missing zero), or evaluate systems apart.",
             )
         for row, m in enumerate(request.measures):
-            if not counts.counted[row, 0]:
+            if not counts.something[row]:
                 raise InputError(
                     f"No user with a list of every system has anything to find for {m}.",
                     todo="Count users without a list as 0 (--missing zero), or check rel=.",
@@ -242,12 +251,12 @@ class Stratification:
             judged_lists.no_relevant(lists.ratings, measures, self.request.policies.no_relevant),
             *(d for system in self.systems for d in self._of_lists(system)),
             diagnosed.empty_bins(self.scheme.strata.empty, len(counts.rows)),
-            diagnosed.known_propensities(known.source, unknown, known.missing),
+            diagnosed.known_propensities(known.source, unknown),
+            diagnosed.counted_propensities(known.source, guessed=known.source in RULES),
         ]
-        if known.there:
-            found.append(
-                diagnosed.counted_propensities(known.source, guessed=known.source in RULES)
-            )
+        if known.rule and known.support:
+            fit, reason = known.support.p, known.support.reason
+            found.append(diagnosed.power_law_fit(known.rule, fit, reason))
         found += diagnosed.gravest_each([d for m in measures for d in self._of_strata(m)])
         if len(self.systems) > 1:
             proven = len(audit.paradoxes)
@@ -266,7 +275,8 @@ class Stratification:
 
         def bracket(place: int) -> tuple[float, float, float]:
             assert lists.ties is not None
-            ends = [float(functions[place](sums)) for sums in lists.ties[place]]
+            # sums of partitions differ in their last digits, and so would what is printed
+            ends = [round(float(functions[place](sums)), 12) for sums in lists.ties[place]]
             return min(ends), max(ends), 2 * 1.96 * own[place].se
 
         return [
@@ -301,12 +311,22 @@ class Stratification:
             alone = np.count_nonzero(filled) == 1
             few = diagnosed.few_items(str(m), self.systems, stratum, whole, alone=alone)
             found += [] if few is None else [few]
-        if self.methods.weighted:
-            sums = (self.lists.units.estimate(weights_key(m), f) for f in (mean, _second))
-            total, squares = (e.value * e.n for e in sums)
-            count, most = int(counts.weighty[row]), float(counts.heaviest[row])
-            found += diagnosed.inverse_weights(total, squares, count, most)
-        return found
+        sums = (self.lists.units.estimate(weights_key(m), f) for f in (mean, _second))
+        total, squares = (e.value * e.n for e in sums)
+        count, most = int(counts.weighty[row]), float(counts.heaviest[row])
+        found += diagnosed.inverse_weights(total, squares, count, most)
+        return found + self._out_of_range(m)
+
+    def _out_of_range(self, m: Measure) -> list[Diagnostic]:
+        """Weighted values that the measure cannot have."""
+        most = greatest_value(m, self.scheme.top, len(self.scheme.items))
+        found = [
+            diagnosed.within_range(str(m), system, method.estimator, e.value, most)
+            for method in self.known(m)
+            if method in (IPS, SNIPS)
+            for system, e in zip(self.systems, self.estimates(method, m), strict=True)
+        ]
+        return [d for d in found if d is not None]
 
     def protocol(self) -> dict[str, Any]:
         """All choices behind the numbers, but for where they were computed."""
@@ -319,9 +339,7 @@ class Stratification:
             "cut": cut.by,
             "strata": len(cut.names) + len(cut.empty),
             "empty_strata": list(cut.empty),
-            "propensity": known.source,
-            "alpha": known.alpha,
-            "xmin": known.xmin,
+            **known.protocol,
             "policies": asdict(request.policies),
             "ranked_by": {system: own.order for system, own in self.lists.systems.items()},
             "largest_rating": self.lists.ratings.top,

@@ -72,13 +72,11 @@ OPEN_LOOP = Method("open loop")
 class Methods:
     """All methods of some measures in ``strata``, by name.
 
-    ``weighted`` says that there are propensities; ``published`` are the measures for which IPS is
-    also there as the published code computes it.
+    ``published`` are the measures for which IPS is also there as the published code computes it.
     """
 
     measures: tuple[Measure, ...]
     strata: tuple[str, ...]
-    weighted: bool
     published: tuple[Measure, ...]
 
     @property
@@ -89,8 +87,8 @@ class Methods:
     @property
     def all(self) -> list[Method]:
         """All methods, in the order they are shown; one of them only some measures may have."""
-        weighted = [IPS, SNIPS] * self.weighted + [PUBLISHED] * bool(self.published)
-        return [HOLDOUT, *weighted, STRATIFIED, *self.within]
+        published = [PUBLISHED] * bool(self.published)
+        return [HOLDOUT, IPS, SNIPS, *published, STRATIFIED, *self.within]
 
     def of(self, measure: Measure) -> list[Method]:
         """The methods of one measure."""
@@ -98,7 +96,7 @@ class Methods:
 
     def columns(self, systems: int) -> int:
         """How many values of a user are held for so many systems."""
-        scores = 1 + self.weighted + bool(self.published) + len(self.strata)
+        scores = 2 + bool(self.published) + len(self.strata)
         return len(self.measures) * (scores * systems + 3) + len(self.strata)
 
     def function(self, measure: Measure, method: Method) -> Function:
@@ -150,6 +148,19 @@ def mean_user_weight(measure: Measure, pool: Pool, weight: Floats) -> Floats:
     some = sum_by(pool.unit, gain, pool.n) > 0
     gain = np.where(some[pool.unit], gain, known)
     return quotient(sum_by(pool.unit, gain * weight, pool.n), sum_by(pool.unit, gain, pool.n))
+
+
+def greatest_value(measure: Measure, top: float, items: int) -> float:
+    r"""The greatest value of a user: 1 of a share, :math:`g(top) \sum_{r \le k} c(r)` of a sum."""
+    if measure.bounded:
+        return 1.0
+    if not measure.linear or measure.better == "lower":
+        return float("inf")
+    model, factor = measure.rank_weights()
+    one = pl.Series(["item"])
+    gain = measure.gains(Pool(one, one, np.ones(1, np.int64), np.array([top]), top))
+    ranks = np.arange(1, min(items, measure.k or items) + 1)
+    return float(factor * gain[0] * model.at(ranks).sum())
 
 
 def has_labels(measure: Measure) -> TypeGuard[nDCG]:

@@ -133,9 +133,10 @@ class _Truth:
         """How much each user counts: 1 or 0 or, for a ratio of means, what it adds below."""
         below = [m.base(pool) for pool in pools]
         bases = [np.ones(self.pool.n) if x is None else x for x in below]
+        defined = self.defined[row].copy()
         if self.policies.no_relevant != "skip":
-            return bases
-        return [x * there for x, there in zip(bases, self.defined[row], strict=True)]
+            defined[0] = True  # a stratum's mean is over users with something to find there
+        return [x * there for x, there in zip(bases, defined, strict=True)]
 
     def faults(self, whose: str) -> list[Fault]:
         """Users with nothing to find."""
@@ -185,9 +186,7 @@ class _Feedback(_Truth):
         self.pools = [pool if whole else pool.only(own) for own in self.within]
         super().__init__(pool, methods.measures, policies, *self.pools)
         self.feedback, self.methods = feedback, methods
-        self.labels = {}
-        if self.weight is not None:
-            self.labels = inverse_labels(methods.published, pool, self.weight)
+        self.labels = inverse_labels(methods.published, pool, self.weight)
         self.rows = np.stack([own.size for own in self.pools])
 
     def judge(self, run: Table, threads: int) -> _Judged:
@@ -201,14 +200,10 @@ class _Feedback(_Truth):
     def _scores(self, hits: Hits, threads: int) -> list[Floats]:
         """Per-user values (measures x users), not scaled yet, by what is looked at.
 
-        That is all feedback, all feedback weighted (if there are weights), with labels (if there
-        are labels), each stratum.
+        That is all feedback, all of it weighted, with labels (if there are any), each stratum.
         """
         scores = [unscaled(self.measures, hits, self.pool, threads=threads)]
-        if self.weight is not None:
-            scores.append(
-                weighted_values(self.measures, hits, self.pool, self.weight, threads=threads)
-            )
+        scores.append(weighted_values(self.measures, hits, self.pool, self.weight, threads=threads))
         if self.labels:
             scores.append(published_values(self.measures, hits, self.labels))
         for which, pool in zip(self.within, self.pools, strict=True):
@@ -240,21 +235,19 @@ class _Feedback(_Truth):
         for row, m in enumerate(self.measures):
             whole, *within = (_counting(base, there) for base in self.bases[row])
             mask, *each = (base > 0 for base in (whole, *within))
-            if weight is not None:
-                a = mean_user_weight(m, pool, weight)
-                snips = whole * (a > 0) if m.mean == "geometric" else whole * a
-                weighed = snips > 0
-                columns[weights_key(m)] = self._weights(m, weight)
+            a = mean_user_weight(m, pool, weight)
+            snips = whole * (a > 0) if m.mean == "geometric" else whole * a
+            weighed = snips > 0
+            columns[weights_key(m)] = self._weights(m, weight)
             keys = {method: method.keys(names, m) for method in methods.of(m)}
             for place, s in enumerate(systems):
                 scores = (x[row] for x in s.scores)
                 own = {HOLDOUT: (_pair(m, next(scores), whole, mask), mask)}
-                if weight is not None:
-                    x = next(scores)
-                    own[IPS] = _pair(m, x, whole, mask), mask
-                    if m.mean == "geometric":  # divided user by user, not as a whole
-                        x = np.divide(x, a, out=np.zeros_like(x), where=a > 0)
-                    own[SNIPS] = _pair(m, x, snips, weighed), weighed
+                x = next(scores)
+                own[IPS] = _pair(m, x, whole, mask), mask
+                if m.mean == "geometric":  # divided user by user, not as a whole
+                    x = np.divide(x, a, out=np.zeros_like(x), where=a > 0)
+                own[SNIPS] = _pair(m, x, snips, weighed), weighed
                 if methods.published:
                     x = next(scores)
                     if m in methods.published:
@@ -279,9 +272,7 @@ class _Feedback(_Truth):
         pool, weight, rows = self.pool, self.weight, self.rows
         found = np.zeros((len(rows), items), bool)
         found[self.feedback.code, self.feedback.item] = True
-        weights = [np.zeros(0)] * len(self.measures)
-        if weight is not None:
-            weights = [weight[m.gains(pool) > 0] for m in self.measures]
+        weights = [weight[m.gains(pool) > 0] for m in self.measures]
         bases = [[(base > 0) & there for base in own] for own in self.bases]
         within = [np.any(own[1:], axis=0) for own in bases]
         kinds, count = np.unique(
@@ -292,7 +283,7 @@ class _Feedback(_Truth):
             rows_there=(rows * there).sum(axis=1),
             users=np.count_nonzero(rows, axis=1),
             items=found,
-            unknown=0 if weight is None else int(np.count_nonzero(weight == 0)),
+            unknown=int(np.count_nonzero(weight == 0)),
             weighty=np.array([np.count_nonzero(w) for w in weights]),
             heaviest=np.array([w.max(initial=0.0) for w in weights]),
             counted=np.array([[np.count_nonzero(base) for base in own] for own in bases]),

@@ -92,6 +92,12 @@ def open_source(table: object, *, trec: Sequence[str], name: str = "") -> Source
     """A source for ``table``: a path, a glob, a folder, an address, or a dataframe."""
     if isinstance(table, (str, os.PathLike)):
         path = os.fspath(table)
+        if not str(path).strip():
+            raise InputError(
+                "The name of a table is empty.",
+                found="A variable of the command may have none.",
+                todo="Name a file, a folder or a glob.",
+            )
         if is_address(path):
             return Source(name or str(path), (), frame_at(str(path)), tuple(trec))
         return Source(name or str(path), tuple(_expand(str(path))), None, tuple(trec))

@@ -38,6 +38,7 @@ class DR(Clipped):
     """
 
     name: ClassVar[str] = "DR"
+    tells: ClassVar[bool] = True
     trust: ClassVar[int] = 4
     formula: ClassVar[str] = "mean over sessions of sum_a e q + sum_i w_i (c_i - v_i q_i)"
     needs: ClassVar[frozenset[str]] = MODEL
@@ -45,6 +46,9 @@ class DR(Clipped):
     def columns(self, rows: Weighted) -> list[Floats]:
         missed = rows.reward - rows.seen * rows.q
         return [rows.direct + rows.total(missed * rows.weight(self.clip))]
+
+    def predicted(self, rows: Weighted) -> Floats:
+        return rows.q
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,7 @@ class SNDR(Clipped):
     """
 
     name: ClassVar[str] = "SNDR"
+    tells: ClassVar[bool] = True
     trust: ClassVar[int] = 3
     formula: ClassVar[str] = "DM + views per session * sum w (c - v q) / sum v w"
     needs: ClassVar[frozenset[str]] = MODEL
@@ -67,3 +72,6 @@ class SNDR(Clipped):
 
     def function(self) -> Function:
         return self_normalised
+
+    def predicted(self, rows: Weighted) -> Floats:
+        return rows.q

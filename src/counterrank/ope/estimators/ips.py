@@ -16,7 +16,15 @@ from counterrank.core.arrays import Floats
 from counterrank.core.errors import UsageError
 from counterrank.core.labels import Value
 from counterrank.ope.estimators.clipped_weight import Rows, Weighted
-from counterrank.stats.functions_of_means import Function, PerView, mean, ratio, self_normalised
+from counterrank.stats.functions_of_means import (
+    AfterClipping,
+    Function,
+    PerView,
+    Range,
+    mean,
+    ratio,
+    self_normalised,
+)
 
 PER = ("session", "impression")
 
@@ -60,12 +68,17 @@ class Estimator(Value, ABC):
         """Views per session of the ranker that is estimated."""
         return rows.views
 
-    def sums(self, rows: Rows, per: str) -> list[Floats]:
-        """The columns; a value per impression also needs the views."""
-        return [*self.columns(rows), *([self.views(rows)] if self._per_view(per) else [])]
+    def lost(self, rows: Rows) -> list[Floats]:
+        """Weight that clipping takes, session by session, and what a model predicts of it."""
+        return []
 
-    def combined(self, per: str) -> Function:
-        """The function of the means of ``sums``."""
+    def sums(self, rows: Rows, per: str) -> list[Floats]:
+        """The columns, and what clipping takes; a value per impression also needs the views."""
+        views = [self.views(rows)] if self._per_view(per) else []
+        return [*self.columns(rows), *self.lost(rows), *views]
+
+    def combined(self, per: str, rewards: Range = (0.0, 1.0)) -> Function:
+        """The function of the means of ``sums``; ``rewards`` of a view are in that range."""
         return PerView(self.function()) if self._per_view(per) else self.function()
 
     def _per_view(self, per: str) -> bool:
@@ -74,16 +87,42 @@ class Estimator(Value, ABC):
 
 @dataclass(frozen=True)
 class Clipped(Estimator):
-    """An estimator whose inverse exposures are cut at ``clip``."""
+    """An estimator whose inverse exposures are cut at ``clip``.
+
+    What that can do to the value is in the interval of those that say what they lose (``tells``).
+    """
 
     clip: float = float("inf")
     errs: ClassVar[str] = ""  # "low" where clipping can only take away
+    tells: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if isinstance(self.clip, str) or not self.clip > 0:
             raise UsageError(
                 f"{self.name}(clip=...) needs a number above 0.", found=f'Got "{self.clip}".'
             )
+
+    def predicted(self, rows: Rows) -> Floats:
+        """What a model predicts of each row, where the estimator uses one."""
+        return np.zeros(len(rows.e))
+
+    def weights(self, rows: Rows, clip: float) -> Floats:
+        """What it weighs the reward of each row by."""
+        return rows.weight(clip)
+
+    def lost(self, rows: Rows) -> list[Floats]:
+        """See `Estimator`; nothing where nothing is clipped, or not told."""
+        if not self.tells or self.clip == float("inf"):
+            return []
+        lost = rows.seen * (self.weights(rows, float("inf")) - self.weights(rows, self.clip))
+        return [rows.total(lost), rows.total(lost * self.predicted(rows))]
+
+    def combined(self, per: str, rewards: Range = (0.0, 1.0)) -> Function:
+        """See `Estimator`."""
+        if not self.tells or self.clip == float("inf"):
+            return super().combined(per, rewards)
+        function = AfterClipping(self.function(), *rewards)
+        return PerView(function) if self._per_view(per) else function
 
 
 # estimators
@@ -110,6 +149,7 @@ class IPS(Clipped):
     r""":math:`\frac1n \sum_\tau \sum_i c_i w_i`: unbiased DCG (Jeunen Eqs. 8 and 9)."""
 
     name: ClassVar[str] = "IPS"
+    tells: ClassVar[bool] = True
     errs: ClassVar[str] = "low"
     trust: ClassVar[int] = 1
     formula: ClassVar[str] = "mean over sessions of sum_i c_i e_i min(clip, 1/e0_i)"
@@ -146,6 +186,7 @@ class SNIPS(Clipped):
     """
 
     name: ClassVar[str] = "SNIPS"
+    tells: ClassVar[bool] = True
     needs: ClassVar[frozenset[str]] = frozenset({"views"})
     trust: ClassVar[int] = 2
     formula: ClassVar[str] = "sum c w / sum v w, times the target's expected views per session"

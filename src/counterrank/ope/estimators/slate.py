@@ -63,12 +63,16 @@ class SIPS(Clipped):
     """
 
     name: ClassVar[str] = "SIPS"
+    tells: ClassVar[bool] = True
     tables: ClassVar[tuple[str, ...]] = LOG
     formula: ClassVar[str] = "mean over sessions of (product_r w_r) sum_r c_r"
     needs: ClassVar[frozenset[str]] = PREFIX | FILLED
 
     def columns(self, rows: Rows) -> list[Floats]:
         return [rows.product(rows.weight(self.clip)) * rows.total(rows.reward)]
+
+    def weights(self, rows: Rows, clip: float) -> Floats:
+        return rows.product(rows.weight(clip))[rows.session]
 
 
 @dataclass(frozen=True)
@@ -108,12 +112,16 @@ class RIPS(Clipped):
     """
 
     name: ClassVar[str] = "RIPS"
+    tells: ClassVar[bool] = True
     tables: ClassVar[tuple[str, ...]] = LOG
     formula: ClassVar[str] = "mean over sessions of sum_r (product_{s<=r} w_s) c_r"
     needs: ClassVar[frozenset[str]] = PREFIX
 
     def columns(self, rows: Rows) -> list[Floats]:
         return [rows.total(rows.through(self.clip) * rows.reward)]
+
+    def weights(self, rows: Rows, clip: float) -> Floats:
+        return rows.through(clip)
 
 
 @dataclass(frozen=True)

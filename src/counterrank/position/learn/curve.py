@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 
@@ -37,9 +38,12 @@ class Curve:
     """Value per rank from 1, their covariance, rows and clicks (or views) at each rank.
 
     ``relative`` says that values are shares of rank 1; otherwise they are chances of being seen.
+    ``slopes`` (ranks x columns) turn a cluster's influence on what the method counts into its
+    influence on the values.
     """
 
     value: Floats
+    slopes: Floats
     covariance: Floats
     shown: Floats
     clicks: Floats
@@ -76,20 +80,16 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class InfluenceSpread:
-    r"""Sum over whole clusters of :math:`\psi_g \psi_g^\top`, and how many there were.
+class Influence:
+    r"""Influence values :math:`\psi_g` of some clusters (sparse): a row for each."""
 
-    ``after`` is what `misfit` adds up in the same pass.
-    """
-
-    outer: Floats
-    groups: int
-    after: Floats = field(default_factory=lambda: np.zeros(4))
+    psi: Any
+    clusters: Ints
 
     @classmethod
     def of(
         cls, cluster: Ints, column: Ints, x: Floats, columns: int, direction: Floats | None = None
-    ) -> InfluenceSpread:
+    ) -> Influence:
         """Each entry of ``x`` is an influence of one cluster on one column of the estimate.
 
         With ``direction``, it is a residual of one cell, and the influence is that times the
@@ -99,9 +99,24 @@ class InfluenceSpread:
 
         known, code = renumber(cluster)
         psi = csr_array((x, (code, column)), shape=(len(known), columns))
-        if direction is not None:
-            psi = csr_array(psi @ direction)
-        return cls((psi.T @ psi).toarray(), len(known))
+        return cls(psi if direction is None else csr_array(psi @ direction), known)
+
+    def spread(self, after: Floats | None = None) -> InfluenceSpread:
+        """Their products; ``after`` goes along."""
+        outer = (self.psi.T @ self.psi).toarray()
+        return InfluenceSpread(outer, len(self.clusters), np.zeros(4) if after is None else after)
+
+
+@dataclass(frozen=True)
+class InfluenceSpread:
+    r"""Sum over whole clusters of :math:`\psi_g \psi_g^\top`, and how many there were.
+
+    ``after`` is what `misfit` adds up in the same pass.
+    """
+
+    outer: Floats
+    groups: int
+    after: Floats = field(default_factory=lambda: np.zeros(4))
 
     @property
     def covariance(self) -> Floats:
@@ -143,18 +158,23 @@ _KINDS: dict[str, tuple[Callable[..., PositionModel], dict[str, tuple[_Scale, fl
 }
 
 
-def fit(curve: Curve, family: str, *, level: float = 0.95) -> tuple[PositionModel, list[Parameter]]:
-    r"""The model of a family nearest to the table, and its parameters.
+def fit(
+    curve: Curve, family: str, *, level: float = 0.95
+) -> tuple[PositionModel, list[Parameter], Floats]:
+    r"""The model of a family nearest to the table, its parameters, and how influences move them.
 
     Views and depths: maximum likelihood of the counts behind the table, :math:`n_r` rows of which
     the share :math:`\hat c_r` was viewed (depth: of which the share :math:`\hat h_r` went on).
     Shares of rank 1 (harvest, swap, em): weighted least squares, :math:`w_r = 1/se_r^2`.
     The parameters :math:`\theta` have covariance :math:`A J^\top W V W J A`,
     :math:`A = (J^\top W J)^{-1}`, with :math:`J = \partial f / \partial \theta`, :math:`V` the
-    clustered covariance of the table and :math:`W` the weights of the fit.
+    clustered covariance of the table and :math:`W` the weights of the fit. A cluster's influence
+    :math:`\psi` on the table moves :math:`\theta` by :math:`A J^\top W \psi`; returned is this
+    matrix times ``curve.slopes``, for the parameters as the model has them. Those of a table are
+    its weights.
     """
     if family == "table":
-        return WeightTable(tuple(map(float, curve.value))), []
+        return WeightTable(tuple(map(float, curve.value))), [], curve.slopes
     from scipy.optimize import least_squares
 
     kind, parts = _KINDS[family]
@@ -175,9 +195,9 @@ def fit(curve: Curve, family: str, *, level: float = 0.95) -> tuple[PositionMode
             return on[curve.steps.first :]
         return c[2:] if curve.relative else c[1:]
 
-    y, cov, n = _points(curve)
+    y, cov, n, slopes = _points(curve)
     if not names:
-        return model(np.zeros(0)), []
+        return model(np.zeros(0)), [], slopes[:0]
     start = np.array([scale.there(first) for scale, first in parts.values()])
 
     def residual(theta: Floats) -> Floats:
@@ -206,14 +226,16 @@ def fit(curve: Curve, family: str, *, level: float = 0.95) -> tuple[PositionMode
             break
         theta, last = theta + move, float(np.abs(move).max())
     _, w, j, a = local(theta)
-    spread = a @ (j.T * w) @ cov @ (w[:, None] * j) @ a
+    moves = a @ (j.T * w)
+    spread = moves @ cov @ moves.T
     z = NormalDist().inv_cdf(0.5 + level / 2)
-    out = []
-    for name, t, s in zip(names, theta, np.sqrt(np.diag(spread)), strict=True):
+    out, steep = [], np.ones(len(names))
+    for place, (name, t, s) in enumerate(zip(names, theta, np.sqrt(np.diag(spread)), strict=True)):
         scale = parts[name][0]
         x, ends = scale.back(t), (scale.back(t - z * s), scale.back(t + z * s))
-        out.append(Parameter(name, x, float(s * scale.slope(x)), *ends))
-    return model(theta), out
+        steep[place] = scale.slope(x)
+        out.append(Parameter(name, x, float(s * steep[place]), *ends))
+    return model(theta), out, steep[:, None] * (moves @ slopes)
 
 
 def _slope(f: Callable[[Floats], Floats], at: Floats, e: Floats) -> Floats:
@@ -223,13 +245,14 @@ def _slope(f: Callable[[Floats], Floats], at: Floats, e: Floats) -> Floats:
     return out
 
 
-def _points(curve: Curve) -> tuple[Floats, Floats, Floats]:
-    """What is fitted, its covariance, and the rows behind it."""
+def _points(curve: Curve) -> tuple[Floats, Floats, Floats, Floats]:
+    """What is fitted, its covariance, the rows behind it, and how influences move it."""
     if curve.steps is not None:
-        return curve.steps.value, curve.steps.covariance, curve.steps.risk
+        steps = curve.steps
+        return steps.value, steps.covariance, steps.risk, np.eye(len(steps.value))
     if curve.relative:
-        return curve.value[1:], curve.covariance[1:, 1:], curve.shown[1:]
-    return curve.value, curve.covariance, curve.shown
+        return curve.value[1:], curve.covariance[1:, 1:], curve.shown[1:], curve.slopes[1:]
+    return curve.value, curve.covariance, curve.shown, curve.slopes
 
 
 def _deviance(f: Floats, y: Floats, n: Floats) -> Floats:

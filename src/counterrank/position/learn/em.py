@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from counterrank.core.arrays import Floats, Ints, sum_by
-from counterrank.position.learn.curve import Curve, InfluenceSpread
+from counterrank.position.learn.curve import Curve, Influence, InfluenceSpread
 from counterrank.position.learn.impressions import Catalogue, Impressions, ItemRows
 
 TINY = 1e-12
@@ -42,7 +42,7 @@ class Em:
         schur = rank_information(cell.item, cell.rank - 1, cell.shown, c, gamma)
         return cls(c, gamma, schur, *cell.by_rank())
 
-    def spread(self, data: Impressions, items: ItemRows | None) -> InfluenceSpread:
+    def influence(self, data: Impressions, items: ItemRows | None) -> Influence:
         """The influences of some clusters, from all cells of their items."""
         assert items is not None
         cell, gamma = items.catalogue, self.gamma[items.number]
@@ -51,7 +51,7 @@ class Em:
         info = fitted / np.maximum(1 - fitted, 1e-9)
         share = info / np.maximum(cell.per_item(cell.shown * info)[cell.item], 1e-300)
         wide = 1 / np.sqrt(1 - np.minimum(share, 0.9))
-        return items.spread(fitted, wide, score)
+        return items.influence(fitted, wide, score)
 
     def curve(self, spread: InfluenceSpread) -> Curve:
         """The table, with the sandwich."""
@@ -196,9 +196,7 @@ def relative_curve(
     c: Floats, schur: Floats, spread: InfluenceSpread, shown: Floats, clicks: Floats
 ) -> Curve:
     """The table of shares of rank 1, with the covariance of log c by the sandwich."""
-    bread = np.linalg.pinv(schur[1:, 1:], hermitian=True)  # rank 1 is the unit of measurement
-    logs = np.zeros_like(schur)
-    logs[1:, 1:] = bread @ spread.covariance[1:, 1:] @ bread
-    return Curve(
-        c, logs * np.outer(c, c), shown, clicks, relative=True, clusters=spread.groups
-    )  # fmt: skip
+    slopes = np.zeros_like(schur)  # rank 1 is the unit of measurement
+    slopes[1:, 1:] = c[1:, None] * np.linalg.pinv(schur[1:, 1:], hermitian=True)
+    cov = slopes @ spread.covariance @ slopes.T
+    return Curve(c, slopes, cov, shown, clicks, relative=True, clusters=spread.groups)

@@ -8,7 +8,7 @@ import numpy as np
 
 from counterrank.core.arrays import Floats, Ints, ranges, renumber, sum_by
 from counterrank.position.learn import em
-from counterrank.position.learn.curve import Curve, InfluenceSpread
+from counterrank.position.learn.curve import Curve, Influence, InfluenceSpread
 from counterrank.position.learn.impressions import Catalogue, Impressions, ItemRows
 
 
@@ -54,7 +54,7 @@ class Harvest:
         schur = em.rank_information(pair, rank, shown, c, r)
         return cls(c, entries, score, schur, *cell.by_rank())
 
-    def spread(self, data: Impressions, items: ItemRows | None) -> InfluenceSpread:
+    def influence(self, data: Impressions, items: ItemRows | None) -> Influence:
         """The influences of some clusters, from all cells of their items."""
         from scipy.sparse import csr_array
 
@@ -64,7 +64,7 @@ class Harvest:
         of = np.searchsorted(self.entries, code)
         to_entry = csr_array((weight, (first, of)), shape=(len(cell.item), len(self.entries)))
         direction = np.asarray(to_entry @ self.score)
-        return items.spread(*expected_clicks(cell, self.c), direction)
+        return items.influence(*expected_clicks(cell, self.c), direction)
 
     def curve(self, spread: InfluenceSpread) -> Curve:
         """The table, with the sandwich."""

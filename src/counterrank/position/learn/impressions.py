@@ -25,7 +25,7 @@ from counterrank.core.arrays import (
 from counterrank.core.merge import by_key, padded
 from counterrank.data.ids import code_rows, hash_ids, row_positions
 from counterrank.engine.partitions import Partition
-from counterrank.position.learn.curve import InfluenceSpread
+from counterrank.position.learn.curve import Influence
 from counterrank.position.learn.request import LOG, LearnRequest
 
 HASH = "hash"
@@ -80,23 +80,26 @@ class RankCells:
     of: Ints
 
 
-def impressions(request: LearnRequest, frame: pl.DataFrame) -> Impressions:
+def impressions(
+    request: LearnRequest, frame: pl.DataFrame, cluster: str | None = None
+) -> Impressions:
     """The arrays of a log that its schema has let pass; views and depth need no reward.
 
-    Where users are logged, a session is one of its user: the same number elsewhere is another.
+    Where users are logged, a session is one of its user: the same number elsewhere is another. A
+    column ``cluster`` of numbers says otherwise what is summed over.
     """
     keep_freed_memory()
     reward, swapped = request.reward, request.swapped
     by = "user" if "user" in frame.columns else "session"
-    session, cluster = (code_rows(frame.select(column)) for column in ("session", by))
+    session, owner = (code_rows(frame.select(column)) for column in ("session", by))
     names = list(dict.fromkeys([*request.context, "item"]))  # an item may be its own context
     item = code_rows(frame.select(names))
     first = np.zeros(int(item.max(initial=-1)) + 1, np.int64)
     first[item[::-1]] = np.arange(frame.height)[::-1]
     named = [frame[name].gather(first).alias(f"key {n}") for n, name in enumerate(names)]
     return Impressions(
-        session=session if by == "session" else _within(session, cluster),
-        cluster=cluster,
+        session=session if by == "session" else _within(session, owner),
+        cluster=owner if cluster is None else frame[cluster].to_numpy(),
         item=item,
         rank=frame["rank"].to_numpy().astype(np.int64, copy=False),
         reward=np.zeros(frame.height) if reward is None else frame[reward].to_numpy().astype(float),
@@ -121,13 +124,14 @@ Groups = dict[str | None, Impressions]
 
 def impressions_by_group(request: LearnRequest, part: Partition) -> Groups:
     """All rows of a partition (None), and those of each value that a curve is asked for."""
-    return part.cached("impressions", lambda: _groups(request, part[LOG].frame))
+    return part.cached("impressions", lambda: grouped(request, part[LOG].frame))
 
 
-def _groups(request: LearnRequest, frame: pl.DataFrame) -> Groups:
+def grouped(request: LearnRequest, frame: pl.DataFrame, cluster: str | None = None) -> Groups:
+    """The same of a frame."""
     if request.ranks is not None:
         frame = frame.filter(pl.col("rank") <= request.ranks)
-    data = impressions(request, frame)
+    data = impressions(request, frame, cluster)
     if request.by is None or not frame.height:
         return {None: data}
     text = frame[request.by].cast(pl.String)  # as models by context compare values
@@ -323,7 +327,7 @@ class Catalogue:
         """The rows of these items in a partition, and only what is known of their items."""
         cell = data.cells
         local, code = renumber(cell.item)
-        number = row_positions(data.keys[local], self.items)
+        number = row_positions(data.keys[local].cast(self.items.schema), self.items)
         here = np.unique(number[number >= 0])
         there = self.only(here)
         width = self.depth + 1
@@ -345,10 +349,10 @@ class ItemRows:
     data: Impressions
     of: Ints
 
-    def spread(self, fitted: Floats, wide: Floats, direction: Floats) -> InfluenceSpread:
+    def influence(self, fitted: Floats, wide: Floats, direction: Floats) -> Influence:
         """Influences: what rows earned beyond ``fitted``, along the ``direction`` of their cell.
 
         ``wide`` is what residuals of each cell are multiplied by.
         """
         residual = (self.data.reward - fitted[self.of]) * wide[self.of]
-        return InfluenceSpread.of(self.data.cluster, self.of, residual, len(direction), direction)
+        return Influence.of(self.data.cluster, self.of, residual, len(direction), direction)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -67,13 +68,15 @@ class Misfit:
 class LearnedCurve:
     """A table of ranks, the model fitted to it, and what tells whether to believe them.
 
-    ``gaps`` is the share of sessions that skip a rank, ``going_on`` how often users look further
-    after a click, relative to after none.
+    ``slopes`` (parameters x columns of the method) turn influences into those on the model's
+    parameters. ``gaps`` is the share of sessions that skip a rank, ``going_on`` how often users
+    look further after a click, relative to after none.
     """
 
     curve: Curve
     model: PositionModel
     parameters: list[Parameter]
+    slopes: Floats
     basis: CurveBasis
     misfit: Misfit | None = None
     balance: tuple[float, float] | None = None
@@ -101,7 +104,8 @@ class Learned:
 
     Where the request has ``by``, there is a curve for each value of that column in ``parts``, and
     ``model`` is by context: its default, for values not listed, is the curve of all rows.
-    ``refused`` are values too thin to have their own, with the reason.
+    ``refused`` are values too thin to have their own, with the reason. ``solutions`` are what the
+    method found, by group, from which any row's influence follows.
     """
 
     request: LearnRequest
@@ -109,6 +113,7 @@ class Learned:
     whole: LearnedCurve
     parts: Mapping[str, LearnedCurve]
     refused: Mapping[str, str]
+    solutions: Mapping[str | None, Any]
 
     @classmethod
     def of(
@@ -116,6 +121,7 @@ class Learned:
         request: LearnRequest,
         curves: Mapping[str | None, LearnedCurve],
         refused: Mapping[str, str],
+        solutions: Mapping[str | None, Any],
     ) -> Learned:
         """From the curve of all rows (None) and those of values; refuse if no value has one."""
         whole, by = curves[None], request.by
@@ -129,7 +135,7 @@ class Learned:
             )
         models = {value: part.model for value, part in parts.items()}
         model = whole.model if by is None else ByContext(by, models, whole.model)
-        return cls(request, model, whole, parts, refused)
+        return cls(request, model, whole, parts, refused, solutions)
 
     def curves(self) -> list[tuple[str, LearnedCurve]]:
         """All rows first (context ""), then each value."""

@@ -7,20 +7,22 @@ the estimate follows from the sums, and a last pass adds up its influences by cl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import Floats
+from counterrank.core.arrays import Floats, Ints
 from counterrank.core.errors import InputError
 from counterrank.data.checks import certainty
+from counterrank.data.ids import hash_ids, mix64
 from counterrank.data.logs import Log
+from counterrank.data.schema import Input
 from counterrank.engine.partitions import Partition, Partitions, split
 from counterrank.position.learn import identify
-from counterrank.position.learn.curve import InfluenceSpread, fit
+from counterrank.position.learn.curve import InfluenceSpread, Parameter, fit
 from counterrank.position.learn.em import Em
 from counterrank.position.learn.harvest import Harvest
 from counterrank.position.learn.impressions import (
@@ -34,6 +36,7 @@ from counterrank.position.learn.impressions import (
     count_cells,
     count_moved,
     first_and_last,
+    grouped,
     impressions_by_group,
 )
 from counterrank.position.learn.learned import (
@@ -57,13 +60,14 @@ from counterrank.position.learn.views import (
     going_on,
     skip_share,
 )
+from counterrank.position.models import CurveError
 
 Group = str | None  # a value of the column that curves are learned by, or None: all rows
 
 
 def learn(request: LearnRequest, log: Partitions) -> Learned:
     """A position model, or one for each value of a column, from partitions of whole clusters."""
-    request = request.read(cast(Log, log.heads[LOG]))
+    asked, request = request, request.read(cast(Log, log.heads[LOG]))
     counts = log.reduce(partial(count, request), "Counting")
     if counts.certain == counts.rows:
         raise certainty(log.heads[LOG].name, counts.rows)
@@ -78,20 +82,27 @@ def learn(request: LearnRequest, log: Partitions) -> Learned:
         except InputError as error:
             refused[value] = f"{error.wrong} {error.found}"
     spreads = log.reduce(partial(influences, request, solutions), "Intervals")
+    how = replace(asked, method=request.method)
+    about = CurveError(log=counts.name_log(log.inputs[LOG]), learned=asdict(how))
     curves = {
-        group: finish(request, counts.groups[group], solution, spreads[group])
+        group: finish(request, counts.groups[group], solution, spreads[group], about)
         for group, solution in solutions.items()
     }
-    return Learned.of(request, curves, refused)
+    return Learned.of(request, curves, refused, solutions)
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Rows, those with a propensity of 1, and the statistics of each group."""
+    """Rows, those with a propensity of 1, the statistics of each group, and a sum of all ids."""
 
     rows: int
     certain: int
     groups: dict[Group, RankStatistics]
+    digest: int
+
+    def name_log(self, log: Input) -> dict[str, Any]:
+        """What tells this log from others, whatever file it is in, if it is in one."""
+        return {"rows": self.rows, "digest": f"{self.digest % 2**64:016x}", "sha256": log.sha256}
 
 
 def count(request: LearnRequest, part: Partition) -> Counts:
@@ -103,7 +114,14 @@ def count(request: LearnRequest, part: Partition) -> Counts:
         frame.height,
         certain,
         {name: RankStatistics.of(data, _sums(request, data)) for name, data in groups.items()},
+        digest_rows(frame),
     )
+
+
+def digest_rows(frame: pl.DataFrame) -> int:
+    """A sum over rows of what names them: the same for the same log, however it is cut."""
+    place = mix64(hash_ids(frame["session"]) + frame["rank"].to_numpy().astype(np.uint64))
+    return int(mix64(place + hash_ids(frame["item"])).sum(dtype=np.uint64))
 
 
 def _sums(request: LearnRequest, data: Impressions) -> dict[str, Floats]:
@@ -217,29 +235,60 @@ def influences(
     return {name: _spread(solutions[name], groups[name]) for name in groups if name in solutions}
 
 
+def session_influences(learned: Learned, frame: pl.DataFrame, place: Ints, n: int) -> list[Floats]:
+    r"""What each session moves the parameters by, :math:`\psi_\theta` (sessions x parameters).
+
+    One array for each curve, in the order of ``learned.curves()``. ``frame`` are rows of the log
+    that it was learned from, ``place`` the session of each, a number below ``n``.
+    """
+    groups = grouped(learned.request, frame.with_columns(pl.Series(" place", place)), " place")
+    out = []
+    for value, curve in learned.curves():
+        psi = np.zeros((n, len(curve.slopes)))
+        if (data := groups.get(value or None)) is not None:
+            solution = learned.solutions[value or None]
+            items = None if solution.moved is None else solution.moved.rows_in(data)
+            own = solution.method.influence(data, items)
+            psi[own.clusters] = own.psi @ curve.slopes.T
+        out.append(psi)
+    return out
+
+
 def _spread(solution: Solution, data: Impressions) -> InfluenceSpread:
     method, moved = solution.method, solution.moved
     if moved is None or solution.relevance is None:
-        return method.spread(data, None)
+        return method.influence(data, None).spread()
     items = moved.rows_in(data)
-    after = after_click(items, method.c, solution.relevance)
-    return replace(method.spread(data, items), after=after)
+    return method.influence(data, items).spread(after_click(items, method.c, solution.relevance))
+
+
+def _error(
+    parameters: list[Parameter], slopes: Floats, spread: InfluenceSpread, clusters: int
+) -> dict[str, Any]:
+    """How sure the model is; a table's parameters are its weights."""
+    names = tuple(p.name for p in parameters) or (("weights",) if len(slopes) else ())
+    covariance = slopes @ spread.covariance @ slopes.T
+    return {"parameters": names, "covariance": covariance, "clusters": clusters}
 
 
 def finish(
-    request: LearnRequest, statistics: RankStatistics, solution: Solution, spread: InfluenceSpread
+    request: LearnRequest,
+    s: RankStatistics,
+    solution: Solution,
+    spread: InfluenceSpread,
+    about: CurveError,
 ) -> LearnedCurve:
     """The table with its intervals, a curve through it, and the statistics of both."""
     curve = solution.method.curve(spread)
-    model, parameters = fit(curve, request.model, level=request.level)
+    model, parameters, slopes = fit(curve, request.model, level=request.level)
     test = None
     if solution.moved_items and solution.moved is not None:
         test = misfit(solution.moved, solution.method.c, spread.after)
-    s = statistics
     return LearnedCurve(
         curve,
-        model,
+        model.with_error(replace(about, **_error(parameters, slopes, spread, s.clusters))),
         parameters,
+        slopes,
         CurveBasis(s.rows, s.sessions, s.clusters, s.by, solution.items, solution.moved_items),
         test,
         solution.balance,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import polars as pl
 
 from counterrank.core.errors import InputError, UsageError
 from counterrank.data import logs
+from counterrank.data.schema import label
+from counterrank.data.sources import open_source
 from counterrank.engine.partitions import Tables
 
 LOG = "log"
@@ -37,9 +40,15 @@ class LearnRequest:
     def __post_init__(self) -> None:
         """Refuse options that make no sense, alone or together."""
         if self.length is not None and self.method not in ("depth", "auto"):
-            raise UsageError(f"A length of lists says nothing to method {self.method}.")
+            raise UsageError(
+                f"A length of lists says nothing to method {self.method}.",
+                todo="Leave --length out, or ask for --method depth.",
+            )
         if self.swapped is not None and self.method != "swap":
-            raise UsageError(f"A column of swaps says nothing to method {self.method}.")
+            raise UsageError(
+                f"A column of swaps says nothing to method {self.method}.",
+                todo="Leave --swapped out, or ask for --method swap.",
+            )
 
     @property
     def by_item(self) -> bool:
@@ -49,20 +58,28 @@ class LearnRequest:
     def tables(self, table: object, columns: Mapping[str, str] | None) -> Tables:
         """The log by its schema, cut by user, or by session where no user was logged."""
         asked = [*self.context, *(name for name in (self.by, self.swapped) if name is not None)]
+        there = open_source(table, trec=(), name=label(table, "the log")).columns()
+        roles = [r for r in logs.OPTIONAL if (columns or {}).get(r, r) in there]  # read anyway
         schema = logs.log_schema(
             table,
             rewards=None if self.reward is None else (self.reward,),
-            contexts=[name for name in asked if name not in logs.OPTIONAL],
+            contexts=[name for name in asked if name not in roles],
             columns=columns,
         )
-        there = schema.source.columns()
+        if self.swapped is not None:
+            own = schema.check, schema.source.name, self.swapped
+            schema = replace(schema, check=partial(_check_swapped, *own))
         unit = "user" if schema.roles.column("user", there) in there else "session"
         return Tables({LOG: schema}, unit, (), needs=LOG)
 
+    @property
+    def columns(self) -> list[str]:
+        """Columns of the log that it names."""
+        named = (self.reward, *self.context, self.by, self.swapped)
+        return [name for name in named if name is not None and name not in logs.OPTIONAL]
+
     def read(self, head: logs.Log) -> LearnRequest:
         """The same, with what the log's columns say."""
-        if self.swapped is not None:
-            _validate_ranks(head.frame[self.swapped])
         length = self.length
         if self.ranks is not None and self.method == "depth" and not head.has("viewed"):
             length = self.ranks if length is None else min(length, self.ranks)
@@ -73,11 +90,18 @@ class LearnRequest:
         return replace(self, method=method, length=self.length if method == "depth" else None)
 
 
-def _validate_ranks(column: pl.Series) -> None:
-    """Ranks that were swapped with rank 1 are whole numbers."""
-    if not column.dtype.is_integer():
+def _check_swapped(
+    check: Callable[[pl.DataFrame], pl.DataFrame], name: str, column: str, frame: pl.DataFrame
+) -> pl.DataFrame:
+    """The checks of a log, and that ranks which were swapped with rank 1 are whole numbers."""
+    frame = check(frame)
+    whole = frame[column]
+    if whole.dtype == pl.String:  # as CSV files have it
+        whole = whole.str.strip_chars().cast(pl.Int64, strict=False)
+    if whole.null_count() or not whole.dtype.is_integer():
         raise InputError(
-            f'Column "{column.name}" must say which rank was swapped with rank 1.',
-            found=f"It is of type {column.dtype}.",
+            f'Column "{column}" of "{name}" must say which rank was swapped with rank 1.',
+            found=f"It is of type {frame.schema[column]}, its first value {frame[column][0]!r}.",
             todo="Log that rank as a whole number in every row of the session.",
         )
+    return frame.with_columns(whole.alias(column))

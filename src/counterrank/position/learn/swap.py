@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterrank.core.arrays import Bools, Floats, Ints
-from counterrank.position.learn.curve import Curve, InfluenceSpread
+from counterrank.position.learn.curve import Curve, Influence, InfluenceSpread
 from counterrank.position.learn.impressions import (
     DEEPEST,
     Impressions,
@@ -88,7 +88,7 @@ class Swap:
         rate = self.rate
         return rate[: self.depth] / rate[self.bottom]
 
-    def spread(self, data: Impressions, items: ItemRows | None) -> InfluenceSpread:
+    def influence(self, data: Impressions, items: ItemRows | None) -> Influence:
         """The influences of some clusters on the logs of the rates."""
         column = data.rank - 1
         if data.swapped is not None:
@@ -97,7 +97,7 @@ class Swap:
             data = data.only(lower | top)
         rate = self.rate
         influence = (data.reward / self.scale - rate[column]) / (self.shown * rate)[column]
-        return InfluenceSpread.of(data.cluster, column, influence, len(self.shown))
+        return Influence.of(data.cluster, column, influence, len(self.shown))
 
     def curve(self, spread: InfluenceSpread) -> Curve:
         """The table: the covariance of differences of logs."""
@@ -105,8 +105,9 @@ class Swap:
         turn = np.zeros((self.depth, len(self.shown)))
         turn[top, top] += 1
         turn[top, self.bottom] -= 1
-        cov = turn @ spread.covariance @ turn.T * np.outer(c, c)
+        slopes = c[:, None] * turn
+        cov = slopes @ spread.covariance @ slopes.T
         shown, clicks = (x[: self.depth].copy() for x in (self.shown, self.clicks))
         shown[0] += self.shown[self.depth :].sum()  # those of all coins together
         clicks[0] += self.clicks[self.depth :].sum()
-        return Curve(c, cov, shown, clicks, relative=True, clusters=spread.groups)
+        return Curve(c, slopes, cov, shown, clicks, relative=True, clusters=spread.groups)

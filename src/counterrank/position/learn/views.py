@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterrank.core.arrays import Floats, Ints, ranges, renumber, sum_by
-from counterrank.position.learn.curve import Curve, InfluenceSpread, Steps
+from counterrank.position.learn.curve import Curve, Influence, InfluenceSpread, Steps
 from counterrank.position.learn.impressions import Impressions, ItemRows, RankStatistics, counts
 
 
@@ -37,19 +37,17 @@ class Views:
         """The share that was viewed."""
         return self.viewed / self.shown
 
-    def spread(self, data: Impressions, items: ItemRows | None) -> InfluenceSpread:
+    def influence(self, data: Impressions, items: ItemRows | None) -> Influence:
         """The influences of some clusters."""
         viewed = np.zeros(0) if data.viewed is None else data.viewed
         k = data.rank - 1
-        return InfluenceSpread.of(
-            data.cluster, k, (viewed - self.c[k]) / self.shown[k], len(self.shown)
-        )
+        return Influence.of(data.cluster, k, (viewed - self.c[k]) / self.shown[k], len(self.shown))
 
     def curve(self, spread: InfluenceSpread) -> Curve:
         """The table."""
         return Curve(
-            self.c, spread.covariance, self.shown, self.viewed, relative=False,
-            clusters=self.clusters,
+            self.c, np.eye(len(self.c)), spread.covariance, self.shown, self.viewed,
+            relative=False, clusters=self.clusters,
         )  # fmt: skip
 
 
@@ -143,7 +141,7 @@ class Depth:
         """The survival function at rank 1, 2, ..."""
         return np.cumprod(np.append(1.0, self.on))[1 - self.first :]
 
-    def spread(self, data: Impressions, items: ItemRows | None) -> InfluenceSpread:
+    def influence(self, data: Impressions, items: ItemRows | None) -> Influence:
         """The influences of some clusters: a session's at each step where it is watched."""
         session = deepest_views(data, self.length)
         watched = np.maximum(np.minimum(session.last, len(self.seen) - 1) - self.first + 1, 0)
@@ -151,19 +149,18 @@ class Depth:
         who = np.repeat(np.arange(len(watched)), watched)
         went = (session.rank[who] > step + self.first).astype(float)
         influence = (went - self.on[step]) / self.risk[step]
-        return InfluenceSpread.of(session.cluster[who], step, influence, len(self.risk))
+        return Influence.of(session.cluster[who], step, influence, len(self.risk))
 
     def curve(self, spread: InfluenceSpread) -> Curve:
         """The table: log c(r) adds up log h, and its covariance follows."""
         c, h, first = self.c, self.on, self.first
         steps, reach = len(self.risk), len(self.seen)
-        adds = np.tril(np.ones((steps, steps))) / h
-        whole = np.zeros((reach, reach))
-        whole[first:, first:] = adds @ spread.covariance @ adds.T
+        slopes = np.zeros((reach, steps))
+        slopes[first:] = c[first:, None] * np.tril(np.ones((steps, steps))) / h
         shown = np.append(np.full(first, float(self.sessions)), self.risk)[:reach]
         return Curve(
-            c, whole * np.outer(c, c), shown, self.seen, relative=False, clusters=self.clusters,
-            steps=Steps(first, h, spread.covariance, self.risk),
+            c, slopes, slopes @ spread.covariance @ slopes.T, shown, self.seen, relative=False,
+            clusters=self.clusters, steps=Steps(first, h, spread.covariance, self.risk),
         )  # fmt: skip
 
 

@@ -35,7 +35,7 @@ def lifts(document: Row) -> list[Figure]:
             {**r, "low": r["family_low"], "high": r["family_high"], "reading": READINGS[r["claim"]]}
             for r in rows
         ]
-        order = [str(r["system"]) for r in sorted(rows, key=lambda r: -up * r["difference"])]
+        order = [str(r["system"]) for r in sorted(rows, key=lambda r: -up * (r["difference"] or 0))]
         made.append(
             Figure(
                 f"lifts-{place + 1}",
@@ -76,7 +76,7 @@ def estimates(document: Row) -> list[Figure]:
         y, order = "name", [r["name"] for r in named]
         if document["kind"] == "evaluate":
             y = "system"
-            order = [str(r["system"]) for r in sorted(rows, key=lambda r: -r["value"])]
+            order = [str(r["system"]) for r in sorted(rows, key=lambda r: -(r["value"] or 0))]
         level = rows[0]["level"]
         made.append(
             Figure(

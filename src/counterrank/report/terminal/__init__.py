@@ -38,12 +38,12 @@ def lines(result: Result, wide: int) -> list[str]:
         shown += ["", "Recommendation", *wrap_text(" ".join(result.recommendation), wide)]
     if result.kind != "check":
         shown += ["", *diagnostic_lines(result.diagnostics, wide)]
-    return shown + (verdict(result.to_dict(), wide) if result.comparisons else [])
+    return shown + (decision_lines(result.to_dict(), wide) if result.comparisons else [])
 
 
-def verdict(document: Mapping[str, Any], wide: int) -> list[str]:
+def decision_lines(document: Mapping[str, Any], wide: int) -> list[str]:
     """The decision the result speaks for, as the last lines; nothing if there is none to take."""
     found = decide(document)
     if found.verdict == "read":
         return []
-    return ["", *wrap_text(f"Verdict: {found.verdict}. {found.sentence}", wide, "  ")]
+    return ["", *wrap_text(f"Decision: {found.verdict}. {found.sentence}", wide, "  ")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from counterrank.core.format import number, p_value, wrap_text
+from counterrank.core.format import display_width, number, p_value, wrap_text
 from counterrank.report.terminal.bars import tabulate
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _matrix(result: Result, wide: int) -> list[str]:
         head.append("geom.")
         for a, row in zip(labels, cells, strict=True):
             row.append(_shown(tau[a, twins[a]], ".2f") if a in twins else "")
-    fit = max((wide - min(max(map(len, numbered)), 28)) // 6, 1)
+    fit = max((wide - min(max(map(display_width, numbered)), 28)) // 6, 1)
     text = "Kendall's tau of the systems' orders"
     out = [text + ("; geom.: with its own geometric mean" if twins else "")]
     for begin in range(0, len(head), fit):

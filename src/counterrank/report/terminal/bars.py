@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from counterrank.core.format import printable
+from counterrank.core.format import display_width, pad, printable, wrap_text
 
 LEAST, MOST = 12, 32  # characters of a bar
 LEFT, RIGHT, LINE, POINT, ZERO, TRUTH = "├", "┤", "─", "●", "┊", "◆"
@@ -29,12 +29,12 @@ def with_bars(lines: list[str], ends: Sequence[Ends | None], wide: int, *, zero:
     ``zero`` (yes, no) says whether the scale holds 0 and shows it.
     """
     text = lines[len(lines) - len(ends) :]
-    room = wide - 2 - max(map(len, text), default=0)
+    room = wide - 2 - max(map(display_width, text), default=0)
     drawn = draw_bars(ends, min(room, MOST), marks=[0.0] * len(ends) if zero == "yes" else None)
     if room < LEAST or not any(drawn):
         return lines
-    left = max(map(len, text))
-    rows = [f"{row:<{left}}  {bar}".rstrip() for row, bar in zip(text, drawn, strict=True)]
+    left = max(map(display_width, text))
+    rows = [f"{pad(row, left)}  {bar}".rstrip() for row, bar in zip(text, drawn, strict=True)]
     return lines[: len(lines) - len(ends)] + rows
 
 
@@ -73,14 +73,14 @@ def draw_bars(
 def tabulate(rows: Sequence[Sequence[str]], wide: int, indent: str = "") -> list[str]:
     """Names to the left, numbers to the right; a name without room has a line of its own."""
     rows = [(printable(name), *cells) for name, *cells in rows]
-    widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
+    widths = [max(display_width(row[n]) for row in rows) for n in range(len(rows[0]))]
     room = wide - len(indent) - sum(w + 2 for w in widths[1:] if w)
     first = max(min(widths[0], room), min(10, widths[0]))
     lines = []
     for name, *cells in rows:
         numbers = "".join(f"  {x:>{w}}" for x, w in zip(cells, widths[1:], strict=True) if w)
-        if len(name) > first:
-            lines.append(f"{indent}{name}")
+        if display_width(name) > first:
+            lines += [f"{indent}{line}" for line in wrap_text(name, wide - len(indent))]
             name = ""
-        lines.append(f"{indent}{name:<{first}}{numbers}".rstrip())
+        lines.append(f"{indent}{pad(name, first)}{numbers}".rstrip())
     return lines

@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 COUNTS = (
     "duplicates", "sample size", "effective sample size", "rank sample", "rows per item", "events",
     "Simpson's paradox", "conversions", "effective slates", "empty strata", "experiments",
-    "systems", "users in stratum", "users", "constant user features", "constant item features",
-    "predictions",
+    "systems", "users in stratum", "users", "effective users", "heavy tail",
+    "constant user features", "constant item features", "predictions", "list depth",
 )
 # fmt: on
 DECIMAL = (
     "list length",
     "mean weight",
+    "mean slate weight",
     "weight tail",
     "click above",
     "random ranks",
@@ -31,8 +32,8 @@ DECIMAL = (
 
 
 def diagnostic_lines(found: list[Diagnostic], wide: int) -> list[str]:
-    """Failures first, then cautions, each once for all systems it holds for."""
-    order = {"fail": 0, "caution": 1}
+    """Failures first, then cautions, then what was not tested, each once for all it holds for."""
+    order = {"fail": 0, "caution": 1, "untested": 2, "assumed": 3}
     loud = sorted((d for d in found if d.state in order), key=lambda d: order[d.state])
     lines = ["What this rests on"]
     told: dict[tuple[str, str, str], list[str]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from counterrank.core.format import decimals, interval_text, number, printable, wrap_text
+from counterrank.core.format import decimals, interval_text, number, wrap_text
 
 if TYPE_CHECKING:
     from counterrank.position.learn.curve import Parameter
@@ -21,7 +21,7 @@ def exposure_lines(result: Result, wide: int) -> list[str]:
     lines: list[str] = []
     for value, part in list(learned.parts.items()) or learned.curves():
         head = f"Exposure by rank, {asked.method}, {part.basis.sessions:,} sessions"
-        lines.append(f"{head}, {asked.by} {printable(value)}" if value else head)
+        lines += wrap_text(f"{head}, {asked.by} {value}" if value else head, wide, "  ")
         lines += _block(part.rows(asked), fitted=asked.model != "table")
         shown = ", ".join(map(_parameter, part.parameters))
         lines += wrap_text(f"{asked.model}: {shown}", wide, "  ") if shown else []

@@ -5,7 +5,16 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from counterrank.core.format import decimals, interval_text, number, p_value, shorten, wrap_text
+from counterrank.core.format import (
+    decimals,
+    display_width,
+    interval_text,
+    number,
+    p_value,
+    pad,
+    shorten,
+    wrap_text,
+)
 from counterrank.documents.decision import order_by_pairs
 from counterrank.report.terminal.bars import tabulate
 from counterrank.report.terminal.value_table import CORRECTIONS, MARKS, seen_from
@@ -34,11 +43,11 @@ def _strata(result: Result, wide: int) -> list[str]:
     how = {"width": "equal width of propensity", "quantile": "quantiles of feedback"}
     how |= {"items": "numbers of items by propensity"}
     heading = f"Strata by {how.get(by, f'column {by}')}; propensity: {source}"
-    alpha = result.protocol["alpha"]
-    if alpha is not None and math.isfinite(alpha):
+    alpha, rule = result.protocol["alpha"], result.protocol["rule"]
+    if alpha is not None:
         heading += f" (alpha {alpha:.4f}, xmin {result.protocol['xmin']})"
-    elif alpha is not None:
-        heading += " (all items equally often)"
+    elif rule not in (None, source):
+        heading += f" ({rule})"
     known = not all(math.isnan(s.low) for s in result.strata)
     ranges = "propensity" if known else ""
     rows: list[tuple[str, ...]] = [("", ranges, "share", "ratings", "users", "items")]
@@ -63,14 +72,14 @@ def _block(result: Result, label: str, better: str, wide: int) -> list[str]:
     versus = {(c.system, c.segment or c.estimator): MARKS[c.claim] for c in seen}
     if versus:
         heading += f"; + better, - worse than {shorten(against, 30)}"
-    longest = max(len(shorten(s, 10**6)) for s in result.systems)
+    longest = max(display_width(shorten(s, 10**6)) for s in result.systems)
     columns = []
     for method in dict.fromkeys(method for _, method in rows):
         own = [rows[system, method] for system in result.systems]
         places = decimals([r.se for r in own])
         cells = [_cell(r, places) + versus.get((r.system, method), " ") for r in own]
-        columns.append([method, *cells])
-    widths = [max(map(len, column)) for column in columns]
+        columns.append([shorten(method, max(wide // 3, SHORTEST_NAME)), *cells])
+    widths = [max(map(display_width, column)) for column in columns]
     room = max(wide - 2 - max(widths), SHORTEST_NAME)
     name = max(min(longest, room, wide // 3), SHORTEST_NAME)
     lines, start = wrap_text(heading, wide, "  "), 0
@@ -81,9 +90,8 @@ def _block(result: Result, label: str, better: str, wide: int) -> list[str]:
             end += 1
         for place, system in enumerate(["", *result.systems]):
             cells = [columns[c][place].rjust(widths[c]) for c in range(start, end)]
-            lines.append(
-                f"  {shorten(system, name):<{name}}{''.join('  ' + c for c in cells)}".rstrip()
-            )
+            shown = pad(shorten(system, name), name)
+            lines.append(f"  {shown}{''.join('  ' + c for c in cells)}".rstrip())
         start = end
     return lines
 
@@ -107,12 +115,14 @@ def _reading(result: Result, wide: int) -> list[str]:
         text += f"corrected by {fix} over {c.family}." if fix else "not corrected."
     if result.protocol["policies"]["no_relevant"] == "skip":
         text += " Users with nothing to find are left out (evaluate counts them 0)."
+    else:
+        text += " A stratum is over users with something to find there."
     text += " stratified: strata weighted by their share of feedback."
     if "IPS" in result.protocol["methods"]:
-        guessed = result.protocol["alpha"] is not None
-        text += " IPS is on the scale of the propensities"
-        text += ", which popularity knows only up to a factor" if guessed else ""
-        text += ": compare systems by it; SNIPS is on the scale of the measure."
+        law = result.protocol["alpha"] is not None
+        text += " IPS of a sum (DCG, P@k) is what feedback on every item would give"
+        text += ", up to a factor that a power law does not know" if law else ""
+        text += "; SNIPS is over the mean weight: compare systems by it."
     return ["", *wrap_text(text, wide)]
 
 

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 from counterrank.core.format import (
     decimals,
+    display_width,
     interval_text,
     list_names,
     number,
     p_value,
+    pad,
     shorten,
     wrap_text,
 )
@@ -40,19 +42,19 @@ def value_lines(result: Result, wide: int) -> list[str]:
     for row in result.estimates:
         scale = scales.get(row.estimator, "")  # nothing where a value is the reward's own
         groups.setdefault((row.reward or "", row.measure, scale), []).append(row)
-    lines, verdicts, found = [], [], []
+    lines, claims, found = [], [], []
     for group, rows in groups.items():
         against, versus = _compared(result, group, rows)
         lines += [*_block(result, group, rows, against, versus, wide), ""]
-        verdicts += wrap_text(_verdict(group[1], against, versus), wide, "  ") if versus else []
-        sizes = [c.detectable for c in versus.values()]
+        claims += wrap_text(_claims(group[1], against, versus), wide, "  ") if versus else []
+        sizes = [c.detectable for c in versus.values() if math.isfinite(c.detectable)]
         places = decimals(sizes)
         ends = sorted({number(f(sizes), places) for f in (min, max)} if sizes else (), key=float)
-        found.append(f"{group[1]} {' to '.join(ends)}")
+        found += [f"{group[1]} {' to '.join(ends)}"] if ends else []
     lines = lines[:-1] + _sweep(result, wide) + ["", *wrap_text(_reading(result), wide)]
     if result.kind == "evaluate" and result.comparisons:
         text = f"Differences found with 80% power, before correction: {', '.join(found)}."
-        return lines + wrap_text(text, wide) + verdicts
+        return lines + (wrap_text(text, wide) if found else []) + claims
     return lines + _believed(result, wide)
 
 
@@ -113,8 +115,10 @@ def _block(
     common = [decimals([s for own in spreads for s in own])] * len(rows)
     each = [decimals(own) for own in spreads]
     labels = ["" if r.estimator == "mean" else r.estimator for r in rows]
-    kinds = max(map(len, labels))
-    longest = max(len(shorten(r.system, 10**6)) for r in rows)
+    kinds = max(map(display_width, labels))
+    apart = kinds > wide // 3  # then a system and its estimator have a line of their own
+    kinds = 0 if apart else kinds
+    longest = 2 if apart else max(display_width(shorten(r.system, 10**6)) for r in rows)
     for places, spared in (
         (common, ()), (common, (SHARE,)), (each, (SHARE,)), (each, (SHARE, INTERVAL)),
         (each, (SHARE, INTERVAL, P)),
@@ -130,9 +134,16 @@ def _block(
     name = max(min(max(longest, SHORTEST_NAME), room), min(longest, SHORTEST_NAME))
     out = wrap_text(_heading(result, group, rows, against, versus), wide)
     for r, c, label, row in zip(rows, changes, labels, cells, strict=True):
-        parts = [f"{shorten(r.system, name):<{name}}", *([f"{label:<{kinds}}"] if kinds else [])]
+        mark = MARKS[c.claim] if c else " "
+        if apart:
+            out += wrap_text(f"{mark} {shorten(r.system, wide // 2)}  {label}", wide, "    ")
+            mark = " "
+        parts = ["" if apart else pad(shorten(r.system, name), name)]
+        parts += [pad(label, kinds)] if kinds else []
         parts += [x.rjust(w) for x, w in zip(row, widths, strict=True) if w]
-        out.append(f"{MARKS[c.claim] if c else ' '} {'  '.join(parts)}".rstrip())
+        out.append(f"{mark} {'  '.join(parts)}".rstrip())
+    if apart:
+        return out
     if versus:
         ends = [(c.low, c.difference, c.high) if c else None for c in changes]
         return with_bars(out, ends, wide, zero="yes")
@@ -158,7 +169,7 @@ def _reading(result: Result) -> str:
     """What the columns mean."""
     level, kind = f"{result.plan.level:.0%}", result.plan.interval
     if result.kind == "evaluate":
-        method = {"normal": "", "bca": "BCa "}.get(kind, f"{kind} ")
+        method = {"t": "", "bca": "BCa "}.get(kind, f"{kind} ")
         text = f"[..]: {level} {method}interval, each by itself."
     else:
         unit = "user" if result.protocol.get("cluster") == "user" else "session"
@@ -181,7 +192,7 @@ def _reading(result: Result) -> str:
     return f"{text} + better, - worse than {than}, by {level} intervals{several}."
 
 
-def _verdict(measure: str, against: str, versus: Versus) -> str:
+def _claims(measure: str, against: str, versus: Versus) -> str:
     """Who is better, who is worse, who is not told apart."""
     words = {"better": "better", "worse": "worse", "cannot_tell": "not separated"}
     by = {w: [c.system for c in versus.values() if c.claim == claim] for claim, w in words.items()}
@@ -221,6 +232,8 @@ def _weights(result: Result) -> str:
         "latent": "not logged, as likely as the position model says",
     }[result.protocol["views"]]
     told = "" if result.protocol["logged_exposure"] == "propensity" else f" Views: {views}."
+    for column in result.protocol.get("left_aside", ()):
+        told += f" The log's {column} was left aside (--logged {column} reads it)."
     return f"Weights: {side}.{told}"
 
 
@@ -256,5 +269,6 @@ def _sweep(result: Result, wide: int) -> list[str]:
         name = shorten(best.system, 30)
         lines += ["", f"{name}, {best.measure}: clip, value, interval, effective views"]
         lines += with_bars(shown, [(r.low, r.value, r.high) for r in rows], wide, zero="no")
-        lines += wrap_text(f"  chosen: {best.estimator}. {best.reason}", wide, "  ")
+        told = f"{number(best.value, places)} {interval_text(best.low, best.high, places)}"
+        lines += wrap_text(f"  chosen: {best.estimator}, {told}. {best.reason}", wide, "  ")
     return lines

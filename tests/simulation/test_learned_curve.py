@@ -1,0 +1,114 @@
+"""Intervals of values and lifts cover where the position model was learned.
+
+Sessions by a generator of its own: a user looks at each rank by chance and clicks what is seen and
+liked. The logger goes by liking with noise, so items move. ``near`` swaps the first two ranks,
+``far`` turns lists upside down.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+
+import numpy as np
+import polars as pl
+import pytest
+
+import counterrank as cr
+
+FULL = bool(os.environ.get("COUNTERRANK_FULL"))
+LEVEL = 0.95
+SEEN = np.array([0.9, 0.6, 0.45, 0.35, 0.25])
+DEPTH, ITEMS = len(SEEN), 40
+LIKING = np.random.default_rng(1).uniform(0.1, 0.9, ITEMS)
+TURNS = {"near": [1, 0, 2, 3, 4], "far": [4, 3, 2, 1, 0]}
+METHODS = ("views", "harvest", "em")
+ESTIMATORS = ("IPS", "SNIPS", "DR")
+
+
+def lists(rng: np.random.Generator, sessions: int) -> np.ndarray:
+    noise = 0.6 * rng.gumbel(size=(sessions, ITEMS))
+    return np.argsort(-np.log(LIKING) - noise, axis=1)[:, :DEPTH]
+
+
+def log(seed: int, sessions: int, method: str) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
+    """Users come three times on average; only ``views`` knows what was seen."""
+    rng = np.random.default_rng(seed)
+    item = lists(rng, sessions)
+    viewed = rng.random(item.shape) < SEEN
+    click = viewed & (rng.random(item.shape) < LIKING[item])
+    session = np.repeat(np.arange(sessions), DEPTH)
+    frame = pl.DataFrame(
+        {
+            "session": session,
+            "user": rng.integers(0, sessions // 3, sessions)[session],
+            "item": item.ravel(),
+            "rank": np.tile(np.arange(1, DEPTH + 1), sessions),
+            "viewed": viewed.ravel().astype(int),
+            "click": click.ravel().astype(int),
+        }
+    )
+    run = frame.select("session", "rank")
+    runs = {n: run.with_columns(item=item[:, turn].ravel()) for n, turn in TURNS.items()}
+    return frame if method == "views" else frame.drop("viewed"), runs
+
+
+@cache
+def truth() -> dict[str, float]:
+    """What each ranker earns per session, over many lists."""
+    liked = LIKING[lists(np.random.default_rng(99), 400_000)]
+    turns = {"logged": list(range(DEPTH)), **TURNS}
+    return {name: float((SEEN * liked[:, turn]).sum(axis=1).mean()) for name, turn in turns.items()}
+
+
+def cover(method: str, source: str, sessions: int, replications: int) -> list[dict]:
+    """A row for each target and estimator; ``source`` is the log that the curve comes from."""
+    true, hits = truth(), {}
+    for r in range(replications):
+        table, runs = log(2 * r, sessions, method)
+        bias = method
+        if source == "another log":
+            bias = cr.exposure(log(2 * r + 1, sessions, method)[0], method=method).model
+        found = cr.estimate(table, runs, position_bias=bias, estimator=ESTIMATORS, level=LEVEL)
+        for e in found.estimates:
+            if e.system != "logged":
+                here = e.low <= true[e.system] <= e.high
+                hits.setdefault((e.system, e.estimator), [[], []])[0].append(here)
+        for c in found.comparisons:
+            lift = true[c.system] / true["logged"] - 1
+            hits[c.system, c.estimator][1].append(c.lift_low <= lift <= c.lift_high)
+    return [
+        {
+            "condition": f"curve by {method} from {source}, {system} target, {sessions:,} sessions",
+            "estimator": estimator,
+            "nominal": LEVEL,
+            "coverage_value": float(np.mean(value)),
+            "coverage_lift": float(np.mean(lift)),
+            "replications": replications,
+        }
+        for (system, estimator), (value, lift) in hits.items()
+    ]
+
+
+def rows(full: bool) -> list[dict]:
+    """Coverage for each method, source of the curve, target and estimator."""
+    return [
+        row
+        for sessions in ((2000, 10_000) if full else (2000,))
+        for method in METHODS
+        for source in ("this log", "another log")
+        for row in cover(method, source, sessions, 1000 if full else 30)
+    ]
+
+
+def test_values_and_lifts_cover_with_a_learned_curve():
+    """Each row within three errors of its count around 93 to 97 %; all together, much nearer."""
+    found = rows(FULL)
+    assert len(found) == (72 if FULL else 36)
+    for what in ("coverage_value", "coverage_lift"):
+        covers = np.array([row[what] for row in found])
+        count = found[0]["replications"]
+        error = 3 * np.sqrt(LEVEL * (1 - LEVEL) / count)
+        assert covers == pytest.approx(LEVEL, abs=0.02 + error), found
+        # rows of one method and source share their logs: six groups are independent
+        assert covers.mean() == pytest.approx(LEVEL, abs=0.01 + error / np.sqrt(6))

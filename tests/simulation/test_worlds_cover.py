@@ -1,0 +1,125 @@
+"""How often intervals cover the truth in worlds that were written apart from the estimators."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+import counterrank as cr
+from worlds.feed import Feed
+
+FULL = os.environ.get("COUNTERRANK_FULL") == "1"
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A world, the size of its logs, and what is asked of them.
+
+    ``clean``: nothing is hard here, and intervals have to cover. ``picked``: of the lifts, that of
+    the candidate which looks best is asked for, by its simultaneous interval where there is one.
+    Of profit, whose sign may change, it is the difference and not the lift that is asked for.
+    """
+
+    world: dict
+    sessions: int = 1000
+    reward: str = "click"
+    systems: tuple[str, ...] = ("better", "equal")
+    clean: bool = True
+    picked: bool = False
+    estimators: tuple[str, ...] = field(default=("IPS", "SNIPS", "DR"))
+
+
+MANY = ("equal", *(f"equal_{n}" for n in range(2, 9)))
+STOCHASTIC = {"logger": "stochastic"}
+CONDITIONS = {
+    "clean, deterministic logger, views": Condition({}),
+    "clean, deterministic logger, no views": Condition({"views": False}),
+    "clean, stochastic logger, views": Condition(STOCHASTIC),
+    "clean, stochastic logger, no views": Condition({**STOCHASTIC, "views": False}),
+    "readers go down the list": Condition({"reading": "down"}),
+    "profit of both signs": Condition({}, reward="profit"),
+    "profit of both signs, a loss": Condition({"margin": 0.5}, reward="profit"),
+    "8 candidates of equal value, each": Condition({"more": 7}, systems=MANY),
+    "8 candidates of equal value, the one that looks best": Condition(
+        {"more": 7}, systems=MANY, clean=False, picked=True
+    ),
+    "few users, Zipf 1.0": Condition(
+        {"activity": "zipf", "exponent": 1.0, "per_user": 5}, clean=False
+    ),
+    "few users, Zipf 1.5": Condition(
+        {"activity": "zipf", "exponent": 1.5, "per_user": 5}, clean=False
+    ),
+    "log-normal dwell, sigma 1": Condition({}, reward="dwell", sessions=500),
+    "log-normal dwell, sigma 2": Condition(
+        {"dwell_sigma": 2.0}, reward="dwell", sessions=500, clean=False
+    ),
+}
+
+
+def outcomes(condition: Condition, feed: Feed, seed: int) -> dict[str, list[tuple]]:
+    """For each estimator: whether value and lift are covered, and whether it was not passed."""
+    week = feed.log(condition.sessions, seed=seed)
+    runs = {name: week.runs[name] for name in condition.systems}
+    reward = condition.reward
+    result = cr.estimate(
+        week.log, runs, reward=reward, estimator=list(condition.estimators), level=LEVEL,
+        position_bias=feed.position_bias, context=["user_kind"],
+    )  # fmt: skip
+    truth = {name: of[reward].value for name, of in week.truth.items()}
+    rows = {(row.system, row.estimator): row for row in result.estimates}
+    found: dict[str, list[tuple]] = {name: [] for name in condition.estimators}
+    for name in condition.estimators:
+        compared = [c for c in result.comparisons if c.estimator == name]
+        if condition.picked:
+            compared = [max(compared, key=lambda c: c.difference)]
+        for c in compared:
+            row, difference = rows[c.system, name], truth[c.system] - truth["logged"]
+            covers = row.low <= truth[c.system] <= row.high
+            if condition.picked:
+                low, high = getattr(c, "family_low", c.low), getattr(c, "family_high", c.high)
+                lifted = low <= difference <= high
+            elif reward == "profit":
+                lifted = c.low <= difference <= c.high
+            else:
+                lifted = c.lift_low <= difference / truth["logged"] <= c.lift_high
+            found[name].append((covers, lifted, row.verdict != "pass"))
+    return found
+
+
+def rows(full: bool, only: str = "", replications: int = 0) -> list[dict]:
+    """A row for each condition and estimator: coverage of value and lift, and how often the tool
+    said so before the fact. Rows of one log and several systems are averaged.
+    """
+    count, table = replications or (300 if full else 10), []
+    for condition, asked in CONDITIONS.items():
+        if only not in ("", condition):
+            continue
+        feed = Feed(**{"seed": 1, **asked.world})
+        every = [outcomes(asked, feed, seed) for seed in range(count)]
+        for name in asked.estimators:
+            share = np.mean([np.mean(found[name], axis=0) for found in every], axis=0)
+            table.append(
+                {
+                    "condition": condition,
+                    "estimator": name,
+                    "nominal": LEVEL,
+                    "coverage_value": float(share[0]),
+                    "coverage_lift": float(share[1]),
+                    "replications": count,
+                    "diagnosed": float(share[2]),
+                }
+            )
+    return table
+
+
+@pytest.mark.parametrize("condition", [name for name, asked in CONDITIONS.items() if asked.clean])
+def test_intervals_cover_in_worlds_of_another_hand(condition):
+    """Within 4 standard errors of so many replications (and 1 % for what is only asymptotic)."""
+    for row in rows(FULL, condition):
+        slack = 4 * np.sqrt(LEVEL * (1 - LEVEL) / row["replications"]) + 0.01
+        assert row["coverage_value"] > LEVEL - slack, row
+        assert row["coverage_lift"] > LEVEL - slack, row
