@@ -180,7 +180,7 @@ def sales(given: argparse.Namespace, data: Path) -> list[str]:
         " SNIPS, DM, DR and SNDR with intervals and diagnostics. The ctr is a column of the clicks,"
         " the cvr one of the lists, which the evaluation does not read."
     )
-    title = f"(i) {_size(data / 'funnel')}, what they would have sold"
+    title = f"(i) {_size(data / 'funnel')}, what they would bring if clicked"
     return [report.evaluations(title, items, bars, note)]
 
 

@@ -215,7 +215,7 @@ def strata(folder: Path, repeats: int) -> list[Item]:
 
 
 def sales(folder: Path, repeats: int) -> list[Item]:
-    """Part (i): one plain evaluation of the lists, and what they would have sold."""
+    """Part (i): one plain evaluation of the lists, and what they would bring if clicked."""
     command = str(Path(python("counterrank")).with_name("counterrank"))
     judgments, funnel, run = (
         str((folder / f"{name}.parquet").relative_to(ROOT))

@@ -30,8 +30,9 @@ CUTS = (5, 10, 50)
 ESTIMATORS = ("Naive", "IPS", "DM", "DR")
 BETTER = "error of DR less that of IPS"
 TRUTH = "relative standard error of the truth over users"
+FORMS = {"Published": ("DCG", "Recall"), "": ("DCG", "Hits")}
 MEASURES = tuple(
-    f"{form}{name}@{k}" for form in ("Published", "") for name in ("DCG", "Recall") for k in CUTS
+    f"{form}{name}@{k}" for form, names in FORMS.items() for name in names for k in CUTS
 )
 
 
@@ -167,8 +168,8 @@ def main() -> None:
     print(f"{len(coat.click)} users, {int(coat.click.sum()):,} clicks; ", end="")
     print(f"ctr by {given.ctr}, cvr by {given.cvr}, {given.seeds} seeds.\n")
     runs = [errors(coat, seed, ctr=given.ctr, cvr=given.cvr) for seed in range(given.seeds)]
-    for form in ("Published", ""):
-        labels = [f"{form}{name}@{k}" for name in ("DCG", "Recall") for k in CUTS]
+    for form, names in FORMS.items():
+        labels = [f"{form}{name}@{k}" for name in names for k in CUTS]
         print("| | " + " | ".join(labels) + " |")
         print("|---|" + "---|" * len(labels))
         for name in (*ESTIMATORS, BETTER, TRUTH):

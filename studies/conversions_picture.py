@@ -34,8 +34,8 @@ def drawn() -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDE} {HIGH}"'
         ' font-family="sans-serif" font-size="13">',
         f'<rect width="{WIDE}" height="{HIGH}" fill="white"/>',
-        '<text x="12" y="22" font-weight="bold">Conversions per user (DCG@10), 95% intervals;'
-        " dashed: the truth</text>",
+        '<text x="12" y="22" font-weight="bold">Conversions per user if all were clicked (DCG@10),'
+        " 95% intervals; dashed: the truth</text>",
     ]
     foot = TOP + BAND * len(LABELS)
     for name in RUNS:

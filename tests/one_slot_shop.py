@@ -100,7 +100,7 @@ class Tally:
         return {
             "condition": self.condition, "estimator": self.estimator, "nominal": self.nominal,
             "coverage_value": self.value / n, "coverage_lift": self.lift / n, "replications": n,
-            "share_diagnosed": self.said / n,
+            "diagnosed": self.said / n,
         }  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def holds(row: dict, *, low: float = 0.93, high: float = 0.97) -> bool:
         low - tolerance(low, n) <= row[name] <= high + tolerance(high, n)
         for name in ("coverage_value", "coverage_lift")
     )
-    return covered or row["share_diagnosed"] >= 0.8 - tolerance(0.8, n)
+    return covered or row["diagnosed"] >= 0.8 - tolerance(0.8, n)
 
 
 def tally(

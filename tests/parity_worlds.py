@@ -95,7 +95,15 @@ def cases() -> dict[str, Case]:
         ),
         "funnel, whole rankings": Case(
             "funnel", {"funnel": funnel, "runs": _ranked(funnel)},
-            {"estimator": SALES, "measure": ["ARP", "DCG"]},
+            {"estimator": SALES, "measure": ["RankSum", "DCG"]},
+        ),
+        "funnel, sales": Case(
+            "funnel", {"funnel": _seen(funnel), "runs": lists},
+            {"estimator": SALES, "position_bias": "power(eta=0.5)"},
+        ),
+        "funnel, events": Case(
+            "funnel", {"funnel": _events(funnel), "runs": lists},
+            {"estimator": ["Naive", "IPS"], "exposure": "rates", "position_bias": "log2"},
         ),
         "funnel, models": Case(
             "funnel", {"funnel": funnel.drop("ctr", "cvr"), "runs": lists},
@@ -204,6 +212,26 @@ def _funnel() -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
         best = pl.DataFrame({"user": user, "item": item, "score": score})
         lists[name] = best.filter(pl.col("score").rank(descending=True).over("user") <= 8)
     return table, lists
+
+
+def _seen(funnel: pl.DataFrame) -> pl.DataFrame:
+    """The same with what was shown, all that was clicked and some more, and how likely that was."""
+    some = pl.Series(np.random.default_rng(8).random((2, funnel.height))[0] < 0.7)
+    shown = (some | (funnel["click"] == 1)).cast(pl.Int64)
+    chance = 0.6 + 0.3 * np.random.default_rng(9).random(funnel.height)
+    return funnel.with_columns(shown=shown, exposure=pl.Series(chance))
+
+
+def _events(funnel: pl.DataFrame) -> pl.DataFrame:
+    """The same as events."""
+    steps = (("shown", "view", 1), ("click", "click", 2), ("conversion", "purchase", 3))
+    table = _seen(funnel)
+    return pl.concat(
+        table.filter(pl.col(column) == 1)
+        .select("user", "item")
+        .with_columns(event=pl.lit(event), time=pl.lit(time))
+        for column, event, time in steps
+    )
 
 
 def _ranked(funnel: pl.DataFrame) -> dict[str, pl.DataFrame]:

@@ -199,12 +199,12 @@ FEATURES = {"user_features": "user_features.csv", "item_features": "item_feature
 
 FUNNEL = [
     *everywhere(case("estimators", "funnel", F, S, estimator=SALES, units=True,
-                     measure=["DCG@5", "CG@5", "P@5", "RBP", "Recall@3", "power(eta=0.5)@6"])),
+                     measure=["DCG@5", "CG@5", "P@5", "RBP", "Hits@3", "power(eta=0.5)@6"])),
     *everywhere(case("defaults", "funnel", F, S)),
     case("csv", "funnel", "funnel.csv", "sale_a.parquet"),
     case("frames", "funnel", F, S, frames=True),
     *everywhere(case("whole rankings", "funnel", F,
-                     {"a": "whole_a.parquet", "b": "whole_b.parquet"}, measure=["ARP", "DCG"],
+                     {"a": "whole_a.parquet", "b": "whole_b.parquet"}, measure=["RankSum", "DCG"],
                      estimator=SALES)),
     *everywhere(case("published", "funnel", F,
                      {"a": "whole_a.parquet", "b": "whole_b.parquet"},

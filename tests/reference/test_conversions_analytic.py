@@ -15,7 +15,7 @@ from counterrank.conversions import conversion_measure, dr_variance, ips_varianc
 
 MEASURES = {
     "reciprocal_rank": "power",
-    "average_relevance_position": "ARP",
+    "average_relevance_position": "RankSum",
     "top_2": "CG@2",
 }
 WORLDS = {

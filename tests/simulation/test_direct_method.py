@@ -24,9 +24,9 @@ def table() -> list[dict]:
 def test_the_direct_method_is_always_cautioned(table):
     for row in table:
         if row["estimator"] == "DM":
-            assert row["share_diagnosed"] == 1
+            assert row["diagnosed"] == 1
             assert holds(row)
 
 
 def test_the_caution_is_for_the_direct_method_alone(table):
-    assert all(row["share_diagnosed"] == 0 for row in table if row["estimator"] == "DR")
+    assert all(row["diagnosed"] == 0 for row in table if row["estimator"] == "DR")

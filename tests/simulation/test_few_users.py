@@ -43,4 +43,4 @@ def test_coverage_does_not_fall_where_few_users_decide(table):
 
 def test_few_effective_users_are_said_and_many_are_not(table):
     for row in table:
-        assert row["share_diagnosed"] == ("Zipf" in row["condition"])
+        assert row["diagnosed"] == ("Zipf" in row["condition"])

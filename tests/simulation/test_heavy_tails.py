@@ -38,7 +38,7 @@ def test_clicks_are_covered_and_nothing_is_said(table):
     clicks = [row for row in table if "clicks" in row["condition"]]
     for row in clicks:
         n = row["replications"]
-        assert row["share_diagnosed"] <= 0.05 + tolerance(0.05, n), row
+        assert row["diagnosed"] <= 0.05 + tolerance(0.05, n), row
         assert min(row["coverage_value"], row["coverage_lift"]) >= 0.93 - 1.3 * tolerance(0.93, n)
 
 

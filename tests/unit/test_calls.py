@@ -82,7 +82,9 @@ def test_tables_of_no_kind_are_refused(verb, folder, monkeypatch):
             refused(lambda given=own: function(*given, **usual))
 
 
-@pytest.mark.parametrize("value", [v for v in TABLES if not isinstance(v, str)], ids=repr)
+@pytest.mark.parametrize(
+    "value", [v for v in TABLES if not isinstance(v, str)], ids=lambda v: type(v).__name__
+)
 def test_what_is_no_result_is_refused(value, tmp_path):
     for call in (cr.gate, cr.repeat, lambda v: report(v, output=str(tmp_path / "x.html"))):
         with pytest.raises(cr.UsageError, match="no result"):

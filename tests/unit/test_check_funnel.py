@@ -37,13 +37,13 @@ def test_a_funnel_is_recognised_and_weighed_with_its_runs(week):
         named(found)
     )
     assert found.verdict == "pass"
-    assert wanted(found) == ["impressions", "timestamp"]
+    assert wanted(found) == ["impressions", "shown", "timestamp"]
 
 
 def test_a_bare_funnel_is_told_what_it_lacks(week):
     bare = week.funnel.drop("ctr")
     alone = cr.check(bare)
-    assert wanted(alone) == ["ctr", "cvr", "impressions", "timestamp"]
+    assert wanted(alone) == ["ctr", "cvr", "impressions", "shown", "timestamp"]
     assert "No ctr and no cvr is given, so rates were fitted" in named(alone)["predictions"].meaning
     assert {"click model", "click overlap", "conversion model", "smallest ctr"} <= set(named(alone))
     lists = cr.check({"clicks": bare, "bait": week.runs["clickbait"].drop("cvr")})
@@ -77,7 +77,7 @@ def test_users_conversions_and_full_tables(week):
     assert "users without a click" in wanted(cr.check(once))
     world = funnel_world(items=12, seed=2).sample(users=800, top=5, seed=1, rows="all")
     full = cr.check(world.funnel.with_columns(day=1))
-    assert wanted(full) == []
+    assert wanted(full) == ["shown"]
     assert {named(full)[n].state for n in ("click model", "conversion model")} == {"pass"}
 
 

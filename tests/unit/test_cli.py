@@ -44,7 +44,8 @@ def test_table_fits_80_columns_and_says_what_it_rests_on(folder):
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert max(map(len, lines)) <= 80
-    assert "difference from old" in lines[0]
+    assert lines[0].startswith("What is estimated: The mean of each measure")
+    assert any("difference from old" in line for line in lines)
     assert "What this rests on" in done.stdout
     assert "corrected by max-T over 1 comparison, this measure" in " ".join(done.stdout.split())
     assert "\x1b" not in done.stdout
@@ -269,7 +270,8 @@ def test_exposure_prints_a_curve_and_saves_it(log):
     done = exposure(log, "--model", "power", "--out", "pbm.json")
     assert done.returncode == 0
     assert max(map(len, done.stdout.splitlines())) <= 80
-    assert done.stdout.startswith("Exposure by rank, views, 2,500 sessions\n    1  0.8948  [")
+    assert done.stdout.startswith("What is estimated: How likely a user sees what stands at each")
+    assert "\nExposure by rank, views, 2,500 sessions\n    1  0.8948  [" in done.stdout
     assert "####" in done.stdout
     assert "power: eta" in done.stdout
     assert "What this rests on" in done.stdout

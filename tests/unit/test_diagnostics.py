@@ -159,7 +159,8 @@ def test_results_print_their_grounds(clean):
     truth, runs = clean
     result = cr.evaluate(truth, runs, measure=["nDCG@10"])
     lines = repr(result).splitlines()
-    assert lines[0].startswith("nDCG@10, 60 users")
+    assert lines[0].startswith("What is estimated: The mean of each measure over the judged users")
+    assert any(line.startswith("nDCG@10, 60 users") for line in lines)
     assert "95%" in repr(result)
     assert "What this rests on" in lines
     assert "\nDecision: " in repr(result)

@@ -229,7 +229,9 @@ def test_conversions_may_be_missing_where_there_was_no_click(shop):
         ({"estimator": ["IPS@3"]}, "not a label of an estimator"),
         ({"measure": ["nDCG@10"]}, "not a measure of conversions"),
         ({"measure": ["CG"]}, "needs a cut-off"),
-        ({"measure": ["ARP"]}, "needs rankings of all 9 items"),
+        ({"measure": ["RankSum"]}, "needs rankings of all 9 items"),
+        ({"measure": ["Recall@5"]}, "called Hits.*one name has one definition.*Write Hits@5"),
+        ({"measure": ["arp"]}, "called RankSum.*Write RankSum"),
         ({"measure": ["PublishedDCG@3"]}, "divides by each user's own sum"),
         ({"measure": ["PublishedDCG@3"], "estimator": "DR"}, "needs rankings of all 9 items"),
         ({"measure": ["RBP(p=2)"]}, "must lie between 0 and 1"),
@@ -263,16 +265,16 @@ def test_an_item_twice_in_a_list(shop):
 
 def test_labels_of_measures_print_as_they_are_read():
     for label in (
-        "DCG@10", "DCG", "CG@5", "Recall@5", "P@3", "RBP(p=0.9)@10", "ARP", "PublishedDCG@5",
+        "DCG@10", "DCG", "CG@5", "Hits@5", "P@3", "RBP(p=0.9)@10", "RankSum", "PublishedDCG@5",
         "PublishedRecall@5", "geometric(p=0.9)@10", "power",
     ):  # fmt: skip
         assert str(conversion_measure(label)) == label
         assert conversion_measure(str(conversion_measure(label))) == conversion_measure(label)
     rank = np.arange(1, 8)
     assert np.array_equal(
-        conversion_measure("recall@5").at(rank), conversion_measure("CG@5").at(rank)
+        conversion_measure("hits@5").at(rank), conversion_measure("CG@5").at(rank)
     )
-    assert conversion_measure("ARP").at(rank).tolist() == rank.tolist()
+    assert conversion_measure("RankSum").at(rank).tolist() == rank.tolist()
     assert conversion_measure("PublishedDCG@9").at(np.array([1, 2, 4])).tolist() == [1, 1, 0.5]
 
 
@@ -377,7 +379,8 @@ def test_forecasts_that_do_not_come_true_are_told():
     steep = sample.funnel.with_columns(ctr=1.4 * pl.col("ctr") ** 1.3)
     assert "click model" in loud(cr.funnel(steep, runs, **options))
     flat = sample.funnel.with_columns(ctr=pl.col("ctr").mean())  # right on average, not for lists
-    assert loud(cr.funnel(flat, runs, **options)) == {"mean weight"}
+    told = loud(cr.funnel(flat, runs, **options))
+    assert told == {"mean weight", "click model by item"}
     high = sample.funnel.with_columns(pl.col("cvr") * 1.5)
     assert "conversion model" in loud(cr.funnel(high, runs, **options))
     shown = steep.filter((pl.col("user") + pl.col("item")) % 3 > 0)  # impressions

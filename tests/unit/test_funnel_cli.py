@@ -40,14 +40,16 @@ BOTH = ("old=clickbait.parquet", "seller.parquet")
 
 
 def test_the_table_says_what_to_believe(folder):
-    done = call("funnel.csv", *BOTH, "-e", "IPS,DR", "-m", "CG@5", "-m", "ARP", cwd=folder)
+    done = call("funnel.csv", *BOTH, "-e", "IPS,DR", "-m", "CG@5", "-m", "RankSum", cwd=folder)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "ARP needs rankings of all 12 items." in done.stderr
+    assert "RankSum needs rankings of all 12 items." in done.stderr
     done = call("funnel.csv", *BOTH, "-e", "IPS,DR", "-m", "CG@5", cwd=folder)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert lines[0] == "conversion, CG@5, 800 users; lift over old"
-    assert [line.split()[:2] for line in lines[1:3]] == [["old", "IPS"], ["old", "DR"]]
+    assert lines[0].startswith("What is estimated: Not sales: what everything that")
+    head = lines.index("conversion if clicked, CG@5, 800 users; lift over old")
+    rows = [line.split()[:2] for line in lines[head + 1 : head + 3]]
+    assert rows == [["old", "IPS"], ["old", "DR"]]
     assert all(len(line) <= 100 for line in lines)
     assert "What this rests on" in lines
     assert "worse than old" in done.stdout.replace("\n", " ")

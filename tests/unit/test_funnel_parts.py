@@ -181,7 +181,7 @@ def test_rankings_of_all_items(shop):
     rng = np.random.default_rng(3)
     runs = {"all": lists(rng, ITEMS, "all"), "old": lists(rng, ITEMS, "old")}
     labels = ("Naive", "IPS", "DM", "DR")
-    measures = ("ARP", "PublishedDCG@10", "PublishedRecall@10")
+    measures = ("RankSum", "PublishedDCG@10", "PublishedRecall@10")
     same(table, runs, estimator=labels, measure=measures)
 
 
@@ -245,7 +245,7 @@ def test_a_table_of_several_systems_need_not_be_in_every_part(shop):
     "wrong",
     [
         {"missing": "error"},
-        {"measure": ["ARP"]},
+        {"measure": ["RankSum"]},
         {"table": lambda t: t.with_columns(ctr=pl.lit(1.0))},
         {"table": lambda t: t.with_columns(pl.col("user").str.replace("u", "v"))},
         {"table": lambda t: t.drop("ctr")},
@@ -338,3 +338,88 @@ def test_check_says_the_same(shop):
             assert [d.name for d in found.diagnostics] == [d.name for d in whole.diagnostics]
             for a, b in zip(found.diagnostics, whole.diagnostics, strict=True):
                 alike(vars(a), vars(b))
+
+
+@pytest.fixture(scope="module")
+def seen(shop):
+    """The same shop with what was shown: three of four rows, and all that was clicked."""
+    table, runs = shop
+    rng = np.random.default_rng(8)
+    shown = (rng.random(table.height) < 0.75) | (table["click"] == 1).to_numpy()
+    own = table.with_columns(
+        shown=pl.Series(shown.astype(int)),
+        exposure=pl.Series(rng.uniform(0.6, 0.9, table.height)),
+        rank=pl.Series(rng.integers(1, 6, table.height)),
+    )
+    return own, runs
+
+
+SALES = {"measure": ("sales", "sales@3"), "position_bias": "power(eta=0.5)"}
+
+
+@pytest.mark.parametrize("views", ["observed", "latent"])
+def test_sales(seen, views):
+    table, runs = seen
+    same(table, runs, users="table", views=views, **SALES)
+    shown = table.filter(pl.col("shown") == 1).drop("cvr", "cvr_spend")
+    options = {"estimator": ("Naive", "IPS", "SNIPS"), "views": views, **SALES}
+    same(shown, runs, **options)
+
+
+def test_sales_by_a_ctr_of_the_runs(shop):
+    table, runs = shop
+    listed = {
+        name: run.with_columns(ctr=0.1 + pl.col("rank") / 20, cvr=pl.col("rank") / 10)
+        for name, run in runs.items()
+    }
+    same(clicks(table).drop("cvr"), listed, **SALES)
+
+
+@pytest.mark.parametrize("pairs", ["all", "rows"])
+def test_sales_by_fitted_models(seen, pairs):
+    table, runs = seen
+    fitted = dict.fromkeys(("exposure", "ctr", "cvr"), "rates")
+    bare = table.drop("ctr", "cvr", "exposure")
+    options = {"estimator": ("IPS", "SNDR"), "pairs": pairs, **fitted, **SALES}
+    same(bare, runs, exact=False, counts=(5,), **options)
+    whole, moments = (
+        cr.funnel(bare, runs, engine=cut(n, inference=how), **options)
+        for n, how in ((1, "units"), (7, "moments"))
+    )
+    for a, b in zip(whole.estimates, moments.estimates, strict=True):
+        assert (a.value, a.se) == pytest.approx((b.value, b.se), rel=1e-9)
+
+
+def test_sales_of_events_also_by_way_of_the_disk(seen, tmp_path):
+    table, runs = seen
+    parts = [
+        table.filter(pl.col(column) == 1).select("user", "item", "rank", "spend").with_columns(
+            event=pl.lit(event), time=pl.lit(time)
+        )
+        for column, event, time in (
+            ("shown", "view", 1), ("click", "click", 2), ("conversion", "purchase", 3)
+        )
+    ]  # fmt: skip
+    log = pl.concat([*parts, parts[1].with_columns(time=0)]).sample(
+        fraction=1, shuffle=True, seed=2
+    )
+    options = {
+        "exposure": "rates",
+        "estimator": ("Naive", "IPS"),
+        "reward": ["conversion", "spend"],
+    }
+    same(log, runs, exact=False, counts=(1, 5), **options, **SALES)
+    log.write_csv(tmp_path / "events.csv")
+    whole, found = (
+        cr.funnel(tmp_path / "events.csv", runs, engine=engine, **options, **SALES)
+        for engine in (Local(), Local(partitions=7, scratch=str(tmp_path)))
+    )
+    assert found.protocol["partitions"] == 7
+    assert whole.protocol["events"]["clicks_unseen"] == parts[1].height
+    alike(plain(found), plain(whole))
+    few = log.filter(pl.col("event") != "view")
+    with pytest.raises(cr.CounterrankError) as one:
+        cr.funnel(few, runs, **options, **SALES)
+    with pytest.raises(cr.CounterrankError) as many:
+        cr.funnel(few, runs, engine=cut(20), **options, **SALES)
+    assert str(one.value) == str(many.value)

@@ -149,7 +149,7 @@ def test_the_p_of_a_paradox_by_brute_force(share):
 def test_the_p_of_a_paradox_by_hand():
     def one(sign, p):
         """A difference with this p."""
-        return Differences(np.array([-sign * stdtrit(99, p / 2)]), np.ones(1), 100)
+        return Differences(np.array([-sign * stdtrit(99, p / 2)]), np.ones(1), 99.0)
 
     got = Candidates(
         measure="m",

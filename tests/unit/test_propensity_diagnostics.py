@@ -11,12 +11,29 @@ from scipy.stats import t as student
 
 from clicked_world import world
 from counterrank.diagnostics.funnel_checks import (
-    click_model,
-    click_overlap,
-    conversion_model,
+    EVENTS,
+    chance_model,
+    event_overlap,
+    outcome_model,
 )
-from counterrank.nuisance.calibration import calibration, click_calibration, every_pair, overlap
+from counterrank.nuisance.calibration import (
+    calibration,
+    click_calibrations,
+    every_pair,
+    overlap,
+)
 from counterrank.nuisance.cross_fit import cross_fit
+
+CLICK = EVENTS["ctr"]
+
+
+def click_model(fit, label):
+    """The diagnostic of clicks by pair."""
+    return next(chance_model({"pair": fit}, label, CLICK))
+
+
+def conversion_model(fit, label):
+    return outcome_model(fit, label, CLICK)
 
 
 def diagnosed(models):
@@ -25,9 +42,9 @@ def diagnosed(models):
     weight = 1 / models.ctr(user, item)
     conversions = calibration(user, item, y, models.cvr(user, item), weight)
     return [
-        click_model(click_calibration(models), models.clicks.label),
+        *chance_model(click_calibrations(models), models.clicks.label, CLICK),
         conversion_model(conversions, models.conversions.label),
-        click_overlap(overlap(models)),
+        event_overlap(overlap(models), CLICK),
     ]
 
 
@@ -36,7 +53,7 @@ def test_models_that_are_right_pass(kind):
     for seed in range(5):
         pairs = world(400, 60, seed=seed).drawn(seed, pairs=kind)
         found = diagnosed(cross_fit(pairs))
-        assert [d.state for d in found] == ["pass"] * 3, found
+        assert [d.state for d in found] == ["pass"] * 5, found
 
 
 def test_an_overfitted_model_is_found_out():
@@ -156,10 +173,10 @@ def test_the_test_of_calibration_holds_its_level():
 
 def test_overlap_tells_small_probabilities():
     fine = overlap(cross_fit(world(300, 40).drawn(0)))
-    assert click_overlap(fine).state == "pass"
+    assert event_overlap(fine, CLICK).state == "pass"
     assert fine.smallest <= fine.quantiles[0.01] <= fine.quantiles[0.5]
     rare = overlap(cross_fit(world(3000, 40, average=-8).drawn(0)))
-    assert click_overlap(rare).state == "fail"
+    assert event_overlap(rare, CLICK).state == "fail"
     assert rare.below > 0.5
     n = cross_fit(world(300, 40).drawn(0))
     user, item = np.divmod(np.arange(12000), 40)
@@ -168,8 +185,8 @@ def test_overlap_tells_small_probabilities():
 
 def test_many_pairs_are_judged_by_some_users(monkeypatch):
     n = cross_fit(world(400, 50).drawn(0))
-    whole = click_calibration(n)
+    whole = click_calibrations(n)["pair"]
     monkeypatch.setattr("counterrank.nuisance.calibration.MOST_PAIRS", 5000)
-    part = click_calibration(n)
+    part = click_calibrations(n)["pair"]
     assert (whole.users, part.users) == (400, 100)
     assert part.ratio == pytest.approx(whole.ratio, abs=4 * part.se)

@@ -282,7 +282,7 @@ def test_the_sentences_follow_from_the_areas():
     [
         ({"sizes": [0.5, 1.2]}, "Found 1.2"),
         ({"samples": 1}, "at least two samples"),
-        ({"threads": -3, "samples": 2}, "threads must lie between 0 and 1,024, not -3"),
+        ({"threads": -3, "samples": 2}, "threads must lie between 0 and 1024, not -3"),
         ({"reduction": ["rating"]}, "ratings"),
         ({"mean": "harmonic"}, "geometric"),
         ({"measure": ["P@10"], "rel": 4}, "in the label"),

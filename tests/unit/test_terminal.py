@@ -90,7 +90,9 @@ def test_names_come_before_bars():
 
     def drawn(wide, **options):
         result = cr.evaluate(world.judgments, world.runs, measure=["DCG@10"], **options)
-        return [line.count("●") for line in table(result, wide)[1:5]]
+        lines = table(result, wide)
+        head = next(n for n, line in enumerate(lines, 1) if line.startswith("DCG@10, "))
+        return [line.count("●") for line in lines[head : head + 4]]
 
     assert drawn(80, test="none") == [1, 1, 1, 1]
     compared = {"baseline": "popular", "draws": 200}

@@ -1,4 +1,4 @@
-"""``funnel``: what recommenders would have sold, from clicks and conversions."""
+"""``funnel``: what recommenders would have sold, from what was shown, clicked and bought."""
 
 from __future__ import annotations
 
@@ -17,11 +17,15 @@ def funnel(
     runs: v.Lists,
     *,
     reward: v.Several = (),
-    measure: v.ConversionMeasures = ("DCG@10",),
+    estimand: Literal["auto", "sales", "if-clicked"] = "auto",
+    position_bias: v.PositionBias = None,
+    measure: v.ConversionMeasures = (),
     estimator: v.Estimators = ("Naive", "IPS", "SNIPS", "DR"),
     predictions: v.MoreTable = None,
     ctr: v.PairModels = "column",
     cvr: v.PairModels = "column",
+    exposure: v.PairModels = "column",
+    views: Literal["observed", "latent"] = "observed",
     user_features: v.MoreTable = None,
     item_features: v.MoreTable = None,
     floor: Annotated[float, v.Between(0, 1, "high")] = 0.0,
@@ -45,22 +49,28 @@ def funnel(
     progress: v.Bar = quiet,
     **where: Unpack[v.Where],
 ) -> Result:
-    """Estimate what recommenders would have sold, from clicks and conversions after clicks.
+    """Estimate what recommenders would have sold, from what was shown, clicked and bought.
 
-    ``funnel`` has user, item, click, conversion, and if you have them the predicted ``ctr``
-    (chance of a click) and ``cvr`` (chance of a conversion after one); each run has user, item and
-    rank or score. ``predictions`` is a further table of user, item, ctr, cvr; a run may have a
-    column cvr of its own. Instead of columns, ``ctr`` and ``cvr`` may name models that are fitted
-    to the funnel, out of fold: rates, factors, or logistic, which needs ``user_features``,
+    ``funnel`` has user, item, click, conversion; ``shown`` (1: the user saw it) and ``exposure``
+    (how likely that was) if you have them, and the predicted ``ctr`` (chance of a click when seen)
+    and ``cvr`` (chance of a conversion after one). Or it is a table of events: user, item, event
+    (view, click, purchase), time. Each run has user, item and rank or score. ``predictions`` is a
+    further table of user, item, ctr, cvr, exposure; a run may have columns ctr and cvr of its own.
+    Instead of columns, ``ctr``, ``cvr`` and ``exposure`` may name models that are fitted to the
+    funnel, out of fold: rates, factors, or logistic, which needs ``user_features``,
     ``item_features`` or both: tables with a row per user or item, and columns of numbers, of yes
     or no, or of text. In Python they may also be a model of your own, with ``fit`` and ``predict``
     or ``predict_proba``, or its class.
 
-    What is estimated: the ``reward`` (columns beside or instead of conversion, such as spend)
-    that all listed items would bring if they were clicked, weighted by their ranks: ``measure``
-    is DCG@10, CG@10 (conversions among the first 10; Recall@10 is the same, not divided by
-    anything), P@10, RBP, ARP, or a position model as text. ``estimator`` is Naive, IPS, SNIPS,
-    DM, DR, SNDR, with (clip=...) on 1/ctr. ``floor`` raises smaller ctr to it.
+    What is estimated: the ``reward`` (columns beside or instead of conversion, such as spend) as
+    **sales** of the lists, which need ``position_bias``, how likely a rank is seen, and either
+    ``shown`` or a column ctr in every run. Otherwise, or with ``estimand="if-clicked"``, what all
+    listed items would bring if they were clicked, weighted by their ranks: ``measure`` is DCG@10,
+    CG@10, Hits@10 (conversions among the first 10), P@10, RBP, RankSum, or a position model as
+    text. That is not sales and decides nothing. ``views`` says whether what was ``shown`` was seen
+    (observed), or only as likely as its column rank tells (latent). ``estimator`` is Naive, IPS,
+    SNIPS, DM, DR, SNDR, with (clip=...) on 1/exposure, or if clicked on 1/ctr. ``floor`` raises
+    smaller ones to it.
     Who could click: with ``pairs`` all, a pair without a row was not clicked; with rows, it could
     not be. ``users`` is who counts: those of the table, all with lists, or auto: all if the table
     holds nothing but clicks.
@@ -76,6 +86,7 @@ def funnel(
     from counterrank.conversions.conversion_estimators import conversion_measure
     from counterrank.conversions.pipeline import estimate_conversions
     from counterrank.conversions.request import FunnelInputs, funnel_request, reward_columns
+    from counterrank.position import position_bias as as_model
     from counterrank.stats.compare import Plan
 
     both = {"user": user_features, "item": item_features}
@@ -91,8 +102,9 @@ def funnel(
     )  # fmt: skip
     request = funnel_request(
         rewards=v.as_list(reward), measures=v.as_list(measure), estimators=v.as_list(estimator),
-        features=features, plan=plan, ctr=ctr, cvr=cvr, floor=floor, pairs=pairs, users=users,
-        missing=missing, duplicates=duplicates, ties=ties,
+        features=features, plan=plan, estimand=estimand, ctr=ctr, cvr=cvr, exposure=exposure,
+        views=views, position=None if position_bias is None else as_model(position_bias),
+        floor=floor, pairs=pairs, users=users, missing=missing, duplicates=duplicates, ties=ties,
     )  # fmt: skip
     engine = v.engine_for(where, funnel, runs, predictions, ties=ties, plan=plan)
     request.validate_engine(engine)

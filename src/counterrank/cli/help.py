@@ -13,7 +13,8 @@ HELP: dict[str, tuple[str, str, str]] = {
     # name: (group, what stands for the value, what it is)
     "judgments": (TABLES, "JUDGMENTS", "user, item, rating: Parquet, CSV, TSV or qrels."),
     "log": (TABLES, "LOG", "session, item, rank and rewards."),
-    "funnel": (TABLES, "FUNNEL", "user, item, click, conversion; ctr and cvr if predicted."),
+    "funnel": (TABLES, "FUNNEL", "user, item, click, conversion; shown, exposure, ctr, cvr if"
+        " known. Or events: user, item, event, time."),
     "runs": (TABLES, "RUN", "path or name=path: user, item, rank or score."),
     "estimate.runs": (TABLES, "RUN", "path or name=path: session, item, rank or score."),
     "table": (
@@ -39,8 +40,9 @@ HELP: dict[str, tuple[str, str, str]] = {
     "open_run": (TABLES, "RUN", "Runs for the open loop, if not the same."),
     "measure": (MEASURED, "LABEL", "A measure, like nDCG@10; repeat for more."),
     "funnel.measure": (
-        MEASURED, "LABEL", "What a rank is worth: DCG@10, CG@10, P@10, RBP(p=0.8), ARP,"
-        " PublishedDCG@10, or a position model; repeat for more.",
+        MEASURED, "LABEL", "sales, sales@10; or if clicked, what a rank is worth: DCG@10, Hits@10,"
+        " P@10, RBP(p=0.8), RankSum, PublishedDCG@10, or a position model; repeat for more."
+        " [default: sales, or DCG@10 if clicked]",
     ),
     "assess robustness.measure": (
         MEASURED, "LABEL", "A measure, like nDCG@10; repeat for more. [default: P, Recall, F1, AP,"
@@ -75,7 +77,13 @@ HELP: dict[str, tuple[str, str, str]] = {
     "sweep": (MEASURED, "", "clip: estimates over a range of clips, and a choice."),
     "ctr": (MEASURED, "MODEL", "column, or a model to be fitted: rates, factors, logistic."),
     "cvr": (MEASURED, "MODEL", "column, or a model to be fitted: rates, factors, logistic."),
-    "floor": (MEASURED, "", "Raise smaller ctr to this."),
+    "exposure": (MEASURED, "MODEL", "How likely a pair was shown: column, or a model, like ctr."),
+    "estimand": (
+        MEASURED, "", "sales, or conversions if everything listed were clicked, which decide"
+        " nothing. [default: sales where the tables allow it]",
+    ),
+    "funnel.views": (MEASURED, "", "latent: what was shown was seen as its rank tells."),
+    "floor": (MEASURED, "", "Raise smaller exposure (if clicked: ctr) to this."),
     "strata": (MEASURED, "", "Number of strata. [default: 4, of width 2]"),
     "cut": (
         MEASURED, "HOW", "quantile, width or items of the propensity, or a column of the"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -31,8 +31,11 @@ from counterrank.nuisance.cross_fit import (
     validate_clicks,
 )
 from counterrank.nuisance.logistic import Encoded, encode_features
+from counterrank.nuisance.own_model import OwnModel
+from counterrank.position.models import PositionModel
 
 STEPS, OCTAVES = 128, 64  # bins of half a percent, down to 2^-64
+Asked = tuple[str | OwnModel, str | OwnModel]  # models of a step and of the next
 FOLDS = 5  # of models; fewer where there are fewer users
 
 
@@ -41,26 +44,25 @@ def gather_pairs(
 ) -> FunnelPairs | None:
     """What models need, and what tells whether predictions come true; None: nothing does."""
     there = predicted_columns(data.heads)
-    tested = request.ctr == COLUMN and "ctr" in there and totals.tests_ctr(request)
-    weighted = "ctr" in there and any(
-        prediction(r, request.rewards) in there for r in request.rewards
-    )
+    given = request.chance_model == COLUMN and request.has_chance
+    tested = given and totals.tests_chance(request)
+    weighted = given and any(prediction(r, request.rewards) in there for r in request.rewards)
     if not (request.fitting or tested or weighted):
         return None
-    rows = "all" if tested or (request.fitting and request.pairs == "rows") else "clicked"
+    rows = "all" if tested or (request.fitting and request.pairs == "rows") else "observed"
     if request.fitting:
-        _validate_size(totals.rows if rows == "all" else totals.clicks, request, totals, budget)
+        _validate_size(totals.rows if rows == "all" else totals.observed, request, totals, budget)
     work = partial(_pairs, request, totals, rows)
     return data.reduce(work, "gathering clicks")
 
 
 def _pairs(request: FunnelRequest, totals: FunnelTotals, rows: str, part: Partition) -> FunnelPairs:
-    """A partition's pairs that were ``clicked``, or ``all`` that have a row."""
+    """A partition's pairs with an outcome that was ``observed``, or ``all`` that have a row."""
     pairs = FunnelArrays.of(request, totals, part).pairs
-    pairs = pairs.select(pairs.click if rows == "clicked" else pairs.has_row)
+    pairs = pairs.select(pairs.observed if rows == "observed" else pairs.has_row)
     if request.fitting:
         return pairs
-    if rows == "clicked":
+    if rows == "observed":
         pairs = pairs.of_some_users(totals.looked_at)
     return pairs.without_idle_users()
 
@@ -84,7 +86,7 @@ def _validate_size(
 
 @dataclass(frozen=True)
 class Predictors:
-    """The models asked for: of ``clicks``, and of what each reward brings.
+    """The models asked for: of ``clicks``, of what each reward brings, and of what is shown.
 
     ``units`` are the users they know, in the order of their numbers.
     """
@@ -92,6 +94,7 @@ class Predictors:
     units: pl.Series
     clicks: FittedModel | None
     rewards: dict[str, FittedModel]
+    exposures: FittedModel | None = None
 
     def among(self, units: pl.Series) -> Predictors:
         """The same for a partition's users."""
@@ -105,23 +108,21 @@ class Predictors:
             units=units,
             clicks=None if self.clicks is None else self.clicks.only(here),
             rewards={reward: model.only(here) for reward, model in self.rewards.items()},
+            exposures=None if self.exposures is None else self.exposures.only(here),
         )
-
-    def ctr(self, pairs: FunnelPairs) -> Floats:
-        """The ctr of the clicked pairs; that of the others is not needed."""
-        assert self.clicks is not None
-        ctr, z = np.full(len(pairs.click), np.nan), pairs.click
-        ctr[z] = self.clicks.at(pairs.unit[z], pairs.item[z])
-        return ctr
 
 
 @dataclass(frozen=True)
 class ClickModels:
-    """Both models for each reward, cross-fitted, where one is asked for, and their ``features``."""
+    """Both models for each reward, cross-fitted, where one is asked for, and their ``features``.
+
+    ``shown`` is that of what is shown, with click in the place of conversion.
+    """
 
     units: pl.Series
     by_reward: dict[str, Nuisance] = field(default_factory=dict)
     features: dict[str, Encoded] = field(default_factory=dict)
+    shown: Nuisance | None = None
 
     @classmethod
     def fit(
@@ -131,56 +132,77 @@ class ClickModels:
         totals: FunnelTotals,
         features: Mapping[str, Table],
     ) -> ClickModels:
-        """Out of fold, on all pairs that have a row."""
+        """Out of fold; of clicks on all pairs that have a row, in sales on those that were shown.
+
+        Each step of a funnel is learned where the step before was taken.
+        """
         if pairs is None or not request.fitting:
             return cls(totals.items.clear())
         encoded_features = _encode(pairs.units, totals, features)
         validate_clicks(totals.clicks, totals.rows)
-        pairs = pairs.select(pairs.has_row)
         numbers = {of: table.numbers for of, table in encoded_features.items()}
         n = len(pairs.units)
-        models = {
-            reward: cross_fit(
-                training(
-                    pairs.unit,
-                    pairs.item,
-                    pairs.click.astype(float),
-                    y,
-                    users=n,
-                    items=len(totals.items),
-                    pairs=request.pairs,
-                    ctr=pairs.ctr if request.ctr == COLUMN else None,
-                ),
-                ctr="rates" if request.ctr == COLUMN else request.ctr,
-                cvr="rates" if request.cvr == COLUMN else request.cvr,
+
+        def fit(
+            rows: FunnelPairs, event: Bools, y: Floats, kind: str, models: Asked, p: Any
+        ) -> Nuisance:
+            first, then = ("rates" if model == COLUMN else model for model in models)
+            z, sizes = event.astype(float), {"users": n, "items": len(totals.items)}
+            return cross_fit(
+                training(rows.unit, rows.item, z, y, **sizes, pairs=kind, ctr=p),
+                ctr=first,
+                cvr=then,
                 folds=min(FOLDS, max(n, 2)),
                 seed=request.plan.seed,
                 user_features=numbers.get("user"),
                 item_features=numbers.get("item"),
             )
-            for reward, y in pairs.reward.items()
+
+        rows = pairs.select(pairs.has_row)
+        shown, kind = None, request.pairs
+        if request.shows and request.exposure != COLUMN:
+            click, labels = rows.click.astype(float), (request.exposure, request.ctr)
+            shown = fit(rows, rows.observed, click, kind, labels, None)
+        if request.shows:
+            rows, kind = rows.select(rows.observed), "rows"
+        given = rows.ctr if request.ctr == COLUMN else None
+        labels = request.ctr, request.cvr
+        models = {
+            reward: fit(rows, rows.click, y, kind, labels, given)
+            for reward, y in rows.reward.items()
+            if labels != (COLUMN, COLUMN)
         }
-        return cls(pairs.units, models, encoded_features)
+        return cls(pairs.units, models, encoded_features, shown)
+
+    @property
+    def clicks(self) -> Nuisance:
+        """The models of the first reward, whose model of clicks is that of any."""
+        return next(iter(self.by_reward.values()))
 
     def predictors(self, request: FunnelRequest) -> Predictors | None:
         """What of the models is asked for; clicks are those of the first reward, as of any."""
-        if not self.by_reward:
+        if not self.by_reward and self.shown is None:
             return None
-        clicks = next(iter(self.by_reward.values())).clicks
         rewards = {reward: model.conversions for reward, model in self.by_reward.items()}
         return Predictors(
             self.units,
-            None if request.ctr == COLUMN else clicks,
+            None if request.ctr == COLUMN else self.clicks.clicks,
             {} if request.cvr == COLUMN else rewards,
+            None if self.shown is None else self.shown.clicks,
         )
 
     def protocol(self, request: FunnelRequest) -> dict[str, dict[str, str | int]]:
         """How the models were fitted; what was given as a column was not."""
         words = {"ctr": request.ctr, "cvr": request.cvr}
-        return {
+        told = {
             reward: {k: v for k, v in model.description.items() if words.get(k) != COLUMN}
             for reward, model in self.by_reward.items()
         }
+        if self.shown is not None:
+            dropped = ("ctr", "cvr")
+            own = {k: v for k, v in self.shown.description.items() if k not in dropped}
+            told["shown"] = {"exposure": self.shown.clicks.label, **own}
+        return told
 
 
 def _encode(
@@ -197,13 +219,18 @@ def _encode(
 
 @dataclass(frozen=True)
 class PartitionClicks:
-    """What a partition knows of its pairs; ``ctr`` is that of each (NaN: unknown)."""
+    """What a partition knows of its pairs.
+
+    ``chance`` is that of an outcome being known, of each (NaN: unknown or not needed); ``seen``
+    how likely an observed pair was seen: 1, or by its rank.
+    """
 
     request: FunnelRequest
     arrays: FunnelArrays
     predictors: Predictors | None
-    ctr: Floats
-    is_clicked: Bools
+    chance: Floats
+    seen: Floats
+    is_met: Bools
 
     @classmethod
     def of(
@@ -216,15 +243,24 @@ class PartitionClicks:
         arrays = FunnelArrays.of(request, totals, part)
         pairs = arrays.pairs
         own = None if predictors is None else predictors.among(pairs.units)
-        ctr = own.ctr(pairs) if own is not None and own.clicks is not None else pairs.ctr
-        if ctr is None:
-            ctr = np.full(len(pairs.click), np.nan)
-        return cls(request, arrays, own, np.maximum(ctr, request.floor), totals.is_clicked)
+        model = None if own is None else own.exposures if request.shows else own.clicks
+        chance, seen = pairs.chance(request), np.ones(len(pairs.unit))
+        if pairs.rank is not None:
+            assert isinstance(request.position, PositionModel)
+            seen = request.position.at(pairs.rank)
+        if model is not None:
+            o = pairs.observed
+            chance = np.full(len(o), np.nan)
+            chance[o] = model.at(pairs.unit[o], pairs.item[o]) * seen[o]
+        if chance is None:
+            chance = np.full(len(pairs.unit), np.nan)
+        floored = np.maximum(chance, request.floor)
+        return cls(request, arrays, own, floored, seen, totals.is_met)
 
 
 @dataclass(frozen=True)
 class ClickChances:
-    """The ctr of clicked pairs: the ``values``, or where they are too many ``counts`` by size."""
+    """Chances of observed pairs: the ``values``, or where they are too many ``counts`` by size."""
 
     count: int
     smallest: Annotated[float, min]
@@ -243,7 +279,7 @@ class ClickChances:
 
     @property
     def median(self) -> float:
-        """The usual ctr; from counts, to half a percent."""
+        """The usual chance; from counts, to half a percent."""
         if len(self.values):
             return float(np.median(self.values))
         half = int(np.searchsorted(np.cumsum(self.counts), self.count / 2))

@@ -1,8 +1,14 @@
-r"""Estimators of conversions (Saito 2020), and measures: the weight of each rank.
+r"""Estimators of sales and of conversions if clicked, and measures: the weight of each rank.
 
-For a listed pair: click :math:`z`, conversion :math:`y`, ctr :math:`p`, predicted cvr :math:`h`,
-weight of the rank :math:`c`. IPS, SNIPS, DM, DR and SNDR are those of `counterrank.ope`: a click is
-a view. Weights that judged measures know (DCG, CG, P, RBP) are read from there.
+For a listed pair: an event :math:`o` after which its outcome :math:`y` is known, the chance
+:math:`p` of that event, a prediction :math:`h` of the outcome after it, the weight :math:`c` of its
+rank. IPS, SNIPS, DM, DR and SNDR are those of `counterrank.ope`: the event is a view.
+
+- Sales: the event is that the pair was shown, its chance the exposure :math:`\theta`, the outcome
+  what was bought (0 without a click), :math:`h` = ctr * cvr, :math:`c` the chance that the rank is
+  seen.
+- If clicked (Saito 2020): the event is a click, its chance the ctr, :math:`h` = cvr, and :math:`c`
+  any weight. Those that judged measures know (DCG, CG, P, RBP) are read from there.
 """
 
 from __future__ import annotations
@@ -17,21 +23,27 @@ from counterrank.conversions.variance import pair_gain, variance_ratio
 from counterrank.core.arrays import Floats, Ints, divide, sum_by
 from counterrank.core.errors import UsageError
 from counterrank.core.labels import Registry, Value
-from counterrank.metrics import ARP, CG, DCG, RBP, Measure, P, Recall
+from counterrank.metrics import CG, DCG, RBP, Measure, P
 from counterrank.ope.estimators.clipped_weight import Weighted
 from counterrank.ope.estimators.doubly_robust import DM, DR, SNDR
 from counterrank.ope.estimators.ips import IPS, SNIPS, Clipped, Estimator, MeanWeight
 from counterrank.position import Flat, Jarvelin, PositionModel
-from counterrank.position.models import KINDS
+from counterrank.position.models import KINDS, PositionBias
 from counterrank.stats.functions_of_means import Function, mean
 from counterrank.stats.units import Columns
 
-DEFAULTS = ("DCG@10",)
+IF_CLICKED = ("DCG@10",)  # what is measured where nothing is named
+RENAMED = {
+    "recall": ("Hits", "Recall is a share of what is relevant, and a funnel divides by nothing"),
+    "arp": ("RankSum", "ARP is a mean rank, and a funnel adds ranks up"),
+}
 
 
 @dataclass(frozen=True)
 class ConversionMeasure:
-    r"""A measure of conversions: :math:`\frac1{|U|} \sum_u \sum_i cvr_{ui}\, c(rank_{ui})`.
+    r"""A measure: :math:`\frac1{|U|} \sum_u \sum_i v_{ui}\, c(rank_{ui})`.
+
+    :math:`v` is what a pair would sell when seen, or bring if clicked.
 
     ``model`` is :math:`c`, times ``scale``. ``form`` is ``total``, or ``share``: each user's sum is
     divided by the user's conversions over all items and cut to 0 to 1, as in the published
@@ -67,6 +79,57 @@ class ConversionMeasure:
 
 
 @dataclass(frozen=True)
+class Sales(Value):
+    """What the lists would sell, from their first ``k`` items; ranks count as they are seen."""
+
+    k: int | None = None
+    name: ClassVar[str] = "sales"
+
+    def of(self, position: PositionBias) -> ConversionMeasure:
+        """With the chance that a rank is seen."""
+        if not isinstance(position, PositionModel):
+            raise UsageError(
+                f'The position model goes by "{position.column}", and lists of users have no such'
+                " column.",
+                todo="Give one model for all.",
+            )
+        most = float(position.at(np.arange(1, 1001)).max())
+        if most > 1 + 1e-9:
+            raise UsageError(
+                "A position model gives chances of being seen, at most 1.",
+                found=f"{str(position)[:60]} reaches {most:g}.",
+                todo="Scale it so that no rank is above 1.",
+            )
+        cuts = [k for k in (self.k, position.k) if k is not None]
+        return ConversionMeasure(str(self), replace(position, k=min(cuts, default=None)))
+
+
+@dataclass(frozen=True)
+class ExpectedHits(Value):
+    """What the first ``k`` items would bring if they were clicked: the slides' Recall."""
+
+    k: int | None = None
+    name: ClassVar[str] = "Hits"
+
+
+@dataclass(frozen=True)
+class RankSum(Value):
+    """The sum of the ranks of what would be bought: the slides' average relevance position."""
+
+    k: int | None = None
+
+
+@dataclass(frozen=True)
+class OwnRank(PositionModel):
+    r""":math:`c(r) = r`: not a chance to be seen, but the place itself."""
+
+    name: ClassVar[str] = "rank"
+
+    def weight(self, rank: Ints) -> Floats:
+        return np.asarray(rank, float)
+
+
+@dataclass(frozen=True)
 class PublishedDCG(Value):
     """The published experiment's: a share of the user's conversions, by Jarvelin's weights."""
 
@@ -83,22 +146,35 @@ class PublishedRecall(PublishedDCG):
 
 weights_of: Registry[Any] = Registry(
     "a measure of conversions",
-    (Measure, PositionModel, PublishedDCG),
-    (DCG, CG, Recall, P, RBP, ARP, PublishedDCG, PublishedRecall, *KINDS),
+    (Measure, PositionModel, PublishedDCG, ExpectedHits, RankSum, Sales),
+    (DCG, CG, ExpectedHits, P, RBP, RankSum, PublishedDCG, PublishedRecall, Sales, *KINDS),
     only=lambda kind: getattr(kind, "conversions", "some") != "",
 )
 
 
 def conversion_measure(label: object) -> ConversionMeasure:
-    """The measure a label stands for: ``DCG@10``, ``CG@5``, ``ARP``, ``power(eta=1)``, ..."""
+    """The measure if clicked that a label stands for: ``DCG@10``, ``Hits@5``, ``power(eta=1)``."""
     if isinstance(label, ConversionMeasure):
         return label
-    m = weights_of(label)
+    m = weight_of(label)
+    if isinstance(m, Sales):
+        raise UsageError(
+            f"{m} is no weight of a rank: it goes by how likely a rank is seen.",
+            todo="Leave --estimand if-clicked out, and give --position-bias.",
+        )
     if isinstance(m, PositionModel):
         return ConversionMeasure(str(m), m)
     if isinstance(m, PublishedDCG):
         share = ConversionMeasure(str(m), m.curve(k=m.k), form="share", lists="all")
         return share if m.k else _without_cut(m)
+    if isinstance(m, ExpectedHits):
+        return ConversionMeasure(str(m), Flat(k=m.k)) if m.k else _without_cut(m)
+    if isinstance(m, RankSum):
+        if m.k is not None:
+            raise UsageError(
+                f"{m.name} looks at whole rankings and has no cut-off.", todo=f"Write {m.name}."
+            )
+        return ConversionMeasure(str(m), OwnRank(), lists="all", better="lower")
     model, scale = m.rank_weights()
     for option in fields(m):
         plain = m if option.name == "k" else replace(m, **{option.name: option.default})
@@ -107,12 +183,21 @@ def conversion_measure(label: object) -> ConversionMeasure:
                 f"{m.name}({option.name}=...) changes no weight of a rank.",
                 todo=f"Write {m.name}@10, or log2@10.",
             )
-    if m.conversions == "all" and m.k is not None:
-        raise UsageError(
-            f"{m.name} looks at whole rankings and has no cut-off.", todo=f"Write {m.name}."
-        )
     found = ConversionMeasure(str(m), model, scale, lists=m.conversions, better=m.better)
     return found if model != Flat() else _without_cut(m)
+
+
+def weight_of(label: object) -> Any:
+    """What a label names; a name that has another definition elsewhere is told what it is here."""
+    name, _, rest = str(label).partition("@")
+    if name.lower() in RENAMED:
+        new, why = RENAMED[name.lower()]
+        raise UsageError(
+            f"In a funnel {name} is called {new}.",
+            found=f"{why}: one name has one definition.",
+            todo=f"Write {new}{f'@{rest}' if rest else ''}.",
+        )
+    return weights_of(label)
 
 
 def _without_cut(m: Value) -> ConversionMeasure:
@@ -120,13 +205,14 @@ def _without_cut(m: Value) -> ConversionMeasure:
 
 
 @dataclass(frozen=True)
-class ClickedRows(Weighted):
-    r"""Listed pairs that were clicked, for one reward and one measure: what estimators read.
+class ObservedRows(Weighted):
+    r"""Listed pairs with an outcome, for one reward and one measure: what estimators read.
 
-    A click is to a listed pair what a view is to a shown row: it happened with probability ``e0``
-    (the ctr :math:`p`), and only then is ``reward`` :math:`y` known. ``e`` is :math:`c(rank)`,
-    ``q`` the predicted cvr :math:`h`. Per list: ``views`` :math:`\sum_i c(rank_i)` and ``direct``
-    :math:`\sum_i h_i\, c(rank_i)` over all that is listed, clicked or not.
+    A click, or in sales that a pair was shown, is to a listed pair what a view is to a logged row:
+    it happened with probability ``e0`` :math:`p`, and only then is ``reward`` :math:`y` known.
+    ``e`` is :math:`c(rank)`, ``q`` the prediction :math:`h`; ``seen`` is 1, or where only what was
+    listed is known the chance that it was seen. Per list: ``views`` :math:`\sum_i c(rank_i)` and
+    ``direct`` :math:`\sum_i h_i\, c(rank_i)` over all that is listed, observed or not.
     """
 
     lists: int
@@ -135,41 +221,37 @@ class ClickedRows(Weighted):
     e: Floats
     e0: Floats
     q: Floats
+    seen: Floats
     views: Floats
     direct: Floats
     place: Floats = field(default_factory=lambda: np.empty(0))
     memo: dict[tuple[str, float], Floats] = field(default_factory=dict)
 
     @classmethod
-    def none(cls) -> ClickedRows:
+    def none(cls) -> ObservedRows:
         """Those of no lists at all."""
         x = np.empty(0)
-        return cls(0, np.empty(0, np.int64), x, x, x, x, x, x)
+        return cls(0, np.empty(0, np.int64), x, x, x, x, x, x, x)
 
     @property
     def n(self) -> int:
         """Number of lists."""
         return self.lists
 
-    @property
-    def seen(self) -> Floats:  # type: ignore[override]
-        """All rows were clicked."""
-        return np.ones(len(self.unit))
-
     def total(self, x: Floats) -> Floats:
-        """Sum of ``x`` over the clicked pairs of each list."""
+        """Sum of ``x`` over the observed pairs of each list."""
         return sum_by(self.unit, x, self.lists)
 
 
 @dataclass(frozen=True)
 class Naive(Estimator):
-    r""":math:`\frac1{|U|} \sum_u \sum_i z y c`: what was not clicked counts as not wanted."""
+    r""":math:`\frac1{|U|} \sum_u \sum_i o y c`: what was not observed counts as not wanted."""
 
     name: ClassVar[str] = "Naive"
     tables: ClassVar[tuple[str, ...]] = ("funnel",)
     weighs: ClassVar[bool] = False
     trust: ClassVar[int] = -1
-    formula: ClassVar[str] = "1/|U| sum z y c"
+    formula: ClassVar[str] = "1/|U| sum o y c"
 
     def columns(self, rows: Weighted) -> list[Floats]:
         return [rows.total(rows.reward * rows.e)]
@@ -177,9 +259,9 @@ class Naive(Estimator):
 
 @dataclass(frozen=True)
 class VarianceRatio(Estimator):
-    r"""Variance of DR over that of IPS, estimated from the clicks: below 1, DR is the steadier.
+    r"""Variance of DR over that of IPS, estimated from what was seen: below 1, DR is the steadier.
 
-    .. math:: g_u = \sum_i \frac zp\, h (2 y - h) \left(\frac1p - 1\right) c^2
+    .. math:: g_u = \sum_i \frac op\, h (2 y - h) \left(\frac1p - 1\right) c^2
 
     See `counterrank.conversions.variance`.
     """
@@ -198,24 +280,36 @@ class VarianceRatio(Estimator):
         return variance_ratio
 
 
-FORMULAS: dict[type[Estimator], str] = {
-    IPS: "1/|U| sum z y c min(clip, 1/ctr)",
-    SNIPS: "(sum z y c w / sum z c w) * sum c / |U|, w = min(clip, 1/ctr)",
-    DM: "1/|U| sum h c",
-    DR: "1/|U| sum (h + z (y - h) w) c, w = min(clip, 1/ctr)",
-    SNDR: "DM + (sum z (y - h) c w / sum z c w) * sum c / |U|, w = min(clip, 1/ctr)",
+FORMULAS: dict[str, dict[type[Estimator], str]] = {
+    "click": {
+        Naive: "1/|U| sum z y c",
+        IPS: "1/|U| sum z y c min(clip, 1/ctr)",
+        SNIPS: "(sum z y c w / sum z c w) * sum c / |U|, w = min(clip, 1/ctr)",
+        DM: "1/|U| sum h c",
+        DR: "1/|U| sum (h + z (y - h) w) c, w = min(clip, 1/ctr)",
+        SNDR: "DM + (sum z (y - h) c w / sum z c w) * sum c / |U|, w = min(clip, 1/ctr)",
+    },
+    "shown": {
+        Naive: "1/|U| sum o z y c",
+        IPS: "1/|U| sum o z y c min(clip, 1/theta)",
+        SNIPS: "(sum o z y c w / sum o v c w) * sum c / |U|, w = min(clip, 1/theta)",
+        DM: "1/|U| sum ctr cvr c",
+        DR: "1/|U| sum (ctr cvr + o (z y - v ctr cvr) w) c, w = min(clip, 1/theta)",
+        SNDR: "DM + (sum o (z y - v ctr cvr) c w / sum o v c w) * sum c / |U|,"
+        " w = min(clip, 1/theta)",
+    },
 }
 conversion_estimator: Registry[Estimator] = Registry(
-    "an estimator", Estimator, (Naive, *FORMULAS), only=lambda kind: "funnel" in kind.tables
+    "an estimator", Estimator, tuple(FORMULAS["click"]), only=lambda kind: "funnel" in kind.tables
 )
 
 
 def add_diagnostic_estimators(
-    wanted: Sequence[Estimator], *, has_ctr: bool
+    wanted: Sequence[Estimator], *, has_chance: bool
 ) -> tuple[Estimator, ...]:
-    """The estimators asked for, and what diagnostics them where the ctr is known."""
+    """The estimators asked for, and what diagnostics them where chances are known."""
     out = list(wanted)
-    if has_ctr:
+    if has_chance:
         out += [MeanWeight(), *(MeanWeight(clip=e.clip) for e in wanted if isinstance(e, Clipped))]
         out += [VarianceRatio(), DR()] if any("model" in e.needs for e in wanted) else []
     return tuple(dict.fromkeys(out))
@@ -226,7 +320,7 @@ def measure_columns(e: Estimator, m: ConversionMeasure, rows: Any, every: Any) -
 
     A share (the published form) is of the user's conversions over all items, which ``every`` has:
     the same rows, each of weight 1. It is cut to 0 to 1, and 0 if there are none. Both are
-    `ClickedRows`, which the types of estimators of logs do not know.
+    `ObservedRows`, which the types of estimators of logs do not know.
     """
     columns = tuple(e.columns(rows))
     if m.form == "total" or isinstance(e, MeanWeight):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -20,6 +20,7 @@ from counterrank.core.faults import DataError, Fault, Faults
 from counterrank.core.merge import by_key, union
 from counterrank.core.parallel import cached_property
 from counterrank.data.checks import certainty
+from counterrank.data.events import EventCounts, funnel_of_events
 from counterrank.data.funnels import Funnel, prediction
 from counterrank.data.ids import (
     Blocks,
@@ -39,30 +40,43 @@ from counterrank.matching.pool import Pool, repeated_pairs
 LARGEST_GRID = 1 << 22  # pairs whose given ctr is compared with their clicks
 MOST_CLICKS = 1 << 21  # clicked pairs that are looked at; of more, those of some users
 FEW = 3  # users that a message names
+PER_PAIR = ("unit", "item", "click", "observed", "has_row", "ctr", "exposure", "rank")
 
 
 @dataclass(frozen=True)
 class FunnelTables:
-    """The tables of one partition; ``runs`` has one for each system, which may have no rows."""
+    """The tables of one partition; ``runs`` has one for each system, which may have no rows.
+
+    ``events`` is what became of events, where the funnel is a table of these.
+    """
 
     funnel: Funnel
     runs: list[Table]
     predictions: Table | None
+    events: EventCounts | None = None
 
     @classmethod
     def of(cls, request: FunnelRequest, part: Partition) -> FunnelTables:
         """Text of items as codes, and tables of several systems apart."""
 
         def compute() -> FunnelTables:
+            given, events = dict(part.tables), None
+            if "event" in given[FUNNEL].frame.columns:
+                frame, events = funnel_of_events(given[FUNNEL].frame, request.rewards)
+                given[FUNNEL] = replace(given[FUNNEL], frame=frame)
             tables = {
                 name: replace(table, frame=as_categories(table.frame))
-                for name, table in part.tables.items()
+                for name, table in given.items()
             }
             funnel = tables[FUNNEL]
             assert isinstance(funnel, Funnel)
-            return cls(funnel, request.runs.lists(tables), tables.get(PREDICTIONS))
+            return cls(funnel, request.runs.lists(tables), tables.get(PREDICTIONS), events)
 
         return part.cached("tables", compute)
+
+    def observed(self, request: FunnelRequest) -> pl.Series:
+        """Whether the outcome of each row is known: it was shown, or it was clicked."""
+        return self.funnel.frame["shown" if request.shows else "click"] == 1
 
     @cached_property
     def users(self) -> pl.Series:
@@ -115,25 +129,28 @@ class ListTotals:
 class FunnelTotals:
     """Statistics of the whole funnel and of the lists.
 
-    ``items`` are the ids of all items in their order, ``clicked`` of those that somebody clicked.
-    ``users`` are in the funnel, ``list_only`` have lists only; it has ``rows``, of which ``clicks``
-    were clicked, and ``conversions`` brought something, by reward. ``certain``: whether every ctr
-    of a table is 1. ``systems`` are the names in columns ``system``, ``lists`` statistics of each
-    system; ``first`` are a few users of the funnel.
+    ``items`` are the ids of all items in their order, ``met`` of those with a known outcome: that
+    somebody clicked or, in sales, was shown. ``users`` are in the funnel, ``list_only`` have lists
+    only; it has ``rows``, of which ``clicks`` were clicked, ``observed`` have a known outcome and
+    ``conversions`` brought something, by reward. ``certain``: whether every ctr of a table is 1.
+    ``systems`` are the names in columns ``system``, ``lists`` statistics of each system; ``first``
+    are a few users of the funnel, ``events`` what became of events.
     """
 
     items: Annotated[pl.Series, _ids]
-    clicked: Annotated[pl.Series, _ids]
+    met: Annotated[pl.Series, _ids]
     users: int
     list_only: int
     rows: int
     clicks: int
+    observed: int
     conversions: dict[str, int]
     certain: Annotated[dict[str, bool], by_key(all)]
     systems: Annotated[dict[str, pl.Series], by_key(union)]
     lists: dict[str, ListTotals]
     first: Annotated[pl.Series, _few]
     faults: Faults
+    events: EventCounts | None
 
     @classmethod
     def of(cls, request: FunnelRequest, part: Partition) -> FunnelTotals:
@@ -141,17 +158,18 @@ class FunnelTotals:
         tables = FunnelTables.of(request, part)
         funnel, predictions = tables.funnel, tables.predictions
         frame = funnel.frame
-        hit = frame["click"] == 1
+        hit = tables.observed(request)
         alone = request.users == "table" or (request.users == "auto" and not hit.all())
         repeats = [repeated_pairs(funnel, "pair twice")]
         repeats += [] if predictions is None else [repeated_pairs(predictions, "prediction twice")]
         return cls(
             items=tables.items.names,
-            clicked=_ids([distinct_ids([frame["item"].filter(hit)])]),
+            met=_ids([distinct_ids([frame["item"].filter(hit)])]),
             users=len(tables.users),
             list_only=0 if alone else len(tables.list_only),
             rows=frame.height,
-            clicks=int(hit.sum()),
+            clicks=int((frame["click"] == 1).sum()),
+            observed=int(hit.sum()),
             conversions={name: int((frame[name] != 0).sum()) for name in funnel.rewards},
             certain={
                 t.name: is_certain(t.frame, "ctr") for t in (funnel, predictions) if t is not None
@@ -167,13 +185,14 @@ class FunnelTotals:
             },
             first=_few([tables.users]),
             faults=Faults(tuple(repeats)),
+            events=tables.events,
         )
 
     @cached_property
-    def is_clicked(self) -> Bools:
-        """Whether somebody clicked each item."""
+    def is_met(self) -> Bools:
+        """Whether some outcome of each item is known."""
         out = np.zeros(len(self.items), bool)
-        out[positions(self.clicked, self.items)] = True
+        out[positions(self.met, self.items)] = True
         return out
 
     def n(self, users: str) -> int:
@@ -184,25 +203,27 @@ class FunnelTotals:
         """Whether every pair of user and item has a row, and they are not too many to look at."""
         return self.rows == self.n(users) * len(self.items) <= LARGEST_GRID
 
-    def tests_ctr(self, request: FunnelRequest) -> bool:
-        """Whether all pairs that could be clicked have a row, so that a given ctr can be tested."""
+    def tests_chance(self, request: FunnelRequest) -> bool:
+        """Whether all pairs that could be clicked, or shown, have a row to test chances by."""
         if request.pairs == "all":
             return self.complete(request.users)
         return self.rows <= LARGEST_GRID
 
     @property
     def looked_at(self) -> float:
-        """The share of users whose clicks are held against predictions: all, unless too many."""
-        return min(1.0, MOST_CLICKS / max(self.clicks, 1))
+        """The share of users whose rows are held against predictions: all, unless too many."""
+        return min(1.0, MOST_CLICKS / max(self.observed, 1))
 
-    def settle(self, request: FunnelRequest) -> FunnelRequest:
-        """The request with all systems, who counts, and the baseline."""
+    def settle(self, request: FunnelRequest, table: str) -> FunnelRequest:
+        """The request with all systems, who counts, and the baseline; ``table`` is the funnel."""
         runs = request.runs.with_systems(self.systems)
         runs.validate(request.plan.pairs)
         self.faults.refuse()
-        for table, certain in self.certain.items():
+        if self.events is not None:
+            self.events.refuse(table)
+        for name, certain in self.certain.items():
             if certain:
-                raise certainty(table, self.rows, "ctr")
+                raise certainty(name, self.rows, "ctr")
         for own in (self.lists[system] for system in runs.labels):
             if not own.in_common:
                 mine, theirs = (", ".join(map(repr, ids)) for ids in (own.first, self.first))
@@ -210,7 +231,7 @@ class FunnelTotals:
                 raise DataError(Fault("no funnel user in common", own.table, more=known))
         users = request.users
         if users == "auto":  # where there is nothing but clicks, who did not click has no row
-            users = "all" if self.clicks == self.rows else "table"
+            users = "all" if self.observed == self.rows else "table"
         plan = replace(
             request.plan, baseline=request.plan.baseline or next(iter(runs.labels), None)
         )
@@ -220,7 +241,7 @@ class FunnelTotals:
 def count_funnel(request: FunnelRequest, data: Partitions) -> tuple[FunnelRequest, FunnelTotals]:
     """Statistics of the whole funnel, and the request with what they tell."""
     totals = data.reduce(partial(FunnelTotals.of, request), "counting users and items")
-    return totals.settle(request), totals
+    return totals.settle(request, data.heads[FUNNEL].name), totals
 
 
 @dataclass(frozen=True)
@@ -228,19 +249,23 @@ class FunnelPairs:
     """Pairs of user and item, user by user.
 
     ``unit`` is a place among ``units``, the users who count; ``item`` a place among all items.
-    ``click``: the pair was clicked; ``has_row``: the funnel has it (not only the predictions).
-    ``reward``: what the click brought, by column. ``ctr`` and ``cvr`` are predictions, NaN where
-    there is none.
+    ``click``: the pair was clicked; ``observed``: its outcome is known, as it was shown, or else
+    clicked; ``has_row``: the funnel has it (not only the predictions). ``reward``: what the click
+    brought, by column. ``ctr``, ``exposure`` and ``cvr`` are predictions, NaN where there is none;
+    ``rank`` is where it was shown.
     """
 
     units: pl.Series
     unit: Ints
     item: Ints
     click: Bools
+    observed: Bools
     has_row: Bools
     reward: dict[str, Floats]
     ctr: Floats | None
+    exposure: Floats | None
     cvr: dict[str, Floats]
+    rank: Ints | None = None
 
     @classmethod
     def merge(cls, parts: Sequence[FunnelPairs]) -> FunnelPairs:
@@ -251,16 +276,17 @@ class FunnelPairs:
         place[by] = np.arange(len(by))
         begin = np.cumsum([0, *(len(part.units) for part in parts)])
         unit = np.concatenate([place[p.unit + at] for p, at in zip(parts, begin, strict=False)])
-        given = [part.ctr for part in parts if part.ctr is not None]
+
+        def joined(name: str) -> Any:
+            given = [x for part in parts if (x := getattr(part, name)) is not None]
+            return np.concatenate(given) if given else None
+
         whole = cls(
             units=units.gather(by),
             unit=unit,
-            item=np.concatenate([part.item for part in parts]),
-            click=np.concatenate([part.click for part in parts]),
-            has_row=np.concatenate([part.has_row for part in parts]),
             reward=by_key(np.concatenate)([part.reward for part in parts]),
-            ctr=np.concatenate(given) if given else None,
             cvr=by_key(np.concatenate)([part.cvr for part in parts]),
+            **{name: joined(name) for name in PER_PAIR if name != "unit"},
         )
         return whole.select(np.argsort(unit, kind="stable"))
 
@@ -268,7 +294,16 @@ class FunnelPairs:
         """Some of the pairs, or all in another order; users stay as they are."""
         if which.dtype == bool and which.all():
             return self
-        return take_rows(self, which, "unit", "item", "click", "has_row", "reward", "ctr", "cvr")
+        return take_rows(self, which, *PER_PAIR, "reward", "cvr")
+
+    def chance(self, request: FunnelRequest) -> Floats | None:
+        """The given chance that an outcome is known; that of a click, if all of it is seen or not.
+
+        A ctr is that of what is seen; where exposures are given a click takes both.
+        """
+        if request.shows or self.exposure is None or self.ctr is None:
+            return self.exposure if request.shows else self.ctr
+        return self.exposure * self.ctr
 
     def of_some_users(self, share: float) -> FunnelPairs:
         """Pairs of a share of the users, by a hash of their ids: the same wherever they are."""
@@ -319,24 +354,28 @@ class FunnelArrays:
             unit=np.repeat(np.arange(len(units)), size),
             item=items.codes(frame["item"]),
             click=(frame["click"] == 1).to_numpy(),
+            observed=(frame["shown" if request.shows else "click"] == 1).to_numpy(),
             has_row=frame["has_row"].to_numpy(),
             reward={reward: frame[reward].to_numpy() for reward in request.rewards},
             ctr=_numbers(frame["ctr"]) if "ctr" in frame.columns else None,
+            exposure=_numbers(frame["exposure"]) if "exposure" in frame.columns else None,
             cvr={r: _numbers(frame[name]) for r, name in cvr.items() if name in frame.columns},
+            rank=frame["rank"].to_numpy() if request.views == "latent" else None,
         )
         pool = Pool(units, frame["item"], size, np.ones(frame.height), 1.0)
-        tested = pairs.ctr is not None and totals.complete(request.users)
-        if request.pairs == "rows" or pairs.cvr or pairs.click.all() or tested:
+        tested = pairs.chance(request) is not None and totals.complete(request.users)
+        predicted = pairs.cvr or (request.shows and pairs.ctr is not None)
+        if request.pairs == "rows" or predicted or pairs.observed.all() or tested:
             return cls(pool, items, pairs)
-        # all that is known of the others is that they were not clicked
-        return cls(pool.only(pairs.click), items, pairs.select(pairs.click))
+        # all that is known of the others is that they were not clicked, or not shown
+        return cls(pool.only(pairs.observed), items, pairs.select(pairs.observed))
 
 
-def few_clicks(request: FunnelRequest, totals: FunnelTotals, part: Partition) -> Ints:
-    """How many users of a partition have 0, 1 and 2 clicks."""
+def few_observed(request: FunnelRequest, totals: FunnelTotals, part: Partition) -> Ints:
+    """How many users of a partition have 0, 1 and 2 pairs with a known outcome."""
     pairs = FunnelArrays.of(request, totals, part).pairs
-    clicks = np.bincount(pairs.unit[pairs.click], minlength=len(pairs.units))
-    return np.bincount(np.minimum(clicks, 3), minlength=3)[:3]
+    count = np.bincount(pairs.unit[pairs.observed], minlength=len(pairs.units))
+    return np.bincount(np.minimum(count, 3), minlength=3)[:3]
 
 
 def _by_unit(frame: pl.DataFrame, units: pl.Series) -> tuple[pl.DataFrame, Ints]:
@@ -357,9 +396,9 @@ def _with_predictions(
     """The funnel's rows with their predictions, and predicted pairs that it does not hold."""
     mine = predictions.frame.filter(pl.col("user").is_in(users.implode()))
     out = frame.join(mine, on=["user", "item"], how="full", coalesce=True)
-    return out.with_columns(
-        pl.col("has_row").fill_null(False), pl.col("click", *rewards).fill_null(0.0)
-    )
+    none = [name for name in ("click", "shown", *rewards) if name in out.columns]
+    blank = [pl.col("rank").fill_null(1)] if "rank" in out.columns else []
+    return out.with_columns(pl.col("has_row").fill_null(False), pl.col(none).fill_null(0.0), *blank)
 
 
 def _numbers(column: pl.Series) -> Floats:

@@ -1,8 +1,8 @@
-"""What the numbers of a funnel rest on: predictions that come true, lists that clicks speak for."""
+"""What the numbers of a funnel rest on: predictions that come true, lists that data speak for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -15,7 +15,7 @@ from counterrank.conversions.funnel_arrays import (
     FunnelPairs,
     FunnelTotals,
     count_funnel,
-    few_clicks,
+    few_observed,
 )
 from counterrank.conversions.funnel_pass import FunnelContributions
 from counterrank.conversions.request import (
@@ -33,13 +33,18 @@ from counterrank.data.funnels import prediction
 from counterrank.diagnostics import funnel_checks as about
 from counterrank.diagnostics import weights
 from counterrank.diagnostics.diagnostic import Diagnostic, Findings, limited
-from counterrank.diagnostics.funnel_checks import click_model, click_overlap, conversion_model
+from counterrank.diagnostics.funnel_checks import EVENTS
 from counterrank.diagnostics.judged_lists import coverage
-from counterrank.diagnostics.weights import FUNNEL_WORDS as WORDS
+from counterrank.diagnostics.weights import FUNNEL_WORDS, SALES_WORDS
 from counterrank.engine import Engine, Partitions
-from counterrank.nuisance.calibration import calibration, click_calibration, overlap
+from counterrank.nuisance.calibration import (
+    calibration,
+    calibrations,
+    click_calibrations,
+    overlap,
+)
 from counterrank.ope.estimators.doubly_robust import DM, DR
-from counterrank.ope.estimators.ips import Clipped, MeanWeight
+from counterrank.ope.estimators.ips import Clipped, Estimator, MeanWeight
 from counterrank.results.result import Result
 from counterrank.stats.compare import Plan
 from counterrank.stats.units import Estimate, Key
@@ -47,11 +52,36 @@ from counterrank.stats.units import Estimate, Key
 FITTED = "rates"  # stands in for predictions that nobody gave
 
 
+def dividing(e: Estimator) -> bool:
+    """Whether an estimator divides by chances."""
+    return e.weighs
+
+
+def modelling(e: Estimator) -> bool:
+    """Whether an estimator reads predicted outcomes."""
+    return "model" in e.needs
+
+
+def doubly(e: Estimator) -> bool:
+    """Whether an estimator does both."""
+    return dividing(e) and modelling(e)
+
+
+def for_those(
+    request: FunnelRequest, which: Callable[[Estimator], bool], found: Iterable[Diagnostic]
+) -> list[Diagnostic]:
+    """Diagnostics that count against some of the estimators asked for; none if there are none."""
+    return limited(found, [e for e in request.estimators if which(e)])
+
+
 def diagnose_lists(request: FunnelRequest, contributions: FunnelContributions) -> list[Diagnostic]:
     """By the first measure and reward, except clipping and the contest of DR and IPS."""
     functions = request.functions()
     reward, first = request.rewards[0], str(request.measures[0])
-    out = [about.idle_users(contributions.users, contributions.few_clicks)]
+    event, words = EVENTS[request.chance], SALES_WORDS if request.shows else FUNNEL_WORDS
+    out = [about.idle_users(contributions.users, contributions.few_observed, event)]
+    if request.estimand.basis == "listing":
+        out.append(about.listed_ctr())
     for system, own in contributions.lists.items():
 
         def of(label: object, measure: str = first, reward: str = reward) -> Key:
@@ -62,21 +92,24 @@ def diagnose_lists(request: FunnelRequest, contributions: FunnelContributions) -
 
         out.append(coverage(system, own.coverage, missing="zero", who="users"))
         out.append(about.conversions(system, reward, own.conversions[reward]))
-        out.append(about.funnel_support(system, own.weights, request.pairs))
+        out.append(about.funnel_support(system, own.weights, request.pairs, event, words))
         weighted = of(MeanWeight()) in functions
         if weighted:
+            chance = own.chance
             of_weights = [
-                about.smallest_ctr(system, own.ctr.count, own.ctr.smallest, own.ctr.median),
-                weights.mean_weight(system, estimate(of(MeanWeight())), WORDS),
-                weights.effective_size(system, own.weights, WORDS),
-                weights.largest_weight(system, own.weights, WORDS, own.heaviest_user),
-                weights.tail(system, own.weights, WORDS),
+                about.smallest_chance(
+                    system, chance.count, chance.smallest, chance.median, event, words.nothing
+                ),
+                weights.mean_weight(system, estimate(of(MeanWeight())), words),
+                weights.effective_size(system, own.weights, words),
+                weights.largest_weight(system, own.weights, words, own.heaviest_user),
+                weights.tail(system, own.weights, words),
             ]
-            out += limited(of_weights, request.needs_ctr, "IPS")
+            out += for_those(request, dividing, of_weights)
         for e in request.computed:
             if isinstance(e, Clipped) and not isinstance(e, MeanWeight) and e.clip < float("inf"):
                 left = estimate(of(MeanWeight(clip=e.clip)))
-                out.append(weights.clipping(system, str(e), left, WORDS, errs=e.errs))
+                out.append(weights.clipping(system, str(e), left, words, errs=e.errs))
         both = of(DM()), of(DR())
         if weighted and set(both) <= functions.keys():
             shared = contributions.units.over(*both)
@@ -86,63 +119,75 @@ def diagnose_lists(request: FunnelRequest, contributions: FunnelContributions) -
             key = of(VarianceRatio(), str(m), name)
             if key in functions:
                 what = str(m) if len(request.rewards) == 1 else f"{m} of {name}"
-                level = request.plan.level
-                out.append(about.doubly_robust(system, what, estimate(key), level))
+                ratio = about.doubly_robust(system, what, estimate(key), request.plan.level)
+                out += for_those(request, doubly, [ratio])
     return out
 
 
 def diagnose_predictions(
     request: FunnelRequest, totals: FunnelTotals, pairs: FunnelPairs | None, models: ClickModels
 ) -> list[Diagnostic]:
-    """Whether predicted clicks and conversions come true, where that can be seen.
+    """Whether predictions come true, where that can be seen.
 
-    A given ctr shows it only if the funnel holds all pairs that could be clicked; a cvr, if clicked
-    pairs can be weighed by 1/ctr to stand for all. Of very many clicks, those of some users tell.
+    A given chance shows it only if the funnel holds all pairs that could be clicked, or shown; a
+    predicted outcome, if observed pairs can be weighed by 1/chance to stand for all. Of very many
+    rows, those of some users tell. Each concerns the estimators that read it.
     """
+    out = [] if totals.events is None else [about.events_used(totals.events)]
     if pairs is None:
-        return []
-    out: list[Diagnostic] = []
-    model = next(iter(models.by_reward.values()), None)
-    if model is not None and request.ctr != COLUMN:
-        out.append(click_model(click_calibration(model), str(request.ctr)))
-        out.append(click_overlap(overlap(model)))
-    elif pairs.ctr is not None and totals.tests_ctr(request):
+        return out
+    event = EVENTS[request.chance]
+    chances: list[Diagnostic] = []
+    if request.chance_model != COLUMN:
+        model = models.shown if request.shows else models.clicks
+        assert model is not None
+        label = str(request.chance_model)
+        chances += about.chance_model(click_calibrations(model), label, event)
+        chances.append(about.event_overlap(overlap(model), event))
+        chances.append(about.hidden_liking(event, label))
+    elif pairs.chance(request) is not None and totals.tests_chance(request):
         rows = pairs.select(pairs.has_row)
-        assert rows.ctr is not None
-        p = np.maximum(rows.ctr, request.floor)
-        if not np.isnan(p).any():
-            given = calibration(rows.unit, rows.item, rows.click.astype(float), p)
-            out.append(click_model(given, COLUMN))
-    clicked = pairs.select(pairs.click).of_some_users(totals.looked_at)
-    out = limited(out, request.needs_ctr, "IPS")
-    out += limited(_conversions(request, clicked, models), request.needs_cvr, "DR")
+        given = rows.chance(request)
+        assert given is not None
+        p = np.maximum(given, request.floor)
+        if not np.isnan(p).any() and request.views == "observed":
+            fits = calibrations(rows.unit, rows.item, rows.observed.astype(float), p)
+            chances += about.chance_model(fits, COLUMN, event)
+    out += for_those(request, dividing, chances)
+    observed = pairs.select(pairs.observed).of_some_users(totals.looked_at)
+    out += for_those(request, modelling, _outcomes(request, observed, models))
     return [replace(d, subject="funnel") for d in out]
 
 
-def ctr_of(request: FunnelRequest, clicked: FunnelPairs, models: ClickModels) -> Floats | None:
-    """The ctr of clicked pairs: by the model that was fitted, or as given."""
-    if request.ctr == COLUMN:
-        return clicked.ctr
-    return next(iter(models.by_reward.values())).ctr(clicked.unit, clicked.item)
+def chance_of(request: FunnelRequest, observed: FunnelPairs, models: ClickModels) -> Floats | None:
+    """The chance of observed pairs: by the model that was fitted, or as given."""
+    if request.chance_model == COLUMN:
+        return observed.chance(request)
+    model = models.shown if request.shows else models.clicks
+    assert model is not None
+    return model.ctr(observed.unit, observed.item)
 
 
-def _conversions(
-    request: FunnelRequest, clicked: FunnelPairs, models: ClickModels
+def _outcomes(
+    request: FunnelRequest, observed: FunnelPairs, models: ClickModels
 ) -> Iterator[Diagnostic]:
-    """Predicted conversions of clicked pairs, each weighed by 1/ctr."""
-    p = ctr_of(request, clicked, models)
-    for reward, y in clicked.reward.items():
-        h = clicked.cvr.get(reward)
+    """Predicted outcomes of observed pairs, each weighed by 1/chance."""
+    p, user, item = chance_of(request, observed, models), observed.unit, observed.item
+    ctr: Floats | None = np.ones(len(user))
+    if request.shows:
+        ctr = observed.ctr if request.ctr == COLUMN else models.clicks.ctr(user, item)
+    for reward, y in observed.reward.items():
+        h = observed.cvr.get(reward)
         if request.cvr != COLUMN:
-            h = models.by_reward[reward].cvr(clicked.unit, clicked.item)
-        if p is None or h is None:
+            h = models.by_reward[reward].cvr(user, item)
+        if p is None or h is None or ctr is None or request.views == "latent":
             continue
-        known = ~np.isnan(h) & ~np.isnan(p)
+        known = ~np.isnan(h) & ~np.isnan(p) & ~np.isnan(ctr)
         if known.any():
             weight = 1 / np.maximum(p[known], request.floor)
-            user, item = clicked.unit[known], clicked.item[known]
-            label = str(request.cvr) if len(clicked.reward) == 1 else f"{request.cvr}, {reward}"
-            yield conversion_model(calibration(user, item, y[known], h[known], weight), label)
+            label = str(request.cvr) if len(observed.reward) == 1 else f"{request.cvr}, {reward}"
+            fit = calibration(user[known], item[known], y[known], (ctr * h)[known], weight)
+            yield about.outcome_model(fit, label, EVENTS[request.chance])
 
 
 def check_funnel(
@@ -167,12 +212,15 @@ def check_funnel(
         alone = FunnelInputs.of(table, None, predictions, rewards=rewards, columns=columns)
         with engine.open(alone.tables) as data:
             there = predicted_columns(data.heads)
-            ctr, cvr = "ctr" in there, any(prediction(r, rewards) in there for r in rewards)
+            cvr = any(prediction(r, rewards) in there for r in rewards)
+            seen = "shown" not in there or "exposure" in there  # a ctr is that of what is seen
+            ctr = "ctr" in there and seen
             request = funnel_request(
                 rewards=rewards,
                 measures=["DCG@10"],
-                estimators=["Naive"],
+                estimators=["IPS", "DR"],
                 plan=Plan(),
+                estimand="if-clicked",
                 users="table",
                 ctr=COLUMN if ctr else FITTED,
                 cvr=COLUMN if cvr else FITTED,
@@ -230,14 +278,15 @@ def _alone(
     pairs = gather_pairs(data, request, totals, budget)
     assert pairs is not None
     models = ClickModels.fit(pairs, request, totals, {})
-    p = ctr_of(request, pairs.select(pairs.click), models)
+    p = chance_of(request, pairs.select(pairs.click), models)
     assert p is not None
     chances = ClickChances.of(p, hold=True)
-    clicks = data.reduce(partial(few_clicks, request, totals), "counting clicks")
+    clicks = data.reduce(partial(few_observed, request, totals), "counting clicks")
+    event = EVENTS["ctr"]
     return [
-        about.idle_users(totals.users, clicks),
-        about.smallest_ctr(
-            "funnel", chances.count, chances.smallest, chances.median, of="Clicked pairs"
+        about.idle_users(totals.users, clicks, event),
+        about.smallest_chance(
+            "funnel", chances.count, chances.smallest, chances.median, event, "", of="Clicked pairs"
         ),
         *diagnose_predictions(request, totals, pairs, models),
     ]

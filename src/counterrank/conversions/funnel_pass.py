@@ -1,4 +1,4 @@
-"""The pass over partitions in which clicked pairs meet the lists: contributions of every user."""
+"""The pass over partitions in which known outcomes meet the lists: contributions of every user."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import numpy as np
 
 from counterrank.conversions.click_models import ClickChances, PartitionClicks, Predictors
-from counterrank.conversions.conversion_estimators import ClickedRows, measure_columns
-from counterrank.conversions.funnel_arrays import FunnelTables, FunnelTotals, few_clicks
-from counterrank.conversions.request import COLUMN, FunnelRequest
+from counterrank.conversions.conversion_estimators import ObservedRows, measure_columns
+from counterrank.conversions.funnel_arrays import FunnelTables, FunnelTotals, few_observed
+from counterrank.conversions.request import FunnelRequest
 from counterrank.core.arrays import AnyInts, Floats, Ints
 from counterrank.core.faults import Fault, Faults
 from counterrank.core.merge import by_key, merge
@@ -22,6 +22,7 @@ from counterrank.data.schema import Table
 from counterrank.diagnostics.weights import WeightStatistics
 from counterrank.engine import Partition
 from counterrank.matching.hits import Coverage, Part, map_lists
+from counterrank.nuisance.base import FittedModel
 from counterrank.ope.estimators.ips import MeanWeight
 from counterrank.stats.draws import Draws
 from counterrank.stats.moments import Moments
@@ -34,7 +35,7 @@ class ListedRows:
     """The rows of a block of lists that count, list by list, best first.
 
     ``rows`` are their places in the block (None: all of them), ``lists`` and ``rank`` what they
-    are; ``row`` are those of the rows that were clicked, ``pair`` their places among the pairs.
+    are; ``row`` are those of the rows with a known outcome, ``pair`` their places among the pairs.
     """
 
     part: Part
@@ -47,7 +48,8 @@ class ListedRows:
     @classmethod
     def of(cls, part: Part, work: PartitionClicks) -> ListedRows:
         """Lists of users who count, down to the deepest rank that does."""
-        limit, met, hit = work.request.limit, part.match, work.arrays.pairs.click[part.judgment]
+        limit, met = work.request.limit, part.match
+        hit = work.arrays.pairs.observed[part.judgment]
         rank, row, pair = met.order.rank, met.row[hit], part.judgment[hit]
         deeper = limit is not None and int(met.depth.max()) > limit
         if not deeper and part.unit.min() >= 0:
@@ -91,44 +93,57 @@ class ListedRows:
         items: AnyInts = self.select(self.part.match.block.item)
         return items
 
-    def clicked(self, c: Floats, y: Floats, p: Floats, h: Floats | None) -> ClickedRows:
+    def observed(
+        self, c: Floats, y: Floats, p: Floats, seen: Floats, h: Floats | None
+    ) -> ObservedRows:
         """What estimators read, for rows of weight ``c`` and one reward."""
-        return ClickedRows(
+        return ObservedRows(
             lists=self.n,
             unit=self.lists[self.row],
             reward=y,
             e=c[self.row],
             e0=p,
             q=np.zeros(len(y)) if h is None else h[self.row],
+            seen=seen,
             views=self.total(c),
             direct=np.zeros(self.n) if h is None else self.total(h * c),
         )
 
-    def cvr(self, work: PartitionClicks, reward: str) -> Floats:
-        """The predicted reward of every row: by the model, the run, or the funnel; NaN: unknown."""
-        column = prediction(reward, work.request.rewards)
-        if work.request.cvr != COLUMN:
-            assert work.predictors is not None
-            model = work.predictors.rewards[reward]
+    def predicted(self, work: PartitionClicks, column: str, model: FittedModel | None) -> Floats:
+        """The prediction of every row: by the model, the run, or the funnel; NaN: unknown."""
+        if model is not None:
             return model.at(self.part.unit[self.lists], work.arrays.items.lookup(self.items))
         if column in self.part.frame.columns:
             h: Floats = self.select(self.part.column(column))
             return h
-        h = np.full(len(self.part.match.lists), np.nan)
-        h[self.part.match.row] = work.arrays.pairs.cvr[reward][self.part.judgment]
+        pairs, h = work.arrays.pairs, np.full(len(self.part.match.lists), np.nan)
+        of = pairs.ctr if column == "ctr" else pairs.cvr[_reward_of(column, work.request)]
+        if of is not None:
+            h[self.part.match.row] = of[self.part.judgment]
         return np.asarray(self.select(h))
 
+    def ctr(self, work: PartitionClicks) -> Floats:
+        """The predicted chance of a click when seen, of every row."""
+        model = None if work.predictors is None else work.predictors.clicks
+        return self.predicted(work, "ctr", model)
+
+    def cvr(self, work: PartitionClicks, reward: str) -> Floats:
+        """The predicted reward of a click, of every row."""
+        column = prediction(reward, work.request.rewards)
+        own = {} if work.predictors is None else work.predictors.rewards
+        return self.predicted(work, column, own.get(reward))
+
     def unsupported(self, c: Floats, work: PartitionClicks) -> tuple[Floats, Floats]:
-        """Weight of listed pairs without a row in the funnel, and on items that nobody clicked."""
+        """Weight of listed pairs without a row in the funnel, and on items never observed."""
         none, met = np.zeros(self.n), self.part.match
         if work.request.pairs == "rows":
             has_row = np.zeros(len(met.lists), bool)
             has_row[met.row[work.arrays.pairs.has_row[self.part.judgment]]] = True
             return self.total(np.where(self.select(has_row), 0, c)), none
-        if work.is_clicked.all():
+        if work.is_met.all():
             return none, none
         item = work.arrays.items.lookup(self.items)
-        return none, self.total(np.where(work.is_clicked[item], 0, c))
+        return none, self.total(np.where(work.is_met[item], 0, c))
 
     def first(self, row: Ints) -> tuple[int, int, int]:
         """How many rows these are; unit and item of the first, by the order of units."""
@@ -140,13 +155,13 @@ class ListedRows:
 class ListEvidence:
     """What the numbers of one system rest on, by the first measure.
 
-    ``ctr`` is that of the listed pairs that were clicked, ``conversions`` how many of them brought
-    something; ``heaviest_user`` is the weight of the clicks of one user. ``faults``: listed pairs
-    without a ctr or a predicted reward, users without a list or with one that lacks items.
+    ``chance`` is that of the listed pairs with an outcome, ``conversions`` how many of them brought
+    something; ``heaviest_user`` is the weight of the pairs of one user. ``faults``: listed pairs
+    without a chance or a prediction, users without a list or with one that lacks items.
     """
 
     weights: WeightStatistics
-    ctr: ClickChances
+    chance: ClickChances
     conversions: dict[str, int]
     heaviest_user: Annotated[float, max]
     coverage: Coverage
@@ -157,12 +172,12 @@ class ListEvidence:
 class FunnelContributions:
     """What one partition yields, and what all of them merge to.
 
-    ``few_clicks`` are the numbers of users with 0, 1 and 2 clicks.
+    ``few_observed`` are the numbers of users with 0, 1 and 2 pairs with an outcome.
     """
 
     users: int
     units: UnitTable
-    few_clicks: Ints
+    few_observed: Ints
     lists: dict[str, ListEvidence]
 
 
@@ -185,10 +200,11 @@ def list_contributions(
     table: UnitTable = units
     if inference == "moments":
         table = Moments.of(units, request.functions(), request.groups())
-    return FunnelContributions(len(units.ids), table, few_clicks(request, totals, part), lists)
+    return FunnelContributions(len(units.ids), table, few_observed(request, totals, part), lists)
 
 
 Blank = tuple[int, int, int]
+Lack = tuple[str, str]  # a fault and the column it is of
 
 
 def _first_blank(cases: list[Blank]) -> Blank:
@@ -208,14 +224,14 @@ class BlockSums:
     length: Annotated[Ints, np.concatenate]
     columns: Annotated[dict[Key, Columns], join_columns]
     weights: WeightStatistics
-    ctr: Annotated[Floats, np.concatenate]
+    chance: Annotated[Floats, np.concatenate]
     conversions: dict[str, int]
-    blank: Annotated[dict[str, Blank], by_key(_first_blank)] = field(default_factory=dict)
+    blank: Annotated[dict[Lack, Blank], by_key(_first_blank)] = field(default_factory=dict)
 
     @classmethod
     def none(cls, request: FunnelRequest) -> BlockSums:
         """Those of no lists at all."""
-        rows, nothing, whole = ClickedRows.none(), np.empty(0), np.empty(0, np.int64)
+        rows, nothing, whole = ObservedRows.none(), np.empty(0), np.empty(0, np.int64)
         columns = {key: (nothing,) * width for key, width in request.widths.items()}
         weights = WeightStatistics.of(rows, nothing, nothing)
         return cls(whole, whole, columns, weights, nothing, dict.fromkeys(request.rewards, 0))
@@ -225,18 +241,26 @@ def _of_block(work: PartitionClicks, part: Part) -> BlockSums:
     """A pure function of a block of lists and of what is known about their pairs."""
     listed, request = ListedRows.of(part, work), work.request
     reward = {name: y[listed.pair] for name, y in work.arrays.pairs.reward.items()}
-    p = work.ctr[listed.pair]
+    p, seen = work.chance[listed.pair], work.seen[listed.pair]
+    lack = "shown pair without exposure" if request.shows else "clicked pair without ctr"
+    unknown: dict[Lack, Ints] = {(lack, request.chance): listed.row[np.isnan(p)]}
     h = {r: listed.cvr(work, r) for r in request.rewards} if request.needs_cvr else {}
-    unknown = {"ctr": listed.row[np.isnan(p)]}
-    unknown |= {r: np.flatnonzero(np.isnan(x)) for r, x in h.items() if np.isnan(x.sum())}
+    unknown |= {("pair without cvr", r): np.flatnonzero(np.isnan(x)) for r, x in h.items()}
+    listing: Floats | float = 1.0
+    if request.shows and h:
+        ctr = listed.ctr(work)
+        unknown["pair without ctr", "ctr"] = np.flatnonzero(np.isnan(ctr))
+        h = {r: ctr * x for r, x in h.items()}
+    elif request.estimand.basis == "listing":
+        listing = listed.select(part.column("ctr"))
     columns: dict[Key, Columns] = {}
     weights: WeightStatistics | None = None
     for m in request.measures:
-        c = m.of_rows(listed.rank)
+        c = m.of_rows(listed.rank) * listing
         for name, y in reward.items():
-            rows = every = listed.clicked(c, y, p, h.get(name))
+            rows = every = listed.observed(c, y, p, seen, h.get(name))
             if m.form == "share":
-                every = listed.clicked(np.ones(len(c)), y, p, h.get(name))
+                every = listed.observed(np.ones(len(c)), y, p, seen, h.get(name))
             for e in request.computed:
                 own = measure_columns(e, m, rows, every)
                 if own is not None:
@@ -248,7 +272,7 @@ def _of_block(work: PartitionClicks, part: Part) -> BlockSums:
         length=part.match.block.length,
         columns=columns,
         weights=weights,
-        ctr=p,
+        chance=p,
         conversions={name: int(np.count_nonzero(y)) for name, y in reward.items()},
         blank={what: listed.first(row) for what, row in unknown.items() if len(row)},
     )
@@ -281,7 +305,7 @@ def _of_run(
     weight = columns[first][0] if first in columns else np.zeros(1)
     return columns, ListEvidence(
         weights=whole.weights,
-        ctr=ClickChances.of(whole.ctr, hold=hold),
+        chance=ClickChances.of(whole.chance, hold=hold),
         conversions=whole.conversions,
         heaviest_user=float(weight.max(initial=0)),
         coverage=coverage,
@@ -289,23 +313,25 @@ def _of_run(
     )
 
 
-def _unpredicted(work: PartitionClicks, table: str, blank: dict[str, Blank]) -> Iterator[Fault]:
-    """Listed pairs without a prediction."""
+def _unpredicted(work: PartitionClicks, table: str, blank: dict[Lack, Blank]) -> Iterator[Fault]:
+    """Listed pairs without a chance or a prediction."""
     items = work.arrays.items
-    for column in ("ctr", *work.request.rewards):
-        if column in blank:
-            count, unit, item = blank[column]
-            first = {
-                "user": work.arrays.pool.units[unit],
-                "item": items.names[int(items.lookup(np.array([item]))[0])],
-            }
-            what = "clicked pair without ctr" if column == "ctr" else "pair without cvr"
-            yield Fault(what, table, column, count, first=first)
+    for (what, column), (count, unit, item) in blank.items():
+        first = {
+            "user": work.arrays.pool.units[unit],
+            "item": items.names[int(items.lookup(np.array([item]))[0])],
+        }
+        yield Fault(what, table, column, count, first=first)
+
+
+def _reward_of(column: str, request: FunnelRequest) -> str:
+    """The reward that a column predicts."""
+    return next(r for r in request.rewards if prediction(r, request.rewards) == column)
 
 
 def _short(work: PartitionClicks, table: str, depth: Ints) -> Iterator[Fault]:
     """Users without a list, and without a ranking of all items."""
-    units, items, n = work.arrays.pool.units, len(work.is_clicked), len(depth)
+    units, items, n = work.arrays.pool.units, len(work.is_met), len(depth)
 
     def ranked(place: int) -> dict[str, Any]:
         return {"user": units[place], "depth": int(depth[place])}

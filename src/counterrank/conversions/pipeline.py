@@ -1,9 +1,10 @@
-"""``funnel``: clicks, conversions and lists in, what each recommender would have sold out."""
+"""``funnel``: what was shown, clicked and bought, and lists in; what these would sell out."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -96,21 +97,29 @@ def _label(given: object) -> str:
 
 def _protocol(request: FunnelRequest, totals: FunnelTotals, models: ClickModels) -> dict[str, Any]:
     """What was computed, and how it was compared."""
+    formulas = FORMULAS["shown" if request.shows else "click"]
     return {
         "unit": "user",
+        "estimand": request.estimand.name,
+        "basis": request.estimand.basis,
+        **({"undecided": request.estimand.undecided} if request.estimand.undecided else {}),
+        "position_bias": None if request.position is None else str(request.position),
+        "views": request.views,
         "pairs": request.pairs,
         "lower_is_better": [str(m) for m in request.measures if m.better == "lower"],
         "exposures": {
             str(m): {"weight": str(m.model), "scale": m.scale, "form": m.form}
             for m in request.measures
         },
-        "estimators": {str(e): FORMULAS.get(type(e), e.formula) for e in request.estimators},
+        "estimators": {str(e): formulas.get(type(e), e.formula) for e in request.estimators},
         "contrast": [str(e) for e in request.estimators if e.trust < 0],
         **request.plan.protocol(resamples=request.plan.resamples),
         "users": request.users,
         "users_with_lists_only": totals.list_only if request.users == "all" else 0,
         "ctr": str(request.ctr),
         "cvr": str(request.cvr),
+        "exposure": str(request.exposure),
+        **({} if totals.events is None else {"events": asdict(totals.events)}),
         "models": models.protocol(request),
         "features": {
             of: {"columns": list(own.names), "left out": list(own.constant)}

@@ -7,14 +7,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from counterrank.conversions.conversion_estimators import (
-    ClickedRows,
+    IF_CLICKED,
     ConversionMeasure,
+    ObservedRows,
+    Sales,
     add_diagnostic_estimators,
     conversion_estimator,
     conversion_measure,
     function_of,
     measure_columns,
+    weight_of,
 )
+from counterrank.conversions.funnel_estimand import Estimand
 from counterrank.core.errors import UsageError
 from counterrank.core.faults import Faults
 from counterrank.data import funnels, schema
@@ -29,6 +33,7 @@ from counterrank.nuisance.cross_fit import pair_model
 from counterrank.nuisance.logistic import Logistic
 from counterrank.nuisance.own_model import OwnModel
 from counterrank.ope.estimators.ips import Estimator
+from counterrank.position.models import PositionBias
 from counterrank.stats.compare import Plan
 from counterrank.stats.functions_of_means import mean
 from counterrank.stats.moments import Pair
@@ -59,7 +64,7 @@ class FunnelInputs:
     ) -> FunnelInputs:
         """Tables as a caller gives them."""
         named = ColumnNames.of(columns)
-        also = tuple(prediction(reward, rewards) for reward in rewards)
+        also = ("ctr", *(prediction(reward, rewards) for reward in rewards))
         schemas = {FUNNEL: funnels.funnel_schema(funnel, rewards=rewards, columns=named)}
         lists, names = run_schemas(
             runs,
@@ -83,15 +88,21 @@ class FunnelInputs:
 class FunnelRequest:
     """What is to be computed of every run, and who and what counts.
 
-    ``ctr`` and ``cvr`` are ``column`` or models to be fitted. ``runs``, ``has_ctr`` and who is
-    meant by ``users=auto`` are known once the tables have been looked at.
+    ``ctr``, ``cvr`` and ``exposure`` are ``column`` or models to be fitted; ``position`` is the
+    chance that a rank is seen, which ``sales`` go by. ``runs``, ``estimand``, ``has_chance`` and
+    who is meant by ``users=auto`` are known once the tables have been looked at.
     """
 
     measures: tuple[ConversionMeasure, ...]
     estimators: tuple[Estimator, ...]
     rewards: tuple[str, ...]
+    estimand: Estimand = field(default_factory=Estimand)
+    position: PositionBias | None = None
+    sales: tuple[Sales, ...] = ()
+    views: str = "observed"
     ctr: str | OwnModel = COLUMN
     cvr: str | OwnModel = COLUMN
+    exposure: str | OwnModel = COLUMN
     floor: float = 0.0
     pairs: str = "all"
     users: str = "auto"
@@ -100,7 +111,7 @@ class FunnelRequest:
     ties: str = "id"
     plan: Plan = field(default_factory=lambda: Plan(test="t"))
     runs: RunTables = field(default_factory=lambda: RunTables({}))
-    has_ctr: bool = False
+    has_chance: bool = False
 
     def __post_init__(self) -> None:
         if not self.estimators or not self.measures:
@@ -121,12 +132,29 @@ class FunnelRequest:
     @property
     def models(self) -> list[PairModel]:
         """The models that are to be fitted."""
-        return [pair_model(given) for given in (self.ctr, self.cvr) if given != COLUMN]
+        return [
+            pair_model(given) for given in (self.ctr, self.cvr, self.exposure) if given != COLUMN
+        ]
 
     @property
     def fitting(self) -> bool:
         """Whether models are to be fitted."""
-        return (self.ctr, self.cvr) != (COLUMN, COLUMN)
+        return (self.ctr, self.cvr, self.exposure) != (COLUMN,) * 3
+
+    @property
+    def shows(self) -> bool:
+        """Whether outcomes are those of what was shown, and not of what was clicked."""
+        return self.estimand.basis == "shown"
+
+    @property
+    def chance(self) -> str:
+        """The role that says how likely an outcome came to be known."""
+        return "exposure" if self.shows else "ctr"
+
+    @property
+    def chance_model(self) -> str | OwnModel:
+        """Where that chance comes from: ``column``, or a model."""
+        return self.exposure if self.shows else self.ctr
 
     def validate_engine(self, engine: Engine) -> None:
         """Refuse models of the user's own where they would have to be sent."""
@@ -142,12 +170,7 @@ class FunnelRequest:
     @property
     def computed(self) -> tuple[Estimator, ...]:
         """The estimators asked for, and what diagnostics them."""
-        return add_diagnostic_estimators(self.estimators, has_ctr=self.has_ctr)
-
-    @property
-    def needs_ctr(self) -> list[Estimator]:
-        """Those of the estimators that divide by the chance of a click."""
-        return [e for e in self.estimators if e.weighs]
+        return add_diagnostic_estimators(self.estimators, has_chance=self.has_chance)
 
     @property
     def needs_cvr(self) -> list[Estimator]:
@@ -163,7 +186,7 @@ class FunnelRequest:
     @property
     def widths(self) -> dict[Key, int]:
         """How many columns each key of a system has; the system is left open."""
-        rows, out = ClickedRows.none(), {}
+        rows, out = ObservedRows.none(), {}
         for m in self.measures:
             for reward in self.rewards:
                 for e in self.computed:
@@ -194,43 +217,86 @@ class FunnelRequest:
     def with_tables(self, names: Mapping[str, str], heads: Mapping[str, Table]) -> FunnelRequest:
         """With what the columns of the tables tell, if they have what it asks for."""
         validate_apart(heads)
-        has_ctr = self.ctr != COLUMN or "ctr" in predicted_columns(heads)
-        runs = RunTables.of(names, heads)
-        runs.validate(self.plan.pairs)
-        request = replace(self, runs=runs, has_ctr=has_ctr)
+        funnel, there = set(heads[FUNNEL].frame.columns), predicted_columns(heads)
+        listed = bool(names) and all("ctr" in heads[key].frame.columns for key in names)
+        shown = bool({"shown", "event"} & funnel)
+        estimand = self.estimand.settle(shown=shown, listed=listed, position=self.position)
+        request = replace(self, estimand=estimand, runs=RunTables.of(names, heads))
+        request.runs.validate(self.plan.pairs)
+        if estimand.name == "sales":
+            assert self.position is not None
+            measures = tuple(s.of(self.position) for s in self.sales or (Sales(),))
+            request = replace(request, measures=measures)
+        request._validate_views(funnel)
+        has_chance = request.chance_model != COLUMN or request.chance in there
+        if shown and not request.shows and request.ctr == COLUMN and "exposure" not in there:
+            has_chance = False  # a ctr is that of what is seen, and nobody says how likely that is
+        request = replace(request, has_chance=has_chance)
         request.validate_predictions(heads)
         return request
 
-    def validate_predictions(self, heads: Mapping[str, Table]) -> None:
-        """Refuse estimators that read a ctr or cvr nobody predicts."""
-        divided = list(map(str, self.needs_ctr))
-        if divided and not self.has_ctr:
+    def _validate_views(self, funnel: Collection[str]) -> None:
+        """Views that are not known take ranks, and clicks among them tell no ctr."""
+        if self.views != "latent":
+            return
+        if not self.shows:
             raise UsageError(
-                f"{divided[0]} divides by the chance of a click, which nobody predicted.",
-                found=f'"{heads[FUNNEL].name}" has no column "ctr".',
-                todo="Give one (--columns ctr=NAME), or a table of predictions (--predictions"
-                " PATH), or have a model fitted: --ctr rates.",
+                "views=latent says that rows were shown and perhaps not seen.",
+                found="Nothing here says what was shown, or sales are not what is estimated.",
+                todo="Leave it out.",
             )
+        if "rank" not in funnel:
+            raise UsageError(
+                "Without views, the rank at which a row was shown tells how likely it was seen.",
+                found='The funnel has no column "rank".',
+                todo="Give one (--columns rank=NAME), or say --views observed if what is shown"
+                " was seen.",
+            )
+        if self.ctr != COLUMN:
+            raise UsageError(
+                "A ctr cannot be fitted where it is not known what was seen.",
+                todo="Give a column ctr (the chance of a click when seen), or ask for IPS only.",
+            )
+
+    def validate_predictions(self, heads: Mapping[str, Table]) -> None:
+        """Refuse estimators that read a chance or a prediction nobody gives."""
+        divided = [str(e) for e in self.estimators if e.weighs]
+        if divided and not self.has_chance:
+            what = "that a pair was shown" if self.shows else "of a click"
+            lost = self.chance if self.chance not in predicted_columns(heads) else "exposure"
+            raise UsageError(
+                f"{divided[0]} divides by the chance {what}, which nobody predicted.",
+                found=f'"{heads[FUNNEL].name}" has no column "{lost}".',
+                todo=f"Give one (--columns {lost}=NAME), or a table of predictions (--predictions"
+                f" PATH), or have a model fitted: --{self.chance} rates.",
+            )
+        if self.shows and self.needs_cvr and self.ctr == COLUMN:
+            self._validate_listed("ctr", "chance of a click", heads)
         if not self.needs_cvr or self.cvr != COLUMN:
             return
+        for reward in self.rewards:
+            self._validate_listed(prediction(reward, self.rewards), reward, heads)
+
+    def _validate_listed(self, column: str, what: str, heads: Mapping[str, Table]) -> None:
+        """Refuse a prediction of listed pairs that neither the tables nor a run have."""
+        role = "ctr" if column == "ctr" else "cvr"
         for key, name in self.runs.names.items():
-            there = {*heads[key].frame.columns, *predicted_columns(heads)}
-            for reward in self.rewards:
-                column = prediction(reward, self.rewards)
-                if column not in there:
-                    raise UsageError(
-                        f"{self.needs_cvr[0]} needs a predicted {reward} of every pair that"
-                        f' "{name or heads[key].name}" lists.',
-                        found=f'There is no column "{column}", in the funnel or in the run.',
-                        todo="Give one, there or in a table of predictions (--predictions"
-                        " PATH), or have a model fitted (--cvr rates), or ask for IPS only"
-                        " (--estimator IPS).",
-                    )
+            if column in {*heads[key].frame.columns, *predicted_columns(heads)}:
+                continue
+            raise UsageError(
+                f"{self.needs_cvr[0]} needs a predicted {what} of every pair that"
+                f' "{name or heads[key].name}" lists.',
+                found=f'There is no column "{column}", in the funnel or in the run.',
+                todo="Give one, there or in a table of predictions (--predictions PATH), or have a"
+                f" model fitted (--{role} rates), or ask for IPS only (--estimator IPS).",
+            )
 
     def refuse(self, faults: Faults) -> None:
         """Refuse what some measure, estimator or policy cannot do without."""
         needs = {
             "clicked pair without ctr": [str(e) for e in self.computed if e.weighs],
+            "shown pair without exposure": [str(e) for e in self.computed if e.weighs],
+            "pair without ctr": [str(e) for e in self.computed if "model" in e.needs],
             "pair without cvr": [str(e) for e in self.computed if "model" in e.needs],
             "not all items": [str(m) for m in self.measures if m.lists == "all"],
         }
@@ -247,23 +313,39 @@ def funnel_request(
     measures: Sequence[object],
     estimators: Sequence[str | Estimator],
     plan: Plan,
+    estimand: str = "auto",
     features: Collection[str] = (),
     **options: Any,
 ) -> FunnelRequest:
     """A request from words; ``features`` are what tables of features are of: user, item."""
     wanted = tuple(dict.fromkeys(conversion_estimator(e) for e in estimators))
-    weights = tuple(dict.fromkeys(conversion_measure(m) for m in measures))
-    for name in ("ctr", "cvr"):
+    named = [m if isinstance(m, ConversionMeasure) else weight_of(m) for m in measures]
+    sales = tuple(dict.fromkeys(m for m in named if isinstance(m, Sales)))
+    others = [m for m in named if not isinstance(m, Sales)]
+    if others and (sales or estimand == "sales"):
+        raise UsageError(
+            f"{others[0]} is not a measure of sales: its weight of a rank is no chance.",
+            todo=f"Leave it out, or ask for it alone: --estimand if-clicked -m {others[0]}.",
+        )
+    if estimand == "auto" and named:
+        estimand = "sales" if sales else "if-clicked"
+    if sales and estimand == "if-clicked":
+        conversion_measure(sales[0])  # says why not
+    weights = tuple(dict.fromkeys(conversion_measure(m) for m in others or IF_CLICKED))
+    for name in ("ctr", "cvr", "exposure"):
         if not isinstance(given := options.get(name, COLUMN), str):
             options[name] = OwnModel(given, name)
-    request = FunnelRequest(weights, wanted, reward_columns(rewards), plan=plan, **options)
+    request = FunnelRequest(
+        weights, wanted, reward_columns(rewards), Estimand(estimand), sales=sales, plan=plan,
+        **options,
+    )  # fmt: skip
     for m in request.models:
         if isinstance(m, Logistic) and not features:
             m.refuse_no_features()
     if features and not any(m.reads_features for m in request.models):
         raise UsageError(
             f"Features of {'s and '.join(features)}s were given, and no model reads them.",
-            found=f"ctr is {request.ctr}, cvr is {request.cvr}.",
+            found=f"ctr is {request.ctr}, cvr is {request.cvr}, exposure is {request.exposure}.",
             todo="Ask for logistic (--ctr logistic, --cvr logistic, or both), or give a model of"
             " your own.",
         )

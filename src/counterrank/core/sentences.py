@@ -224,6 +224,17 @@ SENTENCES: dict[str, Sentence] = {  # the gravest first
         "Found {count:,} rows{where}.",
         "What was clicked had some chance of it: predict it above 0.",
     ),
+    "shown without chance": Sentence(
+        'Column "exposure" of "{table}" is 0 where something was shown.',
+        "Found {count:,} rows{where}.",
+        "What was shown had some chance of it: log it, or have it fitted: --exposure rates.",
+    ),
+    "click unseen": Sentence(
+        '"{table}" has clicks on what was not shown.',
+        ROWS,
+        'Set "shown" to 1 wherever somebody saw the item, or leave these rows out.',
+        case="user {user!b}, item {item!b}",
+    ),
     "every ctr 1": Sentence(
         'Column "ctr" of "{table}" is 1 in every row.',
         "All {of:,} rows: clicks were no matter of chance, or the chances were lost on the way.",
@@ -242,6 +253,18 @@ SENTENCES: dict[str, Sentence] = {  # the gravest first
     ),
     "clicked pair without ctr": Sentence(
         '"{table}" lists clicked pairs without a ctr, which {who} needs.',
+        "Found {count:,}{where}.",
+        "Predict them (--predictions PATH with user, item, ctr), or have a model"
+        " fitted: --ctr rates.",
+    ),
+    "shown pair without exposure": Sentence(
+        '"{table}" lists pairs that were shown and have no exposure, which {who} needs.',
+        "Found {count:,}{where}.",
+        "Give the chance that each was shown (--predictions PATH with user, item, exposure), or"
+        " have a model fitted: --exposure rates.",
+    ),
+    "pair without ctr": Sentence(
+        '"{table}" lists pairs without a predicted ctr, which {who} needs.',
         "Found {count:,}{where}.",
         "Predict them (--predictions PATH with user, item, ctr), or have a model"
         " fitted: --ctr rates.",

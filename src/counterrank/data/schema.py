@@ -14,7 +14,15 @@ from functools import partial
 import polars as pl
 
 from counterrank.core.errors import InputError, UsageError, nearest
-from counterrank.data.checks import certainty, finite, identifiers, real, some_rows, whole_ranks
+from counterrank.data.checks import (
+    certainty,
+    finite,
+    identifiers,
+    not_negative,
+    real,
+    some_rows,
+    whole_ranks,
+)
 from counterrank.data.rehearsal import TABLES, Rehearsed, TablePlan
 from counterrank.data.sources import Source, open_source
 from counterrank.data.sources.source import count_source_rows
@@ -168,7 +176,7 @@ def _listed(
         frame = identifiers(frame, ("system",), name)
         frame = frame.with_columns(pl.col("system").cast(pl.String))
     for column in [c for c in also if c in frame.columns]:
-        frame = real(frame, column, name)
+        frame = (not_negative if column == "ctr" else real)(frame, column, name)
     return frame
 
 
@@ -351,7 +359,8 @@ ROLES = (
     "user", "item", "rating", "rank", "score", "system", "draw", "timestamp", "session", "viewed",
     "arm", "click", "conversion", "ctr", "cvr", "day", "estimate", "estimator", "experiment",
     "exposure", "high", "low", "measure", "offline", "offline_se", "online", "online_se", "policy",
-    "predicted", "propensity", "repetition", "reward", "truth", "unit", "value",
+    "predicted", "propensity", "repetition", "reward", "truth", "unit", "value", "shown", "event",
+    "time",
 )
 # fmt: on
 

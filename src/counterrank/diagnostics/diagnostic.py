@@ -67,15 +67,13 @@ def advise(
     return Diagnostic(name, subject, value, threshold, state, text)
 
 
-def limited(
-    diagnostics: Iterable[Diagnostic], estimators: Iterable[object], otherwise: str
-) -> list[Diagnostic]:
-    """Diagnostics that concern some estimators only; if none of them was asked for, ``otherwise``.
+def limited(diagnostics: Iterable[Diagnostic], estimators: Iterable[object]) -> list[Diagnostic]:
+    """Diagnostics that count against some of the estimators asked for; none if there are none.
 
     What an estimator never reads does not count against it.
     """
-    labels = tuple(map(str, estimators)) or (otherwise,)
-    return [replace(d, estimators=labels) for d in diagnostics]
+    labels = tuple(map(str, estimators))
+    return [replace(d, estimators=labels) for d in diagnostics] if labels else []
 
 
 def worst(diagnostics: Iterable[Diagnostic]) -> str:
@@ -104,7 +102,7 @@ def graded_size(size: float, share: float) -> str:
 
 
 def with_concerns(diagnostics: Sequence[Diagnostic], functions: Functions) -> list[Diagnostic]:
-    """Diagnostics with the systems and estimators that their subjects name, unless they say so."""
+    """Diagnostics with the systems and estimators that they, or their subjects, name."""
     estimators = {key.estimator for key in functions}
     systems = {key.system: (key.system, "") for key in functions}
     both = {f"{key.system}, {key.estimator}": (key.system, key.estimator) for key in functions}

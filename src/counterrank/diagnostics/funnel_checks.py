@@ -1,14 +1,16 @@
-"""Diagnostics of a funnel: do clicks and conversions speak for lists, do their models come true?"""
+"""Diagnostics of a funnel: do known outcomes speak for lists, do the models of them come true?"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from counterrank.core.arrays import Ints
+from counterrank.data.events import EventCounts
 from counterrank.diagnostics import weights as of_weights
 from counterrank.diagnostics.diagnostic import Diagnostic, advise, graded, gravest
-from counterrank.diagnostics.weights import FUNNEL_WORDS, WeightStatistics
+from counterrank.diagnostics.weights import WeightStatistics, Words
 from counterrank.nuisance.calibration import Calibration, Overlap
 from counterrank.nuisance.logistic import Encoded
 from counterrank.stats.estimates import Estimate
@@ -17,27 +19,88 @@ SURE = 0.001  # p of an error that is no chance
 MATTERS, GRAVE = 0.1, 0.3  # relative errors of a bin; estimates inherit about as much
 
 
-def funnel_support(system: str, weights: WeightStatistics, pairs: str) -> Diagnostic:
-    """Share of the lists' weight on pairs that could not be, or on items never, clicked."""
-    missing, where = weights.unknown, "items nobody clicked"
+@dataclass(frozen=True)
+class Event:
+    """What a funnel says of the event after which an outcome is known: it is clicked, or shown."""
+
+    done: str
+    nobody: str
+    rows: str
+    chance: str
+    idle: str
+    model: str
+
+
+EVENTS = {
+    "ctr": Event("clicked", "nobody clicked", "clicks", "ctr", "users without a click", "click"),
+    "exposure": Event(
+        "shown", "never shown", "rows", "exposure", "users who were shown nothing", "exposure"
+    ),
+}
+
+
+def funnel_support(
+    system: str, weights: WeightStatistics, pairs: str, event: Event, words: Words
+) -> Diagnostic:
+    """Share of the lists' weight on pairs that could not be, or on items never, observed."""
+    missing, where = weights.unknown, f"items {event.nobody}"
     if pairs == "rows":
         missing, where = weights.unlogged, "pairs that the funnel does not hold"
-    return of_weights.support(system, weights, FUNNEL_WORDS, missing=missing, where=where)
+    return of_weights.support(system, weights, words, missing=missing, where=where)
 
 
-def smallest_ctr(
-    system: str, count: int, low: float, usual: float, *, of: str = "Listed pairs that were clicked"
+def smallest_chance(
+    system: str, count: int, low: float, usual: float, event: Event, nothing: str, *, of: str = ""
 ) -> Diagnostic:
-    """The least ctr of a click that counts, against what is usual."""
-    text = f"{of} had a ctr of {low:.2g} or more, usually {usual:.2g}."
+    """The least chance of a pair that counts, against what is usual."""
+    of = of or f"Listed pairs that were {event.done}"
+    text = f"{of} had a {event.chance} of {low:.2g} or more, usually {usual:.2g}."
     todo = (
-        " Such rare clicks weigh very much: clip (IPS(clip=...)), or set a --floor and look at how"
-        " the value moves."
+        f" Such rare {event.rows} weigh very much: clip (IPS(clip=...)), or set a --floor and look"
+        " at how the value moves."
     )
     if count == 0:
-        low, usual, text, todo = 0.0, 1.0, FUNNEL_WORDS.nothing, ""
+        low, usual, text, todo = 0.0, 1.0, nothing, ""
     verdict = graded(low, usual / 100, usual / 10_000)
-    return advise("smallest ctr", system, low, usual / 100, verdict, text, todo)
+    return advise(f"smallest {event.chance}", system, low, usual / 100, verdict, text, todo)
+
+
+def events_used(counts: EventCounts) -> Diagnostic:
+    """What of a table of events made the funnel; many out of order are a slip in the log."""
+    lost = counts.clicks_unseen + counts.purchases_unclicked
+    share = lost / max(counts.clicks + counts.purchases, 1)
+    text = (
+        f"{counts.views:,} views ({counts.views_again:,} again), {counts.clicks:,} clicks"
+        f" ({counts.clicks_again:,} again, {counts.clicks_unseen:,} with no view of the pair before"
+        f" left out), {counts.purchases:,} purchases ({counts.purchases_again:,} again,"
+        f" {counts.purchases_unclicked:,} with no such click before left out),"
+        f" {counts.others:,} other events left out."
+    )
+    todo = (
+        " Sales that no list brought about are not counted, but so many point to lost views or"
+        " clicks, or to clocks that differ: look at how events are logged."
+    )
+    verdict = graded(-share, -0.2, -0.8)
+    return advise("events out of order", "funnel", share, 0.2, verdict, text, todo)
+
+
+def listed_ctr() -> Diagnostic:
+    """Sales by a ctr that came with the lists: nothing here tells whether it is right."""
+    text = (
+        "The chance of a click when seen is taken from the runs. No row here tells whether it comes"
+        " true, and every value is off by as much as it is: log what was shown and not clicked."
+    )
+    return Diagnostic("listed ctr", "funnel", 1.0, 0.0, "assumed", text)
+
+
+def hidden_liking(event: Event, label: str) -> Diagnostic:
+    """A fitted chance knows users and items; whether more decided cannot be seen in one event."""
+    text = (
+        f"Whether pairs were {event.done} also by something that {label} does not know, and that"
+        " goes with what is bought, cannot be seen in these rows. If so, IPS and DR are off: log"
+        f" the probabilities themselves (column {event.chance}), or show some items at random."
+    )
+    return Diagnostic("hidden liking", "funnel", 0.0, 0.0, "untested", text)
 
 
 def conversions(system: str, reward: str, count: int, clicks: int | None = None) -> Diagnostic:
@@ -117,45 +180,67 @@ def direct(system: str, value: Estimate, missed: Estimate) -> Diagnostic:
     return Diagnostic("direct method", f"{system}, DM", share, 0.5, verdict, text + ".")
 
 
-def idle_users(users: int, clicks: Ints) -> Diagnostic:
-    r"""Users without a click belong to the mean; if there are none, they were probably dropped.
+def idle_users(users: int, few: Ints, event: Event) -> Diagnostic:
+    r"""Users without an event belong to the mean; if there are none, they were probably dropped.
 
-    From those with one click and with two, :math:`f_1^2 / (2 f_2)` without any are to be expected
-    at the least (Chao 1984). ``clicks`` are the numbers of users with 0, 1 and 2.
+    From those with one event and with two, :math:`f_1^2 / (2 f_2)` without any are to be expected
+    at the least (Chao 1984). ``few`` are the numbers of users with 0, 1 and 2.
     """
-    idle, one, two = map(int, clicks)
+    idle, one, two = map(int, few)
+    clicks = event.chance == "ctr"
     due = one**2 / (2 * two) if two else one * (one - 1) / 2
     share, expected = idle / users, due / (due + users)
-    text = f"{idle:,} of {users:,} users have no click; they count with what is predicted."
+    none = "have no click" if clicks else "were shown nothing"
+    text = f"{idle:,} of {users:,} users {none}; they count with what is predicted."
     verdict = "pass"
     if idle == 0 and expected > 0.01:
         verdict = "caution"
         text = (
-            f"Every user has a click, where some {due:,.0f} more without one are to be expected."
-            " Left out, they make the values too high: give their lists, or rows without a click."
+            f"Every user {'has a click' if clicks else 'was shown something'}, where some"
+            f" {due:,.0f} more without {'one' if clicks else 'it'} are to be expected. Left out,"
+            " they make the values too high: give their lists, or rows without a"
+            f" {'click' if clicks else 'view'}."
         )
-    return Diagnostic("users without a click", "funnel", share, expected, verdict, text)
+    return Diagnostic(event.idle, "funnel", share, expected, verdict, text)
 
 
 # models of clicks and conversions
 
 
-def click_model(fit: Calibration, label: str) -> Diagnostic:
-    """Predicted clicks against observed ones; weights 1/ctr inherit every error."""
+def chance_model(
+    fits: Mapping[str, Calibration | None], label: str, event: Event
+) -> Iterator[Diagnostic]:
+    """Predicted events against observed ones; weights inherit every error.
+
+    By pair, by user and by item: a chance that is right on average may be wrong for all that one
+    user or one item has. Where that cannot be seen, it is untested.
+    """
+    option = f"--{event.chance}"
+    others = _others(option, label)
     todo = (
-        f"IPS weighs such pairs wrongly: take another model ({_others('--ctr', label)}), give a ctr"
-        " that knows more, or log the probabilities of clicks."
+        f"IPS weighs such pairs wrongly: take another model ({others}), give {event.chance}s that"
+        f" know more, or log the probabilities that pairs are {event.done}."
     )
-    return _calibrated("click model", label, "clicks", fit, todo)
+    what = "clicks" if event.chance == "ctr" else "rows shown"
+    for side, fit in fits.items():
+        name = f"{event.model} model" + f" by {side}" * (side != "pair")
+        if fit is None:
+            text = f"There are too few {what} per {side} to see whether {event.chance}s come true."
+            yield Diagnostic(name, label, 0.0, MATTERS, "untested", text)
+        else:
+            yield _calibrated(name, label, what, fit, todo, GROUPED.get(side, BY_PREDICTION))
 
 
-def conversion_model(fit: Calibration, label: str) -> Diagnostic:
-    """Predicted conversions against observed ones, clicked pairs standing for all by 1/ctr."""
+def outcome_model(fit: Calibration, label: str, event: Event) -> Diagnostic:
+    """Predicted outcomes against observed ones, observed pairs standing for all by 1/chance."""
+    what = "conversions" if event.chance == "ctr" else "sales"
+    option = "--cvr" if event.chance == "ctr" else "--ctr, --cvr"
     todo = (
-        "DM inherits the error, DR as much of it as the click model errs: take another model"
-        f" ({_others('--cvr', label)}), give a cvr that knows more, or read IPS."
+        f"DM inherits the error, DR as much of it as the {event.model} model errs: take another"
+        f" model ({_others(option, label)}), give predictions that know more, or read IPS."
     )
-    return _calibrated("conversion model", label, "conversions weighted by 1/ctr", fit, todo)
+    name = "conversion model" if event.chance == "ctr" else "sales model"
+    return _calibrated(name, label, f"{what} weighted by 1/{event.chance}", fit, todo)
 
 
 def constant_features(of: str, features: Encoded) -> Diagnostic:
@@ -171,18 +256,18 @@ def constant_features(of: str, features: Encoded) -> Diagnostic:
     return advise(name, "funnel", float(left), 0.0, verdict, text, todo)
 
 
-def click_overlap(pairs: Overlap) -> Diagnostic:
-    """A click of ctr 0.001 stands for a thousand pairs; few of them can be borne."""
+def event_overlap(pairs: Overlap, event: Event) -> Diagnostic:
+    """An event of chance 0.001 stands for a thousand pairs; few of them can be borne."""
     text = (
-        f"{pairs.below:.1%} of the pairs are clicked with probability below {pairs.floor:g}; the"
-        f" smallest is {pairs.smallest:.2g}, the median {pairs.quantiles[0.5]:.2g}."
+        f"{pairs.below:.1%} of the pairs are {event.done} with probability below {pairs.floor:g};"
+        f" the smallest is {pairs.smallest:.2g}, the median {pairs.quantiles[0.5]:.2g}."
     )
     todo = (
-        " A single click there stands for all of them: clip the weights (IPS(clip=...)), leave"
-        " pairs out that could not be clicked (--pairs rows), or read DR with care."
+        " A single one there stands for all of them: clip the weights (IPS(clip=...)), leave pairs"
+        f" out that could not be {event.done} (--pairs rows), or read DR with care."
     )
     verdict = graded(-pairs.below, -0.01, -0.5)
-    return advise("click overlap", "all pairs", pairs.below, 0.01, verdict, text, todo)
+    return advise(f"{event.model} overlap", "all pairs", pairs.below, 0.01, verdict, text, todo)
 
 
 def _others(option: str, label: str) -> str:
@@ -190,7 +275,21 @@ def _others(option: str, label: str) -> str:
     return " or ".join(f"{option} {m}" for m in ("rates", "factors") if not label.startswith(m))
 
 
-def _calibrated(name: str, label: str, what: str, c: Calibration, todo: str) -> Diagnostic:
+BY_PREDICTION = ("where least are predicted", "where most")
+GROUPED = {
+    "user": ("for users who do so least elsewhere", "for those who do most"),
+    "item": ("for items that others have least", "for those that they have most"),
+}
+
+
+def _calibrated(
+    name: str,
+    label: str,
+    what: str,
+    c: Calibration,
+    todo: str,
+    ends: tuple[str, str] = BY_PREDICTION,
+) -> Diagnostic:
     off = abs(c.ratio - 1)
     overall = graded(-off, -0.05, -0.2) if c.p_ratio < SURE else "pass"
     binned = graded(-c.excess, -MATTERS, -GRAVE) if c.p < SURE else "pass"
@@ -198,7 +297,7 @@ def _calibrated(name: str, label: str, what: str, c: Calibration, todo: str) -> 
     text = f"Observed over predicted {what}: {c.ratio:.3f} (se {c.se:.3f}) over all"
     if len(c.by_bin) > 1:
         low, high = c.by_bin[0], c.by_bin[-1]
-        text += f", {low:.2f} where least are predicted, {high:.2f} where most"
+        text += f", {low:.2f} {ends[0]}, {high:.2f} {ends[1]}"
         text += f" (p {c.p:.2g}, beyond chance {c.excess:.0%})."
     else:
         text += "."
@@ -219,6 +318,7 @@ def funnel_to_log(
     predicted = max((d.value for d in known if d.name == "predictions"), default=0)  # ctr, cvr
     no_cvr = predicted == ctr
     off = bool(loud & {"click model", "conversion model", "mean weight"})
+    unshown = not {"shown", "event"} & set(there)
     # fmt: off
     wanted = [
         (not ctr, "ctr: the probability of a click on each pair, by the model that was"
@@ -229,6 +329,8 @@ def funnel_to_log(
          " 0; without them all values are too high"),
         (clicks_only, "impressions: a row with click 0 for what was shown and not"
          " clicked, which tells what could be clicked (--pairs rows) and whether the ctr is right"),
+        (unshown, "shown: 1 where the user saw the item, with its rank and the probability of it"
+         " (exposure): without it no table of clicks says what lists would sell"),
         (off, "features: what is known of users and items (segment, category, price), for models"
          " that tell them apart: --ctr logistic"),
         (bool(loud & {"support", "smallest ctr", "weight tail", "effective sample size"}),

@@ -13,6 +13,7 @@ from counterrank.core.errors import CounterrankError, InputError, UsageError, ne
 from counterrank.core.parallel import Progress, quiet
 from counterrank.data import funnels, logs, schema
 from counterrank.data.checks import certainty
+from counterrank.data.events import is_event_table
 from counterrank.data.runs import run_name, split_systems, validate_names
 from counterrank.data.schema import ColumnNames, Schema, Table
 from counterrank.data.sources import open_source
@@ -150,7 +151,7 @@ def _guess_kind(there: list[str], rewards: Sequence[str], columns: Mapping[str, 
     has = {role for role in schema.ROLES if columns.get(role, role) in there}
     if {"user", "item"} <= has and not has & {"session", "rating"}:
         paid = "conversion" in has or any(r in there for r in rewards if r != "click")
-        if "click" in has and paid:
+        if ("click" in has and paid) or is_event_table(there, columns):
             return "funnel"
         if has & {"ctr", "cvr"} and not has & {"rank", "score", "click"}:
             return "predictions"

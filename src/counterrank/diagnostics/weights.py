@@ -7,7 +7,7 @@ has `Words` for either.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -176,6 +176,19 @@ FUNNEL_WORDS = Words(
     clipped="It leaves {lost:.1%} of the listed weight out",
     nothing="Nobody clicked what it lists: there is nothing to weigh. Compare other lists.",
     far=20,  # a tail of index 0.5 goes as far as the root of the number of clicks
+)
+SALES_WORDS = replace(
+    FUNNEL_WORDS,
+    effective="The weighted rows say as much as {size:,.0f} equal ones ({share:.1%} of them).",
+    more_rows=" Gather more of what is shown, or compare lists nearer to it.",
+    heaviest="One user carries {share:.2%} of the weight, one row {one:.2%}.",
+    support_todo=" No sale can speak for them: IPS counts them 0, DR believes the model. Show such"
+    " items to some users first.",
+    too_low=" So the exposure of listed pairs is too high, or some of them could not be shown",
+    too_high=" So the exposure of listed pairs is too low, or rows were shown and not seen"
+    " (--views latent)",
+    tail_todo=" A few rows can still change the answer: clip, or set a --floor.",
+    nothing="Nothing of what it lists was shown: there is nothing to weigh. Compare other lists.",
 )
 
 

@@ -43,9 +43,16 @@ def decide(
     sentences = document.get("tables", {}).get("recommendation")
     if sentences:
         return Decision("read", " ".join(sentences), grounds(document))
+    if undecided(document):
+        return Decision("open", undecided(document), grounds(document))
     found = terms(document, decide_by=decide_by, estimator=estimator)
     base = baseline or document["protocol"].get("baseline") or ""
     return _against(document, found, base) if base else _among(document, found)
+
+
+def undecided(document: Row) -> str:
+    """Why nothing may be decided on this result, whatever its numbers; nothing if it may."""
+    return str(document.get("protocol", {}).get("undecided") or "")
 
 
 def grounds(document: Row) -> str:

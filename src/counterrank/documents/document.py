@@ -12,26 +12,10 @@ from typing import Any
 from counterrank.core.errors import InputError, brief
 from counterrank.core.provenance import COMMAND
 from counterrank.data.schema import Input
+from counterrank.documents.estimand_sentences import estimand
 from counterrank.version import __version__
 
 SCHEMA = 1  # the shape of documents; see document.schema.json
-ESTIMANDS = {
-    "evaluate": "The mean of each measure over the judged {unit}s, for the lists of each system.",
-    "estimate": "What each ranker would have earned per {per} of each reward, had it, and not the"
-    " logged one, chosen the lists of the logged sessions.",
-    "funnel": "What everything that a recommender lists would bring, were it clicked, weighted by"
-    " its rank; the mean over users.",
-    "strata": "The mean of each measure over users: as collected, weighted against what the"
-    " collecting system pushed, and within and across strata of that.",
-    "exposure": "How likely a user sees what stands at each rank.",
-    "check": "Nothing: whether these tables can be used, and what estimates would rest on.",
-    "assess power": "The sum of the p-values of all pairs of systems, for each measure.",
-    "assess robustness": "How much of the order of systems each measure keeps while judgments go"
-    " missing: the area under Kendall's tau.",
-    "assess agreement": "The probability that two measures order a pair of systems differently.",
-    "assess online": "The correlation of offline figures with what experiments found.",
-    "assess accuracy": "The relative root mean squared error of each estimator.",
-}
 
 
 def document(
@@ -45,14 +29,10 @@ def document(
 ) -> dict[str, Any]:
     """A result as plain values, in one shape; ``tables`` hold what only this verb has."""
     command = {"command": list(COMMAND)} if COMMAND else {}
-    estimand = ESTIMANDS[kind].format_map({"unit": "user", "per": "session", **protocol})
-    if cut := protocol.get("winsorise"):
-        sizes = ", ".join(f"{name} to {size:g}" for name, size in cut.items())
-        estimand += f" Larger rewards are cut: {sizes}."
     return {
         "schema": SCHEMA,
         "kind": kind,
-        "estimand": estimand,
+        "estimand": estimand(kind, protocol),
         **rows,
         "tables": dict(tables),
         "protocol": dict(protocol),

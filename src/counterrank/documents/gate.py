@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from counterrank.core.errors import UsageError, nearest
 from counterrank.core.format import printable
-from counterrank.documents.decision import level_of
+from counterrank.documents.decision import level_of, undecided
 from counterrank.documents.requirements import Candidate, Row, Terms, candidates, failures, terms
 
 
@@ -16,7 +16,8 @@ class Gate:
     """``failed`` are diagnostics that fail and concern what decides; it opens if all else passes.
 
     ``family`` is the number of candidates for which the intervals hold at once: all that the result
-    compares, whether ``checked`` or not.
+    compares, whether ``checked`` or not. ``estimand`` is what the numbers estimate, ``undecided``
+    why they decide nothing.
     """
 
     terms: Terms
@@ -25,19 +26,23 @@ class Gate:
     family: int
     checked: tuple[Candidate, ...]
     failed: tuple[Row, ...]
+    estimand: str = ""
+    undecided: str = ""
 
     @property
     def passed(self) -> bool:
         """Whether every candidate may go on."""
-        return not self.failed and all(one.passed for one in self.checked)
+        return not (self.failed or self.undecided) and all(one.passed for one in self.checked)
 
     def markdown(self) -> str:
         """A summary for a pull request."""
         word = "open" if self.passed else "closed"
         over = f" for {self.family} candidates at once" if self.family > 1 else ""
-        lines = [
-            f"### Counterrank: the gate is {word}",
-            "",
+        lines = [f"### Counterrank: the gate is {word}", ""]
+        lines += [_md(self.estimand), ""] if self.estimand else []
+        if self.undecided:
+            return "\n".join([*lines, _md(self.undecided)]) + "\n"
+        lines += [
             f"{_md(' '.join(filter(None, self.terms.lead.words)))} decides, against"
             f" {_md(self.baseline)}; {self.level:.0%} intervals{over}.",
             "",
@@ -73,10 +78,14 @@ def gated(
     guard: Mapping[str, float] | None = None,
 ) -> Gate:
     """Hold every candidate to what decides and guards; what is not said, the result says."""
+    told = str(document.get("estimand", ""))
     own = terms(
         document, decide_by=decide_by, estimator=estimator, min_lift=min_lift, margin=margin,
         guard=guard,
     )  # fmt: skip
+    if undecided(document):
+        base = str(document.get("protocol", {}).get("baseline") or "")
+        return Gate(own, base, level_of(document), 0, (), (), told, undecided(document))
     base = baseline or _baseline(document)
     every = candidates(document, own, base)
     if not every:
@@ -98,7 +107,7 @@ def gated(
             )
     checked = tuple(c for c in every if not systems or c.system in systems)
     failed = failures(document, [base, *(c.system for c in checked)], own.lead.estimator)
-    return Gate(own, base, level_of(document), len(every), checked, tuple(failed))
+    return Gate(own, base, level_of(document), len(every), checked, tuple(failed), told)
 
 
 def _baseline(document: Row) -> str:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterrank.core.arrays import Bools, Floats, Ints, products_before
+from counterrank.core.arrays import Bools, Floats, products_before
 from counterrank.core.errors import UsageError
 from counterrank.matching.hits import Hits
 from counterrank.matching.pool import Pool
@@ -155,16 +155,6 @@ class RBP(Binary):
         return (1 - self.p) * relevant * hit_exposure(hits, Geometric(self.p), self.k)
 
 
-@dataclass(frozen=True)
-class OwnRank(PositionModel):
-    r""":math:`c(r) = r`: not a chance to be seen, but the place itself."""
-
-    name: ClassVar[str] = "rank"
-
-    def weight(self, rank: Ints) -> Floats:
-        return np.asarray(rank, float)
-
-
 @dataclass(frozen=True, kw_only=True)
 class ARP(Binary):
     r"""Average relevance position: the mean rank of the user's relevant items; lower is better.
@@ -175,7 +165,6 @@ class ARP(Binary):
     needed: without it, shorter lists would lose less by leaving items out.
     """
 
-    conversions: ClassVar[str] = "all"
     better: ClassVar[str] = "lower"
     bounded: ClassVar[bool] = False
     about = binary_definition(
@@ -185,7 +174,8 @@ class ARP(Binary):
         ideal="(R + 1) / 2",
         empty="0 for a user with no relevant item: the same for every system; policy no_relevant"
         " can skip them. A user without a list has every item at k + 1",
-        peers="Saito's slides sum the ranks of complete rankings; per relevant item that is ARP.",
+        peers="Saito's slides sum the ranks of complete rankings (RankSum of a funnel); per"
+        " relevant item that is ARP.",
         source="Saito 2020; Joachims et al. 2017",
     )
 
@@ -195,9 +185,6 @@ class ARP(Binary):
                 "ARP needs a cut-off: an item that is not listed takes the rank below it.",
                 todo="Ask for ARP@100, or for the length of your lists.",
             )
-
-    def rank_weights(self) -> tuple[PositionModel, float]:
-        return OwnRank(), 1.0
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
         R = pool.relevant(self.rel)

@@ -76,7 +76,6 @@ class Recall(Binary):
     :math:`R` is the number of relevant items of the user.
     """
 
-    conversions: ClassVar[str] = "some"
     linear: ClassVar[bool] = True
     about = binary_definition(
         says="Share of the user's relevant items found among the first k.",
@@ -86,9 +85,6 @@ class Recall(Binary):
         " divide by min(k, R).",
         source="Valcarce et al. 2020, Eq. 2",
     )
-
-    def rank_weights(self) -> tuple[PositionModel, float]:
-        return Flat(k=self.k), 1.0
 
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
         return quotient(self.found(hits), pool.relevant(self.rel))

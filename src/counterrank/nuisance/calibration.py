@@ -58,13 +58,23 @@ class Overlap:
 
 
 def calibration(
-    user: Ints, item: Ints, y: Floats, predicted: Floats, weight: Floats | None = None
+    user: Ints,
+    item: Ints,
+    y: Floats,
+    predicted: Floats,
+    weight: Floats | None = None,
+    height: Floats | None = None,
 ) -> Calibration:
-    """Of predictions for pairs whose outcomes are known."""
+    """Of predictions for pairs whose outcomes are known, in bins of their ``height``.
+
+    That is the prediction itself if nothing else is given.
+    """
     w = np.ones(len(y)) if weight is None else weight
     groups = [x for x in (len(np.unique(user)), len(np.unique(item))) if x > 1]
     freedom = min(groups, default=1) - 1
-    bin_ = _bins(predicted, binary=bool(np.all((y == 0) | (y == 1))), most=max(freedom // 4, 1))
+    binary = bool(np.all((y == 0) | (y == 1)))
+    height = predicted if height is None else height
+    bin_ = _bins(height, predicted, binary=binary, most=max(freedom // 4, 1))
     bins = int(bin_.max(initial=0)) + 1
     residual, size = w * (y - predicted), w * np.abs(predicted)
     one = np.zeros_like(bin_)
@@ -79,10 +89,44 @@ def calibration(
     return Calibration(1 + overall, error, p_ratio, 1 + off, excess, p, len(np.unique(user)))
 
 
-def click_calibration(nuisance: Nuisance) -> Calibration:
-    """Predicted against observed clicks, over all pairs."""
+def calibrations(
+    user: Ints, item: Ints, y: Floats, predicted: Floats
+) -> dict[str, Calibration | None]:
+    """By ``pair``, by ``user`` and by ``item``; None where a side is too thin to tell."""
+    out: dict[str, Calibration | None] = {"pair": calibration(user, item, y, predicted)}
+    out["user"] = _by_group(user, item, y, predicted, user, item)
+    out["item"] = _by_group(user, item, y, predicted, item, user)
+    return out
+
+
+def _by_group(
+    user: Ints, item: Ints, y: Floats, predicted: Floats, group: Ints, other: Ints
+) -> Calibration | None:
+    r"""Whether users (or items) with more events than others have more than predicted.
+
+    The other side is dealt into two halves. Groups are binned by what they did in the one, as a
+    ratio to what the other side's rates :math:`\bar y` lead one to expect,
+    :math:`\sum y / \sum \bar y`, and predictions are tested in the other half: a model that knows
+    the group well errs there neither up nor down.
+    """
+    first = np.random.default_rng(41).permutation(int(other.max(initial=0)) + 1)[other] % 2 == 0
+    rate = divide(sum_by(other, y, int(other.max()) + 1), np.bincount(other).astype(float))
+    size = int(group.max(initial=0)) + 1
+    did = sum_by(group[first], y[first], size)
+    due = sum_by(group[first], np.nan_to_num(rate[other[first]]), size)
+    height = np.round(divide(did, due), 9)[group]  # whatever the order in which rows add up
+    rest = ~first & np.isfinite(height)
+    if not rest.any() or predicted[rest].sum() < 2 * LEAST:
+        return None
+    of = height[rest]
+    found = calibration(user[rest], item[rest], y[rest], predicted[rest], height=of)
+    return None if len(found.by_bin) == 1 and np.ptp(of) > 0 else found
+
+
+def click_calibrations(nuisance: Nuisance) -> dict[str, Calibration | None]:
+    """Predicted against observed clicks, over all pairs, and by user and by item."""
     user, item, click = every_pair(nuisance.pairs, nuisance.seed)
-    return calibration(user, item, click, nuisance.ctr(user, item))
+    return calibrations(user, item, click, nuisance.ctr(user, item))
 
 
 def overlap(nuisance: Nuisance, *, floor: float = 0.001) -> Overlap:
@@ -112,11 +156,11 @@ def every_pair(pairs: Pairs, seed: int) -> tuple[Ints, Ints, Floats]:
     return user, np.tile(np.arange(pairs.items), len(chosen)), click.ravel()
 
 
-def _bins(predicted: Floats, *, binary: bool, most: int) -> Ints:
+def _bins(height: Floats, predicted: Floats, *, binary: bool, most: int) -> Ints:
     """Tenths (or ``most``) of the pairs from low to high, joined until each has enough to tell."""
     parts = min(BINS, most)
-    edges = np.unique(np.quantile(predicted, np.arange(1, parts) / parts))
-    bin_ = np.searchsorted(edges, predicted, side="left")
+    edges = np.unique(np.quantile(height, np.arange(1, parts) / parts))
+    bin_ = np.searchsorted(edges, height, side="left")
     size = len(edges) + 1
     expected = sum_by(bin_, predicted if binary else np.full(len(predicted), LEAST / 30), size)
     new, held = np.zeros(size, np.int64), 0.0

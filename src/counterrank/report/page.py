@@ -66,7 +66,7 @@ def _result(number: int, document: Document, *, drawn: bool) -> str:
     """One result, from its decision to its provenance."""
     shown = "".join(_figure(number, f) for f in figures(document)) if drawn else ""
     parts = [
-        _decision(decide(document)),
+        _decision(decide(document), str(document.get("estimand", ""))),
         SIMULATED * ("truth" in document.get("tables", {})),
         tables.diagnostics(document, f"r{number}"),
         f"<section><h2>Figures</h2>{shown}</section>" if shown else NO_CHARTS * (not drawn),
@@ -78,12 +78,13 @@ def _result(number: int, document: Document, *, drawn: bool) -> str:
     return f'<article id="r{number}">{"".join(parts)}</article>'
 
 
-def _decision(decision: Decision) -> str:
+def _decision(decision: Decision, estimand: str) -> str:
+    told = f"<p class='estimand'>What is estimated: {text(estimand)}</p>" if estimand else ""
     return (
         f'<section class="decision {decision.verdict}"><h1><span class="badge">'
         f'<span aria-hidden="true">{SIGNS[decision.verdict]}</span> {WORDS[decision.verdict]}'
         f"</span></h1><p class='sentence'>{text(decision.sentence)}</p>"
-        f"<p class='rests'>{text(decision.grounds)}</p></section>"
+        f"{told}<p class='rests'>{text(decision.grounds)}</p></section>"
     )
 
 

@@ -19,8 +19,6 @@ from counterrank.data.schema import Input
 from counterrank.diagnostics.diagnostic import (
     Diagnostic,
     concerning,
-    gravest,
-    verdict_of,
     with_concerns,
     worst,
 )
@@ -140,8 +138,8 @@ class Result:
             if both not in states:
                 listed = [d for d in diagnostics if d.concerns(*both)]
                 own = [d for d in listed if d.systems or d.estimators or d.subject in about(key)]
-                states[both] = gravest(d.state for d in own)
-            verdicts[key] = verdict_of(states[both])
+                states[both] = worst(own)
+            verdicts[key] = states[both]
             rows.append(
                 Row(
                     key.system, key.measure, key.reward, key.estimator, key.segment, e.value, e.se,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import NormalDist
 from typing import Any
@@ -200,7 +200,7 @@ class Differences:
     value: Floats
     se: Floats
     freedom: float
-    bias: Floats
+    bias: Floats = field(default_factory=lambda: np.zeros((2, 1)))
 
     @cached_property
     def p(self) -> Floats:

@@ -82,7 +82,8 @@ class Estimator(Value, ABC):
         return PerView(self.function()) if self._per_view(per) else self.function()
 
     def _per_view(self, per: str) -> bool:
-        return per == "impression" and self.about == "reward"
+        """Only what is earned is divided by views: a share, or a discounted sum, is not."""
+        return per == "impression" and self.about == "reward" and self.total == "yes"
 
 
 @dataclass(frozen=True)

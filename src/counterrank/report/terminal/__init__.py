@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from counterrank.core.format import wrap_text
 from counterrank.documents.decision import decide
+from counterrank.documents.estimand_sentences import estimand
 from counterrank.report.terminal.diagnostic_table import diagnostic_lines
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ def lines(result: Result, wide: int) -> list[str]:
         import_module(f"counterrank.report.terminal.{module}"), name
     )
     shown = table(result, wide)
+    if result.kind != "check":
+        told = estimand(result.kind, result.protocol)
+        shown = [*wrap_text(f"What is estimated: {told}", wide), "", *shown]
     if result.recommendation:
         shown += ["", "Recommendation", *wrap_text(" ".join(result.recommendation), wide)]
     if result.kind != "check":

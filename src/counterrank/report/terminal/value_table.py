@@ -85,6 +85,9 @@ def _heading(
 ) -> str:
     reward, measure, scale = group
     what = f"{reward}, {measure}" if reward else measure
+    if result.kind == "funnel":
+        sold = result.protocol["estimand"] == "sales"
+        what = f"{measure} ({reward}) per user" if sold else f"{reward} if clicked, {measure}"
     if result.kind == "estimate":
         what = f"{scale} of {measure}" if scale else f"{measure} per {result.protocol['per']}"
     sizes = " to ".join(
@@ -240,16 +243,18 @@ def _weights(result: Result) -> str:
 def _conversions(result: Result) -> str:
     """What is measured of a funnel, who counts, and where the predictions came from."""
     told = result.protocol
-    text = "Value: conversions of all that is listed, were it clicked, weighted by rank; per user."
-    pairs = {"all": "was not clicked", "rows": "could not be clicked"}[told["pairs"]]
-    text += f" A pair without a row {pairs}."
+    done = "shown" if told["basis"] == "shown" else "clicked"
+    pairs = {"all": f"was not {done}", "rows": f"could not be {done}"}[told["pairs"]]
+    text = f"A pair without a row {pairs}."
     if told["users_with_lists_only"]:
         more = told["users_with_lists_only"]
         who = "user has a list" if more == 1 else "users have lists"
         text += f" {more:,} {who} and no row, and still count{'s' * (more == 1)}."
     if told["floor"]:
-        text += f" ctr below {told['floor']:g} was raised to it."
-    return f"{text} ctr: {told['ctr']}; cvr: {told['cvr']}."
+        what = "exposure" if told["basis"] == "shown" else "ctr"
+        text += f" {what} below {told['floor']:g} was raised to it."
+    exposure = f"exposure: {told['exposure']}; " if told["basis"] == "shown" else ""
+    return f"{text} {exposure}ctr: {told['ctr']}; cvr: {told['cvr']}."
 
 
 def _sweep(result: Result, wide: int) -> list[str]:
