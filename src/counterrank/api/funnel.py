@@ -92,7 +92,7 @@ def funnel(
     both = {"user": user_features, "item": item_features}
     features = {of: table for of, table in both.items() if table is not None}
     labels = {str(m): str(conversion_measure(m)) for m in v.as_list(measure)}
-    names = [*reward_columns(v.as_list(reward)), *labels.values()]
+    names = [*reward_columns(v.as_list(reward)), *(labels.values() or ("sales", "DCG@10"))]
     rule = v.decision_rule(
         decide_by, min_lift, margin, guard, names=names, label=lambda x: labels.get(str(x), str(x))
     )

@@ -102,7 +102,7 @@ def graded_size(size: float, share: float) -> str:
 
 
 def with_concerns(diagnostics: Sequence[Diagnostic], functions: Functions) -> list[Diagnostic]:
-    """Diagnostics with the systems and estimators that they, or their subjects, name."""
+    """Diagnostics with the systems and estimators that their subjects name, unless they say so."""
     estimators = {key.estimator for key in functions}
     systems = {key.system: (key.system, "") for key in functions}
     both = {f"{key.system}, {key.estimator}": (key.system, key.estimator) for key in functions}

@@ -16,7 +16,7 @@ class Gate:
     """``failed`` are diagnostics that fail and concern what decides; it opens if all else passes.
 
     ``family`` is the number of candidates for which the intervals hold at once: all that the result
-    compares, whether ``checked`` or not. ``estimand`` is what the numbers estimate, ``undecided``
+    compares, whether ``checked`` or not. ``estimand`` is what the numbers estimate; ``undecided``
     why they decide nothing.
     """
 
