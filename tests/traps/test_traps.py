@@ -230,7 +230,7 @@ def test_trap_16_corrections_work_on_the_whole_family():
     truth, runs = world()
     options = {"measure": MEASURES[:3], "test": "t", "draws": 500}
     raw = cr.evaluate(truth, runs, correct="none", **options).comparisons
-    done = cr.evaluate(truth, runs, correct="holm", **options).comparisons
+    done = cr.evaluate(truth, runs, correct="holm", family="all", **options).comparisons
     assert len(raw) == 9
     assert [c.p_corrected for c in done] == pytest.approx(holm(np.array([c.p for c in raw])))
     assert {c.family for c in done} == {"9 comparisons, all measures"}
@@ -268,9 +268,10 @@ LEFT = {"u": [("b", 2), ("a", 2), ("a", 1)], "v": [("a", 1), ("c", 1 + 1e-9)], "
 RIGHT = {"u": [("b", 3), ("c", 2)], "w": [("c", 1)], "x": [("b", 1)], "v": [("a", 1)]}
 OTHER = {
     "measure": ["P@2"], "baseline": "right", "level": 0.5, "interval": "bootstrap", "test": "t",
-    "correct": "none", "family": "measure", "draws": 3, "resamples": 20, "seed": 7,
+    "correct": "none", "family": "all", "draws": 3, "resamples": 20, "seed": 7,
     "missing": "skip", "no_relevant": "skip", "unjudged": "error", "duplicates": "error",
-    "ties": "id32", "columns": {"rating": "stars"}, "progress": None,
+    "ties": "id32", "columns": {"rating": "stars"}, "progress": None, "decide_by": "RR@2",
+    "min_lift": 0.1, "margin": 0.5, "guard": {"RR@2": 0.1},
 }  # fmt: skip
 
 
@@ -284,7 +285,8 @@ def outcome(**changed):
         result = cr.evaluate(truth, runs, **options).to_dict()
     except cr.InputError as error:
         return str(error)
-    return str([result[key] for key in ("estimates", "comparisons", "diagnostics")])
+    parts = [result[key] for key in ("estimates", "comparisons", "diagnostics")]
+    return str([*parts, result["protocol"]["decides"]])
 
 
 @pytest.mark.parametrize(
