@@ -294,7 +294,7 @@ def _squares(psi: Floats, a: Ints, b: Ints) -> Floats:
     return squares
 
 
-LARGEST, CELLS = 20_000, 1 << 24  # draws of max |t|; fewer where there are very many pairs
+LARGEST, CELLS = 20_000, 1 << 19  # draws of max |t|; fewer where there are very many pairs
 BLOCK = 1 << 20  # cells held at a time
 DIGITS = 6  # of correlations: those of units and of their moments are the same to the last bit
 NEAR = 1e-2  # a pair this close, against its distance from the rest, says nothing of the others
@@ -332,6 +332,7 @@ def largest_t(
     for start in range(0, draws, step := max(1, BLOCK // len(some))):
         rows = min(step, draws - start)
         t = rng.standard_normal((rows, len(psi))) @ pairs.T
-        t = np.hstack([t, rng.standard_normal((rows, np.count_nonzero(near)))])
-        found[start : start + rows] = np.abs(t, out=t).max(axis=1)
+        if near.any():
+            t = np.hstack([t, rng.standard_normal((rows, np.count_nonzero(near)))])
+        found[start : start + rows] = np.maximum(t.max(axis=1), -t.min(axis=1))
     return np.sort(found / np.sqrt(rng.chisquare(freedom, draws) / freedom))
