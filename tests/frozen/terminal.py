@@ -42,7 +42,7 @@ CALLS = {
     "accuracy": "assess accuracy trials.parquet",
     "measures": "measures\nmeasures 'nDCG(gain=exp)@5'",
     "gate": "evaluate judgments.parquet new=good.parquet old=weak.csv -m nDCG@5 --baseline old"
-    " --draws 500 --out out --quiet\ngate out -m nDCG@5",
+    " --draws 500 --out out --quiet\ngate out --decide-by nDCG@5",
     "refused": "evaluate judgments.parquet gone.parquet\nestimate log.parquet new.parquet\n"
     "evaluate judgments.parquet good.parquet -m nDGC",
 }
