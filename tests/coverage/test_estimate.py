@@ -64,12 +64,13 @@ def test_estimates_are_unbiased_and_their_intervals_cover(place):
     for (ranker, label), rows in replications(place).items():
         value, truth = rows[:, 0], rows[0, 3]
         error = value.std(ddof=1) / sqrt(len(value))
+        most = 0.97
         if label in UNBIASED:
             assert abs(value.mean() - truth) < 3 * error, (ranker, label, value.mean(), truth)
         else:
-            truth = value.mean()  # clipped weights aim at a value of their own
+            most = 1.0  # intervals of clipped values reach over all that clipping can have done
         covered = np.mean((rows[:, 1] <= truth) & (truth <= rows[:, 2]))
-        assert 0.93 <= covered <= 0.97, (ranker, label, covered)
+        assert 0.93 <= covered <= most, (ranker, label, covered)
 
 
 def test_several_loggers_weighed_together_are_unbiased_and_steadier():
