@@ -103,7 +103,8 @@ def test_random_lists_sell_a_third_less_and_look_twice_as_good_if_clicked(tmp_pa
 def test_intervals_of_sales_and_of_their_lift_cover():
     """Known exposures, models a bit off; 300 shops of 1,500 users, side by side.
 
-    Some hundred sales of what is listed: of 20, intervals cover 91 %, and ``conversions`` says so.
+    Some hundred sales of what is listed: of 20, intervals cover
+    91 to 93 %, and ``conversions`` says so.
     """
     times, users = 300, 1500
     table, runs = shop(2, times * users)

@@ -47,7 +47,7 @@ def test_table_fits_80_columns_and_says_what_it_rests_on(folder):
     assert lines[0].startswith("What is estimated: The mean of each measure")
     assert any("difference from old" in line for line in lines)
     assert "What this rests on" in done.stdout
-    assert "corrected by max-T over 6 comparisons, all measures" in " ".join(done.stdout.split())
+    assert "corrected by max-T over 1 comparison, this measure" in " ".join(done.stdout.split())
     assert "\x1b" not in done.stdout
 
 

@@ -35,7 +35,10 @@ def made(difference: float, half: float, *, verdict: str = "pass", lower: bool =
             {
                 **of, "system": "new", "baseline": "old", "difference": difference,
                 "low": difference - half, "high": difference + half, "lift": difference / 2,
+                "family_low": difference - half, "family_high": difference + half,
                 "lift_low": None, "lift_high": None, "p": p, "p_corrected": p,
+                "lift_family_low": (difference - half) / 2,
+                "lift_family_high": (difference + half) / 2,
                 "claim": ahead if abs(difference) > half else "cannot_tell",
             }
         ],
@@ -85,14 +88,15 @@ def test_the_decision(document: Any, verdict: str) -> None:
     ],
 )
 def test_the_gate(document: Any, least: float, passes: bool) -> None:
-    assert gated(document, least=least).passed == passes
+    assert gated(document, min_lift=least).passed == passes
 
 
 def test_the_baseline_may_stand_on_either_side() -> None:
     document = made(0.5, 0.1)
     turned = gated(document, baseline="new").checked[0]
     assert turned.system == "old"
-    assert turned.lift == pytest.approx(-0.5 / 2.5)
+    assert turned.lead.difference == pytest.approx(-0.5)
+    assert turned.lead.shown() == ("-0.5000", "[-0.6000, -0.4000]")  # a lift only as compared
 
 
 def test_summaries_cannot_be_marked_up() -> None:
@@ -105,8 +109,8 @@ def test_summaries_cannot_be_marked_up() -> None:
 def test_what_the_result_does_not_have_is_said() -> None:
     with pytest.raises(UsageError, match="compares nothing"):
         gated(made(0.5, 0.1), baseline="other")
-    with pytest.raises(UsageError, match='no measure "other"'):
-        gated(made(0.5, 0.1), measure="other")
+    with pytest.raises(UsageError, match='no measure or reward "other"'):
+        gated(made(0.5, 0.1), decide_by="other")
     with pytest.raises(UsageError, match="no candidate"):
         gated(made(0.5, 0.1), systems=["neww"])
 

@@ -22,6 +22,10 @@ def estimate(
     estimator: v.Estimators = v.ESTIMATORS,
     per: Literal["session", "impression"] = "session",
     baseline: str = "logged",
+    decide_by: str = "",
+    min_lift: float = 0.0,
+    margin: v.Margin = 0.02,
+    guard: v.Guards = None,
     level: v.Level = 0.95,
     interval: v.Interval = "t",
     test: v.Test = "t",
@@ -49,7 +53,6 @@ def estimate(
     a model as text, or a file written by ``counterrank exposure``, whose error is then in every
     interval; or a method (``views``, ``depth``, ``harvest``, ``swap``, ``em``), which learns it
     from this log and the first reward, ``context`` being that within which items keep their worth.
-
     ``scores`` of a run order its items, or are those of a ``plackett_luce`` ranker, which draws
     lists by them; its expected exposures are then computed exactly.
 
@@ -63,6 +66,7 @@ def estimate(
     what is estimated is then the mean of rewards so cut.
     What is compared: every ranker with ``baseline``, the logged one or another; ``test`` is t,
     bootstrap or none, ``correct`` is holm, bh or none.
+    What decides: ``decide_by`` (the first reward) and ``min_lift``; others: ``margin``, ``guard``.
     What the log holds: ``logged`` is how the logger's exposure is known (rank, exposure,
     propensity), ``views`` what is known of views (observed, rows: only viewed rows were logged,
     latent). ``logger`` has the lists of several loggers, for the balance heuristic.
@@ -81,12 +85,12 @@ def estimate(
     from counterrank.position.model_file import position_bias as as_model
     from counterrank.stats.compare import Plan
 
-    wanted = tuple(dict.fromkeys(map(as_estimator, v.as_list(estimator))))
-    if not wanted:
+    if not (wanted := tuple(dict.fromkeys(map(as_estimator, v.as_list(estimator))))):
         raise UsageError("No estimator was asked for.", todo="For example DR.")
     plan = Plan(
-        baseline, test, correct, level=level, interval=interval, resamples=resamples, seed=seed
-    )
+        baseline, test, correct, level=level, interval=interval, resamples=resamples, seed=seed,
+        rule=v.decision_rule(decide_by, min_lift, margin, guard, names=v.as_list(reward)),
+    )  # fmt: skip
     engine, names = v.engine_for(where, log, runs, logger, plan=plan), ColumnNames.of(columns)
     within = v.as_list(context)
     asked: dict[str, Any] = {"rewards": v.as_list(reward), "columns": names}
@@ -98,15 +102,11 @@ def estimate(
 
         how: dict[str, Any] = {"contexts": within, "engine": engine, "progress": progress}
         position, learned = learn_curve(position or method, log, **how, **asked)
-    by = [] if position is None or position.column is None else [position.column]
+    within = within + ([] if position is None or not position.column else [position.column])
     schemas, tables = log_schemas(
-        log,
-        runs,
-        logger,
-        contexts=[*within, *by],
+        log, runs, logger, contexts=within, **asked,
         beside=() if learned is None else learned.request.columns,
-        **asked,
-    )
+    )  # fmt: skip
     request = EstimateRequest(
         tables, wanted, position, plan, per, scores, logged, views, missing, disjoint, sweep,
         winsorise, learned=learned,

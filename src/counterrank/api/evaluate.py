@@ -18,11 +18,15 @@ def evaluate(
     *,
     measure: v.Measures = v.MEASURES,
     baseline: str | None = None,
+    decide_by: str = "",
+    min_lift: float = 0.0,
+    margin: v.Margin = 0.02,
+    guard: v.Guards = None,
     level: v.Level = 0.95,
     interval: Literal["normal", "t", "bootstrap", "bca", "bernstein"] = "t",
     test: Literal["permutation", "t", "bootstrap", "wilcoxon", "none"] = "permutation",
     correct: Literal["auto", "maxt", "holm", "bh", "none"] = "auto",
-    family: v.Family = "all",
+    family: v.Family = "measure",
     draws: v.Flips = v.DRAWS,
     resamples: v.Resamples = v.RESAMPLES,
     seed: v.Seed = 0,
@@ -44,8 +48,10 @@ def evaluate(
     What is measured: ``measure`` is one or more labels like ``nDCG@10`` or ``AP(rel=4)@100``.
     What is compared: every system with ``baseline``, or every pair. ``test`` is permutation (with
     ``draws`` sign flips), t, bootstrap (with ``resamples``), wilcoxon or none; ``correct`` is maxt,
-    holm, bh, none or auto (maxt for permutations, otherwise holm), over the ``family`` of all
-    comparisons or of each measure's.
+    holm, bh, none or auto (maxt for permutations, otherwise holm), over the ``family`` of each
+    measure's comparisons or of all.
+    What decides: ``decide_by``, one of the measures (the first), must reach ``min_lift``; every
+    other that was asked for may lose at most ``margin`` of the baseline, or as ``guard`` says.
     How sure: ``interval`` is normal, t, bootstrap, bca or bernstein, at ``level``.
     Who counts: ``missing`` (zero, skip, error) is for judged users without a list,
     ``no_relevant`` (zero, skip, error) for users with nothing to find, ``unjudged`` (ignore, error)
@@ -64,10 +70,16 @@ def evaluate(
     from counterrank.data.runs import Policies
     from counterrank.judged import pipeline
     from counterrank.judged.request import EvaluateRequest, JudgedTables, parse_measures
+    from counterrank.metrics import measure as label
     from counterrank.stats.compare import Plan
 
-    plan = Plan(baseline, test, correct, family, level, interval, draws, resamples, seed)
+    wanted = parse_measures(v.as_list(measure))
+    rule = v.decision_rule(
+        decide_by, min_lift, margin, guard, names=list(map(str, wanted)), label=label.label,
+        others="show" if tuple(v.as_list(measure)) == v.MEASURES else "guard",
+    )  # fmt: skip
+    plan = Plan(baseline, test, correct, family, level, interval, draws, resamples, seed, rule)
     policies = Policies(missing, no_relevant, unjudged, duplicates, ties)
-    request = EvaluateRequest(parse_measures(v.as_list(measure)), plan, policies)
+    request = EvaluateRequest(wanted, plan, policies)
     engine = v.engine_for(where, judgments, runs, ties=ties, plan=plan)
     return pipeline.evaluate(request, JudgedTables.of(judgments, runs, columns), engine, progress)

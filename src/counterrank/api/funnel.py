@@ -32,6 +32,10 @@ def funnel(
     pairs: Literal["all", "rows"] = "all",
     users: Literal["auto", "table", "all"] = "auto",
     baseline: str | None = None,
+    decide_by: str = "",
+    min_lift: float = 0.0,
+    margin: v.Margin = 0.02,
+    guard: v.Guards = None,
     level: v.Level = 0.95,
     interval: v.Interval = "t",
     test: v.Test = "t",
@@ -72,21 +76,30 @@ def funnel(
     holds nothing but clicks.
     What is compared: every run with ``baseline``, the first run if none is named; ``test`` is t,
     bootstrap or none, ``correct`` is holm, bh or none.
+    What decides: ``decide_by``, a measure or reward (the first), must reach ``min_lift``; every
+    other may lose at most ``margin`` of the baseline, or what ``guard`` says of it.
     What does not fit: ``missing`` (zero, error) is for users without a list, ``duplicates`` (error,
     first) for an item twice in a list, ``ties`` (id, id32, file) for equal scores.
     Where it runs: ``engine`` is local, spark or auto (Spark for Spark frames), with ``memory``,
     ``partitions``, ``scratch`` and ``inference``, or a `counterrank.Local` or `counterrank.Spark`.
     """
+    from counterrank.conversions.conversion_estimators import conversion_measure
     from counterrank.conversions.pipeline import estimate_conversions
-    from counterrank.conversions.request import FunnelInputs, funnel_request
+    from counterrank.conversions.request import FunnelInputs, funnel_request, reward_columns
     from counterrank.position import position_bias as as_model
     from counterrank.stats.compare import Plan
 
     both = {"user": user_features, "item": item_features}
     features = {of: table for of, table in both.items() if table is not None}
-    plan = Plan(
-        baseline, test, correct, level=level, interval=interval, resamples=resamples, seed=seed
+    labels = {str(m): str(conversion_measure(m)) for m in v.as_list(measure)}
+    names = [*reward_columns(v.as_list(reward)), *(labels.values() or ("sales", "DCG@10"))]
+    rule = v.decision_rule(
+        decide_by, min_lift, margin, guard, names=names, label=lambda x: labels.get(str(x), str(x))
     )
+    plan = Plan(
+        baseline, test, correct, level=level, interval=interval, resamples=resamples, seed=seed,
+        rule=rule,
+    )  # fmt: skip
     request = funnel_request(
         rewards=v.as_list(reward), measures=v.as_list(measure), estimators=v.as_list(estimator),
         features=features, plan=plan, estimand=estimand, ctr=ctr, cvr=cvr, exposure=exposure,

@@ -18,32 +18,36 @@ Saved = Annotated["str | os.PathLike[str] | Result", ""]
 def gate(
     result: Saved,
     *,
-    min_lift: float = 0.0,
-    measure: str = "",
+    decide_by: str = "",
     estimator: str = "",
+    min_lift: float | None = None,
+    margin: v.Margin | None = None,
+    guard: v.Guards = None,
     baseline: str = "",
     system: v.Several = (),
     summary: str | None = None,
     mlflow: str | None = None,
     experiment: str = "counterrank",
 ) -> Gate:
-    """Stop a worse ranker: exit code 3 unless the lift's lower end reaches --min-lift.
+    """Stop a worse ranker: exit code 3 unless what decides is better, and no guard is worse.
 
-    ``result`` is a folder that ``--out`` wrote, a JSON document, or a result in memory. The
-    decision is by ``measure`` and ``estimator`` (default: what the result puts first), for each
-    ``system`` (default: all) against ``baseline`` (default: the result's). ``summary`` is a
-    Markdown file that the answer is added to, ``mlflow`` a store that it is logged to.
+    ``result`` is a folder that ``--out`` wrote, a JSON document, or a result in memory. The lower
+    end of ``decide_by`` (a measure or reward) by ``estimator`` must be above 0 and reach
+    ``min_lift``; every guard may lose at most ``margin`` of the baseline, or what ``guard`` says of
+    it. What is not said here is as the result says. Each ``system`` (default: all) is held against
+    ``baseline``, by intervals that hold for all of the result's candidates at once. ``summary`` is
+    a Markdown file that the answer is added to, ``mlflow`` a store that it is logged to.
     """
     from counterrank.documents.gate import gated
-    from counterrank.metrics import measure as measures
     from counterrank.ope.estimators import estimator as estimators
     from counterrank.results import output_files as files
     from counterrank.results.mlflow_store import log_to_mlflow
 
+    v.check_shares(guard)
     document = v.document_of(result)
     found = gated(
-        document, measure=measures.label(measure), estimator=estimators.label(estimator),
-        baseline=baseline, systems=v.as_list(system), least=min_lift,
+        document, decide_by=decide_by, estimator=estimators.label(estimator), baseline=baseline,
+        systems=v.as_list(system), min_lift=min_lift, margin=margin, guard=guard,
     )  # fmt: skip
     if summary is not None:
         files.append(summary, found.markdown())

@@ -24,6 +24,10 @@ def strata(
     open_loop: v.MoreTable = None,
     open_run: v.MoreLists = None,
     baseline: str | None = None,
+    decide_by: str = "",
+    min_lift: float = 0.0,
+    margin: v.Margin = 0.02,
+    guard: v.Guards = None,
     level: v.Level = 0.95,
     interval: Literal["normal", "t", "bootstrap"] = "t",
     test: Literal["t", "none"] = "t",
@@ -58,6 +62,7 @@ def strata(
     t or none; ``correct`` is holm, bh or none, over the ``family`` of the comparisons by one
     measure and method (measure), which is one question, or of all; it corrects the paradox audit
     too, over all pairs and measures.
+    What decides: as for ``evaluate``, by the stratified value.
     How sure: ``interval`` is normal, t or bootstrap (with ``resamples``), at ``level``.
     Who counts: as for ``evaluate``. Users with nothing to find (``no_relevant``) count as 0: to
     leave them out (skip, as published) selects by the outcome. A stratum's mean is over users with
@@ -80,12 +85,17 @@ def strata(
     from counterrank.data.runs import Policies
     from counterrank.data.schema import ColumnNames
     from counterrank.judged.request import parse_measures, validate_ties
+    from counterrank.metrics import measure as label
     from counterrank.stats.compare import Plan
     from counterrank.stratified import pipeline
     from counterrank.stratified.request import Choices, StrataTables
 
     wanted = list(parse_measures(v.as_list(measure)))
-    plan = Plan(baseline, test, correct, family, level, interval, 1, resamples, seed)
+    rule = v.decision_rule(
+        decide_by, min_lift, margin, guard, names=list(map(str, wanted)), label=label.label,
+        others="show" if tuple(v.as_list(measure)) == v.MEASURES else "guard",
+    )  # fmt: skip
+    plan = Plan(baseline, test, correct, family, level, interval, 1, resamples, seed, rule)
     policies = Policies(missing, no_relevant, unjudged, duplicates, ties)
     validate_ties(wanted, ties)
     if open_run is not None and open_loop is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, TypedDict, TypeVar
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from counterrank.nuisance.own_model import Model
     from counterrank.ope.estimators.ips import Estimator
     from counterrank.position import ByContext, PositionModel
-    from counterrank.stats.compare import Plan
+    from counterrank.stats.compare import Plan, Rule
 
 MEASURES = ("DCG@10", "nDCG@10", "P@10", "Recall@10", "AP@10", "RR@10")
 ESTIMATORS = ("IPS", "SNIPS", "DR")
@@ -62,6 +62,8 @@ Duplicates = Literal["error", "first"]
 Ties = Literal["id", "id32", "file", "expected"]
 Views = Literal["auto", "observed", "rows", "latent"]
 Sweep = Literal["none", "clip"]
+Margin = Annotated[float, Between(0)]
+Guards = Annotated[Mapping[str, float] | None, "shares"]
 Winsorise = Annotated[float, Between(0, 1, "both")] | None
 
 
@@ -118,6 +120,41 @@ def _plain(value: Any) -> Any:
         return os.fspath(value)
     labelled = is_dataclass(value) and hasattr(type(value), "name")
     return str(value) if labelled else IN_MEMORY
+
+
+def decision_rule(
+    decide_by: str,
+    min_lift: float,
+    margin: float,
+    guard: Mapping[str, float] | None,
+    *,
+    names: Collection[str] = (),
+    label: Callable[[object], str] = str,
+    others: Literal["guard", "show"] = "guard",
+) -> Rule:
+    """What decides and what guards, by their labels, which must be among ``names`` if given."""
+    from counterrank.stats.compare import Rule
+
+    check_shares(guard)
+    shares = tuple((label(name), float(share)) for name, share in (guard or {}).items())
+    rule = Rule(label(decide_by) if decide_by else "", min_lift, margin, shares, others)
+    return rule.validate(names) if names else rule
+
+
+def check_shares(guard: Any) -> None:
+    """Refuse guards that are not names with shares."""
+    from counterrank.core.errors import UsageError, brief
+
+    shares: list[Any] = [None]  # of what is no mapping
+    if guard is None or isinstance(guard, Mapping):
+        shares = list((guard or {}).values())
+    for share in shares:
+        number = isinstance(share, (int, float)) and not isinstance(share, bool)
+        if not number or not share >= 0:
+            raise UsageError(
+                f"guard must map names to shares of at least 0, not {brief(guard)}.",
+                todo='Like {"purchase": 0.01}.',
+            )
 
 
 def as_list(given: Any) -> list[Any]:

@@ -57,7 +57,7 @@ class Command:
 
 PAIRS = {
     "roles": "Write ROLE=NAME, as in user=uid,item=sku.",
-    "shares": "Write RANKER=SHARE, as in near=0.5.",
+    "shares": "Write NAME=SHARE, as in near=0.5 or near=50%.",
 }
 
 
@@ -188,7 +188,7 @@ def convert(a: Argument, text: Any) -> Any:
     if a.mark == "lists":
         return named_tables(text)
     if a.mark in ("roles", "shares"):
-        pairs = dict(_pair(a.name, part) for one in text for part in one.split(","))
+        pairs = dict(_pair(a, part) for part in labels(text))
         return pairs if a.mark == "roles" else {k: _number(a, v) for k, v in pairs.items()}
     if a.several and not a.place:
         return [_one(a, part) for part in labels(text)]
@@ -201,6 +201,8 @@ def _one(a: Argument, text: str) -> Any:
 
 def _number(a: Argument, text: str) -> int | float:
     try:
+        if a.kind is not int and text.endswith("%"):
+            return float(text[:-1]) / 100
         return int(text) if a.kind is int else float(text)
     except ValueError:
         sort = "a whole number" if a.kind is int else "a number"
@@ -233,11 +235,10 @@ def named_tables(given: Iterable[str]) -> list[tuple[str, str]]:
     return pairs
 
 
-def _pair(name: str, text: str) -> tuple[str, str]:
-    key, mark, value = text.partition("=")
+def _pair(a: Argument, text: str) -> tuple[str, str]:
+    key, mark, value = text.rpartition("=") if a.mark == "shares" else text.partition("=")
     if not (mark and key.strip() and value.strip()):
-        todo = PAIRS["roles" if name == "columns" else "shares"]
-        raise UsageError(f'{flag(name)} cannot read "{text}".', todo=todo)
+        raise UsageError(f'{flag(a.name)} cannot read "{text}".', todo=PAIRS[a.mark])
     return key.strip(), value.strip()
 
 

@@ -14,6 +14,7 @@ from counterrank.core.format import decimals, interval_text, number, wrap_text
 
 if TYPE_CHECKING:
     from counterrank.results.result import Result, Row
+    from counterrank.stats.compare import Comparison
 
 
 @v.verb
@@ -92,6 +93,7 @@ def told(found: Result, wide: int) -> list[str]:
     from counterrank.api.demo import LEADING, USUAL, best_by
     from counterrank.documents.decision import grounds as rests_on
     from counterrank.report.terminal import decision_lines
+    from counterrank.report.terminal.value_table import MARKS
 
     seconds, places = _leading(found)
     usual = {r.system: r for r in found.estimates if r.estimator == USUAL}
@@ -101,16 +103,14 @@ def told(found: Result, wide: int) -> list[str]:
     lines = []
     for name, r in seconds.items():
         c = lifts.get(name)
-        clear = c is not None and c.p_corrected <= 1 - found.plan.level
-        mark = " " if c is None or not clear else "+" if c.difference > 0 else "-"
         lines.append(
-            f"{mark} {name:<10}  "
+            f"{MARKS[c.claim] if c else ' '} {name:<10}  "
             + (number(usual[name].value, share) if name in usual else "").rjust(share + 2)
             + ("*" if first[USUAL] == name else " ")
             + number(r.value, places).rjust(9)
             + ("*" if first[LEADING] == name else " ")
             + interval_text(r.low, r.high, places).rjust(17)
-            + (f"{c.lift:+8.1%}  [{c.lift_low:+.1%}, {c.lift_high:+.1%}]" if c else "")
+            + (_lift(c) if c else "")
         )
     head = f"{'':<12}  {USUAL:>{share + 2}} {'by ' + LEADING:>9} {'95% interval':>17}    lift"
     document = found.to_dict()
@@ -124,6 +124,11 @@ def told(found: Result, wide: int) -> list[str]:
         *decision_lines(document, wide),
         *wrap_text(rests_on(document), wide),
     ]
+
+
+def _lift(c: Comparison) -> str:
+    """The lift with its interval, where there is one."""
+    return "" if c.lift is None else f"{c.lift:+8.1%}  [{c.lift_low:+.1%}, {c.lift_high:+.1%}]"
 
 
 def revealed(result: Result, wide: int) -> list[str]:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 CSV = (
     "kind", "system", "measure", "reward", "estimator", "segment", "baseline", "value", "se", "low",
-    "high", "level", "lift", "lift_low", "lift_high", "p", "p_corrected", "detectable", "units",
-    "effective_units", "claim", "verdict",
+    "high", "family_low", "family_high", "level", "lift", "lift_low", "lift_high", "p",
+    "p_corrected", "detectable", "units", "effective_units", "claim", "verdict",
 )  # fmt: skip
 UNFINISHED = "unfinished"
 MOST = 20  # differences of a repetition that are shown

@@ -32,7 +32,7 @@ from counterrank.core.errors import CounterrankError, InputError
 from counterrank.data.funnels import prediction
 from counterrank.diagnostics import funnel_checks as about
 from counterrank.diagnostics import weights
-from counterrank.diagnostics.diagnostic import Diagnostic, Findings
+from counterrank.diagnostics.diagnostic import Diagnostic, Findings, limited
 from counterrank.diagnostics.funnel_checks import EVENTS
 from counterrank.diagnostics.judged_lists import coverage
 from counterrank.diagnostics.weights import FUNNEL_WORDS, SALES_WORDS
@@ -71,8 +71,8 @@ def for_those(
     request: FunnelRequest, which: Callable[[Estimator], bool], found: Iterable[Diagnostic]
 ) -> list[Diagnostic]:
     """Diagnostics that count against some of the estimators asked for; none if there are none."""
-    labels = tuple(str(e) for e in request.estimators if which(e))
-    return [replace(d, estimators=labels) for d in found] if labels else []
+    some = [e for e in request.estimators if which(e)]
+    return limited(found, some, "") if some else []
 
 
 def diagnose_lists(request: FunnelRequest, contributions: FunnelContributions) -> list[Diagnostic]:

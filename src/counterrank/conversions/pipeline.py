@@ -26,6 +26,7 @@ from counterrank.diagnostics.funnel_checks import constant_features
 from counterrank.engine import Engine
 from counterrank.engine.engines import Storage
 from counterrank.results.result import Result
+from counterrank.stats.moments import Pair
 
 
 def estimate_conversions(
@@ -66,13 +67,16 @@ def _result(
     plan, wanted = request.plan, {str(e) for e in request.estimators}
     functions = {key: f for key, f in request.functions().items() if key.estimator in wanted}
     base = plan.baseline or ""
-    pairs = [(key, key._replace(system=base)) for key in functions if key.system != base]
+    questions: dict[tuple[str | None, ...], list[Pair]] = {}
+    for key in functions:
+        if key.system != base:
+            questions.setdefault(key[1:], []).append((key, key._replace(system=base)))
     weights = [row for name, own in users.lists.items() for row in own.weights.spread(name)]
     return Result.of(
         "funnel",
         users.units,
         functions=functions,
-        groups=[[pair] for pair in pairs],
+        groups=list(questions.values()),
         plan=plan,
         diagnostics=diagnostics,
         protocol=protocol,

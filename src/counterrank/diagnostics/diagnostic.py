@@ -30,6 +30,11 @@ class Diagnostic:
     systems: tuple[str, ...] = ()
     estimators: tuple[str, ...] = ()
 
+    def concerns(self, system: str, estimator: str) -> bool:
+        """Whether a number of this system by this estimator rests on it."""
+        named = not self.systems or system in self.systems
+        return named and (not self.estimators or estimator in self.estimators)
+
     @property
     def id(self) -> str:
         """The kind of diagnostic, which stays the same from version to version."""
@@ -62,9 +67,15 @@ def advise(
     return Diagnostic(name, subject, value, threshold, state, text)
 
 
-def concerns(d: Diagnostic, estimator: str) -> bool:
-    """Whether a diagnostic counts against an estimator: one that it names, or any."""
-    return not d.estimators or estimator in d.estimators
+def limited(
+    diagnostics: Iterable[Diagnostic], estimators: Iterable[object], otherwise: str
+) -> list[Diagnostic]:
+    """Diagnostics that concern some estimators only; if none of them was asked for, ``otherwise``.
+
+    What an estimator never reads does not count against it.
+    """
+    labels = tuple(map(str, estimators)) or (otherwise,)
+    return [replace(d, estimators=labels) for d in diagnostics]
 
 
 def worst(diagnostics: Iterable[Diagnostic]) -> str:
@@ -93,7 +104,7 @@ def graded_size(size: float, share: float) -> str:
 
 
 def with_concerns(diagnostics: Sequence[Diagnostic], functions: Functions) -> list[Diagnostic]:
-    """Diagnostics with the systems and estimators that they, or their subjects, name."""
+    """Diagnostics with the systems and estimators that their subjects name, unless they say so."""
     estimators = {key.estimator for key in functions}
     systems = {key.system: (key.system, "") for key in functions}
     both = {f"{key.system}, {key.estimator}": (key.system, key.estimator) for key in functions}
@@ -104,8 +115,8 @@ def with_concerns(diagnostics: Sequence[Diagnostic], functions: Functions) -> li
         system, estimator = named.get(at, ("", ""))
         several = () if system else tuple(d.subject.split(", "))
         some = (estimator,) if estimator else several if estimators.issuperset(several) else ()
-        systems_of = (system,) if system else d.systems
-        found.append(replace(d, systems=systems_of, estimators=d.estimators or some))
+        own = d.systems or ((system,) if system else ())
+        found.append(replace(d, systems=own, estimators=d.estimators or some))
     return found
 
 

@@ -1,20 +1,27 @@
 """The decision a result speaks for: one sentence, its verdict, and what it rests on.
 
-It reads the JSON document alone, so a saved result says the same as a fresh one.
+It reads the JSON document alone, so a saved result says the same as a fresh one; the gate holds
+candidates to the same requirements, so that both agree.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
-from counterrank.core.errors import UsageError, nearest
-from counterrank.core.format import interval_text, number, printable, shorten
-
-Row = Mapping[str, Any]
-NAN = math.nan
+from counterrank.core.format import interval_text, list_names, number, shorten
+from counterrank.documents.requirements import (
+    Candidate,
+    Criterion,
+    Requirement,
+    Row,
+    Terms,
+    candidates,
+    failures,
+    known,
+    requirements,
+    terms,
+)
 
 
 @dataclass(frozen=True)
@@ -29,89 +36,23 @@ class Decision:
     baseline: str = ""
 
 
-@dataclass(frozen=True)
-class Criterion:
-    """What a decision reads: one measure (of one reward) by one estimator, over the whole."""
-
-    measure: str
-    reward: str | None
-    estimator: str
-
-    def of(self, row: Row) -> bool:
-        """Whether a row is one of these."""
-        own = (row["measure"], row["reward"], row["estimator"], row["segment"])
-        return own == (self.measure, self.reward, self.estimator, None)
-
-    @property
-    def words(self) -> tuple[str, str]:
-        """What is measured, and by which estimator, if that is more than a mean."""
-        what = f"{self.reward}, {self.measure}" if self.reward else self.measure
-        return what, "" if self.estimator == "mean" else f"by {self.estimator}"
-
-    def __str__(self) -> str:
-        what, how = self.words
-        return f"{what} ({how})" if how else what
-
-
-NUMBERS = (
-    "value", "se", "low", "high", "difference", "lift_low", "lift_high", "p", "p_corrected",
-    "detectable",
-)  # fmt: skip
-
-
-def with_numbers(document: Row) -> Row:
-    """The document with NaN where a number is not known, which JSON has as null."""
-    rows = {
-        name: [row | {k: NAN for k in NUMBERS if k in row and row[k] is None} for row in found]
-        for name in ("estimates", "comparisons")
-        if isinstance(found := document.get(name), list)
-    }
-    return {**document, **rows}
-
-
 def decide(
-    document: Row, *, measure: str = "", estimator: str = "", baseline: str = ""
+    document: Row, *, decide_by: str = "", estimator: str = "", baseline: str = ""
 ) -> Decision:
-    """What to do, by a measure and an estimator (default: what the result says) and a baseline."""
-    document = with_numbers(document)
+    """What to do, by a measure or reward and an estimator (default: what the result says)."""
     sentences = document.get("tables", {}).get("recommendation")
     if sentences:
         return Decision("read", " ".join(sentences), grounds(document))
     if undecided(document):
         return Decision("open", undecided(document), grounds(document))
-    reading = leading(document, measure=measure, estimator=estimator)
+    found = terms(document, decide_by=decide_by, estimator=estimator)
     base = baseline or document["protocol"].get("baseline") or ""
-    found = _against(document, reading, base) if base else _among(document, reading)
-    failed = [d for d in document["diagnostics"] if d["state"] == "fail"]
-    if failed and found.verdict != "read":
-        worst = f"{failed[0]['name']} of {shorten(str(failed[0]['subject']), 40)}"
-        sentence = f"Do not decide on these numbers: {worst} fails. {failed[0]['meaning']}"
-        return Decision("distrust", sentence, found.grounds, found.system, str(reading), base)
-    return found
+    return _against(document, found, base) if base else _among(document, found)
 
 
 def undecided(document: Row) -> str:
     """Why nothing may be decided on this result, whatever its numbers; nothing if it may."""
     return str(document.get("protocol", {}).get("undecided") or "")
-
-
-def leading(document: Row, *, measure: str = "", estimator: str = "") -> Criterion:
-    """What a decision reads: as named, or else as the result says in its protocol."""
-    rows = [r for r in document["estimates"] if r["segment"] is None]
-    decides = dict(document["protocol"].get("decides") or {})
-    for key, word in (("measure", measure), ("estimator", estimator)):
-        if word:
-            there = list(dict.fromkeys(str(r[key]) for r in rows))
-            by_lower = {name.lower(): name for name in there}
-            if word.lower() not in by_lower:
-                raise UsageError(
-                    f'The result has no {key} "{printable(word)}".',
-                    found=nearest(word, there),
-                    todo=f"It has: {', '.join(map(printable, there)) or 'none'}.",
-                )
-            decides[key] = by_lower[word.lower()]
-    what, how = str(decides.get("measure", "")), str(decides.get("estimator", ""))
-    return Criterion(what, decides.get("reward"), how)
 
 
 def grounds(document: Row) -> str:
@@ -122,115 +63,190 @@ def grounds(document: Row) -> str:
     return f"Diagnostics: {', '.join(parts)}." if states else "No diagnostic was made."
 
 
-def sign(document: Row, reading: Criterion) -> int:
-    """+1 where more is better, -1 where less is."""
-    return -1 if reading.measure in document["protocol"].get("lower_is_better", ()) else 1
-
-
 def level_of(document: Row) -> float:
     """The level of its intervals."""
     return float(document["protocol"].get("level", 0.95))
 
 
-def value_of(document: Row, reading: Criterion, system: str) -> float | None:
-    """A system's value; the logged ranker has one of its own, whatever the estimator."""
-    rows = [r for r in document["estimates"] if r["system"] == system and r["segment"] is None]
-    own = [r for r in rows if reading.of(r)]
-    own = own or [
-        r for r in rows if (r["measure"], r["reward"]) == (reading.measure, reading.reward)
-    ]
-    return float(own[0]["value"]) if own else None
-
-
-def _against(document: Row, label: Criterion, base: str) -> Decision:
+def _against(document: Row, found: Terms, base: str) -> Decision:
     """Candidates against a baseline."""
-    level, up = level_of(document), sign(document, label)
-    own = [r for r in document["comparisons"] if label.of(r) and r["baseline"] == base]
-    rest = f"{grounds(document)} By {label}, {level:.0%} confidence."
+    label, name = found.lead, shorten(base, 40)
+    rest = f"{grounds(document)} By {label}, {level_of(document):.0%} confidence."
+    own = candidates(document, found, base)
     if not own:
+        sentence = f"Nothing was compared with {name} by {label}."
+        return Decision("open", sentence, rest, "", str(label), base)
+    failed = {c.system: failures(document, (c.system, base), label.estimator) for c in own}
+    trusted = _best_first(c for c in own if not failed[c.system])
+    if not trusted:
+        best = _best_first(own)[0]
         return Decision(
-            "open", f"Nothing was compared with {base} by {label}.", rest, "", str(label)
+            "distrust", _distrusted(failed[best.system][0]), rest, best.system, str(label), base
         )
-    best = max(own, key=lambda r: _order(up * r["difference"]))
-    name = shorten(str(best["system"]), 40)
-    if best["claim"] == "better":
-        better = [r for r in own if r["claim"] == "better"]
-        sentence = f"Ship {name}: {label} {_change(best)} against {shorten(base, 40)}."
-        sentence += _others(best, [r for r in better if r is not best], base)
-        return Decision("ship", sentence, rest, str(best["system"]), str(label), base)
-    worse = all(r["claim"] == "worse" for r in own)
-    why = "every candidate is worse" if worse else "no candidate is clearly better"
-    sentence = f"Keep {shorten(base, 40)}: {why}. The nearest, {name}: {label} {_change(best)}."
-    if best["low"] * best["high"] > 0 and up * best["difference"] > 0:
-        p, others = best["p_corrected"], best.get("family", "all comparisons")
-        sentence += f" That may be chance once {others} are counted (p = {p:.2g})."
-    elif not worse:
-        sentence += _seen(document, best, label, base)
-    return Decision("keep", sentence, rest, str(best["system"]), str(label), base)
+    passing = [c for c in trusted if c.passed]
+    if passing:
+        best, verdict = passing[0], "ship"
+        sentence = f"Ship {shorten(best.system, 40)}: {best.lead} against {name}"
+        sentence += f", picked from {len(own)}." if len(own) > 1 else "."
+        sentence += _corrected(best) + _guards(best) + _others(best, passing[1:], name)
+    else:
+        best, verdict = _nearest(trusted), "keep"
+        sentence = _kept(document, trusted, best, name)
+    for c in own:
+        if failed[c.system]:
+            d = failed[c.system][0]
+            sentence += f" {shorten(c.system, 40)} does not count: {d['name']} fails."
+    return Decision(verdict, sentence, rest, best.system, str(label), base)
 
 
-def _others(best: Row, also: Sequence[Row], base: str) -> str:
-    """Who else beats the baseline, and who is too close to the best to tell apart."""
-    if not also:
-        return ""
-    text = f" {_names(also)} also beat{'s' * (len(also) == 1)} {shorten(base, 40)}."
-    near = [r for r in also if best["low"] <= r["difference"] <= best["high"]]
-    if near:
-        text += f" {_names([best, *near])} are close, and were not compared with each other."
-    return text
+def _best_first(several: Iterable[Candidate]) -> list[Candidate]:
+    return sorted(several, key=lambda c: -c.lead.up * (c.lead.difference or 0.0))
 
 
-def _seen(document: Row, row: Row, label: Criterion, base: str) -> str:
+def _nearest(several: Sequence[Candidate]) -> Candidate:
+    """The best that only guards hold back or, without such, the best."""
+    return next((c for c in several if c.lead.passed), several[0])
+
+
+def _kept(document: Row, several: Sequence[Candidate], best: Candidate, base: str) -> str:
+    """Why the baseline stays."""
+    lead, system = best.lead, shorten(best.system, 40)
+    if lead.passed:
+        lost = best.lost[0]
+        word = "is worse" if lost.worse else f"may be worse by more than {-100 * lost.least:g}%"
+        return (
+            f"Keep {base}: {system} is better by {lead}, but {lost.criterion.what} {word}:"
+            f" {' '.join(lost.shown())}."
+        )
+    why = "no candidate is clearly better"
+    if all(c.lead.worse for c in several):
+        why = "every candidate is worse"
+    elif lead.least:
+        why = f"no candidate is sure to be {lead.must}"
+    sentence = f"Keep {base}: {why}. The nearest, {system}: {lead}."
+    low, high = lead.row.get("low"), lead.row.get("high")
+    alone = low is not None and high is not None and low * high > 0
+    if alone and not lead.worse and lead.up * (lead.difference or 0) > 0 and not lead.least:
+        return f"{sentence} That may be chance once all {len(several)} candidates are counted."
+    return sentence + ("" if lead.worse else _seen(lead))
+
+
+def _seen(lead: Requirement) -> str:
     """How large a change would have shown, as a share of the baseline's value."""
-    value = value_of(document, label, base)
-    share = abs(row.get("detectable", NAN) / value) if value else NAN
-    if not share < math.inf:
+    if not lead.lift or not lead.row.get("detectable"):
         return ""
+    share = abs(lead.row["detectable"] / lead.size)
     return f" These data show only changes of about {share:.0%} or more."
 
 
-def _among(document: Row, label: Criterion) -> Decision:
-    """All systems among each other."""
-    level, up = level_of(document), sign(document, label)
-    own = sorted(filter(label.of, document["estimates"]), key=lambda r: -_order(up * r["value"]))
-    rest = f"{grounds(document)} By {label}, {level:.0%} confidence."
-    if not own:
-        return Decision("read", f"{document.get('kind', 'result')}: nothing to choose.", rest)
+def _corrected(best: Candidate) -> str:
+    """What remains of the winner's difference once it is known that it was picked."""
+    lead = best.lead
+    three = [known(lead.row.get(f"selected_{key}")) for key in ("difference", "low", "high")]
+    some = [x for x in three if x is not None]
+    if len(some) < 3:
+        return ""
+    d, low, high = some
+    lift = tuple(x / lead.size for x in some) if lead.lift else ()
+    shown = replace(lead, difference=d, low=low, high=high, lift=lift).shown()
+    return f" Corrected for the pick: {' '.join(shown)}."
+
+
+def _guards(best: Candidate) -> str:
+    """How every guard holds."""
+    told = [f"{g.criterion.what} {' '.join(g.shown())}, {g.must}" for g in best.requirements[1:]]
+    return f" Guards hold: {'; '.join(told)}." if told else ""
+
+
+def _others(best: Candidate, also: Sequence[Candidate], base: str) -> str:
+    """Who else passes, and who is too close to the best to tell apart."""
+    if not also:
+        return ""
+    names = list_names([c.system for c in also])
+    text = f" {names} also beat{'s' * (len(also) == 1)} {base}."
+    low, high = best.lead.low or 0.0, best.lead.high or 0.0
+    near = [c.system for c in also if low <= (c.lead.difference or 0.0) <= high]
+    if near:
+        text += f" {list_names([best.system, *near])} are close, and were not compared with each"
+        text += " other."
+    return text
+
+
+def _distrusted(d: Row) -> str:
+    worst = f"{d['name']} of {shorten(str(d['subject']), 40)}"
+    return f"Do not decide on these numbers: {worst} fails. {d['meaning']}"
+
+
+# without a baseline
+
+
+def order_by_pairs(pairs: Iterable[tuple[str, str, float | None]], up: int = 1) -> list[str]:
+    """Systems from best to worst by all their paired differences (system, other, difference).
+
+    A system's own mean may be over other units than another's; pairs are over units of both.
+    """
+    total: dict[str, float] = {}
+    for system, other, difference in pairs:
+        ahead = up * (known(difference) or 0.0)
+        total[other] = total.get(other, 0.0) - ahead
+        total[system] = total.get(system, 0.0) + ahead
+    return sorted(total, key=lambda name: -total[name])
+
+
+def _among(document: Row, found: Terms) -> Decision:
+    """All systems among each other: who beats all others, or who is not separated."""
+    label = found.lead
+    rest = f"{grounds(document)} By {label}, {level_of(document):.0%} confidence."
+    rows = [r for r in document["comparisons"] if label.of(r)]
+    lower = document["protocol"].get("lower_is_better", ())
+    up = -1 if label.measure in lower else 1
+    order = order_by_pairs(((r["system"], r["baseline"], r["difference"]) for r in rows), up)
+    if not order:
+        return Decision("read", _alone(document, label), rest, "", str(label))
+    failed = failures(document, order, label.estimator)
+    if failed:
+        return Decision("distrust", _distrusted(failed[0]), rest, order[0], str(label))
+    beats = {(r["system"], r["baseline"]) for r in rows if r["claim"] == "better"}
+    beats |= {(r["baseline"], r["system"]) for r in rows if r["claim"] == "worse"}
+    unbeaten = [name for name in order if not any((o, name) in beats for o in order)]
+    if not unbeaten:
+        sentence = f"No system is unbeaten by {label}: {_circle(order, beats)}."
+        return Decision("open", sentence, rest, "", str(label))
+    first = unbeaten[0]
+    name, others = shorten(first, 40), [o for o in order if o != first]
+    level = [o for o in others if (first, o) not in beats]
+    if level:
+        verb = "is" if len(level) == 1 else "are"
+        sentence = f"{name} leads by {label}, but {list_names(level)} {verb} not separated from it."
+        return Decision("open", sentence, rest, first, str(label))
+    held = [requirements(document, found, first, o) for o in others]
+    lost = [(c, o) for c, o in zip(held, others, strict=True) if not c.passed]
+    lead = held[0].lead
+    ahead = number(abs(lead.difference or 0.0), 4)
+    sentence = f"{name} is the best by {label}: {ahead} ahead of {shorten(others[0], 40)}, the"
+    sentence += " next, beyond chance."
+    if not lost:
+        return Decision("ship", sentence, rest, first, str(label))
+    c, other = lost[0]
+    one = next(r for r in c.requirements if not r.passed)
+    sentence += f" But {one} against {shorten(other, 40)} must be {one.must}."
+    return Decision("open", sentence, rest, first, str(label))
+
+
+def _alone(document: Row, label: Criterion) -> str:
+    """What can be said where nothing was compared."""
+    own = [r for r in document["estimates"] if label.of(r)]
+    if len(own) != 1:
+        return f"{document.get('kind', 'result')}: nothing was compared."
+    shown = f"{number(own[0]['value'], 4)} {interval_text(own[0]['low'], own[0]['high'], 4)}"
     name = shorten(str(own[0]["system"]), 40)
-    if len(own) == 1:
-        shown = f"{number(own[0]['value'], 4)} {interval_text(own[0]['low'], own[0]['high'], 4)}"
-        sentence = f"{name} reaches {shown} by {label}; there is nothing to compare it with."
-        return Decision("read", sentence, rest, str(own[0]["system"]), str(label))
-    pair = {str(own[0]["system"]), str(own[1]["system"])}
-    rows = filter(label.of, document["comparisons"])
-    between = [r for r in rows if {str(r["system"]), str(r["baseline"])} == pair]
-    second = shorten(str(own[1]["system"]), 40)
-    if between and between[0]["claim"] != "cannot_tell":
-        ahead = abs(between[0]["difference"])
-        sentence = f"{name} is the best by {label}: {number(ahead, 4)} ahead of {second}, the next,"
-        sentence += " beyond chance."
-        return Decision("ship", sentence, rest, str(own[0]["system"]), str(label))
-    sentence = f"{name} leads by {label}, but {second} is not separated from it."
-    return Decision("open", sentence, rest, str(own[0]["system"]), str(label))
+    return f"{name} reaches {shown} by {label}; there is nothing to compare it with."
 
 
-def _change(row: Row) -> str:
-    """The difference in words: a lift where there is one."""
-    if row["lift"] is not None and math.isfinite(row["lift_low"]):
-        shown = f"{row['lift']:+.1%} [{row['lift_low']:+.1%}, {row['lift_high']:+.1%}]"
-    else:
-        places = 4
-        shown = number(row["difference"], places, sign=True)
-        shown += " " + interval_text(row["low"], row["high"], places, sign=True)
-    return shown
-
-
-def _order(x: float) -> float:
-    """What is not known comes last."""
-    return -math.inf if math.isnan(x) else x
-
-
-def _names(rows: Sequence[Row]) -> str:
-    return ", ".join(shorten(str(r["system"]), 30) for r in rows[:4]) + (
-        f" and {len(rows) - 4} more" if len(rows) > 4 else ""
-    )
+def _circle(order: Sequence[str], beats: set[tuple[str, str]]) -> str:
+    """Systems of which each beats the next, and the last the first."""
+    path = [order[0]]
+    while (above := next(o for o in order if (o, path[-1]) in beats)) not in path:
+        path.append(above)
+    ring = [*path[path.index(above) :], above][::-1]
+    return " beats ".join(shorten(name, 30) for name in ring)

@@ -2,47 +2,29 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from counterrank.core.errors import UsageError, nearest
 from counterrank.core.format import printable
-from counterrank.documents.decision import (
-    Criterion,
-    Row,
-    leading,
-    level_of,
-    sign,
-    undecided,
-    value_of,
-    with_numbers,
-)
-
-
-@dataclass(frozen=True)
-class CandidateCheck:
-    """One candidate: its lift over the baseline, with both ends, against what was asked."""
-
-    system: str
-    lift: float
-    low: float
-    high: float
-    passed: bool
+from counterrank.documents.decision import level_of, undecided
+from counterrank.documents.requirements import Candidate, Row, Terms, candidates, failures, terms
 
 
 @dataclass(frozen=True)
 class Gate:
-    """``failed`` are the diagnostics that fail; the gate opens if there are none and all pass.
+    """``failed`` are diagnostics that fail and concern what decides; it opens if all else passes.
 
-    ``estimand`` is what the numbers estimate; ``undecided`` why they decide nothing.
+    ``family`` is the number of candidates for which the intervals hold at once: all that the result
+    compares, whether ``checked`` or not. ``estimand`` is what the numbers estimate; ``undecided``
+    why they decide nothing.
     """
 
-    measure: str
+    terms: Terms
     baseline: str
-    least: float
     level: float
-    checked: tuple[CandidateCheck, ...]
+    family: int
+    checked: tuple[Candidate, ...]
     failed: tuple[Row, ...]
     estimand: str = ""
     undecided: str = ""
@@ -55,22 +37,26 @@ class Gate:
     def markdown(self) -> str:
         """A summary for a pull request."""
         word = "open" if self.passed else "closed"
+        over = f" for {self.family} candidates at once" if self.family > 1 else ""
         lines = [f"### Counterrank: the gate is {word}", ""]
         lines += [_md(self.estimand), ""] if self.estimand else []
         if self.undecided:
             return "\n".join([*lines, _md(self.undecided)]) + "\n"
         lines += [
-            f"{_md(self.measure)} against {_md(self.baseline)}: the lower end of the"
-            f" {self.level:.0%} interval of the lift must reach {self.least:+.2%}.",
+            f"{_md(' '.join(filter(None, self.terms.lead.words)))} decides, against"
+            f" {_md(self.baseline)}; {self.level:.0%} intervals{over}.",
             "",
-            "| candidate | lift | interval | |",
-            "|---|---|---|---|",
+            "| candidate | | by | change | interval | must be | |",
+            "|---|---|---|---|---|---|---|",
         ]
-        lines += [
-            f"| {_md(c.system)} | {_share(c.lift)} | {_share(c.low)} to {_share(c.high)} |"
-            f" {'passes' if c.passed else '**stops**'} |"
-            for c in self.checked
-        ]
+        for c in self.checked:
+            for one in c.requirements:
+                change, ends = one.shown(2)
+                lines.append(
+                    f"| {_md(c.system)} | {one.role} | {_md(one.criterion.what)} | {change} |"
+                    f" {ends.strip('[]').replace(', ', ' to ')} | {one.must} |"
+                    f" {'passes' if one.passed else '**stops**'} |"
+                )
         if self.failed:
             lines += ["", f"{_count(self.failed)}, so the numbers do not count:", ""]
             lines += [
@@ -83,31 +69,35 @@ class Gate:
 def gated(
     document: Row,
     *,
-    measure: str = "",
+    decide_by: str = "",
     estimator: str = "",
     baseline: str = "",
     systems: Sequence[str] = (),
-    least: float = 0.0,
+    min_lift: float | None = None,
+    margin: float | None = None,
+    guard: Mapping[str, float] | None = None,
 ) -> Gate:
-    """Hold every candidate's lift against ``least``: its lower end must reach it."""
+    """Hold every candidate to what decides and guards; what is not said, the result says."""
+    own = terms(
+        document, decide_by=decide_by, estimator=estimator, min_lift=min_lift, margin=margin,
+        guard=guard,
+    )  # fmt: skip
     told = str(document.get("estimand", ""))
     if undecided(document):
         base = str(document.get("protocol", {}).get("baseline") or "")
-        return Gate("", base, least, level_of(document), (), (), told, undecided(document))
-    document = with_numbers(document)
-    label = leading(document, measure=measure, estimator=estimator)
+        return Gate(own, base, level_of(document), 0, (), (), told, undecided(document))
     base = baseline or _baseline(document)
-    rows = [r for r in document["comparisons"] if label.of(r) and _pair(r, base)]
-    if not rows:
+    every = candidates(document, own, base)
+    if not every:
         there = sorted({str(r["measure"]) for r in document["comparisons"]})
         bases = sorted({str(r["baseline"]) for r in document.get("comparisons", [])})
         raise UsageError(
-            f'The result compares nothing with "{printable(base)}" by {printable(str(label))}.',
+            f'The result compares nothing with "{printable(base)}" by {printable(str(own.lead))}.',
             found=f"Measures: {', '.join(there) or 'none'}."
             f" Baselines: {', '.join(bases) or 'none'}.",
-            todo="Name both as the result has them: --measure, --baseline.",
+            todo="Name both as the result has them: --decide-by, --baseline.",
         )
-    names = [_other(r, base) for r in rows]
+    names = [c.system for c in every]
     for name in systems:
         if name not in names:
             raise UsageError(
@@ -115,32 +105,9 @@ def gated(
                 found=nearest(name, names),
                 todo=f"It has: {', '.join(map(printable, names))}.",
             )
-    wanted = [r for r in rows if not systems or _other(r, base) in systems]
-    value = value_of(document, label, base)
-    checked = tuple(_checked(document, r, base, value, least, label) for r in wanted)
-    failed = tuple(d for d in document.get("diagnostics", []) if d["state"] == "fail")
-    return Gate(
-        " ".join(filter(None, label.words)), base, least, level_of(document), checked, failed, told
-    )
-
-
-def _checked(
-    document: Row, row: Row, base: str, value: float | None, least: float, label: Criterion
-) -> CandidateCheck:
-    """The lift the result has; where it has none, the difference over the baseline's value."""
-    if row["baseline"] == base and row["lift"] is not None and math.isfinite(row["lift_low"]):
-        lift, low, high = row["lift"], row["lift_low"], row["lift_high"]
-    else:
-        if not value:
-            raise UsageError(
-                f'The baseline "{printable(base)}" has no value to measure a lift by.',
-                todo="Use a result in which the baseline has a value other than 0.",
-            )
-        turn = 1 if row["baseline"] == base else -1
-        ends = sorted(turn * row[key] / abs(value) for key in ("low", "high"))
-        lift, low, high = turn * row["difference"] / abs(value), ends[0], ends[1]
-    reached = low >= least if sign(document, label) > 0 else high <= -least
-    return CandidateCheck(_other(row, base), float(lift), float(low), float(high), bool(reached))
+    checked = tuple(c for c in every if not systems or c.system in systems)
+    failed = failures(document, [base, *(c.system for c in checked)], own.lead.estimator)
+    return Gate(own, base, level_of(document), len(every), checked, tuple(failed), told)
 
 
 def _baseline(document: Row) -> str:
@@ -150,18 +117,6 @@ def _baseline(document: Row) -> str:
             "The result names no baseline.", todo="Say which system to hold: --baseline NAME."
         )
     return str(base)
-
-
-def _share(x: float) -> str:
-    return f"{x:+.2%}" if math.isfinite(x) else "n/a"
-
-
-def _pair(row: Row, base: str) -> bool:
-    return base in (row["baseline"], row["system"])
-
-
-def _other(row: Row, base: str) -> str:
-    return str(row["system"] if row["baseline"] == base else row["baseline"])
 
 
 def _count(failed: Sequence[Row]) -> str:

@@ -26,7 +26,7 @@ from counterrank.core.arrays import Ints
 from counterrank.core.faults import Faults
 from counterrank.data.ids import as_categories, hash_ids
 from counterrank.diagnostics import weights as about
-from counterrank.diagnostics.diagnostic import Diagnostic, advise, graded, graded_size
+from counterrank.diagnostics.diagnostic import Diagnostic, advise, graded, graded_size, limited
 from counterrank.diagnostics.weights import LOG_WORDS, WeightStatistics
 from counterrank.engine import Partition, Partitions
 from counterrank.engine.partitions import on_some
@@ -78,15 +78,17 @@ def diagnose_targets(
         missing, where = weights.unknown, "no session's log has"
         if basis.logged == "rank" and basis.views != "rows":  # nothing was left to chance
             missing, where = weights.unlogged, "the session's log does not have"
-        out += [
-            about.support(name, weights, LOG_WORDS, missing=missing, where=where),
+        out.append(about.support(name, weights, LOG_WORDS, missing=missing, where=where))
+        of_weights = [
             about.mean_weight(name, estimate(name, MeanWeight(), first), LOG_WORDS),
             about.effective_size(name, weights, LOG_WORDS),
             about.largest_weight(name, weights, LOG_WORDS),
             about.tail(name, weights, LOG_WORDS),
         ]
+        out += limited(of_weights, [e for e in request.estimators if e.weighs], "IPS")
         if target.slates is not None:
-            out.append(effective_slates(name, *target.slates))
+            slates = [effective_slates(name, *target.slates)]
+            out += limited(slates, [e for e in request.estimators if "chances" in e.needs], "SIPS")
             out += slate_weights(name, request.estimators, estimate(name, SlateWeight(), first))
         for e in request.clipped:
             left, whole = (estimate(name, x, first) for x in (clipped_weight(e), e))

@@ -196,18 +196,21 @@ class EstimateRequest:
         return {key: f for key, f in self.all_functions().items() if key.estimator in shown}
 
     def groups(self) -> list[list[Pair]]:
-        """Each target against the baseline, over the sessions both have.
+        """For each reward and estimator, all targets against the baseline.
 
         Only what a ranker earns can be held against what the logged one earned.
         """
         base = self.plan.baseline or LOGGED
         if self.plan.test == "none":
             return []
-        keys = [key for key in self.functions() if key.system not in (base, LOGGED)]
-        if base != LOGGED:
-            return [[(key, key._replace(system=base))] for key in keys]
-        earned = {str(e) for e in self.estimators if e.total == "yes"}
-        return [[(key, Key(LOGGED, key.measure, LIVE))] for key in keys if key.estimator in earned]
+        earned = {str(e) for e in self.estimators if e.total == "yes" or base != LOGGED}
+        questions: dict[tuple[str | None, ...], list[Pair]] = {}
+        for key in self.functions():
+            if key.system not in (base, LOGGED) and key.estimator in earned:
+                live = Key(LOGGED, key.measure, LIVE)
+                other = live if base == LOGGED else key._replace(system=base)
+                questions.setdefault(key[1:], []).append((key, other))
+        return list(questions.values())
 
     def swept(self) -> list[list[Pair]]:
         """Every clip of a sweep against what the logged ranker earned."""

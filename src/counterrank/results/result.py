@@ -19,7 +19,6 @@ from counterrank.data.schema import Input
 from counterrank.diagnostics.diagnostic import (
     Diagnostic,
     concerning,
-    concerns,
     with_concerns,
     worst,
 )
@@ -126,25 +125,25 @@ class Result:
         compared; ``subjects`` what diagnostics of which subjects concern a key; ``counts`` how many
         units a row tells of, where that is not all that the value is over.
         """
-        about, own = subjects or concerning, counts or {}
+        about, over = subjects or concerning, counts or {}
         whole = [key for key in functions if key.segment is None]
-        first = next((key for key in whole if key.estimator == default), whole[0])
-        decides = {"measure": first.measure, "reward": first.reward, "estimator": first.estimator}
+        decides = plan.rule.decides(whole, default)
         diagnostics = with_concerns(diagnostics, functions)
-        on: dict[str, list[Diagnostic]] = {}
-        for d in diagnostics:
-            for name in {d.subject, *(() if d.systems else d.estimators)}:
-                on.setdefault(name, []).append(d)
+        states: dict[tuple[str, str], str] = {}
         rows, verdicts = [], {}
         for key, function in functions.items():
             e = units.estimate(key, function)
             low, high = plan.ends(e, (spans or {}).get(key))
-            mine = (d for name in {*about(key), key.estimator} for d in on.get(name, ()))
-            verdicts[key] = worst(d for d in mine if concerns(d, key.estimator))
+            both = key.system, key.estimator
+            if both not in states:
+                listed = [d for d in diagnostics if d.concerns(*both)]
+                own = [d for d in listed if d.systems or d.estimators or d.subject in about(key)]
+                states[both] = worst(own)
+            verdicts[key] = states[both]
             rows.append(
                 Row(
                     key.system, key.measure, key.reward, key.estimator, key.segment, e.value, e.se,
-                    low, high, plan.level, own.get(key, e.n), e.sizes.effective, verdicts[key],
+                    low, high, plan.level, over.get(key, e.n), e.sizes.effective, verdicts[key],
                     e.clusters,
                 )
             )  # fmt: skip

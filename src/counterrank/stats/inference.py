@@ -36,6 +36,15 @@ def interval(
     return estimate.value - half, estimate.value + half
 
 
+def critical_value(largest: Floats, level: float, freedom: float) -> float:
+    """Standard errors in half an interval that holds for a family: from draws of its ``largest`` t.
+
+    Without draws, of one comparison, it is Student's; it is never less.
+    """
+    single = quantile(level, "t", freedom)
+    return max(single, float(np.quantile(largest, level))) if len(largest) else single
+
+
 def _bernstein(estimate: Estimate, level: float, span: float | None) -> float:
     r"""Empirical Bernstein bound (Maurer and Pontil 2009), valid for any sample size.
 
@@ -202,9 +211,9 @@ class Differences:
         """Half the width of each interval, by the normal distribution or Student's."""
         return quantile(level, interval, self.freedom) * self.se
 
-    def ends(self, level: float, interval: str = "t") -> tuple[Floats, Floats]:
-        """Both ends of each interval, with what bias there may be."""
-        half = self.half(level, interval)
+    def ends(self, width: float) -> tuple[Floats, Floats]:
+        """Both ends, ``width`` standard errors to either side, with what bias there may be."""
+        half = width * self.se
         return self.value - half + self.bias[0], self.value + half + self.bias[1]
 
 
@@ -220,7 +229,7 @@ def differences(estimates: Sequence[Estimate], a: Ints, b: Ints) -> Differences:
     psi = np.stack([e.influence for e in estimates])
     size = np.maximum(np.abs(value[a]), np.abs(value[b]))
     apart = value[a] - value[b]
-    se = _error(estimates[0], _squares(psi - psi.mean(axis=0), a, b, np.ones(len(a))))
+    se = _error(estimates[0], _squares(psi - psi.mean(axis=0), a, b))
     return Differences(
         np.where(np.abs(apart) <= ROUNDING * size, 0.0, apart),
         np.where(se <= ROUNDING * size, 0.0, se),
@@ -229,14 +238,33 @@ def differences(estimates: Sequence[Estimate], a: Ints, b: Ints) -> Differences:
     )
 
 
-def ratios(estimates: Sequence[Estimate], a: Ints, b: Ints) -> Differences:
-    r"""Estimate ``a`` over estimate ``b``: :math:`\psi = (\psi_a - r \psi_b) / v_b`."""
+def fieller(
+    estimates: Sequence[Estimate], a: Ints, b: Ints, d: Differences, width: float
+) -> tuple[Floats, Floats, Floats]:
+    r"""Difference over :math:`|v_b|` with the ends of Fieller's interval (1954), for every pair.
+
+    A lift :math:`\theta` is in it if :math:`D - \theta B` is not clearly other than 0, where
+    :math:`D` is the difference, :math:`B = |v_b|` and :math:`q` the ``width`` in standard errors:
+
+    .. math:: (D - \theta B)^2 \le q^2 (V_{DD} - 2 \theta V_{DB} + \theta^2 V_{BB})
+
+    That is an interval where the baseline's own, :math:`B \pm q \sqrt{V_{BB}}`, is clear of 0.
+    Elsewhere there is no lift. What bias there may be is added to the ends.
+    """
     value = np.array([e.value for e in estimates])
     psi = np.stack([e.influence for e in estimates])
-    share = divide(value[a], value[b])
-    se = _error(estimates[0], _squares(psi, a, b, np.nan_to_num(share)))
-    bias = _bias(estimates, a, b, share, divide(1.0, value[b]))
-    return Differences(share, divide(se, np.abs(value[b])), estimates[0].freedom, bias)
+    products = _error(estimates[0], np.ones(1))[0] ** 2 * (psi @ psi.T)
+    base, turn, square = np.abs(value[b]), np.sign(value[b]), width**2
+    vbb, vdb = products[b, b], turn * (products[a, b] - products[b, b])
+    bottom = base**2 - square * vbb
+    centre = d.value * base - square * vdb
+    inner = d.se**2 * bottom - 2 * d.value * base * vdb + d.value**2 * vbb
+    half = width * np.sqrt(np.maximum(inner + square * vdb**2, 0))
+    near = np.min(turn * np.array([e.bias for e in estimates])[b].T, axis=0, initial=0.0)
+    clear = base + near > width * np.sqrt(vbb)
+    base, bottom = (np.where(clear, x, np.nan) for x in (base, bottom))
+    low, high = _bias(estimates, a, b, divide(value[a], value[b]), divide(1.0, base))
+    return d.value / base, (centre - half) / bottom + low, (centre + half) / bottom + high
 
 
 def _bias(estimates: Sequence[Estimate], a: Ints, b: Ints, times: Floats, scale: Floats) -> Floats:
@@ -255,12 +283,55 @@ def _error(e: Estimate, squares: Floats) -> Floats:
     return se
 
 
-def _squares(psi: Floats, a: Ints, b: Ints, times: Floats) -> Floats:
-    """Sum over clusters of the squares of rows ``a`` less ``times`` rows ``b``."""
+def _squares(psi: Floats, a: Ints, b: Ints) -> Floats:
+    """Sum over clusters of the squares of rows ``a`` less rows ``b``."""
     product = psi @ psi.T
     own = np.diagonal(product)
-    largest = own[a] + times**2 * own[b]
-    squares = np.maximum(largest - 2 * times * product[a, b], 0)
+    largest = own[a] + own[b]
+    squares = np.maximum(largest - 2 * product[a, b], 0)
     for pair in np.flatnonzero(squares < CLOSE * largest):
-        squares[pair] = np.sum((psi[a[pair]] - times[pair] * psi[b[pair]]) ** 2)
+        squares[pair] = np.sum((psi[a[pair]] - psi[b[pair]]) ** 2)
     return squares
+
+
+LARGEST, CELLS = 20_000, 1 << 24  # draws of max |t|; fewer where there are very many pairs
+BLOCK = 1 << 20  # cells held at a time
+DIGITS = 6  # of correlations: those of units and of their moments are the same to the last bit
+NEAR = 1e-2  # a pair this close, against its distance from the rest, says nothing of the others
+
+
+def largest_t(
+    estimates: Sequence[Estimate], a: Ints, b: Ints, se: Floats, *, seed: int = 0
+) -> Floats:
+    r"""Draws of the largest :math:`|t|` of estimates ``a`` less estimates ``b``, in order.
+
+    .. math:: P(\max_j |\hat d_j - d_j| / se_j \le c) = level
+
+    With this :math:`c` all :math:`\hat d_j \pm c\, se_j` hold together (single-step max-T: Hothorn,
+    Bretz and Westfall 2008; Montiel Olea and Plagborg-Moller 2019). Candidates share a baseline and
+    the units, so their t are much alike: drawn are those of Student's distribution with the
+    correlation of their influence values. Pairs without a standard error have no t, one pair needs
+    no draws.
+    """
+    some = np.flatnonzero(se > 0)
+    a, b, freedom = a[some], b[some], estimates[0].freedom
+    if len(some) < 2 or not freedom > 0:
+        return np.empty(0)
+    psi = np.stack([e.influence for e in estimates])
+    apart = psi - psi[b[0]]
+    size = np.linalg.norm(apart, axis=1)
+    alike = np.round(divide(apart @ apart.T, np.outer(size, size), 0.0), DIGITS)
+    values, vectors = np.linalg.eigh(alike)
+    root = size[:, None] * vectors * np.sqrt(np.maximum(values, 0))
+    pairs = root[a] - root[b]
+    norm = np.linalg.norm(pairs, axis=1)
+    near = norm <= NEAR * (size[a] + size[b])  # rounding: taken as independent, which is safe
+    pairs, rng = divide(pairs, norm[:, None], 0.0)[~near], np.random.default_rng(seed)
+    draws = int(np.clip(CELLS // len(some), LARGEST // 5, LARGEST))
+    found = np.empty(draws)
+    for start in range(0, draws, step := max(1, BLOCK // len(some))):
+        rows = min(step, draws - start)
+        t = rng.standard_normal((rows, len(psi))) @ pairs.T
+        t = np.hstack([t, rng.standard_normal((rows, np.count_nonzero(near)))])
+        found[start : start + rows] = np.abs(t, out=t).max(axis=1)
+    return np.sort(found / np.sqrt(rng.chisquare(freedom, draws) / freedom))

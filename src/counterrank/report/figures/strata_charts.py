@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from counterrank.documents.decision import leading
+from counterrank.documents.requirements import leading
 from counterrank.report import charts
 from counterrank.report.charts import Figure
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from counterrank.documents.decision import Criterion, leading
+from counterrank.documents.requirements import Criterion, leading
 from counterrank.report import charts
 from counterrank.report.charts import BLUE, Figure, group_rows
 
@@ -31,15 +31,19 @@ def lifts(document: Row) -> list[Figure]:
     ordered = sorted(groups.items(), key=lambda pair: _turn(pair[1][0], first, contrast))
     for place, (group, rows) in enumerate(ordered):
         up = -1 if rows[0]["measure"] in lower else 1
-        marked = [{**row, "reading": READINGS[row["claim"]]} for row in rows]
+        marked = [
+            {**r, "low": r["family_low"], "high": r["family_high"], "reading": READINGS[r["claim"]]}
+            for r in rows
+        ]
         order = [str(r["system"]) for r in sorted(rows, key=lambda r: -up * (r["difference"] or 0))]
         made.append(
             Figure(
                 f"lifts-{place + 1}",
                 f"{', '.join(group)}: difference from {base}",
-                f"Right of the dashed line is more than {base}. Green and orange differ beyond"
-                " chance. Bars are for one comparison, colours allow for all of them, so a grey bar"
-                " may miss the line." + CONTRAST * (rows[0]["estimator"] in contrast),
+                f"Right of the dashed line is more than {base}. Bars hold for all candidates of the"
+                " figure at once; those that miss the line differ beyond chance."
+                + CONTRAST
+                * (rows[0]["estimator"] in contrast),
                 marked,
                 charts.forest_plot(
                     "difference",

@@ -15,6 +15,7 @@ from counterrank.core.format import (
     shorten,
     wrap_text,
 )
+from counterrank.documents.decision import order_by_pairs
 from counterrank.report.terminal.bars import tabulate
 from counterrank.report.terminal.value_table import CORRECTIONS, MARKS, seen_from
 
@@ -62,10 +63,11 @@ def _block(result: Result, label: str, better: str, wide: int) -> list[str]:
     heading = label + ("" if better == "higher" else " (lower is better)")
     rows = {(r.system, r.method): r for r in result.estimates if r.measure == label}
     against, turn = result.plan.baseline, 1 if better == "higher" else -1
-    if against is None:
-        best = max(result.systems, key=lambda s: turn * rows[s, "stratified"].value)
-        against = best
     mine = [c for c in result.comparisons if c.measure == label]
+    if against is None:
+        whole = [c for c in mine if c.estimator == "stratified"]
+        order = order_by_pairs(((c.system, c.baseline, c.difference) for c in whole), turn)
+        against = order[0] if order else result.systems[0]
     seen = [seen_from(c, against) for c in mine if against in (c.system, c.baseline)]
     versus = {(c.system, c.segment or c.estimator): MARKS[c.claim] for c in seen}
     if versus:

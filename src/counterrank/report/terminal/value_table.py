@@ -18,7 +18,8 @@ from counterrank.core.format import (
     shorten,
     wrap_text,
 )
-from counterrank.diagnostics.diagnostic import concerns, worst
+from counterrank.diagnostics.diagnostic import worst
+from counterrank.documents.decision import order_by_pairs
 from counterrank.report.terminal.bars import with_bars
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def _compared(result: Result, group: Sequence[str], rows: list[Row]) -> tuple[st
     against = result.plan.baseline
     if against is None and mine:
         turn = -1 if group[1] in result.protocol["lower_is_better"] else 1
-        against = max(rows, key=lambda r: turn * r.value).system
+        against = order_by_pairs(((c.system, c.baseline, c.difference) for c in mine), turn)[0]
         mine = [seen_from(c, against) for c in mine if against in (c.system, c.baseline)]
     return against or "", {(c.system, c.estimator): c for c in mine}
 
@@ -73,10 +74,9 @@ def seen_from(c: Comparison, best: str) -> Comparison:
     """The comparison seen from the other side, if need be: the best is what is subtracted."""
     if c.baseline == best:
         return c
-    lift = None if c.lift is None or c.lift == -1 else 1 / (1 + c.lift) - 1
     return replace(
         c, system=c.baseline, baseline=best, difference=-c.difference, low=-c.high, high=-c.low,
-        lift=lift, claim=TURN[c.claim],
+        family_low=-c.family_high, family_high=-c.family_low, lift=None, claim=TURN[c.claim],
     )  # fmt: skip
 
 
@@ -158,20 +158,14 @@ def _cells(result: Result, r: Row, c: Comparison | None, places: int) -> list[st
     value = [number(r.value, places), interval_text(r.low, r.high, places)]
     if c is None:
         return [*value, "", "", "", ""]
-    share = "" if c.lift is None else f"{c.lift:+.1%}"
-    if result.kind != "evaluate" and _telling(c):
+    share = "" if c.lift is None or result.plan.baseline is None else f"{c.lift:+.1%}"
+    if result.kind != "evaluate" and share and math.isfinite(c.lift_low):
         change = [share, f"[{c.lift_low:+.1%}, {c.lift_high:+.1%}]", ""]
     else:
         ends = interval_text(c.low, c.high, places, sign=True)
         share = share if result.kind == "evaluate" else ""
         change = [number(c.difference, places, sign=True), ends, share]
     return [*value, *change, p_value(c.p_corrected)]
-
-
-def _telling(c: Comparison) -> bool:
-    """Whether a lift says what the difference says."""
-    known = math.isfinite(c.lift_low) and math.isfinite(c.lift_high)
-    return c.lift is not None and known and abs(c.lift) < 100 and c.difference * c.lift >= 0
 
 
 def _reading(result: Result) -> str:
@@ -188,7 +182,7 @@ def _reading(result: Result) -> str:
     if not result.comparisons:
         return text
     c = result.comparisons[0]
-    draws = ""
+    own, draws = (c.measure, c.reward, c.method), ""
     if c.test == "permutation" and c.draws:
         few = c.draws < result.plan.draws
         draws = f" (all {c.draws:,} sign patterns)" if few else f" ({c.draws:,} draws)"
@@ -196,7 +190,9 @@ def _reading(result: Result) -> str:
     text += f" p: two-sided {c.test} test{draws}, "
     text += f"corrected by {fix} over {c.family}." if fix else "not corrected."
     than = "what it is compared with" if result.kind == "evaluate" else c.baseline
-    return f"{text} + better, - worse than {than}, at {level}."
+    alike = [x for x in result.comparisons if (x.measure, x.reward, x.method) == own]
+    several = f" for {len(alike)} comparisons at once" if fix and len(alike) > 1 else ""
+    return f"{text} + better, - worse than {than}, by {level} intervals{several}."
 
 
 def _claims(measure: str, against: str, versus: Versus) -> str:
@@ -214,9 +210,10 @@ def _believed(result: Result, wide: int) -> list[str]:
     basis = {"estimate": _weights, "funnel": _conversions}[result.kind](result)
     words = {"pass": "can be believed", "caution": "with care", "fail": "not to be relied on"}
     out = wrap_text(basis, wide)
+    lead = result.protocol["decides"]["estimator"]
     for system in result.systems[1:] if result.kind == "estimate" else result.systems:
         own = [d for d in result.diagnostics if d.subject in (system, "log", "funnel")]
-        own = [d for d in own if concerns(d, result.default)]
+        own = [d for d in own if d.concerns(system, lead)]
         why = dict.fromkeys(d.name for d in own if d.state != "pass")
         tail = f": {', '.join(why)}" if why else ""
         verdict = worst(own)
