@@ -313,6 +313,7 @@ def test_a_wrong_cvr_does_not_count_against_ips() -> None:
     assert verdict["IPS"] != "fail"
     assert verdict["DR"] == "fail"
     document = result.to_dict()
+    del document["protocol"]["undecided"]  # what was clicked decides nothing of sales
     assert gated(document, estimator="IPS").passed
     assert not gated(document, estimator="DR").passed
     assert decide(document).verdict == "distrust"
@@ -322,8 +323,7 @@ def test_a_wrong_cvr_does_not_count_against_ips() -> None:
 def test_a_model_that_nobody_reads_fails_nobody() -> None:
     table, runs = funnel_with(0.3)
     result = cr.funnel(table, runs, measure="CG@3", baseline="old", estimator="IPS")
-    assert {d.name for d in result.diagnostics if d.state == "fail"} == {"conversion model"}
-    assert cr.gate(result).passed
+    assert not [d for d in result.diagnostics if d.state == "fail"]
 
 
 @pytest.mark.parametrize(

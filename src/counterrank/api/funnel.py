@@ -83,7 +83,7 @@ def funnel(
     Where it runs: ``engine`` is local, spark or auto (Spark for Spark frames), with ``memory``,
     ``partitions``, ``scratch`` and ``inference``, or a `counterrank.Local` or `counterrank.Spark`.
     """
-    from counterrank.conversions.conversion_estimators import conversion_measure
+    from counterrank.conversions.conversion_estimators import weight_of
     from counterrank.conversions.pipeline import estimate_conversions
     from counterrank.conversions.request import FunnelInputs, funnel_request, reward_columns
     from counterrank.position import position_bias as as_model
@@ -91,7 +91,7 @@ def funnel(
 
     both = {"user": user_features, "item": item_features}
     features = {of: table for of, table in both.items() if table is not None}
-    labels = {str(m): str(conversion_measure(m)) for m in v.as_list(measure)}
+    labels = {str(m): str(weight_of(m)) for m in v.as_list(measure)}
     names = [*reward_columns(v.as_list(reward)), *(labels.values() or ("sales", "DCG@10"))]
     rule = v.decision_rule(
         decide_by, min_lift, margin, guard, names=names, label=lambda x: labels.get(str(x), str(x))

@@ -71,8 +71,7 @@ def for_those(
     request: FunnelRequest, which: Callable[[Estimator], bool], found: Iterable[Diagnostic]
 ) -> list[Diagnostic]:
     """Diagnostics that count against some of the estimators asked for; none if there are none."""
-    some = [e for e in request.estimators if which(e)]
-    return limited(found, some, "") if some else []
+    return limited(found, [e for e in request.estimators if which(e)])
 
 
 def diagnose_lists(request: FunnelRequest, contributions: FunnelContributions) -> list[Diagnostic]:

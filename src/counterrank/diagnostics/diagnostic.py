@@ -69,15 +69,13 @@ def advise(
     return Diagnostic(name, subject, value, threshold, state, text)
 
 
-def limited(
-    diagnostics: Iterable[Diagnostic], estimators: Iterable[object], otherwise: str
-) -> list[Diagnostic]:
-    """Diagnostics that concern some estimators only; if none of them was asked for, ``otherwise``.
+def limited(diagnostics: Iterable[Diagnostic], estimators: Iterable[object]) -> list[Diagnostic]:
+    """Diagnostics that count against some of the estimators asked for; none if there are none.
 
     What an estimator never reads does not count against it.
     """
-    labels = tuple(map(str, estimators)) or (otherwise,)
-    return [replace(d, estimators=labels) for d in diagnostics]
+    labels = tuple(map(str, estimators))
+    return [replace(d, estimators=labels) for d in diagnostics] if labels else []
 
 
 def worst(diagnostics: Iterable[Diagnostic]) -> str:

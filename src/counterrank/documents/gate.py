@@ -78,11 +78,11 @@ def gated(
     guard: Mapping[str, float] | None = None,
 ) -> Gate:
     """Hold every candidate to what decides and guards; what is not said, the result says."""
+    told = str(document.get("estimand", ""))
     own = terms(
         document, decide_by=decide_by, estimator=estimator, min_lift=min_lift, margin=margin,
         guard=guard,
     )  # fmt: skip
-    told = str(document.get("estimand", ""))
     if undecided(document):
         base = str(document.get("protocol", {}).get("baseline") or "")
         return Gate(own, base, level_of(document), 0, (), (), told, undecided(document))

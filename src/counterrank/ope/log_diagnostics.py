@@ -85,10 +85,10 @@ def diagnose_targets(
             about.largest_weight(name, weights, LOG_WORDS),
             about.tail(name, weights, LOG_WORDS),
         ]
-        out += limited(of_weights, [e for e in request.estimators if e.weighs], "IPS")
+        out += limited(of_weights, [e for e in request.estimators if e.weighs])
         if target.slates is not None:
             slates = [effective_slates(name, *target.slates)]
-            out += limited(slates, [e for e in request.estimators if "chances" in e.needs], "SIPS")
+            out += limited(slates, [e for e in request.estimators if "chances" in e.needs])
             out += slate_weights(name, request.estimators, estimate(name, SlateWeight(), first))
         for e in request.clipped:
             left, whole = (estimate(name, x, first) for x in (clipped_weight(e), e))
