@@ -18,7 +18,7 @@ STATES = ("pass", "assumed", "untested", "caution", "fail")  # the gravest last
 class Diagnostic:
     """``value`` of ``subject`` against ``threshold``, and the ``state`` that follows.
 
-    ``systems`` and ``estimators`` are what it concerns; none: all.
+    ``systems``, ``estimators`` and ``measures`` are what it concerns; none: all.
     """
 
     name: str
@@ -29,11 +29,13 @@ class Diagnostic:
     meaning: str
     systems: tuple[str, ...] = ()
     estimators: tuple[str, ...] = ()
+    measures: tuple[str, ...] = ()
 
-    def concerns(self, system: str, estimator: str) -> bool:
-        """Whether a number of this system by this estimator rests on it."""
-        named = not self.systems or system in self.systems
-        return named and (not self.estimators or estimator in self.estimators)
+    def concerns(self, system: str, estimator: str, measure: str = "") -> bool:
+        """Whether a number of this system by this estimator (of this measure) rests on it."""
+        told = (system, self.systems), (estimator, self.estimators)
+        named = all(not own or one in own for one, own in told)
+        return named and (not measure or not self.measures or measure in self.measures)
 
     @property
     def id(self) -> str:
@@ -109,8 +111,7 @@ def with_concerns(diagnostics: Sequence[Diagnostic], functions: Functions) -> li
     named = both | systems
     found = []
     for d in diagnostics:
-        at = d.subject if d.subject in named else d.subject.rpartition(", ")[0]  # of one reward
-        system, estimator = named.get(at, ("", ""))
+        system, estimator = named.get(d.subject, ("", ""))
         several = () if system else tuple(d.subject.split(", "))
         some = (estimator,) if estimator else several if estimators.issuperset(several) else ()
         own = d.systems or ((system,) if system else ())

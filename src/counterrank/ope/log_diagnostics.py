@@ -111,7 +111,9 @@ def tail_of(
 ) -> Diagnostic:
     """How few sessions or users the error of one value rests on."""
     several = reward if len(request.rewards) > 1 else ""
-    return about.heavy_tail(", ".join(filter(None, (system, label, several))), reward, e)
+    found = about.heavy_tail(", ".join(filter(None, (system, label, several))), reward, e)
+    own = (label,) if label else ()
+    return replace(found, systems=(system,), estimators=own, measures=(reward,))
 
 
 def effective_users(e: Estimate) -> Diagnostic:

@@ -128,9 +128,8 @@ def _tables(request: EstimateRequest, sums: Contributions, functions: Functions)
 def _subjects(key: Key) -> set[str]:
     """Subjects of diagnostics that concern an estimate; the logged ranker's own stands alone."""
     if key.system == LOGGED:
-        return {LOGGED, f"{LOGGED}, {key.measure}"}
-    own = f"{key.system}, {key.estimator}"
-    return {key.system, own, f"{own}, {key.measure}", "log"}
+        return {LOGGED}
+    return {key.system, f"{key.system}, {key.estimator}", "log"}
 
 
 def _family(size: int, groups: int) -> str:

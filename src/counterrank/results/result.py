@@ -129,17 +129,17 @@ class Result:
         whole = [key for key in functions if key.segment is None]
         decides = plan.rule.decides(whole, default)
         diagnostics = with_concerns(diagnostics, functions)
-        states: dict[tuple[str, str], str] = {}
+        states: dict[tuple[str, str, str], str] = {}
         rows, verdicts = [], {}
         for key, function in functions.items():
             e = units.estimate(key, function)
             low, high = plan.ends(e, (spans or {}).get(key))
-            both = key.system, key.estimator
-            if both not in states:
-                listed = [d for d in diagnostics if d.concerns(*both)]
+            which = key.system, key.estimator, key.measure
+            if which not in states:
+                listed = [d for d in diagnostics if d.concerns(*which)]
                 own = [d for d in listed if d.systems or d.estimators or d.subject in about(key)]
-                states[both] = worst(own)
-            verdicts[key] = states[both]
+                states[which] = worst(own)
+            verdicts[key] = states[which]
             rows.append(
                 Row(
                     key.system, key.measure, key.reward, key.estimator, key.segment, e.value, e.se,
