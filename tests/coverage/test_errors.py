@@ -32,8 +32,8 @@ def squared_errors(world, sessions, replications, **options):
         values = {(r.system, r.estimator): r.value for r in result.estimates}
         values |= {(r.system, f"{r.estimator} {r.clip:g}"): r.value for r in result.tables["sweep"]}
         for name in TARGETS if result.tables["sweep"] else ():
-            rows = [r for r in result.tables["sweep"] if (r.system, r.estimator) == (name, "IPS")]
-            values[name, "chosen"] = min(rows, key=lambda r: (round(r.error, 12), -r.clip)).value
+            choice = next(c for c in result.tables["choices"] if c.system == name)
+            values[name, "chosen"] = choice.value
         for key, value in values.items():
             off = value / truth[key[0]]["click"].value - 1
             found.setdefault(key, []).append(off**2)

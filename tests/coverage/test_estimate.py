@@ -69,7 +69,8 @@ def test_estimates_are_unbiased_and_their_intervals_cover(place):
         else:
             truth = value.mean()  # clipped weights aim at a value of their own
         covered = np.mean((rows[:, 1] <= truth) & (truth <= rows[:, 2]))
-        assert 0.93 <= covered <= 0.97, (ranker, label, covered)
+        most = 0.97 if label in UNBIASED else 1.0  # what clipping may lose is in the interval
+        assert 0.93 <= covered <= most, (ranker, label, covered)
 
 
 def test_several_loggers_weighed_together_are_unbiased_and_steadier():

@@ -267,7 +267,7 @@ LEFT = {"u": [("b", 2), ("a", 2), ("a", 1)], "v": [("a", 1), ("c", 1 + 1e-9)], "
         "x": [("c", 1), ("b", 0)]}  # fmt: skip
 RIGHT = {"u": [("b", 3), ("c", 2)], "w": [("c", 1)], "x": [("b", 1)], "v": [("a", 1)]}
 OTHER = {
-    "measure": ["P@2"], "baseline": "right", "level": 0.5, "interval": "bca", "test": "t",
+    "measure": ["P@2"], "baseline": "right", "level": 0.5, "interval": "bootstrap", "test": "t",
     "correct": "none", "family": "measure", "draws": 3, "resamples": 20, "seed": 7,
     "missing": "skip", "no_relevant": "skip", "unjudged": "error", "duplicates": "error",
     "ties": "id32", "columns": {"rating": "stars"}, "progress": None,

@@ -47,7 +47,7 @@ def test_a_propensity_that_nothing_reads():
     assert "--logged propensity" in found.meaning
     text = str(cr.check({"log": log, "new": RUN}, position_bias="log2"))
     assert "untested unread propensity, log:" in text
-    run = RUN.with_columns(propensity=pl.lit(0.2))
+    run = RUN.with_columns(propensity=(pl.col("rank") == 1).cast(float))
     assert "unread propensity" not in states(log, run, position_bias=None)
     log = log.with_columns(exposure=1 / pl.col("rank"))
     assert "unread propensity" not in states(log)

@@ -90,7 +90,7 @@ def test_context_draws_and_chosen_runs(tmp_path):
     ("words", "message"),
     [
         (["--trust", "2"], "trust must lie between 0 and 1, not 2."),
-        (["--sessions", "0"], "sessions must be at least 1, not 0"),
+        (["--sessions", "0"], "sessions must lie between 1 and 2147483647, not 0"),
         (["--examination", "lgo2"], 'Did you mean "log2"?'),
         (["--logger", "logged"], '--logger cannot read "logged"'),
         (["--arm", "fra=0.5"], 'Did you mean "far"?'),

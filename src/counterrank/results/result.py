@@ -51,7 +51,7 @@ class Row:
     high: float
     level: float
     units: int
-    effective_units: float
+    effective_units: float | None
     verdict: str
     clusters: int = 0
 

@@ -24,7 +24,9 @@ def _parts(own: object, given: Mapping[str, Any], names: Sequence[str]) -> dict[
         ("system", "measure", "estimator", "correction", "family"), ""
     )
     none |= {"reward": None, "segment": None, "draws": None, "lift": None, "units": 0}
-    none |= dict.fromkeys(("selected_difference", "selected_low", "selected_high"))
+    none |= dict.fromkeys(
+        ("selected_difference", "selected_low", "selected_high", "effective_units")
+    )
     return {
         name: given[name] if name in given else getattr(own, name, none.get(name, float("nan")))
         for name in names
