@@ -7,7 +7,8 @@ import shutil
 from collections.abc import Sequence
 
 from counterrank.cli.command import FORMATS, Command, call, parser, read_options, values
-from counterrank.core.errors import UsageError, nearest, one_of
+from counterrank.core.arguments import one_of
+from counterrank.core.errors import UsageError, nearest
 
 RESULT = ("out", "by_unit", "format", "strict", "quiet")
 SHOWN = ("format", "strict")

@@ -12,7 +12,7 @@ import builtins
 import inspect
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from numbers import Integral, Real
@@ -29,7 +29,7 @@ from typing import (
     is_typeddict,
 )
 
-from counterrank.core.errors import UsageError, brief, nearest, one_of
+from counterrank.core.errors import UsageError, brief, nearest
 
 REQUIRED = inspect.Parameter.empty
 MARKS = ("table", "lists", "roles", "shares", "folder", "python")
@@ -242,3 +242,15 @@ def check_call(
         for one in several:
             known[name].check(one)
     return passed
+
+
+def one_of(option: str, given: str, allowed: Iterable[str]) -> str:
+    """``given`` if it is allowed; otherwise a message that lists what is."""
+    words = list(allowed)
+    if given not in words:
+        raise UsageError(
+            f'{option} cannot be "{given}".',
+            found=nearest(given, words),
+            todo=f"It takes one of: {', '.join(words)}.",
+        )
+    return given

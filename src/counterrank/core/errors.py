@@ -38,15 +38,3 @@ def nearest(word: str, known: Iterable[str]) -> str:
     by_lower = {name.lower(): name for name in known}
     close = get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
     return f'Did you mean "{by_lower[close[0]]}"?' if close else ""
-
-
-def one_of(option: str, given: str, allowed: Iterable[str]) -> str:
-    """``given`` if it is allowed; otherwise a message that lists what is."""
-    words = list(allowed)
-    if given not in words:
-        raise UsageError(
-            f'{option} cannot be "{given}".',
-            found=nearest(given, words),
-            todo=f"It takes one of: {', '.join(words)}.",
-        )
-    return given

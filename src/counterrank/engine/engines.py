@@ -9,8 +9,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
-from counterrank.core.arguments import Between, check_fields
-from counterrank.core.errors import UsageError, brief, one_of
+from counterrank.core.arguments import Between, check_fields, one_of
+from counterrank.core.errors import UsageError, brief
 from counterrank.core.format import byte_count, byte_words
 from counterrank.core.parallel import Progress, quiet
 from counterrank.data.rehearsal import TABLES

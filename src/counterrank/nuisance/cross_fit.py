@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from counterrank.core.arguments import one_of
 from counterrank.core.arrays import Bools, Floats, Ints, sort_order
-from counterrank.core.errors import InputError, UsageError, one_of
+from counterrank.core.errors import InputError, UsageError
 from counterrank.core.labels import Registry
 from counterrank.nuisance.base import Features, FittedModel, Folds, PairModel, Task
 from counterrank.nuisance.factors import Factors

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from counterrank.core.arguments import one_of
 from counterrank.core.arrays import Floats, Ints
-from counterrank.core.errors import InputError, one_of
+from counterrank.core.errors import InputError
 
 METHODS = ("approximate", "exact")
 COARSE = 32  # points of a first look at a candidate's distance

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from counterrank.core.arguments import one_of
 from counterrank.core.arrays import Floats
-from counterrank.core.errors import UsageError, nearest, one_of
+from counterrank.core.errors import UsageError, nearest
 from counterrank.core.parallel import Progress, quiet
 from counterrank.data.schema import Input
 from counterrank.diagnostics.diagnostic import (

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from counterrank.core.arguments import Between, check_fields
-from counterrank.core.errors import UsageError, one_of
+from counterrank.core.arguments import Between, check_fields, one_of
+from counterrank.core.errors import UsageError
 from counterrank.core.labels import Value
 from counterrank.core.parallel import Progress
 from counterrank.simulate import sample_tables as tables

@@ -8,8 +8,9 @@ import numpy as np
 import polars as pl
 
 from counterrank.conversions import ConversionMeasure, Sales, conversion_measure
+from counterrank.core.arguments import one_of
 from counterrank.core.arrays import Floats, Ints
-from counterrank.core.errors import UsageError, one_of
+from counterrank.core.errors import UsageError
 from counterrank.position import position_bias as as_model
 
 ROWS = ("clicks", "all", "shown")

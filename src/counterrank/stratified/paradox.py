@@ -8,8 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
+from counterrank.core.arguments import one_of
 from counterrank.core.arrays import Bools, Floats, Ints
-from counterrank.core.errors import UsageError, one_of
+from counterrank.core.errors import UsageError
 from counterrank.core.format import in_a_sentence
 from counterrank.stats.inference import Differences, benjamini_hochberg, differences, holm
 from counterrank.stats.units import Estimate

@@ -12,8 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from counterrank.core.arguments import one_of
 from counterrank.core.arrays import Floats, Ints
-from counterrank.core.errors import one_of
 from counterrank.metrics.dcg import DCG, nDCG, pnDCG
 from counterrank.ope.estimators.clipped_weight import Rows
 from counterrank.ope.estimators.ips import Clipped
