@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
 import pytest
 
 import counterrank as cr
@@ -184,3 +186,34 @@ def test_less_is_better_where_the_measure_says_so() -> None:
         found = decide(result)
         assert (found.verdict, found.system) == ("ship", "deep"), found.sentence
         assert gated(result).passed
+
+
+def test_asking_for_more_never_opens_what_asking_for_less_closes():
+    """A baseline of exactly 0 made any lift of it 0, and a difference of 0 reached it."""
+    log = pl.DataFrame(
+        {"session": np.repeat(np.arange(200), 2), "rank": [1, 2] * 200, "item": ["a", "b"] * 200}
+    ).with_columns(click=(pl.col("session") % 3 == 0).cast(int), zero=pl.lit(0))
+    found = cr.estimate(
+        log, {"same": log.select("session", "item", "rank")}, reward=["click", "zero"],
+        decide_by="zero", position_bias="log2", estimator="DR", views="latent",
+    )  # fmt: skip
+    for least in (0.0, 0.05):
+        assert not cr.gate(found, min_lift=least, guard={"click": 1.0}).checked[0].lead.passed
+
+
+def test_what_is_shown_is_what_is_held_against_the_least_lift():
+    rng = np.random.default_rng(0)
+    judgments = pl.DataFrame(
+        {"user": np.repeat(np.arange(60), 6), "item": np.tile(np.arange(6), 60)}
+    ).with_columns(rating=pl.Series(rng.integers(0, 2, 360)))
+    runs = {
+        name: judgments.select(
+            "user", "item", score=own * pl.col("rating") + pl.Series(rng.normal(size=360))
+        )
+        for name, own in (("old", 0.2), ("new", 1.0))
+    }
+    found = cr.evaluate(judgments, runs, measure="nDCG@3", baseline="old")
+    lead = cr.gate(found).checked[0].lead
+    _, low, _ = lead.lift
+    assert cr.gate(found, min_lift=low - 1e-9).passed
+    assert not cr.gate(found, min_lift=low + 1e-9).passed

@@ -75,11 +75,17 @@ class Requirement:
 
     @property
     def passed(self) -> bool:
-        """Whether the end of the interval that could speak against it reaches what it must."""
+        """Whether the end of the interval that could speak against it reaches what it must.
+
+        That of the lift, where there is one, which is what is shown; and nothing that is asked to
+        gain passes by not being above 0.
+        """
         end = self.low if self.up > 0 else self.high
-        if end is None:
+        if end is None or (self.least >= 0 and not self._not_worse(end)):
             return False
-        return self.up * end >= self.least * self.size if self.least else self._not_worse(end)
+        if self.lift:
+            return self.up * self.lift[1 if self.up > 0 else 2] >= self.least
+        return self.up * end >= self.least * self.size
 
     def _not_worse(self, end: float) -> bool:
         return self.up * end > 0 or (self.role == "guards" and end == 0)
