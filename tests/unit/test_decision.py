@@ -405,3 +405,15 @@ def test_the_best_may_be_the_least() -> None:
     best = min(result.comparisons, key=lambda c: c.difference)
     assert best.difference < best.selected_difference < best.selected_high < 0
     assert decide(result.to_dict()).system == best.system
+
+
+def test_the_log_is_audited_by_the_reward_that_decides() -> None:
+    log = pl.DataFrame(
+        {"session": np.repeat(np.arange(200), 2), "rank": [1, 2] * 200, "item": ["a", "b"] * 200}
+    ).with_columns(click=(pl.col("session") % 3 == 0).cast(int), zero=pl.lit(0))
+    run = {"same": log.select("session", "item", "rank")}
+    for rewards in (["click", "zero"], ["zero", "click"]):
+        found = cr.estimate(
+            log, run, reward=rewards, decide_by="zero", position_bias="log2", views="latent"
+        )
+        assert {d.state for d in found.diagnostics if d.name == "events"} == {"fail"}

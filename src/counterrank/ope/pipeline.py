@@ -89,8 +89,9 @@ def _storage(setting: Setting, engine: Engine) -> Storage:
 def _diagnose(
     log: Partitions, setting: Setting, sums: Contributions, functions: Functions
 ) -> list[Diagnostic]:
-    """What the numbers of each target rest on, and the audits of the log, by its first reward."""
-    reward, users = setting.request.rewards[0], None
+    """What the numbers of each target rest on, and audits of the log by the reward that decides."""
+    rewards, by, users = setting.request.rewards, setting.request.plan.rule.decide_by, None
+    reward = by if by in rewards else rewards[0]
 
     def estimate(name: str, e: Estimator, reward: str) -> Estimate:
         return sums.estimate(functions, Key(name, reward, str(e)))
