@@ -66,7 +66,7 @@ def test_into_json_page_table_and_gate(name, tmp_path):
     label = "Tempered" if name in ("estimate", "funnel") else "Halves@5"
     assert label in result.report()
     assert label in str(result)
-    key = "estimator" if label == "Tempered" else "measure"
+    key = "estimator" if label == "Tempered" else "decide_by"
     base = result.protocol.get("baseline") or result.systems[0]
     assert cr.gate(result, baseline=base, **{key: label})
     result.save(tmp_path)

@@ -93,15 +93,15 @@ def test_the_gate_reads_labels_as_verbs_do(tables, monkeypatch, capsys):
     )  # fmt: skip
     judged.save("judged")
     for label in ("nDCG@10", "ndcg@10", "NDCG(gain=linear)@10", "map(rel=2.0)@10"):
-        assert run(["gate", "judged", "-m", label]) in (0, 3)
+        assert run(["gate", "judged", "--decide-by", label]) in (0, 3)
     shown = capsys.readouterr().out
-    assert shown.count("nDCG@10 against weak") == 3
-    assert shown.count("AP\\(rel=2\\)@10 against weak") == 1
+    assert shown.count("nDCG@10 decides, against weak") == 3
+    assert shown.count("AP\\(rel=2\\)@10 decides, against weak") == 1
     assert run(["gate", "judged", "--system", "good,tied"]) in (0, 3)
     shown = capsys.readouterr().out
     assert ("| good |" in shown, "| tied |" in shown) == (True, True)
     logged = cr.estimate("log.parquet", ["new.parquet"], position_bias="log2", reward="click",
                          estimator=["IPS(clip=200)", "DR"])  # fmt: skip
     logged.save("logged")
-    assert run(["gate", "logged", "-e", "ips(clip=200.0)", "-m", "CLICK"]) in (0, 3)
-    assert "click by IPS\\(clip=200\\) against logged" in capsys.readouterr().out
+    assert run(["gate", "logged", "-e", "ips(clip=200.0)", "--decide-by", "CLICK"]) in (0, 3)
+    assert "click by IPS\\(clip=200\\) decides, against logged" in capsys.readouterr().out

@@ -35,7 +35,9 @@ STRATA = {
 PARADOXES = {
     "measure": "measure", "ahead": "ahead overall", "behind": "better inside", "sentence": "reading"
 }  # fmt: skip
-LEFT = ("level", "family", "test", "correction", "draws")  # said once, in the protocol
+LEFT = (  # said once, in the protocol, or beside the decision
+    "level", "family", "test", "correction", "draws", "lift_family_low", "lift_family_high",
+)  # fmt: skip
 WHAT: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("strata", "Strata", STRATA),
     ("paradoxes", "Answers that flip inside strata", PARADOXES),
@@ -64,15 +66,16 @@ def rows_table(rows: Rows, columns: Mapping[str, str], *, caption: str, id: str)
     """A table of the columns that the rows have; without a choice of columns, of all."""
     if not rows:
         return ""
-    known = {
-        key: title for key, title in columns.items() if any(r.get(key) is not None for r in rows)
-    }
     rest = {
         key: key.replace("_", " ")
         for key, x in rows[0].items()
         if not isinstance(x, (list, Mapping)) and key not in (*LEFT, *columns)
     }
-    return table(rows, known if columns is PARADOXES else known | rest, caption=caption, id=id)
+    asked = columns if columns is PARADOXES else {**columns, **rest}
+    known = {
+        key: title for key, title in asked.items() if any(r.get(key) is not None for r in rows)
+    }
+    return table(rows, known, caption=caption, id=id)
 
 
 def diagnostics(document: Document, own: str) -> str:
