@@ -7,11 +7,12 @@ import os
 import shutil
 import sys
 from argparse import Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from counterrank.cli.command import Command, call
 from counterrank.core.arguments import arguments
-from counterrank.core.errors import UsageError
+from counterrank.core.errors import UsageError, brief, printable
 from counterrank.core.parallel import bar
 from counterrank.results import output_files as files
 
@@ -36,14 +37,18 @@ def run_verb(command: Command, asked: dict[str, Any], given: Namespace) -> int:
 
     paths = list(_paths(command, asked))
     out, by_unit = getattr(given, "out", None), getattr(given, "by_unit", None)
-    for name, path in (("--out", out), ("--by-unit", by_unit)):
+    picture = getattr(given, "picture", None)
+    for name, path in (("--out", out), ("--by-unit", by_unit), ("--picture", picture)):
         if path is not None and not (isinstance(path, str) and path.strip()):
             raise UsageError(f"{name} must name a file or folder, not {path!r}.")
     model = command.name == "exposure"
+    read = [*paths, *filter(_is_file, (asked.get("position_bias"), given.config))]
     if model:
-        _refuse_model(out, paths)
+        _refuse_model(out, read)
     else:
-        files.refuse_early(by_unit, out, paths)
+        files.refuse_early(by_unit, out, read)
+    if picture is not None:
+        _refuse_picture(picture, read)
     if by_unit is not None and "inference" in command.arguments:
         asked.setdefault("inference", "units")  # they are to be written
     unfinished = os.path.join(out or "", UNFINISHED)
@@ -51,23 +56,35 @@ def run_verb(command: Command, asked: dict[str, Any], given: Namespace) -> int:
     if own and not (command.name == "assess online" and any(name in asked for name in ELSEWHERE)):
         asked["resume"] = unfinished
     if given.dry_run:
-        return rehearse(command, asked, [path for path in (out, by_unit) if path])
+        return rehearse(command, asked, [path for path in (out, by_unit, picture) if path])
     hash_ahead(paths)  # while libraries are still being loaded
     if "progress" in arguments(command.function) and not getattr(given, "quiet", True):
         asked["progress"] = bar
     result: Result = call(command, asked)
-    show(result, given.format)
-    if model:
-        _write_model(result, out)
-    else:
+    written: list[str] = []
+    if not model:
         written = files.by_unit(result, by_unit) + files.folder(result, out)
         if own:
             files.discard(unfinished)
-        if written and not getattr(given, "quiet", True):
-            print(f"Wrote {', '.join(written)}.", file=sys.stderr)
+    elif out is not None:
+        files.whole_text(out, result.to_json())
+    if picture is not None:
+        from counterrank.report.figures import figure_of_file
+
+        written.append(figure_of_file(result.to_dict(), picture).save(picture))
+    show(result, given.format)
+    if model and out is not None:
+        name = printable(out)
+        print(f"Saved as {name}: use it with --position-bias {name}", file=sys.stderr)
+    if written and not getattr(given, "quiet", True):
+        print(f"Wrote {printable(', '.join(written))}.", file=sys.stderr)
     if any(table.fault for table in result.tables.get("tables", ())):
         return 2
     return 3 if given.strict and result.verdict == "fail" else 0
+
+
+def _is_file(given: Any) -> bool:
+    return isinstance(given, str) and os.path.isfile(given)
 
 
 RATES = {"estimate": 8.0, "exposure": 8.0}  # million rows a second on two cores, about
@@ -129,7 +146,7 @@ def show_repetition(found: Repetition) -> int:
     """What differs; 3 if anything does."""
     result = found.result
     for place, old, new in found.differences[:MOST]:
-        print(f"{place}: {old!r} was saved, {new!r} came out.")
+        print(f"{printable(place)}: {brief(old)} was saved, {brief(new)} came out.")
     if found.same:
         rows = f"{len(result.estimates)} estimates, {len(result.comparisons)} comparisons"
         print(f"The same: {rows}, {len(result.diagnostics)} diagnostics; inputs as they were.")
@@ -143,11 +160,7 @@ def show_repetition(found: Repetition) -> int:
 
 def show_page(path: str) -> int:
     """Where the page is."""
-    from counterrank.report import html as bundle
-
-    print(f"Wrote {path}.", file=sys.stderr)
-    if not bundle.can_draw():
-        print("Without charts: pip install 'counterrank[report]' draws them.", file=sys.stderr)
+    print(f"Wrote {printable(path)}.", file=sys.stderr)
     return 0
 
 
@@ -158,17 +171,20 @@ def _paths(command: Command, asked: dict[str, Any]) -> list[str]:
     return paths + [path for n, mark in marks.items() if mark == "lists" for _, path in asked[n]]
 
 
+def _refuse_picture(picture: str, paths: list[str]) -> None:
+    if not picture.lower().endswith(".svg") and not files.is_stream(Path(picture)):
+        raise UsageError(f'"{picture}" must end in .svg.', todo="Like --picture lifts.svg.")
+    files.refuse_inputs([picture], paths)
+    files.refuse_unwritable(picture)
+
+
 def _refuse_model(out: str | None, paths: list[str]) -> None:
-    if out is not None and not out.lower().endswith(".json"):
+    if out is None:
+        return
+    if not out.lower().endswith(".json") and not files.is_stream(Path(out)):
         raise UsageError(f'"{out}" must end in .json.', todo="Like --out pbm.json.")
-    if out is not None and os.path.realpath(out) in map(os.path.realpath, paths):
-        raise UsageError(f'"{out}" is the log.', todo="Write the model somewhere else.")
-
-
-def _write_model(result: Result, out: str | None) -> None:
-    if out is not None:
-        files.whole_text(out, result.to_json())
-        print(f"Saved as {out}: use it with --position-bias {out}", file=sys.stderr)
+    files.refuse_inputs([out], paths)
+    files.refuse_unwritable(out)
 
 
 def show(result: Result, format: str) -> None:
@@ -207,11 +223,15 @@ def _csv(result: Result) -> None:
     """One row per estimate and per comparison; the value of a comparison is the difference."""
     own = {"check": "tables", "exposure": "ranks"}.get(result.kind)
     if own:
-        print(result.to_frame(own).write_csv(), end="")
+        print(files.guard_cells(result.to_frame(own)).write_csv(), end="")
         return
     writer = csv.DictWriter(sys.stdout, CSV, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
     for row in result.rows("estimates"):
-        writer.writerow({"kind": "estimate", **row})
+        writer.writerow(_guarded({"kind": "estimate", **row}))
     for row in result.rows("comparisons"):
-        writer.writerow({"kind": "comparison", **row, "value": row["difference"]})
+        writer.writerow(_guarded({"kind": "comparison", **row, "value": row["difference"]}))
+
+
+def _guarded(row: dict[str, Any]) -> dict[str, Any]:
+    return {k: files.guard_cell(x) if isinstance(x, str) else x for k, x in row.items()}

@@ -32,9 +32,12 @@ from typing import (
 from counterrank.core.errors import UsageError, brief, nearest
 
 REQUIRED = inspect.Parameter.empty
-MARKS = ("table", "lists", "roles", "shares", "folder", "python")
+MARKS = ("table", "lists", "roles", "shares", "folder", "file", "python", "texts")
 """What a mark says of an argument: ``table`` is a path or a table, ``lists`` are NAME=PATH,
-``roles`` ROLE=NAME, ``shares`` NAME=NUMBER; ``python`` has no flag."""
+``roles`` ROLE=NAME, ``shares`` NAME=NUMBER, ``folder`` where files are kept, ``file`` what else has
+a path, ``texts`` are whole, commas and all; ``python`` has no flag."""
+PLACES = ("folder", "file")
+NEAR = 1e-9  # so far below a bound that is open itself: half a tail is a number, still
 
 
 @dataclass(frozen=True)
@@ -47,9 +50,12 @@ class Between:
 
     def __contains__(self, x: float) -> bool:
         above = self.low < x if self.open in ("low", "both") else self.low <= x
-        return above and (x < self.high if self.open in ("high", "both") else x <= self.high)
+        open_end = self.open in ("high", "both")
+        return above and (self.high > x <= self.high - NEAR if open_end else x <= self.high)
 
     def __str__(self) -> str:
+        if self.low == -float("inf"):
+            return "be finite"
         if self.high == float("inf"):
             return f"be {'more than' if self.open in ('low', 'both') else 'at least'} {self.low:g}"
         return f"lie between {self.low:g} and {self.high:.10g}"
@@ -85,6 +91,14 @@ class Argument:
                 f"{name} must map roles to names of columns, not {brief(value)}.",
                 todo='Write it like {"user": "uid"}.',
             )
+        if self.mark in PLACES and isinstance(value, str) and not value.strip():
+            raise UsageError(
+                f"{name} is empty.",
+                found="A variable of the command may have no value.",
+                todo="Name a file or a folder; . is the one where you are.",
+            )
+        if several and not value and self.bounds is not None:
+            raise self._refusal(f"{name} must have at least one number", value)
         for one in value if several else (value,):
             if self.words and isinstance(one, str):
                 one_of(name, one, self.words)
@@ -106,12 +120,14 @@ class Argument:
         """What was wrong, what was found, what to write instead."""
         like = self.default[0] if self.several and self.default else self.default
         if like in (None, "", (), REQUIRED):
-            like = self.bounds.low if self.bounds else {str: "name", int: 10}.get(self.kind, 0.5)
+            lowest = self.bounds is not None and self.bounds.low > -float("inf")
+            usual = {str: "name", int: 10}.get(self.kind, 0.5)
+            like = self.bounds.low if self.bounds is not None and lowest else usual
         words = f"It takes one of: {', '.join(self.words)}." if self.words else ""
         small = (
             isinstance(value, (int, float)) and not isinstance(value, bool) and -1e15 < value < 1e15
         )
-        found = f"{value:g}" if small else brief(value)
+        found = f"{value:.12g}" if small else brief(value)
         todo = todo or words or f"Write it like {self.name}={like!r}."
         return UsageError(f"{wrong}, not {found}.", todo=todo)
 
@@ -238,10 +254,23 @@ def check_call(
     for name, value in bound.arguments.items():
         passed |= {name: value} if name in known else value
     for name, value in passed.items():
+        if not is_text(value):
+            raise UsageError(
+                f"{name} is not UTF-8 text.", found=brief(value), todo="Give it another name."
+            )
         several = value if known[name].place == "rest" else (value,)
         for one in several:
             known[name].check(one)
     return passed
+
+
+def is_text(value: object) -> bool:
+    """Whether all text in a value can be written down; bytes of a name that are no UTF-8 cannot."""
+    if isinstance(value, (str, os.PathLike)):
+        return not any("\ud800" <= c <= "\udfff" for c in str(value))
+    if isinstance(value, Mapping):
+        return all(is_text(key) and is_text(one) for key, one in value.items())
+    return not isinstance(value, (list, tuple)) or all(map(is_text, value))
 
 
 def one_of(option: str, given: str, allowed: Iterable[str]) -> str:

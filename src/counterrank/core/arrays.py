@@ -17,6 +17,8 @@ AnyInts = npt.NDArray[np.integer]
 AnyFloats = npt.NDArray[np.floating]
 
 D = TypeVar("D")  # a dataclass
+ALONE = 1 << 18  # multiplications up to which a product takes one thread
+FEWEST = 16  # rows of a step that is worth its call
 LONG = 256  # entries of a group that is worth a step of its own
 
 
@@ -98,6 +100,55 @@ def order_within(length: Ints, minor: Ints) -> Ints:
     return begin
 
 
+def order_lists(key: npt.NDArray[np.uint64], length: Ints) -> Ints:
+    """Stable order by ``key`` within lists that stand one after the other.
+
+    Keys are sorted as plain numbers that end in a row's place. Bits for which there is no room are
+    left out at first; lists that they decide are rare, and all are sorted by them then.
+    """
+    start = np.cumsum(length) - length
+    begin: Ints = np.repeat(start, length)
+    bits = np.uint64(max(int(length.max(initial=1)) - 1, 1).bit_length())
+    short = key - (key.min() if len(key) else np.uint64(0))
+    cut = np.uint64(max(int(short.max(initial=0)).bit_length() + int(bits) - 64, 0))
+    short >>= cut
+    short <<= bits
+    short |= (np.arange(len(key)) - begin).astype(np.uint64)
+    by = _sort_lists(short, length, start)
+    by &= (np.uint64(1) << bits) - np.uint64(1)
+    order = by.astype(np.int64)
+    order += begin
+    if cut and np.any((key[order[1:]] < key[order[:-1]]) & (begin[1:] == begin[:-1])):
+        return np.lexsort((key, begin))
+    return order
+
+
+def _sort_lists(x: npt.NDArray[np.uint64], length: Ints, start: Ints) -> npt.NDArray[np.uint64]:
+    """The numbers of each list in order: lists of one length as a grid, long ones one by one."""
+    if alike(length):
+        x.reshape(len(length), -1).sort(axis=1)
+        return x
+    far = length >= LONG
+    for begin, size in zip(start[far].tolist(), length[far].tolist(), strict=True):
+        x[begin : begin + size].sort()
+    for size in np.unique(length[~far & (length > 1)]).tolist():
+        rows = start[length == size][:, None] + np.arange(size)
+        x[rows] = np.sort(x[rows], axis=1)
+    return x
+
+
+def falling_bits(x: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    """Numbers that rise as ``x``, floats or integers, falls, and are equal where it is."""
+    if x.dtype.kind == "i":
+        bits = x.astype(np.int64)
+    else:
+        bits = (x.astype(np.float64) + 0.0).view(np.int64)  # -0.0 is 0.0
+        bits ^= (bits >> 63) & np.int64((1 << 63) - 1)
+    falling = np.invert(bits).view(np.uint64)
+    falling ^= np.uint64(1 << 63)
+    return falling
+
+
 def ranges(start: Ints, length: Ints) -> Ints:
     """start[0], start[0] + 1, ... for ``length[0]`` numbers, then the same for the next."""
     ends = np.cumsum(length)
@@ -138,7 +189,7 @@ def halves(x: Floats) -> tuple[Floats, Floats]:
     most = float(np.abs(x).max(initial=0))
     if most == 0 or not np.isfinite(most):
         return x, np.zeros_like(x)
-    step = 2.0 ** (np.ceil(np.log2(most)) - 26)
+    step = max(2.0 ** (np.ceil(np.log2(most)) - 26), np.finfo(float).tiny)
     coarse: Floats = np.round(x / step) * step
     return coarse, x - coarse
 
@@ -146,6 +197,21 @@ def halves(x: Floats) -> tuple[Floats, Floats]:
 def dot(x: Floats, y: Floats) -> float:
     """Sum of products in one thread: those of ``@`` wait for each other and change the rounding."""
     return float(np.sum(x * y))
+
+
+def product_by_rows(x: Floats, y: Floats) -> Floats:
+    """``x.T @ y``; where there is little to do, in steps so small that one thread does them.
+
+    Others would wait for the next step at full speed.
+    """
+    out = np.zeros((y.shape[1], x.shape[1]))
+    step = ALONE // max(out.size, 1)
+    if step < FEWEST:
+        return x.T @ y
+    for start in range(0, len(x), step):
+        rows = slice(start, start + step)
+        out += y[rows].T @ x[rows]
+    return out.T
 
 
 def products_before(length: Ints, x: Floats) -> Floats:

@@ -5,13 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+LONGEST = 2000  # characters of a part of a message
+
+
+def printable(text: str) -> str:
+    """Text from data with control and direction characters made visible."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
+
+
+def bounded(text: str) -> str:
+    """Text for a message: whatever it holds of data, it is neither endless nor a command."""
+    if len(text) > LONGEST:
+        text = f"{text[: LONGEST - 200]} ... ({len(text):,} characters) ... {text[-150:]}"
+    return printable(text)
+
 
 class CounterrankError(Exception):
     """A problem the user can mend. ``str()`` gives the whole message."""
 
     def __init__(self, wrong: str, *, found: str = "", todo: str = "") -> None:
-        self.wrong, self.found, self.todo = wrong, found, todo
-        super().__init__(" ".join(part for part in (wrong, found, todo) if part))
+        parts = [bounded(part) for part in (wrong, found, todo)]
+        self.wrong, self.found, self.todo = parts
+        super().__init__(" ".join(part for part in parts if part))
 
 
 class InputError(CounterrankError):

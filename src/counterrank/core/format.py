@@ -8,14 +8,10 @@ import textwrap
 from collections.abc import Iterable
 
 from counterrank.core.errors import UsageError, brief
+from counterrank.core.errors import printable as printable
 
 DIGITS = "0123456789."
 FILL = "\0"
-
-
-def printable(text: str) -> str:
-    """Text from data with control and direction characters made visible."""
-    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
 
 
 def display_width(text: str) -> int:

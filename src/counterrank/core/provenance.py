@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
+from counterrank.core.input_files import state
+
 COMMAND: list[str] = []  # what was typed, where the command line is what runs
 WINDOW = 1 << 26  # bytes mapped at a time: one step without Python's lock, and little memory
 
@@ -37,8 +39,7 @@ def sha256(file: Path) -> bytes:
 
 def _state(file: Path) -> tuple[object, ...]:
     """Which file, wherever the process has gone since, and in which state."""
-    found = file.stat()
-    return str(file.absolute()), found.st_ino, found.st_size, found.st_mtime_ns
+    return str(file.absolute()), state(file)
 
 
 def _sha256(file: Path) -> bytes:

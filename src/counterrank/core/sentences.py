@@ -79,6 +79,7 @@ SENTENCES: dict[str, Sentence] = {  # the gravest first
             "not finite": _values("must be finite"),
             "not 0 or 1": _values("must hold 0 or 1"),
             "too large": _values("holds numbers too large to be added up"),
+            "too small": _values("holds numbers too small to divide by"),
         }
     ),
     "not above 0 and up to 1": _values(

@@ -5,6 +5,7 @@ A glance at each table's first rows says what columns it has, and the types that
 
 from __future__ import annotations
 
+import glob
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -25,7 +26,7 @@ from counterrank.core.parallel import Progress, one_thread, workers
 from counterrank.data.checks import some_rows
 from counterrank.data.ids import partition_ids
 from counterrank.data.schema import Input, Schema, Table
-from counterrank.data.sources.source import count_source_rows, pieces
+from counterrank.data.sources.source import count_source_rows, packed_bound, pieces
 from counterrank.engine.partitions import (
     Lazy,
     Partition,
@@ -225,7 +226,7 @@ class OnDisk(Partitions):
 
 def _read(files: Iterable[Path]) -> pl.DataFrame:
     """Pieces of a table, one below the other."""
-    parts = _exact([pl.read_ipc(file) for file in files])
+    parts = _exact([pl.read_ipc(glob.escape(str(file))) for file in files])
     frame = pl.concat(parts, how="vertical_relaxed", rechunk=True)
     return frame.with_columns(UNKNOWN) if "item" in frame.columns else frame
 
@@ -253,7 +254,8 @@ def cut_on_disk(engine: Local, tables: Tables, progress: Progress) -> Iterator[P
         heads = read_heads(tables, folder)
         texts = {n: sum(k == pl.String for k in h.frame.schema.values()) for n, h in heads.items()}
         need = sum(rows[name] * (HELD + TEXT * count) for name, count in texts.items())
-        if engine.partitions is None and budget is not None and need <= WHOLE * budget:
+        need_whole = max(need, *(packed_bound(schema.source) for schema in schemas.values()))
+        if engine.partitions is None and budget is not None and need_whole <= WHOLE * budget:
             with cut_in_memory(engine, tables, progress) as whole:
                 yield whole
             return
@@ -270,6 +272,8 @@ def cut_on_disk(engine: Local, tables: Tables, progress: Progress) -> Iterator[P
                 rows[name] = _cut(schema, cast, tables.unit, count, folder / name, piece, ticks)
             for _ in ticks:  # sizes are guesses: the bar ends all the same
                 pass
+            for schema in schemas.values():
+                schema.source.refuse_changed()
             inputs = {
                 name: Input(schema.source.name, rows[name], sums[name].result())
                 for name, schema in schemas.items()

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
 
 from counterrank.core.errors import UsageError
+from counterrank.core.format import byte_words
+from counterrank.core.owned_folder import owned_folder
 
 PREFIX = "counterrank-"
 SPARE = 1.1  # of the room that files are expected to take
@@ -23,24 +24,26 @@ TODO = "Make room, or name a folder on a larger disk: --scratch DIR (or the vari
 @contextmanager
 def scratch(parent: str | None) -> Iterator[Path]:
     """A new folder in ``parent``, or where the system keeps temporary files."""
-    where = Path(parent or tempfile.gettempdir())
+    named = parent or os.environ.get("TMPDIR")
+    where = Path(named or tempfile.gettempdir())
+    begun = False
     try:
-        _clear(where)
-        folder = Path(tempfile.mkdtemp(dir=where, prefix=f"{PREFIX}{os.getpid()}-"))
+        with owned_folder(where, PREFIX) as folder:
+            begun = True
+            try:
+                yield folder
+            except (OSError, pl.exceptions.PolarsError) as error:
+                if not _full(error):
+                    raise
+                raise _no_room(folder) from error
     except OSError as error:
+        if begun:
+            raise
         raise UsageError(
             f'No temporary folder can be made in "{where}".',
             found=f"The system says: {error.strerror or error}.",
-            todo="Name another: --scratch DIR.",
+            todo="Name another: --scratch DIR (or the variable TMPDIR).",
         ) from error
-    try:
-        yield folder
-    except (OSError, pl.exceptions.PolarsError) as error:
-        if not _full(error):
-            raise
-        raise _no_room(folder) from error
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def refuse_small(folder: Path, size: float) -> None:
@@ -49,7 +52,7 @@ def refuse_small(folder: Path, size: float) -> None:
     if free < SPARE * size:
         raise UsageError(
             f'"{folder.parent}" has too little room for temporary files.',
-            found=f"{free / 1e9:.1f} GB are free, about {SPARE * size / 1e9:.1f} GB are needed.",
+            found=f"{byte_words(free)} are free, about {byte_words(int(SPARE * size))} are needed.",
             todo=TODO,
         )
 
@@ -58,7 +61,7 @@ def _no_room(folder: Path) -> UsageError:
     held = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     return UsageError(
         f'The disk that holds "{folder.parent}" is full.',
-        found=f"{held / 1e9:.1f} GB of temporary files were written; they are removed now.",
+        found=f"{byte_words(held)} of temporary files were written; they are removed now.",
         todo=TODO,
     )
 
@@ -67,22 +70,3 @@ def _full(error: Exception) -> bool:
     """Whether the disk was full; Polars says it in words."""
     told = f"os error {errno.ENOSPC}" in str(error) or "No space left" in str(error)
     return told or (isinstance(error, OSError) and error.errno == errno.ENOSPC)
-
-
-def _clear(where: Path) -> None:
-    """Remove what a process that was killed outright left behind."""
-    for folder in where.glob(f"{PREFIX}*"):
-        owner = re.match(rf"{PREFIX}(\d+)-", folder.name)
-        if owner and not _alive(int(owner[1])):
-            with suppress(OSError):
-                shutil.rmtree(folder)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True

@@ -16,7 +16,8 @@ from typing import Any
 import polars as pl
 
 from counterrank.core.errors import CounterrankError, InputError, UsageError, first_line
-from counterrank.data.sources.files import PARQUET, SEPARATORS, ending
+from counterrank.core.input_files import PARQUET
+from counterrank.data.sources.files import SEPARATORS, ending
 
 ONE_AT_A_TIME = Lock()  # a DuckDB connection serves one thread at a time
 

@@ -14,10 +14,9 @@ from pathlib import Path
 import polars as pl
 
 from counterrank.core.errors import InputError, first_line
+from counterrank.core.input_files import PARQUET
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
-PARQUET = (".parquet", ".pq")
-ENDINGS = (*PARQUET, ".csv", ".csv.gz", ".tsv", ".tsv.gz")
 POLARS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)  # the latter on damaged files
 BLANKS = r"[ \t\x0B\x0C\r]+"  # C's isspace: other Unicode spaces belong to the id
 
@@ -31,14 +30,15 @@ def column_names(path: Path, trec: Sequence[str]) -> list[str]:
         if ending(path) in SEPARATORS:
             mark = SEPARATORS[ending(path)]
             names = pl.read_csv(
-                _content(path), separator=mark, infer_schema=False, n_rows=0, glob=False
+                io.BytesIO(_head(path)), separator=mark, infer_schema=False, n_rows=0, glob=False
             ).columns
             _refuse_separator(path, names, mark)
             _refuse_namesakes(path, names)
             return names
     if trec:
         return list(trec)
-    fields = _fields(path)["line"]
+    with readable(path):
+        fields = fields_of(_head(path))["line"]
     return [str(place + 1) for place in range(len(fields[0]))] if len(fields) else []
 
 
@@ -73,7 +73,14 @@ def _refuse_disguise(path: Path) -> None:
             found=f"It does not {end} as a Parquet file does; it has {size:,} bytes.",
             todo="It may be cut off, damaged or of another format: write it again, or rename it.",
         )
-    if ending(path) not in PARQUET and not path.name.endswith(".gz") and b"\0" in head:
+    text = ending(path) not in PARQUET and not path.name.lower().endswith(".gz")
+    if text and b"\r" in head and b"\n" not in head and b"\n" not in _head(path):
+        raise InputError(
+            f'"{path}" has lines that end in a carriage return alone.',
+            found="No line feed is in it.",
+            todo="Save it with line ends of Unix or Windows.",
+        )
+    if text and b"\0" in head:
         raise InputError(
             f'"{path}" cannot be read as text.',
             found="It is a Parquet file." if parquet else "It holds zero bytes.",
@@ -106,6 +113,27 @@ def ending(path: Path) -> str:
     """What a file's name says it is; packing aside."""
     name = path.name.lower().removesuffix(".gz")
     return Path(name).suffix
+
+
+HEAD = 1 << 20  # bytes that are unpacked at a time until there is a line
+LINE = 1 << 26  # and at most
+
+
+def _head(path: Path) -> bytes:
+    """The first lines, unpacked if need be; never more of a packed file than these."""
+    with gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb") as file:
+        head = b""
+        while (more := file.read(HEAD)) and len(head) < LINE:
+            head += more
+            if b"\n" in more:
+                return head[: head.rindex(b"\n") + 1]
+        if more:
+            raise InputError(
+                f'"{path}" has no line of a table.',
+                found=f"There is no end of line within {len(head):,} bytes.",
+                todo="Write one row a line.",
+            )
+    return head
 
 
 def _content(path: Path) -> io.BytesIO | Path:
@@ -180,7 +208,13 @@ def unreadable(path: Path, error: BaseException) -> InputError:
     kind = "Parquet" if ending(path) in PARQUET else "text"
     reason = first_line(error)
     broken = isinstance(error, pl.exceptions.PanicException) or "Panic" in reason
-    if "utf-8" in reason.lower() or "utf8" in reason.lower():
+    if isinstance(error, PermissionError):
+        return InputError(
+            f'"{path}" cannot be read.',
+            found="The system says: Permission denied.",
+            todo="Ask for the right to read it.",
+        )
+    if kind == "text" and ("utf-8" in reason.lower() or "utf8" in reason.lower()):
         return InputError(f'"{path}" is not UTF-8 text.', found=reason, todo="Save it as UTF-8.")
     return InputError(
         f'"{path}" cannot be read as {kind}.',

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import gzip
 import hashlib
 import os
@@ -15,7 +14,8 @@ from typing import Any
 
 import polars as pl
 
-from counterrank.core.errors import InputError, brief, first_line
+from counterrank.core.errors import InputError, first_line
+from counterrank.core.input_files import PARQUET, State, files_of, refuse_changed, state
 from counterrank.core.provenance import sha256
 from counterrank.data.sources.dataframes import (
     convertible,
@@ -26,8 +26,6 @@ from counterrank.data.sources.dataframes import (
     memory_columns,
 )
 from counterrank.data.sources.files import (
-    ENDINGS,
-    PARQUET,
     SEPARATORS,
     column_names,
     ending,
@@ -42,12 +40,16 @@ Choose = Callable[[list[str]], list[str]]
 
 @dataclass(frozen=True)
 class Source:
-    """One table before it is read. ``trec`` names the columns of headerless TREC text."""
+    """One table before it is read. ``trec`` names the columns of headerless TREC text.
+
+    ``states`` are those that its files had before anything was read.
+    """
 
     name: str
     files: tuple[Path, ...]
     table: object = None
     trec: tuple[str, ...] = ()
+    states: tuple[State, ...] = ()
 
     def __getstate__(self) -> dict[str, object]:
         """What goes to other processes, with the doors: all but the rows."""
@@ -83,9 +85,15 @@ class Source:
         if not self.files:
             return None
         digests = [sha256(file) for file in self.files]
+        self.refuse_changed()
         if len(digests) == 1:
             return digests[0].hex()
         return hashlib.sha256(b"".join(digests)).hexdigest()
+
+    def refuse_changed(self) -> None:
+        """Refuse files that are no more what they were when the table was opened."""
+        for file, before in zip(self.files, self.states, strict=False):
+            refuse_changed(file, before)
 
 
 def open_source(table: object, *, trec: Sequence[str], name: str = "") -> Source:
@@ -100,47 +108,10 @@ def open_source(table: object, *, trec: Sequence[str], name: str = "") -> Source
             )
         if is_address(path):
             return Source(name or str(path), (), frame_at(str(path)), tuple(trec))
-        return Source(name or str(path), tuple(_expand(str(path))), None, tuple(trec))
+        files = tuple(files_of(str(path)))
+        states = tuple(state(file) for file in files)
+        return Source(name or str(path), files, None, tuple(trec), states)
     return Source(name or "table in memory", (), table, tuple(trec))
-
-
-def _expand(path: str) -> list[Path]:
-    """The files a path stands for, in order of name."""
-    found = Path(path)
-    try:
-        found.stat()
-    except FileNotFoundError:
-        pass
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"No file {brief(path)}.", found=f"The system says: {error}."[:120]
-        ) from error
-    if found.is_dir():
-        inside = sorted(
-            p
-            for p in found.rglob("*")
-            if p.is_file()
-            and p.name.lower().endswith(ENDINGS)
-            # not one of the hidden or bookkeeping files that engines leave behind
-            and not any(part[0] in "._" for part in p.relative_to(found).parts)
-        )
-        if not inside:
-            raise InputError(
-                f'Folder "{path}" holds no table.',
-                found="None of its files ends in " + ", ".join(ENDINGS) + ".",
-                todo="Point to the folder that holds the Parquet or CSV files.",
-            )
-        return inside
-    if found.exists():
-        return [found]
-    matches = sorted(Path(p) for p in glob.glob(path, recursive=True) if Path(p).is_file())
-    if not matches:
-        raise InputError(
-            f'No file "{path}".',
-            found=f"Looked from {Path.cwd()}." if not found.is_absolute() else "",
-            todo="Check the path; a glob must match at least one file.",
-        )
-    return matches
 
 
 SAMPLE = 1 << 20  # bytes of a text file by which its rows are guessed
@@ -178,15 +149,26 @@ def count_source_rows(source: Source) -> int:
     return sum(_rows(file) for file in source.files)
 
 
+RATIO = 1032  # bytes that one of gzip unpacks to, at most
+
+
+def packed_bound(source: Source) -> int:
+    """Bytes that its packed files unpack to, at most: read whole, all of them are held."""
+    packed = [file for file in source.files if file.name.lower().endswith(".gz")]
+    return RATIO * sum(file.stat().st_size for file in packed)
+
+
 def _rows(file: Path) -> int:
     with readable(file):
         if ending(file) in PARQUET:
             return int(pl.scan_parquet(file, glob=False).select(pl.len()).collect().item())
+        if file.name.lower().endswith(".gz"):  # whose size says nothing of its rows
+            with gzip.open(file) as text:
+                return sum(block.count(b"\n") for block in iter(lambda: text.read(SAMPLE), b"")) + 1
         size = file.stat().st_size
-        packed = file.name.lower().endswith(".gz")
-        with gzip.open(file) if packed else file.open("rb") as text:
-            head = text.read(SAMPLE)
-    share = len(head) / (4 * size if packed else size) if size else 1.0
+        with file.open("rb") as plain:
+            head = plain.read(SAMPLE)
+    share = len(head) / size if size else 1.0
     return int(head.count(b"\n") / min(share, 1.0)) + 1 if head else 0
 
 
