@@ -22,8 +22,9 @@ from split import Parts
 LABELS = (
     "CG CG(gain=exp)@3 CG(gain=binary,rel=2)@3 DCG DCG@3 DCG(gain=exp)@3"
     " DCG(discount=power(eta=0.5))@3 DCG(discount=geometric(p=0.9)) DCG(discount=jarvelin)"
-    " DCG(discount=table(1,0.5,0.1)) nDCG nDCG@3 nDCG(ideal=all)@3 nDCG(gain=exp)@3"
-    " nDCG(gain=binary,rel=3) P P@3 P(rel=3,over=listed)@3 Recall Recall(rel=2)@3 F1@3"
+    " DCG(discount=table(1,0.5,0.1)) IDCG IDCG(gain=exp)@3 nDCG nDCG@3 nDCG(ideal=all)@3"
+    " nDCG(gain=exp)@3 nDCG(ideal=list)@3 nDCG(gain=binary,rel=3) P P@3 P(rel=3,over=listed)@3"
+    " Recall Recall(rel=2)@3 F1@3"
     " F1(rel=2,over=listed)@3 AP AP(rel=2)@3 AP(over=min)@3 RR RR(rel=3)@2 ERR ERR(top=6)@3"
     " ERR(top=user)@3 Bpref Bpref(rel=2)@3 InfAP InfAP(rel=2)@3 InfAP(variant=trec)@4 Rprec"
     " Rprec(rel=2)@2 Success@2 Success(rel=3) RBP RBP(rel=2,p=0.5)@3 ARP@3 ARP(rel=2)@5 Judged"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import gzip
-import os
 import signal
 import subprocess
 import sys
@@ -155,15 +154,6 @@ def test_too_small_a_disk_is_refused_at_once(monkeypatch, tmp_path):
 def test_a_folder_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(cr.UsageError, match="No temporary folder"):
         estimated(LOG, RUN, engine=cr.Local(partitions=3, scratch=str(tmp_path / "no")))
-
-
-def test_what_a_killed_process_left_is_removed(tmp_path):
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    (tmp_path / f"counterrank-{gone.pid}-abc").mkdir()
-    (tmp_path / f"counterrank-{os.getpid()}-abc").mkdir()
-    estimated(LOG, RUN, engine=cr.Local(partitions=3, scratch=str(tmp_path)))
-    assert [p.name for p in tmp_path.iterdir()] == [f"counterrank-{os.getpid()}-abc"]
 
 
 def test_told_to_end_it_leaves_nothing(tmp_path):

@@ -12,7 +12,7 @@ from counterrank.core.errors import InputError
 from counterrank.core.faults import DataError, Fault
 
 LARGEST_RANK = 1 << 31
-LARGEST = 1e120  # numbers whose squares, and sums of these, are floats
+LARGEST = 1e70  # numbers whose fourth powers, as in an interval of a lift, are floats
 ROUNDING = 1e-9  # by which probabilities that were added up may miss 1
 EXACT = 1 << 53  # integers up to this are exact as floats
 
@@ -38,6 +38,27 @@ def no_gaps(frame: pl.DataFrame, column: str, table: str) -> None:
     no_missing(frame, column, table)
     if frame.schema[column].is_float():
         refuse_rows(frame, column, frame[column].is_nan(), table, "missing value")
+
+
+def groups(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
+    """A column whose values are groups: text, numbers or dates, none missing."""
+    no_gaps(frame, column, table)
+    kind = frame.schema[column]
+    if kind.is_nested() or kind in (pl.Object, pl.Duration, pl.Binary):
+        raise InputError(
+            f'Column "{column}" of "{table}" must hold text, numbers or dates.',
+            found=f"It is of type {kind}.",
+            todo="Cast it to text where the table is made.",
+        )
+    wide = kind in (pl.Int128, pl.UInt128)
+    return frame.with_columns(pl.col(column).cast(pl.String)) if wide else frame
+
+
+def texts(frame: pl.DataFrame, columns: Iterable[str], table: str) -> pl.DataFrame:
+    """Columns of names as text."""
+    for column in columns:
+        frame = groups(frame, column, table).with_columns(pl.col(column).cast(pl.String))
+    return frame
 
 
 def identifiers(frame: pl.DataFrame, columns: Iterable[str], table: str) -> pl.DataFrame:
@@ -116,7 +137,7 @@ def real(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
 def shares(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
     """Probabilities that weights divide by: above 0, at most 1 but for the rounding of a sum."""
     frame = real(frame, column, table)
-    bad = (frame[column] <= 0) | (frame[column] > 1 + ROUNDING)
+    bad = (frame[column] < 1 / LARGEST) | (frame[column] > 1 + ROUNDING)
     refuse_rows(frame, column, bad, table, "not above 0 and up to 1")
     return frame.with_columns(pl.col(column).clip(upper_bound=1.0))
 
@@ -126,6 +147,8 @@ def not_negative(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
     frame = real(frame, column, table)
     refuse_rows(frame, column, frame[column] < 0, table, "negative")
     refuse_rows(frame, column, frame[column] > 1 + ROUNDING, table, "above 1")
+    small = (frame[column] > 0) & (frame[column] < 1 / LARGEST)
+    refuse_rows(frame, column, small, table, "too small")
     return frame
 
 
@@ -136,9 +159,9 @@ def certainty(table: str, rows: int, column: str = "propensity") -> DataError:
 
 def zero_or_one(frame: pl.DataFrame, column: str, table: str) -> pl.DataFrame:
     """A yes or no: 0 or 1, or a Boolean."""
-    frame = numbers(frame, column, table)
+    frame = numbers(frame, column, table).with_columns(pl.col(column).cast(pl.Float64))
     refuse_rows(frame, column, ~frame[column].is_in([0.0, 1.0]), table, "not 0 or 1")
-    return frame.with_columns(pl.col(column).cast(pl.Float64))
+    return frame
 
 
 def whole_ranks(frame: pl.DataFrame, table: str) -> pl.DataFrame:

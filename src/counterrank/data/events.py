@@ -9,7 +9,7 @@ from functools import partial
 import polars as pl
 
 from counterrank.core.errors import InputError
-from counterrank.data.checks import finite, identifiers, no_missing, real, whole_ranks
+from counterrank.data.checks import finite, identifiers, no_missing, real, texts, whole_ranks
 from counterrank.data.schema import Roles, Schema, Table, refuse_played
 from counterrank.data.sources import Source
 
@@ -43,8 +43,8 @@ def events_schema(
 
 def _events(name: str, rewards: Sequence[str], frame: pl.DataFrame) -> pl.DataFrame:
     frame = identifiers(frame, ("user", "item"), name)
-    no_missing(frame, "event", name)
-    frame = frame.with_columns(pl.col("event").cast(pl.String).str.strip_chars().str.to_lowercase())
+    frame = texts(frame, ["event"], name)
+    frame = frame.with_columns(pl.col("event").str.strip_chars().str.to_lowercase())
     frame = _times(frame, name)
     if "rank" in frame.columns:
         frame = whole_ranks(frame.with_columns(pl.col("rank").fill_null(1)), name)
@@ -67,7 +67,7 @@ def _times(frame: pl.DataFrame, name: str) -> pl.DataFrame:
                 todo="Write them as numbers, or like 2024-05-01T12:30:00.",
             )
         frame = frame.with_columns(found.alias("time"))
-    if frame.schema["time"].is_temporal():
+    if frame.schema["time"] in (pl.Date, pl.Datetime):
         frame = frame.with_columns(pl.col("time").cast(pl.Datetime("us")).dt.timestamp("us"))
     return finite(frame, "time", name).with_columns(pl.col("time").cast(pl.Float64))
 
@@ -83,11 +83,6 @@ def _read_times(text: pl.Series) -> pl.Series:
         micro = read.dt.timestamp("us").cast(pl.Float64)
         found = found.zip_with(found.is_not_null(), micro)
     return found
-
-
-def count_kinds(frame: pl.DataFrame) -> dict[str, int]:
-    """How many events there are of each kind that counts."""
-    return {kind: int((frame["event"] == kind).sum()) for kind in (VIEW, CLICK, PURCHASE)}
 
 
 @dataclass(frozen=True)
@@ -151,7 +146,7 @@ def funnel_of_events(
         )
         .with_columns(shown=pl.lit(1.0))
     )
-    total = count_kinds(events)
+    total = {name: int((events["event"] == name).sum()) for name in (VIEW, CLICK, PURCHASE)}
     seen = int(frame.select(((kind == CLICK) & (time >= pl.col("viewed"))).sum()).item())
     counted = int(frame.select(bought.sum()).item())
     return funnel, EventCounts(

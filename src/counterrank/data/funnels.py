@@ -78,7 +78,9 @@ def _clicked(name: str, rewards: Sequence[str], frame: pl.DataFrame) -> pl.DataF
             todo="Give a column shown of 0 and 1 (--columns shown=NAME), or leave exposure out.",
         )
     if "rank" in frame.columns:
-        frame = whole_ranks(frame.with_columns(pl.col("rank").fill_null(1)), name)
+        if frame.schema["rank"].is_numeric():  # of what was not shown
+            frame = frame.with_columns(pl.col("rank").fill_null(1))
+        frame = whole_ranks(frame, name)
     for reward in rewards:
         frame = real(_nothing_without_click(frame, reward), reward, name)
         odd = (frame["click"] == 0) & (frame[reward] != 0)
@@ -119,7 +121,7 @@ def _foretold(
 def _nothing_without_click(frame: pl.DataFrame, reward: str) -> pl.DataFrame:
     """A conversion that is missing where there was no click is none."""
     kind = frame.schema[reward]
-    if kind.is_nested():  # no number, as will be said
+    if not (kind.is_numeric() or kind in (pl.String, pl.Boolean, pl.Null)):  # as will be said
         return frame
     lost = pl.col(reward).is_null()
     if kind.is_float():

@@ -1,4 +1,4 @@
-"""Ids of users, items and sessions: their order, their hashes, whole numbers and blocks of rows.
+"""Ids of users, items and sessions: their order, their hashes, whole numbers.
 
 Ids are text or whole numbers. A table read from CSV has text where Parquet has numbers, so whatever
 depends on an id (an order, a hash, a number) is the same for 5 and for "5".
@@ -6,25 +6,15 @@ depends on an id (an order, a hash, a number) is the same for 5 and for "5".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from counterrank.core.arrays import (
-    AnyInts,
-    Ints,
-    codes,
-    concat,
-    keep_freed_memory,
-    ranges,
-    renumber,
-)
-from counterrank.core.faults import Fault
+from counterrank.core.arrays import AnyInts, Ints, codes, renumber
+from counterrank.core.counting import number_hashes
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -37,10 +27,15 @@ NEAR = 1 << 25  # ids that span less than this, and not far more than their coun
 
 def sort_key(ids: pl.Series) -> pl.Series:
     """What to sort ids by: text that is nothing but whole numbers sorts as those numbers would."""
-    if ids.dtype != pl.String:
+    if ids.dtype != pl.String or not _is_whole(ids.head(1)):
         return ids
+    return ids.cast(pl.Int128) if _is_whole(ids) else ids
+
+
+def _is_whole(ids: pl.Series) -> bool:
+    """Whether text is nothing but whole numbers."""
     numbers = ids.cast(pl.Int128, strict=False)
-    return numbers if (numbers.cast(pl.String) == ids).fill_null(False).all() else ids
+    return bool((numbers.cast(pl.String) == ids).fill_null(False).all())
 
 
 def argsort_ids(ids: pl.Series) -> Ints:
@@ -123,7 +118,15 @@ def unify_id_columns(frames: Sequence[pl.DataFrame], column: str) -> list[pl.Dat
 def as_categories(frame: pl.DataFrame) -> pl.DataFrame:
     """The table with items of text as categories: `as_integers` then costs nothing."""
     text = frame.schema["item"] == pl.String
-    return frame.with_columns(pl.col("item").cast(pl.Categorical)) if text else frame
+    return frame.with_columns(_categories(frame["item"])) if text else frame
+
+
+def _categories(ids: pl.Series) -> pl.Series:
+    """Text as categories; each distinct one is looked up once."""
+    if len(ids) < NEAR >> 9:
+        return ids.cast(pl.Categorical)
+    code, names = number_text(ids)
+    return names.cast(pl.Categorical).gather(code)
 
 
 def as_plain(ids: pl.Series) -> pl.Series:
@@ -140,8 +143,21 @@ def as_integers(ids: pl.Series) -> AnyInts:
     The codes hold in this process and this pass only: another may number the same text otherwise.
     """
     if ids.dtype == pl.String:
-        ids = ids.cast(pl.Categorical)
+        ids = _categories(ids)
     return ids.to_physical().to_numpy()
+
+
+def number_text(ids: pl.Series) -> tuple[npt.NDArray[np.int32], pl.Series]:
+    """The number of each id, in no order, and the distinct ids.
+
+    One hash numbers them; another says of every row that this was no other id's.
+    """
+    code, row = number_hashes(ids.hash(0).to_numpy())
+    check = ids.hash(1).to_numpy()
+    if np.array_equal(check[row][code], check):
+        return code, ids.gather(row)
+    names = ids.unique()  # two ids have one hash
+    return positions(ids, names).astype(np.int32), names
 
 
 def positions(ids: pl.Series, known: pl.Series) -> Ints:
@@ -172,7 +188,7 @@ def distinct_ids(columns: Sequence[pl.Series]) -> pl.Series:
     if not stored:
         return first.clear().cast(pl.Int64)
     low, high = min(int(x.min()) for x in stored), max(int(x.max()) for x in stored)
-    if not _near(high - low, sum(map(len, stored))):
+    if not near(high - low, sum(map(len, stored))):
         return pl.concat([ids.unique().cast(pl.Int64) for ids in columns]).unique()
     there = np.zeros(high - low + 1, bool)  # a flag for each is quicker than a hash of each row
     for x in stored:
@@ -207,7 +223,7 @@ class IdCodes:
             return cls(names, 0, np.zeros(2, np.int64), none)
         ids = as_integers(names)
         low, high = int(ids.min()), int(ids.max())
-        if not _near(high - low, size) or low < -(1 << 62) or high >= 1 << 62:
+        if not near(high - low, size) or low < -(1 << 62) or high >= 1 << 62:
             by = np.argsort(ids)
             return cls(names, 0, by, ids[by])
         number = np.full(high - low + 3, size)
@@ -233,7 +249,29 @@ class IdCodes:
         return self.number.take(place, mode="clip")
 
 
-def _near(span: int, count: int) -> bool:
+@dataclass(frozen=True)
+class TextRanks:
+    """The places of ids in the descending order of their text."""
+
+    codes: IdCodes
+    rank: npt.NDArray[np.int32]
+
+    @classmethod
+    def of(cls, ids: pl.Series) -> TextRanks:
+        """Those of the distinct ones."""
+        codes = IdCodes.among(distinct_ids([ids]))
+        by = codes.names.cast(pl.String).arg_sort(descending=True).to_numpy()
+        rank = np.empty(len(by), np.int32)
+        rank[by] = np.arange(len(by))
+        return cls(codes, rank)
+
+    def __call__(self, ids: pl.Series) -> AnyInts:
+        """The place of each id."""
+        place: AnyInts = self.rank[self.codes.codes(ids)]
+        return place
+
+
+def near(span: int, count: int) -> bool:
     """Whether a table with an entry for each number of a span is worth its memory."""
     return span < min(NEAR, max(1 << 20, 64 * count))
 
@@ -246,10 +284,11 @@ def number_rows(rows: pl.DataFrame) -> tuple[Ints, pl.DataFrame]:
     rows = pl.DataFrame([_narrow(sort_key(rows[name])).alias(name) for name in rows.columns])
     if rows.height and rows.width == 1 and rows.dtypes[0].is_integer():
         ids = rows.to_series().to_numpy()
-        low = int(ids.min())
-        if int(ids.max()) - low < 4 * rows.height + 1024:
-            there, place = renumber(ids.astype(np.int64) - low)
-            return place, pl.DataFrame({rows.columns[0]: there + low})
+        ids = ids if ids.dtype == np.uint64 else ids.astype(np.int64)
+        low = ids.min()
+        if int(ids.max()) - int(low) < 4 * rows.height + 1024:
+            there, place = renumber((ids - low).astype(np.int64))
+            return place, pl.DataFrame({rows.columns[0]: there.astype(ids.dtype) + low})
     known = rows.unique().sort(rows.columns)
     return row_positions(rows, known), known
 
@@ -270,78 +309,3 @@ def code_rows(rows: pl.DataFrame) -> Ints:
         each, width = codes(numbers, room=4 * rows.height + 1024)
         code = renumber(code * width + each)[1]
     return code
-
-
-BLOCK_ROWS = 1 << 18  # a block's keys stay in a core's cache
-
-
-@dataclass(frozen=True)
-class Blocks:
-    """A table whose rows stand unit by unit. ``names`` are the units, each once.
-
-    ``frame`` has a column ``row`` with the caller's row numbers if it had to be sorted; they are
-    missing where they are not known.
-    """
-
-    frame: pl.DataFrame
-    names: pl.Series
-    start: Ints
-    length: Ints
-    unit: str = "user"
-
-    @classmethod
-    def of(cls, frame: pl.DataFrame, *, ascending: bool, unit: str = "user") -> Blocks:
-        """Sorted by unit if they are not together yet, or not ``ascending`` where that is asked."""
-        keep_freed_memory()
-        start = run_starts(frame[unit])
-        names = frame[unit].gather(start)
-        key = sort_key(names) if ascending else pl.Series(as_integers(names))
-        if names.n_unique() < len(names) or (ascending and not key.is_sorted()):
-            if "row" not in frame.columns:
-                frame = frame.with_row_index("row")
-            # runs are sorted, not rows: mostly the rows of a unit stand together already
-            order = pl.arg_sort_by("key", maintain_order=True)
-            by = key.to_frame("key").select(order).to_series().to_numpy().astype(np.int64)
-            frame = frame[ranges(start[by], np.diff(start, append=frame.height)[by])]
-            start = run_starts(frame[unit])
-            names = frame[unit].gather(start)
-        return cls(frame, names, start, np.diff(start, append=frame.height), unit)
-
-    def cuts(self, rows: int = BLOCK_ROWS, extra: Ints | int = 0) -> Iterator[tuple[int, int]]:
-        """First and last user of each block of about ``rows`` rows, ``extra`` ones included."""
-        if not len(self.length):
-            return
-        begin = np.cumsum(self.length + extra) - (self.length + extra)
-        wanted = np.arange(0, begin[-1] + 1, rows)
-        yield from pairwise(sorted({*np.searchsorted(begin, wanted).tolist(), len(begin)}))
-
-    def rows(self, begin: int, end: int) -> pl.DataFrame:
-        """The rows of users ``begin`` to ``end``."""
-        return self.frame.slice(int(self.start[begin]), int(self.length[begin:end].sum()))
-
-    def caller_row(self, place: int) -> dict[str, Any]:
-        """Row ``place`` for a fault: its number in the caller's table, if known, unit and item."""
-        number = self.frame["row"][place] if "row" in self.frame.columns else place
-        row = {} if number is None else {"row": number + 1}
-        return row | {name: self.frame[name][place] for name in (self.unit, "item")}
-
-    def fault(self, what: str, table: str, places: Ints, *, column: str = "", **more: Any) -> Fault:
-        """The rows at these places are wrong."""
-        of = self.frame.height
-        return Fault.at(what, table, places, self.caller_row, of=of, column=column, **more)
-
-
-def run_starts(ids: pl.Series) -> Ints:
-    """Rows at which a run of equal ids begins; integers chunk by chunk, without a copy."""
-    if not ids.dtype.is_integer():
-        return (ids != ids.shift(1)).fill_null(True).arg_true().to_numpy().astype(np.int64)
-    starts, offset, last = [], 0, None
-    for chunk in ids.get_chunks():
-        numbers = chunk.to_numpy()
-        if len(numbers) == 0:
-            continue
-        if offset == 0 or numbers[0] != last:
-            starts.append(np.array([offset]))
-        starts.append(np.flatnonzero(numbers[1:] != numbers[:-1]) + (1 + offset))
-        offset, last = offset + len(numbers), numbers[-1]
-    return concat(starts)

@@ -12,8 +12,8 @@ from counterrank.core.errors import InputError, UsageError
 from counterrank.core.faults import DataError, Fault
 from counterrank.data.checks import (
     finite,
+    groups,
     identifiers,
-    no_gaps,
     not_negative,
     real,
     refuse_rows,
@@ -105,7 +105,7 @@ def _logged(
     for column in [c for c in CHANCES if c in frame.columns]:
         frame = shares(frame, column, name)
     for column in [c for c in ("day", "arm", "timestamp", *contexts) if c in frame.columns]:
-        no_gaps(frame, column, name)
+        frame = groups(frame, column, name)
     for reward in rewards if "viewed" in frame.columns else ():  # or views were logged wrongly
         unseen = (frame["viewed"] == 0) & (frame[reward] != 0)
         refuse_rows(frame, reward, unseen, name, "reward not viewed")

@@ -16,8 +16,8 @@ from pathlib import Path
 import polars as pl
 
 from counterrank.core.errors import UsageError
+from counterrank.core.input_files import ENDINGS
 from counterrank.data.schema import Schema, Table
-from counterrank.data.sources.files import ENDINGS
 
 TIES = ("id", "id32", "file", "expected")
 

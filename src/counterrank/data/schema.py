@@ -15,11 +15,13 @@ import polars as pl
 
 from counterrank.core.errors import InputError, UsageError, nearest
 from counterrank.data.checks import (
+    LARGEST,
     certainty,
     finite,
     identifiers,
     not_negative,
     real,
+    refuse_rows,
     some_rows,
     whole_ranks,
 )
@@ -115,19 +117,50 @@ def is_certain(frame: pl.DataFrame, column: str) -> bool:
 
 
 def judgments_schema(
-    table: object, *, columns: Mapping[str, str] | None = None, own: Sequence[str] = ()
+    table: object,
+    *,
+    columns: Mapping[str, str] | None = None,
+    own: Sequence[str] = (),
+    folds: Sequence[str] = (),
 ) -> Schema:
     """Judgments: user, item, rating. A negative rating means pooled but not judged.
 
-    ``own`` are further columns, which keep their names.
+    ``own`` are further columns, which keep their names; ``folds`` is as in `users_of_folds`.
     """
     source = open_source(table, trec=QRELS, name=label(table, "the judgments"))
-    roles = Roles(source.name, ("user", "item", "rating"), (), columns, tuple(own))
+    roles = Roles(source.name, ("user", "item", "rating"), tuple(folds), columns, tuple(own))
     return Schema(source, roles, partial(_judged, source.name), partial(Table, source))
 
 
 def _judged(name: str, frame: pl.DataFrame) -> pl.DataFrame:
-    return finite(identifiers(frame, ("user", "item"), name), "rating", name)
+    frame = users_of_folds(frame, name)
+    frame = finite(identifiers(frame, ("user", "item"), name), "rating", name)
+    high = frame["rating"].cast(pl.Float64).abs() > LARGEST
+    refuse_rows(frame, "rating", high, name, "too large")
+    return frame
+
+
+FOLD = ("fold",)
+
+
+def users_of_folds(frame: pl.DataFrame, name: str, unit: str = "user") -> pl.DataFrame:
+    """Where there is a column ``fold``, a user of it is a unit of its own, called fold/user."""
+    if "fold" not in frame.columns:
+        return frame
+    frame = identifiers(frame, ("fold", unit), name)
+    return frame.with_columns(pl.format("{}/{}", "fold", unit).alias(unit)).drop("fold")
+
+
+def all_by_fold(schemas: Sequence[Schema]) -> None:
+    """Refuse tables of which some have a column ``fold`` and others have none."""
+    has = ["fold" in s.roles.played(s.source.columns()) for s in schemas]
+    if any(has) and not all(has):
+        with_, without = (schemas[has.index(state)].source.name for state in (True, False))
+        raise InputError(
+            f'"{without}" has no column "fold".',
+            found=f'"{with_}" has one, so that each of its users counts once in each fold.',
+            todo="Give all tables the column, or none of them.",
+        )
 
 
 def run_schema(
@@ -136,13 +169,15 @@ def run_schema(
     name: str = "",
     columns: Mapping[str, str] | None = None,
     also: tuple[str, ...] = (),
+    folds: Sequence[str] = (),
 ) -> Schema:
     """A system's lists: user, item, and rank or score (rank wins); optionally system.
 
-    ``also`` are columns of numbers that are read where they are there.
+    ``also`` are columns of numbers that are read where they are there; ``folds`` is as in
+    `users_of_folds`.
     """
     source = open_source(table, trec=TREC_RUN, name=label(table, name or "the run"))
-    optional = ("rank", "score", "system", "draw", *(c for c in also if c in ROLES))
+    optional = ("rank", "score", "system", "draw", *folds, *(c for c in also if c in ROLES))
     own = tuple(c for c in also if c not in ROLES and c in source.columns())
     roles = Roles(source.name, ("user", "item"), optional, columns, own)
     given = dict(columns or {})
@@ -170,7 +205,7 @@ def _listed(
         )
     order = ordered_by(frame.columns, given)
     frame = frame.drop({"rank", "score"} - {order}, strict=False)
-    frame = identifiers(frame, ("user", "item"), name)
+    frame = identifiers(users_of_folds(frame, name), ("user", "item"), name)
     frame = whole_ranks(frame, name) if order == "rank" else finite(frame, "score", name)
     if "system" in frame.columns:
         frame = identifiers(frame, ("system",), name)
@@ -342,8 +377,11 @@ def validate_columns(schemas: Iterable[Schema]) -> None:
             schema.roles.given.refuse_unmet()
 
 
-def read_alone(schema: Schema) -> Table:
-    """The whole of a table that is all a verb reads."""
+def read_alone(
+    source: Source, roles: Roles, check: Callable[[str, pl.DataFrame], pl.DataFrame]
+) -> Table:
+    """The whole of a table that is all a verb reads; ``check`` is told its name."""
+    schema = Schema(source, roles, partial(check, source.name), partial(Table, source))
     validate_columns([schema])
     return schema.whole()
 
@@ -360,7 +398,7 @@ ROLES = (
     "arm", "click", "conversion", "ctr", "cvr", "day", "estimate", "estimator", "experiment",
     "exposure", "high", "low", "measure", "offline", "offline_se", "online", "online_se", "policy",
     "predicted", "propensity", "repetition", "reward", "truth", "unit", "value", "shown", "event",
-    "time",
+    "time", "fold",
 )
 # fmt: on
 

@@ -10,9 +10,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-import polars as pl
 
-from counterrank.core.arrays import AnyFloats, AnyInts, Bools, Ints, alike, sort_order, take_rows
+from counterrank.core.arrays import (
+    AnyFloats,
+    AnyInts,
+    Ints,
+    alike,
+    falling_bits,
+    order_lists,
+    sort_order,
+    take_rows,
+)
 from counterrank.matching.hashjoin import pair_keys, repeated_rows, sparse_join
 
 
@@ -51,16 +59,18 @@ def by_rank(given: AnyInts, length: Ints) -> Order:
     if np.array_equal(given, natural):
         return Order(natural, natural, natural, np.empty(0, np.int64), natural=True)
     rank = given.astype(np.int64)
-    lists = np.repeat(np.arange(len(length)), length)
-    by = sort_order(lists, rank)
-    again = (np.diff(rank[by]) == 0) & (np.diff(lists[by]) == 0)
+    by = order_lists(rank.view(np.uint64), length)
+    again = (np.diff(rank[by]) == 0) & (natural[1:] > 1)
     return Order(rank, rank, rank, by[1:][again])
 
 
 def by_score(
-    score: AnyFloats, length: Ints, *, ties: str, text: Callable[[Ints], pl.Series]
+    score: AnyFloats, length: Ints, *, ties: str, text_rank: Callable[[], AnyInts]
 ) -> Order:
-    """Ranks by falling score; ``text`` gives the ids of chosen rows where scores tie."""
+    """Ranks by falling score; ``text_rank`` is asked for where scores tie.
+
+    It gives for every row a number that falls as the text of its id rises.
+    """
     score = score.astype(np.float32) if ties == "id32" else score
     rank = natural_rank(length)
     none = np.empty(0, np.int64)
@@ -70,15 +80,17 @@ def by_score(
     if np.all((score[1:] <= score[:-1]) | starts):
         by = np.arange(len(score))
     else:
-        exact = score.dtype.kind == "i"  # ~x falls as x rises, without overflow
-        falling = np.invert(score.astype(np.int64)) if exact else np.negative(score)
-        by = np.lexsort((falling, np.repeat(np.arange(len(length)), length)))
+        by = order_lists(falling_bits(score), length)
     ordered = score[by]
     new = np.concatenate([[True], (ordered[1:] != ordered[:-1]) | starts])
+    if new.all():
+        rank = _scatter(by, rank)
+        return Order(rank, rank, rank, none)
+    if ties in ("id", "id32"):  # in descending byte order of the ids, as trec_eval does
+        by = order_lists(text_rank().astype(np.uint64), length)
+        by = by[order_lists(falling_bits(score[by]), length)]
     begin, group = np.flatnonzero(new), np.cumsum(new) - 1
     size = np.diff(begin, append=len(new))
-    if ties in ("id", "id32"):
-        by = _id_descending(by, group, size[group] > 1, text)
     first = rank[begin][group]
     return Order(
         rank=_scatter(by, rank),
@@ -98,16 +110,6 @@ def _falls(score: AnyFloats, length: Ints) -> bool:
     return bool(np.all((score[1:] < score[:-1]) | begins[1:]))
 
 
-def _id_descending(by: Ints, group: Ints, tied: Bools, text: Callable[[Ints], pl.Series]) -> Ints:
-    """Put tied rows in descending byte order of their ids, as trec_eval does."""
-    places = np.flatnonzero(tied)
-    frame = pl.DataFrame({"group": group[places], "id": text(by[places])})
-    order = frame.select(pl.arg_sort_by("group", "id", descending=[False, True])).to_series()
-    by = by.copy()
-    by[places] = by[places][order.to_numpy()]
-    return by
-
-
 def _scatter(by: Ints, x: Ints) -> Ints:
     """``x``, listed in the order ``by``, back in the order of rows."""
     out = np.empty_like(x)
@@ -119,8 +121,8 @@ def _scatter(by: Ints, x: Ints) -> Ints:
 class ListBlock:
     """Lists one after the other, and the judgments of their users.
 
-    ``length`` is the number of rows of each list. ``rank`` or ``score`` orders a list. ``text``
-    gives the ids of chosen rows as text, for ties. ``judged`` is the number of judgments of each
+    ``length`` is the number of rows of each list. ``rank`` or ``score`` orders a list, and
+    ``text_rank`` what ties in it (see `by_score`). ``judged`` is the number of judgments of each
     list's user; their items follow list by list.
     """
 
@@ -128,7 +130,7 @@ class ListBlock:
     item: AnyInts
     rank: AnyInts | None
     score: AnyFloats | None
-    text: Callable[[Ints], pl.Series]
+    text_rank: Callable[[], AnyInts]
     judged: Ints
     judged_item: AnyInts
 
@@ -137,7 +139,7 @@ class ListBlock:
         if self.rank is not None:
             return by_rank(self.rank, self.length)
         assert self.score is not None
-        return by_score(self.score, self.length, ties=ties, text=self.text)
+        return by_score(self.score, self.length, ties=ties, text_rank=self.text_rank)
 
 
 @dataclass(frozen=True)
@@ -189,7 +191,7 @@ def in_rank_order(found: MatchedBlock) -> MatchedBlock:
     """
     if found.order.natural:
         return found
-    by = sort_order(found.lists, found.order.rank)
+    by = order_lists(found.order.rank.astype(np.uint64), found.block.length)
     place = np.empty_like(by)
     place[by] = np.arange(len(by))
     turn = np.argsort(place[found.row])
@@ -256,4 +258,4 @@ def _only(block: ListBlock, lists: Ints, keep: Ints) -> ListBlock:
     """The block with some of its rows."""
     length = np.bincount(lists[keep], minlength=len(block.length))
     own = take_rows(block, keep, "item", "rank", "score")
-    return replace(own, length=length, text=lambda rows: block.text(keep[rows]))
+    return replace(own, length=length, text_rank=lambda: block.text_rank()[keep])

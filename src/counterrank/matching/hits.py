@@ -23,14 +23,8 @@ from counterrank.core.arrays import (
 )
 from counterrank.core.faults import Faults
 from counterrank.core.parallel import cached_property, map_threads, workers
-from counterrank.data.ids import (
-    BLOCK_ROWS,
-    Blocks,
-    as_categories,
-    as_integers,
-    positions,
-    unify_ids,
-)
+from counterrank.data.blocks import BLOCK_ROWS, Blocks
+from counterrank.data.ids import TextRanks, as_categories, as_integers, positions, unify_ids
 from counterrank.data.schema import Table
 from counterrank.matching.align import (
     BlockHits,
@@ -199,14 +193,26 @@ def find_hits(
     threads: int = 0,
     rows: int = BLOCK_ROWS,
 ) -> tuple[Hits, Coverage]:
-    """The hits of one run, and who was covered. ``rows`` is the size of a block."""
+    """The hits of one run, units in the order of the pool, and who was covered.
+
+    ``rows`` is the size of a block.
+    """
     lists = _Lists.of(run, pool)
     cuts = lists.cuts(rows)
     parts = map_threads(
         lambda cut: align(lists.block(*cut), ties=ties, limit=limit), cuts, threads or workers()
     )
     _refuse_faults(lists, cuts, [(p.duplicates, p.repeated) for p in parts], duplicates)
-    return _merged(lists, cuts, parts, ties)
+    known = lists.unit >= 0
+    depth = np.zeros(pool.n, np.int64)
+    depth[lists.unit[known]] = concat([part.depth for part in parts])[known]
+    both = list(zip(cuts, parts, strict=True))
+    unit = concat([lists.unit[begin + part.list] for (begin, _), part in both])
+    judgment = concat([_of(lists.judgments(*cut), part.judgment) for cut, part in both])
+    hits = Hits.join(parts, unit, judgment, pool.rating[judgment], depth, ties == "expected")
+    if np.any(unit[1:] < unit[:-1]):
+        hits = hits.take(sort_order(unit, hits.rank))
+    return hits, lists.coverage(sum(len(part.duplicates) for part in parts))
 
 
 @dataclass(frozen=True)
@@ -298,10 +304,15 @@ class _Lists:
             item=as_integers(rows["item"]),
             rank=column if self.table.order == "rank" else None,
             score=column if self.table.order == "score" else None,
-            text=lambda chosen: rows["item"].gather(chosen).cast(pl.String),
+            text_rank=lambda: self.text_ranks(rows["item"]),
             judged=self.judged_of(unit),
             judged_item=self.judged[self.judgments(begin, end)],
         )
+
+    @cached_property
+    def text_ranks(self) -> TextRanks:
+        """The order of items whose scores tie."""
+        return TextRanks.of(self.blocks.frame["item"])
 
     def judged_of(self, unit: Ints) -> Ints:
         """Number of judgments of the users of some lists."""
@@ -346,20 +357,3 @@ def _refuse_faults(
         lists.blocks.fault("rank twice in list", name, ranks, column="rank"),
     )
     Faults(found).refuse(allowed=() if duplicates == "error" else ("item twice in list",))
-
-
-def _merged(
-    lists: _Lists, cuts: list[tuple[int, int]], parts: list[BlockHits], ties: str
-) -> tuple[Hits, Coverage]:
-    """One set of hits from all blocks; units in the order of the pool."""
-    known = lists.unit >= 0
-    depth = np.zeros(lists.pool.n, np.int64)
-    depth[lists.unit[known]] = concat([part.depth for part in parts])[known]
-    both = list(zip(cuts, parts, strict=True))
-    unit = concat([lists.unit[begin + part.list] for (begin, _), part in both])
-    judgment = concat([_of(lists.judgments(*cut), part.judgment) for cut, part in both])
-    rating = lists.pool.rating[judgment]
-    hits = Hits.join(parts, unit, judgment, rating, depth, ties == "expected")
-    if np.any(unit[1:] < unit[:-1]):
-        hits = hits.take(sort_order(unit, hits.rank))
-    return hits, lists.coverage(sum(len(part.duplicates) for part in parts))

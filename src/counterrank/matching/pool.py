@@ -14,7 +14,8 @@ import polars as pl
 from counterrank.core.arrays import Bools, Floats, Ints, concat, order_within, sum_by
 from counterrank.core.faults import DataError, Fault
 from counterrank.core.parallel import cached_property, map_threads, workers
-from counterrank.data.ids import Blocks, as_integers
+from counterrank.data.blocks import Blocks
+from counterrank.data.ids import as_integers
 from counterrank.data.schema import Table
 from counterrank.matching.hashjoin import pair_keys, repeated_rows
 

@@ -11,7 +11,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -21,11 +21,13 @@ from counterrank.core import errors
 from counterrank.core.errors import CounterrankError, UsageError
 from counterrank.core.faults import DataError, merge_errors
 from counterrank.core.labels import Value
+from counterrank.core.owned_folder import owned_folder
 from counterrank.core.parallel import Progress
 from counterrank.data.checks import some_rows
 from counterrank.data.schema import Input
 from counterrank.data.sources.dataframes import spoken
 from counterrank.engine.partitions import Partition, Partitions, Tables, merge_in_turn
+from counterrank.engine.scratch import PREFIX
 from counterrank.engine.spark.executor import (
     SENT,
     TAG,
@@ -139,9 +141,10 @@ def _archive() -> Path:
     """
     files = sorted(HOME.rglob("*.py"))
     digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
-    folder = tempfile.mkdtemp(prefix=f"counterrank-{os.getpid()}-")  # see `scratch`
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    path = Path(folder) / f"counterrank-{digest}.zip"
+    stack = ExitStack()
+    folder = stack.enter_context(owned_folder(Path(tempfile.gettempdir()), PREFIX))
+    atexit.register(stack.close)
+    path = folder / f"counterrank-{digest}.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in files:
             archive.write(file, file.relative_to(HOME.parent))
@@ -191,6 +194,8 @@ def _inputs(
         for _ in progress([0], "Shuffling"):
             with spoken("bringing the rows of each unit together"):
                 heights = dict(rows.groupBy(TAG).sum("rows").collect())
+    for schema in schemas.values():
+        schema.source.refuse_changed()
     inputs = {}
     for name, lane in lanes.items():
         height = heights.get(lane.tag, 0)

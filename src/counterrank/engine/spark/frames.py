@@ -11,11 +11,12 @@ from typing import Any
 import polars as pl
 
 from counterrank.core.errors import InputError
+from counterrank.core.input_files import PARQUET
 from counterrank.data.checks import some_rows
 from counterrank.data.schema import Schema
 from counterrank.data.sources import Source
 from counterrank.data.sources.dataframes import frame_of, from_arrow, is_spark
-from counterrank.data.sources.files import BLANKS, PARQUET, SEPARATORS, column_names, ending
+from counterrank.data.sources.files import BLANKS, SEPARATORS, column_names, ending
 from counterrank.engine.partitions import Tables
 from counterrank.engine.spark.executor import CUT, PLACE, Lane, on_departure
 

@@ -1,0 +1,124 @@
+"""Rows brought together by counting passes, text numbered by hashes, lists sorted in place."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from counterrank.core import arrays, counting
+from counterrank.core.arrays import falling_bits, order_lists, product_by_rows
+from counterrank.core.counting import gather_groups, number_hashes
+from counterrank.data import ids
+from counterrank.data.blocks import Blocks
+from counterrank.data.ids import TextRanks, number_text
+
+rng = np.random.default_rng(19)
+
+
+@pytest.mark.parametrize(
+    ("rows", "groups"), [(1, 1), (1_000, 70_000), (700_000, 3), (700_000, 9_000)]
+)
+def test_groups_are_stable_sorts(rows: int, groups: int) -> None:
+    group = rng.integers(0, groups, rows).astype(np.int32)
+    score = rng.random(rows)
+    (place, moved), length = gather_groups(
+        groups, rows, lambda some: (group[some], [np.arange(some.start, some.stop), score[some]])
+    )
+    by = np.argsort(group, kind="stable")
+    assert np.array_equal(place, by)
+    assert np.array_equal(moved, score[by])
+    assert np.array_equal(length, np.bincount(group, minlength=groups))
+
+
+@pytest.mark.parametrize(("rows", "distinct"), [(10, 3), (300_000, 200), (300_000, 150_000)])
+def test_hashes_are_numbered(rows: int, distinct: int) -> None:
+    hashes = rng.integers(0, 1 << 63, distinct, dtype=np.uint64)[rng.integers(0, distinct, rows)]
+    hashes *= np.uint64(2)
+    number, first = number_hashes(hashes)
+    assert np.array_equal(hashes[first][number], hashes)
+    assert len(first) == len(np.unique(hashes))
+
+
+def test_hashes_that_share_slots_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counting, "SLOTS", 2)
+    hashes = rng.integers(0, 1 << 63, 50, dtype=np.uint64)[rng.integers(0, 50, 400)]
+    number, first = number_hashes(hashes)
+    assert np.array_equal(hashes[first][number], hashes)
+    assert len(first) == len(np.unique(hashes))
+
+
+def test_two_ids_of_one_hash_stay_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = pl.Series("id", ["a", "b", "a", "c"])
+
+    def all_alike(hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.zeros(len(hashes), np.int32), np.zeros(1, np.int64)
+
+    monkeypatch.setattr(ids, "number_hashes", all_alike)
+    number, names = number_text(text)
+    assert names.gather(number).to_list() == text.to_list()
+
+
+@pytest.mark.parametrize("kind", [pl.Int32, pl.Int64, pl.UInt64, pl.String])
+@pytest.mark.parametrize("ascending", [True, False])
+def test_blocks_of_any_order(kind: type[pl.DataType], ascending: bool) -> None:
+    wide = 1 if kind == pl.Int32 else 10**12  # too far apart for a table
+    user = pl.Series("user", rng.integers(0, 40, 3_000) * wide).cast(kind)
+    frame = pl.DataFrame(
+        {
+            "user": user,
+            "item": pl.Series(np.arange(3_000)).cast(pl.String),
+            "score": rng.random(3_000),
+        }
+    ).with_columns(empty=pl.lit(None), gaps=pl.Series([None, 1, 2] * 1_000))
+    blocks = Blocks.of(frame, ascending=ascending)
+    numbers = user.cast(pl.Int64)
+    assert blocks.names.dtype == kind
+    assert sorted(blocks.names.cast(pl.Int64)) == sorted(set(numbers))
+    if ascending:
+        assert blocks.names.cast(pl.Int64).is_sorted()
+    assert blocks.frame.columns == ["row", *frame.columns]
+    assert blocks.frame.drop("row").equals(frame[blocks.frame["row"].to_numpy()])
+    whole = np.repeat(np.arange(len(blocks.start)), blocks.length)
+    assert blocks.names.gather(whole).equals(blocks.frame["user"])
+    assert np.all((np.diff(blocks.frame["row"].to_numpy().astype(int)) > 0) | (np.diff(whole) > 0))
+
+
+@pytest.mark.parametrize("length", [[7] * 40, [0, 1, 300, 5, 5, 2, 0, 299], [1]])
+@pytest.mark.parametrize("width", [1, 3, 40, 64])
+def test_lists_are_ordered_stably(length: list[int], width: int) -> None:
+    lists = np.array(length)
+    key = rng.integers(0, 1 << (width - 1), lists.sum(), dtype=np.uint64, endpoint=True)
+    by = np.lexsort((key, np.repeat(np.arange(len(lists)), lists)))
+    assert np.array_equal(order_lists(key, lists), by)
+
+
+def test_bits_that_do_not_fit_are_not_forgotten() -> None:
+    key = np.array([1 << 63, 3, 2, 1, 0], np.uint64)
+    assert order_lists(key, np.array([5])).tolist() == [4, 3, 2, 1, 0]
+
+
+def test_bits_fall_as_numbers_rise() -> None:
+    score = np.array([-np.finfo(float).max, -2.5, -5e-324, -0.0, 0.0, 5e-324, 1.0, 1e300])
+    bits = falling_bits(score)
+    assert np.all((bits[1:] < bits[:-1]) == (score[1:] > score[:-1]))
+    assert bits[3] == bits[4]
+    whole = np.array([-(1 << 63), -1, 0, 5, (1 << 63) - 1])
+    assert np.all(np.diff(falling_bits(whole).astype(object)) < 0)
+
+
+def test_text_ranks_fall_with_the_text() -> None:
+    items = pl.Series("item", [9, 10, 100, 2, 10])
+    rank = TextRanks.of(items)(items)
+    assert [x for _, x in sorted(zip(rank.tolist(), items.to_list(), strict=True))] == [
+        9,
+        2,
+        100,
+        10,
+        10,
+    ]
+
+
+@pytest.mark.parametrize("alone", [1, 21 * 16, 1 << 18])
+def test_products_in_small_steps(alone: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrays, "ALONE", alone)
+    x, y = rng.random((300, 7)), rng.random((300, 3))
+    assert product_by_rows(x, y) == pytest.approx(x.T @ y, rel=1e-13)
