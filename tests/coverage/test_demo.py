@@ -80,7 +80,7 @@ def test_the_reversal_shows_in_the_logs(found, truth):
     for one, name in zip(found, best, strict=True):
         lost = 1 - truth["short_form"] / truth[name]
         assert one.loss == pytest.approx(lost)
-        assert f"shipped short_form: {lost:.0%} less watch time than {name}" in one.revealed
+        assert f"picked short_form: {lost:.0%} less watch time than {name}" in one.revealed
 
 
 def test_what_is_estimated_does_not_know_the_truth(found):

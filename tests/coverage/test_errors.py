@@ -27,6 +27,7 @@ def squared_errors(world, sessions, replications, **options):
             position_bias=f"{world.examination}@10",
             context="context",
             test="none",
+            bounds="none",
             **options,
         )
         values = {(r.system, r.estimator): r.value for r in result.estimates}

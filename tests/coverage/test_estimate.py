@@ -49,6 +49,7 @@ def replications(place: str) -> dict[tuple[str, str], np.ndarray]:
             context="context",
             estimator=LABELS,
             test="none",
+            bounds="none",
         )
         for row in result.estimates:
             found.setdefault((row.system, row.estimator), []).append((row.value, row.low, row.high))
@@ -80,7 +81,8 @@ def test_several_loggers_weighed_together_are_unbiased_and_steadier():
     together, apart, covered = [], [], []
     for seed in range(300):
         sample = platform(world, sessions=600, seed=seed, runs=["logged", "random", "ideal"])
-        options = {"reward": "click", "position_bias": "power(eta=1)@10", "test": "none"}
+        options = {"reward": "click", "position_bias": "power(eta=1)@10"}
+        options |= {"test": "none", "bounds": "none"}
         runs = {"ideal": sample.runs["ideal"]}
         lists = {name: sample.runs[name] for name in ("logged", "random")}
         one = cr.estimate(sample.log, runs, estimator=["IPS"], **options)

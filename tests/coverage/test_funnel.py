@@ -118,7 +118,8 @@ def test_intervals_cover_for_users_drawn_anew():
             assert abs(value.mean() - truth) < 3 * error + 2e-3 * truth  # ratios: bias of 1/n
         ends = np.array([e.interval(0.95) for e in parts])
         covered = np.mean((ends[:, 0] <= aim) & (aim <= ends[:, 1]))
-        assert 0.93 <= covered <= 0.97, (label, covered)
+        most = 1.0 if "clip" in label else 0.97  # reaches over all that clipping can have done
+        assert 0.93 <= covered <= most, (label, covered)
 
 
 def test_the_difference_of_two_runs_is_covered_and_naive_gets_it_wrong():

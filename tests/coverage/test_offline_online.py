@@ -52,6 +52,7 @@ def correlations():
                 position_bias=model,
                 estimator=list(VARIANTS.values()),
                 test="none",
+                bounds="none",
             )
             for name, label in VARIANTS.items():
                 offline[name].append(result.estimate("new", label).value)
@@ -94,6 +95,7 @@ def test_sensitivity_rises_with_the_clip_and_falls_without_one():
                 position_bias="geometric(p=0.6)@20",
                 estimator=list(labels.values()),
                 test="none",
+                bounds="none",
             )
             for key, label in labels.items():
                 for reward in rewards:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from counterrank.stats.draws import POISSON, Flips, poisson_weights, signs
+from counterrank.stats.draws import POISSON, Flips, flip_codes, poisson_weights, signs
 from counterrank.stats.functions_of_means import geometric, mean, ratio
 from counterrank.stats.inference import interval
-from counterrank.stats.permutation import flipped_test, permutation_test
+from counterrank.stats.permutation import flipped_test
 from making import estimates
 
-N, LEVEL = 200, 0.95
+N, LEVEL, BITS = 200, 0.95, 9
 PLAIN = np.arange(1 << 13, dtype=np.uint64)  # neighbours, not hashes: the worst ids there are
 SHIFTED = PLAIN << np.uint64(40)
 
@@ -114,15 +114,16 @@ def null_pair(rng):
 
 
 def test_flips_by_ids_reject_at_their_level_and_agree_with_drawn_ones():
-    rng, repeats, draws = np.random.default_rng(23), 1500, 499
+    rng, repeats, draws = np.random.default_rng(23), 1500, 1 << BITS
     ids = np.arange(N, dtype=np.uint64)
     flipped, permuted = [], []
     for s in range(repeats):
         x = null_pair(rng)
-        flips = Flips.of(x[:, None], ids, np.array([[0, 1]]), draws=draws, seed=s)
+        flips = Flips.of([x], np.array([[0, 1]]), flip_codes(ids, BITS, s), BITS)
         flipped.append(flipped_test(flips).p[0, 0])
         if s < 300:
-            permuted.append(permutation_test([x], [(0, 1)], draws=draws, seed=s).p[0, 0])
+            d, turned = x[:, 0] - x[:, 1], rng.choice([-1.0, 1.0], (draws, N))
+            permuted.append(np.mean(np.abs(turned @ d) >= abs(d.sum()) - 1e-9))
     p = np.array(flipped)
     for alpha in (0.01, 0.05, 0.2):
         assert np.mean(p <= alpha) == pytest.approx(alpha, abs=band(alpha, repeats))
@@ -140,7 +141,6 @@ def test_maxt_of_flips_holds_the_family_wise_error_and_is_not_idle():
     wrong = 0
     for s in range(repeats):
         x = rng.beta(0.5, 1.5, (80, 1)) + 0.2 * rng.standard_normal((80, 5))
-        scores = np.stack([x, x**3], axis=1)
-        flips = Flips.of(scores, ids, pairs, draws=499, seed=s)
+        flips = Flips.of([x, x**3], pairs, flip_codes(ids, BITS, s), BITS)
         wrong += flipped_test(flips).maxt.min() <= 0.05
     assert wrong / repeats == pytest.approx(0.05, abs=band(0.05, repeats))

@@ -120,7 +120,7 @@ def test_power_of_the_detectable_difference():
     from counterrank.stats.inference import detectable
 
     rng = np.random.default_rng(16)
-    size = detectable(0.3 / np.sqrt(N))
+    size = detectable(N - 1) * 0.3 / np.sqrt(N)
     found = 0
     for _ in range(1000):
         (d,) = estimates(0.3 * rng.standard_normal(N) + size)

@@ -11,6 +11,7 @@ import scipy.stats
 
 import counterrank as cr
 from counterrank.stats import permutation as module
+from counterrank.stats.draws import Flips, flip_codes, signs
 from counterrank.stats.functions_of_means import geometric, mean, ratio, ratio_or_zero
 from counterrank.stats.inference import detectable, interval, t_test, wilcoxon
 from counterrank.stats.permutation import permutation_test
@@ -138,8 +139,63 @@ def test_seed_and_chunks(monkeypatch):
     one = permutation_test([x], [(0, 1)], draws=5000, seed=1)
     assert permutation_test([x], [(0, 1)], draws=5000, seed=1).p == one.p
     assert permutation_test([x], [(0, 1)], draws=5000, seed=2).p != one.p
-    monkeypatch.setattr(module, "CELLS", 40 * 640)
+    assert one.draws == 8192
+    monkeypatch.setattr(module, "TILE", 64)
     assert permutation_test([x], [(0, 1)], draws=5000, seed=1).p == one.p
+
+
+def test_flips_are_a_group_that_keeps_its_level():
+    """Whatever signs the truth gives the units, p <= a in at most a share a of them, max-T too."""
+    rng = np.random.default_rng(0)
+    d, code = rng.normal(size=(12, 3)).cumsum(axis=1), rng.integers(0, 16, 12).astype(np.int64)
+    pairs = np.array([(1, 0), (2, 0), (2, 1)])
+    turns = np.array(list(product((1.0, -1.0), repeat=12)))
+    found = []
+    for some in turns:
+        x = [some[:, None] * d]
+        found.append(module.flipped_test(Flips.of(x, pairs, code, 4)))
+    for p in (np.array([f.p for f in found]), np.array([f.maxt.min(keepdims=True) for f in found])):
+        for a in np.unique(p):
+            assert np.all((p <= a).mean(axis=0) <= a + 1e-12)
+
+
+def test_more_flips_are_cosets(monkeypatch):
+    """The same test with few bits and many cosets, up to chance; and by plain sums of signs."""
+    x = sample(n=80, seed=2)
+    whole = permutation_test([x], [(0, 1), (2, 3)], draws=1 << 14)
+    monkeypatch.setattr(module, "MOST", 6)
+    cosets = permutation_test([x], [(0, 1), (2, 3)], draws=1 << 14)
+    assert cosets.draws == whole.draws == 1 << 14
+    spread = np.sqrt(2 * whole.p * (1 - whole.p) / (1 << 14))
+    assert np.all(np.abs(cosets.p - whole.p) <= 4 * spread + 1e-4)
+    ids = np.arange(80, dtype=np.uint64)
+    code, d = flip_codes(ids, 6, 0), x[:, 0] - x[:, 1]
+    group = 1.0 - 2 * (np.bitwise_count(np.arange(64)[:, None] & code) & 1)
+    turned = [1 - 2.0 * signs(ids, range(63 + b, 64 + b), 0)[0] if b else 1.0 for b in range(256)]
+    sums = np.abs(np.concatenate([group @ (d * turn) for turn in turned]))
+    assert cosets.p[0, 0] == np.mean(sums >= abs(d.sum()) - 1e-9)
+
+
+def test_nearly_identical_systems_keep_their_digits():
+    """A pair that differs by a millionth: sums of squared differences and p as in plain sums."""
+    rng = np.random.default_rng(1)
+    x = rng.random((400, 3))
+    x[:, 1] = x[:, 0] + 1e-6 * rng.normal(size=400)
+    pairs = np.array([(1, 0), (2, 0)])
+    flips = Flips.of([x], pairs, flip_codes(np.arange(400, dtype=np.uint64), 14, 0), 14)
+    d = x[:, pairs[:, 0]] - x[:, pairs[:, 1]]
+    assert flips.squares[0] == pytest.approx((d**2).sum(axis=0), rel=1e-10)
+    alone = permutation_test([x[:, :2]], [(1, 0)], draws=1 << 14)
+    assert module.flipped_test(flips).p[0, 0] == alone.p[0, 0]
+
+
+def test_flips_by_the_number_of_comparisons():
+    assert [module.flips_for(n) for n in (1, 512, 1260, 30_000)] == [
+        1 << 17,
+        1 << 17,
+        1 << 15,
+        1 << 14,
+    ]
 
 
 def test_shift_of_a_whole_unit_changes_nothing():
@@ -182,7 +238,7 @@ def test_bootstrap_resamples_ratios_as_ratios():
 
 
 def test_bca_equals_scipy():
-    x = np.random.default_rng(3).exponential(size=60)
+    x = np.random.default_rng(3).exponential(size=100)
     (e,) = estimates(x, resamples=20_000)
     low, high = interval(e, level=0.95, method="bca", resamples=e.resamples)
     theirs = scipy.stats.bootstrap(
@@ -200,7 +256,8 @@ def test_bernstein_is_wider_and_refused_without_bounds():
 
 
 def test_detectable_difference():
-    assert detectable(0.01) == pytest.approx(0.01 * (1.959964 + 0.841621), rel=1e-6)
+    assert detectable(1e9) == pytest.approx(1.959964 + 0.841621, rel=1e-6)
+    assert detectable(9.0) == pytest.approx(2.262157 + 0.883404, rel=1e-6)
 
 
 def test_skipped_users_are_compared_where_all_have_values():

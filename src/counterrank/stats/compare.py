@@ -33,6 +33,7 @@ from counterrank.stats.moments import Block, Moments, Pair, Table, keys_of, plac
 from counterrank.stats.units import Functions, Key, Units
 
 if TYPE_CHECKING:
+    from counterrank.stats.corner_bounds import CornerBounds
     from counterrank.stats.permutation import Permuted
 
 NONE = float("nan")
@@ -62,7 +63,7 @@ class Rule:
                     todo=f"There are: {', '.join(names)}.",
                 )
         if self.decide_by and self.decide_by in dict(self.guard):
-            raise UsageError(f'"{self.decide_by}" decides, so it cannot guard.')
+            raise _both(self.decide_by)
         return self
 
     def decides(self, keys: Sequence[Key], estimator: str) -> dict[str, Any]:
@@ -75,6 +76,8 @@ class Rule:
         for key in own:
             named = [margins[x] for x in (key.measure, key.reward) if x in margins]
             same = (key.measure, key.reward) == (lead.measure, lead.reward)
+            if same and named:
+                raise _both(next(x for x in (key.measure, key.reward) if x in margins))
             if not same and (named or self.others == "guard"):
                 guards[key.measure, key.reward] = named[0] if named else self.margin
         return {
@@ -85,6 +88,13 @@ class Rule:
             "margin": self.margin,
             "guards": [{"measure": m, "reward": r, "margin": x} for (m, r), x in guards.items()],
         }
+
+
+def _both(name: str) -> UsageError:
+    return UsageError(
+        f'"{name}" decides, so it cannot guard.',
+        todo="Leave it out of the guards, or let another one decide (--decide-by).",
+    )
 
 
 @dataclass(frozen=True)
@@ -101,7 +111,7 @@ class Plan:
     family: str = "measure"
     level: float = 0.95
     interval: str = "t"
-    draws: int = 100_000
+    draws: int | None = None
     resamples: int = RESAMPLES
     seed: int = 0
     rule: Rule = Rule()
@@ -140,14 +150,14 @@ class Plan:
     def drawn(self, inference: str = "units") -> Draws:
         """What is drawn beside values per ``units``, or beside their ``moments``.
 
-        Signs are drawn while the data are read only where values are not held; then at most 10,000
-        patterns, as each costs a pass over the units of every partition.
+        Flips are made while the data are read only where values are not held; then at most 2^14,
+        as every partition has a table of so many sums.
         """
         resamples = self.resamples if self.resampling else 0
         if inference == "units":
             return Draws(resamples, 0, self.seed)
         self.refuse_units()
-        flips = min(self.draws, FLIPS) if self.test == "permutation" else 0
+        flips = min(self.draws or FLIPS, FLIPS) if self.test == "permutation" else 0
         return Draws(resamples, flips, self.seed)
 
     def refuse_units(self) -> None:
@@ -189,8 +199,10 @@ class Comparison:
     """``system`` minus ``baseline`` and over it; the same row in every verb.
 
     ``low``, ``high`` are for this comparison alone, ``family_low``, ``family_high`` for all of its
-    family at once. ``claim`` is what the latter show: better, worse or cannot_tell. ``verdict`` is
-    whether to believe it. ``lift`` is the difference over the size of the baseline's value, None
+    family at once; ``bound_low``, ``bound_high`` also allow for what the data cannot rule out of
+    the assumptions, where a verb has such bounds. ``claim`` is what the widest of them show:
+    better, worse or cannot_tell, which is all that a failed verdict leaves. ``verdict`` is whether
+    to believe it. ``lift`` is the difference over the size of the baseline's value, None
     where that is not clear of 0, with an interval of either kind. The best of several candidates
     has ``selected_difference`` with both ends, corrected for having been picked. ``draws`` is the
     number of sign patterns or resamples behind p (None: none were drawn). ``detectable`` is the
@@ -228,6 +240,10 @@ class Comparison:
     units: int
     claim: str
     verdict: str
+    bound_low: float | None = None
+    bound_high: float | None = None
+    lift_bound_low: float | None = None
+    lift_bound_high: float | None = None
 
     method = Key.method
 
@@ -242,13 +258,15 @@ def compare(
     family: Callable[[int, int], str] | None = None,
     lower: Collection[str] = (),
     verdicts: Mapping[Key, str] | None = None,
+    bounds: CornerBounds | None = None,
     progress: Progress = quiet,
 ) -> list[Comparison]:
     """Every pair, corrected within its family; a group is over the units that all its keys have.
 
     ``spans`` are the ranges of one unit's value, where it has one. ``family`` says in words what a
     correction spans, from the number of comparisons and of groups. Of measures in ``lower``, less
-    is better. ``verdicts`` say how far each key can be believed; a pair, as far as both.
+    is better. ``verdicts`` say how far each key can be believed; a pair, as far as both. ``bounds``
+    are what assumptions may do to values.
     """
     groups = [group for group in groups if group]
     if plan.test == "none" or not groups:
@@ -260,7 +278,7 @@ def compare(
     levels = [plan.level ** (1 / questions.count(own)) for own in questions]
     ups = [-1 if group[0][0].measure in lower else 1 for group in groups]
     sides = [
-        _sides(table.over(*keys), keys, group, functions, plan, level, up, spans or {})
+        _sides(table.over(*keys), keys, group, functions, plan, level, up, spans or {}, bounds)
         for group, keys, level, up in zip(groups, map(keys_of, groups), levels, ups, strict=True)
     ]
     p, draws = [np.array([side.p for side in row]) for row in sides], 0
@@ -271,7 +289,7 @@ def compare(
         draws = plan.resamples
     corrected = list(tested.maxt) if plan.correction == "maxt" else _corrected(p, questions, plan)
     mine = [group for group, own in zip(groups, questions, strict=True) if own == questions[0]]
-    least, correction = detectable(1.0, level=plan.level), plan.correction
+    correction = plan.correction
     words = (family or family_words)(sum(map(len, mine)), len(mine))
     made = (plan.test, correction, words, draws or None)
     believed = verdicts or {}
@@ -282,12 +300,13 @@ def compare(
             _known(side.lift), side.lift_low, side.lift_high, side.lift_family_low,
             side.lift_family_high, _known(side.selected_difference), _known(side.selected_low),
             _known(side.selected_high), plan.level, own, whole, *made,
-            least * side.se, side.units,
-            claim_of(side.family_low, side.family_high, lower=a.measure in lower),
-            max((believed.get(key, "pass") for key in (a, b)), key=VERDICTS.index),
+            side.detectable, side.units,
+            claim_of(*side.widest, lower=a.measure in lower, verdict=verdict), verdict,
+            *map(_known, side.bounds),
         )
         for group, row, ps, wholes in zip(groups, sides, p, corrected, strict=True)
         for (a, b), side, own, whole in zip(group, row, ps.tolist(), wholes.tolist(), strict=True)
+        for verdict in [max((believed.get(key, "pass") for key in (a, b)), key=VERDICTS.index)]
     ]  # fmt: skip
 
 
@@ -298,9 +317,12 @@ def _known(x: float) -> float | None:
     return None if x != x else x
 
 
-def claim_of(low: float, high: float, *, lower: bool) -> str:
-    """What a comparison shows: its sign, where the family's interval is clear of 0."""
-    if not (low > 0 or high < 0):
+def claim_of(low: float, high: float, *, lower: bool, verdict: str = "pass") -> str:
+    """What a comparison shows: its sign, where the interval that decides is clear of 0.
+
+    Numbers that fail show nothing.
+    """
+    if verdict == "fail" or not (low > 0 or high < 0):
         return "cannot_tell"
     return "better" if (low > 0) != lower else "worse"
 
@@ -332,7 +354,24 @@ class _Side(NamedTuple):
     selected_difference: float
     selected_low: float
     selected_high: float
+    detectable: float
     p: float
+    bound_low: float
+    bound_high: float
+    lift_bound_low: float
+    lift_bound_high: float
+
+    @property
+    def bounds(self) -> tuple[float, ...]:
+        """The second intervals, of the difference and of the lift; no numbers if there are none."""
+        return self[-4:]
+
+    @property
+    def widest(self) -> tuple[float, float]:
+        """The interval that decides."""
+        if self.bound_low == self.bound_low:
+            return self.bound_low, self.bound_high
+        return self.family_low, self.family_high
 
 
 def _sides(
@@ -344,6 +383,7 @@ def _sides(
     level: float,
     up: int,
     spans: Mapping[Key, float],
+    bounds: CornerBounds | None,
 ) -> list[_Side]:
     """All pairs of a group; ``level`` is that of its part of the family, ``up`` -1 for less.
 
@@ -387,9 +427,40 @@ def _sides(
         p = np.array([bootstrap_test(e, e.resamples) for e in apart if e.resamples is not None])
     columns = (
         d.value, d.se, np.full(len(a), estimates[0].n), *ends, *whole[:2], *lift, *whole[2:],
-        *_selected(estimates, a, b, d.bias, largest, plan.level, up), p,
+        *_selected(estimates, a, b, d.bias, largest, plan.level, up),
+        detectable(freedom, level=plan.level) * d.se, p,
+        *_bounded(bounds, group, estimates, both, max(critical, width_of(plan, freedom)), whole),
     )  # fmt: skip
     return list(map(_Side, *(x.tolist() for x in columns)))
+
+
+def width_of(plan: Plan, freedom: float) -> float:
+    """Standard errors in half an interval of this plan."""
+    return quantile(plan.level, "normal" if plan.interval == "normal" else "t", freedom)
+
+
+def _bounded(
+    bounds: CornerBounds | None,
+    group: Sequence[Pair],
+    estimates: Sequence[Estimate],
+    places: Sequence[tuple[int, int]],
+    width: float,
+    whole: Sequence[Floats],
+) -> Floats:
+    """Ends of the second intervals, of differences and lifts; they hold the family's as well.
+
+    That the position model is right is no corner where views contradict it.
+    """
+    if bounds is None:
+        return np.full((4, len(group)), NONE)
+    ends = np.array([
+        bounds.difference(*pair, estimates[i], estimates[j], width)
+        for pair, (i, j) in zip(group, places, strict=True)
+    ]).T  # fmt: skip
+    if bounds.holds:
+        for n, pick in enumerate((np.fmin, np.fmax) * 2):
+            ends[n] = np.where(np.isnan(ends[n]), NONE, pick(ends[n], whole[n]))
+    return ends
 
 
 def _selected(
@@ -463,7 +534,7 @@ def _corrected(p: Sequence[Floats], questions: Sequence[object], plan: Plan) -> 
 def _permuted(
     table: Table, groups: Sequence[Sequence[Pair]], plan: Plan, progress: Progress
 ) -> Permuted:
-    """One product of signs and values for all pairs and groups; or as flipped while reading."""
+    """All pairs of all groups by the same flips; or as flipped while reading."""
     from counterrank.stats.permutation import flipped_test, permutation_test
 
     if isinstance(table, Moments):
@@ -472,6 +543,7 @@ def _permuted(
     return permutation_test(
         [tested_values(table, keys_of(group)) for group in groups],
         [(int(a), int(b)) for a, b in places_of(groups)],
+        ids=table.cluster_hashes,
         draws=plan.draws,
         seed=plan.seed,
         family=plan.family,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -96,11 +97,16 @@ def inversion_rate(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
     Pairs equal in both are left out; equal in ``x`` only counts as a disagreement; equal in ``y``
     only as an agreement. Without ties it is :math:`(1 - \tau) / 2`.
     """
-    dx = np.sign(np.subtract.outer(np.asarray(x, float), np.asarray(x, float)))
-    dy = np.sign(np.subtract.outer(np.asarray(y, float), np.asarray(y, float)))
-    counted = (dx != 0) | (dy != 0)
-    agree = (dx != 0) & ((dx == dy) | (dy == 0))
-    return float(1 - agree.sum() / counted.sum()) if counted.any() else 0.0
+    sides = (np.asarray(side, float) for side in (x, y))
+    return float(inversions(*(np.sign(np.subtract.outer(z, z)).ravel() for z in sides)))
+
+
+def inversions(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> Floats:
+    """The same from 1, 0 or -1 for each pair (last axis): which of the two is ahead."""
+    counted = (first != 0) | (second != 0)
+    differ = (first * second < 0) | ((first == 0) & (second != 0))
+    share: Floats = differ.sum(axis=-1) / np.maximum(counted.sum(axis=-1), 1)
+    return share
 
 
 SLACK = 1e-9  # of correlations beyond what they can be

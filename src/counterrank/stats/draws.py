@@ -6,19 +6,19 @@ number holds the weights of 4 draws or the signs of 64.
 
 The bootstrap draws every cluster Poisson(1) times: resample :math:`b` has :math:`\sum_g w_{gb} n_g`
 units and sums :math:`\sum_g w_{gb} S_g` (Hanley and MacGibbon 2006; Chamandy et al. 2012). The
-permutation test flips signs: :math:`\sum_u s_{ub} x_u`. Both add up over parts of the units.
+permutation test flips signs by a group of patterns (`Flips`). Both add up over parts of the units.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from counterrank.core.arrays import Floats, Ints
+from counterrank.core.arrays import Floats, Ints, product_by_rows
 from counterrank.core.merge import first
 from counterrank.data.ids import GOLDEN, Hashes, mix64
 
@@ -30,15 +30,19 @@ WEIGHTS, SIGNS = 1, 2  # streams of one seed that have nothing to do with each o
 # How many of the 65,536 numbers of 16 bits give weight 0, 1, 2, ...: within 1.5 of Poisson's
 # probabilities, and such that mean and variance are exactly 1.
 POISSON = (24110, 24108, 12055, 4018, 1006, 201, 32, 5, 1)
-UNITS, DRAWS = 2048, 1024  # weights or signs held at a time
-FLIPS = 10_000  # sign patterns where units are too many to keep
-_WEIGHT = np.repeat(np.arange(len(POISSON), dtype=np.uint8), POISSON)
+UNITS, DRAWS = 2048, 256  # weights held at a time
+FLIPS = 1 << 14  # sign patterns where units are too many to keep
+ROWS = 1 << 15  # units whose values are centred at a time
+CLOSE = 1e-3  # squared differences, relative to squared values, below which products lose digits
+_EDGES = np.cumsum(POISSON)[:-1].astype(np.uint16)  # from which a number gives 1, 2, ...
 
 
 def poisson_weights(ids: Hashes, draws: range, seed: int) -> Small:
     """How often each id is drawn, draws x ids: independent, as good as Poisson(1)."""
-    quarters = _numbers(ids, draws, seed, WEIGHTS, 4).view("<u2")
-    found: Small = _WEIGHT[_asked(quarters, draws, 4)]
+    quarters = _asked(_numbers(ids, draws, seed, WEIGHTS, 4).view("<u2"), draws, 4)
+    found = np.zeros(quarters.shape, np.uint8)
+    for edge in _EDGES:
+        found += quarters >= edge
     return found.T
 
 
@@ -87,45 +91,86 @@ def resample(
         some = slice(begin, begin + UNITS)
         rows = np.stack([x[some] for x in columns], axis=1) if whole is None else whole[some]
         for patterns in _blocks(wanted):
-            weights = poisson_weights(ids[some], patterns, draws.seed).astype(float)
-            sums[patterns.start - wanted.start : patterns.stop - wanted.start] += weights @ rows
+            weights = poisson_weights(ids[some], patterns, draws.seed).T.astype(float)
+            place = slice(patterns.start - wanted.start, patterns.stop - wanted.start)
+            sums[place] += product_by_rows(weights, rows)
     return sums
 
 
 @dataclass(frozen=True, eq=False)
 class Flips:
-    """``sums`` of flipped values, draws x measures x systems.
+    r"""Values of units summed by code: ``sums`` is measures x systems x :math:`2^k`.
 
-    ``observed`` and ``squares`` are the sums of differences and of their squares, measures x
-    pairs. ``pairs`` has the places of two systems in each row.
+    Unit :math:`i` has a code :math:`c_i` of :math:`k` bits, by seed and id. Flip :math:`j` turns
+    it where :math:`c_i` and :math:`j` share an odd number of bits, so the flipped sums are the
+    Walsh-Hadamard transform of the sums by code,
+
+    .. math:: \sum_i (-1)^{|c_i \wedge j|} x_i = \sum_c (-1)^{|c \wedge j|} \sum_{i: c_i = c} x_i
+
+    ``squares`` are sums of squared differences, measures x pairs, and ``sizes`` of squared values,
+    measures x systems. ``pairs`` has the places of two systems in each row.
     """
 
     sums: Floats
-    observed: Floats
     squares: Floats
+    sizes: Floats
     pairs: Annotated[Ints, first]
 
     @classmethod
-    def of(cls, scores: Floats, ids: Hashes, pairs: Ints, *, draws: int, seed: int) -> Flips:
-        """Of one part: units x measures x systems, 0 for a unit that a measure does not count."""
-        units, measures, systems = scores.shape
-        # the same shift for all systems of a unit changes no difference, and keeps digits
-        centred = scores - scores.mean(axis=2, keepdims=True)
-        flat = centred.reshape(units, measures * systems)
-        sums = np.zeros((draws, measures * systems))
-        for begin in range(0, units, UNITS):
-            some = slice(begin, begin + UNITS)
-            for patterns in _blocks(range(draws)):
-                heads = signs(ids[some], patterns, seed).astype(float)
-                sums[patterns.start : patterns.stop] -= 2 * (heads @ flat[some])
-        sums += flat.sum(axis=0)
-        difference = scores[:, :, pairs[:, 0]] - scores[:, :, pairs[:, 1]]
-        return cls(
-            sums.reshape(draws, measures, systems),
-            difference.sum(axis=0),
-            np.sum(difference**2, axis=0),
-            pairs,
-        )
+    def of(cls, scores: Sequence[Floats], pairs: Ints, code: Ints, bits: int) -> Flips:
+        """Of one part: a matrix (units x systems) for each measure, 0 for units it leaves out."""
+        squares = np.zeros((len(scores), len(pairs)))
+        sizes = np.zeros((len(scores), scores[0].shape[1]))
+        for m, x in enumerate(scores):
+            for _, some in _centred(x, ROWS):
+                squares[m] += _squares(some, pairs)
+                sizes[m] += np.einsum("ij,ij->j", some, some)
+        return cls(sum_by_code(scores, code, bits), squares, sizes, pairs)
+
+
+def sum_by_code(
+    scores: Sequence[Floats], code: Ints, bits: int, turn: Floats | None = None
+) -> Floats:
+    """Sums of each measure and system by the units' code, where ``turn`` may flip units first."""
+    sums = np.zeros((len(scores), scores[0].shape[1], 1 << bits))
+    for m, x in enumerate(scores):
+        for rows, some in _centred(x, max(ROWS, 1 << bits)):
+            own = some if turn is None else some * turn[rows, None]
+            for s in range(own.shape[1]):
+                sums[m, s] += np.bincount(code[rows], own[:, s], 1 << bits)
+    return sums
+
+
+def _centred(x: Floats, step: int) -> Iterator[tuple[slice, Floats]]:
+    """Some units at a time, less their mean.
+
+    The same shift for all systems of a unit changes no difference, and keeps digits.
+    """
+    for start in range(0, len(x), step):
+        rows = slice(start, start + step)
+        yield rows, x[rows] - x[rows].mean(axis=1, keepdims=True)
+
+
+def flip_codes(ids: Hashes, bits: int, seed: int) -> Ints:
+    """A number of so many bits for each id: uniform, the lower bits those of a shorter code."""
+    mask = np.uint64((1 << bits) - 1)
+    found: Ints = (_numbers(ids, range(64), seed, SIGNS, 64)[:, 0] & mask).astype(np.int64)
+    return found
+
+
+def _squares(x: Floats, pairs: Ints) -> Floats:
+    """Sums of squared differences of two columns, by their products.
+
+    These lose the digits of columns that hardly differ: such pairs are subtracted first.
+    """
+    a, b = pairs.T
+    gram = x.T @ x
+    sizes = np.diag(gram)[a] + np.diag(gram)[b]
+    found: Floats = sizes - 2 * gram[a, b]
+    for pair in np.flatnonzero(found < CLOSE * sizes):
+        difference = x[:, a[pair]] - x[:, b[pair]]
+        found[pair] = difference @ difference
+    return found
 
 
 def _blocks(draws: range) -> list[range]:

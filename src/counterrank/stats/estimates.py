@@ -37,10 +37,10 @@ class Estimate:
 
     ``sizes`` are those of the clusters (of units, if they form none), and ``dependent`` is whether
     they do. ``table`` holds the units it is over. ``resamples`` are its values under the
-    bootstrap's weights, where these were drawn. ``fourth`` is the sum of the fourth powers of
-    influence values, where these themselves are not held. The truth may lie above the value by
-    ``bias``, from its first number to its second, whatever the sample. ``scale`` is ``log`` for
-    geometric means and their ratios; a difference of two remembers their ``ratio``.
+    bootstrap's weights, where these were drawn. ``powers`` are the sums of the third and fourth
+    powers of influence values, where these themselves are not held. The truth may lie above the
+    value by ``bias``, from its first number to its second, whatever the sample. ``scale`` is
+    ``log`` for geometric means and their ratios; a difference of two remembers their ``ratio``.
     """
 
     value: float
@@ -49,7 +49,7 @@ class Estimate:
     table: object
     dependent: bool = False
     resamples: Floats | None = None
-    fourth: float | None = None
+    powers: tuple[float, float] | None = None
     bias: Range = NO_BIAS
     scale: str = "plain"
     ratio: tuple[float, Estimate] | None = None
@@ -92,9 +92,28 @@ class Estimate:
         Of :math:`G` normal influence values :math:`G / 3`; of a heavy tail a few, however many
         there are.
         """
-        squares = float(np.sum(self.influence**2))
-        fourth = float(np.sum(self.influence**4)) if self.fourth is None else self.fourth
-        return squares**2 / fourth if fourth > 0 else float("nan")
+        squares, _, fourth = self._sums
+        return float(squares**2 / fourth) if fourth > 0 else float("nan")
+
+    @cached_property
+    def skewness(self) -> float:
+        r"""How far one side's large influence values outweigh the other's.
+
+        .. math:: (\sum_g \psi_g^3)^2 / (\sum_g \psi_g^2)^3
+
+        The squared skewness of the mean; Student's interval of independent units misses
+        :math:`0.25` times this more often than it says, to first order (Hall 1992).
+        """
+        squares, third, _ = self._sums
+        return float(third**2 / squares**3) if squares > 0 else float("nan")
+
+    @cached_property
+    def _sums(self) -> Floats:
+        """Sums of squares, third and fourth powers; of values of at most 1, where they are held."""
+        if self.powers is not None:
+            return np.array([np.sum(self.influence**2), *self.powers])
+        psi = self.influence / (np.abs(self.influence).max(initial=0.0) or 1.0)
+        return np.array([np.sum(psi**power) for power in (2, 3, 4)])
 
     def interval(self, level: float = 0.95, method: str = "t") -> Range:
         r"""By Student's distribution, or the normal one; `stats.inference` has the other kinds.
@@ -150,10 +169,10 @@ class Estimate:
         again = None
         if self.resamples is not None and other.resamples is not None:
             again = join(self.resamples, other.resamples)
-        fourth = None if self.fourth is None else float("nan")
+        powers = None if self.powers is None else (float("nan"), float("nan"))
         moved = [scale * (x - times * y) for x in self.bias for y in other.bias]
         return replace(
-            self, value=value, influence=psi * scale, resamples=again, fourth=fourth,
+            self, value=value, influence=psi * scale, resamples=again, powers=powers,
             bias=(min(moved), max(moved)),
         )  # fmt: skip
 
@@ -163,7 +182,10 @@ class Estimate:
 
 @dataclass(frozen=True)
 class ClusterSizes:
-    """``n`` units in ``clusters``; sums of the ``squares`` and ``cubes`` of these' sizes."""
+    """``n`` units in ``clusters``; sums of the ``squares`` and ``cubes`` of these' sizes.
+
+    Those of parts that share no cluster merge by addition.
+    """
 
     n: int
     clusters: int
@@ -179,15 +201,6 @@ class ClusterSizes:
     def ones(cls, n: int) -> ClusterSizes:
         """Of units that form no clusters: each is its own."""
         return cls(n, n, float(n), float(n))
-
-    def __add__(self, other: ClusterSizes) -> ClusterSizes:
-        """Of both parts together, which share no cluster."""
-        return ClusterSizes(
-            self.n + other.n,
-            self.clusters + other.clusters,
-            self.squares + other.squares,
-            self.cubes + other.cubes,
-        )
 
     @property
     def effective(self) -> float:

@@ -15,7 +15,7 @@ from counterrank.core.errors import UsageError
 from counterrank.stats.estimates import Estimate, normal_quantile, quantile, student_tail
 
 RESAMPLES = 10_000
-FEWEST = 50  # units of a BCa interval: with 20 it covers 88 to 94 %, with 10 down to 72 %
+FEWEST = 75  # units of a BCa interval: with 50 it covers differences in 93 %, with 20 in 88 %
 
 
 def interval(
@@ -176,14 +176,14 @@ def _stepwise(p: Floats, step) -> Floats:  # type: ignore[no-untyped-def]
     return out
 
 
-def detectable(se: float, *, level: float = 0.95, power: float = 0.8) -> float:
-    r"""Smallest true difference found with the given power.
+def detectable(freedom: float, *, level: float = 0.95, power: float = 0.8) -> float:
+    r"""Smallest true difference found with the given power, in standard errors of the difference.
 
-    .. math:: (z_{(1 + level)/2} + z_{power})\, se
+    .. math:: t_{\nu, (1 + level)/2} + t_{\nu, power}
 
-    ``se`` is the standard error of the paired difference.
+    by Student's quantiles with the ``freedom`` :math:`\nu` of the test (normal ones for many).
     """
-    return (normal_quantile(0.5 + level / 2) + normal_quantile(power)) * se
+    return quantile(level, "t", freedom) + quantile(2 * power - 1, "t", freedom)
 
 
 ROUNDING = 1e-12  # differences this small against the values are none
@@ -249,22 +249,26 @@ def fieller(
     .. math:: (D - \theta B)^2 \le q^2 (V_{DD} - 2 \theta V_{DB} + \theta^2 V_{BB})
 
     That is an interval where the baseline's own, :math:`B \pm q \sqrt{V_{BB}}`, is clear of 0.
-    Elsewhere there is no lift. What bias there may be is added to the ends.
+    Elsewhere there is no lift. What bias there may be is added to the ends. Products of products
+    are formed in a unit near the largest value, a power of 2, so that they are floats.
     """
     value = np.array([e.value for e in estimates])
-    psi = np.stack([e.influence for e in estimates])
+    unit = np.exp2(np.frexp(np.abs(value).max())[1])
+    psi = np.stack([e.influence for e in estimates]) / unit
     products = _error(estimates[0], np.ones(1))[0] ** 2 * (psi @ psi.T)
-    base, turn, square = np.abs(value[b]), np.sign(value[b]), width**2
+    base, turn, square = np.abs(value[b]) / unit, np.sign(value[b]), width**2
     vbb, vdb = products[b, b], turn * (products[a, b] - products[b, b])
     bottom = base**2 - square * vbb
-    centre = d.value * base - square * vdb
-    inner = d.se**2 * bottom - 2 * d.value * base * vdb + d.value**2 * vbb
+    apart, se = d.value / unit, d.se / unit
+    centre = apart * base - square * vdb
+    inner = se**2 * bottom - 2 * apart * base * vdb + apart**2 * vbb
     half = width * np.sqrt(np.maximum(inner + square * vdb**2, 0))
-    near = np.min(turn * np.array([e.bias for e in estimates])[b].T, axis=0, initial=0.0)
+    near = np.min(turn * np.array([e.bias for e in estimates])[b].T, axis=0, initial=0.0) / unit
     clear = base + near > width * np.sqrt(vbb)
+    clear &= value[b] ** 2 > 0  # of values as small as 1e-300 errors are not known
     base, bottom = (np.where(clear, x, np.nan) for x in (base, bottom))
-    low, high = _bias(estimates, a, b, divide(value[a], value[b]), divide(1.0, base))
-    return d.value / base, (centre - half) / bottom + low, (centre + half) / bottom + high
+    low, high = _bias(estimates, a, b, divide(value[a], value[b]), divide(1.0, base)) / unit
+    return apart / base, (centre - half) / bottom + low, (centre + half) / bottom + high
 
 
 def _bias(estimates: Sequence[Estimate], a: Ints, b: Ints, times: Floats, scale: Floats) -> Floats:

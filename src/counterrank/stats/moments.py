@@ -20,7 +20,7 @@ influence values of :math:`f`, so it serves as their vector: :math:`K` rows inst
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
 from typing import Annotated
@@ -28,25 +28,17 @@ from typing import Annotated
 import numpy as np
 
 from counterrank.core.arrays import Floats, Ints, divide, sum_by
-from counterrank.core.merge import first
+from counterrank.core.merge import first, merge
 from counterrank.core.parallel import cached_property
-from counterrank.stats.draws import Flips
+from counterrank.stats.draws import Flips, flip_codes
 from counterrank.stats.estimates import ClusterSizes
-from counterrank.stats.functions_of_means import (
-    ON_LOGS,
-    Function,
-    about,
-    apart,
-    bias_of,
-    gradient,
-    resampled_values,
-)
-from counterrank.stats.units import ROUNDING, Estimate, Key, Units
+from counterrank.stats.functions_of_means import Function, about, gradient
+from counterrank.stats.units import ROUNDING, Estimate, Key, Units, estimate_over
 
 Pair = tuple[Key, Key]
 Resampled = tuple[Floats, dict[int, Floats]]  # units of each draw, and sums by a column's id()
 ROWS = 4096  # clusters decomposed at a time
-WIDEST = 7  # columns, their number of units among them, whose fourth powers are kept
+WIDEST = 7  # columns, their number of units among them, whose third and fourth powers are kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,25 +46,17 @@ class Root:
     r"""Units in clusters of some ``sizes``, and their root about ``centre``.
 
     ``lean`` is the sum of all units less ``centre``, which is the mean but for rounding. ``fourth``
-    is :math:`\sum_g (r_g \otimes r_g)(r_g \otimes r_g)^\top` with :math:`r_g = (d_g, n_g)`, where
-    columns are few: how many clusters an error rests on is read off it.
+    is :math:`\sum_g (r_g \otimes r_g)(r_g \otimes r_g)^\top` with :math:`r_g = (d_g, n_g)` and
+    ``third`` :math:`\sum_g (r_g \otimes r_g)\, r_g^\top`, where columns are few: how many clusters
+    an error rests on, and how skewed it is, are read off them.
     """
 
     sizes: ClusterSizes
     centre: Floats
     lean: Floats
     root: Floats
+    third: Floats | None = None
     fourth: Floats | None = None
-
-    @property
-    def n(self) -> int:
-        """How many units there are."""
-        return self.sizes.n
-
-    @property
-    def clusters(self) -> int:
-        """How many clusters there are."""
-        return self.sizes.clusters
 
     @classmethod
     def of(cls, columns: Floats, cluster: Ints | None = None) -> Root:
@@ -90,31 +74,32 @@ class Root:
             x = columns[:, j] - centre[j] if known[j] else np.zeros(n)
             lean[j] = x.sum()
             rows[:, j] = x if cluster is None else sum_by(cluster, x, len(size))
-        return cls(ClusterSizes.of(size), centre, lean, _root(rows), _fourth(rows))
+        return cls(ClusterSizes.of(size), centre, lean, _root(rows), *_powers(rows))
 
     def __add__(self, other: Root) -> Root:
         """Of both parts together."""
-        if not self.n or not other.n:
-            return self if self.n else other
-        n = self.n + other.n
-        centre = self.mean + other.n / n * (other.mean - self.mean)
+        sizes = merge([self.sizes, other.sizes])
+        if not self.sizes.n or not other.sizes.n:
+            return self if self.sizes.n else other
+        centre = self.mean + other.sizes.n / sizes.n * (other.mean - self.mean)
         a, b = self.about(centre), other.about(centre)
-        fourth = None if a.fourth is None or b.fourth is None else a.fourth + b.fourth
+        both = ((a.third, b.third), (a.fourth, b.fourth))
+        powers = [None if x is None or y is None else x + y for x, y in both]
         root = _root(np.vstack([a.root, b.root]))
-        return Root(self.sizes + other.sizes, centre, a.lean + b.lean, root, fourth)
+        return Root(sizes, centre, a.lean + b.lean, root, *powers)
 
     def about(self, centre: Floats) -> Root:
         """The same moments about another centre."""
         shift = _known(self.centre - centre)
         root = self.root.copy()
         root[:, :-1] += root[:, -1:] * shift
-        fourth = self.fourth
-        if fourth is not None:
+        third, fourth = self.third, self.fourth
+        if third is not None and fourth is not None:
             move = np.eye(len(shift) + 1)
             move[-1, :-1] = shift
             twice = np.kron(move, move)
-            fourth = twice.T @ fourth @ twice
-        return Root(self.sizes, centre, self.lean + self.n * shift, root, fourth)
+            third, fourth = twice.T @ third @ move, twice.T @ fourth @ twice
+        return Root(self.sizes, centre, self.lean + self.sizes.n * shift, root, third, fourth)
 
     @classmethod
     def merge(cls, parts: Sequence[Root]) -> Root:
@@ -127,19 +112,19 @@ class Root:
         Then the sums are the same, and so are influence values of functions that a factor common
         to all means does not change.
         """
-        mean = self.mean * (self.n / max(n, 1))
+        mean = self.mean * (self.sizes.n / max(n, 1))
         root = np.column_stack([self.centred, self.root[:, -1]])
         return Root(ClusterSizes.ones(n), mean, np.zeros(len(mean)), root)
 
     @cached_property
     def mean(self) -> Floats:
         """Mean of each column."""
-        return self.centre + self.lean / max(self.n, 1)
+        return self.centre + self.lean / max(self.sizes.n, 1)
 
     @cached_property
     def centred(self) -> Floats:
         """The root about the mean to the last digit, not about the centre."""
-        shift = -_known(self.lean / max(self.n, 1))
+        shift = -_known(self.lean / max(self.sizes.n, 1))
         return self.root[:, :-1] + self.root[:, -1:] * shift
 
     def influence(self, gradient: Floats, columns: Ints | slice = slice(None)) -> Floats:
@@ -150,27 +135,28 @@ class Root:
             return np.zeros_like(psi)
         return psi
 
-    def influence_fourth(self, gradient: Floats, columns: Ints) -> float:
-        """The sum of the fourth powers of influence values; no number where it was not kept."""
-        if self.fourth is None:
-            return float("nan")
+    def influence_powers(self, gradient: Floats, columns: Ints) -> tuple[float, float]:
+        """Sums of the third and fourth powers of influence values; NaN where they were not kept."""
+        if self.third is None or self.fourth is None:
+            return float("nan"), float("nan")
         slope = np.zeros(len(self.centre) + 1)
         slope[columns] = gradient
-        slope[-1] = -slope[:-1] @ _known(self.lean / max(self.n, 1))
+        slope[-1] = -slope[:-1] @ _known(self.lean / max(self.sizes.n, 1))
         twice = np.kron(slope, slope)
-        return float(twice @ self.fourth @ twice)
+        return float(twice @ self.third @ slope), float(twice @ self.fourth @ twice)
 
 
-def _fourth(rows: Floats) -> Floats | None:
+def _powers(rows: Floats) -> tuple[Floats | None, Floats | None]:
     wide = rows.shape[1]
     if wide > WIDEST:
-        return None
-    found = np.zeros((wide**2, wide**2))
+        return None, None
+    third, fourth = np.zeros((wide**2, wide)), np.zeros((wide**2, wide**2))
     for start in range(0, len(rows), ROWS):
         some = rows[start : start + ROWS]
         twice = (some[:, :, None] * some[:, None, :]).reshape(len(some), -1)
-        found += twice.T @ twice
-    return found
+        third += twice.T @ some
+        fourth += twice.T @ twice
+    return third, fourth
 
 
 def _root(rows: Floats) -> Floats:
@@ -224,7 +210,7 @@ class Block:
     @property
     def n(self) -> int:
         """How many units there are."""
-        return self.root.n
+        return self.root.sizes.n
 
     def means(self, key: Key) -> Floats:
         """The mean of each of a key's columns."""
@@ -237,20 +223,18 @@ class Block:
         return self._estimates[key, function]
 
     def _estimate(self, key: Key, function: Function) -> Estimate:
-        place = self.places[key]
-        root, means = self.root, self.root.mean[place]
+        place, root, drawn = self.places[key], self.root, None
+        means = root.mean[place]
         function = about(function, means)
         slope = gradient(function, means)
-        psi, again = root.influence(slope, place), None
-        psi = apart(function, psi, means, root.sizes.outside)
         if self.resampled is not None and self.resampled_n is not None:
             drawn = divide(self.resampled[:, place], self.resampled_n[:, None])
-            again = resampled_values(function, drawn, self.seed)
-        value = float(function(means))
-        grouped = root.clusters < root.n
-        fourth = root.influence_fourth(slope, place)
-        bias, scale = bias_of(function, means), "log" if function in ON_LOGS else "plain"
-        return Estimate(value, psi, root.sizes, self, grouped, again, fourth, bias, scale)
+        psi = root.influence(slope, place)
+        estimate = estimate_over(self, function, means, psi, root.sizes, drawn, self.seed)
+        apart, (third, fourth) = estimate.influence[len(psi) :], root.influence_powers(slope, place)
+        powers = third + float(np.sum(apart**3)), fourth + float(np.sum(apart**4))
+        grouped = root.sizes.clusters < root.sizes.n
+        return replace(estimate, dependent=grouped, powers=powers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,10 +250,12 @@ class Moments:
     ) -> Moments:
         """Of one part: a block for each key, and for the keys of each group of pairs.
 
-        Where all units count for everyone, a key in a group needs no block of its own.
+        Where all units count for everyone, a key in a group needs no block of its own, unless the
+        group is too wide for powers.
         """
         together = list(dict.fromkeys(keys_of(group) for group in groups if group))
-        covered = {key for own in together for key in own} if not units.masks else set()
+        narrow = [own for own in together if len(units.distinct(own)[0]) < WIDEST]
+        covered = {key for own in narrow for key in own} if not units.masks else set()
         alone = [(key,) for key in keys if key not in covered]
         drawn = None
         if units.draws.resamples and not units.masks:  # weights cost more than sums: drawn once
@@ -279,9 +265,10 @@ class Moments:
         blocks = {own: Block.of(units, own, drawn) for own in (*alone, *together)}
         flips = None
         if units.draws.flips and together:
-            scores = np.stack([tested_values(units, own) for own in together], axis=1)
-            hashes, draws = units.cluster_hashes, units.draws
-            flips = Flips.of(scores, hashes, places_of(groups), draws=draws.flips, seed=draws.seed)
+            scores = [tested_values(units, own) for own in together]
+            bits = (units.draws.flips - 1).bit_length()
+            code = flip_codes(units.cluster_hashes, bits, units.draws.seed)
+            flips = Flips.of(scores, places_of(groups), code, bits)
         return cls(blocks, flips)
 
     def over(self, *keys: Key) -> Block:
@@ -296,7 +283,7 @@ class Moments:
 
     def count(self, key: Key) -> int:
         """How many units a key has."""
-        return self.over(key).root.n
+        return self.over(key).n
 
 
 Table = Units | Moments

@@ -1,9 +1,17 @@
 r"""Paired permutation tests for all pairs of systems and all measures at once.
 
 Under the null hypothesis two systems' values of a unit could be swapped, which flips the sign of
-their difference. The flipped sum of a pair is linear in the signs, so one product of random signs
-:math:`S` (draws x units) with the matrix of values :math:`X` (units x systems) gives every pair's
-statistic as a difference of two columns.
+their difference. Flips are not drawn one by one: unit :math:`i` has a random code :math:`c_i`, and
+flip :math:`j = 0, \dots, 2^k - 1` turns the units whose code shares an odd number of bits with
+:math:`j`. Two such flips after each other are a third and :math:`j = 0` turns nothing, so they are
+a group, and
+
+.. math:: p = \#\{j: T(g_j x) \ge T(x)\} / 2^k
+
+is at most :math:`\alpha` with a chance of at most :math:`\alpha`, whatever the statistic :math:`T`,
+the largest of a family too (Hoeffding 1952; Hemerik and Goeman 2018). More flips are further cosets
+:math:`g_j h_b` with random :math:`h_b`, the group itself among them. All :math:`2^k` sums come from
+one count by code and one transform (`stats.draws.Flips`).
 """
 
 from __future__ import annotations
@@ -13,15 +21,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, summable
-from counterrank.core.parallel import Progress, quiet
-from counterrank.stats.draws import Flips
+from counterrank.core.arrays import Floats, Ints, divide
+from counterrank.core.parallel import Progress, cached_property, quiet
+from counterrank.data.ids import Hashes
+from counterrank.stats.draws import Flips, flip_codes, signs, sum_by_code
 
-DRAWS = 100_000
-CELLS = 1 << 24  # signs, or statistics, held at a time
-SMALL = 1 << 31  # products up to this many terms are cheap in double precision
+LEAST, MOST = 14, 17  # bits of a code; more flips are cosets
+WORK = 1 << 26  # statistics that cost next to nothing beside reading the values
+TILE = 1 << 10  # flips looked at together
+SMALL = 1 << 24  # so many statistics are cheap in double precision
+DIGIT = 6  # bits transformed at a time
 # A flipped sum this close to the observed one (in standard deviations) is a tie, and ties count.
-# It is above the rounding of the product and far below what a draw of signs can tell.
+# It is above the rounding of sums and far below what flips can tell.
 TIE = {np.float64: 1e-9, np.float32: 2e-5}
 
 Keep = Callable[[str, Callable[[], Floats]], Floats]  # a piece of work by name: kept, or done now
@@ -45,164 +56,169 @@ class Permuted:
     exact: bool
 
 
+def flips_for(comparisons: int) -> int:
+    r"""How many flips, where nobody says: :math:`2^{17}`, for many comparisons down to 2^14."""
+    bits = (WORK // max(comparisons, 1)).bit_length() - 1
+    return 1 << min(max(bits, LEAST), MOST)
+
+
 def permutation_test(
     values: Sequence[Floats],
     pairs: Sequence[tuple[int, int]],
     *,
-    draws: int = DRAWS,
+    ids: Hashes | None = None,
+    draws: int | None = None,
     seed: int = 0,
     family: str = "all",
-    precision: str = "auto",
     progress: Progress = quiet,
     keep: Keep = at_once,
 ) -> Permuted:
     """Test the difference of means for each pair in each measure.
 
     ``values`` holds one matrix (units x systems) per measure, all over the same units; a unit
-    without a value for a measure is 0 in every column. ``family`` is what max-T corrects for:
-    ``all`` pairs and measures, or the pairs within each ``measure``. ``keep`` may hold the counts
-    of each block of flips, which are the same whether computed now or taken from it. ``precision``
-    is ``double``, whose sums are the same on any number of threads, or ``auto``: single where the
-    product is large, whose last digits depend on them.
+    without a value for a measure is 0 in every column. ``ids`` are hashes of the units' ids, or
+    else their places count. At least ``draws`` flips are made, in powers of two. ``family`` is
+    what max-T corrects for: ``all`` pairs and measures, or the pairs within each ``measure``.
+    ``keep`` may hold the counts of each coset, which are the same whether computed now or taken
+    from it.
     """
-    values = _informative(values)
-    units = len(values[0])
-    exact = units < 64 and 2**units <= draws
-    total = 2**units if exact else draws
-    wide = precision == "double" or total * units * sum(x.shape[1] for x in values) <= SMALL
-    kind = np.float64 if wide else np.float32
-    matrices, observed = zip(*(_columns(x, pairs, kind) for x in values), strict=True)
-    matrix, cuts = np.hstack(matrices), np.cumsum([part.shape[1] for part in matrices])[:-1]
+    ids = np.arange(len(values[0]), dtype=np.uint64) if ids is None else ids
+    wanted = flips_for(len(pairs) * len(values)) if draws is None else draws
+    code, bits, exact = _coded(values, ids, wanted, seed)
+    flips = Flips.of(values, np.array(pairs, np.int64).reshape(-1, 2), code, bits)
+    cosets = 1 if exact else -(-wanted >> bits)
     counts = np.zeros((2, len(values), len(pairs)))
-    rng = np.random.default_rng(seed)
-    chunk = max(1, min(total, CELLS // max(units, len(pairs) * len(values))))
-    for start in progress(range(0, total, chunk), "permuting"):
-        rows = min(chunk, total - start)
-        bits = b"" if exact else rng.bytes(rows * _width(units))  # drawn in order, kept or not
+    for coset in progress(range(cosets), "permuting"):
 
-        def count(start: int = start, rows: int = rows, bits: bytes = bits) -> Floats:
-            heads = _all_flips(start, rows, units) if exact else _flips(bits, rows, units)
-            return _reached(_signs(heads, matrix.dtype) @ matrix, observed, cuts, family)
+        def count(coset: int = coset) -> Floats:
+            if not coset:
+                return reached(flips, flips.sums, family)
+            heads = signs(ids, range(63 + coset, 64 + coset), seed)[0]  # the code has the first 64
+            return reached(flips, sum_by_code(values, code, bits, 1 - 2.0 * heads), family)
 
-        counts += keep(f"flips-{start}", count)
-    more = 0 if exact else 1  # the observed pattern is one of all, or is added to the drawn ones
-    single, largest = (counts + more) / (total + more)
+        counts += keep(f"flips-{coset}", count)
+    total = cosets << bits
+    single, largest = counts / total
     return Permuted(single, largest, total, exact)
 
 
 def flipped_test(flips: Flips, *, family: str = "all") -> Permuted:
-    """The same test from sums that were flipped inside the engine."""
-    draws = len(flips.sums)
-    left, right = flips.pairs.T
-    columns = [
-        _Pairs.of(left, right, total, np.sqrt(squares), np.float64)
-        for total, squares in zip(flips.observed, flips.squares, strict=True)
-    ]
-    counts = np.zeros((2, *flips.observed.shape))
-    cuts = np.arange(1, len(columns)) * flips.sums.shape[2]
-    chunk = max(1, CELLS // max(1, flips.observed.size))
-    for start in range(0, draws, chunk):
-        some = flips.sums[start : start + chunk]
-        counts += _reached(some.reshape(len(some), -1), columns, cuts, family)
-    single, largest = (counts + 1) / (draws + 1)
-    return Permuted(single, largest, draws, exact=False)
+    """The same test from sums by code that were made inside the engine."""
+    total = flips.sums.shape[2]
+    single, largest = reached(flips, flips.sums, family) / total
+    return Permuted(single, largest, total, exact=False)
 
 
-def _reached(sums: Floats, columns: Sequence[_Pairs], cuts: Ints, family: str) -> Floats:
-    """How many flips reach each observed statistic (measures x pairs): its own, and the largest."""
-    z = [c.standardised(s) for c, s in zip(columns, np.split(sums, cuts, axis=1), strict=True)]
-    top = [x.max(axis=1) for x in z]
-    if family == "all":
-        top = [np.max(top, axis=0)] * len(z)
-    single, largest = [], []
-    for c, x, most in zip(columns, z, top, strict=True):
-        single.append(np.count_nonzero(x >= c.bar, axis=0))
-        largest.append(len(most) - np.searchsorted(np.sort(most), c.bar))
-    return np.array([single, largest], float)
+def _coded(values: Sequence[Floats], ids: Hashes, wanted: int, seed: int) -> tuple[Ints, int, bool]:
+    """Codes, their bits, and whether they make all the flips there are.
 
-
-def _informative(values: Sequence[Floats]) -> list[Floats]:
-    """Without the units on which all systems agree: no flip of theirs changes anything."""
+    That is where each unit that a flip can change has a bit of its own.
+    """
     differ = np.any([x.max(axis=1) != x.min(axis=1) for x in values], axis=0)
-    return [x[differ] if differ.any() else x[:1] for x in values]
+    many, code = int(differ.sum()), np.zeros(len(ids), np.int64)
+    if many > MOST or 1 << many > wanted:
+        bits = min((wanted - 1).bit_length(), MOST)
+        return flip_codes(ids, bits, seed), bits, False
+    code[differ] = 1 << np.arange(many)
+    return code, many, True
+
+
+def reached(flips: Flips, sums: Floats, family: str) -> Floats:
+    """How many flips reach each observed statistic (measures x pairs): its own, and the largest.
+
+    ``sums`` are by code, of the group itself or of another coset.
+    """
+    measures, count = flips.squares.shape
+    statistics = [_Statistics.of(flips, m) for m in range(measures)]
+    flipped = [transform(x) for x in sums]
+    single, tops = np.zeros((measures, count)), np.zeros((measures, sums.shape[2]))
+    for m, (own, table) in enumerate(zip(statistics, flipped, strict=True)):
+        for part in own:
+            part.count(table, single[m], tops[m])
+    if family == "all":
+        tops[:] = tops.max(axis=0)
+    largest = np.zeros((measures, count))
+    for m, own in enumerate(statistics):
+        ordered = np.sort(tops[m])
+        for part in own:
+            largest[m, part.place] = len(ordered) - np.searchsorted(ordered, part.bar)
+    return np.stack([single, largest])
 
 
 @dataclass(frozen=True)
-class _Pairs:
-    """How to read a measure's statistics off flipped sums: a pair is two columns of them.
+class _Statistics:
+    """Some pairs of a measure, read off flipped sums: |difference of two| x ``scale``.
 
     ``bar`` is the observed statistic less the rounding that must not decide ties.
     """
 
+    place: Ints
     left: Ints
     right: Ints
-    norm: Floats
+    scale: Floats
     bar: Floats
 
     @classmethod
-    def of(
-        cls, left: Ints, right: Ints, total: Floats, norm: Floats, kind: type[np.floating]
-    ) -> _Pairs:
-        """``total`` is the sum of a pair's differences, ``norm`` the root of their squares."""
-        norm = np.where(norm > 0, norm, np.inf)
-        observed = np.abs(total) / norm
-        bar = observed - TIE[kind] * (1 + observed)
-        return cls(left, right, norm.astype(kind), bar.astype(kind))
+    def of(cls, flips: Flips, m: int) -> list[_Statistics]:
+        """All pairs; in single precision where these are many, but for those that hardly differ.
 
-    def standardised(self, sums: Floats) -> Floats:
-        """|flipped sum| / norm for each draw and pair; the norm is the same under every flip."""
-        z = sums[:, self.left]
-        z -= sums[:, self.right]
-        np.abs(z, out=z)
-        z /= self.norm
-        return z
+        A pair much closer than its columns are large would drown in their rounding.
+        """
+        a, b = flips.pairs.T
+        total, size = flips.sums[m].sum(axis=1), np.sqrt(flips.sizes[m])
+        norm = np.sqrt(flips.squares[m])
+        close = norm < 0.1 * (size[a] + size[b])
+        if flips.sums.shape[2] * flips.squares.size <= SMALL:
+            close[:] = True
+        found = []
+        for own, kind in ((close, np.float64), (~close, np.float32)):
+            place = np.flatnonzero(own)
+            scale = divide(1.0, norm[place], 0.0)
+            observed = np.abs(total[a[place]] - total[b[place]]) * scale
+            bar = observed - TIE[kind] * (1 + observed)
+            found.append(cls(place, a[place], b[place], scale.astype(kind), bar.astype(kind)))
+        return found
+
+    def count(self, table: Floats, single: Floats, top: Floats) -> None:
+        """Add up flips that reach each pair's ``bar``, and the largest statistic of each flip."""
+        table = table.astype(self.scale.dtype, copy=False)
+        for start in range(0, table.shape[1], TILE):
+            sums, best = table[:, start : start + TILE], top[start : start + TILE]
+            for one, others, mine in self._groups:
+                z = sums[others] - sums[one]
+                np.abs(z, out=z)
+                z *= self.scale[mine, None]
+                np.maximum(best, z.max(axis=0), out=best)
+                single[self.place[mine]] += np.count_nonzero(z >= self.bar[mine, None], axis=1)
+
+    @cached_property
+    def _groups(self) -> list[tuple[int, Ints | slice, Ints]]:
+        """Pairs with one side in common: that side, the other sides, and their places here."""
+        one, other = self.left, self.right
+        if len(np.unique(other)) < len(np.unique(one)):
+            one, other = other, one
+        found: list[tuple[int, Ints | slice, Ints]] = []
+        for side in np.unique(one).tolist():
+            mine = np.flatnonzero(one == side)
+            mine = mine[np.argsort(other[mine], kind="stable")]
+            several: Ints | slice = other[mine]
+            if np.all(np.diff(other[mine]) == 1):  # a slice is no copy
+                several = slice(int(other[mine][0]), int(other[mine][-1]) + 1)
+            found.append((side, several, mine))
+        return found
 
 
-def _columns(
-    x: Floats, pairs: Sequence[tuple[int, int]], kind: type[np.floating]
-) -> tuple[Floats, _Pairs]:
-    """One measure's part of the matrix, and the pairs in its product.
+def transform(sums: Floats) -> Floats:
+    r"""The Walsh-Hadamard transform of rows: :math:`\sum_c (-1)^{|c \wedge j|} x_c` for every j.
 
-    Values less their unit's mean, which is all a pair needs.
+    As products with small matrices of signs, some bits at a time.
     """
-    a, b = np.array(pairs, np.int64).reshape(-1, 2).T
-    centred = x - x.mean(axis=1, keepdims=True)  # same shift for all systems: no pair changes
-    difference = x[:, a] - x[:, b]
-    norm = np.sqrt(np.sum(difference**2, axis=0))
-    size = np.sqrt(np.sum(centred**2, axis=0))
-    # A pair much closer than its columns are large would drown in their single-precision
-    # rounding: its difference becomes a column of its own, against a column of zeros.
-    close = (norm < 0.1 * (size[a] + size[b])) & (kind is np.float32)
-    matrix = np.hstack([centred, difference[:, close], np.zeros((len(x), 1))])
-    left, right = a.copy(), b.copy()
-    left[close] = centred.shape[1] + np.arange(close.sum())
-    right[close] = matrix.shape[1] - 1
-    found = _Pairs.of(left, right, difference.sum(axis=0), norm, kind)
-    if kind is np.float64:
-        matrix = summable(matrix, float(np.abs(matrix).sum(axis=0).max()))
-    return matrix.astype(kind, copy=False), found
-
-
-def _signs(heads: np.typing.NDArray[np.uint8], kind: np.dtype[np.floating]) -> Floats:
-    """1 for tails, -1 for heads."""
-    signs: Floats = heads.astype(kind)
-    signs *= -2
-    signs += 1
-    return signs
-
-
-def _width(units: int) -> int:
-    """Bytes that hold one bit for each unit."""
-    return -(-units // 8)
-
-
-def _flips(bits: bytes, rows: int, units: int) -> np.typing.NDArray[np.uint8]:
-    """Random heads and tails, one bit each."""
-    grid = np.frombuffer(bits, np.uint8).reshape(rows, _width(units))
-    return np.unpackbits(grid, axis=1, count=units)
-
-
-def _all_flips(start: int, rows: int, units: int) -> np.typing.NDArray[np.uint8]:
-    """Patterns ``start`` to ``start + rows`` of all there are."""
-    pattern = np.arange(start, start + rows)[:, None] >> np.arange(units)
-    return (pattern & 1).astype(np.uint8)
+    rows, width = sums.shape
+    bits, done = width.bit_length() - 1, 0
+    while done < bits:
+        step = min(DIGIT, bits - done)
+        place = np.arange(1 << step)
+        odd = np.bitwise_count(place[:, None] & place) & 1
+        sums = (1.0 - 2.0 * odd) @ sums.reshape(-1, 1 << step, width >> (done + step))
+        done += step
+    return sums.reshape(rows, width)

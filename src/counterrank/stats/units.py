@@ -157,13 +157,9 @@ class Units:
         psi = self._influence(key, function, means)
         if code is not None:
             psi = sum_by(code, psi, groups)
-        psi, again = apart(function, psi, means, self.sizes.outside), None
-        if self.draws.resamples:
-            again = resampled_values(function, self._resampled(key), self.draws.seed)
-        value = float(function(means))
-        bias, scale = bias_of(function, means), "log" if function in ON_LOGS else "plain"
-        grouped = code is not None
-        return Estimate(value, psi, self.sizes, self, grouped, again, None, bias, scale)
+        drawn = self._resampled(key) if self.draws.resamples else None
+        found = estimate_over(self, function, means, psi, self.sizes, drawn, self.draws.seed)
+        return replace(found, dependent=code is not None)
 
     def means(self, key: Key) -> Floats:
         """The mean of each of a key's columns, over all units of this table."""
@@ -240,6 +236,26 @@ class Units:
     @cached_property
     def _everyone(self) -> Bools:
         return np.ones(len(self.ids), bool)
+
+
+def estimate_over(
+    table: object,
+    function: Function,
+    means: Floats,
+    psi: Floats,
+    sizes: ClusterSizes,
+    drawn: Floats | None,
+    seed: int,
+) -> Estimate:
+    """The function of means, with the influence ``psi`` of each cluster; ``drawn`` are resampled.
+
+    All that `Units` and moments say alike of an estimate.
+    """
+    psi = apart(function, psi, means, sizes.outside)
+    again = None if drawn is None else resampled_values(function, drawn, seed)
+    bias, scale = bias_of(function, means), "log" if function in ON_LOGS else "plain"
+    value = float(function(means))
+    return Estimate(value, psi, sizes, table, resamples=again, bias=bias, scale=scale)
 
 
 def join_columns(parts: list[Mapping[Key, Columns]]) -> dict[Key, Columns]:
