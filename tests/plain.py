@@ -49,7 +49,8 @@ def idcg(rated, k=None, gain="linear", rel=1, discount=lambda r: 1 / log2(r + 1)
 
 
 def ndcg(ranked, rated, k=None, gain="linear", rel=1, ideal="k"):
-    best = idcg(rated, k if ideal == "k" else None, gain, rel)
+    own = {i: rated[i] for i in ranked if i in rated} if ideal == "list" else rated
+    best = idcg(own, None if ideal == "all" else k, gain, rel)
     return dcg(ranked, rated, k, gain, rel) / best if best else 0.0
 
 

@@ -10,10 +10,6 @@ import pytest
 
 from counterrank.core.errors import InputError
 from counterrank.position import (
-    Log2,
-    Power,
-    WeightTable,
-    plackett_luce_exposure,
     rank_probabilities,
 )
 
@@ -65,18 +61,6 @@ def test_blocks_of_lists_change_nothing(monkeypatch):
     whole = rank_probabilities(scores, 4)
     monkeypatch.setattr(plackett_luce, "CELLS", 1)
     assert rank_probabilities(scores, 4) == pytest.approx(whole, abs=1e-13)
-
-
-@pytest.mark.parametrize(
-    "model", [Log2(), Power(2), WeightTable((0.9, 0.5)), WeightTable((0.0, 0.5, 0.0))]
-)
-def test_plackett_luce_exposure_weighs_ranks(model):
-    scores = np.random.default_rng(2).normal(size=(4, 5))
-    at = rank_probabilities(scores, 5)
-    weight = model.at(np.arange(1, 6))
-    assert plackett_luce_exposure(scores, model) == pytest.approx(at @ weight, abs=1e-11)
-    shown = plackett_luce_exposure(scores, model, slots=2)
-    assert shown == pytest.approx(at[:, :, :2] @ weight[:2], abs=1e-11)
 
 
 def test_refuses_what_is_no_score():

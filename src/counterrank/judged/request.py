@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from counterrank.core.errors import UsageError
 from counterrank.data import schema
@@ -31,16 +32,26 @@ class JudgedTables:
 
     @classmethod
     def of(
-        cls, judgments: object, runs: Runs, columns: Mapping[str, str] | None = None
+        cls,
+        judgments: object,
+        runs: Runs,
+        columns: Mapping[str, str] | None = None,
+        folds: Sequence[str] = (),
     ) -> JudgedTables:
-        """The tables as a caller gives them; ``columns`` maps roles to column names."""
+        """The tables as a caller gives them; ``columns`` maps roles to column names.
+
+        With ``folds`` (``schema.FOLD``) a column fold makes units of a fold's users.
+        """
         named = ColumnNames.of(columns)
-        judged = {JUDGMENTS: schema.judgments_schema(judgments, columns=named)}
+        asked: dict[str, Any] = {"columns": named, "folds": folds}
+        judged = {JUDGMENTS: schema.judgments_schema(judgments, **asked)}
         lists, names = run_schemas(
-            runs, lambda table, name: schema.run_schema(table, name=name, columns=named)
+            runs, lambda table, name: schema.run_schema(table, name=name, **asked)
         )
         schemas = judged | lists
         schema.validate_columns(schemas.values())
+        if folds:
+            schema.all_by_fold(list(schemas.values()))
         return cls(Tables(schemas, "user", ("user", "item"), lazy=True), names)
 
 

@@ -2,7 +2,7 @@
 
 from counterrank.metrics.average_precision import AP, Bpref, InfAP
 from counterrank.metrics.cascade import ARP, ERR, RBP, RR
-from counterrank.metrics.dcg import CG, DCG, dcg_forms, nDCG, pnDCG
+from counterrank.metrics.dcg import CG, DCG, IDCG, dcg_forms, nDCG, pnDCG
 from counterrank.metrics.measure import Binary, Definition, Measure, deepest, unscaled, values
 from counterrank.metrics.precision import F1, Judged, P, Recall, Rprec, Success
 from counterrank.metrics.registry import ALIASES, DEFAULTS, measure
@@ -10,6 +10,6 @@ from counterrank.metrics.registry import ALIASES, DEFAULTS, measure
 __all__ = [
     "ALIASES", "AP", "ARP", "CG", "DCG", "DEFAULTS", "ERR", "F1", "P", "RBP", "RR",
     "Binary", "Bpref", "Definition", "InfAP", "Judged", "Measure", "Recall", "Rprec", "Success",
-    "dcg_forms", "deepest", "measure", "nDCG", "pnDCG", "unscaled",
+    "IDCG", "dcg_forms", "deepest", "measure", "nDCG", "pnDCG", "unscaled",
     "values",
 ]  # fmt: skip

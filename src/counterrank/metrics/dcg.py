@@ -174,10 +174,11 @@ class nDCG(DCG):  # noqa: N801 - the literature's name
     .. math:: \mathrm{nDCG}@k = \mathrm{DCG}@k \,/\, \mathrm{IDCG}@k
 
     :math:`\mathrm{IDCG}@k` is the DCG of the user's judged items, best first, cut at :math:`k`
-    (``ideal="k"``) or not cut at all (``ideal="all"``).
+    (``ideal="k"``) or not cut at all (``ideal="all"``); with ``ideal="list"`` that of the items of
+    the list itself, best first, cut at :math:`k`.
     """
 
-    ideal: Literal["k", "all"] = "k"
+    ideal: Literal["k", "all", "list"] = "k"
 
     conversions: ClassVar[str] = ""
     bounded: ClassVar[bool] = True
@@ -185,7 +186,9 @@ class nDCG(DCG):  # noqa: N801 - the literature's name
         says="DCG as a share of the best this user allows. Its mean is not the mean DCG rescaled:"
         " it can reverse the order of systems (see the agreement diagnostic).",
         formula="nDCG@k = DCG@k / IDCG@k",
-        ideal="the user's judged items, best first, cut at k (ideal=k) or uncut (ideal=all)",
+        ideal="the user's judged items, best first, cut at k (ideal=k) or uncut (ideal=all); or"
+        " the list's own items, best first, cut at k (ideal=list), which says nothing of what is"
+        " not listed",
         empty="0 for a user with nothing to gain (trec_eval's rule); policy no_relevant can skip",
         peers="trec_eval ndcg_cut agrees; ndcg with -M k is ideal=all; scikit-learn agrees but"
         " averages ties; ranx 'ndcg' agrees; LensKit: discount=jarvelin, such users skipped;"
@@ -193,14 +196,22 @@ class nDCG(DCG):  # noqa: N801 - the literature's name
         source="Jarvelin & Kekalainen 2002",
     )
 
+    @property
+    def depth(self) -> int | None:
+        return None if self.ideal == "list" else self.k
+
     def per_unit(self, hits: Hits, pool: Pool) -> Floats:
-        return quotient(self.total(hits), self.best(pool))
+        return quotient(self.total(hits), self.best_total(hits, pool))
 
     def worth(self, hits: Hits, pool: Pool) -> Floats:
-        return quotient(self.terms(hits), self.best(pool)[hits.unit])
+        return quotient(self.terms(hits), self.best_total(hits, pool)[hits.unit])
+
+    def best_total(self, hits: Hits, pool: Pool) -> Floats:
+        """The DCG of each unit's ideal list, also where it is made of the list's own items."""
+        return hits.sum(self.best_terms(hits)) if self.ideal == "list" else self.best(pool)
 
     def best(self, pool: Pool) -> Floats:
-        """The DCG of each unit's ideal list."""
+        """The DCG of each unit's judged items, best first."""
         depth = self.k if self.ideal == "k" else None
 
         def compute() -> Floats:
@@ -209,6 +220,54 @@ class nDCG(DCG):  # noqa: N801 - the literature's name
             return pool.sum(lambda rating, rank: gains(rating) * weight[rank - 1])
 
         return pool.cached((self.gain, self.rel, self.discount, depth), compute)
+
+    def best_terms(self, hits: Hits) -> Floats:
+        r""":math:`g_i\, c(r^*_i)`: each hit at its rank among its list's hits, best first."""
+
+        def compute() -> Floats:
+            gains = gain(hits.rating, self.gain, self.rel)
+            order = np.lexsort((-gains, hits.unit))
+            rank = np.empty_like(hits.turn)
+            rank[order] = hits.turn  # units stay where they are, so turns are ranks from 0
+            return gains * self.discount.best(int(rank.max(initial=0)) + 1, self.k)[rank]
+
+        return hits.cached(("best", self.gain, self.rel, self.discount, self.k), compute)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IDCG(nDCG):
+    r"""Ideal discounted cumulative gain: the most that a list of a user could have.
+
+    .. math:: \mathrm{IDCG}@k = \sum_{j=1}^{k} g_{(j)}\, c(j)
+
+    :math:`g_{(j)}` is the :math:`j`-th largest gain among the items of ``ideal``, as for nDCG. But
+    for ``ideal="list"`` it is the same for every system: it says what there is to find.
+    """
+
+    bounded: ClassVar[bool] = False
+    about = graded_definition(
+        says="The DCG of the best possible list: what there is to find, and what nDCG divides by.",
+        formula="IDCG@k = sum of g(j) * c(j) over the k largest gains g(1) >= g(2) >= ...",
+        ideal="as for nDCG: judged items cut at k, uncut, or the list's own items",
+        empty="0 for a user with nothing to gain; a user without a list has one all the same",
+        peers="ranx and scikit-learn compute it inside nDCG and do not offer it.",
+        source="Jarvelin & Kekalainen 2002",
+    )
+
+    def per_unit(self, hits: Hits, pool: Pool) -> Floats:
+        return self.best_total(hits, pool)
+
+    def worth(self, hits: Hits, pool: Pool) -> Floats:
+        return self.best_terms(hits) if self.ideal == "list" else np.zeros(len(hits.rank))
+
+    def standing(self, pool: Pool) -> Floats | None:
+        if self.ideal == "list":
+            return None
+        rank = np.arange(len(pool.unit)) - pool.start[pool.unit]
+        depth = self.k if self.ideal == "k" else None
+        weight = self.discount.best(int(pool.size.max(initial=1)), depth)
+        terms: Floats = self.gains(pool) * weight[rank]
+        return terms
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,6 +294,11 @@ class pnDCG(nDCG):  # noqa: N801 - the paper's name
         super().__post_init__()
         if self.mean != "arithmetic":
             raise UsageError("pnDCG is a ratio of means; it has no geometric form.")
+        if self.ideal == "list":
+            raise UsageError(
+                "pnDCG(ideal=list) would divide systems by different ideals.",
+                todo="Use pnDCG, or nDCG(ideal=list).",
+            )
 
     @property
     def plain_mean(self) -> bool:

@@ -84,6 +84,11 @@ class Measure(Value):
         return False
 
     @property
+    def depth(self) -> int | None:
+        """The deepest rank it looks at; None: the whole list."""
+        return self.k
+
+    @property
     def plain_mean(self) -> bool:
         """Whether the value is the mean of per-unit values between 0 and 1."""
         return self.bounded and self.mean == "arithmetic"
@@ -216,7 +221,7 @@ quotient = partial(divide, empty=0.0)  # 0 where there is nothing to divide by
 
 def deepest(measures: Iterable[Measure]) -> int | None:
     """The deepest rank any of the measures looks at; None: the whole list."""
-    cuts = [m.k for m in measures]
+    cuts = [m.depth for m in measures]
     return None if None in cuts else max(k for k in cuts if k is not None)
 
 

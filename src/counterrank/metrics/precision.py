@@ -103,7 +103,6 @@ class F1(P):
     """
 
     conversions: ClassVar[str] = ""
-    linear: ClassVar[bool] = True
     about = binary_definition(
         says="One number between precision and recall, near the smaller of the two.",
         formula="F1@k = 2 * P@k * Recall@k / (P@k + Recall@k)",

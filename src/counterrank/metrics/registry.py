@@ -8,13 +8,13 @@ from counterrank.core.errors import CounterrankError
 from counterrank.core.labels import Registry
 from counterrank.metrics.average_precision import AP, Bpref, InfAP
 from counterrank.metrics.cascade import ARP, ERR, RBP, RR
-from counterrank.metrics.dcg import CG, DCG, nDCG, pnDCG
+from counterrank.metrics.dcg import CG, DCG, IDCG, nDCG, pnDCG
 from counterrank.metrics.measure import Measure
 from counterrank.metrics.precision import F1, Judged, P, Recall, Rprec, Success
 
 KINDS = (
-    CG, DCG, nDCG, pnDCG, P, Recall, F1, AP, RR, ERR, Bpref, InfAP, Rprec, Success, RBP, ARP,
-    Judged,
+    CG, DCG, IDCG, nDCG, pnDCG, P, Recall, F1, AP, RR, ERR, Bpref, InfAP, Rprec, Success, RBP,
+    ARP, Judged,
 )  # fmt: skip
 ALIASES = {
     "MAP": "AP",

@@ -174,8 +174,7 @@ class Effects:
 
     def score(self, user: Ints, item: Ints) -> Floats:
         """The score of each pair."""
-        score: Floats = self.user[user] + self.item[item] + self.products(user, item)
-        return score
+        return self.user[user] + self.item[item] + self.products(user, item)
 
     def products(self, user: Ints, item: Ints) -> Floats | float:
         """The product of the factors of each pair; 0 where there are none."""

@@ -17,11 +17,11 @@ from counterrank.position.models import (
     exposure,
     position_model,
 )
-from counterrank.position.plackett_luce import plackett_luce_exposure, rank_probabilities
+from counterrank.position.plackett_luce import rank_probabilities
 from counterrank.position.two_stage_exposure import expected_exposure
 
 __all__ = [
     "BetaGeometric", "ByContext", "Flat", "Geometric", "Jarvelin", "Log2", "PositionModel",
     "Power", "WeightTable", "expected_exposure", "exposure",
-    "plackett_luce_exposure", "position_bias", "position_model", "rank_probabilities",
+    "position_bias", "position_model", "rank_probabilities",
 ]  # fmt: skip

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from counterrank.core.errors import CounterrankError, InputError, UsageError, brief, first_line
+from counterrank.core.input_files import read_document
 from counterrank.position.models import (
     ByContext,
     CurveError,
@@ -102,6 +103,8 @@ def with_error(model: PositionBias, entry: object) -> PositionBias:
             f"The covariance must be of version {VERSION}.", found=f"Got {brief(version)}."
         )
     log, learned = entry.get("log") or {}, dict(entry.get("learned") or {})
+    if not isinstance(log, Mapping):
+        raise UsageError('"log" of the covariance must be an object.', found=f"Got {brief(log)}.")
     learned["context"] = tuple(learned.get("context") or ())
     about, errors = CurveError(log=log, learned=learned), {}
     for curve in entry.get("curves") or []:
@@ -144,16 +147,15 @@ def load(path: str | os.PathLike[str]) -> PositionBias:
     todo = "Write one with: counterrank exposure LOG --out FILE.json"
     name = os.fspath(path)
     try:
-        with open(path, encoding="utf-8") as file:
-            document = json.load(file)
+        document = json.loads(read_document(path))
     except OSError as error:
         found = f"The system says: {error.strerror or error}."
         raise InputError(f'"{name}" cannot be read.', found=found, todo=todo) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         found = f"The parser says: {first_line(error)}."
         raise InputError(f'"{name}" is not a JSON document.', found=found, todo=todo) from error
     tables = document.get("tables") if isinstance(document, dict) else None
-    if not tables or document.get("kind") != KIND or "model" not in tables:
+    if not isinstance(tables, dict) or document.get("kind") != KIND or "model" not in tables:
         kind = document.get("kind") if isinstance(document, dict) else None
         raise InputError(
             f'"{name}" holds no position model.',
@@ -168,6 +170,12 @@ def load(path: str | os.PathLike[str]) -> PositionBias:
             found=" ".join(part for part in (error.wrong, error.found) if part),
             todo=error.todo or todo,
         ) from error
+    except (TypeError, ValueError, LookupError, AttributeError, OverflowError, RecursionError) as e:
+        raise InputError(
+            f'The position model in "{name}" cannot be used.',
+            found=f"Something in it is not as exposure writes it: {first_line(e)}.",
+            todo=todo,
+        ) from e
 
 
 def position_bias(given: PositionBias | str | os.PathLike[str]) -> PositionBias:

@@ -21,7 +21,6 @@ import numpy as np
 
 from counterrank.core.arrays import Bools, Floats
 from counterrank.core.errors import InputError
-from counterrank.position.models import PositionModel
 
 CELLS = 1 << 20
 
@@ -54,19 +53,6 @@ def rank_probabilities(scores: Floats, ranks: int) -> Floats:
         _leave_one_out(before, late, density, 0, items, out[part])
     _place_barred(barred, out)
     return out
-
-
-def plackett_luce_exposure(
-    scores: Floats, model: PositionModel, *, slots: int | None = None
-) -> Floats:
-    r"""Expected exposure of each item, lists x items: :math:`\sum_r P(a \text{ at } r)\, c(r)`.
-
-    ``slots`` is how many ranks are shown; below them nothing is seen.
-    """
-    ranks = np.arange(1, min(np.shape(scores)[1], slots or np.shape(scores)[1]) + 1)
-    weight = model.at(ranks)
-    depth = int(np.max(np.nonzero(weight)[0], initial=-1)) + 1
-    return rank_probabilities(scores, max(depth, 1)) @ weight[: max(depth, 1)]
 
 
 def _leave_one_out(

@@ -241,8 +241,7 @@ def fit(
 def _slope(f: Callable[[Floats], Floats], at: Floats, e: Floats) -> Floats:
     """Derivative of ``f`` along ``e``, by four points: exact to a dozen digits."""
     near, far = (f(at + h * e) - f(at - h * e) for h in (STEP, 2 * STEP))
-    out: Floats = (8 * near - far) / (12 * STEP)
-    return out
+    return (8 * near - far) / (12 * STEP)
 
 
 def _points(curve: Curve) -> tuple[Floats, Floats, Floats, Floats]:
@@ -261,10 +260,8 @@ def _deviance(f: Floats, y: Floats, n: Floats) -> Floats:
 
     f = np.clip(f, 1e-12, 1 - 1e-12)
     deviance = 2 * n * (xlogy(y, y / f) + xlogy(1 - y, (1 - y) / (1 - f)))
-    out: Floats = np.sign(y - f) * np.sqrt(np.maximum(deviance, 0))
-    return out
+    return np.sign(y - f) * np.sqrt(np.maximum(deviance, 0))
 
 
 def _floor(x: Floats) -> Floats:
-    out: Floats = np.maximum(x, 1e-18)
-    return out
+    return np.maximum(x, 1e-18)

@@ -48,7 +48,7 @@ from counterrank.position.learn.learned import (
     item_relevance,
     misfit,
 )
-from counterrank.position.learn.request import LOG, LearnRequest
+from counterrank.position.learn.request import LOG, LearnRequest, Method
 from counterrank.position.learn.swap import Swap, count_rates
 from counterrank.position.learn.views import (
     Depth,
@@ -152,7 +152,7 @@ def choose_method(request: LearnRequest, statistics: RankStatistics) -> LearnReq
     return request
 
 
-def automatic(statistics: RankStatistics) -> str:
+def automatic(statistics: RankStatistics) -> Method:
     """Views where they were logged; depth where rows thin out as views do; else rank changes.
 
     A log of viewed rows only has fewer and fewer rows as ranks go down, and no gaps.

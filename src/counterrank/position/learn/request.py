@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import partial
+from typing import Annotated, Any, Literal
 
 import polars as pl
 
-from counterrank.core.errors import InputError, UsageError
+from counterrank.core.arguments import Between, check_fields
+from counterrank.core.errors import InputError, UsageError, brief
 from counterrank.data import logs
 from counterrank.data.schema import label
 from counterrank.data.sources import open_source
 from counterrank.engine.partitions import Tables
 
 LOG = "log"
+Method = Literal["auto", "views", "depth", "harvest", "swap", "em"]
 
 
 @dataclass(frozen=True)
@@ -27,18 +30,30 @@ class LearnRequest:
     1 (swap only). ``model`` is a family of curves, ``level`` that of the intervals.
     """
 
-    method: str = "auto"
+    method: Method = "auto"
     reward: str | None = None
-    context: tuple[str, ...] = ()
+    context: Sequence[str] = ()
     by: str | None = None
-    ranks: int | None = None
-    length: int | None = None
+    ranks: Annotated[int, Between(1)] | None = None
+    length: Annotated[int, Between(1)] | None = None
     swapped: str | None = None
-    model: str = "table"
-    level: float = 0.95
+    model: Literal["table", "power", "geometric", "beta_geometric", "log2"] = "table"
+    level: Annotated[float, Between(0, 1, "both")] = 0.95
+
+    @classmethod
+    def of(cls, learned: Mapping[str, Any]) -> LearnRequest:
+        """What a file says that its model was learned by."""
+        unknown = sorted(set(learned) - {own.name for own in fields(cls)})
+        if unknown:
+            raise InputError(
+                f"The position model was learned by {brief(unknown[0])}, which is not known.",
+                todo="Learn it anew with this version: counterrank exposure.",
+            )
+        return cls(**learned)
 
     def __post_init__(self) -> None:
         """Refuse options that make no sense, alone or together."""
+        check_fields(self)
         if self.length is not None and self.method not in ("depth", "auto"):
             raise UsageError(
                 f"A length of lists says nothing to method {self.method}.",
@@ -85,7 +100,7 @@ class LearnRequest:
             length = self.ranks if length is None else min(length, self.ranks)
         return replace(self, reward=head.rewards[0] if head.rewards else None, length=length)
 
-    def choose(self, method: str) -> LearnRequest:
+    def choose(self, method: Method) -> LearnRequest:
         """The same by this method."""
         return replace(self, method=method, length=self.length if method == "depth" else None)
 
