@@ -11,6 +11,8 @@ import math
 
 import numpy as np
 
+from counterrank.assumptions.assumption import Assumption, Belief, Shift, Told
+from counterrank.assumptions.evidence import Placement
 from counterrank.assumptions.score_test import (
     AuditRows,
     Effect,
@@ -37,6 +39,13 @@ def carry_over_effect(
     where :math:`P_{s-1}, P_s` (``before``, ``now``) say how good the user's lists were. The user's
     factor :math:`f_u` is fitted; the value is :math:`\beta` times the spread of :math:`P_{s-1}`.
     """
+    return carry_over_scores(reward, expected, before, now, user)[0]
+
+
+def carry_over_scores(
+    reward: Floats, expected: Floats, before: Floats, now: Floats, user: Ints
+) -> tuple[Effect, Floats]:
+    """The same, and what each user adds to it."""
     users = int(user.max()) + 1
     fit = (
         expected * positive_ratio(sum_by(user, reward, users), sum_by(user, expected, users))[user]
@@ -44,7 +53,9 @@ def carry_over_effect(
     z = np.stack([remove_means(p, fit, user) for p in (before, now)], axis=1)
     change = effect(reward - fit, fit, z, user, (1.0, 0.0))
     spread = float(np.std(before))
-    return Effect(change.size * spread, change.se * spread)
+    inverse = np.linalg.pinv((z * fit[:, None]).T @ z, rcond=1e-10)
+    by_user = sum_by(user, (reward - fit) * (z @ inverse[0]), users)
+    return Effect(change.size * spread, change.se * spread), by_user * spread
 
 
 def carry_over(rows: AuditRows) -> Diagnostic | str:
@@ -64,13 +75,7 @@ def carry_over(rows: AuditRows) -> Diagnostic | str:
             " sessions earn. Log a timestamp, or the day."
         )
         return Diagnostic("carry over", "log", math.nan, CAUTION, "untested", text)
-    list_quality = sum_by(rows.session, rows.patience * rows.quality, rows.n)
-    contexts = int(rows.context.max()) + 1
-    usual = positive_ratio(
-        sum_by(rows.context, list_quality, contexts),
-        sum_by(rows.context, np.ones(rows.n), contexts),
-    )
-    good = positive_ratio(list_quality, usual[rows.context])
+    good = _list_worth(rows)
     change = carry_over_effect(
         sum_by(rows.session, rows.reward, rows.n)[again],
         sum_by(rows.session, rows.seen * rows.quality, rows.n)[again],
@@ -106,3 +111,98 @@ def _previous(user: Ints, turn: Ints) -> tuple[Ints, Bools]:
     last[order[1:]] = order[:-1]
     again[order] = same
     return last, again
+
+
+# as an assumption
+
+
+class CarryOver(Assumption):
+    r"""What a user was shown before does not change what this session earns.
+
+    The parameter :math:`\kappa` is the share of the reward that one standard deviation of the last
+    list's worth moves. A ranker that serves every session changes the last lists as well: with the
+    worth :math:`P` of its lists and of the logged ones, in standard deviations (at least 5 % of
+    what is usual), its value :math:`V` is :math:`V (e^{\kappa (P - P_0)} - 1)` further, in sessions
+    that have a last one.
+    """
+
+    name = "carry over"
+    corner = "carry over"
+    default = 0.1
+    source = "a choice: 10% for each standard deviation of the last list's worth"
+    needs = "timestamp: when each session began, and user"
+
+    def learn(self, belief: Belief) -> Told:
+        rows = belief.log.rows
+        if not rows.users:
+            return Told(says="Without a user id nothing tells who came again.")
+        came = int(np.sum(np.bincount(rows.cluster) > 1))
+        if came < 30:
+            says = f"Only {came:,} users came twice, so hardly anything can carry over."
+            return Told(0.0, 0.0, True, False, says, {"share": 0.0})
+        share = 1 - belief.log.clusters / rows.n
+        turn = np.zeros(rows.n, np.int64) if rows.turn is None else rows.turn
+        last, again = _previous(rows.cluster, turn)
+        if len(np.unique(rows.cluster[again])) < 30:
+            says = "Which of a user's sessions came first was not logged."
+            return Told(says=says, more={"share": share})
+        good = _list_worth(rows)
+        user, users = number_keys(rows.cluster[again])
+        change, by_user = carry_over_scores(
+            sum_by(rows.session, rows.reward, rows.n)[again],
+            sum_by(rows.session, rows.seen * rows.quality, rows.n)[again],
+            good[last[again]], good[again], user,
+        )  # fmt: skip
+        if not change.known:
+            return Told(says="Lists hardly differ in worth.", more={"share": share})
+        psi = np.zeros(belief.log.clusters)
+        first = np.zeros(users, np.int64)
+        first[user] = rows.cluster[again]
+        np.add.at(psi, first[: len(by_user)], by_user)
+        way = "less" if change.size < 0 else "more"
+        says = (
+            f"After a list that is better by one standard deviation the same user's next session"
+            f" earns {abs(change.size):.1%} {way} (standard error {change.se:.1%})."
+        )
+        return Told(
+            change.size, change.se, change.se < ROUGH, abs(change.z) > 3, says,
+            {"psi": rows.n * psi, "share": share},
+        )  # fmt: skip
+
+    def shifts(self, belief: Belief, learned: Told, place: Placement) -> list[Shift]:
+        log, fit = belief.log, belief.plain
+        share = float(learned.more.get("share", 1.0))
+        value = belief.value(place, fit, belief.b)
+        cells = belief.at(place, fit).exposure * np.abs(fit.q)[place.group]
+        rows = belief.b[log.row_curve, log.rank] * np.abs(fit.q)[log.group]
+        new, old = sum_by(place.session, cells, log.n), sum_by(log.rows.session, rows, log.n)
+        contexts = int(log.rows.context.max()) + 1
+        usual = positive_ratio(
+            sum_by(log.rows.context, old, contexts),
+            np.bincount(log.rows.context, minlength=contexts).astype(float),
+        )[log.rows.context]
+        apart = float(np.mean(positive_ratio(new, usual) - positive_ratio(old, usual)))
+        far = share * apart / max(float(np.std(positive_ratio(old, usual))), EVEN)
+        if not learned.told:
+            sizes = [way * self.range(belief) for way in (1, -1)]
+            return [value * float(np.expm1(size * far)) for size in sizes]
+        if "psi" not in learned.more:
+            return []
+        grown = float(np.exp(learned.size * far))
+        psi = (grown - 1) * value.psi + value.value * grown * far * learned.more["psi"]
+        return [Shift(value.value * (grown - 1), psi)]
+
+
+ROUGH = 0.1
+EVEN = 0.05  # of what is usual: lists that differ less in worth are no unit to measure by
+
+
+def _list_worth(rows: AuditRows) -> Floats:
+    """How good each session's list is, as a share of what is usual in its context."""
+    list_quality = sum_by(rows.session, rows.patience * rows.quality, rows.n)
+    contexts = int(rows.context.max()) + 1
+    usual = positive_ratio(
+        sum_by(rows.context, list_quality, contexts),
+        sum_by(rows.context, np.ones(rows.n), contexts),
+    )
+    return positive_ratio(list_quality, usual[rows.context])

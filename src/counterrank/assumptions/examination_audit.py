@@ -7,8 +7,12 @@ reader has survived).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from counterrank.assumptions.assumption import Assumption, Belief, Shift, Told
+from counterrank.assumptions.evidence import Placement
 from counterrank.assumptions.score_test import (
     DEEPEST,
     SURE,
@@ -18,7 +22,7 @@ from counterrank.assumptions.score_test import (
     positive_ratio,
     remove_means,
 )
-from counterrank.core.arrays import Floats, Ints, sum_by
+from counterrank.core.arrays import Floats, Ints, divide, products_before, sum_by
 from counterrank.diagnostics.diagnostic import Diagnostic
 
 CAUTION, FAIL = 0.05, 0.2
@@ -163,3 +167,110 @@ def position_fit(rows: AuditRows, model: Floats) -> Diagnostic:
             " counterrank exposure LOG --out pbm.json."
         )
     return Diagnostic("position model", "log", float(miss[worst]), 0.05, verdict, text)
+
+
+# as an assumption
+
+
+class Examination(Assumption):
+    r"""Rewards above do not change how many read on.
+
+    The parameter :math:`\gamma` is the share of readers whom a reward keeps from going on: 1 less
+    the ratio of Mantel and Haenszel over ranks and contexts of P(next row seen) after a reward and
+    without one. With the chance :math:`p` of a reward, a row's view is as likely as
+
+    .. math:: b_r\, g / \bar g_r, \qquad g = \prod_{j < r} (1 - \gamma\, p_j)
+
+    with the mean :math:`\bar g_r` over logged lists; both sides of every weight change.
+    """
+
+    name = "examination"
+    corner = "examination"
+    default = 0.3
+    source = "a choice: a reward keeps up to 30% of the readers from going on"
+    needs = "viewed: a view event for each row, and the time of each view and click"
+
+    def learn(self, belief: Belief) -> Told:
+        log = belief.log
+        rows = log.rows
+        if rows.views == "latent" or log.by_rank:
+            return Told(says="Without views nothing tells whether readers leave after a reward.")
+        last = np.append(rows.session[1:] != rows.session[:-1], True)
+        following = np.append(rows.rank[1:], 0) == rows.rank + 1
+        goes_on = np.append(rows.seen[1:], 0.0) * (following & ~last)
+        deepest = min(int(rows.rank.max()), DEEPEST)
+        use = (rows.seen > 0) & (~last if rows.views == "observed" else rows.rank < deepest)
+        found = leaving_share(
+            goes_on[use], (rows.reward != 0)[use].astype(float), rows.depth[use], rows.of_row[use],
+            log.clusters,
+        )  # fmt: skip
+        if found is None:
+            return Told(says="No reward stands above another row.")
+        gamma, psi = found
+        se = float(np.sqrt(psi @ psi))
+        way = "keeps" if gamma >= 0 else "draws"
+        where = "from going on" if gamma >= 0 else "on to further rows"
+        says = f"A reward {way} {abs(gamma):.1%} of the readers {where} (standard error {se:.1%})."
+        return Told(
+            gamma, se, se < 0.1, abs(gamma) > 3 * se, says, {"psi": log.n * psi}
+        )  # fmt: skip
+
+    def shifts(self, belief: Belief, learned: Told, place: Placement) -> list[Shift]:
+        log, base = belief.log, belief.at(place, belief.plain).each
+        gamma = float(np.clip(learned.size, -0.9, 0.9)) if learned.told else self.range(belief)
+        each = _values(belief, place, gamma) - base
+        psi = log.by_cluster(each - each.mean())
+        if learned.told:
+            further = _values(belief, place, gamma + STEP) - base
+            psi += float(np.mean(further - each)) / STEP * learned.more["psi"]
+        return [Shift(float(each.mean()), psi)]
+
+
+STEP = 1e-4  # of gamma, for the slope of the value
+
+
+def leaving_share(
+    goes_on: Floats, paid: Floats, stratum: Ints, user: Ints, users: int
+) -> tuple[float, Floats] | None:
+    r"""Mantel and Haenszel: how much rarer it is to go on after a reward; influence by user.
+
+    .. math:: 1 - \frac{\sum_k A_k N_{0k} / N_k}{\sum_k B_k N_{1k} / N_k}
+
+    with rows :math:`N_{1k}` with and :math:`N_{0k}` without a reward in stratum :math:`k`, of which
+    :math:`A_k` and :math:`B_k` go on.
+    """
+    strata = int(stratum.max(initial=0)) + 1
+    n1, n0 = (sum_by(stratum, x, strata) for x in (paid, 1 - paid))
+    a, b = (sum_by(stratum, x * goes_on, strata) for x in (paid, 1 - paid))
+    n = n1 + n0
+    top, bottom = (float(positive_ratio(x * y, n).sum()) for x, y in ((a, n0), (b, n1)))
+    if top <= 0 or bottom <= 0:
+        return None
+    # derivatives of log(top / bottom) by the four sums of each stratum
+    p1, p0 = positive_ratio(a, n1), positive_ratio(b, n0)
+    w1, w0 = positive_ratio(n0, n), positive_ratio(n1, n)
+    row = np.where(
+        paid > 0,
+        w1[stratum] * (goes_on - p1[stratum]) / top,
+        -w0[stratum] * (goes_on - p0[stratum]) / bottom,
+    )
+    ratio = top / bottom
+    return 1 - ratio, -ratio * sum_by(user, row, users)
+
+
+def _values(belief: Belief, place: Placement, gamma: float) -> Floats:
+    """F of each session, if a reward makes a share ``gamma`` of readers leave."""
+    log, fit = belief.log, belief.plain
+    hit = sum_by(log.group, (log.rows.reward != 0).astype(float), log.groups + 1)
+    chance = np.clip(positive_ratio(hit, np.append(fit.due, 0.0)), 0, 1)
+    lists = np.bincount(log.rows.session, minlength=log.n)
+    own = products_before(lists, 1 - gamma * chance[log.group])
+    new = products_before(place.cells_before, 1 - gamma * chance[place.group])
+    ranks = log.given.shape[1]
+    usual = divide(sum_by(log.rank, own, ranks), np.bincount(log.rank, minlength=ranks), 1.0)
+    more, most = new / usual[place.rank], own / usual[log.rank]
+    changed = replace(
+        place, memo={}, factor=place.factor * more,
+        weight=place.weight * np.append(more, 0.0)[place.cell] / np.maximum(most, 1e-3),
+    )  # fmt: skip
+    return changed.at(belief.b, belief.ones, fit.q).each

@@ -11,6 +11,9 @@ import math
 
 import numpy as np
 
+from counterrank.assumptions.assumption import Assumption, Belief, Shift, Told
+from counterrank.assumptions.evidence import Placement
+from counterrank.assumptions.own_slopes import ScoreTerms, ridge
 from counterrank.assumptions.score_test import (
     SURE,
     AuditRows,
@@ -92,3 +95,87 @@ def interaction(rows: AuditRows) -> Diagnostic | str:
             " online, or keep similar items apart in both."
         )
     return Diagnostic("interaction", "log", size, CAUTION, verdict, text)
+
+
+# as an assumption
+
+LEAST, ROUGH = 0.5, 0.5
+REACH = 2  # rows right above that may matter
+
+
+class Neighbours(Assumption):
+    r"""What stands right above an item does not change what it earns.
+
+    Each pair :math:`p` of an item and one of the two right above it has an effect :math:`\delta_p`
+    of its own: :math:`E[c] = \mu\, e^{\delta_p (z_p - \bar z_p)}`, where :math:`z_p` says whether
+    that one is there. Effects are shrunken and shift values as items' own slopes do.
+    """
+
+    name = "interaction"
+    corner = "ranks"
+    default = 0.1
+    source = "a choice: neighbours that change what an item earns by 10%, typically"
+    needs = "item features: what neighbours have in common, and some lists shuffled at random"
+
+    def learn(self, belief: Belief) -> Told:
+        log, fit = belief.log, belief.tilted
+        items = int(log.rows.item.max()) + 2
+        at, key = _above(log.rows.session, log.rows.rank, log.group, log.rows.item, items)
+        if not len(at):
+            return Told(says="No list has two rows.")
+        keys, of = np.unique(key, return_inverse=True)
+        mu, rest = fit.mu[at], (log.rows.reward - fit.mu)[at]
+        inside, whole = sum_by(of, mu, len(keys)), sum_by(log.group, fit.mu, log.groups)
+        share = positive_ratio(inside, whole[keys // items])
+        terms = ScoreTerms(log.rows.session[at], of, rest, mu * (1 - share[of]))
+        own = ridge(log, terms, len(keys), LEAST, self.default, 1 - share)
+        told = log.rows.named and own.spread < ROUGH
+        says = (
+            f"Items right above change what an item earns by {own.spread:.0%} or less, typically."
+        )
+        if own.found:
+            says = (
+                f"What an item earns changes by {own.spread:.0%}, typically, with the items right"
+                " above it."
+            )
+        return Told(own.spread, 0.0, told or own.found, own.found, says, {
+            "ridge": own, "keys": keys, "at": at, "terms": terms, "share": share,
+            "items": items})  # fmt: skip
+
+    def shifts(self, belief: Belief, learned: Told, place: Placement) -> list[Shift]:
+        log, fit, more = belief.log, belief.tilted, learned.more
+        if not more:
+            return []
+        own, keys, items, share = (more[x] for x in ("ridge", "keys", "items", "share"))
+        if not learned.told:
+            own = own.allowing(self.range(belief))
+        at, key = _above(place.session, place.rank, place.group, place.item, items)
+        spot = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
+        known = keys[spot] == key
+        valued = belief.at(place, fit)
+        cell, w = valued.direct, valued.model * fit.q[log.group]
+        groups = log.groups + 1
+        # what all of an item's pairs lose by being taken about their means
+        net = sum_by(place.group, cell, groups) - sum_by(log.group, w, groups)
+        D = sum_by(spot[known], cell[at[known]], len(keys))
+        D -= sum_by(more["terms"].of, w[more["at"]], len(keys))
+        D -= share * net[keys // items]
+        delta = own.effect
+        usual = np.append(sum_by(keys // items, share * delta, log.groups), 0.0)
+        each = sum_by(place.session[at[known]], cell[at[known]] * delta[spot[known]], log.n)
+        each -= sum_by(place.session, cell * usual[place.group], log.n)
+        each -= sum_by(log.rows.session[more["at"]], w[more["at"]] * delta[more["terms"].of], log.n)
+        each += sum_by(log.rows.session, w * usual[log.group], log.n)
+        return [own.shift(log, D / log.n, more["terms"], each)]
+
+
+def _above(session: Ints, rank: Ints, group: Ints, item: Ints, items: int) -> tuple[Ints, Ints]:
+    """Rows with another of their session right above, once for each; and the pair's key."""
+    at, keys = [], []
+    for gap in range(1, REACH + 1):
+        low = np.arange(gap, len(session))
+        high = low - gap
+        pair = (session[low] == session[high]) & (rank[low] - rank[high] == gap)
+        at.append(low[pair])
+        keys.append(group[low[pair]] * items + np.minimum(item[high[pair]], items - 1))
+    return np.concatenate(at), np.concatenate(keys)

@@ -18,7 +18,7 @@ STATES = ("pass", "assumed", "untested", "caution", "fail")  # the gravest last
 class Diagnostic:
     """``value`` of ``subject`` against ``threshold``, and the ``state`` that follows.
 
-    ``systems``, ``estimators`` and ``measures`` are what it concerns; none: all.
+    ``systems``, ``estimators`` and ``measures`` (or rewards) are what it concerns; none: all.
     """
 
     name: str
@@ -31,11 +31,11 @@ class Diagnostic:
     estimators: tuple[str, ...] = ()
     measures: tuple[str, ...] = ()
 
-    def concerns(self, system: str, estimator: str, measure: str = "") -> bool:
-        """Whether a number of this system by this estimator (of this measure) rests on it."""
+    def concerns(self, system: str, estimator: str, *measure: str | None) -> bool:
+        """Whether a number of a system by an estimator (of a measure or reward) rests on it."""
         told = (system, self.systems), (estimator, self.estimators)
         named = all(not own or one in own for one, own in told)
-        return named and (not measure or not self.measures or measure in self.measures)
+        return named and (not measure or not self.measures or bool({*measure} & {*self.measures}))
 
     @property
     def id(self) -> str:
@@ -89,8 +89,11 @@ def gravest(states: Iterable[str]) -> str:
 
 
 def verdict_of(state: str) -> str:
-    """Can a number of this state be believed? What was not tested is no reason to."""
-    return {"assumed": "caution", "untested": "caution"}.get(state, state)
+    """Can a number of this state be believed?
+
+    What could have been tested and was not is no reason to; what no data can tell is no bar.
+    """
+    return {"assumed": "pass", "untested": "caution"}.get(state, state)
 
 
 def graded(value: float, caution: float, fail: float) -> str:

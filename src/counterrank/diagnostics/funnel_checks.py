@@ -90,7 +90,7 @@ def listed_ctr() -> Diagnostic:
         "The chance of a click when seen is taken from the runs. No row here tells whether it comes"
         " true, and every value is off by as much as it is: log what was shown and not clicked."
     )
-    return Diagnostic("listed ctr", "funnel", 1.0, 0.0, "assumed", text)
+    return Diagnostic("listed ctr", "funnel", 1.0, 0.0, "untested", text)
 
 
 def hidden_liking(event: Event, label: str) -> Diagnostic:
@@ -109,7 +109,7 @@ def conversions(system: str, reward: str, count: int, clicks: int | None = None)
     They are of clicks on what a system lists or, where their number is given, of all ``clicks``.
     """
     text = f"{count:,} click{'s' * (count != 1)} on what it lists brought a {reward}."
-    todo = " That is few: expect wide intervals, and prefer intervals by bootstrap."
+    todo = " That is few: intervals are wide, and hold the truth a little less often than they say."
     if clicks is not None:
         text = f"{count:,} of {clicks:,} clicks brought a {reward}."
     elif count == 0:

@@ -74,7 +74,8 @@ class ListStatistics:
     """Counts of one system's lists; ``table`` is what messages call them, ``order`` what ranks.
 
     ``short`` are lists of judged users with fewer items than the largest cut-off, ``hits`` the
-    judged items listed, ``tied`` those whose score ties. ``ties`` is how far the sums of each
+    judged items listed, ``tied`` those whose score ties, ``level`` lists of several items and one
+    score. ``ties`` is how far the sums of each
     measure's columns move if ties are broken for the worst and for the best (measures x 2 x
     columns). ``missing`` is the first judged user without a list; ``listed`` and ``judged`` are
     some users, where no user of a partition is both.
@@ -86,6 +87,7 @@ class ListStatistics:
     short: int
     hits: int
     tied: int
+    level: int
     missing: Annotated[pl.Series, least_id]
     listed: Annotated[pl.Series, few_ids]
     judged: Annotated[pl.Series, few_ids]
@@ -111,6 +113,7 @@ class ListStatistics:
             short=0 if cut is None else int(np.count_nonzero(hits.depth[hits.present] < cut)),
             hits=len(hits.rank),
             tied=int(np.count_nonzero(hits.last > hits.first)) if tied else 0,
+            level=_level(hits) if tied else 0,
             missing=pool.units.filter(pl.Series(~hits.present)).head(1),
             listed=few_ids([run.frame["user"][apart]]),
             judged=few_ids([pool.units[apart]]),
@@ -139,6 +142,12 @@ class ListStatistics:
                 more=some,
             ),
         )
+
+
+def _level(hits: Hits) -> int:
+    """Lists in which every item could stand anywhere: one score is no score."""
+    depth = hits.depth[hits.unit]
+    return len(np.unique(hits.unit[(hits.first == 1) & (hits.last == depth) & (depth > 1)]))
 
 
 def _some(ids: pl.Series) -> str:
@@ -247,6 +256,9 @@ def ties(
     share = lists.tied_share
     text = f"{share:.1%} of the judged items listed tie with another item."
     verdict = "pass" if share <= TIED else "caution"
+    if lists.level:
+        text += f" {lists.level:,} of {lists.coverage.covered_users:,} users have no scores: all"
+        text += " items of such a list have the same."
     if share > TIED:
         wide = []
         for place, m in enumerate(measures):

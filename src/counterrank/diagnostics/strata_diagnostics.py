@@ -45,7 +45,7 @@ def found_paradoxes(proven: int, tested: int, unproven: int) -> Diagnostic:
     if unproven:
         text += f"; {unproven:,} more flip{'s' * (unproven == 1)} in most of the"
         text += " feedback, but maybe by chance"
-    todo = " Look at the strata before shipping an overall winner."
+    todo = " Look at the strata before testing an overall winner."
     verdict = "caution" if proven else "pass"
     return advise("Simpson's paradox", "systems", float(proven), 0.0, verdict, f"{text}.", todo)
 
@@ -166,7 +166,7 @@ def power_law_fit(rule: str, fit: float | None, reason: str) -> Diagnostic:
     if reason and rule != "frequency":
         text = f"The published rule takes a power law that counts do not support. {reason}"
         text += " Do not believe IPS and SNIPS; log how likely each item was shown."
-    state = "pass" if not reason else "assumed" if rule == "frequency" else "fail"
+    state = "pass" if not reason else "caution" if rule == "frequency" else "fail"
     return Diagnostic("power law", "IPS, SNIPS", fit or 0.0, 0.1, state, text)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
 
@@ -21,6 +21,7 @@ from counterrank.diagnostics.diagnostic import Findings
 from counterrank.engine import Engine, Partition, Partitions, Tables, split
 from counterrank.matching.hits import find_hits
 from counterrank.matching.pool import make_pool
+from counterrank.stats.gini import gini_index
 
 TABLE = "table"
 COUNTED = ("user", "item", "session")
@@ -33,7 +34,11 @@ ALONE = {  # kinds of which there can be one
 
 @dataclass(frozen=True)
 class TableReport:
-    """One table: what it was taken for, its size, and the fault that stops it, if any."""
+    """One table: what it was taken for, its size, and the fault that stops it, if any.
+
+    Of judgments also ``density``, the share of all pairs of user and item that is judged, and
+    Gini's index of how many judgments users and items have (Valcarce et al. 2020, Table 2).
+    """
 
     table: str
     kind: str
@@ -42,6 +47,9 @@ class TableReport:
     items: int
     fault: str
     sessions: int = 0
+    density: float | None = None
+    user_gini: float | None = None
+    item_gini: float | None = None
 
     def line(self) -> str:
         """The report for people."""
@@ -50,7 +58,14 @@ class TableReport:
         kind = "run by session" if self.kind == "target" else self.kind
         units = f" {self.sessions:,} sessions," if self.sessions else ""
         units += f" {self.users:,} users," if self.users else ""
-        return f"usable   {self.table}: {kind}, {self.rows:,} rows,{units} {self.items:,} items."
+        size = f"{self.rows:,} {'ratings' if self.kind == 'judgments' else 'rows'},{units}"
+        size += f" {self.items:,} items"
+        if self.density is not None:
+            size += (
+                f", density {self.density:.3%}, Gini index {self.user_gini:.3f} over users and"
+                f" {self.item_gini:.3f} over items"
+            )
+        return f"usable   {self.table}: {kind}, {size}."
 
 
 def usable(reports: Sequence[TableReport], kind: str) -> list[int]:
@@ -137,13 +152,16 @@ def report_table(
             if kind == "log" and size.certain == size.rows:
                 raise certainty(parts.heads[TABLE].name, size.rows)
             there = set(parts.heads[TABLE].frame.columns) - {unit}
-            units = {column: _distinct(parts, column) for column in COUNTED if column in there}
+            tallies = {c: _tally(parts, c) for c in COUNTED if c in there} | {unit: size.units}
     except CounterrankError as error:
         return TableReport(look.table, kind, 0, 0, 0, str(error))
-    counts = dict.fromkeys(COUNTED, 0) | units | {unit: size.units}
-    return TableReport(
-        look.table, kind, size.rows, counts["user"], counts["item"], "", counts["session"]
-    )  # fmt: skip
+    found = dict.fromkeys(COUNTED, 0) | {c: int(t["times"].sum()) for c, t in tallies.items()}
+    users, items, sessions = (found[column] for column in COUNTED)
+    more: dict[str, float] = {}
+    if kind == "judgments":
+        ginis = {f"{c}_gini": gini_index(*map(pl.Series.to_numpy, t)) for c, t in tallies.items()}
+        more = {"density": size.rows / (users * items), **ginis}
+    return TableReport(look.table, kind, size.rows, users, items, "", sessions, **more)
 
 
 def _guess_kind(there: list[str], rewards: Sequence[str], columns: Mapping[str, str]) -> str:
@@ -162,12 +180,17 @@ def _guess_kind(there: list[str], rewards: Sequence[str], columns: Mapping[str, 
     return "run" if "user" in has else "target"
 
 
+def add_tallies(parts: list[pl.DataFrame]) -> pl.DataFrame:
+    """A rule: how many things (``times``) have each number of rows (``count``), over all parts."""
+    return pl.concat(parts).group_by("count").agg(pl.col("times").sum())
+
+
 @dataclass(frozen=True)
 class Size:
-    """Rows and units of a table, and rows with a propensity of 1."""
+    """Rows of a table, how many rows its units have, and rows with a propensity of 1."""
 
     rows: int
-    units: int
+    units: Annotated[pl.DataFrame, add_tallies]
     certain: int
 
 
@@ -178,7 +201,7 @@ def _size(kind: str, unit: str, duplicates: str, part: Partition) -> Size:
     if frame.height and kind in ("judgments", "run"):
         _refuse_within(table, kind, duplicates)
     certain = int((frame["propensity"] == 1).sum()) if "propensity" in frame.columns else 0
-    return Size(frame.height, frame[unit].n_unique(), certain)
+    return Size(frame.height, _times(frame.group_by(unit).agg(count=pl.len())), certain)
 
 
 def _refuse_within(read: Table, kind: str, duplicates: str) -> None:
@@ -191,14 +214,22 @@ def _refuse_within(read: Table, kind: str, duplicates: str) -> None:
         find_hits(part, make_pool(Table(read.source, one)), duplicates=duplicates)
 
 
-def _distinct(parts: Partitions, column: str) -> int:
-    """How many values a column has that are not whole in a partition."""
-    work = partial(_values, column, parts.pieces)
-    return parts.exchange(work, pl.DataFrame.n_unique, "Counting")
+def _tally(parts: Partitions, column: str) -> pl.DataFrame:
+    """How many values of a column, which are not whole in a partition, have how many rows."""
+    work = partial(_rows_of_values, column, parts.pieces)
+    return add_tallies([parts.exchange(work, partial(_whole_values, column), "Counting")])
 
 
-def _values(column: str, pieces: int, part: Partition) -> dict[int, pl.DataFrame]:
-    return split(part[TABLE].frame.select(pl.col(column).unique()), column, pieces)
+def _rows_of_values(column: str, pieces: int, part: Partition) -> dict[int, pl.DataFrame]:
+    return split(part[TABLE].frame.group_by(column).agg(count=pl.len()), column, pieces)
+
+
+def _whole_values(column: str, counts: pl.DataFrame) -> pl.DataFrame:
+    return _times(counts.group_by(column).agg(pl.col("count").sum()))
+
+
+def _times(counts: pl.DataFrame) -> pl.DataFrame:
+    return counts.group_by("count").agg(times=pl.len())
 
 
 def _schema(

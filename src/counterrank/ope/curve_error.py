@@ -10,7 +10,7 @@ little lower. Where :math:`\hat\theta` came from this very log, each session's i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -80,7 +80,7 @@ class CurveParameters:
         keep = 1 + int(np.max(np.nonzero(slopes.any(axis=(0, 1)))[0], initial=-1))
         slopes = slopes[:, :, : keep + 1]  # the last rank stands for all below it
         if learned is None:
-            return cls(curve, slopes, step, sizes, _root(models.values()), None, ())
+            return cls(curve, slopes, step, sizes, covariance_root(models.values()), None, ())
         names = [value for value, _ in learned.curves()]
         return cls(curve, slopes, step, sizes, None, learned, tuple(map(names.index, models)))
 
@@ -127,7 +127,7 @@ def _models(model: PositionBias, contexts: pl.DataFrame) -> tuple[dict[str, Posi
     return models, np.array([list(models).index(value) for value in named])
 
 
-def _root(models: Iterable[PositionModel]) -> Floats:
+def covariance_root(models: Iterable[PositionModel]) -> Floats:
     r""":math:`R` with :math:`R^\top R = \Sigma`: curves learned apart are independent."""
     roots = []
     for one in models:
@@ -231,25 +231,34 @@ def curve_error(setting: Setting) -> Diagnostic:
     model, curve = setting.basis.model, setting.curve
     assert model is not None
     assert model.error is not None
-    if curve is None or setting.shares:
+    if curve is not None and setting.shares:
+        what = "What the loggers' lists expose hangs on the learned position model as well"
+        return _left_out("log", what, "log exposures instead")
+    used = list(_models(model, setting.totals.combinations)[0].values())
+    source = "another" if curve is None or curve.learned is None else "this"
+    return known_curve("log", used, setting.totals.ranks, source)
+
+
+def _left_out(subject: str, what: str, todo: str) -> Diagnostic:
+    text = f"{what}: intervals leave that out and are too narrow by an unknown amount; {todo}."
+    return Diagnostic("curve error", subject, float("nan"), WORST, "untested", text)
+
+
+def known_curve(subject: str, used: Sequence[PositionModel], ranks: int, source: str) -> Diagnostic:
+    """The same of models ``used`` at so many ranks; ``source`` is this log, or another."""
+    errors = [one.error for one in used if one.error is not None]
+    if any(error.covariance is None for error in errors):
         what = "The file of the position model does not say how sure it is"
-        todo = "learn it anew with this version (counterrank exposure)"
-        if curve is not None:
-            what = "What the loggers' lists expose hangs on the learned position model as well"
-            todo = "log exposures instead"
-        text = f"{what}: intervals leave that out and are too narrow by an unknown amount; {todo}."
-        return Diagnostic("curve error", "log", float("nan"), WORST, "untested", text)
-    rank = np.arange(1, setting.totals.ranks + 1)
-    used = _models(model, setting.totals.combinations)[0].values()
+        return _left_out(subject, what, "learn it anew with this version (counterrank exposure)")
+    rank, users = np.arange(1, ranks + 1), errors[0].clusters
     worst = max(float(_relative_error(one, rank).max(initial=0)) for one in used)
-    users, source = model.error.clusters, "another" if curve.learned is None else "this"
     text = (
         f"The position model was learned from {users:,} users or sessions of {source} log and is"
         f" known to {worst:.0%} or better at every rank; its error is in every interval."
     )
     todo = " That is too rough for intervals to be right: learn it from more, or fit a family."
     state = graded(-worst, -WORST, -1.0)
-    return advise("curve error", "log", worst, WORST, state, text, todo)
+    return advise("curve error", subject, worst, WORST, state, text, todo)
 
 
 def _relative_error(model: PositionModel, rank: Ints) -> Floats:

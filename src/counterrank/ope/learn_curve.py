@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from counterrank.core.parallel import Progress
+from counterrank.data.rehearsal import Rehearsed
 from counterrank.data.sources import open_source
 from counterrank.engine import Engine, Partition
 from counterrank.position.learn.learned import Learned
 from counterrank.position.learn.pipeline import digest_rows, learn
 from counterrank.position.learn.request import LOG, LearnRequest
-from counterrank.position.models import PositionBias
+from counterrank.position.models import Log2, PositionBias
 
 
 def learn_curve(
@@ -28,17 +29,22 @@ def learn_curve(
 
     The name of a method learns one here, from the first reward, items keeping their relevance
     within ``contexts``. A model that was saved, or is a result's, is learned once more where its
-    log is this one: its error and that of the estimates then come from the same users.
+    log is this one: its error and that of the estimates then come from the same users. A rehearsal
+    learns nothing, and goes on with the model that it has, or any.
     """
-    if isinstance(given, str):
-        request = LearnRequest(given, rewards[0] if rewards else None, tuple(contexts))
-    else:
-        error = given.error
-        if error is None or not error.learned or not _same_log(error.log, log, columns, engine):
-            return given, None
-        request = LearnRequest(**error.learned)
-    with engine.open(request.tables(log, columns), progress) as parts:
-        learned = learn(request, parts)
+    try:
+        if isinstance(given, str):
+            within, reward = tuple(contexts), rewards[0] if rewards else None
+            request = LearnRequest.of({"method": given, "reward": reward, "context": within})
+        else:
+            error = given.error
+            if error is None or not error.learned or not _same_log(error.log, log, columns, engine):
+                return given, None
+            request = LearnRequest.of(error.learned)
+        with engine.open(request.tables(log, columns), progress) as parts:
+            learned = learn(request, parts)
+    except Rehearsed:
+        return (Log2() if isinstance(given, str) else given), None
     if not isinstance(given, str) and str(learned.model) != str(given):
         return given, None  # someone changed it: what is known of its error stays
     return learned.model, learned

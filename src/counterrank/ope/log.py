@@ -14,13 +14,12 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import AnyInts, Floats, Ints, ranges
+from counterrank.core.arrays import AnyInts, Floats, Ints, order_lists, ranges
 from counterrank.core.faults import DataError, Fault
 from counterrank.core.merge import by_key, padded
+from counterrank.data.blocks import BLOCK_ROWS, Blocks, run_starts
 from counterrank.data.checks import certainty
 from counterrank.data.ids import (
-    BLOCK_ROWS,
-    Blocks,
     IdCodes,
     as_categories,
     as_integers,
@@ -29,7 +28,6 @@ from counterrank.data.ids import (
     hash_ids,
     number_rows,
     row_positions,
-    run_starts,
     sort_ids,
 )
 from counterrank.data.logs import Log
@@ -38,6 +36,7 @@ from counterrank.engine.partitions import Partition, Partitions, on_some
 from counterrank.matching.align import natural_rank
 
 LOG = "log"  # the log among a verb's tables
+WEIGHT = "weight of "  # what a target weighs rows by, in a sample of them
 FOLDS = 5
 ROWS = BLOCK_ROWS // 2  # of a block of a log; its target's rows come on top
 
@@ -135,9 +134,15 @@ class Sessions:
             return pl.DataFrame()
         return self.blocks.frame.select(columns)[self.blocks.start]
 
-    def sample(self, share: float, *, by: str = "user") -> pl.DataFrame:
-        """Rows of a fixed sample of users: whether one is in it depends on its id alone."""
+    def sample(
+        self, share: float, *, by: str = "user", weights: Mapping[str, Floats] | None = None
+    ) -> pl.DataFrame:
+        """Rows of a fixed sample of users: whether one is in it depends on its id alone.
+
+        ``weights`` are those of all rows by each target, and stand beside them.
+        """
         frame = self.blocks.frame.drop("row", strict=False)
+        frame = frame.with_columns(pl.Series(WEIGHT + t, w) for t, w in (weights or {}).items())
         if share < 1:
             ids = self.units if self.user is None or by == "session" else self.user
             chosen = hash_ids(ids) < np.uint64(share * 2.0**64)
@@ -166,12 +171,10 @@ def _by_rank(blocks: Blocks) -> Blocks:
     step[blocks.start[1:] - 1] = 0
     if np.all(step >= 0):
         return blocks
-    session = np.repeat(np.arange(len(blocks.start)), blocks.length)
     if "row" not in frame.columns:
         frame = frame.with_row_index("row")
     # equal ranks, which are refused next, stay in the caller's order
-    row = frame["row"].to_numpy() if frame.schema["row"].is_integer() else np.arange(frame.height)
-    frame = frame[np.lexsort((row, rank, session))]
+    frame = frame[order_lists(rank.astype(np.uint64), blocks.length)]
     return Blocks(frame, blocks.names, blocks.start, blocks.length, blocks.unit)
 
 

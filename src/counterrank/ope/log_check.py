@@ -83,7 +83,7 @@ def check_log(
             result = weigh(
                 [target], reward=log.rewards, position_bias=model, views=views, context=known
             )
-            diagnostics += [d for d in result.diagnostics if d.subject != "log"]
+            diagnostics += [d for d in result.diagnostics if d.subject not in ("log", "sessions")]
             run = logs.target_schema(target[1], name=target[0], columns=columns)
             name = in_a_sentence(list(result.systems[1:]))
             diagnostics += check_lists(name, schema, run, engine, totals.ranks)

@@ -20,6 +20,7 @@ from counterrank.assumptions import support
 from counterrank.assumptions.carry_over import carry_over
 from counterrank.assumptions.examination_audit import examination, position_fit
 from counterrank.assumptions.interaction import interaction
+from counterrank.assumptions.logger_knowledge import milder
 from counterrank.assumptions.score_test import AuditRows, number_keys
 from counterrank.assumptions.trust_bias import trust
 from counterrank.core.arrays import Ints
@@ -34,11 +35,12 @@ from counterrank.ope.estimators.doubly_robust import DM
 from counterrank.ope.estimators.ips import Estimator, MeanWeight, OnPolicy
 from counterrank.ope.estimators.slate import SlateWeight
 from counterrank.ope.log import LOG, LogTotals, Sessions, log_table
+from counterrank.ope.log_facts import audit_facts
 from counterrank.ope.request import LOGGED, EstimateRequest, clipped_weight
 from counterrank.ope.setting import Basis, Setting
 from counterrank.stats.estimates import Estimate
 
-MOST = 400_000  # rows; more would not change a verdict
+MOST = 250_000  # rows; more would not change a verdict
 Read = Callable[[Partition], Sessions | None]
 
 
@@ -63,7 +65,11 @@ def diagnose_targets(
     targets: Mapping[str, TargetStatistics],
     estimate: Callable[[str, Estimator, str], Estimate],
 ) -> list[Diagnostic]:
-    """What each ranker's numbers rest on; ``estimate`` is of a ranker's reward."""
+    """What each ranker's numbers rest on; ``estimate`` is of a ranker's reward.
+
+    Where weights are multiplied, it is those of slates that average 1: a list's item that was
+    already shown above has a weight of 0 at its rank, and the slate had one before.
+    """
     request, basis, first = setting.request, setting.basis, setting.request.rewards[0]
     out = [effective_users(estimate(LOGGED, OnPolicy(), first))]
     out += [about.model_bias(str(e)) for e in request.estimators if isinstance(e, DM)]
@@ -79,13 +85,15 @@ def diagnose_targets(
         if basis.logged == "rank" and basis.views != "rows":  # nothing was left to chance
             missing, where = weights.unlogged, "the session's log does not have"
         out.append(about.support(name, weights, LOG_WORDS, missing=missing, where=where))
+        each = [e for e in request.estimators if e.weighs]
+        mean = about.mean_weight(name, estimate(name, MeanWeight(), first), LOG_WORDS)
+        out += limited([mean], [e for e in each if "chances" not in e.needs])
         of_weights = [
-            about.mean_weight(name, estimate(name, MeanWeight(), first), LOG_WORDS),
             about.effective_size(name, weights, LOG_WORDS),
             about.largest_weight(name, weights, LOG_WORDS),
             about.tail(name, weights, LOG_WORDS),
         ]
-        out += limited(of_weights, [e for e in request.estimators if e.weighs])
+        out += limited(of_weights, each)
         if target.slates is not None:
             slates = [effective_slates(name, *target.slates)]
             out += limited(slates, [e for e in request.estimators if "chances" in e.needs])
@@ -111,7 +119,9 @@ def tail_of(
 ) -> Diagnostic:
     """How few sessions or users the error of one value rests on."""
     several = reward if len(request.rewards) > 1 else ""
-    found = about.heavy_tail(", ".join(filter(None, (system, label, several))), reward, e)
+    subject = ", ".join(filter(None, (system, label, several)))
+    who, cut = "users" if e.dependent else "sessions", "cut rewards (--winsorise 0.995), "
+    found = about.heavy_tail(subject, reward, e, who, cut=cut)
     own = (label,) if label else ()
     return replace(found, systems=(system,), estimators=own, measures=(reward,))
 
@@ -220,11 +230,13 @@ def audit_log(
     users: int | None,
     read: Read,
     sample: pl.DataFrame | None = None,
+    shifts: bool = False,
 ) -> list[Diagnostic]:
     """What the audits say of a log.
 
     ``users`` is their number in the whole log; ``read`` gives the sessions of a partition, and
-    ``sample`` the rows of some users, where they were taken already.
+    ``sample`` the rows of some users, where they were taken already. With ``shifts``, assumptions
+    that move lifts are judged by how much they move each, and not here.
     """
 
     def drawn(by: str) -> pl.DataFrame:
@@ -235,11 +247,17 @@ def audit_log(
     sample = sample if sample.height else drawn("session")  # a few users have all the rows
     table = replace(log_table(log.heads[LOG]), frame=as_categories(sample))
     sessions = totals.number_sessions(Sessions.of(table, gaps="allow"))
-    return audit_sessions(sessions, basis, reward, totals, users)
+    return audit_sessions(sessions, basis, reward, totals, users, shifts=shifts)
 
 
 def audit_sessions(
-    sessions: Sessions, basis: Basis, reward: str, totals: LogTotals, users: int | None
+    sessions: Sessions,
+    basis: Basis,
+    reward: str,
+    totals: LogTotals,
+    users: int | None,
+    *,
+    shifts: bool = False,
 ) -> list[Diagnostic]:
     """The audits by these sessions, of a log with such ``totals``; few where it has few events.
 
@@ -254,14 +272,7 @@ def audit_sessions(
     if about_log[0].state == "fail":
         return about_log
     rows = audit_rows(sessions, basis, reward)
-    neighbours = interaction(rows)
-    loud = isinstance(neighbours, Diagnostic) and neighbours.state != "pass"
-    # the first item has no neighbour above: where neighbours matter, it is no fair comparison
-    answers = [carry_over(rows), examination(rows), neighbours, trust(rows, top=2 if loud else 1)]
-    if basis.model is not None and not basis.by_rank:
-        answers.append(support.variety(rows))
-    if rows.curves is not None and rows.views != "latent":
-        answers.append(position_fit(rows, rows.curves))
+    answers = [*([] if shifts else _plain_audits(rows, basis)), *audit_facts(rows, sessions, basis)]
     audits = [d for d in answers if isinstance(d, Diagnostic)]
     if rows.n < totals.sessions:
         note = f" (By {rows.n:,} of {totals.sessions:,} sessions.)"
@@ -270,6 +281,20 @@ def audit_sessions(
         text = f"{len(lacking)} of 4 assumptions could not be audited: {'; '.join(lacking)}."
         audits.append(Diagnostic("audited", "log", 1 - len(lacking) / 4, 1.0, "untested", text))
     return [*audits, *about_log]
+
+
+def _plain_audits(rows: AuditRows, basis: Basis) -> list[Diagnostic | str]:
+    """Whether the assumptions hold, yes or no: where nothing says what they do to a lift."""
+    neighbours = interaction(rows)
+    loud = isinstance(neighbours, Diagnostic) and neighbours.state != "pass"
+    # the first item has no neighbour above: where neighbours matter, it is no fair comparison
+    ranks = milder(trust(rows, top=2 if loud else 1), rows)
+    answers = [carry_over(rows), examination(rows), neighbours, ranks]
+    if basis.model is not None and not basis.by_rank:
+        answers.append(support.variety(rows))
+    if rows.curves is not None and rows.views != "latent":
+        answers.append(position_fit(rows, rows.curves))
+    return answers
 
 
 def audit_rows(sessions: Sessions, basis: Basis, reward: str) -> AuditRows:

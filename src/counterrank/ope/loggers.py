@@ -26,6 +26,8 @@ from counterrank.data.logs import Log
 from counterrank.ope.log import LogTotals, Sessions
 from counterrank.ope.match import LoggedRows, Meeting, Target
 
+SERVED = "served by"  # the logger of each session, once all are one
+
 if TYPE_CHECKING:
     from counterrank.ope.setting import Basis
 
@@ -67,7 +69,7 @@ def balance_loggers(
             places, name = np.flatnonzero(wrong), sessions.log.name
             raise DataError(sessions.blocks.fault(what, name, places, rows=rows))
     frame = sessions.blocks.frame.with_columns(pl.Series(column, np.minimum(mixed, 1.0)))
-    frame = frame.drop("policy")  # all of them are one logger now
+    frame = frame.rename({"policy": SERVED})  # all of them are one logger now
     blocks = replace(sessions.blocks, frame=frame)
     log = replace(sessions.log, frame=frame)
     return replace(sessions, log=log, blocks=blocks, arrays={})

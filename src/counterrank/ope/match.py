@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats, Ints, ranges, sum_by, take_rows
+from counterrank.core.arrays import Bools, Floats, Ints, order_lists, ranges, sum_by, take_rows
 from counterrank.core.faults import DataError, Fault
-from counterrank.data.ids import Blocks, positions
+from counterrank.core.parallel import cached_property
+from counterrank.data.blocks import Blocks
+from counterrank.data.ids import TextRanks, positions
 from counterrank.data.logs import ABOVE, CHANCES
 from counterrank.data.schema import Table
 from counterrank.matching.align import by_rank, by_score, natural_rank
@@ -119,8 +121,13 @@ class Target:
     @classmethod
     def of(cls, table: Table, units: pl.Series, *, scores: str = "order") -> Target:
         """The run beside the sessions of the log; ``scores`` order items, or weigh a draw."""
-        blocks = Blocks.of(table.frame, ascending=True, unit="session")
+        blocks = Blocks.of(table.frame, ascending=True, unit="session", like=units)
         return cls(table, blocks, positions(units, blocks.names), scores)
+
+    @cached_property
+    def text_ranks(self) -> TextRanks:
+        """The order of items whose scores tie."""
+        return TextRanks.of(self.blocks.frame["item"])
 
     @property
     def stochastic(self) -> bool:
@@ -179,7 +186,7 @@ class Target:
         if self.table.order == "score":
             order = by_score(
                 rows["score"].to_numpy(), length, ties="id",
-                text=lambda chosen: rows["item"].gather(chosen).cast(pl.String),
+                text_rank=lambda: self.text_ranks(rows["item"]),
             )  # fmt: skip
         elif by is None and _rising(rank := rows["rank"].to_numpy(), length):
             return rank
@@ -217,7 +224,9 @@ def _order_cells(cells: Cells) -> Cells:
     risen = np.where(risen == 0, cells.item[1:] - cells.item[:-1], risen)
     if np.all(risen > 0, where=same):
         return cells
-    return cells.take(np.lexsort((cells.item, cells.rank, cells.session)))
+    width = int(cells.item.max()) + 1
+    key = (cells.rank * width + cells.item).astype(np.uint64)
+    return cells.take(order_lists(key, np.bincount(cells.session)))
 
 
 def _average_draws(cells: Cells, draw: pl.Series, items: int) -> Cells:

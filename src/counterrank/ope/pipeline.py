@@ -5,7 +5,7 @@ After the steps comes the main pass over the log: every target's columns, sessio
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import Bools, Ints
+from counterrank.core.arrays import Bools, Floats, Ints
 from counterrank.core.faults import Faults
 from counterrank.core.merge import merge
 from counterrank.core.parallel import Progress, map_threads, workers
-from counterrank.diagnostics.diagnostic import Diagnostic
+from counterrank.diagnostics.diagnostic import Diagnostic, limited
 from counterrank.diagnostics.weights import WeightStatistics
 from counterrank.engine import Engine
 from counterrank.engine.engines import Storage
@@ -44,6 +44,9 @@ from counterrank.stats.units import Columns, Estimate, Functions, Key, Units, jo
 
 if TYPE_CHECKING:
     from counterrank.nuisance.own_model import OwnModel
+    from counterrank.stats.corner_bounds import CornerBounds
+
+KNEW = "the logger knew more than its logged chances say"
 
 
 def estimate(
@@ -58,15 +61,39 @@ def estimate(
         sums = gather_contributions(log, setting, models, storage, sample_share(setting.totals))
         sums.refuse(request)
         functions = sums.functions(setting)
-        diagnostics = _diagnose(log, setting, sums, functions)
-        ran = {**log.protocol(), "inference": storage.protocol()}
-    return Result.of(
+        bounds, audits = _believe(log, setting, models, sums, functions)
+        diagnostics = [*_diagnose(log, setting, sums, functions, not audits), *audits]
+        forgotten = _forgotten(log, setting)
+        ran = {"inference": storage.protocol(), "clusters": sums.clusters(functions, request)}
+    result = Result.of(
         "estimate", sums.table, groups=request.groups(),
         functions={key: functions[key] for key in request.functions()},
-        plan=request.plan, diagnostics=diagnostics, protocol={**request.protocol(head), **ran},
-        inputs=log.inputs, tables=_tables(request, sums, functions), subjects=_subjects,
-        family=_family, parse=estimator.label, default=request.leading, progress=bar,
+        plan=request.plan, diagnostics=diagnostics, bounds=bounds, inputs=log.inputs,
+        protocol={**request.protocol(head), **log.protocol(), **ran},
+        tables=_tables(request, sums, functions), subjects=_subjects, family=_family,
+        parse=estimator.label, default=request.leading, progress=bar,
     )  # fmt: skip
+    return _with_tipping(result, request, functions, forgotten)
+
+
+def _forgotten(log: Partitions, setting: Setting) -> dict[str, float]:
+    """How strong each context is as a cause, where hidden ones could matter."""
+    if not setting.request.swings():
+        return {}
+    from counterrank.ope.forgotten_contexts import forget_contexts
+
+    return forget_contexts(log, setting)
+
+
+def _with_tipping(
+    result: Result, request: EstimateRequest, functions: Functions, forgotten: dict[str, float]
+) -> Result:
+    """The result with what hidden causes would have to be, where chance had a part in the log."""
+    if not request.swings():
+        return result
+    from counterrank.results.tipping import with_tipping
+
+    return with_tipping(result, request.swings(), functions, forgotten, KNEW)
 
 
 def _setting(request: EstimateRequest, log: Partitions) -> Setting:
@@ -86,12 +113,50 @@ def _storage(setting: Setting, engine: Engine) -> Storage:
     return Storage.choose(engine.inference, sessions, columns, engine.memory_budget)
 
 
+def _believe(
+    log: Partitions, setting: Setting, models: Models, sums: Contributions, functions: Functions
+) -> tuple[CornerBounds | None, list[Diagnostic]]:
+    """What assumptions may do to every value, and what is to be said of each."""
+    request = setting.request
+    if request.bounds == "none":
+        return None, []
+    from counterrank.ope import bounds
+
+    sample = bounds.LogSample.of(log, setting, sums)
+    if sample is None:
+        return None, []
+    reward, table, own = _decider(request), sums.table, functions
+    if not isinstance(table, Units) or sample.sessions.n < setting.totals.sessions:
+        alone, own = replace(setting, curve=None), request.all_functions()
+        few = contributions(alone, models, Draws(), 1.0, sample.partition())
+        assert few is not None
+        assert isinstance(few.table, Units)
+        table = few.table
+    found, live = bounds.believe(sample), sums.estimate(functions, Key(LOGGED, reward, LIVE)).value
+    plain, per = {key: own[key] for key in request.functions()}, {}
+    if request.per == "impression":
+        seen = {name: t.weights.views / setting.totals.sessions for name, t in sums.targets.items()}
+        per = {name: 1 / views if views > 0 else 1.0 for name, views in seen.items()}
+    lead = max((e for e in request.computed if e.about == "reward"), key=lambda e: e.trust)
+    values = {s: sums.estimate(functions, Key(s, reward, str(lead))).value for s in request.systems}
+    said = bounds.diagnose_assumptions(found, reward, values, live, per)
+    return bounds.corner_bounds(found, plain, table, per), said
+
+
+def _decider(request: EstimateRequest) -> str:
+    """The reward that decides."""
+    by = request.plan.rule.decide_by
+    return by if by in request.rewards else request.rewards[0]
+
+
 def _diagnose(
-    log: Partitions, setting: Setting, sums: Contributions, functions: Functions
+    log: Partitions, setting: Setting, sums: Contributions, functions: Functions, plain: bool
 ) -> list[Diagnostic]:
-    """What the numbers of each target rest on, and audits of the log by the reward that decides."""
-    rewards, by, users = setting.request.rewards, setting.request.plan.rule.decide_by, None
-    reward = by if by in rewards else rewards[0]
+    """What the numbers of each target rest on, and audits of the log by the reward that decides.
+
+    Assumptions are audited here where they are ``plain`` yes or no.
+    """
+    reward, users = _decider(setting.request), None
 
     def estimate(name: str, e: Estimator, reward: str) -> Estimate:
         return sums.estimate(functions, Key(name, reward, str(e)))
@@ -100,9 +165,14 @@ def _diagnose(
         users = estimate(LOGGED, OnPolicy(), reward).clusters
     audits = audit_log(
         log, setting.totals, setting.basis, reward, users=users, read=setting.sessions,
-        sample=sums.sample,
+        sample=sums.sample, shifts=not plain,
     )  # fmt: skip
-    diagnostics = [*diagnose_targets(setting, sums.targets, estimate), *audits]
+    counting = [e for e in setting.request.estimators if "views" in e.needs]
+    views, others = (
+        [d for d in audits if (d.name == "lost views") == about] for about in (True, False)
+    )
+    targets = diagnose_targets(setting, sums.targets, estimate)
+    diagnostics = [*targets, *others, *limited(views, counting)]
     if setting.learned:
         from counterrank.ope.curve_error import curve_error
 
@@ -127,10 +197,10 @@ def _tables(request: EstimateRequest, sums: Contributions, functions: Functions)
 
 
 def _subjects(key: Key) -> set[str]:
-    """Subjects of diagnostics that concern an estimate; the logged ranker's own stands alone."""
+    """Subjects of diagnostics that concern an estimate; what sessions lack is the logged's, too."""
     if key.system == LOGGED:
-        return {LOGGED}
-    return {key.system, f"{key.system}, {key.estimator}", "log"}
+        return {LOGGED, "sessions"}
+    return {key.system, f"{key.system}, {key.estimator}", "log", "sessions"}
 
 
 def _family(size: int, groups: int) -> str:
@@ -152,6 +222,7 @@ class Contributions:
     targets: dict[str, TargetStatistics]
     sample: pl.DataFrame | None
     slopes: Slopes | None = None
+    lists: dict[str, pl.DataFrame] = field(default_factory=dict)
 
     def functions(self, setting: Setting) -> Functions:
         """What every key is a function of, the error of a learned position model included."""
@@ -163,6 +234,10 @@ class Contributions:
     def estimate(self, functions: Functions, key: Key) -> Estimate:
         """What one estimator says of a system's reward."""
         return self.table.estimate(key, functions[key])
+
+    def clusters(self, functions: Functions, request: EstimateRequest) -> int:
+        """How many users there are, or sessions where users are not known."""
+        return self.estimate(functions, Key(LOGGED, request.rewards[0], LIVE)).clusters
 
     def beside_logged(
         self, functions: Functions, system: str, reward: str, e: Estimator
@@ -198,7 +273,7 @@ def gather_contributions(
 def take_moments(request: EstimateRequest, sums: Contributions) -> Contributions:
     """Moments in place of columns per session."""
     assert isinstance(sums.table, Units)
-    groups = [*request.groups(), *request.swept()]
+    groups = [*request.groups(), *request.swept(), *request.swung()]
     moments = Moments.of(sums.table, request.all_functions(), groups)
     return replace(sums, table=moments)
 
@@ -238,10 +313,13 @@ def contributions(
     if sessions is None:
         return None
     request, targets = setting.request, setting.targets(sessions, part)
-    columns, statistics = _on_policy(setting, sessions), {}
+    columns, statistics, weights = _on_policy(setting, sessions), {}, {}
     masks: dict[Key, Bools] = {}
     for name, target in targets.items():
-        mine, statistics[name] = _one_target(setting, models, sessions, name, target)
+        rival = targets.get(request.rival) if request.swings() and name != request.rival else None
+        mine, statistics[name], weights[name] = _one_target(
+            setting, models, sessions, name, target, rival
+        )
         columns |= mine
         there = target.place >= 0
         if request.missing == "skip" and not there.all():
@@ -249,7 +327,17 @@ def contributions(
     slopes, theta = _learned(setting, models, sessions, targets, part)
     columns = {key: (*own, *theta) for key, own in columns.items()}
     units = Units(sessions.units, columns, masks, sessions.user, draws)
-    return Contributions(units, statistics, sessions.sample(share), slopes)
+    sample = sessions.sample(share, weights=weights)
+    return Contributions(units, statistics, sample, slopes, _lists(setting, part, sample))
+
+
+def _lists(setting: Setting, part: Partition, sample: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """The targets' rows beside the sampled ones, where bounds are asked for."""
+    if setting.request.bounds == "none":
+        return {}
+    from counterrank.ope.bounds import sampled_lists
+
+    return sampled_lists(setting, part, sample)
 
 
 def _learned(
@@ -274,6 +362,7 @@ class _Block:
 
     columns: Annotated[dict[Key, Columns], join_columns]
     weights: WeightStatistics
+    weight: Annotated[Floats, np.concatenate]
     again: Annotated[Ints, np.concatenate]
     twice: Annotated[Ints, np.concatenate]
     empty: Annotated[Ints, np.concatenate]
@@ -281,11 +370,19 @@ class _Block:
 
 
 def _one_target(
-    setting: Setting, models: Models, sessions: Sessions, name: str, target: Target
-) -> tuple[dict[Key, Columns], TargetStatistics]:
-    """Every estimator of every reward for one target."""
+    setting: Setting,
+    models: Models,
+    sessions: Sessions,
+    name: str,
+    target: Target,
+    rival: Target | None,
+) -> tuple[dict[Key, Columns], TargetStatistics, Floats]:
+    """Every estimator of every reward for one target, and its weight of each row.
+
+    ``rival`` is what it is compared with.
+    """
     request = setting.request
-    work = partial(_one_block, setting, models, sessions, name, target)
+    work = partial(_one_block, setting, models, sessions, name, target, rival)
     whole = merge(map_threads(work, sessions.cuts(), workers()))
     absent = np.flatnonzero(target.place < 0)
     slates = None
@@ -294,13 +391,14 @@ def _one_target(
         w = np.delete(weight[0], absent) if request.missing == "skip" else weight[0]
         slates = float(w.sum()), float(np.sum(w**2)), len(w)
     by_score = target.table.order == "score" and target.scores == "order"
-    return whole.columns, TargetStatistics(
+    statistics = TargetStatistics(
         whole.weights,
         _faults(sessions, target, absent, whole),
         target.tied() if by_score else None,
         target.table.frame.height,
         slates,
     )
+    return whole.columns, statistics, whole.weight
 
 
 def _one_block(
@@ -309,16 +407,21 @@ def _one_block(
     sessions: Sessions,
     name: str,
     target: Target,
+    rival: Target | None,
     cut: tuple[int, int],
 ) -> _Block:
     """Some sessions: join once, then every reward and estimator on the same arrays."""
     request, basis = setting.request, setting.basis
     logged = LoggedRows.of(sessions, basis, *cut)
-    met = Meeting.of(sessions, basis, logged, target, missing=request.missing)
+    meet = partial(Meeting.of, sessions, basis, logged, missing=request.missing)
+    met, other = meet(target), None if rival is None else meet(rival)
     columns, unseen = {}, np.zeros(len(logged.rank), bool)
     for reward in request.rewards:
         future = models.futures.get(name, {}).get(reward)
-        rows = met.with_reward(sessions.column(reward, *cut), models.rewards.get(reward), future)
+        paid, model = sessions.column(reward, *cut), models.rewards.get(reward)
+        rows = met.with_reward(paid, model, future)
+        if other is not None:
+            rows = replace(rows, other=other.with_reward(paid, model))
         unseen |= (logged.e0 == 0) & (rows.reward != 0)
         for e in request.computed_for(reward):
             columns[Key(name, reward, str(e))] = tuple(e.sums(rows, request.per))
@@ -326,6 +429,7 @@ def _one_block(
     return _Block(
         columns,
         WeightStatistics.of(met.rows, met.unlogged, met.unknown, request.clips),
+        met.rows.weight(float("inf")),
         met.row_again + first,
         met.cells.session[met.cell_again] + cut[0],
         met.empty + cut[0],

@@ -29,6 +29,7 @@ from counterrank.stats.moments import Pair
 from counterrank.stats.units import Key
 
 if TYPE_CHECKING:
+    from counterrank.ope.estimators.swing import Swing
     from counterrank.ope.setting import Basis
     from counterrank.position.learn.learned import Learned
 
@@ -124,6 +125,9 @@ class EstimateRequest:
     disjoint: str = "auto"
     sweep: str = "none"
     winsorise: float | None = None
+    bounds: str = "auto"
+    allow: Mapping[str, float] = field(default_factory=dict)
+    horizon: float | None = None
     rewards: tuple[str, ...] = ()
     learned: Learned | None = None
     ranges: Mapping[str, Range] = field(default_factory=dict)
@@ -169,12 +173,13 @@ class EstimateRequest:
             from counterrank.ope.clip_sweep import SWEEP
 
             wanted += SWEEP
+        wanted += [s for e in self.estimators for own in self._swings_of(e) for s in own]
         return tuple(dict.fromkeys(wanted))
 
     def computed_for(self, reward: str) -> list[Estimator]:
         """The same for one reward; weights, whatever was rewarded, come with the first."""
         first = reward == self.rewards[0]
-        return [e for e in self.computed if first or e.about == "reward"]
+        return [e for e in self.computed if first or e.about != "weights"]
 
     def function(self, reward: str, e: Estimator) -> Function:
         """What an estimator's value is a function of."""
@@ -221,6 +226,50 @@ class EstimateRequest:
         pairs = product(self.systems, self.rewards, SWEEP)
         return [[(Key(s, r, str(e)), Key(LOGGED, r, LIVE))] for s, r, e in pairs]
 
+    def _swings_of(self, e: Estimator) -> list[tuple[Swing, Swing]]:
+        """What hidden causes could move of a value, and of its difference from another target.
+
+        Only where chance had a part in what was shown, and how likely a rank is seen was given.
+        """
+        learned = self.position is not None and self.position.error is not None
+        if self.logged not in ("propensity", "exposure") or (learned and self.logged == "exposure"):
+            return []
+        from counterrank.ope.estimators.swing import swings_of
+
+        apart = swings_of(e, "baseline") if self.rival else []
+        return swings_of(e) + apart
+
+    @property
+    def rival(self) -> str:
+        """The target that others are compared with; empty where that is the logged ranker."""
+        base = self.plan.baseline or LOGGED
+        return "" if base == LOGGED else base
+
+    def swings(self) -> dict[tuple[Key, Key | None], list[Pair]]:
+        """What rises and falls of every value, and of every difference that is compared."""
+        found: dict[tuple[Key, Key | None], list[Pair]] = {}
+        estimators = {str(e): e for e in self.estimators}
+        compared = {key: other for group in self.groups() for key, other in group}
+        for key in self.functions():
+            e = estimators.get(key.estimator)
+            pairs = [] if e is None or key.system == LOGGED else self._swings_of(e)
+            keys = [
+                (key._replace(estimator=str(a)), key._replace(estimator=str(b))) for a, b in pairs
+            ]
+            for other in (None, compared.get(key)):
+                versus = "baseline" if other is not None and self.rival else "nobody"
+                own = [k for k, pair in zip(keys, pairs, strict=True) if pair[0].versus == versus]
+                if own and (other is not None or (key, None) not in found):
+                    found[key, other] = own
+        return found
+
+    def swung(self) -> list[list[Pair]]:
+        """Keys whose products bounds need: a value, what it is compared with, and its swings."""
+        return [
+            [(key, other or key), *((key, side) for pair in own for side in pair)]
+            for (key, other), own in self.swings().items()
+        ]
+
     def protocol(self, head: Table) -> dict[str, Any]:
         """The choices behind the numbers, but for those that the log itself decides."""
         log = log_table(head)
@@ -239,10 +288,32 @@ class EstimateRequest:
             "missing": self.missing,
             "disjoint": self.disjoint,
             "contexts": list(log.contexts),
+            "bounds": self.bounds,
+            **({"allow": dict(self.allow)} if self.allow else {}),
             **({"left_aside": aside} if aside else {}),
             **({} if self.winsorise is None else {"winsorise": dict(self.caps)}),
             **self.plan.protocol(resamples=self.plan.resamples),
         }
+
+
+def allowed(sizes: Mapping[str, float] | None) -> dict[str, float]:
+    """Sizes of parameters by the name of their assumption; those of no assumption are refused."""
+    if not sizes:
+        return {}
+    from counterrank.assumptions.registry import ASSUMPTIONS
+
+    names = {a.name.replace(" ", "_"): a.name for a in ASSUMPTIONS if a.default == a.default}
+    found = {}
+    for name, size in sizes.items():
+        own = name.replace(" ", "_")
+        if own not in names or not size >= 0:
+            raise UsageError(
+                f'Nothing can be allowed for "{name}={size:g}".',
+                found="It needs an assumption and a size of at least 0.",
+                todo=f"Assumptions are: {', '.join(names)}.",
+            )
+        found[names[own]] = float(size)
+    return found
 
 
 def clipped_weight(e: Clipped) -> Clipped:

@@ -42,7 +42,7 @@ from counterrank.ope.setting import Setting
 from counterrank.stats.shrinkage import shrink_means
 
 if TYPE_CHECKING:
-    from counterrank.nuisance.own_model import OwnModel
+    from counterrank.nuisance.own_model import Model, OwnModel
 
 LARGEST_MODEL = 1 << 25  # cells of the reward model; beyond, contexts are left out of it
 NEARLY = 0.01  # what rounded probabilities of a rank may miss of 1
@@ -155,6 +155,15 @@ def _shrunken_means(c: Floats, v: Floats, s: Floats, prior: Floats) -> Floats:
 
 
 # a model of the user's own instead of means
+
+
+def as_learner(model: str | Model) -> str | OwnModel:
+    """A model of the user's own with what makes it learn; a word stays a word."""
+    if isinstance(model, str):
+        return model
+    from counterrank.nuisance.own_model import OwnModel
+
+    return OwnModel(model, methods=("predict",))
 
 
 def _regress(total: RewardSums, means: Floats, ranks: int, own: OwnModel) -> Floats:

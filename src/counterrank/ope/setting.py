@@ -211,6 +211,7 @@ class Setting:
         head, targets = log_table(log.heads[LOG]), lists_of(request.tables.targets, log.heads)
         views, logged, position = request.views, request.logged, request.position
         request.plan.pairs([LOGGED, *request.systems])  # the baseline is there
+        request.plan.rule.validate(request.rewards)  # so is what decides
         basis = choose_basis(
             head, targets, logged=logged, views=views, model=position,
             slates="chances" in estimator_needs(request.estimators),
@@ -294,9 +295,12 @@ class Slopes:
     def functions(
         self, functions: Mapping[Key, Function], root: Floats | None
     ) -> dict[Key, Function]:
-        """What each key is a function of, with the error of parameters in it (`PlugIn`)."""
+        """What each key is a function of, with the error of parameters in it (`PlugIn`).
+
+        A key without slopes (a swing) is taken as it is at the parameters.
+        """
         return {
-            key: PlugIn(f, self.sums[key] / max(self.n[key], 1), root)
+            key: PlugIn(f, self.sums[key] / max(self.n[key], 1), root) if key in self.sums else f
             for key, f in functions.items()
         }
 

@@ -6,6 +6,7 @@ From a label to its estimator: ``estimator("IPS(clip=200)")``.
 from __future__ import annotations
 
 from counterrank.core.labels import Registry
+from counterrank.ope.estimators.affine import Affine
 from counterrank.ope.estimators.doubly_robust import DM, DR, SNDR
 from counterrank.ope.estimators.ips import IPS, SNIPS, Estimator, OnPolicy
 from counterrank.ope.estimators.logged_dcg import LoggedDCG, LoggedNDCG, LoggedPNDCG
@@ -21,7 +22,7 @@ from counterrank.ope.estimators.slate import (
 )
 
 KINDS = (
-    OnPolicy, IPS, SNIPS, DM, DR, SNDR, LoggedDCG, LoggedNDCG, LoggedPNDCG,
+    OnPolicy, IPS, SNIPS, DM, DR, SNDR, Affine, LoggedDCG, LoggedNDCG, LoggedPNDCG,
     IIPS, SNIIPS, SIPS, SNSIPS, RIPS, SNRIPS, PI, CascadeDR,
 )  # fmt: skip
 estimator: Registry[Estimator] = Registry(

@@ -81,6 +81,7 @@ class Rows(Weighted):
     :math:`\sum_a e(x, a)`; ``direct``, :math:`\sum_a e(x, a)\, \hat q(x, a)`.
     For slates, per row: ``rank``; ``future``, the predicted reward from this rank on; ``ahead``,
     its expectation over the items the target may show at this rank. ``ranks`` is the log's deepest.
+    ``other`` are the same rows under the ranker it is compared with, where that was not the logger.
     """
 
     start: Ints
@@ -98,6 +99,7 @@ class Rows(Weighted):
     ranks: int = 0
     future: Floats = field(default_factory=lambda: np.empty(0))
     ahead: Floats = field(default_factory=lambda: np.empty(0))
+    other: Rows | None = None
     memo: dict[tuple[str, float], Floats] = field(default_factory=dict)
 
     @property

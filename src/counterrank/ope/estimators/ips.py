@@ -48,7 +48,7 @@ class Estimator(Value, ABC):
     tables: ClassVar[tuple[str, ...]] = ("log", "funnel")  # whose rows it can read
     weighs: ClassVar[bool] = True  # whether it divides by chances: in a funnel, by the ctr
     total: ClassVar[str] = "yes"  # whether its value is what a ranker earns
-    about: ClassVar[str] = "reward"  # or weights: then it is for diagnostics of the others
+    about: ClassVar[str] = "reward"  # or weights, swing: then it is for diagnostics of the others
     trust: ClassVar[int] = 0  # where none is named, the one with most decides; below 0: contrast
 
     def __init_subclass__(cls) -> None:
@@ -83,7 +83,7 @@ class Estimator(Value, ABC):
 
     def _per_view(self, per: str) -> bool:
         """Only what is earned is divided by views: a share, or a discounted sum, is not."""
-        return per == "impression" and self.about == "reward" and self.total == "yes"
+        return per == "impression" and self.about != "weights" and self.total == "yes"
 
 
 @dataclass(frozen=True)

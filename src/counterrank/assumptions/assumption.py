@@ -1,0 +1,180 @@
+r"""The one shape of every assumption: a parameter that is 0 when it holds.
+
+The log tells something about the parameter, or nothing; then a default range stands for it. What a
+target earns is a function of it, so an assumption *shifts* a value :math:`V` by :math:`d`, with
+influence values :math:`\psi` by cluster like those of :math:`V` itself.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from counterrank.assumptions.evidence import LogEvidence, Placement, Valued
+from counterrank.assumptions.two_way import TwoWay
+from counterrank.core.arrays import Floats
+
+HARMLESS = 0.1  # of the baseline's value; or half of the lift, where that is more
+SEEN = 0.2  # of what is harmless: a violation that was found and moves a lift by more is a caution
+NOTHING = 0.005  # a lift moved by this much is as good as unmoved, told or not
+Z = 1.96
+
+
+@dataclass(frozen=True, eq=False)
+class Shift:
+    """What a value moves by, its influence by cluster, ``extra`` variance that no unit shows."""
+
+    value: float
+    psi: Floats
+    extra: float = 0.0
+
+    def error(self, n: int) -> float:
+        """Its standard error, over n units."""
+        return float(np.sqrt(np.sum(self.psi**2) / n**2 + self.extra))
+
+    def __add__(self, other: Shift) -> Shift:
+        return Shift(self.value + other.value, self.psi + other.psi, self.extra + other.extra)
+
+    def __mul__(self, factor: float) -> Shift:
+        return Shift(factor * self.value, factor * self.psi, factor**2 * self.extra)
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What a log says of a parameter: its ``size`` and standard error ``se``, or why nothing.
+
+    ``told`` says whether the log could tell; ``found``, whether it differs from 0 beyond chance.
+    ``says`` is the sentence about the parameter. ``more`` is what shifts need of the fit.
+    """
+
+    size: float = float("nan")
+    se: float = float("nan")
+    told: bool = False
+    found: bool = False
+    says: str = ""
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """One reward of a log: fits that assumptions share, and the ``allow``-ed sizes, by name."""
+
+    log: LogEvidence
+    allow: Mapping[str, float] = field(default_factory=dict)
+
+    @cached_property
+    def plain(self) -> TwoWay:
+        """What views earn if the rank changes nothing."""
+        return TwoWay.of(self.log, free=False)
+
+    @cached_property
+    def tilted(self) -> TwoWay:
+        """What views earn at each rank."""
+        return TwoWay.of(self.log, free=True)
+
+    @cached_property
+    def b(self) -> Floats:
+        """How often each rank is seen, by curve."""
+        return self.log.session_curve.share
+
+    @cached_property
+    def ones(self) -> Floats:
+        """No factor at any rank."""
+        return np.ones(self.log.given.shape[1])
+
+    def value(self, place: Placement, fit: TwoWay, b: Floats) -> Shift:
+        """F under a fit and a curve; the curve counts as estimated if it is the log's own."""
+        name = id(fit), id(b)
+        if name not in place.memo:
+            log, at = self.log, place.at(b, fit.by_rank, fit.q)
+            psi = log.by_cluster(at.each - at.mean) + fit.influence(at.slopes.t, at.slopes.q)
+            if b is self.b:
+                psi = psi + log.session_curve.influence(log, at.slopes.b)
+            place.memo[name] = at, Shift(at.mean, psi), (fit, b)
+        found: Shift = place.memo[name][1]
+        return found
+
+    def at(self, place: Placement, fit: TwoWay) -> Valued:
+        """F session by session under a fit and the log's own curve."""
+        self.value(place, fit, self.b)
+        found: Valued = place.memo[id(fit), id(self.b)][0]
+        return found
+
+
+class Assumption(ABC):
+    """An assumption; those of one ``corner`` are taken as broken together.
+
+    ``default`` is the size of the parameter that is allowed for where the log says nothing, with
+    its ``source``. A ``fact`` is applied as estimated: that it holds is no corner.
+    """
+
+    name: ClassVar[str]
+    corner: ClassVar[str]
+    default: ClassVar[float] = float("nan")
+    source: ClassVar[str] = ""
+    needs: ClassVar[str] = ""  # what to log so that it can be told
+    fact: ClassVar[bool] = False
+    assumed: ClassVar[bool] = False  # no log can tell it
+
+    def applies(self, belief: Belief) -> bool:
+        """Whether values from such a log rest on it at all."""
+        return True
+
+    @abstractmethod
+    def learn(self, belief: Belief) -> Told:
+        """What the log says of the parameter."""
+
+    @abstractmethod
+    def shifts(self, belief: Belief, learned: Told, place: Placement) -> list[Shift]:
+        """By how much a target's value moves, if it is broken as learned; one for each way."""
+
+    def state(self, learned: Told, reach: float, harmless: float) -> str:
+        """What to say of it, if it moves a lift by ``reach`` at most.
+
+        It passes only where all that the log leaves possible is harmless for this lift.
+        """
+        if self.assumed:
+            return "assumed"
+        if learned.told and learned.found and reach > SEEN * harmless:
+            return "caution"
+        if reach <= harmless and (learned.told or reach <= NOTHING):
+            return "pass"
+        return "untested"
+
+    def diagnose(
+        self, belief: Belief, learned: Told, shifts: Sequence[Shift], lift: float, base: float
+    ) -> tuple[float, float, str, str]:
+        """By how much it moves the lift at most, what is harmless, its state, and a sentence.
+
+        ``base`` is the value that lifts are shares of.
+        """
+        harmless = max(HARMLESS, abs(lift) / 2)
+        ends = [
+            (s.value + way * Z * s.error(belief.log.n)) / base for s in shifts for way in (1, -1)
+        ]
+        low, high = min([0.0, *ends]), max([0.0, *ends])
+        reach = max(high, -low)
+        state = self.state(learned, reach, harmless)
+        moves = f" It moves this lift by {low:+.1%} to {high:+.1%}"
+        moves += f"; {harmless:.0%} would be harmless."
+        if not shifts:
+            moves = " It does not move this lift."
+        text = f"{learned.says}{moves}".strip()
+        if state in ("untested", "assumed") and not learned.told:
+            allowed = f"{self.range(belief):g}" if self.range(belief) == self.range(belief) else ""
+            given = "as you allow" if self.name in belief.allow else self.source
+            text += f" Allowed for: {allowed + ', ' if allowed else ''}{given}."
+        if state == "untested":
+            text += f" Log {self.needs}." if not learned.told else " A longer log would tell."
+        if state == "caution":
+            text += " The second interval holds the lift with and without that."
+        return reach, harmless, state, text
+
+    def range(self, belief: Belief) -> float:
+        """How large a parameter is allowed for where the log says nothing."""
+        return float(belief.allow.get(self.name, self.default))

@@ -1,0 +1,79 @@
+r"""What no log can tell: logged propensities are conditional on all that the logger knew.
+
+The marginal sensitivity model (Tan 2006; Zhao, Small and Bhattacharya 2019): the odds of showing an
+item, given all the logger knew, differ from the logged ones by a factor of at most
+:math:`\Gamma`. A weight's inverse propensity :math:`1/p` then lies between :math:`1 + (1/p - 1) /
+\Gamma` and :math:`1 + (1/p - 1)\,\Gamma`. The value is farthest off where rewards above their model
+take one end and those below it the other.
+
+Where views were logged there is a trace: an item that earns more of a view where it stands high was
+put there for those who like it, or the rank itself sells. By Bayes' rule :math:`P(r \mid c = 1) /
+P(r) = t_r / \bar t`, so :math:`\log \Gamma` is the spread of :math:`\log t_r` over views, if the
+logger's knowledge is all that there is to it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from counterrank.assumptions.assumption import SEEN, Assumption, Belief, Shift, Told
+from counterrank.assumptions.evidence import Placement
+from counterrank.core.arrays import sum_by
+
+LOUD = 3.5  # standard errors of the rank that is farthest off
+
+
+class Confounding(Assumption):
+    """The logged propensity is all there is to know of why an item was shown."""
+
+    name = "confounding"
+    corner = "confounding"
+    default = 0.1
+    source = "a choice: odds of showing an item that are off by a factor of 1.1"
+    needs = "context: all that the ranker looked at, a column each"
+    assumed = True
+
+    def applies(self, belief: Belief) -> bool:
+        """Of exposures, which mean over ranks, only a trace tells; audits ask if they are right."""
+        return belief.log.by_rank or (belief.log.drawn and trace(belief) > 0)
+
+    def learn(self, belief: Belief) -> Told:
+        gamma = trace(belief)
+        if not gamma:
+            return Told(says="No log tells whether the logger knew more than its chances say.")
+        harm = ", which does no harm here," if belief.log.by_rank else ""
+        says = (
+            f"What a view of the same item earns changes with its rank: the rank itself sells{harm}"
+            " or the logger knew who likes what, and then its odds are off by a factor of"
+            f" {1 + gamma:.2f}, typically."
+        )
+        return Told(gamma, told=True, found=True, says=says)
+
+    def state(self, learned: Told, reach: float, harmless: float) -> str:
+        if not learned.found:
+            return super().state(learned, reach, harmless)
+        return "caution" if reach > SEEN * harmless else "assumed"
+
+    def shifts(self, belief: Belief, learned: Told, place: Placement) -> list[Shift]:
+        log, fit = belief.log, belief.tilted
+        gamma = 1 + (learned.size if learned.found else self.range(belief))
+        rest = log.paid - log.rows.seen * fit.by_rank[log.rank] * fit.q[log.group]
+        up, down = ((odds - 1) * (1 - place.chance) for odds in (gamma, 1 / gamma))
+        found = []
+        for way in (1, -1):
+            move = place.weight * np.where(way * rest > 0, up, down) * rest
+            each = sum_by(log.rows.session, move, log.n)
+            found.append(Shift(float(each.mean()), log.by_cluster(each - each.mean())))
+        return found
+
+
+def trace(belief: Belief) -> float:
+    """Gamma - 1 by what ranks seem to sell; 0 where that is chance, or less than is assumed."""
+    log, fit = belief.log, belief.tilted
+    if log.rows.views == "latent" or not log.rows.named:
+        return 0.0
+    z = np.abs(np.log(fit.t[1:])) / np.maximum(fit.error[1:], 1e-300)
+    views, far = fit.expected.sum(axis=0) / fit.t, np.log(fit.t)
+    far = far - views @ far / views.sum()
+    gamma = float(np.expm1(np.sqrt(views @ far**2 / views.sum())))
+    return gamma if np.max(z, initial=0) > LOUD and gamma > Confounding.default else 0.0

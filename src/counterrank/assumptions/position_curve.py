@@ -1,0 +1,73 @@
+r"""Assumption 2, first half: ranks are seen as often as the position model says.
+
+The parameter of each rank is :math:`\log(b_r / c(r))` with the share of views :math:`b_r`. Views
+settle it, so that the model's curve is no corner where they contradict it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from counterrank.assumptions.assumption import Assumption, Belief, Shift, Told
+from counterrank.assumptions.evidence import Placement
+from counterrank.assumptions.score_test import SURE, positive_ratio
+from counterrank.core.arrays import Floats, sum_by
+
+
+class PositionCurve(Assumption):
+    """Views at every rank are those of the position model."""
+
+    name = "position curve"
+    corner = "curve"
+    needs = "viewed: a view event for each row, 0 or 1"
+    fact = True
+
+    def applies(self, belief: Belief) -> bool:
+        return not belief.log.by_rank
+
+    def learn(self, belief: Belief) -> Told:
+        log, shares = belief.log, belief.log.session_curve
+        if log.rows.views == "latent":
+            says = "Which rows were seen was not logged, so the position model stands unchecked."
+            return Told(says=says)
+        off = np.where(shares.due > 0, positive_ratio(shares.share, log.given) - 1, 0.0)
+        se = _errors(belief)
+        z = np.where(se > 0, positive_ratio(np.abs(off), se), 0.0)
+        worst = np.unravel_index(np.argmax(np.where(z > SURE, np.abs(off), 0.0)), off.shape)
+        found = bool(z.max(initial=0) > SURE + 0.5)
+        if not found:
+            says = "Ranks are seen as often as the position model says."
+            return Told(float(off[worst]), float(se[worst]), True, False, says)
+        way = "less" if off[worst] < 0 else "more"
+        says = (
+            f"Rank {worst[1] + 1} is seen {abs(off[worst]):.0%} {way} often than the position model"
+            " says."
+        )
+        return Told(float(off[worst]), float(se[worst]), True, True, says)
+
+    def state(self, learned: Told, reach: float, harmless: float) -> str:
+        return super().state(learned, reach, harmless) if learned.told else "untested"
+
+    def shifts(self, belief: Belief, learned: Told, place: Placement) -> list[Shift]:
+        if not learned.told:
+            return []
+        log, fit = belief.log, belief.plain
+        after, before = belief.value(place, fit, belief.b), belief.value(place, fit, log.given)
+        return [after + before * -1.0]
+
+
+def _errors(belief: Belief) -> Floats:
+    """The standard error of each share of views, between clusters, relative to the model's."""
+    log, (curves, ranks), (share, due) = (
+        belief.log,
+        belief.log.given.shape,
+        belief.log.session_curve,
+    )
+    place = log.row_curve * ranks + log.rank
+    rest = log.rows.seen - share.ravel()[place]
+    size = curves * ranks
+    if log.rows.views == "rows":  # sessions that did not get there count as well
+        rest = np.ones(len(rest))
+    cell = sum_by(log.rows.of_row * size + place, rest, log.clusters * size)
+    squares = np.sum(cell.reshape(log.clusters, size) ** 2, axis=0).reshape(curves, ranks)
+    return positive_ratio(np.sqrt(squares), due * log.given)

@@ -1,0 +1,275 @@
+"""The second interval: shifts by brute force, influences by leaving users out, and its claims."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import counterrank as cr
+import counterrank.ope.bounds as bounds
+from counterrank.assumptions.assumption import Shift
+from counterrank.assumptions.drift import BEND, carried
+from counterrank.assumptions.examination_audit import leaving_share
+from counterrank.assumptions.registry import ASSUMPTIONS
+from counterrank.stats.corner_bounds import CornerBounds, Shifts
+from counterrank.stats.estimates import ClusterSizes, Estimate
+from counterrank.stats.units import Key
+from worlds.feed import Feed
+
+CONTEXTS = ["page", "user_kind", "device"]
+
+
+@pytest.fixture(scope="module")
+def small():
+    """A small log with every assumption a little broken, and what was believed of it."""
+    feed = Feed(seed=3, pages=2, variants=3, ranks=5, pool=5, trust=0.3, items=20, per_user=3)
+    world = feed.log(1500)
+    return world, *believed(feed, world.log, world.runs["better"])
+
+
+def believed(feed, log, run):
+    """The result of one target, and what was believed of its clicks."""
+    kept, whole = {}, bounds.believe
+
+    def keep(sample):
+        kept.update(whole(sample))
+        return kept
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bounds, "believe", keep)
+        result = cr.estimate(
+            log, {"new": run}, reward="click", estimator="DR", context=CONTEXTS,
+            position_bias=feed.position_bias,
+        )  # fmt: skip
+    return result, kept["click"]
+
+
+def plain_value(world, name, b, t, q, key):
+    """F row by row in plain Python."""
+    lists: dict = {}
+    for row in world.runs[name].iter_rows(named=True):
+        lists.setdefault(row["session"], {})[row["item"]] = row["rank"]
+    total, seen = 0.0, set()
+    for row in world.log.iter_rows(named=True):
+        to, r, g = lists[row["session"]].get(row["item"]), row["rank"], key(row)
+        seen.add(row["session"])
+        if to is not None:
+            w = b[to] * t[to] / (b[r] * t[r])
+            total += b[to] * t[to] * q[g] + w * (row["click"] - row["viewed"] * t[r] * q[g])
+    return total / len(seen)
+
+
+def test_shifts_of_curve_and_trust_are_differences_of_values(small):
+    world, _, found = small
+    rows = world.log.to_dicts()
+    ranks = range(1, 6)
+    key = lambda row: (row["page"], row["user_kind"], row["device"], row["item"])  # noqa: E731
+    given = {r: r**-0.7 for r in ranks}
+    share = {r: np.mean([x["viewed"] for x in rows if x["rank"] == r]) for r in ranks}
+    views, clicks = {}, {}
+    for x in rows:
+        views.setdefault(key(x), {}).setdefault(x["rank"], 0.0)
+        views[key(x)][x["rank"]] += x["viewed"]
+        clicks[key(x)] = clicks.get(key(x), 0.0) + x["click"]
+    by_rank = {r: sum(x["click"] for x in rows if x["rank"] == r) for r in ranks}
+    one = dict.fromkeys(ranks, 1.0)
+    worth = lambda t: {  # noqa: E731
+        g: clicks[g] / due if (due := sum(v * t[r] for r, v in own.items())) else 0.0
+        for g, own in views.items()
+    }
+    t = dict(one)
+    for _ in range(4000):  # the likelihood, factor by factor
+        q = worth(t)
+        due = {r: sum(q[g] * own.get(r, 0.0) for g, own in views.items()) for r in ranks}
+        t = {r: by_rank[r] / due[r] for r in ranks}
+    curve = plain_value(world, "better", share, one, worth(one), key)
+    before = plain_value(world, "better", given, one, worth(one), key)
+    after = plain_value(world, "better", share, t, worth(t), key)
+    shifts = found.shifts["new"]
+    assert shifts["position curve", 0].value == pytest.approx(curve - before, abs=1e-9)
+    assert shifts["trust", 0].value == pytest.approx(after - curve, abs=1e-7)
+
+
+@pytest.mark.parametrize("name", ["position curve", "trust", "drift", "examination"])
+def test_influences_are_those_of_a_jackknife(small, name):
+    """Leaving a user out moves the shift by its influence over the sessions that are left."""
+    world, _, found = small
+    users = world.log["user"].unique(maintain_order=True).sort().to_list()
+    whole, n = found.shifts["new"][name, 0], found.belief.log.n
+    picked = np.linspace(0, len(users) - 1, 12).astype(int)
+    got, due = [], []
+    for number in picked:
+        some = world.log.filter(pl.col("user") != users[number])
+        run = world.runs["better"].join(some.select("session").unique(), on="session", how="semi")
+        less = believed(world.feed, some, run)[1].shifts["new"][name, 0]
+        bend = BEND if name == "drift" else 1.0  # of the value alone
+        got.append((whole.value - less.value) * n / bend)
+        due.append(whole.psi[number])
+    scale = float(np.std(whole.psi))
+    # of drift, what the worth of items owes to a user is left out
+    assert np.corrcoef(got, due)[0, 1] > (0.9 if name == "drift" else 0.97)
+    assert np.abs(np.array(got) - due).max() < 0.6 * scale
+
+
+def test_a_share_that_leaves_is_mantel_and_haenszels():
+    rng = np.random.default_rng(1)
+    paid, stratum = rng.integers(0, 2, 400) * 1.0, rng.integers(0, 3, 400)
+    on, user = (rng.random(400) < 0.7 - 0.3 * paid) * 1.0, rng.integers(0, 60, 400)
+    found = leaving_share(on, paid, stratum, user, 60)
+    assert found is not None
+    top = bottom = 0.0
+    for k in range(3):
+        here = stratum == k
+        a, b = (on[here & (paid == x)].sum() for x in (1, 0))
+        one, none = ((here & (paid == x)).sum() for x in (1, 0))
+        top, bottom = top + a * none / here.sum(), bottom + b * one / here.sum()
+    assert found[0] == pytest.approx(1 - top / bottom)
+    left = [leaving_share(on[user != u], paid[user != u], stratum[user != u], user[user != u], 60)
+            for u in range(60)]  # fmt: skip
+    change = np.array([found[0] - one[0] for one in left if one is not None])
+    assert np.sqrt(np.sum(change**2)) == pytest.approx(np.sqrt(found[1] @ found[1]), rel=0.1)
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+def test_what_is_carried_on_is_the_polynomial_of_least_squares(degree):
+    rng = np.random.default_rng(2)
+    x, y = np.append(rng.random(48), [0.0, 1.0]), rng.random(50)
+
+    def ahead(x, y, mean):
+        return np.polyval(np.polyfit(x, y, degree), 1.2) - mean
+
+    far, psi = carried(y, x, 0.7, degree)
+    assert far == pytest.approx(ahead(x, y, y.mean()))
+    left = [ahead(np.delete(x, i), np.delete(y, i), 0.0) for i in range(48)]
+    due = (
+        ahead(x, y, 0.0) - np.array(left) - (y.mean() - [np.delete(y, i).mean() for i in range(48)])
+    )
+    assert np.corrcoef(psi[:48], due * 50)[0, 1] > 0.95
+    assert np.std(psi[:48]) == pytest.approx(np.std(due) * 50, rel=0.25)
+
+
+def test_the_second_interval_is_the_union_over_corners():
+    rng = np.random.default_rng(4)
+    a, b = Key("new", "click", "DR"), Key("logged", "click", "OnPolicy")
+    psi = rng.normal(size=(5, 40))
+    sizes = ClusterSizes.ones(40)
+    one, other = Estimate(1.2, psi[0], sizes, 0), Estimate(1.0, psi[1], sizes, 0)
+    shifts = Shifts(np.array([0.1, -0.3, 0.2]), psi[2:] / 2, np.array([0.0, 0.01, 0.0]))
+    corners = np.array([[0, 0, 0], [1, 1, 0], [0, 0, 1], [1, 1, 1]], float)
+    found = CornerBounds(corners, {a: shifts}, {a: psi[0], b: psi[1]}, 40)
+    ends = found.difference(a, b, one, other, 2.5)
+    lows, highs = [], []
+    for corner in corners:
+        moved = psi[0] - psi[1] + corner @ shifts.psi
+        se = np.sqrt(40 / 39 * np.sum(moved**2) / 40**2 + corner**2 @ shifts.extra)
+        d = 0.2 + corner @ shifts.value
+        lows.append(d - 2.5 * se)
+        highs.append(d + 2.5 * se)
+    assert (ends.low, ends.high) == pytest.approx((min(lows), max(highs)))
+    alone = found.value(a, one, 2.5)
+    assert alone is not None
+    assert alone[0] < one.value - 2.5 * one.se + 1e-12
+    assert found.value(b, other, 2.5) is None
+
+
+@pytest.fixture(scope="module")
+def clean():
+    feed = Feed(seed=1)
+    world = feed.log(10_000)
+    call = {"reward": "click", "position_bias": feed.position_bias, "context": CONTEXTS}
+    return world, call
+
+
+def test_claims_are_over_the_second_interval_and_clean_logs_pass(clean):
+    world, call = clean
+    result = cr.estimate(world.log, world.runs, estimator="DR", **call)
+    rows = {c.system: c for c in result.comparisons}
+    assert rows["worse"].claim == "worse"
+    for c in rows.values():
+        assert c.bound_low <= c.family_low <= c.family_high <= c.bound_high
+        assert c.lift_bound_low <= world.lift(c.system) <= c.lift_bound_high
+        assert c.claim != "better" or c.bound_low > 0
+    assert [c.verdict for c in rows.values()].count("pass") >= 4
+    names = {d.name for d in result.diagnostics}
+    assert {a.name for a in ASSUMPTIONS if not a.assumed} <= names
+    document = result.to_dict()
+    assert "lift_bound_low" in document["comparisons"][0]
+    assert document["protocol"]["bounds"] == "auto"
+
+
+def test_without_bounds_the_plain_form_stays(clean):
+    world, call = clean
+    run = {"worse": world.runs["worse"]}
+    both = [cr.estimate(world.log, run, bounds=how, **call) for how in ("auto", "none")]
+    for one, other in zip(*(r.comparisons for r in both), strict=True):
+        assert (one.low, one.high, one.p, one.lift) == (other.low, other.high, other.p, other.lift)
+        assert other.bound_low is None
+    assert "bound_low" not in both[1].to_dict()["estimates"][0]
+
+
+def test_what_is_missing_is_untested_and_what_is_allowed_widens(clean):
+    world, call = clean
+    bare = world.log.drop("viewed", "timestamp", "day")
+    call = call | {"views": "latent", "estimator": "DR"}
+    run = {"better": world.runs["better"]}
+    found = {}
+    for allow in (None, {"drift": 0.2}, {"drift": 0.0}):
+        result = cr.estimate(bare, run, allow=allow, **call)
+        states = {d.name: d.state for d in result.diagnostics if d.subject == "better"}
+        assert states["position curve"] == states["drift"] == "untested" or allow == {"drift": 0.0}
+        found[str(allow)] = result.comparisons[0].bound_high - result.comparisons[0].bound_low
+        assert result.comparisons[0].verdict == "caution"
+    assert found["{'drift': 0.0}"] < found["None"] < found["{'drift': 0.2}"]
+    with pytest.raises(cr.UsageError, match="tempo"):
+        cr.estimate(bare, run, allow={"tempo": 0.1}, **call)
+
+
+def test_a_longer_horizon_widens(clean):
+    world, call = clean
+    run = {"better": world.runs["better"]}
+    width = []
+    for days in (0, 7, 14):
+        c = cr.estimate(world.log, run, estimator="DR", horizon=days, **call).comparisons[0]
+        width.append(c.bound_high - c.bound_low)
+    assert width[0] < width[1] < width[2]
+
+
+def test_what_fails_claims_nothing(clean):
+    world, call = clean
+    few = world.log.with_columns(click=pl.when(pl.col("session") == world.log["session"][0])
+                                 .then(pl.col("click")).otherwise(0))  # fmt: skip
+    result = cr.estimate(few, {"worse": world.runs["worse"]}, estimator="DR", **call)
+    assert {(c.verdict, c.claim) for c in result.comparisons} == {("fail", "cannot_tell")}
+
+
+def test_trust_that_sells_is_covered():
+    feed = Feed(seed=5, trust=0.3)
+    world = feed.log(10_000)
+    result = cr.estimate(
+        world.log, world.runs, reward="click", estimator="DR", context=CONTEXTS,
+        position_bias=feed.position_bias,
+    )  # fmt: skip
+    outside = 0
+    for c in result.comparisons:
+        assert c.lift_bound_low <= world.lift(c.system) <= c.lift_bound_high
+        outside += not c.lift_low <= world.lift(c.system) <= c.lift_high
+    assert outside >= 4
+
+
+def test_shifts_add_and_scale():
+    one = Shift(1.0, np.array([1.0, -1.0]), 2.0)
+    both = one + one * -0.5
+    assert (both.value, both.psi.tolist(), both.extra) == (0.5, [0.5, -0.5], 2.5)
+
+
+def test_the_unit_of_a_reward_changes_no_lift(clean):
+    """Seconds or milliseconds, euros or cents: the second interval of a lift is the same."""
+    world, call = clean
+    told = []
+    for unit in (1.0, 1000.0):
+        log = world.log.with_columns(click=pl.col("click") * unit)
+        result = cr.estimate(log, {"new": world.runs["better"]}, estimator="DR", **call)
+        c = result.comparisons[0]
+        told.append([c.lift, c.lift_bound_low, c.lift_bound_high])
+    assert told[1] == pytest.approx(told[0], abs=1e-3)  # Newton ends on other digits
