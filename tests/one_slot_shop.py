@@ -133,7 +133,7 @@ def tally(
         log, run = shop.sample(rng)
         found = cr.estimate(
             log, {"new": run}, reward="reward", estimator=list(estimator), logged="propensity",
-            **options,
+            **{"bounds": "none", **options},
         )  # fmt: skip
         for name, one in tallies.items():
             row = next(r for r in found.estimates if (r.system, r.estimator) == ("new", name))

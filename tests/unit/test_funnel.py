@@ -309,7 +309,7 @@ def test_the_document(shop):
         "schema", "kind", "estimand", "estimates", "comparisons", "diagnostics", "tables",
         "protocol", "provenance",
     }  # fmt: skip
-    assert set(told["tables"]) == {"weights"}
+    assert set(told["tables"]) == {"weights", "tipping"}
     keys = (
         "system",
         "measure",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 import counterrank as cr
 from counterrank.data.events import funnel_of_events
+from counterrank.position.models import CurveError
 from counterrank.simulate import funnel_world
 
 USERS, ITEMS, TOP = 60, 9, 4
@@ -131,7 +133,7 @@ def test_sales_by_a_ctr_of_what_is_listed(shop):
     assert values["DM"] == pytest.approx(direct / USERS)
     assert values["DR"] == pytest.approx((direct + missed) / USERS)
     result = cr.funnel(clicks, {"new": listed}, position_bias=BIAS)
-    assert next(d.state for d in result.diagnostics if d.name == "listed ctr") == "assumed"
+    assert next(d.state for d in result.diagnostics if d.name == "listed ctr") == "untested"
     assert "pass" not in {r.verdict for r in result.estimates}
 
 
@@ -411,3 +413,92 @@ def test_the_command_says_what_it_is_and_the_gate_stays_shut(shop, tmp_path):
     lost = call("funnel", *files, "-m", "Recall@5")
     assert lost.returncode == 2
     assert "Write Hits@5" in lost.stderr
+
+
+# how sure: clipping, a learned position model, heavy tails
+
+
+def test_what_clipping_can_do_is_in_the_interval(shop):
+    """Weight lost times the range of rewards, by hand; DR has predicted some of it."""
+    table, run = shop
+    labels = ["IPS", "IPS(clip=1.5)", "DR(clip=1.5)"]
+    result = cr.funnel(table, {"new": run}, estimator=labels, position_bias=BIAS)
+    rows = {(r["user"], r["item"]): r for r in table.iter_rows(named=True)}
+    lost = told = 0.0
+    for user, item, rank in run.select("user", "item", "rank").iter_rows():
+        r = rows[user, item]
+        cut = SEEN[rank - 1] * r["shown"] * max(1 / r["exposure"] - 1.5, 0) / USERS
+        lost, told = lost + cut, told + cut * r["ctr"] * r["cvr"]
+    assert lost > 0.01
+    for label, bias in {
+        "IPS": (0, 0),
+        labels[1]: (0, lost),
+        labels[2]: (-told, lost - told),
+    }.items():
+        e = result.estimate("new", label)
+        assert e.bias == pytest.approx(bias, rel=1e-10)
+        row = next(r for r in result.estimates if r.estimator == label)
+        assert (row.low, row.high) == pytest.approx(e.interval())
+    said = [d.meaning for d in result.diagnostics if d.id == "clipping" and d.state != "pass"]
+    assert said
+    assert all("holds the most that this can do" in text for text in said)
+
+
+@pytest.mark.parametrize("latent", [False, True])
+def test_sales_know_how_sure_a_learned_position_model_is(shop, latent):
+    """The variance grows by the slope of the value by each weight, times their covariance."""
+    table, run = shop
+    shape = np.random.default_rng(1).normal(size=(TOP, TOP)) / 30
+    covariance, seen = shape @ shape.T, 0.9 * SEEN
+    bias = f"table({','.join(map(str, seen))})"
+    model = cr.position.exposure(bias).with_error(CurveError(("weights",), covariance, 500))
+    options = {"estimator": ALL, "views": "latent" if latent else "observed"}
+    known, learned = (
+        cr.funnel(table, {"new": run, "old": run.with_columns(rank=TOP + 1 - pl.col("rank"))},
+                  position_bias=bias, **options)
+        for bias in (bias, model)
+    )  # fmt: skip
+    h, values = 1e-6, {}
+    for j, way in itertools.product(range(TOP), (1, -1)):
+        weights = seen + way * h * (np.arange(TOP) == j)
+        moved = found(table, run, position_bias=f"table({','.join(map(str, weights))})", **options)
+        values[j, way] = np.array([moved[label] for label in ALL])
+    slopes = np.array([(values[j, 1] - values[j, -1]) / (2 * h) for j in range(TOP)])
+    for k, label in enumerate(ALL):
+        plain, own = (r.estimate("new", label) for r in (known, learned))
+        added = slopes[:, k] @ covariance @ slopes[:, k]
+        assert own.value == plain.value
+        assert own.se**2 - plain.se**2 == pytest.approx(added, rel=1e-4)
+    told = next(d for d in learned.diagnostics if d.id == "curve_error")
+    assert (told.state, told.subject) == ("pass", "funnel")
+    apart = [next(c for c in r.comparisons if c.estimator == "DR") for r in (known, learned)]
+    assert apart[1].se > apart[0].se
+
+
+def test_partitions_and_moments_know_it_as_well(shop):
+    table, run = shop
+    model = cr.position.exposure(BIAS).with_error(CurveError(("weights",), np.eye(TOP) / 400, 500))
+    ask = {"estimator": ["IPS", "DR(clip=2)"], "position_bias": model}
+    whole = cr.funnel(table, {"new": run}, **ask)
+    for more in ({"partitions": 3}, {"partitions": 3, "inference": "moments"}):
+        again = cr.funnel(table, {"new": run}, **ask, **more)
+        for a, b in zip(whole.estimates, again.estimates, strict=True):
+            assert (b.low, b.high) == pytest.approx((a.low, a.high), rel=1e-9)
+        tails = [[d.value for d in r.diagnostics if d.id == "heavy_tail"] for r in (whole, again)]
+        assert tails[1] == pytest.approx(tails[0], rel=1e-8)
+
+
+def test_heavy_tails_of_one_reward_count_against_it_alone(shop):
+    """Amounts of which a few are huge; conversions of the same sales have no tail."""
+    table, run = shop
+    amount = np.random.default_rng(2).lognormal(0, 2.5, table.height)
+    table = table.with_columns(revenue=pl.col("conversion") * pl.Series(amount))
+    table = table.with_columns(cvr_revenue=pl.col("cvr"))
+    result = cr.funnel(
+        table, {"new": run}, reward=["conversion", "revenue"], estimator="IPS", position_bias=BIAS
+    )
+    loud = [d for d in result.not_passing if d.id == "heavy_tail"]
+    assert [d.subject for d in loud] == ["new, IPS, revenue"]
+    assert "users" in loud[0].meaning
+    assert loud[0].concerns("new", "IPS", "sales", "revenue")
+    assert not loud[0].concerns("new", "IPS", "sales", "conversion")

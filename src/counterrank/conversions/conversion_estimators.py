@@ -29,7 +29,7 @@ from counterrank.ope.estimators.doubly_robust import DM, DR, SNDR
 from counterrank.ope.estimators.ips import IPS, SNIPS, Clipped, Estimator, MeanWeight
 from counterrank.position import Flat, Jarvelin, PositionModel
 from counterrank.position.models import KINDS, PositionBias
-from counterrank.stats.functions_of_means import Function, mean
+from counterrank.stats.functions_of_means import Function, Range, mean
 from counterrank.stats.units import Columns
 
 IF_CLICKED = ("DCG@10",)  # what is measured where nothing is named
@@ -101,7 +101,8 @@ class Sales(Value):
                 todo="Scale it so that no rank is above 1.",
             )
         cuts = [k for k in (self.k, position.k) if k is not None]
-        return ConversionMeasure(str(self), replace(position, k=min(cuts, default=None)))
+        model = replace(position, k=min(cuts, default=None)).with_error(position.error)
+        return ConversionMeasure(str(self), model)
 
 
 @dataclass(frozen=True)
@@ -322,14 +323,15 @@ def measure_columns(e: Estimator, m: ConversionMeasure, rows: Any, every: Any) -
     the same rows, each of weight 1. It is cut to 0 to 1, and 0 if there are none. Both are
     `ObservedRows`, which the types of estimators of logs do not know.
     """
-    columns = tuple(e.columns(rows))
     if m.form == "total" or isinstance(e, MeanWeight):
-        return columns  # weights are diagnosed alike, whatever the form
+        return tuple(e.sums(rows, "session"))  # weights are diagnosed alike, whatever the form
+    columns = tuple(e.columns(rows))
     if len(columns) > 1:
         return None
     return (np.clip(divide(columns[0], e.columns(every)[0], 0.0), 0, 1),)
 
 
-def function_of(e: Estimator, m: ConversionMeasure) -> Function:
-    """What makes the value of the means of ``measure_columns``."""
-    return mean if m.form == "share" and not isinstance(e, MeanWeight) else e.function()
+def function_of(e: Estimator, m: ConversionMeasure, rewards: Range) -> Function:
+    """What makes the value of the means of ``measure_columns``; ``rewards`` are in that range."""
+    share = m.form == "share" and not isinstance(e, MeanWeight)
+    return mean if share else e.combined("session", rewards)

@@ -19,18 +19,17 @@ from counterrank.core.arrays import Bools, Floats, Ints, ranges, take_rows
 from counterrank.core.faults import DataError, Fault, Faults
 from counterrank.core.merge import by_key, union
 from counterrank.core.parallel import cached_property
+from counterrank.data.blocks import Blocks, run_starts
 from counterrank.data.checks import certainty
 from counterrank.data.events import EventCounts, funnel_of_events
 from counterrank.data.funnels import Funnel, prediction
 from counterrank.data.ids import (
-    Blocks,
     IdCodes,
     argsort_ids,
     as_categories,
     distinct_ids,
     hash_ids,
     positions,
-    run_starts,
     sort_ids,
 )
 from counterrank.data.schema import Table, is_certain
@@ -132,7 +131,8 @@ class FunnelTotals:
     ``items`` are the ids of all items in their order, ``met`` of those with a known outcome: that
     somebody clicked or, in sales, was shown. ``users`` are in the funnel, ``list_only`` have lists
     only; it has ``rows``, of which ``clicks`` were clicked, ``observed`` have a known outcome and
-    ``conversions`` brought something, by reward. ``certain``: whether every ctr of a table is 1.
+    ``conversions`` brought something, by reward, of which ``least`` and ``most`` are the smallest
+    and the largest (0 among them). ``certain``: whether every ctr of a table is 1.
     ``systems`` are the names in columns ``system``, ``lists`` statistics of each system; ``first``
     are a few users of the funnel, ``events`` what became of events.
     """
@@ -145,6 +145,8 @@ class FunnelTotals:
     clicks: int
     observed: int
     conversions: dict[str, int]
+    least: Annotated[dict[str, float], by_key(min)]
+    most: Annotated[dict[str, float], by_key(max)]
     certain: Annotated[dict[str, bool], by_key(all)]
     systems: Annotated[dict[str, pl.Series], by_key(union)]
     lists: dict[str, ListTotals]
@@ -160,6 +162,7 @@ class FunnelTotals:
         frame = funnel.frame
         hit = tables.observed(request)
         alone = request.users == "table" or (request.users == "auto" and not hit.all())
+        paid = {name: _numbers(frame[name].filter(hit)) for name in funnel.rewards}
         repeats = [repeated_pairs(funnel, "pair twice")]
         repeats += [] if predictions is None else [repeated_pairs(predictions, "prediction twice")]
         return cls(
@@ -171,6 +174,8 @@ class FunnelTotals:
             clicks=int((frame["click"] == 1).sum()),
             observed=int(hit.sum()),
             conversions={name: int((frame[name] != 0).sum()) for name in funnel.rewards},
+            least={name: float(y.min(initial=0)) for name, y in paid.items()},
+            most={name: float(y.max(initial=0)) for name, y in paid.items()},
             certain={
                 t.name: is_certain(t.frame, "ctr") for t in (funnel, predictions) if t is not None
             },
@@ -235,7 +240,8 @@ class FunnelTotals:
         plan = replace(
             request.plan, baseline=request.plan.baseline or next(iter(runs.labels), None)
         )
-        return replace(request, runs=runs, users=users, plan=plan)
+        ranges = {name: (self.least[name], most) for name, most in self.most.items()}
+        return replace(request, runs=runs, users=users, plan=plan, ranges=ranges)
 
 
 def count_funnel(request: FunnelRequest, data: Partitions) -> tuple[FunnelRequest, FunnelTotals]:

@@ -76,7 +76,7 @@ def for_those(
 
 def diagnose_lists(request: FunnelRequest, contributions: FunnelContributions) -> list[Diagnostic]:
     """By the first measure and reward, except clipping and the contest of DR and IPS."""
-    functions = request.functions()
+    functions = contributions.functions(request)
     reward, first = request.rewards[0], str(request.measures[0])
     event, words = EVENTS[request.chance], SALES_WORDS if request.shows else FUNNEL_WORDS
     out = [about.idle_users(contributions.users, contributions.few_observed, event)]
@@ -109,7 +109,8 @@ def diagnose_lists(request: FunnelRequest, contributions: FunnelContributions) -
         for e in request.computed:
             if isinstance(e, Clipped) and not isinstance(e, MeanWeight) and e.clip < float("inf"):
                 left = estimate(of(MeanWeight(clip=e.clip)))
-                out.append(weights.clipping(system, str(e), left, words, errs=e.errs))
+                told = e.tells and request.measures[0].form == "total"
+                out.append(weights.clipping(system, str(e), left, words, errs=e.errs, told=told))
         both = of(DM()), of(DR())
         if weighted and set(both) <= functions.keys():
             shared = contributions.units.over(*both)
@@ -121,7 +122,23 @@ def diagnose_lists(request: FunnelRequest, contributions: FunnelContributions) -
                 what = str(m) if len(request.rewards) == 1 else f"{m} of {name}"
                 ratio = about.doubly_robust(system, what, estimate(key), request.plan.level)
                 out += for_those(request, doubly, [ratio])
+        for name, e in product(request.rewards, request.estimators):
+            found = _tail(request, system, name, str(e), estimate(of(e, first, name)))
+            out.append(found)
+    if (model := request.measures[0].model).error is not None:
+        from counterrank.ope.curve_error import known_curve
+
+        deepest = max((own.deepest for own in contributions.lists.values()), default=1)
+        ranks = min(deepest, request.limit or deepest)
+        out.append(known_curve("funnel", [model], ranks, "another"))
     return out
+
+
+def _tail(request: FunnelRequest, system: str, reward: str, label: str, e: Estimate) -> Diagnostic:
+    """How few users the error of one value rests on."""
+    several = [reward] if len(request.rewards) > 1 else []
+    found = weights.heavy_tail(", ".join([system, label, *several]), reward, e, "users", cut="")
+    return replace(found, systems=(system,), estimators=(label,), measures=(reward,))
 
 
 def diagnose_predictions(

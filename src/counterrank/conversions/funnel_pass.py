@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import product
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,8 +13,8 @@ import numpy as np
 from counterrank.conversions.click_models import ClickChances, PartitionClicks, Predictors
 from counterrank.conversions.conversion_estimators import ObservedRows, measure_columns
 from counterrank.conversions.funnel_arrays import FunnelTables, FunnelTotals, few_observed
-from counterrank.conversions.request import FunnelRequest
-from counterrank.core.arrays import AnyInts, Floats, Ints
+from counterrank.conversions.request import COLUMN, FunnelRequest
+from counterrank.core.arrays import AnyInts, Bools, Floats, Ints, divide, sum_by
 from counterrank.core.faults import Fault, Faults
 from counterrank.core.merge import by_key, merge
 from counterrank.core.parallel import cached_property
@@ -24,10 +25,14 @@ from counterrank.engine import Partition
 from counterrank.matching.hits import Coverage, Part, map_lists
 from counterrank.nuisance.base import FittedModel
 from counterrank.ope.estimators.ips import MeanWeight
+from counterrank.ope.setting import Slopes
+from counterrank.position.models import PositionModel
 from counterrank.stats.draws import Draws
 from counterrank.stats.moments import Moments
 from counterrank.stats.moments import Table as UnitTable
-from counterrank.stats.units import Columns, Key, Units, join_columns, once_each
+from counterrank.stats.units import Columns, Functions, Key, Units, join_columns, once_each
+
+STEP = 1e-4  # of a parameter of a position model; columns are its products, so any would do
 
 
 @dataclass(frozen=True)
@@ -156,8 +161,10 @@ class ListEvidence:
     """What the numbers of one system rest on, by the first measure.
 
     ``chance`` is that of the listed pairs with an outcome, ``conversions`` how many of them brought
-    something; ``heaviest_user`` is the weight of the pairs of one user. ``faults``: listed pairs
-    without a chance or a prediction, users without a list or with one that lacks items.
+    something; ``heaviest_user`` is the weight of the pairs of one user, ``deepest`` the length of
+    the longest list. ``faults``: listed pairs
+    without a chance or a prediction, users without a list or with one that lacks items. ``slopes``
+    are those of all columns by the parameters of a learned position model, added up over users.
     """
 
     weights: WeightStatistics
@@ -166,6 +173,8 @@ class ListEvidence:
     heaviest_user: Annotated[float, max]
     coverage: Coverage
     faults: Faults
+    deepest: Annotated[int, max]
+    slopes: dict[Key, Floats]
 
 
 @dataclass(frozen=True)
@@ -180,6 +189,21 @@ class FunnelContributions:
     few_observed: Ints
     lists: dict[str, ListEvidence]
 
+    def functions(self, request: FunnelRequest) -> Functions:
+        """What every key is a function of, the error of a learned position model included."""
+        plain = request.functions()
+        if not request.learned:
+            return plain
+        from counterrank.ope.curve_error import covariance_root
+
+        sums = {
+            key._replace(system=system): x
+            for system, own in self.lists.items()
+            for key, x in own.slopes.items()
+        }
+        root = covariance_root([request.measures[0].model])
+        return Slopes(sums, dict.fromkeys(sums, self.users)).functions(plain, root)
+
 
 def list_contributions(
     request: FunnelRequest,
@@ -192,15 +216,37 @@ def list_contributions(
     """Columns per user of every system, measure, estimator and reward; or their moments."""
     work = PartitionClicks.of(request, totals, predictors, part)
     columns: dict[Key, Columns] = {}
-    lists = {}
-    for run in FunnelTables.of(request, part).runs:
-        of_run, lists[run.system] = _of_run(work, run, hold=inference == "units")
+    runs, lists, base = FunnelTables.of(request, part).runs, {}, None
+    for run in sorted(runs, key=lambda run: run.system != request.plan.baseline):
+        of_run, swings, lists[run.system] = _of_run(work, run, hold=inference == "units")
+        base = swings if base is None else base
+        of_run |= _swing_columns(work, swings, base)
         columns |= {key._replace(system=run.system): own for key, own in of_run.items()}
+    lists = {run.system: lists[run.system] for run in runs}
     units = Units(work.arrays.pairs.units, columns, draws=draws)
     table: UnitTable = units
     if inference == "moments":
         table = Moments.of(units, request.functions(), request.groups())
     return FunnelContributions(len(units.ids), table, few_observed(request, totals, part), lists)
+
+
+def _swing_columns(
+    work: PartitionClicks, own: dict[Key, Floats], base: dict[Key, Floats]
+) -> dict[Key, Columns]:
+    """Sums per user of what rises and falls, of a system's pairs and of those less the baseline's.
+
+    Swings are those of each pair: a pair that both list moves their difference once.
+    """
+    unit, n, none = work.arrays.pairs.unit, len(work.arrays.pairs.units), np.zeros(1)
+    out: dict[Key, Columns] = {}
+    for m, reward in product(work.request.measures, work.request.rewards):
+        for swing in work.request.swings_of(m):
+            kind = Key("", str(m), str(replace(swing, part="rises", versus="nobody")), reward)
+            s = own.get(kind, none)
+            s = s - base.get(kind, none) if swing.versus == "baseline" else s
+            x = np.broadcast_to(swing.signed(s), len(unit))
+            out[kind._replace(estimator=str(swing))] = (sum_by(unit, x, n),)
+    return out
 
 
 Blank = tuple[int, int, int]
@@ -216,8 +262,10 @@ def _first_blank(cases: list[Blank]) -> Blank:
 class BlockSums:
     """What blocks of lists yield: per list, the columns of every measure, reward and estimator.
 
-    ``unit`` is that of each list, ``length`` its number of rows. ``blank``: pairs without a
-    prediction, by what is missing: how many, and unit and item of the first.
+    ``unit`` is that of each list, ``length`` its number of rows; ``pair`` are the places of the
+    pairs with an outcome, ``swings`` what hidden causes could move of each. ``blank``: pairs
+    without a prediction, by what is missing: how many, and unit and item of the first.
+    ``slopes``: how the columns move with the parameters of a learned position model, added up.
     """
 
     unit: Annotated[Ints, np.concatenate]
@@ -226,7 +274,10 @@ class BlockSums:
     weights: WeightStatistics
     chance: Annotated[Floats, np.concatenate]
     conversions: dict[str, int]
+    pair: Annotated[Ints, np.concatenate]
+    swings: Annotated[dict[Key, Floats], by_key(np.concatenate)]
     blank: Annotated[dict[Lack, Blank], by_key(_first_blank)] = field(default_factory=dict)
+    slopes: dict[Key, Floats] = field(default_factory=dict)
 
     @classmethod
     def none(cls, request: FunnelRequest) -> BlockSums:
@@ -234,7 +285,8 @@ class BlockSums:
         rows, nothing, whole = ObservedRows.none(), np.empty(0), np.empty(0, np.int64)
         columns = {key: (nothing,) * width for key, width in request.widths.items()}
         weights = WeightStatistics.of(rows, nothing, nothing)
-        return cls(whole, whole, columns, weights, nothing, dict.fromkeys(request.rewards, 0))
+        sold = dict.fromkeys(request.rewards, 0)
+        return cls(whole, whole, columns, weights, nothing, sold, whole, {})
 
 
 def _of_block(work: PartitionClicks, part: Part) -> BlockSums:
@@ -253,35 +305,75 @@ def _of_block(work: PartitionClicks, part: Part) -> BlockSums:
         h = {r: ctr * x for r, x in h.items()}
     elif request.estimand.basis == "listing":
         listing = listed.select(part.column("ctr"))
-    columns: dict[Key, Columns] = {}
-    weights: WeightStatistics | None = None
-    for m in request.measures:
-        c = m.of_rows(listed.rank) * listing
-        for name, y in reward.items():
-            rows = every = listed.observed(c, y, p, seen, h.get(name))
+    swings: dict[Key, Floats] = {}
+
+    def columns(weights: Sequence[Floats], p: Floats, seen: Floats) -> dict[Key, Columns]:
+        out: dict[Key, Columns] = {}
+        for (m, c), (name, y) in product(zip(measures, weights, strict=True), reward.items()):
+            rows = every = listed.observed(c * listing, y, p, seen, h.get(name))
             if m.form == "share":
                 every = listed.observed(np.ones(len(c)), y, p, seen, h.get(name))
             for e in request.computed:
                 own = measure_columns(e, m, rows, every)
                 if own is not None:
-                    columns[Key("", str(m), str(e), name)] = own
-            weights = weights or WeightStatistics.of(rows, *listed.unsupported(c, work))
-    assert weights is not None
+                    out[Key("", str(m), str(e), name)] = own
+        return out
+
+    measures = request.measures
+    weights = [m.of_rows(listed.rank) for m in measures]
+    first = listed.observed(weights[0] * listing, np.zeros(len(p)), p, seen, None)
+    for (m, c), (name, y) in product(zip(measures, weights, strict=True), reward.items()):
+        for swing in request.swing_kinds(m):
+            rows = listed.observed(c * listing, y, p, seen, h.get(name))
+            swings[Key("", str(m), str(swing), name)] = swing.of(rows)
+    slopes = []
+    for number in range(request.learned):
+        up, down = (columns(*_moved(work, listed, weights, number, way)) for way in (1, -1))
+        slopes.append({key: _rise(own, down[key], part.unit >= 0) for key, own in up.items()})
     return BlockSums(
         unit=part.unit,
         length=part.match.block.length,
-        columns=columns,
-        weights=weights,
+        columns=columns(weights, p, seen),
+        weights=WeightStatistics.of(first, *listed.unsupported(weights[0] * listing, work)),
         chance=p,
         conversions={name: int(np.count_nonzero(y)) for name, y in reward.items()},
+        pair=listed.pair,
+        swings=swings,
         blank={what: listed.first(row) for what, row in unknown.items() if len(row)},
+        slopes={key: np.stack([x[key] for x in slopes], axis=1) for key in (slopes or [{}])[0]},
     )
+
+
+def _moved(
+    work: PartitionClicks, listed: ListedRows, weights: list[Floats], number: int, way: int
+) -> tuple[list[Floats], Floats, Floats]:
+    """Weights, chances and views with one parameter of the position model a step up or down.
+
+    A fitted exposure is the chance that a pair is shown times that of its being seen.
+    """
+    request, by = work.request, way * STEP
+    p, seen = work.chance[listed.pair], work.seen[listed.pair]
+    near = [
+        c + by * m.model.slopes(listed.rank)[number]
+        for m, c in zip(request.measures, weights, strict=True)
+    ]
+    if work.arrays.pairs.rank is None:
+        return near, p, seen
+    assert isinstance(request.position, PositionModel)
+    rank = work.arrays.pairs.rank[listed.pair]
+    there = seen + by * request.position.slopes(rank)[number]
+    return near, p if request.exposure == COLUMN else p * divide(there, seen, 1.0), there
+
+
+def _rise(up: Columns, down: Columns, counted: Bools) -> Floats:
+    """The slope of each column, added up over the lists that count."""
+    return np.array([np.sum((a - b)[counted]) for a, b in zip(up, down, strict=True)]) / (2 * STEP)
 
 
 def _of_run(
     work: PartitionClicks, run: Table, *, hold: bool
-) -> tuple[dict[Key, Columns], ListEvidence]:
-    """One system's lists: columns of all users, 0 for those without a list, and evidence."""
+) -> tuple[dict[Key, Columns], dict[Key, Floats], ListEvidence]:
+    """One system's lists: columns of all users, 0 for those without a list; swings; evidence."""
     request, pool = work.request, work.arrays.pool
     blocks, coverage = map_lists(
         run, pool, partial(_of_block, work), ties=request.ties, duplicates=request.duplicates
@@ -303,14 +395,19 @@ def _of_run(
     depth = by_user(whole.length)
     first = Key("", str(request.measures[0]), str(MeanWeight()), request.rewards[0])
     weight = columns[first][0] if first in columns else np.zeros(1)
-    return columns, ListEvidence(
+    pairs = len(work.arrays.pairs.unit)
+    swings = {key: sum_by(whole.pair, s, pairs) for key, s in whole.swings.items()}
+    evidence = ListEvidence(
         weights=whole.weights,
         chance=ClickChances.of(whole.chance, hold=hold),
         conversions=whole.conversions,
         heaviest_user=float(weight.max(initial=0)),
         coverage=coverage,
         faults=Faults((*_unpredicted(work, run.name, whole.blank), *_short(work, run.name, depth))),
+        deepest=int(whole.length.max(initial=0)),
+        slopes=whole.slopes,
     )
+    return columns, swings, evidence
 
 
 def _unpredicted(work: PartitionClicks, table: str, blank: dict[Lack, Blank]) -> Iterator[Fault]:

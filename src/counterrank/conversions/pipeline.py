@@ -26,7 +26,13 @@ from counterrank.diagnostics.funnel_checks import constant_features
 from counterrank.engine import Engine
 from counterrank.engine.engines import Storage
 from counterrank.results.result import Result
+from counterrank.results.tipping import with_tipping
 from counterrank.stats.moments import Pair
+
+KNEW = {
+    "shown": "items were shown to those who would buy them by more than the exposures say",
+    "click": "people click what they would buy by more than the predicted clicks say",
+}
 
 
 def estimate_conversions(
@@ -65,14 +71,15 @@ def _result(
 ) -> Result:
     """Values of the estimators asked for, and every system against the baseline."""
     plan, wanted = request.plan, {str(e) for e in request.estimators}
-    functions = {key: f for key, f in request.functions().items() if key.estimator in wanted}
+    every = users.functions(request).items()
+    functions = {key: f for key, f in every if key.estimator in wanted}
     base = plan.baseline or ""
     questions: dict[tuple[str | None, ...], list[Pair]] = {}
     for key in functions:
         if key.system != base:
             questions.setdefault(key[1:], []).append((key, key._replace(system=base)))
     weights = [row for name, own in users.lists.items() for row in own.weights.spread(name)]
-    return Result.of(
+    result = Result.of(
         "funnel",
         users.units,
         functions=functions,
@@ -86,6 +93,8 @@ def _result(
         parse=_label,
         default=request.leading,
     )
+    knew = KNEW["shown" if request.shows else "click"]
+    return with_tipping(result, request.swings(), request.functions(), {}, knew)
 
 
 def _label(given: object) -> str:

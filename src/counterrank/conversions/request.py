@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 from counterrank.conversions.conversion_estimators import (
@@ -33,9 +34,10 @@ from counterrank.nuisance.cross_fit import pair_model
 from counterrank.nuisance.logistic import Logistic
 from counterrank.nuisance.own_model import OwnModel
 from counterrank.ope.estimators.ips import Estimator
+from counterrank.ope.estimators.swing import Swing, swings_of
 from counterrank.position.models import PositionBias
 from counterrank.stats.compare import Plan
-from counterrank.stats.functions_of_means import mean
+from counterrank.stats.functions_of_means import Range, mean
 from counterrank.stats.moments import Pair
 from counterrank.stats.units import Functions, Key
 
@@ -89,8 +91,9 @@ class FunnelRequest:
     """What is to be computed of every run, and who and what counts.
 
     ``ctr``, ``cvr`` and ``exposure`` are ``column`` or models to be fitted; ``position`` is the
-    chance that a rank is seen, which ``sales`` go by. ``runs``, ``estimand``, ``has_chance`` and
-    who is meant by ``users=auto`` are known once the tables have been looked at.
+    chance that a rank is seen, which ``sales`` go by. ``runs``, ``estimand``, ``has_chance``, the
+    ``ranges`` of rewards and who is meant by ``users=auto`` are known once the tables have been
+    looked at.
     """
 
     measures: tuple[ConversionMeasure, ...]
@@ -112,6 +115,7 @@ class FunnelRequest:
     plan: Plan = field(default_factory=lambda: Plan(test="t"))
     runs: RunTables = field(default_factory=lambda: RunTables({}))
     has_chance: bool = False
+    ranges: Mapping[str, Range] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.estimators or not self.measures:
@@ -156,6 +160,12 @@ class FunnelRequest:
         """Where that chance comes from: ``column``, or a model."""
         return self.exposure if self.shows else self.ctr
 
+    @property
+    def learned(self) -> int:
+        """How many parameters of the position model were learned, if their error is known."""
+        error = self.measures[0].model.error
+        return 0 if error is None or error.covariance is None else len(error.covariance)
+
     def validate_engine(self, engine: Engine) -> None:
         """Refuse models of the user's own where they would have to be sent."""
         own = [model for model in self.models if isinstance(model, OwnModel)]
@@ -193,15 +203,49 @@ class FunnelRequest:
                     columns = measure_columns(e, m, rows, rows)
                     if columns is not None:
                         out[Key("", str(m), str(e), reward)] = len(columns)
+                out |= {Key("", str(m), str(s), reward): 1 for s in self.swings_of(m)}
         return out
+
+    def swings_of(self, m: ConversionMeasure, *wanted: Estimator) -> list[Swing]:
+        """What hidden causes could move of a measure, by itself and less the baseline's."""
+        if not self.has_chance or m.form == "share":
+            return []
+        found = [
+            swing
+            for e in wanted or self.estimators
+            for versus in ("nobody", "baseline")
+            for pair in swings_of(e, versus)
+            for swing in pair
+        ]
+        return list(dict.fromkeys(found))
+
+    def swing_kinds(self, m: ConversionMeasure) -> list[Swing]:
+        """One of those that differ in nothing but their sign and what they are compared with."""
+        kinds = [replace(s, part="rises", versus="nobody") for s in self.swings_of(m)]
+        return list(dict.fromkeys(kinds))
+
+    def swings(self) -> dict[tuple[Key, Key | None], list[Pair]]:
+        """What rises and falls of every value, and of every difference from the baseline."""
+        found: dict[tuple[Key, Key | None], list[Pair]] = {}
+        base = self.plan.baseline or ""
+        for system, m, reward, e in product(
+            self.runs.labels, self.measures, self.rewards, self.estimators
+        ):
+            key, own = Key(system, str(m), str(e), reward), self.swings_of(m, e)
+            for versus, other in (("nobody", None), ("baseline", key._replace(system=base))):
+                keys = [key._replace(estimator=str(s)) for s in own if s.versus == versus]
+                if keys and other != key:
+                    found[key, other] = list(zip(keys[::2], keys[1::2], strict=True))
+        return found
 
     def functions(self) -> Functions:
         """What makes each value of the means of its columns; rows stand in this order."""
         measures = {str(m): m for m in self.measures}
-        estimators = {str(e): e for e in self.computed}
+        swings = [s for m in self.measures for s in self.swings_of(m)]
+        estimators = {str(e): e for e in (*self.computed, *swings)}
         return {
             key._replace(system=system): function_of(
-                estimators[key.estimator], measures[key.measure]
+                estimators[key.estimator], measures[key.measure], self.ranges[str(key.reward)]
             )
             for system in self.runs.labels
             for key in self.widths

@@ -98,7 +98,9 @@ class FeedbackTotals:
     def propensities(self, request: StrataRequest, aside: Mapping[str, Table]) -> Propensities:
         """Where those of judgments come from; ``aside`` are tables that know no users."""
         if request.popular:
-            return self._popular(request, aside)
+            counts = aside[FEEDBACK].frame if FEEDBACK in aside else self.feedback
+            word = request.propensity or "popularity"
+            return from_popularity(self.items, word, counts, self.users)
         if request.propensity == "column":
             return Propensities(f"column {request.source}", column=request.source)
         if PROPENSITIES in aside:
@@ -106,12 +108,6 @@ class FeedbackTotals:
         if not len(self.by_judgment.p):
             raise nothing_known(request.source, ("user", "item"))
         return Propensities(f"table {request.source}", by_user=True)
-
-    def _popular(self, request: StrataRequest, aside: Mapping[str, Table]) -> Propensities:
-        """By how much feedback there is of each item."""
-        counts = aside[FEEDBACK].frame if FEEDBACK in aside else self.feedback
-        word = request.propensity or "popularity"
-        return from_popularity(self.items, word, counts, self.users)
 
     def of_items(self, p: Floats) -> PropensitySpread:
         """How propensities of items stand in the judgments."""
@@ -171,8 +167,7 @@ class StratumCounts:
 
     def filled(self, measure: int) -> Bools:
         """Strata in which anybody has anything to find."""
-        filled: Bools = self.counted[measure, 1:] > 0
-        return filled
+        return self.counted[measure, 1:] > 0
 
     def with_feedback(self, strata: Bools) -> int:
         """Users with feedback in any of some strata."""
@@ -185,7 +180,8 @@ class Scheme:
     """How feedback is weighed and cut: ``items`` of the catalogue, propensities, ``strata``.
 
     ``column`` is that of the judgments which is cut by, if it is one; ``top`` and ``open_top`` are
-    the greatest ratings.
+    the greatest ratings; ``within`` the share of the variance of log propensities that is left
+    within strata (NaN where a column is cut by).
     """
 
     items: pl.Series
@@ -194,6 +190,7 @@ class Scheme:
     propensities: Propensities
     strata: Strata
     column: str
+    within: float
 
     @classmethod
     def of(
@@ -203,15 +200,16 @@ class Scheme:
         for m in request.measures:
             for top in [totals.top] + [totals.open_top] * request.open_loop:
                 m.refuse(_pool_of(top))
-        known = totals.propensities(request, aside)
+        known, within = totals.propensities(request, aside), float("nan")
         if totals.values is not None:
             strata = by_values(request.column, totals.values.first, totals.values.words)
         else:
             p = known.of_item
             spread = totals.by_judgment if p is None else totals.of_items(p)
             strata = cut_strata(spread, bins=request.bins, how=request.cut)
+            within = spread.within(strata.code(spread.p, spread.item))
         items = totals.items["item"]
-        return cls(items, totals.top, totals.open_top, known, strata, request.column)
+        return cls(items, totals.top, totals.open_top, known, strata, request.column, within)
 
     def methods(self, measures: tuple[Measure, ...]) -> Methods:
         """The methods there are."""

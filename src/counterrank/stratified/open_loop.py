@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -117,6 +118,35 @@ def agreements(
         )
         for m, method in enumerate(names)
     ]
+
+
+@dataclass(frozen=True)
+class MethodPair:
+    """Two methods' taus with the open loop compared by the published test (Williams' t)."""
+
+    measure: str
+    estimator: str
+    other: str
+    difference: float
+    t: float
+    t_one_sided: float
+    t_two_sided: float
+
+
+def method_pairs(
+    measure: str, truth: Sequence[Estimate], methods: Mapping[str, Sequence[Estimate]]
+) -> list[MethodPair]:
+    """Every method against every one before it."""
+    right = np.array([e.value for e in truth])
+    values = {name: np.array([e.value for e in own]) for name, own in methods.items()}
+    taus = {name: float(kendall_tau(right, x)) for name, x in values.items()}
+    found = []
+    for b, a in combinations(values, 2):
+        between = float(kendall_tau(values[a], values[b]))
+        x = dependent_correlations(taus[a], taus[b], between, len(right))
+        row = (x.difference, x.t, x.p_one_sided, x.p_two_sided)
+        found.append(MethodPair(measure, a, b, *row))
+    return found
 
 
 def _resamples(estimates: Sequence[Estimate], draws: int) -> Floats:

@@ -99,8 +99,7 @@ class Candidates:
     @cached_property
     def led(self) -> Bools:
         """Pairs whose overall values differ, so that one leads."""
-        led: Bools = self.sign * self.overall.value > 0
-        return led
+        return self.sign * self.overall.value > 0
 
     @cached_property
     def reversed_in(self) -> Bools:
@@ -110,8 +109,7 @@ class Candidates:
     @cached_property
     def share_reversed(self) -> Floats:
         """Share of the feedback in strata where the order is reversed."""
-        share: Floats = self.share @ self.reversed_in
-        return share
+        return self.share @ self.reversed_in
 
     @cached_property
     def flips(self) -> Bools:

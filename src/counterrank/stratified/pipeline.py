@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import polars as pl
 
@@ -31,19 +33,31 @@ def strata(
         aside = {name: _read_items(name, own, engine, progress) for name, own in items}
         count = partial(FeedbackTotals.of, request, runs, open_runs)
         totals = data.reduce(count, "looking at the feedback")
-        scheme = Scheme.of(request, totals, {name: table for name, (table, _) in aside.items()})
         runs, open_runs = (x.with_systems(totals.systems) for x in (runs, open_runs))
         _validate_systems(request, runs, open_runs)
-        methods, systems = scheme.methods(request.measures), len(runs.labels)
-        columns, budget = methods.columns(systems), engine.memory_budget
-        storage = Storage.choose(engine.inference, totals.users, columns, budget)
-        draws, inference = request.draws(systems), storage.inference
-        judge = partial(stratify_lists, request, scheme, methods, runs, open_runs, draws, inference)
-        lists = data.reduce(judge, "evaluating")
+        tried = []
+        for one in (replace(request, bins=bins) for bins in request.numbers):
+            scheme = Scheme.of(one, totals, {name: table for name, (table, _) in aside.items()})
+            methods, draws = scheme.methods(one.measures), one.draws(len(runs.labels))
+            storage = _storage(engine, totals.users, methods.columns(len(runs.labels)))
+            judge = partial(stratify_lists, one, scheme, methods, runs, open_runs, draws)
+            lists = data.reduce(partial(judge, storage.inference), "evaluating")
+            tried.append(Stratification.of(one, scheme, methods, lists))
         protocol = {**data.protocol(), "inference": storage.protocol()}
         inputs = {**data.inputs, **{name: read for name, (_, read) in aside.items()}}
-    stratification = Stratification.of(request, scheme, methods, lists)
-    return stratification.result(protocol, {name: inputs[name] for name in tables.order}, progress)
+    chosen, more = _choose_number(tried) if len(tried) > 1 else (tried[0], {})
+    return chosen.result(protocol, {name: inputs[name] for name in tables.order}, progress, more)
+
+
+def _storage(engine: Engine, users: int, columns: int) -> Storage:
+    return Storage.choose(engine.inference, users, columns, engine.memory_budget)
+
+
+def _choose_number(tried: Sequence[Stratification]) -> tuple[Stratification, Mapping[str, Any]]:
+    """The number of strata to take, of several; one alone needs no such module."""
+    from counterrank.stratified.number_of_strata import take_number
+
+    return take_number(tried)
 
 
 def _read_items(name: str, own: Schema, engine: Engine, progress: Progress) -> tuple[Table, Input]:

@@ -161,6 +161,14 @@ class PropensitySpread:
         own, items = p[known], int(item.max(initial=-1)) + 1
         return cls(own, item[known], count[known], own, own, int(count[~known].sum()), items)
 
+    def within(self, code: Ints) -> float:
+        r"""Share of the variance of :math:`\ln p` over rows that lies within strata ``code``."""
+        x, n = np.log(self.p), self.count.astype(float)
+        rows, sums = (sum_by(code, y, int(code.max(initial=0)) + 1) for y in (n, n * x))
+        mean = np.divide(sums, rows, out=np.zeros_like(sums), where=rows > 0)
+        total = float(n @ (x - np.average(x, weights=n)) ** 2)
+        return float(n @ (x - mean[code]) ** 2) / total if total > 0 else 0.0
+
 
 @dataclass(frozen=True, eq=False)
 class Strata:

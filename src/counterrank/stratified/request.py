@@ -7,7 +7,7 @@ tables, by what they are cut by.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -15,7 +15,7 @@ import polars as pl
 
 from counterrank.core.errors import UsageError, nearest
 from counterrank.data import schema
-from counterrank.data.checks import identifiers, no_gaps, no_missing, shares
+from counterrank.data.checks import groups, identifiers, no_missing, shares
 from counterrank.data.runs import Policies, Runs, run_schemas
 from counterrank.data.schema import QRELS, ColumnNames, Roles, Schema, Table, label
 from counterrank.data.sources import open_source
@@ -26,6 +26,7 @@ from counterrank.stats.draws import Draws
 from counterrank.stratified.propensity_strata import CUTS, RULES
 
 JUDGMENTS, FEEDBACK, PROPENSITIES, OPEN = "judgments", "feedback", "propensities", "open"
+STEPS = ("item", "select", "interact")  # of a propensity: how likely shown, and used if shown
 RESAMPLES = 1000  # of the agreement with the open loop
 LEAST = 4  # systems whose order says something
 
@@ -36,7 +37,8 @@ class StrataRequest:
 
     ``propensity`` is the rule of popularity (None: the usual one, if it can be had), ``column`` or
     ``table``; ``source`` the column or what messages call the table. ``own_lists`` says that the
-    systems have other lists for the open loop.
+    systems have other lists for the open loop. ``bins`` is one of the ``numbers`` of strata that
+    are tried. ``per`` is user, or item: values are then divided by how many items a user judged.
     """
 
     measures: tuple[Measure, ...]
@@ -49,6 +51,8 @@ class StrataRequest:
     source: str
     open_loop: bool
     own_lists: bool
+    numbers: tuple[int, ...]
+    per: str = "user"
 
     @property
     def popular(self) -> bool:
@@ -113,7 +117,7 @@ class Choices:
     Words of an option come before columns of the same name.
     """
 
-    strata: int | None
+    strata: int | Sequence[int] | None
     cut: str
     propensity: object
     feedback: object
@@ -153,16 +157,22 @@ class Choices:
         *,
         more: object,
         own: bool,
+        per: str = "user",
     ) -> StrataRequest:
         """The request; ``more`` are open-loop judgments, ``own`` says that these have own lists."""
         source = self.propensity_column
         if self.rule == "table":
             source = label(self.propensity, "the propensities")
         usual = 2 if self.cut == "width" else 4  # no half of the feedback is most of it
-        bins = usual if self.strata is None else self.strata
+        several = (
+            self.strata
+            if isinstance(self.strata, (list, tuple))
+            else [usual if self.strata is None else self.strata]
+        )
+        numbers = tuple(sorted(set(several))) or (usual,)
         return StrataRequest(
-            measures, policies, plan, bins, self.cut, self.cut_column, self.rule, source,
-            more is not None, own,
+            measures, policies, plan, numbers[0], self.cut, self.cut_column, self.rule, source,
+            more is not None, own, numbers, per,
         )  # fmt: skip
 
     def schemas(self, open_loop: object) -> dict[str, Schema]:
@@ -175,8 +185,7 @@ class Choices:
         if self.feedback is not None:
             found[FEEDBACK] = _door(self.feedback, ("item",), "the feedback", self.columns)
         if self.rule == "table":
-            required = ("item", "propensity")
-            found[PROPENSITIES] = _door(self.propensity, required, "the propensities", self.columns)
+            found[PROPENSITIES] = _door(self.propensity, STEPS, "the propensities", self.columns)
         if open_loop is not None:
             found[OPEN] = schema.judgments_schema(open_loop, columns=self.columns)
         return found
@@ -232,6 +241,9 @@ def _door(
 ) -> Schema:
     """A table of items, perhaps with users: propensities, or a row for each piece of feedback."""
     source = open_source(table, trec=QRELS, name=label(table, name))
+    there = {ColumnNames.of(columns).get(role, role) for role in STEPS} & set(source.columns())
+    if required == STEPS and len(there) < len(STEPS):
+        required = ("item", "propensity")
     roles = Roles(source.name, required, ("user",), columns)
     return Schema(source, roles, partial(_check_items, source.name), partial(Table, source))
 
@@ -240,6 +252,10 @@ def _check_items(name: str, frame: pl.DataFrame) -> pl.DataFrame:
     for column in frame.columns:
         no_missing(frame, column, name)
     frame = identifiers(frame, [key for key in ("user", "item") if key in frame.columns], name)
+    if set(STEPS) <= set(frame.columns):
+        for step in STEPS[1:]:
+            frame = shares(frame, step, name)
+        return frame.with_columns(propensity=pl.col("select") * pl.col("interact")).drop(STEPS[1:])
     return shares(frame, "propensity", name) if "propensity" in frame.columns else frame
 
 
@@ -253,7 +269,7 @@ def _check_judged(
     """The checks of judgments, and those of the columns that are cut or weighed by."""
     frame = check(frame)
     if cut:
-        no_gaps(frame, cut, name)
+        frame = groups(frame, cut, name)
     if propensity:
         shares(frame, propensity, name)
     return frame

@@ -38,7 +38,7 @@ from counterrank.stratified.stratified_value import (
 from counterrank.stratified.stratum_lists import StratumLists, judged_key, weights_key
 
 if TYPE_CHECKING:
-    from counterrank.stratified.open_loop import Agreement
+    from counterrank.stratified.open_loop import Agreement, MethodPair
 
 
 @dataclass(frozen=True)
@@ -135,14 +135,18 @@ class Stratification:
         return [self.lists.units.estimate(key, function) for key in self.keys(method, m)]
 
     def result(
-        self, protocol: Mapping[str, Any], inputs: Mapping[str, Input], progress: Progress
+        self,
+        protocol: Mapping[str, Any],
+        inputs: Mapping[str, Input],
+        progress: Progress,
+        more: Mapping[str, Any],
     ) -> Result:
-        """Everything there is to say; ``protocol`` is what the engine adds to it."""
+        """Everything there is to say; ``protocol`` is what the engine adds, ``more`` are tables."""
         request, groups = self.request, self.methods.groups(self.systems, self.request.open_loop)
         functions: Functions = {
             key: self.methods.function(m, method) for m, method, keys in groups for key in keys
         }
-        audit = self.audit()
+        audit, agreement = self.audit(), self.agreement()
         several = zip(request.measures, self.lists.counts.something.tolist(), strict=True)
         return Result.of(
             "strata",
@@ -156,7 +160,9 @@ class Stratification:
             tables={
                 "strata": self.strata(),
                 "paradoxes": audit.paradoxes,
-                "agreement": self.agreement(),
+                "agreement": agreement,
+                **({"agreement_pairs": self.agreement_pairs()} if agreement else {}),
+                **more,
             },
             notes={"audit": audit},
             counts={key: n for m, n in several for key in self.keys(STRATIFIED, m)},
@@ -232,13 +238,22 @@ class Stratification:
             row
             for m in self.request.measures
             for row in agreements(
-                str(m),
-                self.estimates(OPEN_LOOP, m),
-                {method.name: self.estimates(method, m) for method in self.known(m)},
-                level=self.request.plan.level,
-                draws=draws,
+                str(m), *self._orders(m), level=self.request.plan.level, draws=draws
             )
         ]
+
+    def agreement_pairs(self) -> list[MethodPair]:
+        """The published test of every two methods' agreement with the open loop."""
+        from counterrank.stratified.open_loop import method_pairs
+
+        return [
+            row for m in self.request.measures for row in method_pairs(str(m), *self._orders(m))
+        ]
+
+    def _orders(self, m: Measure) -> tuple[list[Estimate], dict[str, list[Estimate]]]:
+        """All systems by the open loop, and by each method."""
+        methods = {method.name: self.estimates(method, m) for method in self.known(m)}
+        return self.estimates(OPEN_LOOP, m), methods
 
     def diagnostics(self, audit: Audit) -> list[Diagnostic]:
         """What the numbers rest on."""
@@ -311,7 +326,7 @@ class Stratification:
             alone = np.count_nonzero(filled) == 1
             few = diagnosed.few_items(str(m), self.systems, stratum, whole, alone=alone)
             found += [] if few is None else [few]
-        sums = (self.lists.units.estimate(weights_key(m), f) for f in (mean, _second))
+        sums = (self.lists.units.estimate(weights_key(m), f) for f in (mean, lambda m: m[..., 1]))
         total, squares = (e.value * e.n for e in sums)
         count, most = int(counts.weighty[row]), float(counts.heaviest[row])
         found += diagnosed.inverse_weights(total, squares, count, most)
@@ -340,6 +355,7 @@ class Stratification:
             "strata": len(cut.names) + len(cut.empty),
             "empty_strata": list(cut.empty),
             **known.protocol,
+            **({"per": request.per} if request.per != "user" else {}),
             "policies": asdict(request.policies),
             "ranked_by": {system: own.order for system, own in self.lists.systems.items()},
             "largest_rating": self.lists.ratings.top,
@@ -348,8 +364,3 @@ class Stratification:
                 family=plan.family, draws=plan.resamples if plan.interval == "bootstrap" else 0
             ),
         }
-
-
-def _second(m: Floats) -> Floats:
-    """The mean of the second column."""
-    return m[..., 1]

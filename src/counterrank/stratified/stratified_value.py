@@ -17,7 +17,7 @@ from counterrank.core.arrays import Floats, Ints, sum_by
 from counterrank.core.parallel import map_threads
 from counterrank.matching.hits import Hits
 from counterrank.matching.pool import Pool
-from counterrank.metrics import Measure, nDCG, pnDCG, values
+from counterrank.metrics import IDCG, Measure, nDCG, pnDCG, values
 from counterrank.metrics.measure import quotient
 from counterrank.stats.functions_of_means import Function, geometric_ratio, ratio
 from counterrank.stats.units import Key
@@ -165,7 +165,7 @@ def greatest_value(measure: Measure, top: float, items: int) -> float:
 
 def has_labels(measure: Measure) -> TypeGuard[nDCG]:
     """Whether the published form exists: for nDCG only."""
-    return isinstance(measure, nDCG) and not isinstance(measure, pnDCG)
+    return isinstance(measure, nDCG) and not isinstance(measure, (pnDCG, IDCG))
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats, Ints, sum_by
+from counterrank.core.arrays import Bools, Floats, Ints, divide, sum_by
 from counterrank.core.faults import Fault, Faults
 from counterrank.core.parallel import map_threads, workers
 from counterrank.data.ids import positions, sort_ids
@@ -78,7 +78,7 @@ def stratify_lists(
     part: Partition,
 ) -> StratumLists:
     """Every method of every list of a partition; ``inference`` is by units or by moments."""
-    feedback = _Feedback(scheme.weigh(part), methods, request.policies)
+    feedback = _Feedback(scheme.weigh(part), methods, request.policies, request.per)
     open_pool = scheme.open_pool(part)
     systems = _in_threads(runs.lists(part.tables), feedback.judge)
     there = _there(systems, feedback.pool, request.policies)
@@ -86,7 +86,7 @@ def stratify_lists(
     open_systems: list[_Judged] = []
     faults = feedback.faults("judged")
     if open_pool is not None:
-        truth = _Truth(open_pool, request.measures, request.policies)
+        truth = _Truth(open_pool, request.measures, request.policies, per=request.per)
         lists = (open_runs if request.own_lists else runs).lists(part.tables)
         open_systems = _in_threads(lists, truth.judge)
         own = [s for s in open_systems if s.system in {x.system for x in systems}]
@@ -121,9 +121,14 @@ class _Truth:
     """Judgments that lists are held against: all of a partition, then those of each stratum."""
 
     def __init__(
-        self, pool: Pool, measures: Sequence[Measure], policies: Policies, *strata: Pool
+        self,
+        pool: Pool,
+        measures: Sequence[Measure],
+        policies: Policies,
+        *strata: Pool,
+        per: str = "user",
     ) -> None:
-        pools = (pool, *strata)
+        pools, self.per = (pool, *strata), per
         self.pool, self.measures, self.policies = pool, measures, policies
         self.depth = deepest(measures)
         self.defined = np.array([[m.defined(own) for own in pools] for m in measures])
@@ -152,8 +157,12 @@ class _Truth:
     def judge(self, run: Table, threads: int) -> _Judged:
         """One system's lists."""
         hits, lists = self.find(run, threads)
-        x = unscaled(self.measures, hits, self.pool, threads=threads)
+        x = self.divide(unscaled(self.measures, hits, self.pool, threads=threads), self.pool)
         return _Judged(run.system, [x], hits.present, x[0], lists)
+
+    def divide(self, x: Floats, pool: Pool) -> Floats:
+        r"""Values of users or, per item, :math:`x / |S_u|` with the user's judged items."""
+        return x if self.per == "user" else divide(x, pool.size.astype(float), 0.0)
 
     def find(self, run: Table, threads: int) -> tuple[Hits, ListStatistics]:
         """The hits of one run as deep as any measure looks."""
@@ -179,12 +188,14 @@ class _Truth:
 class _Feedback(_Truth):
     """The feedback of a partition, weighed and cut."""
 
-    def __init__(self, feedback: WeightedFeedback, methods: Methods, policies: Policies) -> None:
+    def __init__(
+        self, feedback: WeightedFeedback, methods: Methods, policies: Policies, per: str
+    ) -> None:
         pool, self.weight = feedback.pool, feedback.weight
         self.within = [feedback.code == q for q in range(len(methods.strata))]
         whole = len(self.within) == 1  # one stratum is all there is, to the last bit
         self.pools = [pool if whole else pool.only(own) for own in self.within]
-        super().__init__(pool, methods.measures, policies, *self.pools)
+        super().__init__(pool, methods.measures, policies, *self.pools, per=per)
         self.feedback, self.methods = feedback, methods
         self.labels = inverse_labels(methods.published, pool, self.weight)
         self.rows = np.stack([own.size for own in self.pools])
@@ -202,13 +213,14 @@ class _Feedback(_Truth):
 
         That is all feedback, all of it weighted, with labels (if there are any), each stratum.
         """
-        scores = [unscaled(self.measures, hits, self.pool, threads=threads)]
-        scores.append(weighted_values(self.measures, hits, self.pool, self.weight, threads=threads))
+        whole = unscaled(self.measures, hits, self.pool, threads=threads)
+        weighted = weighted_values(self.measures, hits, self.pool, self.weight, threads=threads)
+        scores = [self.divide(x, self.pool) for x in (whole, weighted)]
         if self.labels:
             scores.append(published_values(self.measures, hits, self.labels))
         for which, pool in zip(self.within, self.pools, strict=True):
             own = hits if pool is self.pool else hits.only(which)
-            scores.append(unscaled(self.measures, own, pool, threads=threads))
+            scores.append(self.divide(unscaled(self.measures, own, pool, threads=threads), pool))
         return scores
 
     def _bracket(self, lists: ListStatistics, hits: Hits, x: Floats) -> ListStatistics:
@@ -216,7 +228,8 @@ class _Feedback(_Truth):
         sums = np.empty((len(self.measures), 2, 2))
         for end in (0, 1):
             if lists.tied:
-                x = unscaled(self.measures, break_ties(hits, best=end == 1), self.pool)
+                best = break_ties(hits, best=end == 1)
+                x = self.divide(unscaled(self.measures, best, self.pool), self.pool)
             for row, m in enumerate(self.measures):
                 base = self.bases[row][0]
                 sums[row, end] = [column.sum() for column in _pair(m, x[row], base, base > 0)]
