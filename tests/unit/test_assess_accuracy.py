@@ -163,3 +163,15 @@ def test_the_command_line_fits_80_columns(tmp_path):
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "6 systems, 8 repetitions" in done.stdout
     assert pl.read_csv(tmp_path / "errors.csv").columns == ["unit", "system", "measure", "value"]
+
+
+def test_the_mean_error_of_repetitions_and_its_standard_error():
+    frame = trials()
+    row = next(r for r in cr.assess_accuracy(frame).tables["accuracy"] if r.measure == "noisy")
+    own = frame.filter(pl.col("estimator") == "noisy")
+    each = [
+        mean(((r["estimate"] - r["truth"]) / r["truth"]) ** 2 for r in part.to_dicts()) ** 0.5
+        for part in own.partition_by("repetition")
+    ]
+    assert row.mean_rmse == pytest.approx(mean(each))
+    assert row.mean_rmse_se == pytest.approx(stdev(each) / len(each) ** 0.5)

@@ -15,10 +15,10 @@ import scipy.stats
 
 import counterrank as cr
 from counterrank.assess.inputs import read_values
-from counterrank.assess.metric_agreement import inversions, pair_directions
+from counterrank.assess.metric_agreement import pair_directions
 from counterrank.assess.request import ValueRequest
 from counterrank.core.errors import UsageError
-from counterrank.stats.correlation import inversion_rate
+from counterrank.stats.correlation import inversion_rate, inversions
 from making import judgments, run, world
 
 

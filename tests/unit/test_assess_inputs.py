@@ -138,7 +138,7 @@ def test_pieces_are_kept_whole_and_only_for_the_same_work(tmp_path):
 
 
 def test_a_permutation_test_goes_on_where_it_stopped(tmp_path, monkeypatch):
-    monkeypatch.setattr("counterrank.stats.permutation.CELLS", 1 << 12)
+    monkeypatch.setattr("counterrank.stats.permutation.MOST", 6)
     x = [np.random.default_rng(3).random((80, 4))]
     pairs = [(0, 1), (1, 2), (0, 3)]
     whole = permutation_test(x, pairs, draws=1000)
@@ -148,7 +148,7 @@ def test_a_permutation_test_goes_on_where_it_stopped(tmp_path, monkeypatch):
         pass
 
     def breaks(name, work):
-        if name == "flips-510":
+        if name == "flips-5":
             raise StopError
         return kept(name, work)
 
@@ -160,6 +160,69 @@ def test_a_permutation_test_goes_on_where_it_stopped(tmp_path, monkeypatch):
         return kept(name, lambda: (asked.append(name), work())[1])
 
     again = permutation_test(x, pairs, draws=1000, keep=told)
-    assert asked[0] == "flips-510"
+    assert asked[0] == "flips-5"
     np.testing.assert_array_equal(again.p, whole.p)
     np.testing.assert_array_equal(again.maxt, whole.maxt)
+
+
+def folds_of(count=3):
+    """Judgments and runs by fold, the same users in each."""
+    return {str(fold): world(users=20, seed=fold) for fold in range(1, count + 1)}
+
+
+def below(tables):
+    """Tables of all folds as one, with a column that says which."""
+    return pl.concat(t.with_columns(fold=pl.lit(name)) for name, t in tables.items())
+
+
+@pytest.fixture(scope="module")
+def folds():
+    every = folds_of()
+    runs = {s: below({f: own[1][s] for f, own in every.items()}) for s in ("a", "b", "c")}
+    return every, below({f: own[0] for f, own in every.items()}), runs
+
+
+@pytest.mark.parametrize("engine", [{}, {"partitions": 3}])
+def test_folds_are_pooled_a_user_once_in_each(folds, engine):
+    every, truth, runs = folds
+    found = cr.assess_agreement(truth, runs, measure=LABELS, resamples=20, draws=50, **engine)
+    alone = [values_of(*own, measures=LABELS) for own in every.values()]
+    units = [f"{fold}/{u}" for fold, own in zip(every, alone, strict=True) for u in own.units]
+    x = np.concatenate([own.x for own in alone], axis=2)
+    got = found.by_unit().with_columns(unit=pl.col("unit").cast(pl.String))
+    for s, system in enumerate(("a", "b", "c")):
+        for m, label in enumerate(("nDCG@5", "P@5", "ARP@12")):
+            own = got.filter(system=system, measure=label)
+            assert dict(own.select("unit", "value").rows()) == dict(
+                zip(units, x[s, m].tolist(), strict=True)
+            )
+
+
+def test_folds_of_values_and_under_another_name(folds):
+    _, truth, runs = folds
+    whole = cr.assess_power(truth, runs, measure=LABELS, resamples=20, draws=50)
+    named = {s: run.rename({"fold": "split"}) for s, run in runs.items()}
+    again = cr.assess_power(truth.rename({"fold": "split"}), named, measure=LABELS, resamples=20,
+                            draws=50, columns={"fold": "split"})  # fmt: skip
+    parts = pl.col("unit").cast(pl.String).str.split_exact("/", 1)
+    table = whole.by_unit().with_columns(
+        fold=parts.struct.field("field_0"), unit=parts.struct.field("field_1")
+    )
+    third = cr.assess_power(table, resamples=20, draws=50)
+    assert whole.tables["power"] == again.tables["power"] == third.tables["power"]
+    assert whole.tables["power"][0].units == 60
+
+
+def test_an_item_goes_missing_from_all_folds(folds):
+    _, truth, runs = folds
+    found = cr.assess_robustness(truth, runs, measure=["P@5"], reduction=["popular_items", "users"],
+                                 sizes=[1, 0.5], samples=2)  # fmt: skip
+    lost = found.protocol["reductions"]
+    assert lost["popular_items"]["of"] == truth["item"].n_unique()
+    assert lost["users"]["of"] == 60
+
+
+def test_folds_of_some_tables_only_are_refused(folds):
+    _, truth, runs = folds
+    with pytest.raises(InputError, match=r'"b" has no column "fold"\. .*Give all tables'):
+        cr.assess_power(truth, runs | {"b": runs["b"].drop("fold")}, measure=LABELS)

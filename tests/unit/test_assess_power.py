@@ -25,7 +25,9 @@ from counterrank.assess.inputs import read_values
 from counterrank.assess.request import ValueRequest
 from counterrank.assess.unit_values import resample_users
 from counterrank.core.errors import UsageError
+from counterrank.data.ids import hash_ids
 from counterrank.stats.compare import Plan
+from counterrank.stats.draws import flip_codes
 from making import world
 
 
@@ -40,21 +42,18 @@ def table(x, measures=("m",)):
 
 
 def plain_dp(columns, draws, seed):
-    """DP in plain Python, with the flips the test draws: one bit for each unit, high bit first."""
+    """DP in plain Python, with the flips of the test: by the bits a unit's code shares with j."""
     units = len(columns[0])
-    width = (units + 7) // 8
-    raw = np.random.default_rng(seed).bytes(draws * width)
+    code = flip_codes(hash_ids(pl.Series(range(units))), (draws - 1).bit_length(), seed).tolist()
+    every = range(1 << (draws - 1).bit_length())
     total = 0.0
     for a, b in itertools.combinations(range(len(columns)), 2):
         d = [x - y for x, y in zip(columns[a], columns[b], strict=True)]
         observed, hits = abs(sum(d)), 0
-        for row in range(draws):
-            flipped = 0.0
-            for u in range(units):
-                bit = raw[row * width + u // 8] >> (7 - u % 8) & 1
-                flipped += -d[u] if bit else d[u]
+        for j in every:
+            flipped = sum(-d[u] if (code[u] & j).bit_count() % 2 else d[u] for u in range(units))
             hits += abs(flipped) >= observed * (1 - 1e-9) - 1e-12
-        total += (1 + hits) / (1 + draws)
+        total += hits / len(every)
     return total
 
 
@@ -189,7 +188,7 @@ def file(tmp_path_factory):
 
 
 def command(file, *options):
-    words = ["assess", "power", file, "--draws", "60000", "--quiet", *options]
+    words = ["assess", "power", file, "--draws", "6000000", "--quiet", *options]
     return [sys.executable, "-m", "counterrank", *map(str, words)]
 
 

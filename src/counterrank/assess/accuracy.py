@@ -3,8 +3,10 @@ r"""Estimators against a truth that is known, over many systems and repetitions.
 Let :math:`\hat v_{sr}` be the estimate of system :math:`s` in repetition :math:`r`, :math:`v_s` its
 true value, and :math:`\delta_{sr} = (\hat v_{sr} - v_s) / v_s`.
 
-* relative RMSE :math:`\sqrt{\overline{\delta^2}}`, bias :math:`\bar\delta`, and variance: that of
-  :math:`\delta_{sr}` over repetitions, mean over systems;
+* relative RMSE :math:`\sqrt{\overline{\delta^2}}`; the mean over repetitions of
+  :math:`\rho_r = \sqrt{\overline{\delta_{\cdot r}^2}}`, that of all systems in one, with its
+  standard error :math:`sd(\rho) / \sqrt R` (what published tables print); bias
+  :math:`\bar\delta`, and variance: that of :math:`\delta_{sr}` over repetitions, mean over systems;
 * coverage: share of intervals that hold the truth;
 * Kendall's :math:`\tau` of the systems' order by estimate with the true one, mean over repetitions;
 * regret :math:`1 - v_{\hat s} / v_{best}` of picking the system :math:`\hat s` with the highest
@@ -18,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,9 @@ import polars as pl
 from counterrank.core.arrays import Floats
 from counterrank.core.errors import InputError
 from counterrank.core.format import in_a_sentence
-from counterrank.data.checks import identifiers, real
+from counterrank.data.checks import LARGEST, identifiers, real
 from counterrank.data.ids import positions
-from counterrank.data.schema import ColumnNames, Roles, Schema, Table, label, read_alone
+from counterrank.data.schema import ColumnNames, Roles, Table, label, read_alone
 from counterrank.data.sources import open_source
 from counterrank.results.rows import as_comparison
 from counterrank.stats.compare import Comparison
@@ -40,7 +41,11 @@ from counterrank.stats.inference import SMALLEST
 
 @dataclass(frozen=True)
 class AccuracyRow:
-    """``value`` is the relative RMSE of the estimator named in ``measure``."""
+    """``value`` is the relative RMSE of the estimator named in ``measure``, over all trials.
+
+    ``mean_rmse`` is the mean over repetitions of the relative RMSE of each, ``mean_rmse_se`` its
+    standard error over them, which a single repetition does not have.
+    """
 
     measure: str
     value: float
@@ -55,6 +60,8 @@ class AccuracyRow:
     regret: float
     systems: int
     repetitions: int
+    mean_rmse: float
+    mean_rmse_se: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +96,7 @@ def accuracy_row(trials: Trials, level: float) -> AccuracyRow:
     inside = (trials.low <= trials.truth) & (trials.truth <= trials.high)
     se = _se(squares) / (2 * rmse) if rmse > 0 else 0.0
     half = normal_quantile(0.5 + level / 2) * se
+    each = np.sqrt((delta**2).mean(axis=0))
     nan = float("nan")
     return AccuracyRow(
         measure=trials.estimator,
@@ -104,6 +112,8 @@ def accuracy_row(trials: Trials, level: float) -> AccuracyRow:
         regret=float(np.mean(list(map(_regret, trials.estimate.T, trials.truth.T)))),
         systems=systems,
         repetitions=repetitions,
+        mean_rmse=float(each.mean()),
+        mean_rmse_se=_se(each),
     )
 
 
@@ -190,11 +200,10 @@ def read_trials(table: object, columns: Mapping[str, str] | None) -> Table:
     source = open_source(table, trec=(), name=label(table, "the table"))
     required = ("system", "estimator", "estimate", "truth")
     roles = Roles(source.name, required, ("low", "high", "repetition"), ColumnNames.of(columns))
-    check = partial(_tried, source.name)
-    return read_alone(Schema(source, roles, check, partial(Table, source)))
+    return read_alone(source, roles, _check_trials)
 
 
-def _tried(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+def _check_trials(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     names = [c for c in ("system", "estimator", "repetition") if c in frame.columns]
     frame = identifiers(frame, names, table)
     for column in [c for c in ("estimate", "truth", "low", "high") if c in frame.columns]:
@@ -207,8 +216,8 @@ def _tried(table: str, frame: pl.DataFrame) -> pl.DataFrame:
             f" {bad['low'][0]:g} to {bad['high'][0]:g}).",
             todo="Swap the columns where the table is made, or --columns low=high,high=low.",
         )
-    if (frame["truth"] == 0).any():
-        bad = frame.filter(pl.col("truth") == 0)
+    if (small := frame["truth"].abs() < 1 / LARGEST).any():
+        bad = frame.filter(small)
         raise InputError(
             f'Column "truth" of "{table}" must not be 0: errors are shares of it.',
             found=f"Found {bad.height:,} of {frame.height:,} rows (first: {bad['system'][0]!r}).",

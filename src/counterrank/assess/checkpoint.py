@@ -15,7 +15,7 @@ import numpy as np
 
 from counterrank.core.arrays import Floats
 from counterrank.core.errors import UsageError
-from counterrank.results.output_files import whole
+from counterrank.core.file_writer import refuse_address, whole
 from counterrank.version import __version__
 
 ENDING = ".npy"
@@ -49,7 +49,8 @@ class Checkpoint:
 
     def __init__(self, folder: str | os.PathLike[str] | None, key: str) -> None:
         self.folder = None if folder is None else Path(folder) / key[:16]
-        if self.folder is not None:
+        if folder is not None and self.folder is not None:
+            refuse_address(os.fspath(folder))
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:

@@ -26,6 +26,7 @@ from counterrank.assess.unit_values import Values, all_pairs, resample_users
 from counterrank.core.arrays import Floats
 from counterrank.core.format import in_a_sentence
 from counterrank.core.parallel import Progress, quiet
+from counterrank.data.ids import hash_ids
 from counterrank.diagnostics.diagnostic import Diagnostic
 from counterrank.results.rows import as_comparison
 from counterrank.stats.compare import Comparison, Plan
@@ -110,8 +111,8 @@ def discriminative_power(
     systems = len(values.systems)
     pairs = all_pairs(systems)
     tested = permutation_test(
-        scores, pairs, draws=plan.draws, seed=plan.seed, precision="double", progress=progress,
-        keep=keep,
+        scores, pairs, ids=hash_ids(values.units), draws=plan.draws, seed=plan.seed,
+        progress=progress, keep=keep,
     )  # fmt: skip
 
     def dps(sums: list[Floats]) -> Floats:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +22,14 @@ from counterrank.core.errors import InputError, UsageError, brief
 from counterrank.data.checks import identifiers, real
 from counterrank.data.ids import positions, sort_ids
 from counterrank.data.schema import (
+    FOLD,
     ColumnNames,
     Input,
     Roles,
-    Schema,
     Table,
     label,
     read_alone,
+    users_of_folds,
 )
 from counterrank.data.sources import Source, open_source
 from counterrank.diagnostics.diagnostic import Diagnostic
@@ -74,7 +74,7 @@ def judged_values(request: ValueRequest) -> Values:
 
 
 def _measure(request: ValueRequest, wanted: EvaluateRequest) -> JudgedSystems:
-    tables = JudgedTables.of(request.source, request.runs, request.columns)
+    tables = JudgedTables.of(request.source, request.runs, request.columns, FOLD)
     return measure_systems(
         wanted, replace(tables, enough=two_systems), request.engine, request.progress
     )
@@ -102,7 +102,7 @@ def _from_table(source: object, columns: Mapping[str, str] | None) -> Values:
             f" {brief(frame['unit'][row])}, {frame['system'][row]}, {frame['measure'][row]}).",
             todo=f"Keep the rows of one {more[0]}, or write it into the names of the measures."
             if more
-            else "Keep one value each; several folds need units of their own (fold/user).",
+            else "Keep one value each; where units recur in folds, give them a column fold.",
         )
     x = np.full(shape, np.nan)
     x.ravel()[cell] = frame["value"].to_numpy()
@@ -112,8 +112,9 @@ def _from_table(source: object, columns: Mapping[str, str] | None) -> Values:
 def _read(source: object, columns: Mapping[str, str] | None) -> Table:
     if hasattr(source, "by_unit"):
         source = source.by_unit()
-    if isinstance(source, (str, os.PathLike)) and (Path(source) / "units.parquet").is_file():
-        source = Path(source) / "units.parquet"
+    if isinstance(source, (str, os.PathLike)):
+        inside = Path(source) / "units.parquet"
+        source = inside if os.path.isfile(inside) else source
     table = open_source(source, trec=(), name=label(source, "the values"))
     _refuse_judgments(table)
     if all(name.isdigit() for name in table.columns()):  # fields of text without a header
@@ -124,13 +125,13 @@ def _read(source: object, columns: Mapping[str, str] | None) -> Table:
             " that --out wrote.",
         )
     required = ("unit", "system", "measure", "value")
-    roles = Roles(table.name, required, ("reward",), ColumnNames.of(columns))
-    return read_alone(Schema(table, roles, partial(_valued, table.name), partial(Table, table)))
+    roles = Roles(table.name, required, ("reward", *FOLD), ColumnNames.of(columns))
+    return read_alone(table, roles, _check_values)
 
 
-def _valued(name: str, frame: pl.DataFrame) -> pl.DataFrame:
+def _check_values(name: str, frame: pl.DataFrame) -> pl.DataFrame:
     names = [c for c in ("system", "measure", "reward") if c in frame.columns]
-    frame = identifiers(frame, ["unit", *names], name)
+    frame = identifiers(users_of_folds(frame, name, "unit"), ["unit", *names], name)
     frame = real(frame, "value", name)
     frame = frame.with_columns(pl.col(c).cast(pl.String) for c in names)
     if "reward" in frame.columns and frame["reward"].n_unique() > 1:

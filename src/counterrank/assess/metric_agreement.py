@@ -21,10 +21,11 @@ from counterrank.core.arrays import Bools, Floats, Ints
 from counterrank.core.errors import UsageError
 from counterrank.core.format import in_a_sentence
 from counterrank.core.parallel import Progress, quiet
+from counterrank.data.ids import hash_ids
 from counterrank.metrics import DCG, DEFAULTS, Measure, dcg_forms, measure, nDCG
 from counterrank.metrics.registry import geometric_twin, known_measure
 from counterrank.stats.compare import Plan
-from counterrank.stats.correlation import ROUNDING, kendall_tau, pearson
+from counterrank.stats.correlation import ROUNDING, inversions, kendall_tau, pearson
 from counterrank.stats.estimates import normal_quantile
 from counterrank.stats.permutation import Keep, at_once, permutation_test
 
@@ -91,31 +92,20 @@ def pair_directions(totals: Floats, systems: int) -> Ints:
     return np.sign(gap).astype(np.int64)
 
 
-def inversions(first: Ints, second: Ints) -> Floats:
-    """Share of pairs ordered differently, of ``pair_directions`` (last axis: pairs).
-
-    As ``inversion_rate``: equal in both is left out, equal in the first only is a disagreement,
-    equal in the second only is an agreement.
-    """
-    counted = (first != 0) | (second != 0)
-    differ = (first * second < 0) | ((first == 0) & (second != 0))
-    among = counted.sum(axis=-1)
-    share: Floats = differ.sum(axis=-1) / np.maximum(among, 1)
-    return share
-
-
 @dataclass(frozen=True)
 class Orders:
     """``totals`` is measures x systems; ``rows`` are those of every two measures.
 
     ``opposed`` has, by the places of two measures, the pairs of systems that both call different,
-    each the other way round, and ``p`` that of each pair (measures x pairs), NaN if not asked.
+    each the other way round, and ``p`` that of each pair (measures x pairs), NaN if not asked, by
+    ``draws`` sign flips.
     """
 
     totals: Floats
     p: Floats
     opposed: dict[tuple[int, int], list[int]]
     rows: list[AgreementRow]
+    draws: int
 
 
 def compare_orders(
@@ -132,7 +122,7 @@ def compare_orders(
         return np.stack([inversions(a, b) for a, b in combinations(each, 2)], axis=1)
 
     again = resample_users(values.units, scores, rates, plan, progress=progress, keep=keep)
-    totals, p = values.totals(), _p_values(scores, ahead, plan, progress, keep)
+    totals, (p, draws) = values.totals(), _p_values(values, scores, ahead, plan, progress, keep)
     z, alpha = normal_quantile(0.5 + plan.level / 2), 1 - plan.level + 1e-12
     opposed, rows = {}, []
     for (a, b), spread in zip(
@@ -156,22 +146,27 @@ def compare_orders(
                 units=int((values.shared(a) & values.shared(b)).sum()),
             )
         )
-    return Orders(totals, p, opposed, rows)
+    return Orders(totals, p, opposed, rows, draws)
 
 
 def _p_values(
-    scores: list[Floats], ahead: Ints, plan: Plan, progress: Progress, keep: Keep
-) -> Floats:
-    """p-values of the pairs that some two measures order differently; the others need none."""
+    values: Values, scores: list[Floats], ahead: Ints, plan: Plan, progress: Progress, keep: Keep
+) -> tuple[Floats, int]:
+    """p-values of the pairs that some two measures order differently, and by how many flips.
+
+    The others need none.
+    """
     pairs = all_pairs(scores[0].shape[1])
     p = np.full(ahead.shape, np.nan)
     turned = np.flatnonzero((ahead > 0).any(axis=0) & (ahead < 0).any(axis=0))
-    if len(turned):
-        some, draws, seed = [pairs[j] for j in turned], plan.draws, plan.seed
-        p[:, turned] = permutation_test(
-            scores, some, draws=draws, seed=seed, precision="double", progress=progress, keep=keep
-        ).p
-    return p
+    if not len(turned):
+        return p, 0
+    tested = permutation_test(
+        scores, [pairs[j] for j in turned], ids=hash_ids(values.units), draws=plan.draws,
+        seed=plan.seed, progress=progress, keep=keep,
+    )  # fmt: skip
+    p[:, turned] = tested.p
+    return p, tested.draws
 
 
 def agreement_values(request: ResamplingRequest) -> tuple[Values, tuple[str, ...]]:

@@ -62,6 +62,24 @@ class OnlineRow:
 
 
 @dataclass(frozen=True)
+class SystemRow:
+    """One system's offline values against its online ones, over days: the control's (R_0) too.
+
+    ``value`` is Pearson's r. What all days share, such as the season, makes it large by itself.
+    """
+
+    system: str
+    measure: str
+    reward: str
+    value: float
+    low: float
+    high: float
+    p: float
+    kendall: float
+    cases: int
+
+
+@dataclass(frozen=True)
 class CaseRow:
     """One system in one experiment: offline and online values and effects."""
 
@@ -83,7 +101,8 @@ class Cases:
 
     ``offline`` and ``online`` are values, ``effect`` and ``online_effect`` differences from the
     control with their standard errors ``se`` and ``online_se``. ``series`` says that experiments
-    are days; ``correlated`` whether effects or values correlate.
+    are days; ``correlated`` whether effects or values correlate. ``control`` is the name of the
+    control of a log, and its offline and online values by day.
     """
 
     measure: str
@@ -98,6 +117,7 @@ class Cases:
     online_se: Floats
     series: bool = field(default=False, kw_only=True)
     correlated: str = field(default="values", kw_only=True)
+    control: tuple[str, Floats, Floats] | None = field(default=None, kw_only=True)
 
     @property
     def sides(self) -> tuple[Floats, Floats]:
@@ -135,8 +155,7 @@ class Cases:
 
     def right(self, alpha: float) -> Bools:
         """Effects the offline measure calls, in the direction the experiment found."""
-        right: Bools = (self.p <= alpha) & self.same_sign
-        return right
+        return (self.p <= alpha) & self.same_sign
 
     def score(self, alpha: float) -> Floats:
         """Of each effect 1 if it is called rightly, -1 if it is called the wrong way round."""
@@ -177,6 +196,27 @@ def online_row(cases: Cases, level: float, truth: str) -> OnlineRow:
         effects=int(true.sum()),
         nulls=int(null.sum()),
     )
+
+
+def system_rows(cases: Sequence[Cases], level: float) -> list[SystemRow]:
+    """Each system of a log by itself, the control first."""
+    rows = []
+    for c in cases:
+        if c.control is None:
+            continue
+        name, *own = c.control
+        days, who = tuple(dict.fromkeys(c.experiment)), np.array(c.system)
+        sides = {name: own} | {
+            arm: [c.offline[who == arm], c.online[who == arm]] for arm in dict.fromkeys(c.system)
+        }
+        for system, (x, y) in sides.items():
+            found = correlate(x, y, days, (system,) * len(days), series=c.series)
+            tau = float(kendall_tau(x, y)) if np.isfinite(found.r) else float("nan")
+            low, high = found.ends(level)
+            rows.append(
+                SystemRow(system, c.measure, c.reward, found.r, low, high, found.p, tau, len(days))
+            )
+    return rows
 
 
 def case_rows(cases: Sequence[Cases]) -> list[CaseRow]:

@@ -216,17 +216,20 @@ def _figures_by_day(
         return {rows.number: day_figures(request, rows)}
     frames = [rows.log, *rows.lists.values()]
     hashes = (frame.hash_rows().to_numpy() for frame in frames)
-    key = fingerprint("online", *hashes, [frame.columns for frame in frames], request.key())
+    key = fingerprint(
+        "online and control", *hashes, [frame.columns for frame in frames], request.key()
+    )
     keep = Checkpoint(resume, key)
     return {rows.number: keep(f"day-{days[rows.number]}", lambda: day_figures(request, rows))}
 
 
 def day_figures(request: DayRequest, rows: DayRows) -> Floats:
-    """The figures of one day by arm, reward and estimator.
+    """The figures of one day by arm, reward and estimator; those of the control come last.
 
     The effect is the difference, paired by session, between the estimator's value of the arm's
     lists and of those the control showed: what a clip or a discount distorts, it distorts in both.
     Where the control drew its lists and logged how likely they were, its value is what it earned.
+    The control has no effect.
     """
     control = rows.log.filter(pl.col("arm") == request.control)
     live = [rows.log.filter(pl.col("arm") == arm) for arm in request.arms]
@@ -238,17 +241,22 @@ def day_figures(request: DayRequest, rows: DayRows) -> Floats:
         views=request.views, test="none",
     )  # fmt: skip
     drawn = offline.protocol["logged_exposure"] in ("propensity", ABOVE)
-    shape = (len(request.arms), len(request.rewards), len(request.estimators), FIGURES)
-    figures = np.empty(shape)
+    shape = (len(request.arms) + 1, len(request.rewards), len(request.estimators), FIGURES)
+    figures = np.full(shape, np.nan)
     for r, reward in enumerate(request.rewards):
         base = mean_reward(control, reward)
+        olds = [
+            offline.estimate(*((LOGGED, LIVE) if drawn else (SHOWN, e)), reward)
+            for e in request.estimators
+        ]
+        for k, old in enumerate(olds):
+            figures[-1, r, k, :2] = old.value, base.value
         for a, arm in enumerate(request.arms):
             online = mean_reward(live[a], reward)
             gain = online.value - base.value, float(np.hypot(online.se, base.se))
             for k, e in enumerate(request.estimators):
                 new = offline.estimate(arm, e, reward)
-                old = offline.estimate(*((LOGGED, LIVE) if drawn else (SHOWN, e)), reward)
-                effect = new - old
+                effect = new - olds[k]
                 figures[a, r, k] = new.value, online.value, effect.value, effect.se, *gain
     return figures
 
@@ -267,13 +275,14 @@ def mean_reward(rows: pl.DataFrame, reward: str) -> Estimate:
 
 
 def _cases(days: Sequence[object], done: Sequence[Floats], request: DayRequest) -> list[Cases]:
-    """The figures of all days as cases."""
+    """The figures of all days as cases, with those of the control beside them."""
     when = tuple(str(day) for day in days for _ in request.arms)
     figures = np.stack(done)
     return [
         Cases(
             str(e), reward, when, request.arms * len(days),
-            *figures[:, :, r, k].reshape(-1, FIGURES).T, series=True,
+            *figures[:, :-1, r, k].reshape(-1, FIGURES).T, series=True,
+            control=(request.control, *figures[:, -1, r, k, :2].T),
         )
         for r, reward in enumerate(request.rewards)
         for k, e in enumerate(request.estimators)

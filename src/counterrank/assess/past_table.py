@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import polars as pl
@@ -12,16 +11,8 @@ from counterrank.assess.online import Cases
 from counterrank.assess.request import OnlineRequest
 from counterrank.core.arrays import Floats
 from counterrank.core.errors import InputError, UsageError, nearest
-from counterrank.data.checks import identifiers, real
-from counterrank.data.schema import (
-    ColumnNames,
-    Input,
-    Roles,
-    Schema,
-    Table,
-    label,
-    read_alone,
-)
+from counterrank.data.checks import identifiers, real, texts
+from counterrank.data.schema import ColumnNames, Input, Roles, Table, label, read_alone
 from counterrank.data.sources import open_source
 
 NAMES = ("experiment", "system", "reward")
@@ -71,19 +62,14 @@ def _read(table: object, offline: Sequence[str], columns: Mapping[str, str] | No
         taken = {roles.column(role, there) for role in ("experiment", "online", *optional)}
         wide = tuple(name for name in there if name not in taken)
         roles = Roles(source.name, ("experiment", "online"), optional, names, wide)
-    check = partial(_past, source.name)
-    return read_alone(Schema(source, roles, check, partial(Table, source)))
+    return read_alone(source, roles, _check_past)
 
 
-def _past(name: str, frame: pl.DataFrame) -> pl.DataFrame:
+def _check_past(name: str, frame: pl.DataFrame) -> pl.DataFrame:
     marks = [c for c in (*NAMES, "measure") if c in frame.columns]
-    frame = frame.with_columns(
-        pl.col(c).cast(pl.String)
-        for c in marks
-        if not (frame.schema[c].is_integer() or frame.schema[c].is_nested())
-    )
+    frame = texts(frame, [c for c in marks if not frame.schema[c].is_integer()], name)
     frame = identifiers(frame, marks, name)
-    return frame.with_columns(pl.col(c).cast(pl.String) for c in marks)
+    return texts(frame, marks, name)
 
 
 def _long(table: Table, offline: Sequence[str]) -> pl.DataFrame:

@@ -63,7 +63,7 @@ def assess_agreement(request: ResamplingRequest) -> Result:
         estimates=[as_row(r, measure=f"{r.measure} / {r.other}", **told) for r in rows],
         comparisons=[],
         diagnostics=diagnostics,
-        protocol=_protocol(request, {"mean": request.means, **ma.PROTOCOL, "draws": plan.draws}),
+        protocol=_protocol(request, {"mean": request.means, **ma.PROTOCOL, "draws": orders.draws}),
         inputs=values.inputs,
         tables={
             "recommendation": ma.recommend_by_agreement(rows, len(all_pairs(len(values.systems)))),
@@ -109,6 +109,8 @@ def assess_online(request: OnlineRequest) -> Result:
     rows = [on.online_row(c, level, truth) for c in every]
     diagnostics = [enough(len({*cases[0].experiment}), "experiments")]
     told = {"estimator": "pearson", "verdict": worst(diagnostics)}
+    tables = {"recommendation": recommend_online(every, rows, level, truth), "correlations": rows}
+    tables |= {"systems": on.system_rows(cases, level), "cases": on.case_rows(cases)}
     return Result(
         kind="assess online",
         estimates=[as_row(r, reward=r.reward or None, units=r.cases, **told) for r in rows],
@@ -116,11 +118,7 @@ def assess_online(request: OnlineRequest) -> Result:
         diagnostics=diagnostics,
         protocol=_online_protocol(request, truth, cases[0]) | protocol,
         inputs=inputs,
-        tables={
-            "recommendation": recommend_online(every, rows, level, truth),
-            "correlations": rows,
-            "cases": on.case_rows(cases),
-        },
+        tables=tables,
         unit_frame=on.offline_figures(cases),
     )
 
