@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 import counterrank as cr
 from counterrank.documents.decision import decide, order_by_pairs
 from counterrank.documents.gate import gated
+from counterrank.report.figures.value_charts import lifts
 from counterrank.simulate import judged_world
 
 
@@ -50,8 +52,9 @@ def estimated(means: Any, **options: Any) -> Any:
     frame, runs = log(means)
     base = "show old"
     return cr.estimate(
-        frame, runs, reward=list(means), estimator="IPS", baseline=base, disjoint="zero", **options
-    )
+        frame, runs, reward=list(means), estimator="IPS", baseline=base, disjoint="zero",
+        bounds="none", **options,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(("worse", "better"), [(-1.51, -0.62), (0.5, 2.0), (-0.4, 0.6)])
@@ -67,7 +70,7 @@ def test_profit_may_be_negative(worse: float, better: float) -> None:
     assert not cr.gate(result, system="show bad").passed
     assert cr.gate(result, system="show good").passed
     found = decide(result.to_dict())
-    assert (found.verdict, found.system) == ("ship", "show good")
+    assert (found.verdict, found.system) == ("test", "show good")
 
 
 def test_no_share_of_nothing_is_shown() -> None:
@@ -76,7 +79,7 @@ def test_no_share_of_nothing_is_shown() -> None:
     text = "\n".join(result.lines()) + cr.gate(result).markdown()
     assert result.comparisons[0].lift is None
     assert "%" not in text.split("Decision")[1].split("intervals")[0].replace("95%", "")
-    assert decide(result.to_dict()).verdict == "ship"
+    assert decide(result.to_dict()).verdict == "test"
 
 
 def test_a_guard_that_loses_keeps_the_gate_shut() -> None:
@@ -118,10 +121,50 @@ def test_what_decides_must_be_measured() -> None:
         estimated(means, decide_by="buy", guard={"buy": 0.1})
     with pytest.raises(cr.UsageError, match="cannot guard"):
         cr.gate(estimated(means), guard={"click": 0.1})
+    for lead in ({"guard": {"click": 0.1}}, {"decide_by": "buy", "guard": {"buy": 0.1}}):
+        with pytest.raises(cr.UsageError, match="decides, so it cannot guard"):
+            estimated(means, **lead)
+    for least in (float("inf"), -float("inf"), float("nan")):
+        with pytest.raises(cr.UsageError, match="min_lift must be finite"):
+            estimated(means, min_lift=least)
+        with pytest.raises(cr.UsageError, match="min_lift must be finite"):
+            cr.gate(estimated(means), min_lift=least)
     for bad in ({"buy": "1%"}, {"buy": -1.0}, 3, {"buy": float("nan")}):
         with pytest.raises(cr.UsageError, match="names to shares"):
             estimated(means, guard=bad)
     assert estimated(means, decide_by="buy").protocol["decides"]["measure"] == "buy"
+
+
+def test_rewards_as_small_as_can_be_have_no_lift_and_no_warning() -> None:
+    frame, runs = log({"profit": {"old": 1.0, "good": 2.0}})
+    frame = frame.with_columns(pl.col("profit") * 1e-300)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = cr.estimate(
+            frame, runs, reward="profit", estimator="IPS", baseline="show old", disjoint="zero"
+        )
+    assert result.comparisons[0].lift is None
+
+
+@pytest.mark.parametrize("unit", [2.0**-370, 2.0**-270, 2.0**225])
+def test_lifts_do_not_depend_on_the_unit_of_rewards(unit: float) -> None:
+    """Their ends went together or to infinity where squares of squares left the floats."""
+    frame, runs = log({"profit": {"old": 1.0, "good": 1.2}})
+    frame = frame.with_columns(
+        timestamp=pl.int_range(pl.len()) * 60,
+        profit=pl.col("profit") * (pl.int_range(pl.len()) % 7),
+    )
+
+    def scaled_lifts(unit: float) -> list[float | None]:
+        scaled = frame.with_columns(pl.col("profit") * unit)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = cr.estimate(scaled, runs, reward="profit", baseline="show old", disjoint="zero")
+        return [x for c in found.comparisons for x in (c.lift_low, c.lift, c.lift_high)]
+
+    plain = scaled_lifts(1.0)
+    assert plain == sorted(plain[:3]) + sorted(plain[3:6]) + sorted(plain[6:])
+    assert scaled_lifts(unit) == pytest.approx(plain, rel=1e-12)
 
 
 # without a baseline
@@ -154,7 +197,7 @@ def test_winners_come_from_common_users() -> None:
     means = {r.system: r.value for r in result.estimates}
     assert means["A"] > means["B"]
     found = decide(result.to_dict())
-    assert (found.verdict, found.system) == ("ship", "B")
+    assert (found.verdict, found.system) == ("test", "B")
     assert "ahead of A" in found.sentence
     assert "difference from B" in "\n".join(result.lines())
 
@@ -203,7 +246,7 @@ def test_a_winner_beats_everyone(signs: list[float]) -> None:
     document = paired(turned)
     found = decide(document)
     beaten = {(a, b) for (a, b), d in turned.items() if d}
-    if found.verdict == "ship":
+    if found.verdict == "test":
         assert all((found.system, o) in beaten for o in "abcd" if o != found.system)
     else:
         assert not any(all((w, o) in beaten for o in "abcd" if o != w) for w in "abcd")
@@ -242,7 +285,7 @@ def test_a_better_ranker_never_loses_and_a_worse_one_never_passes(
             }
             for n, d in (("up", shift), ("down", -shift))
         ],
-        "diagnostics": [],
+        "diagnostics": [{"name": "ties", "systems": [], "estimators": [], "state": "pass"}],
         "protocol": {
             "baseline": "old", "lower_is_better": ["m"] if lower else [],
             "decides": {"measure": "m", "reward": None, "estimator": "mean"},
@@ -253,7 +296,7 @@ def test_a_better_ranker_never_loses_and_a_worse_one_never_passes(
     assert gate.passed == (shift - 0.2 >= min_lift * abs(centre) and shift > 0.2)
     assert not gated(document, systems=[bad], min_lift=min_lift).passed
     found = decide(document)
-    assert (found.verdict, found.system) == ("ship", good)
+    assert (found.verdict, found.system) == ("test", good)
     sign = "-" if lower else "+"
     assert abs(centre) <= 0.1 or f"{sign}{shift / abs(centre):.1%}" in found.sentence
 
@@ -317,7 +360,7 @@ def test_a_wrong_cvr_does_not_count_against_ips() -> None:
     assert gated(document, estimator="IPS").passed
     assert not gated(document, estimator="DR").passed
     assert decide(document).verdict == "distrust"
-    assert decide(document, estimator="IPS").verdict == "ship"
+    assert decide(document, estimator="IPS").verdict == "test"
 
 
 def test_a_model_that_nobody_reads_fails_nobody() -> None:
@@ -330,12 +373,12 @@ def test_a_model_that_nobody_reads_fails_nobody() -> None:
     ("concerns", "verdict"),
     [
         ({}, "distrust"),
-        ({"estimators": ["IPS"]}, "ship"),
+        ({"estimators": ["IPS"]}, "test"),
         ({"estimators": ["mean"]}, "distrust"),
-        ({"systems": ["other"]}, "ship"),
+        ({"systems": ["other"]}, "test"),
         ({"systems": ["new"]}, "distrust"),
         ({"systems": ["old"]}, "distrust"),
-        ({"systems": ["new"], "estimators": ["IPS"]}, "ship"),
+        ({"systems": ["new"], "estimators": ["IPS"]}, "test"),
     ],
 )
 def test_only_what_concerns_the_numbers_counts(concerns: Any, verdict: str) -> None:
@@ -345,7 +388,7 @@ def test_only_what_concerns_the_numbers_counts(concerns: Any, verdict: str) -> N
         {"name": "x", "subject": "y", "state": "fail", "meaning": "Why.", **concerns}
     ]
     assert decide(document).verdict == verdict
-    assert gated(document).passed == (verdict == "ship")
+    assert gated(document).passed == (verdict == "test")
 
 
 def test_a_candidate_that_fails_does_not_hold_back_another() -> None:
@@ -355,7 +398,7 @@ def test_a_candidate_that_fails_does_not_hold_back_another() -> None:
         {"name": "tail", "subject": "bad", "state": "fail", "meaning": "", "systems": ["bad"]}
     ]
     found = decide(document)
-    assert (found.verdict, found.system) == ("ship", "new")
+    assert (found.verdict, found.system) == ("test", "new")
     assert "bad does not count: tail fails" in found.sentence
     assert gated(document, systems=["new"]).passed
     assert not gated(document).passed
@@ -368,7 +411,7 @@ def test_weights_that_fail_do_not_veto_the_stratified_value() -> None:
     failing = [d for d in result.diagnostics if d.state == "fail"]
     assert failing
     assert all(d.estimators == ("IPS",) for d in failing)
-    assert decide(result.to_dict()).verdict == "ship"
+    assert decide(result.to_dict()).verdict == "test"
     assert cr.gate(result, system="deep").passed
     assert not cr.gate(result, system="deep", estimator="IPS").passed
 
@@ -417,3 +460,18 @@ def test_the_log_is_audited_by_the_reward_that_decides() -> None:
             log, run, reward=rewards, decide_by="zero", position_bias="log2", views="latent"
         )
         assert {d.state for d in found.diagnostics if d.name == "events"} == {"fail"}
+
+
+def test_what_fails_is_not_called_not_separated() -> None:
+    """The better of two systems that has a list for one user in four: its numbers do not count."""
+    judgments, runs = lists({"few": [1, 2] * 25 + [0] * 150, "all": [3, 4, 5, 4] * 50})
+    result = cr.evaluate(
+        judgments, runs, measure="RR@10", missing="skip", baseline="all", draws=2000
+    )
+    (pair,) = result.comparisons
+    assert (pair.verdict, pair.claim) == ("fail", "cannot_tell")
+    assert pair.family_low > 0
+    assert "not relied on: few." in str(result)
+    assert "not separated" not in str(result)
+    (figure,) = lifts(result.to_dict())
+    assert [(row["claim"], row["clear"]) for row in figure.rows] == [("cannot_tell", "")]

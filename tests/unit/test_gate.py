@@ -14,9 +14,11 @@ import pytest
 
 import counterrank as cr
 from counterrank.core.errors import UsageError
+from counterrank.documents.acceptance import acceptances
 from counterrank.documents.decision import decide
 from counterrank.documents.document import saved
 from counterrank.documents.gate import gated
+from counterrank.documents.online_test import users_needed
 from counterrank.simulate import judged_world
 
 
@@ -61,12 +63,12 @@ def made(difference: float, half: float, *, verdict: str = "pass", lower: bool =
 @pytest.mark.parametrize(
     ("document", "verdict"),
     [
-        (made(0.5, 0.1), "ship"),
-        (made(0.05, 0.1), "keep"),
+        (made(0.5, 0.1), "test"),
+        (made(0.05, 0.1), "open"),
         (made(-0.5, 0.1), "keep"),
         (made(0.5, 0.1, verdict="fail"), "distrust"),
-        (made(0.5, 0.1, verdict="caution"), "ship"),
-        (made(-0.5, 0.1, lower=True), "ship"),
+        (made(0.5, 0.1, verdict="caution"), "test"),
+        (made(-0.5, 0.1, lower=True), "test"),
     ],
 )
 def test_the_decision(document: Any, verdict: str) -> None:
@@ -101,9 +103,24 @@ def test_the_baseline_may_stand_on_either_side() -> None:
     assert turned.lead.shown() == ("-0.5000", "[-0.6000, -0.4000]")  # a lift only as compared
 
 
+def test_a_baseline_that_not_all_were_compared_with_is_refused() -> None:
+    """Else the gate would hold one pair, and say nothing of the candidates it was asked about."""
+    world = judged_world(users=60)
+    runs = dict(list(world.runs.items())[:3])
+    first, second, third = runs
+    asked = {"measure": "nDCG@10", "draws": 200}
+    against = cr.evaluate(world.judgments, runs, baseline=first, **asked).to_dict()
+    with pytest.raises(UsageError, match=f"compares only {first} with") as refused:
+        gated(against, baseline=second)
+    assert third in str(refused.value)
+    every = cr.evaluate(world.judgments, runs, **asked).to_dict()
+    assert {c.system for c in gated(every, baseline=second).checked} == {first, third}
+
+
 def test_summaries_cannot_be_marked_up() -> None:
     document = made(0.5, 0.1)
-    document["comparisons"][0]["system"] = "a|b <img> [x](y)\n# z"
+    for rows in (document["comparisons"], document["estimates"][1:]):
+        rows[0]["system"] = "a|b <img> [x](y)\n# z"
     line = gated(document).markdown().splitlines()[-1]
     assert line.startswith(r"| a\|b \<img\> \[x\]\(y\)\u000a\# z |".replace("u000a", "\\u000a"))
 
@@ -172,8 +189,9 @@ def test_the_decision_says_who_is_close_and_what_would_have_shown() -> None:
     document["comparisons"].append({**first, "system": "other", "difference": 0.45, "low": 0.35})
     assert "new, other are close, and were not compared" in decide(document).sentence
     kept = made(0.05, 0.1)
-    kept["comparisons"][0]["detectable"] = 0.2
+    kept["comparisons"][0] |= {"detectable": 0.2, "units": 9}
     assert "changes of about 10% or more" in decide(kept).sentence
+    assert "about 36 users like these (there are 9)" in decide(kept).sentence  # 9 (0.1 / 0.05)^2
 
 
 def test_less_is_better_where_the_measure_says_so() -> None:
@@ -184,7 +202,7 @@ def test_less_is_better_where_the_measure_says_so() -> None:
             world.judgments, runs, measure=[label], baseline="popular", draws=500
         ).to_dict()
         found = decide(result)
-        assert (found.verdict, found.system) == ("ship", "deep"), found.sentence
+        assert (found.verdict, found.system) == ("test", "deep"), found.sentence
         assert gated(result).passed
 
 
@@ -217,3 +235,171 @@ def test_what_is_shown_is_what_is_held_against_the_least_lift():
     _, low, _ = lead.lift
     assert cr.gate(found, min_lift=low - 1e-9).passed
     assert not cr.gate(found, min_lift=low + 1e-9).passed
+
+
+# what a log cannot rule out
+
+
+def test_the_second_interval_decides_where_there_is_one():
+    document = made(0.5, 0.1)
+    assert decide(document).verdict == "test"
+    row = document["comparisons"][0]
+    row |= {"bound_low": -0.1, "bound_high": 1.1, "lift_bound_low": -0.05, "lift_bound_high": 0.55}
+    assert not gated(document).passed
+    found = decide(document)
+    assert found.verdict == "open"
+    assert "[-5.0%, +55.0%]" in found.sentence
+    assert "If the assumptions hold it is" in found.sentence
+    assert "what they rest on may undo that" in found.sentence
+    row |= {"bound_low": None, "bound_high": None, "lift_bound_low": None, "lift_bound_high": None}
+    assert gated(document).passed
+
+
+def test_caution_opens_and_is_said_but_not_if_strict():
+    document = made(0.5, 0.1, verdict="caution")
+    gate = gated(document)
+    assert gate.passed
+    assert "the gate is open, with caution" in gate.markdown()
+    strict = gated(document, strict=True)
+    assert not strict.passed
+    assert "at least pass | **stops**" in strict.markdown()
+    assert gated(made(0.5, 0.1), strict=True).passed
+    assert "open, with" not in gated(made(0.5, 0.1)).markdown()
+    assert not gated(made(0.5, 0.1, verdict="fail")).passed
+
+
+def tipping(gamma: float | None) -> Any:
+    of = {"measure": "m", "reward": None, "estimator": "mean", "assumption": "confounding"}
+    row = {"system": "new", "baseline": "old", "claim": "better", "gamma": gamma, **of}
+    forgotten = {**row, "system": None, "baseline": None, "claim": None, "gamma": 9.0}
+    return {**made(0.5, 0.1), "tables": {"tipping": [forgotten, row]}}
+
+
+@pytest.mark.parametrize(
+    ("gamma", "passes"), [(1.1, False), (1.2, False), (1.3, True), (None, True)]
+)
+def test_a_claim_withstands_what_does_not_turn_it(gamma: float | None, passes: bool) -> None:
+    gate = gated(tipping(gamma), withstand=1.2)
+    assert gate.passed == passes
+    assert ("**stops**" in gate.markdown()) != passes
+    assert gated(tipping(gamma)).passed
+
+
+def test_what_has_no_tipping_point_withstands_nothing() -> None:
+    with pytest.raises(UsageError, match="no tipping points"):
+        gated(made(0.5, 0.1), withstand=1.2)
+    other = tipping(1.3)
+    other["tables"]["tipping"][1]["estimator"] = "IPS"
+    with pytest.raises(UsageError, match=r"no tipping point of .*those of: m by IPS"):
+        gated(other, withstand=1.2)
+    with pytest.raises(UsageError, match="withstand must"):
+        cr.gate(tipping(1.3), withstand=0.9)
+
+
+# acceptance
+
+
+def failing() -> Any:
+    document = made(0.5, 0.1, verdict="fail")
+    document["diagnostics"][0]["id"] = "coverage"
+    return document
+
+
+def accepting(document: Any, until: str, **more: Any) -> Any:
+    told = acceptances(["coverage"], [until], ["known, and harmless"], document)
+    return gated(document, accept=told, **more)
+
+
+def test_a_diagnostic_is_accepted_until_its_day_is_over(monkeypatch: Any) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1893456000")  # 2030-01-01
+    open_ = accepting(failing(), "2030-01-01", strict=True)
+    assert open_.passed
+    assert "**coverage** is accepted until 2030-01-01: known, and harmless" in open_.markdown()
+    over = accepting(failing(), "2029-12-31")
+    assert not over.passed
+    assert "**coverage** was accepted until 2029-12-31 and counts again" in over.markdown()
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "soon")
+    with pytest.raises(UsageError, match="SOURCE_DATE_EPOCH"):
+        accepting(failing(), "2030-01-01")
+    monkeypatch.delenv("SOURCE_DATE_EPOCH")
+    assert not accepting(failing(), "2020-01-01").passed
+    assert accepting(failing(), "9999-01-01").passed
+
+
+@pytest.mark.parametrize(
+    ("accept", "until", "reason", "message"),
+    [
+        (["coverage"], [], ["why"], "a day until when"),
+        (["coverage"], ["2030-01-01"], [], "a reason"),
+        (["coverage"], ["2030-01-01"], [" "], "a reason"),
+        ([], ["2030-01-01"], [], "a reason"),
+        (["coverage"], ["soon"], ["why"], "until must be a day"),
+        (["coverag"], ["2030-01-01"], ["why"], 'no diagnostic "coverag"'),
+    ],
+)
+def test_acceptance_needs_all_three(
+    accept: list[str], until: list[str], reason: list[str], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        acceptances(accept, until, reason, failing())
+
+
+def test_accepting_on_the_command_line(folder: Path) -> None:
+    """A reason is one text, commas and all."""
+    told = ["--accept", "ties", "--until", "9999-12-31", "--reason", "equal, by design"]
+    done = ran("gate", str(folder), *told)
+    assert done.returncode == 0, done.stderr
+    assert "equal, by design" in done.stdout
+    assert ran("gate", str(folder), *told[:4]).returncode == 2
+
+
+# the test it deserves
+
+
+def test_a_test_needs_so_many_users() -> None:
+    """Simulated: the number it names finds the difference in four of five tests."""
+    rng = np.random.default_rng(4)
+    n, users = 6000, 2000
+    log = pl.DataFrame(
+        {
+            "session": np.arange(n), "user": np.arange(n) % users, "rank": 1,
+            "item": np.where(rng.random(n) < 0.5, "a", "b"), "propensity": 0.5,
+        }
+    )  # fmt: skip
+    taste = rng.normal(0, 0.1, users)[np.arange(n) % users]
+    gain = np.where(log["item"] == "a", 0.6, 0.4) + taste + 0.3 * rng.normal(size=n)
+    log = log.with_columns(gain=pl.Series(gain))
+    run = pl.DataFrame({"session": np.arange(n), "item": "a", "rank": 1, "propensity": 1.0})
+    result = cr.estimate(log, {"new": run}, reward="gain", disjoint="zero", estimator="IPS")
+    document = result.to_dict()
+    lead = gated(document).checked[0].lead
+    needed = users_needed(document, lead)
+    by_user = log.group_by("user").agg(pl.col("gain").mean())["gain"].to_numpy()
+    z = 1.96 + 0.8416
+    assert needed == pytest.approx(4 * z**2 * by_user.var() / lead.difference**2, rel=0.1)
+    half, found = needed // 2, 0
+    for _ in range(400):
+        one, two = (rng.choice(by_user, half) + d for d in (0.0, lead.difference))
+        se = np.sqrt(one.var(ddof=1) / half + two.var(ddof=1) / half)
+        found += abs(two.mean() - one.mean()) > 1.96 * se
+    assert 0.72 <= found / 400 <= 0.9
+    assert f"needs about {needed:,} users" in decide(document).sentence
+
+
+def test_estimators_that_coincide_have_one_line_and_a_reason() -> None:
+    rng = np.random.default_rng(0)
+    log = pl.DataFrame(
+        {"session": np.repeat(np.arange(300), 2), "rank": [1, 2] * 300, "item": ["a", "b"] * 300}
+    ).with_columns(click=pl.Series(rng.integers(0, 2, 600)))
+    new = log.select("session", "item", rank=3 - pl.col("rank"))
+    result = cr.estimate(log, {"new": new}, position_bias="log2", views="latent")
+    text, page = "\n".join(result.lines(200)), result.report()
+    rows = [line for line in text.splitlines() if line[2:].startswith("new ")]
+    assert len(rows) == 1
+    assert "IPS=SNIPS=DR" in rows[0]
+    for told in (text, page):
+        assert "weights average to 1 exactly" in told
+    assert [r.estimator for r in result.estimates] == ["OnPolicy", "IPS", "SNIPS", "DR"]
+    seen = log.with_columns(viewed=pl.Series(rng.integers(0, 2, 600)) | pl.col("click"))
+    apart = cr.estimate(seen, {"new": new}, position_bias="log2")
+    assert "IPS=" not in "\n".join(apart.lines(200)) + apart.report()

@@ -19,7 +19,7 @@ def assess_agreement(
     measure: v.Measures = (),
     mean: Literal["both", "given"] = "given",
     level: v.Level = 0.95,
-    draws: v.Flips = v.DRAWS,
+    draws: v.Flips | None = None,
     resamples: v.Resamples = 1000,
     seed: v.Seed = 0,
     missing: v.Missing = "zero",
@@ -42,7 +42,7 @@ def assess_agreement(
     that they order a pair of systems differently, with an interval from ``resamples`` of the users,
     and the pairs they call different (permutation test with ``draws`` flips, at ``level``) in
     opposite directions. ``resume`` is a folder for results so far. The other options are those of
-    ``evaluate``.
+    ``evaluate``. A column fold in judgments and all runs pools folds: a user counts once in each.
     """
     from counterrank.assess import pipeline
     from counterrank.assess.request import ResamplingRequest, ValueRequest

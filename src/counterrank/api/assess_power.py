@@ -18,7 +18,7 @@ def assess_power(
     *,
     measure: v.Measures = (),
     level: v.Level = 0.95,
-    draws: v.Flips = v.DRAWS,
+    draws: v.Flips | None = None,
     resamples: v.Resamples = 1000,
     seed: v.Seed = 0,
     missing: v.Missing = "zero",
@@ -40,6 +40,7 @@ def assess_power(
     measures share; ``significant`` the share of pairs with p at most 1 - ``level``. The interval
     of DP comes from ``resamples`` of the users, in which p is the normal one.
     ``resume`` is a folder for results so far: the same call goes on where it stopped.
+    A column fold in judgments and all runs pools folds: a user counts once in each.
     The other options are those of ``evaluate``.
 
     >>> import counterrank as cr

@@ -53,6 +53,7 @@ def assess_robustness(
     Who counts: policies as in ``evaluate``, applied to what is left. A user without any judgment
     left is not judged any more; one without a relevant item left counts by ``no_relevant``
     (zero or skip).
+    A column fold in judgments and all runs pools folds: a user counts once in each.
 
     ``level`` is the share of samples inside the bands. ``threads`` changes no number (0: all
     cores). ``resume`` names a folder for results so far: the same call goes on where it stopped.

@@ -44,7 +44,6 @@ def check(
     from counterrank.conversions.funnel_diagnostics import check_funnel
     from counterrank.data.runs import named_tables
     from counterrank.data.schema import ColumnNames, Input
-    from counterrank.data.sources import open_source
     from counterrank.diagnostics.diagnostic import Findings
     from counterrank.diagnostics.table_reports import (
         check_runs,
@@ -109,8 +108,8 @@ def check(
         diagnostics=[d for found in findings for d in found.diagnostics],
         protocol={},
         inputs=tuple(
-            Input(r.table, r.rows, open_source(own, trec=(), name=r.table).sha256())
-            for r, (_, own) in zip(reports, given, strict=True)
+            Input(r.table, r.rows, look.schema.source.sha256() if look.schema else None)
+            for r, look in zip(reports, seen, strict=True)
             if not r.fault
         ),
         tables={"tables": reports, "to_log": [line for f in findings for line in f.to_log]},

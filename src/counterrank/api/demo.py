@@ -64,8 +64,8 @@ class TruthRow:
 def reveal(found: Result, truth: Mapping[str, float]) -> Result:
     """The estimates and, for each system, the truth that they did not know.
 
-    ``truth`` has their rows, ``revealed`` says who would have shipped what; ``loss`` is the share
-    of the reward that is lost if nDCG's choice is shipped instead of DR's.
+    ``truth`` has their rows, ``revealed`` says who would have picked what; ``loss`` is the share
+    of the reward that is lost if nDCG's choice goes live instead of DR's.
     """
     rows = [
         TruthRow(
@@ -78,7 +78,7 @@ def reveal(found: Result, truth: Mapping[str, float]) -> Result:
     usual, ours = best_by(found, USUAL), best_by(found, LEADING)
     loss = 1 - truth[usual] / truth[ours]
     told = (
-        f"By {USUAL} you would have shipped {usual}: {abs(loss):.0%}"
+        f"By {USUAL} you would have picked {usual}: {abs(loss):.0%}"
         f" {'less' if loss > 0 else 'more'} watch time than {ours}, which {LEADING} picks."
     )
     if usual == ours:

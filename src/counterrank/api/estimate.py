@@ -23,7 +23,7 @@ def estimate(
     per: Literal["session", "impression"] = "session",
     baseline: str = "logged",
     decide_by: str = "",
-    min_lift: float = 0.0,
+    min_lift: v.MinLift = 0.0,
     margin: v.Margin = 0.02,
     guard: v.Guards = None,
     level: v.Level = 0.95,
@@ -42,6 +42,9 @@ def estimate(
     model: Annotated[Literal["means"] | Model, "python"] = "means",
     sweep: v.Sweep = "none",
     winsorise: v.Winsorise = None,
+    bounds: Literal["auto", "none"] = "auto",
+    allow: v.Guards = None,
+    horizon: v.Horizon = None,
     columns: v.Columns = None,
     progress: v.Bar = quiet,
     **where: Unpack[v.Where],
@@ -58,20 +61,21 @@ def estimate(
 
     What is estimated: the ``reward`` (one column or several; if none is named, all that are there
     of reward, click, like, conversion, dwell and revenue, the first of which decides) per session
-    or per impression, by each ``estimator``, such as ``IPS``, ``IPS(clip=200)``, ``SNIPS``, ``DR``.
-    The reward ``model`` of DM and DR is ``means`` (shrunken means by item and by the columns
-    ``context``), a model of your own with ``fit`` and ``predict``, or a column ``predicted`` of the
-    run. ``sweep="clip"`` repeats IPS and DR over a range of clips.
-    ``winsorise=0.995`` cuts rewards to the size that 99.5 % of those other than 0 do not exceed:
-    what is estimated is then the mean of rewards so cut.
-    What is compared: every ranker with ``baseline``, the logged one or another; ``test`` is t,
-    bootstrap or none, ``correct`` is holm, bh or none.
-    What decides: ``decide_by`` (the first reward) and ``min_lift``; others: ``margin``, ``guard``.
+    or impression, by each ``estimator``, such as ``IPS``, ``IPS(clip=200)``, ``SNIPS``, ``DR``. The
+    reward ``model`` of DM and DR is ``means`` (shrunken means by item and the columns ``context``),
+    a model of your own with ``fit`` and ``predict``, or a column ``predicted`` of the run.
+    ``sweep="clip"`` repeats IPS and DR over a range of clips. ``winsorise=0.995`` estimates the
+    mean of rewards cut to the size that 99.5 % of those other than 0 do not exceed.
+    What is compared: every ranker with ``baseline``, the logged one or another (``test``,
+    ``correct``). What decides: ``decide_by`` (the first reward) and ``min_lift``; others:
+    ``margin``, ``guard``.
     What the log holds: ``logged`` is how the logger's exposure is known (rank, exposure,
     propensity), ``views`` what is known of views (observed, rows: only viewed rows were logged,
     latent). ``logger`` has the lists of several loggers, for the balance heuristic.
     What does not fit: ``missing`` (error, skip, logged) is for logged sessions without a list,
     ``disjoint`` (error, zero) for lists of which nothing was logged.
+    What the log cannot rule out: ``bounds`` adds a second interval, ``allow`` (``trust=0.2``) says
+    how far where the log tells nothing, ``horizon`` how many days after the log a claim is about.
     Where it runs: ``engine`` is local, spark or auto (Spark for Spark frames), with ``memory``,
     ``partitions``, ``scratch`` and ``inference``, or a `counterrank.Local` or `counterrank.Spark`.
     """
@@ -80,7 +84,8 @@ def estimate(
     from counterrank.engine.partitions import Tables
     from counterrank.ope import pipeline
     from counterrank.ope.estimators import estimator as as_estimator
-    from counterrank.ope.request import EstimateRequest, log_schemas
+    from counterrank.ope.request import EstimateRequest, allowed, log_schemas
+    from counterrank.ope.reward_model import as_learner
     from counterrank.position.model_file import METHODS
     from counterrank.position.model_file import position_bias as as_model
     from counterrank.stats.compare import Plan
@@ -109,12 +114,7 @@ def estimate(
     )  # fmt: skip
     request = EstimateRequest(
         tables, wanted, position, plan, per, scores, logged, views, missing, disjoint, sweep,
-        winsorise, learned=learned,
+        winsorise, bounds, allowed(v.shares(allow, "allow", "trust")), horizon, learned=learned,
     )  # fmt: skip
     opened = Tables(schemas, "session", ("session", "item"))
-    learner: Any = model
-    if not isinstance(model, str):
-        from counterrank.nuisance.own_model import OwnModel
-
-        learner = OwnModel(model, methods=("predict",))
-    return pipeline.estimate(request, opened, engine, learner, progress)
+    return pipeline.estimate(request, opened, engine, as_learner(model), progress)

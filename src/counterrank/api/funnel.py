@@ -33,7 +33,7 @@ def funnel(
     users: Literal["auto", "table", "all"] = "auto",
     baseline: str | None = None,
     decide_by: str = "",
-    min_lift: float = 0.0,
+    min_lift: v.MinLift = 0.0,
     margin: v.Margin = 0.02,
     guard: v.Guards = None,
     level: v.Level = 0.95,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal, Unpack
 
 from counterrank.api import verb as v
@@ -17,15 +18,16 @@ def strata(
     runs: v.Lists,
     *,
     measure: v.Measures = v.MEASURES,
-    strata: Annotated[int, v.Between(1, 20)] | None = None,
+    strata: Annotated[int | Sequence[int], v.Between(1, 20)] | None = None,
     cut: str = "quantile",
     propensity: v.MoreTable = None,
     feedback: v.MoreTable = None,
     open_loop: v.MoreTable = None,
     open_run: v.MoreLists = None,
+    per: Literal["user", "item"] = "user",
     baseline: str | None = None,
     decide_by: str = "",
-    min_lift: float = 0.0,
+    min_lift: v.MinLift = 0.0,
     margin: v.Margin = 0.02,
     guard: v.Guards = None,
     level: v.Level = 0.95,
@@ -50,14 +52,18 @@ def strata(
 
     What is cut: ``cut`` is quantile (about the same feedback in each), width (bins of equal
     propensity range, as published), items (about the same number of items in each), into ``strata``
-    parts (4 if not said, of width 2), or a column of the judgments, whose values are the strata.
+    parts (4 if not said, of width 2; of several numbers, the one to take is recommended and taken,
+    and the table ``numbers`` has all), or a column of the judgments, whose values are the strata.
     By what: ``propensity`` is popularity (a power of an item's feedback count where a power law
     fits the counts, otherwise as frequency), frequency (the share of users an item has feedback of,
     shrunken), published (that of the paper's code), a column of the judgments, or a table of item,
-    propensity and perhaps user. Feedback is counted in the judgments, or in the table ``feedback``.
+    propensity and perhaps user; with columns select (how likely an item is shown) and interact (how
+    likely it is used if shown) in place of propensity, it is their product. Feedback is counted in
+    the judgments, or in the table ``feedback``.
     What is true: ``open_loop`` are judgments of items shown at random. How well each method orders
     the systems as they do is then told (``agreement``, for four systems or more). ``open_run`` are
-    runs of the same names for them, if not the same.
+    runs of the same names for them. ``agreement_pairs`` tests every two methods (Williams).
+    Per what: values are of a ``user``, or per ``item``: over how many the user judged (``|S_u|``).
     What is compared: every system with ``baseline``, or every pair, under every method. ``test`` is
     t or none; ``correct`` is holm, bh or none, over the ``family`` of the comparisons by one
     measure and method (measure), which is one question, or of all; it corrects the paradox audit
@@ -106,7 +112,7 @@ def strata(
     named = ColumnNames.of(columns)
     choices = Choices(strata, cut, propensity, feedback, named, judgments)
     request = choices.request(
-        tuple(wanted), policies, plan, more=open_loop, own=open_run is not None
+        tuple(wanted), policies, plan, more=open_loop, own=open_run is not None, per=per
     )
     tables = StrataTables.of(choices.schemas(open_loop), runs, open_run, named)
     given = (judgments, feedback, propensity, open_loop, runs, open_run)

@@ -8,7 +8,7 @@ from dataclasses import is_dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, TypedDict, TypeVar
 
-from counterrank.core.arguments import REQUIRED, Between, arguments, check_call
+from counterrank.core.arguments import REQUIRED, Argument, Between, arguments, check_call
 from counterrank.core.errors import UsageError, brief
 
 if TYPE_CHECKING:
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 MEASURES = ("DCG@10", "nDCG@10", "P@10", "Recall@10", "AP@10", "RR@10")
 ESTIMATORS = ("IPS", "SNIPS", "DR")
-DRAWS, RESAMPLES = 100_000, 10_000
+RESAMPLES = 10_000
 IN_MEMORY = "(in memory)"
+LARGEST_SHARE = 1e6
 
 Table = Annotated[object, "table"]
 Lists = Annotated["Runs", "lists"]
@@ -35,7 +36,9 @@ MoreTable = Annotated["object | None", "table"]
 Columns = Annotated[Mapping[str, str] | None, "roles"]
 Bar = Annotated["Progress", "python"]
 Folder = Annotated["str | os.PathLike[str] | None", "folder"]
+File = Annotated[str, "file"]
 Several = str | Sequence[str]
+Texts = Annotated[str | Sequence[str], "texts"]
 Measures = Annotated["str | Measure | Sequence[str | Measure]", ""]
 ConversionMeasures = Annotated[
     "str | Measure | PositionModel | ConversionMeasure"
@@ -62,8 +65,10 @@ Duplicates = Literal["error", "first"]
 Ties = Literal["id", "id32", "file", "expected"]
 Views = Literal["auto", "observed", "rows", "latent"]
 Sweep = Literal["none", "clip"]
+MinLift = Annotated[float, Between(-float("inf"), float("inf"), "both")]
 Margin = Annotated[float, Between(0)]
 Guards = Annotated[Mapping[str, float] | None, "shares"]
+Horizon = Annotated[float, Between(0)] | None
 Winsorise = Annotated[float, Between(0, 1, "both")] | None
 
 
@@ -87,6 +92,7 @@ def verb(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        _refuse_fork()
         passed = check_call(function, args, kwargs)
         found = function(*args, **kwargs)
         if hasattr(found, "options"):
@@ -96,13 +102,39 @@ def verb(function: Callable[P, R]) -> Callable[P, R]:
     return run
 
 
+_ran_in: list[int] = []  # the process of the first call
+
+
+def _refuse_fork() -> None:
+    """A forked child has no threads of Polars, which its parent has used: it would wait forever."""
+    _ran_in[:] = _ran_in or [os.getpid()]
+    if _ran_in[0] != os.getpid():
+        raise UsageError(
+            "This process was forked from one that had run a verb.",
+            found="Threads do not live on in a fork, and the work would never end.",
+            todo='Start processes by "spawn": multiprocessing.get_context("spawn").',
+        )
+
+
+def recordable(function: Callable[..., Any]) -> dict[str, Argument]:
+    """The options that a document may say: no folders to write to, and no cluster's address.
+
+    Of what has no flag, those with a word for what is usual.
+    """
+    return {
+        name: a
+        for name, a in arguments(function).items()
+        if (a.mark not in ("python", "folder") and name != "master")
+        or (a.mark == "python" and isinstance(a.default, str))
+    }
+
+
 def recorded_options(function: Callable[..., Any], passed: Mapping[str, Any]) -> dict[str, Any]:
     """Every option of a call as plain values, so that a document can say how it was made."""
-    known = arguments(function)
-    own = {name: a for name, a in known.items() if a.mark not in ("python", "folder")}
-    told = {name: a.default for name, a in own.items() if a.default is not REQUIRED}
-    objects = [n for n, a in known.items() if a.mark == "python" and isinstance(a.default, str)]
-    told |= {name: passed[name] for name in (*own, *objects) if name in passed}
+    known = recordable(function)
+    usual = {n: a.default for n, a in known.items() if a.default is not REQUIRED}
+    told = {name: value for name, value in usual.items() if known[name].mark != "python"}
+    told |= {name: passed[name] for name in known if name in passed}
     if hasattr(told.get("engine"), "name"):
         told["engine"] = told["engine"].name  # the numbers do not depend on more
     return {name: _plain(value) for name, value in told.items() if value is not None}
@@ -135,26 +167,26 @@ def decision_rule(
     """What decides and what guards, by their labels, which must be among ``names`` if given."""
     from counterrank.stats.compare import Rule
 
-    check_shares(guard)
-    shares = tuple((label(name), float(share)) for name, share in (guard or {}).items())
-    rule = Rule(label(decide_by) if decide_by else "", min_lift, margin, shares, others)
+    guards = tuple((label(name), share) for name, share in shares(guard).items())
+    rule = Rule(label(decide_by) if decide_by else "", min_lift, margin, guards, others)
     return rule.validate(names) if names else rule
 
 
-def check_shares(guard: Any) -> None:
-    """Refuse guards that are not names with shares."""
+def shares(given: Any, keyword: str = "guard", like: str = "purchase") -> dict[str, float]:
+    """What maps names to shares; anything else is refused."""
     from counterrank.core.errors import UsageError, brief
 
-    shares: list[Any] = [None]  # of what is no mapping
-    if guard is None or isinstance(guard, Mapping):
-        shares = list((guard or {}).values())
-    for share in shares:
+    pairs: list[tuple[Any, Any]] = [(None, None)]  # of what is no mapping
+    if given is None or isinstance(given, Mapping):
+        pairs = list((given or {}).items())
+    for name, share in pairs:
         number = isinstance(share, (int, float)) and not isinstance(share, bool)
-        if not number or not share >= 0:
+        if not isinstance(name, str) or not number or not 0 <= share <= LARGEST_SHARE:
             raise UsageError(
-                f"guard must map names to shares of at least 0, not {brief(guard)}.",
-                todo='Like {"purchase": 0.01}.',
+                f"{keyword} must map names to shares of at least 0, not {brief(given)}.",
+                todo=f'Like {{"{like}": 0.01}}.',
             )
+    return {name: float(share) for name, share in pairs}
 
 
 def as_list(given: Any) -> list[Any]:
@@ -185,6 +217,15 @@ def engine_for(where: Where, *given: object, ties: str = "id", plan: Plan | None
     if plan is not None and chosen.inference == "moments":
         plan.refuse_units()
     return chosen
+
+
+def document_paths(result: Any) -> list[str]:
+    """The files that a saved result is read from."""
+    if not isinstance(result, (str, os.PathLike)):
+        return []
+    path = os.fspath(result)
+    inside = [os.path.join(path, name) for name in ("result.json", "units.parquet")]
+    return inside if os.path.isdir(path) else [path]
 
 
 def document_of(result: Any) -> dict[str, Any]:

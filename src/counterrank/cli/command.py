@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 from counterrank.cli import help as texts
 from counterrank.core.arguments import REQUIRED, Argument, arguments
 from counterrank.core.errors import UsageError, nearest
+from counterrank.core.input_files import read_document
 
 FORMATS = ("table", "json", "csv")
 
@@ -190,6 +191,8 @@ def convert(a: Argument, text: Any) -> Any:
     if a.mark in ("roles", "shares"):
         pairs = dict(_pair(a, part) for part in labels(text))
         return pairs if a.mark == "roles" else {k: _number(a, v) for k, v in pairs.items()}
+    if a.mark == "texts":
+        return text
     if a.several and not a.place:
         return [_one(a, part) for part in labels(text)]
     return [_one(a, one) for one in text] if isinstance(text, list) else _one(a, text)
@@ -245,11 +248,10 @@ def _pair(a: Argument, text: str) -> tuple[str, str]:
 def read_options(command: Command, given: argparse.Namespace) -> dict[str, Any]:
     """What the file of ``--config`` says, by keyword; output flags that were not given are set."""
     try:
-        with open(given.config, "rb") as file:
-            told = tomllib.load(file)
+        told = tomllib.loads(read_document(given.config))
     except OSError as error:
         raise UsageError(f'"{given.config}" cannot be read.', found=f"{error.strerror}.") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f'"{given.config}" is not TOML.', found=f"{error}.") from error
     known = [*command.arguments, *command.output]
     for name, value in told.items():
@@ -270,10 +272,10 @@ def read_options(command: Command, given: argparse.Namespace) -> dict[str, Any]:
 
 SORTS: dict[str, Any] = {
     "table": str, "lists": (str, list, dict), "roles": dict, "folder": str, "out": str,
-    "by_unit": str, "format": str, "strict": bool, "quiet": bool,
+    "by_unit": str, "picture": str, "format": str, "strict": bool, "quiet": bool,
 }  # fmt: skip
 TODO = {
-    **dict.fromkeys(("table", "folder", "out", "by_unit"), "Write a path in quotes."),
+    **dict.fromkeys(("table", "folder", "out", "by_unit", "picture"), "Write a path in quotes."),
     "lists": 'Write paths, ["a.parquet"], or names and paths, {new = "a.parquet"}.',
     "roles": 'Write roles and names, {user = "uid"}.',
     "format": f"It takes one of: {', '.join(FORMATS)}.",
@@ -290,7 +292,7 @@ def _texts(mark: str, value: Any) -> bool:
 
 def _from_file(a: Argument, value: Any) -> Any:
     """As the command line has it: several labels in one text, pairs of a name and a path."""
-    if a.several and not a.place and isinstance(value, str):
+    if a.several and not a.place and isinstance(value, str) and a.mark != "texts":
         return labels([value])
     if a.mark != "lists" or not isinstance(value, (dict, list, str)):
         return value

@@ -7,10 +7,10 @@ import shutil
 from collections.abc import Sequence
 
 from counterrank.cli.command import FORMATS, Command, call, parser, read_options, values
-from counterrank.core.arguments import one_of
+from counterrank.core.arguments import is_text, one_of
 from counterrank.core.errors import UsageError, nearest
 
-RESULT = ("out", "by_unit", "format", "strict", "quiet")
+RESULT = ("out", "by_unit", "picture", "format", "strict", "quiet")
 SHOWN = ("format", "strict")
 COMMANDS = {
     command.name: command
@@ -19,7 +19,7 @@ COMMANDS = {
         Command("estimate", "api.estimate:estimate", RESULT),
         Command("strata", "api.strata:strata", RESULT),
         Command("funnel", "api.funnel:funnel", RESULT),
-        Command("exposure", "api.exposure:exposure", ("out", *SHOWN, "quiet")),
+        Command("exposure", "api.exposure:exposure", ("out", "picture", *SHOWN, "quiet")),
         *(
             Command(f"assess {name}", f"api.assess_{name}:assess_{name}", RESULT)
             for name in ("power", "robustness", "agreement", "online", "accuracy")
@@ -31,6 +31,7 @@ COMMANDS = {
         Command("measures", "cli.measures:measures"),
         Command("simulate", "cli.simulate:simulate"),
         Command("demo", "cli.demo:demo"),
+        Command("reproduce", "cli.reproduce:reproduce"),
     )
 }
 TRUST = "Which measure or estimator can be trusted on these data?"
@@ -79,8 +80,12 @@ def run(words: Sequence[str]) -> int:
     if words[0] == "assess" and (len(words) == 1 or words[1] in ("-h", "--help")):
         print(overview("assess"), end="")
         return 0
+    for word in words:
+        if not is_text(word):
+            raise UsageError(f'"{word}" is not UTF-8 text.', todo="Give it another name.")
     command, rest = find(words)
-    from_file = any(word.partition("=")[0] == "--config" for word in rest)
+    flags = rest[: rest.index("--")] if "--" in rest else rest
+    from_file = any(word.partition("=")[0] == "--config" for word in flags)
     given = parser(command, complete=not from_file).read(rest)
     asked = values(command, given)
     if from_file:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from counterrank.api import verb as v
-from counterrank.core.format import decimals, interval_text, number, wrap_text
+from counterrank.core.format import decimals, interval_text, number, printable, wrap_text
 
 if TYPE_CHECKING:
     from counterrank.results.result import Result, Row
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @v.verb
 def demo(
     *,
-    out: str = "counterrank-demo",
+    out: v.File = "counterrank-demo",
     seed: v.Seed = 0,
     sessions: v.Count = 40_000,
     quiet: bool = False,
@@ -35,9 +35,11 @@ def demo(
     from counterrank.results import output_files as files
     from counterrank.simulate import SamplePlan
 
+    files.refuse_early(None, out, [])
     shown = silent if quiet else bar
     plan = SamplePlan(world=verb.feed(), sessions=sessions, seed=seed, runs=verb.CANDIDATES)
     data, bias = Path(out) / "data", Path(out) / "position_bias.json"
+    simulated.refuse_others(data, [bias])
     simulated.write(plan, str(data), shown)
     log = str(data / "log.parquet")
     runs = {name: str(data / "runs" / f"{name}.parquet") for name in verb.CANDIDATES}
@@ -45,14 +47,14 @@ def demo(
     files.whole_text(bias, learned.to_json())
     found = verb.estimate_feed(log, runs, learned.model, progress=shown)
     wide = shutil.get_terminal_size().columns
-    say([*_opening(sessions, found.estimates[0].clusters, wide), ""])
-    say([*told(found, wide), ""])
     truth = {name: known[verb.REWARD].value for name, known in plan.world.truth().items()}
     result = verb.reveal(found, truth)
-    say([*revealed(result, wide), ""])
     files.folder(result, out)
-    say(["The same by hand", *_by_hand(log, data, bias)])
-    print(f"\nThe page: {Path(out) / 'report.html'}")
+    say([*_opening(sessions, found.estimates[0].clusters, wide), ""])
+    say([*told(found, wide), ""])
+    say([*revealed(result, wide), ""])
+    say(["The same by hand", *map(printable, _by_hand(log, data, bias))])
+    print(f"\nThe page: {printable(str(Path(out) / 'report.html'))}")
 
 
 def _opening(sessions: int, users: int, wide: int) -> list[str]:

@@ -73,6 +73,15 @@ HELP: dict[str, tuple[str, str, str]] = {
     "logged": (MEASURED, "", "How the logger's exposure is known."),
     "views": (MEASURED, "", "What is known of views; rows: only viewed rows were logged."),
     "scores": (MEASURED, "", "A run's scores order its items, or weigh a random draw."),
+    "bounds": (SURE, "", "A second interval that allows for what the log cannot rule out."),
+    "allow": (
+        SURE, "NAME=SIZE", "How far trust, own_slopes, interaction, examination, carry_over, drift"
+        " or confounding may be broken, where the log does not tell: trust=0.1; repeat.",
+    ),
+    "horizon": (
+        SURE, "DAYS", "How far after the log a claim reaches. [default: a week, at most half the"
+        " log]",
+    ),
     "winsorise": (MEASURED, "SHARE", "Cut rewards to what this share of them do not exceed."),
     "sweep": (MEASURED, "", "clip: estimates over a range of clips, and a choice."),
     "ctr": (MEASURED, "MODEL", "column, or a model to be fitted: rates, factors, logistic."),
@@ -84,7 +93,8 @@ HELP: dict[str, tuple[str, str, str]] = {
     ),
     "funnel.views": (MEASURED, "", "latent: what was shown was seen as its rank tells."),
     "floor": (MEASURED, "", "Raise smaller exposure (if clicked: ctr) to this."),
-    "strata": (MEASURED, "", "Number of strata. [default: 4, of width 2]"),
+    "strata.per": (MEASURED, "", "A user's value, or that per item the user judged."),
+    "strata": (MEASURED, "N,...", "Number of strata, or several. [default: 4, of width 2]"),
     "cut": (
         MEASURED, "HOW", "quantile, width or items of the propensity, or a column of the"
         " judgments.",
@@ -102,7 +112,7 @@ HELP: dict[str, tuple[str, str, str]] = {
     "rel": (MEASURED, "", "Rating from which an item is relevant, for the default measures."),
     "mean": (MEASURED, "", "Mean of each measure."),
     "assess agreement.mean": (MEASURED, "", "both: geometric means too; given: only those asked."),
-    "reduction": (MEASURED, "KIND", "What goes missing; repeat for more. [default: all]"),
+    "reduction": (MEASURED, "", "What goes missing; repeat for more. [default: all]"),
     "sizes": (MEASURED, "SHARE,...", "Shares left. [default: 1, 0.9 to 0.05 by 0.05, 0.01]"),
     "offline": (MEASURED, "COLUMN", "Columns of offline measures. [default: all left over]"),
     "kind": (MEASURED, "", "What rows of a table hold."),
@@ -121,13 +131,18 @@ HELP: dict[str, tuple[str, str, str]] = {
     "gate.min_lift": (SURE, "SHARE", "What it must reach. [default: as in the result]"),
     "gate.margin": (SURE, "SHARE", "What guards may lose. [default: as in the result]"),
     "gate.estimator": (SURE, "LABEL", "By which estimator. [default: the result's]"),
+    "gate.strict": (SURE, "", "Ask for the verdict pass: caution does not do."),
+    "withstand": (SURE, "GAMMA", "Hidden odds factor that the claim must survive, such as 1.2."),
+    "accept": (SURE, "ID", "A diagnostic that does not count for a time; repeat all three."),
+    "until": (SURE, "DATE", "Through which day it is accepted, such as 2030-01-31."),
+    "reason": (SURE, "TEXT", "Why it is accepted; shown in the summary."),
     "gate.baseline": (SURE, "SYSTEM", "The system to hold. [default: the result's]"),
     "level": (SURE, "", "Confidence of intervals."),
     "interval": (SURE, "", "Kind of interval."),
     "test": (SURE, "", "Test of a difference."),
     "correct": (SURE, "", "Correction for many comparisons."),
     "family": (SURE, "", "What a correction spans: all, or each measure by itself."),
-    "draws": (SURE, "", "Random sign flips of the permutation test."),
+    "draws": (SURE, "", "At least so many sign flips. [default: 2^14 to 2^17, by pairs]"),
     "resamples": (SURE, "", "Resamples of a bootstrap, by user."),
     "samples": (SURE, "", "Samples of each size, where chance decides."),
     "seed": (SURE, "", "Seed of everything random."),
@@ -156,6 +171,16 @@ HELP: dict[str, tuple[str, str, str]] = {
     "exposure.out": (OUTPUT, "FILE.json", "Save for --position-bias."),
     "simulate.out": (OUTPUT, "DIR", "Where the files go."),
     "demo.out": (OUTPUT, "DIR", "Where data, result and page go."),
+    "reproduce.out": (OUTPUT, "DIR", "Where pages go. [default: reproduce-STUDY]"),
+    "reproduce.data": (
+        TABLES, "DIR", "The folder of data sets. [default: what COUNTERRANK_DATA names]",
+    ),
+    "study": (TABLES, "[STUDY]", "Which one; without it they are listed."),
+    "quick": (OUTPUT, "", "A smaller form, to see that it works."),
+    "picture": (
+        OUTPUT, "FILE.svg", "Write a figure: the one the file is named after, like lifts.svg or"
+        " weights.svg, or the first.",
+    ),
     "by_unit": (OUTPUT, "PATH", "Write per-unit values, .parquet or .csv."),
     "format": (OUTPUT, "", "What is printed."),
     "config": (OUTPUT, "FILE.toml", "Options in a file, by their names; flags win."),
@@ -163,7 +188,7 @@ HELP: dict[str, tuple[str, str, str]] = {
     "data": (TABLES, "DIR", "The folder of the inputs."),
     "strict": (OUTPUT, "", "Exit code 3 if a diagnostic fails."),
     "quiet": (OUTPUT, "", "No progress bars."),
-    "output": (OUTPUT, "PATH", "The page to write."),
+    "output": (OUTPUT, "PATH", "A page (.html), or the folder of a site."),
     "title": (OUTPUT, "TEXT", "What the page is called. [default: what it shows]"),
     "summary": (OUTPUT, "PATH", "Add the summary to this Markdown file."),
     "mlflow": (OUTPUT, "URI", "Log the result to this MLflow store."),
@@ -247,4 +272,5 @@ EXAMPLES = {
     "measures": ("measures", "measures nDCG"),
     "simulate": ("simulate --out feed --sessions 500", "simulate --out feed --trust 0.4"),
     "demo": ("demo", "demo --out feed --sessions 5000"),
+    "reproduce": ("reproduce", "reproduce primer --out primer"),
 }

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from counterrank.api import verb as v
-from counterrank.core.errors import UsageError, first_line
+from counterrank.core.errors import UsageError, first_line, printable
 from counterrank.core.parallel import Progress
 from counterrank.results import output_files as files
 
@@ -19,13 +20,14 @@ if TYPE_CHECKING:
     from counterrank.simulate import SamplePlan
 
 
+TRUTH = "truth.json"
 Shares = Annotated[Mapping[str, float] | None, "shares"]
 
 
 @v.verb
 def simulate(
     *,
-    out: str = "counterrank-simulated",
+    out: v.File = "counterrank-simulated",
     sessions: v.Count = 2000,
     seed: v.Seed = 0,
     world_seed: v.Seed = 0,
@@ -87,19 +89,16 @@ def write(plan: SamplePlan, out: str, progress: Progress) -> list[str]:
 
     files.refuse_early(None, out, [])
     _refuse_leftovers(Path(out) / "runs", plan.targets)
+    names = {"log.parquet": "log", **{f"runs/{name}.parquet": name for name in plan.targets}}
+    names["judgments.parquet"] = "judgments"
+    refuse_others(Path(out), [Path(out, file) for file in names])
     text = json.dumps(sample.truth_document(plan), indent=1)
     folder = files.make_folder(out)
-    runs = files.make_folder(str(folder / "runs"))
-    tables = {folder / "log.parquet": sample.stream_table(plan, "log", progress)}
-    tables |= {
-        runs / f"{name}.parquet": sample.stream_table(plan, name, progress) for name in plan.targets
-    }
-    tables[folder / "judgments.parquet"] = sample.stream_table(plan, "judgments", progress)
-    for path, table in tables.items():
-        files.whole(path, partial(_sink, table))
-    truth = folder / "truth.json"
-    files.whole_text(truth, text + "\n")
-    return [str(path) for path in (*tables, truth)]
+    tables = {f: sample.stream_table(plan, name, progress) for f, name in names.items()}
+    writers = {file: partial(_sink, table) for file, table in tables.items()}
+    truth = partial(Path.write_text, data=text + "\n", encoding="utf-8")
+    first, *rest = files.several(folder, {TRUTH: truth, **writers})  # by which ours are known
+    return [*rest, first]
 
 
 def show(plan: SamplePlan, written: list[str], format: str) -> None:
@@ -109,7 +108,7 @@ def show(plan: SamplePlan, written: list[str], format: str) -> None:
     if format == "json":
         print(json.dumps(sample.truth_document(plan), indent=1))
         return
-    print(f"{plan.sessions:,} sessions. Wrote {', '.join(written)}.\n")
+    print(f"{plan.sessions:,} sessions. Wrote {printable(', '.join(written))}.\n")
     print("True value per session" + " " * 2 + "".join(f"{r:>11}" for r in REWARDS))
     inexact = 0.0
     for name, rewards in plan.world.truth().items():
@@ -131,9 +130,20 @@ def _sink(table: pl.LazyFrame, path: Path) -> None:
         raise OSError(first_line(error)) from error
 
 
+def refuse_others(folder: Path, files: Iterable[Path]) -> None:
+    """Refuse to replace files where no simulation was: a log of that name may be a real one."""
+    there = [file for file in files if os.path.lexists(file)]
+    if there and not os.path.isfile(folder / TRUTH):
+        raise UsageError(
+            f'"{there[0]}" was not made by a simulation.',
+            found=f'There is no "{folder / TRUTH}".',
+            todo="Take another folder.",
+        )
+
+
 def _refuse_leftovers(runs: Path, names: list[str]) -> None:
     """Runs of another simulation would be taken for this one's."""
-    there = sorted(path.stem for path in runs.glob("*.parquet")) if runs.is_dir() else []
+    there = sorted(path.stem for path in runs.glob("*.parquet")) if os.path.isdir(runs) else []
     others = [name for name in there if name not in names]
     if others:
         raise UsageError(

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from counterrank.core.format import interval_text, list_names, number, shorten
+from counterrank.documents.online_test import in_one_sentence, size_of_test, what_would_tell
 from counterrank.documents.requirements import (
     Candidate,
     Criterion,
@@ -23,10 +24,16 @@ from counterrank.documents.requirements import (
     terms,
 )
 
+LONG = 110  # characters of a heading
+
 
 @dataclass(frozen=True)
 class Decision:
-    """``verdict`` is ship, keep, open or distrust; ``system`` is the one the sentence is about."""
+    """``verdict`` is test, keep, open or distrust; ``system`` is the one the sentence is about.
+
+    Offline data send nothing live: ``test`` is a candidate that deserves the A/B test. ``steps`` is
+    the part of the sentence that says what to do next, each step by itself.
+    """
 
     verdict: str
     sentence: str
@@ -34,6 +41,22 @@ class Decision:
     system: str = ""
     measure: str = ""
     baseline: str = ""
+    steps: tuple[str, ...] = ()
+
+    @property
+    def head(self) -> str:
+        """What the sentence says before its first number, as a heading."""
+        head, colon, _ = self.sentence.partition(": ")
+        head = head if colon and ". " not in head else self.sentence.partition(". ")[0].rstrip(".")
+        return head if len(head) <= LONG else head.partition(" (")[0].partition(", ")[0]
+
+    @property
+    def body(self) -> str:
+        """The rest of the sentence, but for the steps."""
+        rest = self.sentence[len(self.head) :].replace(in_one_sentence(self.steps), "")
+        for step in self.steps:
+            rest = rest.replace(step, "")
+        return " ".join(rest.lstrip(":. ").split())
 
 
 def decide(
@@ -84,19 +107,26 @@ def _against(document: Row, found: Terms, base: str) -> Decision:
             "distrust", _distrusted(failed[best.system][0]), rest, best.system, str(label), base
         )
     passing = [c for c in trusted if c.passed]
+    steps: list[str] = []
     if passing:
-        best, verdict = passing[0], "ship"
-        sentence = f"Ship {shorten(best.system, 40)}: {best.lead} against {name}"
+        best, verdict = passing[0], "test"
+        sentence = f"{shorten(best.system, 40)} deserves the A/B test: {best.lead} against {name}"
         sentence += f", picked from {len(own)}." if len(own) > 1 else "."
-        sentence += _corrected(best) + _guards(best) + _others(best, passing[1:], name)
-    else:
+        also = _guards(best), _others(best, passing[1:]), size_of_test(document, best.lead)
+        sentence += _corrected(best) + "".join(also)
+        steps = [step.strip() for step in also if step]
+    elif all(c.ruled_out for c in trusted):
         best, verdict = _nearest(trusted), "keep"
-        sentence = _kept(document, trusted, best, name)
+        sentence = _kept(trusted, best, name)
+    else:
+        best, verdict = _nearest([c for c in trusted if not c.ruled_out]), "open"
+        steps = what_would_tell(document, best.lost[0] if best.lead.passed else best.lead)
+        sentence = _untold(document, trusted, best, name) + in_one_sentence(steps)
     for c in own:
         if failed[c.system]:
             d = failed[c.system][0]
             sentence += f" {shorten(c.system, 40)} does not count: {d['name']} fails."
-    return Decision(verdict, sentence, rest, best.system, str(label), base)
+    return Decision(verdict, sentence, rest, best.system, str(label), base, tuple(steps))
 
 
 def _best_first(several: Iterable[Candidate]) -> list[Candidate]:
@@ -108,27 +138,53 @@ def _nearest(several: Sequence[Candidate]) -> Candidate:
     return next((c for c in several if c.lead.passed), several[0])
 
 
-def _kept(document: Row, several: Sequence[Candidate], best: Candidate, base: str) -> str:
-    """Why the baseline stays."""
+def _kept(several: Sequence[Candidate], best: Candidate, base: str) -> str:
+    """Why the baseline stays: the data tell that no candidate is better."""
     lead, system = best.lead, shorten(best.system, 40)
     if lead.passed:
-        lost = best.lost[0]
-        word = "is worse" if lost.worse else f"may be worse by more than {-100 * lost.least:g}%"
+        lost = next(guard for guard in best.lost if guard.worse)
         return (
-            f"Keep {base}: {system} is better by {lead}, but {lost.criterion.what} {word}:"
+            f"Keep {base}: {system} does not deserve the A/B test. It is better by {lead}, but"
+            f" {lost.criterion.what} is worse: {' '.join(lost.shown())}."
+        )
+    why = "every candidate is worse"
+    if not all(c.lead.worse for c in several):
+        why = f"none can be {lead.must}" if lead.short else "none is better without a loss"
+    nearest = f"The nearest, {system}: {lead}." if len(several) > 1 else f"{system}: {lead}."
+    return f"Keep {base}: no candidate deserves the A/B test, as {why}. {nearest}"
+
+
+def _untold(document: Row, several: Sequence[Candidate], best: Candidate, base: str) -> str:
+    """What these data cannot tell of the nearest candidate, and what would."""
+    lead, system = best.lead, shorten(best.system, 40)
+    data = "This log" if document.get("kind") == "estimate" else "These data"
+    if lead.passed:
+        lost = best.lost[0]
+        return (
+            f"{data} cannot tell whether {system} deserves the A/B test: it is better by {lead},"
+            f" but {lost.criterion.what} may be worse by more than {-100 * lost.least:g}%:"
             f" {' '.join(lost.shown())}."
         )
-    why = "no candidate is clearly better"
-    if all(c.lead.worse for c in several):
-        why = "every candidate is worse"
-    elif lead.least:
-        why = f"no candidate is sure to be {lead.must}"
-    sentence = f"Keep {base}: {why}. The nearest, {system}: {lead}."
-    low, high = lead.row.get("low"), lead.row.get("high")
-    alone = low is not None and high is not None and low * high > 0
-    if alone and not lead.worse and lead.up * (lead.difference or 0) > 0 and not lead.least:
-        return f"{sentence} That may be chance once all {len(several)} candidates are counted."
-    return sentence + ("" if lead.worse else _seen(lead))
+    than = f"is {lead.must} against {base}" if lead.least else f"is better than {base}"
+    sentence = f"{data} cannot tell whether {system} {than}: {lead}."
+    rises = lead.up * (lead.difference or 0) > 0 and not lead.least
+    if rises and _clear(lead.row, "family_"):
+        ends = [known(lead.row.get(f"lift_family_{end}")) for end in ("low", "high")]
+        low, high = (f"{end:+.1%}" if end is not None else "" for end in ends)
+        told = f", [{low}, {high}]" if lead.lift and low and high else ""
+        sentence += f" If the assumptions hold it is{told}; what they rest on may undo that."
+    elif rises and _clear(lead.row, ""):
+        whole = f" once all {len(several)} candidates are counted" if len(several) > 1 else ""
+        sentence += f" That may be chance{whole}."
+    else:
+        sentence += _seen(lead)
+    return sentence
+
+
+def _clear(row: Row, kind: str) -> bool:
+    """Whether an interval of a comparison has one sign."""
+    low, high = (known(row.get(f"{kind}{end}")) for end in ("low", "high"))
+    return low is not None and high is not None and low * high > 0
 
 
 def _seen(lead: Requirement) -> str:
@@ -158,12 +214,12 @@ def _guards(best: Candidate) -> str:
     return f" Guards hold: {'; '.join(told)}." if told else ""
 
 
-def _others(best: Candidate, also: Sequence[Candidate], base: str) -> str:
+def _others(best: Candidate, also: Sequence[Candidate]) -> str:
     """Who else passes, and who is too close to the best to tell apart."""
     if not also:
         return ""
     names = list_names([c.system for c in also])
-    text = f" {names} also beat{'s' * (len(also) == 1)} {base}."
+    text = f" {names} also deserve{'s' * (len(also) == 1)} it."
     low, high = best.lead.low or 0.0, best.lead.high or 0.0
     near = [c.system for c in also if low <= (c.lead.difference or 0.0) <= high]
     if near:
@@ -226,7 +282,7 @@ def _among(document: Row, found: Terms) -> Decision:
     sentence = f"{name} is the best by {label}: {ahead} ahead of {shorten(others[0], 40)}, the"
     sentence += " next, beyond chance."
     if not lost:
-        return Decision("ship", sentence, rest, first, str(label))
+        return Decision("test", f"{sentence} It deserves the A/B test.", rest, first, str(label))
     c, other = lost[0]
     one = next(r for r in c.requirements if not r.passed)
     sentence += f" But {one} against {shorten(other, 40)} must be {one.must}."

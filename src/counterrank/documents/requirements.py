@@ -1,6 +1,7 @@
 """What a decision reads of a document: one criterion that decides, others that guard.
 
-Every candidate is held against the baseline by the intervals that hold for all candidates at once.
+Every candidate is held against the baseline by the intervals that hold for all candidates at once,
+and for what the data cannot rule out, where these are told.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Requirement:
-    """One candidate by one criterion: the family's interval, and what it must reach.
+    """One candidate by one criterion: the interval that decides, and what it must reach.
 
     ``least`` is a share of the ``size`` of the baseline's value. Where less is better, ``up`` is -1
     and the other end must be as far below. ``lift`` are all three as lifts, where there are any;
@@ -95,6 +96,12 @@ class Requirement:
         """Whether it is clearly worse than the baseline."""
         end = self.high if self.up > 0 else self.low
         return end is not None and self.up * end < 0
+
+    @property
+    def short(self) -> bool:
+        """Whether not even the better end of the interval reaches what it must."""
+        end = self.high if self.up > 0 else self.low
+        return end is not None and self.up * end < self.least * self.size
 
     def shown(self, places: int = 1) -> tuple[str, str]:
         """The difference and its interval: as lifts where there are such."""
@@ -145,6 +152,11 @@ class Candidate:
     def passed(self) -> bool:
         """Whether it may go on."""
         return all(one.passed for one in self.requirements)
+
+    @property
+    def ruled_out(self) -> bool:
+        """Whether the data tell that it may not: what decides falls short, or a guard is worse."""
+        return self.lead.short or self.lead.worse or any(guard.worse for guard in self.lost)
 
 
 def leading(document: Row, *, decide_by: str = "", estimator: str = "") -> Criterion:
@@ -230,17 +242,39 @@ def requirements(document: Row, found: Terms, system: str, base: str) -> Candida
 
 
 def _turned(row: Row, base: str) -> tuple[float | None, float | None, float | None]:
-    """Difference and ends of the family's interval, the baseline subtracted."""
+    """Difference and ends of the interval that decides, the baseline subtracted."""
     if "family_low" not in row:
         raise UsageError(
             "The result has no intervals for all candidates at once.",
             found="An older version made it.",
             todo="Make it anew.",
         )
-    d, low, high = (known(row[key]) for key in ("difference", "family_low", "family_high"))
+    d, (low, high) = known(row["difference"]), decisive_interval(row)
     if row["baseline"] == base or d is None or low is None or high is None:
         return d, low, high
     return -d, -high, -low
+
+
+def decisive_interval(row: Row, of: str = "") -> tuple[float | None, float | None]:
+    """The ends that decide, of a comparison's difference or of its ``lift_``.
+
+    Allowing for what the data cannot rule out, where that is told; otherwise for all candidates.
+    """
+    for kind in ("bound", "family"):
+        low, high = (known(row.get(f"{of}{kind}_{end}")) for end in ("low", "high"))
+        if low is not None and high is not None:
+            return low, high
+    return None, None
+
+
+READINGS = {
+    "better": "better", "worse": "worse", "cannot_tell": "not separated", "fail": "not relied on"
+}  # fmt: skip
+
+
+def reading(claim: str, verdict: str) -> str:
+    """What a comparison shows, in words; a verdict of fail leaves nothing to read."""
+    return READINGS["fail" if verdict == "fail" else claim]
 
 
 def known(value: float | None) -> float | None:
@@ -249,8 +283,8 @@ def known(value: float | None) -> float | None:
 
 
 def _lift(row: Row, base: str) -> tuple[float, ...]:
-    """The lift with both ends of the family's interval; of a pair turned round there is none."""
-    three = [known(row.get(key)) for key in ("lift", "lift_family_low", "lift_family_high")]
+    """The lift with both ends that decide; of a pair turned round there is none."""
+    three = [known(row.get("lift")), *decisive_interval(row, "lift_")]
     some = tuple(x for x in three if x is not None)
     return some if len(some) == 3 and row["baseline"] == base else ()
 
@@ -269,10 +303,14 @@ def _other(row: Row, base: str) -> str:
 
 def failures(document: Row, systems: Sequence[str], estimator: str) -> list[Row]:
     """Diagnostics that fail and concern one of these systems by this estimator."""
+    return [d for d in concerned(document, systems, estimator) if d["state"] == "fail"]
+
+
+def concerned(document: Row, systems: Sequence[str], estimator: str) -> list[Row]:
+    """Diagnostics that concern one of these systems by this estimator."""
     return [
         d
         for d in document.get("diagnostics", [])
-        if d["state"] == "fail"
-        and (not d.get("systems") or set(d["systems"]) & set(systems))
+        if (not d.get("systems") or set(d["systems"]) & set(systems))
         and (not d.get("estimators") or estimator in d["estimators"])
     ]

@@ -22,6 +22,8 @@ def log_to_mlflow(document: Mapping[str, Any], gate: Gate, uri: str, experiment:
     """Values, choices, the gate and the document itself as one MLflow run; says where it is."""
     if find_spec("mlflow") is None:
         raise UsageError("--mlflow needs MLflow.", todo="Install it: pip install mlflow.")
+    if "://" not in uri and os.path.exists(uri) and not os.path.isdir(uri):
+        raise UsageError(f'--mlflow "{uri}" is a file.', todo="Name a folder, or an address.")
     if "://" not in uri:  # a folder, which new versions open only to those who ask for it
         os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
     import mlflow
@@ -37,7 +39,7 @@ def log_to_mlflow(document: Mapping[str, Any], gate: Gate, uri: str, experiment:
             mlflow.set_tag("counterrank.gate", "open" if gate.passed else "closed")
             mlflow.log_text(as_json(document), "result.json")
             mlflow.log_text(gate.markdown(), "gate.md")
-    except mlflow.exceptions.MlflowException as error:
+    except (mlflow.exceptions.MlflowException, OSError) as error:
         raise UsageError(
             "MLflow did not take the result.", found=f"It says: {str(error).strip()[:200]}"
         ) from error

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from importlib.util import find_spec
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -24,11 +24,14 @@ from counterrank.diagnostics.diagnostic import (
     worst,
 )
 from counterrank.documents.document import as_json, document
-from counterrank.stats.compare import Comparison, Plan, compare
+from counterrank.stats.compare import Comparison, Plan, compare, width_of
 from counterrank.stats.moments import Pair, Table
 from counterrank.stats.units import Estimate, Functions, Key, Units
 
-SHOWN = 100  # rows of a table in a notebook
+if TYPE_CHECKING:
+    from counterrank.report.charts import Figure
+    from counterrank.stats.corner_bounds import CornerBounds
+
 PerUnit = Callable[[Units, Key], Floats | None]  # a number for each unit of a key's table
 
 
@@ -36,9 +39,11 @@ PerUnit = Callable[[Units, Key], Floats | None]  # a number for each unit of a k
 class Row:
     """One value: of what, by what, how, and how sure; the same row in every verb.
 
-    ``effective_units`` are what its units are worth where they come in unequal clusters.
-    ``verdict`` is whether to believe it: pass, caution or fail. ``clusters`` is the number of
-    clusters, such as users of sessions. What does not apply is empty, or not a number.
+    ``bound_low``, ``bound_high`` also allow for what the data cannot rule out of the assumptions,
+    where a verb has such bounds. ``effective_units`` are what its units are worth where they come
+    in unequal clusters. ``verdict`` is whether to believe it: pass, caution or fail. ``clusters``
+    is the number of clusters, such as users of sessions. What does not apply is empty, or not a
+    number.
     """
 
     system: str
@@ -55,12 +60,18 @@ class Row:
     effective_units: float | None
     verdict: str
     clusters: int = 0
+    bound_low: float | None = None
+    bound_high: float | None = None
 
     method = Key.method
 
 
-ROW = tuple(f.name for f in fields(Row) if f.name != "clusters")
-COMPARISON = tuple(f.name for f in fields(Comparison))
+BOUNDS = {
+    "estimates": ("bound_low", "bound_high"),
+    "comparisons": ("bound_low", "bound_high", "lift_bound_low", "lift_bound_high"),
+}  # of results that have a second interval
+ROW = tuple(f.name for f in fields(Row) if f.name not in ("clusters", *BOUNDS["estimates"]))
+COMPARISON = tuple(f.name for f in fields(Comparison) if f.name not in BOUNDS["comparisons"])
 DIAGNOSTIC = (
     "id", "name", "subject", "systems", "estimators", "value", "threshold", "state", "meaning",
 )  # fmt: skip
@@ -114,6 +125,7 @@ class Result:
         counts: Mapping[Key, int] | None = None,
         spans: Mapping[Key, float] | None = None,
         subjects: Callable[[Key], set[str]] | None = None,
+        bounds: CornerBounds | None = None,
         family: Callable[[int, int], str] | None = None,
         per_unit: PerUnit | None = None,
         parse: Callable[[object], str] = str,
@@ -124,28 +136,30 @@ class Result:
 
         ``functions`` say what each key is, in the order of the rows; ``groups`` of pairs what is
         compared; ``subjects`` what diagnostics of which subjects concern a key; ``counts`` how many
-        units a row tells of, where that is not all that the value is over.
+        units a row tells of, where that is not all that the value is over; ``bounds`` what
+        assumptions may do to values.
         """
         about, over = subjects or concerning, counts or {}
         whole = [key for key in functions if key.segment is None]
         decides = plan.rule.decides(whole, default)
         diagnostics = with_concerns(diagnostics, functions)
-        states: dict[tuple[str, str, str], str] = {}
+        states: dict[tuple[str, str, str, str | None], str] = {}
         rows, verdicts = [], {}
         for key, function in functions.items():
             e = units.estimate(key, function)
             low, high = plan.ends(e, (spans or {}).get(key))
-            which = key.system, key.estimator, key.measure
+            which = key.system, key.estimator, key.measure, key.reward
             if which not in states:
                 listed = [d for d in diagnostics if d.concerns(*which)]
                 own = [d for d in listed if d.systems or d.estimators or d.subject in about(key)]
                 states[which] = worst(own)
             verdicts[key] = states[which]
+            around = None if bounds is None else bounds.value(key, e, width_of(plan, e.freedom))
             rows.append(
                 Row(
                     key.system, key.measure, key.reward, key.estimator, key.segment, e.value, e.se,
                     low, high, plan.level, over.get(key, e.n), e.sizes.effective, verdicts[key],
-                    e.clusters,
+                    e.clusters, *(around or ()),
                 )
             )  # fmt: skip
         return cls(
@@ -153,7 +167,7 @@ class Result:
             estimates=rows,
             comparisons=compare(
                 units, groups, functions, plan, spans=spans, family=family, verdicts=verdicts,
-                lower=protocol.get("lower_is_better", ()), progress=progress,
+                bounds=bounds, lower=protocol.get("lower_is_better", ()), progress=progress,
             ),
             diagnostics=diagnostics,
             protocol=protocol | {"decides": decides},
@@ -192,8 +206,8 @@ class Result:
 
     @property
     def not_passing(self) -> list[Diagnostic]:
-        """Diagnostics that do not pass."""
-        return [d for d in self.diagnostics if d.state != "pass"]
+        """Diagnostics that do not pass, but for what no data can tell."""
+        return [d for d in self.diagnostics if d.state not in ("pass", "assumed")]
 
     def key(self, system: str, *labels: object) -> Key:
         """The first key of a system that has all labels: measure, estimator, reward, segment."""
@@ -240,12 +254,12 @@ class Result:
         rows = several[one_of("table", name, several)]
         if name not in COLUMNS:
             return [dict(row) if isinstance(row, dict) else asdict(row) for row in rows]
-        read = attrgetter(*COLUMNS[name])
+        columns = COLUMNS[name]
+        if self.protocol.get("bounds") == "auto":
+            columns += BOUNDS.get(name, ())
+        read = attrgetter(*columns)
         return [
-            {
-                key: None if value == "" else value
-                for key, value in zip(COLUMNS[name], own, strict=True)
-            }
+            {key: None if value == "" else value for key, value in zip(columns, own, strict=True)}
             for own in map(read, rows)
         ]
 
@@ -302,17 +316,15 @@ class Result:
         """The whole result as one JSON document, a row a line; what has no value is null."""
         return as_json(self.to_dict())
 
-    def plot(self, measure: str | None = None) -> Any:
-        """The main figure as an Altair chart; ``measure`` is the measure or estimator to draw."""
-        from counterrank.report import html as bundle
-        from counterrank.report.figures import main_figure
+    def plot(self, name: str = "") -> Figure:
+        """A figure of the page by its name, or the first; it shows itself in a notebook, offline.
 
-        if not bundle.can_draw():
-            raise UsageError(
-                "Drawing needs the extra report, which is not installed.",
-                todo="Install it: pip install 'counterrank[report]'.",
-            )
-        return main_figure(self.to_dict(), measure).altair()
+        Names are lifts, values, weights, tipping, positions, p_curve and others, by verb; its
+        ``save`` writes the picture as SVG.
+        """
+        from counterrank.report.figures import figure_named
+
+        return figure_named(self.to_dict(), name)
 
     def to_pandas(self, name: str = "estimates") -> Any:
         """The same as a pandas frame."""
@@ -351,18 +363,10 @@ class Result:
         return html
 
     def _repr_html_(self) -> str:
-        """The table, the decision, what does not pass and, where it can be drawn, a figure."""
-        from counterrank.report import html as bundle
-        from counterrank.report.charts import draw_svg
-        from counterrank.report.figures import figures
-        from counterrank.report.tables import decision, estimates_table, not_passing
+        """The decision, the leaderboard of the page, and what does not pass: no network."""
+        from counterrank.report.notebook import notebook
 
-        document = self.to_dict()
-        parts = [estimates_table(document, most=SHOWN)]
-        parts += [decision(document)] * bool(self.comparisons) + [not_passing(document)]
-        if bundle.can_draw() and (found := figures(document)):
-            parts.append(draw_svg(found[0]))
-        return f"<div>{''.join(parts)}</div>"
+        return notebook(self.to_dict())
 
     def __repr__(self) -> str:
         """The result as a terminal of 80 columns shows it."""

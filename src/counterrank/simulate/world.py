@@ -59,12 +59,12 @@ class World:
     sets: Count = 12
     candidates: Count = 20
     slots: Count = 10
-    days: Count = 1
+    days: Annotated[int, Between(1, 3650)] = 1
     sessions_per_user: Annotated[float, Between(1, float("inf"), "high")] = 4
     traffic: Share = 0.5
     drift: Share = 0.0
     ranker: Literal["deterministic", "plackett_luce"] = "deterministic"
-    temperature: Annotated[float, Between(0, open="low")] = 1.0
+    temperature: Annotated[float, Between(0.01)] = 1.0
     loggers: Mapping[str, float] = field(default_factory=lambda: {"logged": 1.0})
     arms: Mapping[str, float] = field(default_factory=dict)
     examination: str | Examination | Sequence[str | Examination] = "log2"
