@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import counterrank as cr
 from counterrank.api import demo
 from counterrank.report import page
+from counterrank.report.site import site
 from counterrank.simulate import World, funnel_world, judged_world, paradox_world, platform
 
 HOSTILE = [
@@ -136,8 +138,11 @@ def test_opens_from_disk_without_error_or_request(
     assert shown.errors == []
     assert shown.requests == []
     figures = shown.page.locator("figure").count()
-    assert shown.page.locator("figure svg").count() == figures
-    assert (figures > 0) == (kind != "check")
+    assert shown.page.locator("figure:has(svg[aria-label])").count() == figures
+    boards = shown.page.locator(".board").count()
+    assert (figures + boards > 0) == (kind != "check")
+    drawn = shown.page.locator("figure:not(.hero)").count()
+    assert shown.page.locator("figure details table").count() == drawn  # the same in numbers
     wide = shown.page.evaluate("document.documentElement.scrollWidth")
     assert wide <= width, "the page scrolls sideways"
 
@@ -164,25 +169,71 @@ def test_nothing_overlaps(pages: dict[str, Path], opened: Any, kind: str, width:
     assert clashes == []
 
 
-def test_tables_sort_both_ways(pages: dict[str, Path], opened: Any) -> None:
+@pytest.mark.parametrize(
+    ("table", "closed"),
+    [("#r1-estimates", "Every estimate"), ("#r1-much .board:not([hidden])", "")],
+)
+def test_tables_sort_both_ways(
+    pages: dict[str, Path], opened: Any, table: str, closed: str
+) -> None:
     shown = opened(pages["evaluate"])
-    heading = shown.page.locator("#r1-estimates th", has_text="value")
+    if closed:
+        shown.page.locator("summary", has_text=closed).click()
+    heading = shown.page.locator(f"{table} th", has_text="alue").first
+    place = heading.evaluate("x => x.cellIndex + 1")
     for direction in ("ascending", "descending"):
         heading.locator("button").click()
         assert heading.get_attribute("aria-sort") == direction
-        cells = shown.page.locator("#r1-estimates tbody tr td:nth-child(4)")
-        found = [float(c) for c in cells.evaluate_all("x => x.map(c => c.dataset.sort)")]
+        cells = shown.page.locator(f"{table} tbody tr td:nth-child({place})")
+        found = [float(c) for c in cells.evaluate_all("x => x.map(c => c.dataset.v)")]
         assert found == sorted(found, reverse=direction == "descending")
         assert len(set(found)) > 3
 
 
-def test_hovering_tells_the_numbers(pages: dict[str, Path], opened: Any) -> None:
-    shown = opened(pages["baseline"])
-    shown.page.locator("figure svg .mark-symbol path").first.hover(force=True)
-    tip = shown.page.locator("#vg-tooltip-element")
-    tip.wait_for(state="visible")
-    assert "low" in tip.inner_text()
-    assert "system" in tip.inner_text()
+def test_numbers_stand_beside_the_marks(pages: dict[str, Path], opened: Any) -> None:
+    """Nothing has to be hovered over."""
+    shown = opened(pages["demo"])
+    row = shown.page.locator(".board:not([hidden]) tr", has_text="long_form").inner_text()
+    for word in ("+18.3%", "+0.9% to +35.7%", "\u221236.2% to +138.5%", "0.0220", "cannot tell"):
+        assert word in row
+    assert "better if the assumptions hold" in row
+
+
+def test_the_selector_shows_another_table(pages: dict[str, Path], opened: Any) -> None:
+    shown = opened(pages["demo"])
+    board = shown.page.locator(".board:visible")
+    assert board.count() == 1
+    assert "by DR" in board.inner_text()
+    shown.page.locator("select.pick:visible").select_option("SNIPS")
+    assert board.count() == 1
+    assert "by SNIPS" in board.inner_text()
+    assert "by SNIPS" in shown.page.locator("#r1-much > [aria-live]").inner_text()
+
+
+def test_differences_switch_to_absolute_numbers(pages: dict[str, Path], opened: Any) -> None:
+    shown = opened(pages["demo"])
+    row = shown.page.locator(".board:visible tr", has_text="long_form")
+    assert "+18.3%" in row.inner_text()
+    shown.page.locator("label", has_text="absolute").click()
+    assert "+18.3%" not in row.inner_text()
+    assert "+13.8" in row.inner_text()
+    # where there is no lift, there is nothing to switch
+    assert opened(pages["evaluate"]).page.locator("input[type=radio]").count() == 0
+
+
+def test_a_pair_tells_its_detail_when_pressed(pages: dict[str, Path], opened: Any) -> None:
+    shown = opened(pages["evaluate"])
+    shown.page.locator("summary", has_text="Every pair").click()
+    button = shown.page.locator(".cm button").first
+    button.click()
+    assert button.get_attribute("aria-pressed") == "true"
+    assert "95% interval" in shown.page.locator(".detail").inner_text()
+
+
+def test_a_paradox_is_marked_on_strata(pages: dict[str, Path], opened: Any) -> None:
+    note = opened(pages["strata"]).page.locator("#r1-whom .note").inner_text()
+    assert note.startswith("Paradox, mainstream and explorer.")
+    assert opened(pages["demo"]).page.locator(".note").count() == 0
 
 
 def test_dark_and_light(pages: dict[str, Path], opened: Any) -> None:
@@ -200,9 +251,10 @@ def test_data_downloads_as_csv(
     pages: dict[str, Path], documents: dict[str, dict[str, Any]], opened: Any
 ) -> None:
     shown = opened(pages["estimate"])
+    shown.page.locator("summary", has_text="Every estimate").click()
     with shown.page.expect_download() as waiting:
-        shown.page.locator("#r1-estimates-1 button.csv").click()
-    assert waiting.value.suggested_filename == "r1-estimates-1.csv"
+        shown.page.locator("button.csv[data-for=r1-estimates]").click()
+    assert waiting.value.suggested_filename == "r1-estimates.csv"
     rows = pl.read_csv(waiting.value.path())
     wanted = documents["estimate"]["estimates"]
     assert rows["system"].to_list() == [r["system"] for r in wanted]
@@ -212,8 +264,7 @@ def test_data_downloads_as_csv(
 def test_hostile_names_do_nothing(pages: dict[str, Path], opened: Any) -> None:
     shown = opened(pages["hostile"])
     assert shown.dialogs == []
-    shown.page.locator("figure svg .mark-symbol path").first.hover(force=True)
-    shown.page.locator("#vg-tooltip-element").wait_for(state="visible")
+    shown.page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
     assert shown.page.locator("img").count() == 0
     assert shown.dialogs == []
     assert shown.errors == []
@@ -238,17 +289,93 @@ def test_no_serious_accessibility_fault(
     assert told == []
 
 
-def test_prints(pages: dict[str, Path], opened: Any) -> None:
-    shown = opened(pages["baseline"])
+def test_prints_every_part_of_a_figure(pages: dict[str, Path], opened: Any) -> None:
+    shown = opened(pages["demo"])
     shown.page.emulate_media(media="print")
+    hidden = """() => [...document.querySelectorAll("figure svg *, .board:not([hidden]) svg.fig *")]
+      .filter((e) => e.tagName !== "title" && getComputedStyle(e).display === "none").length"""
+    assert shown.page.evaluate(hidden) == 0
+
+
+def test_prints(pages: dict[str, Path], opened: Any) -> None:
+    shown = opened(pages["baseline"], scheme="dark")
+    shown.page.emulate_media(media="print")
+    shown.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     assert not shown.page.locator("#theme").is_visible()
     assert shown.page.locator("figure svg").first.is_visible()
+    assert shown.page.locator("#r1-comparisons").is_visible()
+    light = shown.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert light == "rgb(255, 255, 255)"
 
 
-def test_twenty_systems_and_ten_measures_stay_below_three_megabytes() -> None:
-    world = judged_world(users=200)
-    runs = {f"system {n}": run for n, run in enumerate([*world.runs.values()] * 5)}
+@pytest.mark.parametrize(("systems", "most"), [(5, 300_000), (100, 3_000_000)])
+def test_pages_stay_small(systems: int, most: int) -> None:
+    """Ten measures, with and without a baseline."""
+    world = judged_world(users=40)
+    runs = dict(
+        zip((f"system {n}" for n in range(systems)), [*world.runs.values()] * systems, strict=False)
+    )
     measures = [f"{m}@{k}" for m in ("nDCG", "DCG", "P", "Recall", "AP") for k in (5, 10)]
     for baseline in (None, "system 0"):
-        result = cr.evaluate(world.judgments, runs, measure=measures, baseline=baseline, draws=200)
-        assert len(page([result.to_dict()]).encode()) < 3_000_000
+        shown = measures[: 10 if baseline or systems < 50 else 2]  # 4,950 pairs of each
+        result = cr.evaluate(world.judgments, runs, measure=shown, baseline=baseline, test="t")
+        assert len(page([result.to_dict()]).encode()) < most
+
+
+def test_what_fails_claims_nothing(
+    documents: dict[str, dict[str, Any]], tmp_path: Path, opened: Any
+) -> None:
+    document = documents["baseline"]
+    failing = {
+        **document,
+        "comparisons": [c | {"verdict": "fail"} for c in document["comparisons"]],
+    }
+    path = tmp_path / "fail.html"
+    path.write_text(page([failing]), encoding="utf-8")
+    shown = opened(path)
+    board = shown.page.locator(".board:not([hidden])")
+    assert board.locator("tr", has_text="not relied on").count() == 3
+    assert board.locator(".better, .worse").count() == 0
+    assert opened(path).page.locator("h2", has_text="Why not believe it").count() == 1
+
+
+@pytest.fixture(scope="session")
+def history(documents: dict[str, dict[str, Any]], tmp_path_factory: Any) -> Path:
+    folder: Path = tmp_path_factory.mktemp("site")
+    kinds = ("demo", "demo", "estimate", "strata", "hostile", "check")
+    results = [(f"team/{k}", date(2030, 1, n + 1), documents[k]) for n, k in enumerate(kinds)]
+    for name, html in site(results, title=HOSTILE[0]).items():
+        (folder / name).write_text(html, encoding="utf-8")
+    return folder / "index.html"
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_a_site_opens_from_disk_without_fault(
+    history: Path, opened: Any, width: int, scheme: str
+) -> None:
+    axe = pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is missing")
+    shown = opened(history, width, scheme)
+    assert (shown.errors, shown.requests, shown.dialogs) == ([], [], [])
+    assert shown.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert shown.page.locator("#trend svg[aria-label]").count() == 4
+    shown.page.evaluate(Path(axe.__file__).with_name("axe.min.js").read_text(encoding="utf-8"))
+    found = shown.page.evaluate("axe.run().then(r => r.violations)")
+    assert [v["id"] for v in found if v["impact"] in ("serious", "critical")] == []
+
+
+def test_an_index_is_searched_and_leads_to_its_pages(history: Path, opened: Any) -> None:
+    shown = opened(history)
+    rows = shown.page.locator("#index tbody tr:visible")
+    assert rows.count() == 6
+    shown.page.locator("#search").fill("DEMO")
+    assert rows.count() == 2
+    assert shown.page.locator("#count").inner_text() == "2 of 6 results"
+    shown.page.locator("#search").fill("")
+    shown.page.locator("#narrow-Decision").select_option("test")
+    assert {
+        word in ("team/strata", "team/hostile") for word in rows.locator("a").all_inner_texts()
+    } == {True}
+    rows.locator("a").first.click()
+    shown.ready()
+    assert shown.page.locator("h1").is_visible()
+    assert shown.errors == []

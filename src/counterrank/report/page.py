@@ -1,134 +1,261 @@
-"""The page: decision, estimates, comparisons, figures, diagnostics, protocol, provenance."""
+"""The page: what to do, how much, why believe it, for whom; then the appendix."""
 
 from __future__ import annotations
 
-import shlex
+import re
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
+from dataclasses import dataclass
 from typing import Any
 
+from counterrank.core.file_writer import GENERATOR
+from counterrank.documents.coincidence import with_joint_rows
 from counterrank.documents.decision import Decision, decide
-from counterrank.report import html as bundle
-from counterrank.report import tables
-from counterrank.report.charts import DATA, Figure
+from counterrank.documents.requirements import Criterion, leading
+from counterrank.report.charts import Figure
 from counterrank.report.figures import figures
-from counterrank.report.html import data, name, text, visible
+from counterrank.report.gaps import Gap, gaps
+from counterrank.report.html import name, rows_as_table, text
+from counterrank.report.palette import asset, page_style
+from counterrank.report.sections.appendix import appendix, known_columns
+from counterrank.report.sections.decision_header import (
+    decision_header,
+    headline,
+    subject,
+    verdict_line,
+    worst_state,
+)
+from counterrank.report.sections.diagnostic_matrix import diagnostic_matrix
+from counterrank.report.sections.leaderboard import boards, leaderboard
+from counterrank.report.sections.segment_forest import paradox_notes, segment_forest
 from counterrank.version import __version__
 
 Document = Mapping[str, Any]
 
 # Nothing may be fetched, whatever the data say.
 POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline';"
-    " img-src data:; font-src data:; base-uri 'none'; form-action 'none'"
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:;"
+    " base-uri 'none'; form-action 'none'"
 )
-SIMULATED = "<p>Simulated data: the truth is known and stands at the end.</p>"
-NO_CHARTS = (
-    "<section><h2>Figures</h2><p>Charts need an extra: <code>pip install"
-    " 'counterrank[report]'</code>. The tables above hold the same numbers.</p></section>"
+LEDE = (
+    '<p class="lede">Solid core: the interval if the assumptions hold. Faint wings: allowing for'
+    " what these data cannot rule out. Both hold for all candidates at once. Coloured parts clear"
+    " the line, blue for better and orange for worse; grey ones do not.</p>"
 )
-SIGNS = {"ship": "✓", "keep": "=", "open": "?", "distrust": "✗", "read": ""}
-WORDS = {
-    "ship": "ship it", "keep": "keep what you have", "open": "not decided",
-    "distrust": "do not decide on this", "read": "for information",
-}  # fmt: skip
+FIGURE_ROWS = 400  # rows of a figure's table
+BOARDS = ("lifts", "values", "pairs")  # what the leaderboard and the matrix of pairs draw
+WHY = ("tipping", "weights", "sweep", "effective")
+WHOM = ("strata", "flip", "agreement")
+ELSEWHERE = (*WHY, *WHOM, "truth")
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page: how its address ends, its words in the list on top, what it shows."""
+
+    id: str
+    link: str
+    title: str
+    inner: str
+
+    def html(self, own: str) -> str:
+        """The part, or nothing if it shows nothing."""
+        if not self.inner:
+            return ""
+        return f'<section id="{own}-{self.id}"><h2>{self.title}</h2>{self.inner}</section>'
 
 
 def page(documents: Sequence[Document], *, title: str = "") -> str:
     """One HTML page of one or more results, which loads nothing from anywhere."""
-    drawn = bundle.can_draw()
-    parts = [_result(n, one, drawn=drawn) for n, one in enumerate(documents, 1)]
-    heading = title or " and ".join(dict.fromkeys(str(d.get("kind", "result")) for d in documents))
-    scripts = [f"<script>{bundle.script()}</script>"] if drawn else []
+    decisions = [decide(document) for document in documents]
+    parts = [
+        result_parts(n, document, decision)
+        for n, (document, decision) in enumerate(zip(documents, decisions, strict=True), 1)
+    ]
+    heads = [headline(d, c)[0] for d, c in zip(documents, decisions, strict=True)]
+    heading = title or (heads[0] if len(heads) == 1 else f"{len(heads)} results")
+    links = parts[0][1] if len(parts) == 1 else ""
+    several = "" if len(parts) == 1 else _contents(documents, decisions, heading)
+    return complete_page(heading, [several, *(article for article, _ in parts)], links)
+
+
+def _contents(documents: Sequence[Document], decisions: Sequence[Decision], heading: str) -> str:
+    """The decisions of several results, each a link to its own."""
+    both = enumerate(zip(documents, decisions, strict=True), 1)
+    rows = "".join(
+        f'<li><a href="#r{n}">{text(document["kind"])}</a> {verdict_line(document, one)}</li>'
+        for n, (document, one) in both
+    )
+    return f'<h1 class="all">{text(heading)}</h1><ul class="contents">{rows}</ul>'
+
+
+def complete_page(heading: str, parts: Sequence[str], links: str = "") -> str:
+    """The parts with head, style, script and foot."""
+    icons = asset("icons.svg")
     return "\n".join(
         [
             '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+            GENERATOR,
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>Counterrank: {text(heading)}</title>",
-            f"<style>{_asset('page.css')}</style></head>",
-            f"<body><header><p>Counterrank <span>{text(heading)}</span></p>",
-            '<button type="button" id="theme">Dark or light</button></header><main>',
-            *parts,
-            f"</main><footer>Made by counterrank {text(__version__)}. This page is complete in"
-            " itself and loads nothing.</footer>",
-            *scripts,
-            f"<script>{_asset('page.js')}</script></body></html>",
+            f"<title>{text(heading)} · Counterrank</title>",
+            f"<style>{page_style()}</style></head><body>{icons}",
+            '<a class="skip" href="#main">To the decision</a>',
+            f'<header class="bar"><div><b>Counterrank</b><nav aria-label="On this page">{links}'
+            '</nav><button type="button" id="theme">Dark or light</button></div></header>',
+            f'<main id="main">{"".join(parts)}</main>',
+            f"<footer>Made by counterrank {text(__version__)}. This page is complete in itself and"
+            " loads nothing.</footer>",
+            f"<script>{asset('page.js')}</script></body></html>",
         ]
     )
 
 
-def _asset(file: str) -> str:
-    return files("counterrank.report").joinpath("assets", file).read_text(encoding="utf-8")
+@dataclass(frozen=True)
+class Shown:
+    """One result as a page reads it: what decides, what others are held to, and who leads.
+
+    ``lead`` is None where no systems are measured; ``gap`` is the difference that the decision
+    speaks of, from ``against``.
+    """
+
+    document: Document
+    decision: Decision
+    lead: Criterion | None
+    reference: str
+    order: Sequence[str]
+    gap: Gap | None
+    against: str
+    drawn: Sequence[Figure]
+
+    @classmethod
+    def of(cls, raw: Document, decision: Decision) -> Shown:
+        """A document, with one row for estimators that coincide."""
+        document = with_joint_rows(raw)
+        reference = str(document["protocol"].get("baseline") or subject(document, decision))
+        decides = document["estimates"] and document["protocol"].get("decides")
+        lead = leading(document) if decides else None
+        first = boards(document, lead, reference) if lead else []
+        order = [decision.system] * bool(decision.system) + (first[0].order if first else [])
+        others = [name for name in dict.fromkeys(order) if name != reference]
+        gap, against = None, reference
+        if lead and first:
+            gap, against = leading_gap(document, lead, reference, others)
+        return cls(document, decision, lead, reference, others, gap, against, figures(document))
+
+    @property
+    def believed(self) -> bool:
+        """Whether nothing fails of what the decision reads."""
+        state = self.gap.row["verdict"] if self.gap else worst_state(self.document, self.lead)
+        return bool(state != "fail")
+
+    def figures(self, own: str, *names: str) -> str:
+        """The figures of those names, also where several are numbered."""
+        return "".join(
+            figure_html(own, f)
+            for f in self.drawn
+            if f.name not in BOARDS and (f.name in names or stem(f.name) in names)
+        )
 
 
-def _result(number: int, document: Document, *, drawn: bool) -> str:
-    """One result, from its decision to its provenance."""
-    shown = "".join(_figure(number, f) for f in figures(document)) if drawn else ""
+def stem(figure: str) -> str:
+    """The name of a figure without its number."""
+    return re.sub(r"-\d+$", "", figure)
+
+
+def result_parts(number: int, document: Document, decision: Decision) -> tuple[str, str]:
+    """One result from its decision to its provenance, and the links to its parts."""
+    own, shown = f"r{number}", Shown.of(document, decision)
+    header = decision_header(shown.document, decision, shown.lead, shown.gap, shown.against)
     parts = [
-        _decision(decide(document), str(document.get("estimand", ""))),
-        SIMULATED * ("truth" in document.get("tables", {})),
-        tables.diagnostics(document, f"r{number}"),
-        f"<section><h2>Figures</h2>{shown}</section>" if shown else NO_CHARTS * (not drawn),
-        *tables.sections(document, f"r{number}"),
-        tables.words(document),
-        _protocol(document),
-        _provenance(document),
-    ]
-    return f'<article id="r{number}">{"".join(parts)}</article>'
+        _much(shown, own), _why(shown, own), _whom(shown, own),
+        Section("found", "What else it tells", "What another measure would have told you",
+                shown.figures(own, "dcg-ndcg")),
+        _truth(shown, own),
+        Section("app", "Appendix", "Appendix",
+                "".join(appendix(shown.document, own, shown.lead))),
+    ]  # fmt: skip
+    links = f'<a href="#{own}">What to do</a>' + "".join(
+        f'<a href="#{own}-{s.id}">{s.link}</a>' for s in parts if s.inner
+    )
+    return f'<article id="{own}">{header}{"".join(s.html(own) for s in parts)}</article>', links
 
 
-def _decision(decision: Decision, estimand: str) -> str:
-    told = f"<p class='estimand'>What is estimated: {text(estimand)}</p>" if estimand else ""
+def leading_gap(
+    document: Document, lead: Criterion, reference: str, order: Sequence[str]
+) -> tuple[Gap | None, str]:
+    """The difference that the decision speaks of, and what it is from.
+
+    Where all are compared with all, the leader's difference from the next.
+    """
+    key = (lead.measure, lead.reward, lead.estimator, None)
+    if document["protocol"].get("baseline"):
+        own = gaps(document, reference).get(key, {})
+        return next((own[s] for s in order if s in own), None), reference
+    for other in order:
+        found = gaps(document, other).get(key, {})
+        if other != reference and reference in found:
+            return found[reference], other
+    return None, reference
+
+
+def _much(shown: Shown, own: str) -> Section:
+    """The leaderboard; where no systems are measured, the verb's own figures."""
+    document = shown.document
+    if shown.lead is not None:
+        lede = LEDE if document["comparisons"] else ""
+        same = document.get("coincide")
+        inner = leaderboard(document, own, shown.lead, shown.reference)
+        inner += f'<p class="s">{text(same)}</p>' if same else ""
+        return Section("much", "How much", "How much", lede + inner)
+    if document["kind"] == "check":
+        rows = document["tables"].get("tables", [])
+        inner = rows_as_table(
+            rows, known_columns(rows, {}), caption="Tables", id=f"{own}-checked"
+        ) if rows else ""  # fmt: skip
+        return Section("much", "Tables", "Tables", inner)
+    names = {stem(f.name) for f in shown.drawn} - set(ELSEWHERE)
+    return Section("much", "What was found", "What was found", shown.figures(own, *names))
+
+
+def _why(shown: Shown, own: str) -> Section:
+    """What the numbers rest on, how near the claim is to turning, and weights."""
+    title = "Why believe it" if shown.believed else "Why not believe it"
+    inner = diagnostic_matrix(shown.document, [*shown.order, shown.reference], shown.lead)
+    return Section("why", title, title, inner + shown.figures(own, *WHY))
+
+
+def _whom(shown: Shown, own: str) -> Section:
+    """Segments, and answers that flip in strata of items."""
+    document, inner = shown.document, ""
+    if shown.lead is not None:
+        inner = segment_forest(document, shown.lead, shown.reference, shown.order)
+    inner += paradox_notes(document) + shown.figures(own, *WHOM)
+    return Section("whom", "For whom", "For whom", inner)
+
+
+def _truth(shown: Shown, own: str) -> Section:
+    """What a simulation reveals."""
+    revealed = shown.document["tables"].get("revealed")
+    lead = f'<p class="big">{text(revealed)}</p>' if revealed else ""
+    drawn = shown.figures(own, "truth")
+    return Section("truth", "The truth", "The truth, which no estimate has seen",
+                   lead + drawn if drawn else "")  # fmt: skip
+
+
+def figure_html(own: str, figure: Figure) -> str:
+    """A figure, how to read it, and its numbers in a table."""
+    id_ = f"{own}-{figure.name}"
+    rows = figure.rows[:FIGURE_ROWS]
+    columns = known_columns(rows, {}) if rows else {}
+    table = rows_as_table(rows, columns, caption=f"Numbers: {figure.title}", id=f"{id_}-rows")
     return (
-        f'<section class="decision {decision.verdict}"><h1><span class="badge">'
-        f'<span aria-hidden="true">{SIGNS[decision.verdict]}</span> {WORDS[decision.verdict]}'
-        f"</span></h1><p class='sentence'>{text(decision.sentence)}</p>"
-        f"{told}<p class='rests'>{text(decision.grounds)}</p></section>"
+        f'<figure id="{id_}"><figcaption><h3>{name(figure.title)}</h3><p>{text(figure.reading)}</p>'
+        f"</figcaption>{figure.html()}<details class='in'><summary>The same as a table</summary>"
+        f"<div>{table}</div></details></figure>"
     )
 
 
-def _figure(number: int, figure: Figure) -> str:
-    own = f"r{number}-{figure.name}"
-    return (
-        f'<figure id="{own}"><figcaption><h3>{name(figure.title)}</h3><p>{text(figure.reading)}</p>'
-        f'</figcaption><div class="chart" data-for="{own}"></div>'
-        f'<p><button type="button" class="csv" data-for="{own}">Data as CSV</button></p>'
-        f'<script type="application/json" class="chart-of">{data(visible(figure.chart))}</script>'
-        f'<script type="application/json" class="{DATA}-of">{data(visible(figure.rows))}</script>'
-        "</figure>"
-    )
-
-
-def _protocol(document: Document) -> str:
-    rows = "".join(
-        f"<dt>{text(str(key).replace('_', ' '))}</dt><dd>{_value(value)}</dd>"
-        for key, value in document.get("protocol", {}).items()
-    )
-    lead = "<p>Every choice behind the numbers.</p>"
-    return f"<section><h2>Protocol</h2>{lead}<dl>{rows}</dl></section>" if rows else ""
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "<br>".join(f"{name(k)}: {_value(v)}" for k, v in value.items()) or "-"
-    if isinstance(value, (list, tuple)):
-        return ", ".join(name(v) for v in value) or "-"
-    return "-" if value is None or value == "" else name(value)
-
-
-def _provenance(document: Document) -> str:
-    source = document.get("provenance", {})
-    columns = {"name": "input", "rows": "rows", "sha256": "sha256"}
-    kept = tables.rows_table(source.get("inputs", []), columns, caption="Inputs", id="inputs")
-    command = source.get("command")
-    again = (
-        f"<p>The same again:</p><pre><code>{text(shlex.join(command))}</code></pre>"
-        if command
-        else ""
-    )
-    seed = document.get("protocol", {}).get("seed")
-    return (
-        f"<section><h2>Provenance</h2><p>counterrank {text(source.get('version', ''))}"
-        f"{f', seed {text(seed)}' if seed is not None else ''}.</p>{again}{kept}</section>"
-    )
+def figure_section(number: int, shown: Sequence[Figure]) -> str:
+    """The figures of a study."""
+    drawn = "".join(figure_html(f"r{number}", figure) for figure in shown)
+    return f"<section><h2>Figures</h2>{drawn}</section>" if drawn else ""

@@ -1,68 +1,56 @@
 (() => {
   "use strict";
   const root = document.documentElement;
+  const all = (what, where = document) => [...where.querySelectorAll(what)];
   const system = window.matchMedia("(prefers-color-scheme: dark)");
   const dark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
-  const read = (figure, kind) => JSON.parse(figure.querySelector("script." + kind).textContent);
 
-  const colours = () => {
-    const style = getComputedStyle(root);
-    const ink = style.getPropertyValue("--ink").trim();
-    const line = style.getPropertyValue("--line").trim();
-    return {
-      background: "transparent", font: "system-ui, sans-serif",
-      axis: { labelColor: ink, titleColor: ink, gridColor: line, domainColor: line, tickColor: line,
-        labelFontSize: 12, titleFontSize: 12, labelFlush: false },
-      axisX: { tickCount: window.innerWidth < 600 ? 4 : 8 },
-      legend: { labelColor: ink, titleColor: ink, labelFontSize: 12, symbolOpacity: 1,
-        columns: window.innerWidth < 600 ? 1 : 3 }, view: { stroke: "transparent" },
-    };
+  /* the selector shows one of the tables that the page holds */
+  const pick = (changed) => {
+    const section = changed.closest("section");
+    const picks = all(".pick", section);
+    const boards = all(".board", section);
+    const wanted = picks.map((one) => one.value);
+    const place = picks.indexOf(changed);
+    const parts = (board) => board.dataset.key.split("|");
+    const fit = (board) => parts(board).filter((part, n) => part === wanted[n]).length;
+    const able = boards.filter((board) => parts(board)[place] === wanted[place]);
+    const best = able.sort((a, b) => fit(b) - fit(a))[0];
+    for (const board of boards) board.hidden = board !== best;
+    picks.forEach((one, n) => { one.value = parts(best)[n]; });
+    section.querySelector("[aria-live]").textContent = best.querySelector("caption").textContent;
   };
 
-  const draw = async (figure) => {
-    if (!window.vegaEmbed) return;
-    const spec = read(figure, "chart-of");
-    spec.datasets = { ...(spec.datasets || {}), rows: read(figure, "rows-of") };
-    spec.description = figure.querySelector("h3").textContent;
-    spec.config = { ...(spec.config || {}), ...colours() };
-    const options = { actions: false, renderer: "svg", tooltip: { theme: dark() ? "dark" : "light" } };
-    const made = await window.vegaEmbed(figure.querySelector(".chart"), spec, options);
-    const picture = figure.querySelector(".chart svg");
-    if (picture) {
-      picture.setAttribute("role", "img");
-      picture.setAttribute("aria-label", spec.description);
-    }
-    figure.view = made.view;
+  const quoted = (text) => {
+    const safe = /^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? "'" + text : text;
+    return /[",\n\r]/.test(safe) ? '"' + safe.replaceAll('"', '""') + '"' : safe;
   };
-  const drawAll = () => Promise.all([...document.querySelectorAll("figure")].map(draw));
-
-  const quoted = (value) => {
-    if (value === null || value === undefined) return "";
-    let text = typeof value === "object" ? JSON.stringify(value) : String(value);
-    if (typeof value === "string" && /^[=+\-@\t\r]/.test(text)) text = "'" + text;
-    return /[",\n\r]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text;
+  const told = (cell) => {
+    if (cell.dataset.v !== undefined) return cell.dataset.v;
+    const name = cell.querySelector("[title]");
+    return name ? name.title : cell.textContent;
   };
-  const save = (figure) => {
-    const rows = read(figure, "rows-of");
-    const names = [...new Set(rows.flatMap(Object.keys))];
-    const lines = [names, ...rows.map((row) => names.map((key) => row[key]))];
+  const save = (id) => {
+    const lines = [...document.getElementById(id).rows].map((row) => [...row.cells].map(told));
     const text = lines.map((line) => line.map(quoted).join(",")).join("\n") + "\n";
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
-    link.download = figure.id + ".csv";
+    link.download = id + ".csv";
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   };
 
   const key = (cell) => {
-    if (cell.dataset.sort === undefined) return cell.textContent;
-    return cell.dataset.sort === "" ? -Infinity : Number(cell.dataset.sort);
+    if (cell.dataset.v === undefined) return cell.textContent;
+    return cell.dataset.v === "" ? -Infinity : Number(cell.dataset.v);
   };
   const sort = (heading) => {
     const body = heading.closest("table").tBodies[0];
     const place = heading.cellIndex;
     const down = heading.getAttribute("aria-sort") === "ascending";
-    for (const other of heading.parentNode.children) other.setAttribute("aria-sort", "none");
+    for (const other of heading.parentNode.children) {
+      if (other.hasAttribute("aria-sort")) other.setAttribute("aria-sort", "none");
+    }
     heading.setAttribute("aria-sort", down ? "descending" : "ascending");
     const order = (a, b) => {
       const [x, y] = [key(a.cells[place]), key(b.cells[place])];
@@ -72,18 +60,43 @@
     body.append(...[...body.rows].sort(order));
   };
 
+  const detail = (button) => {
+    const table = button.closest("table");
+    for (const other of all("button", table)) other.setAttribute("aria-pressed", other === button);
+    table.closest("div").nextElementSibling.textContent = button.dataset.detail;
+  };
+  /* rows of an index that hold every word that was typed and what was chosen */
+  const filter = () => {
+    const words = document.getElementById("search").value.toLowerCase();
+    const chosen = all("select.narrow").map((one) => one.value);
+    const rows = all("#index tbody tr");
+    for (const row of rows) {
+      const own = row.dataset.of.split("|");
+      const fits = chosen.every((value) => !value || own.includes(value));
+      row.hidden = !(fits && row.textContent.toLowerCase().includes(words));
+    }
+    const left = rows.filter((row) => !row.hidden).length;
+    document.getElementById("count").textContent = `${left} of ${rows.length} results`;
+  };
+
   document.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (!button) return;
-    if (button.id === "theme") {
-      root.dataset.theme = dark() ? "light" : "dark";
-      drawAll();
-    } else if (button.classList.contains("csv")) {
-      save(button.closest("figure"));
-    } else if (button.closest("th")) {
-      sort(button.closest("th"));
-    }
+    if (button.id === "theme") root.dataset.theme = dark() ? "light" : "dark";
+    else if (button.classList.contains("csv")) save(button.dataset.for);
+    else if (button.classList.contains("all")) {
+      all(".lb", button.closest("section")).forEach((table) => table.classList.add("every"));
+      button.hidden = true;
+    } else if (button.dataset.detail) detail(button);
+    else if (button.classList.contains("so")) sort(button.closest("th"));
   });
-  system.addEventListener("change", drawAll);
-  drawAll().then(() => { root.dataset.ready = "yes"; });
+  document.addEventListener("change", (event) => {
+    const one = event.target;
+    if (one.classList.contains("pick")) pick(one);
+    else if (one.type === "radio") all(".board", one.closest("article")).forEach((b) => b.classList.toggle("absolute", one.value === "abs"));
+    else if (one.classList.contains("narrow")) filter();
+  });
+  document.addEventListener("input", (event) => { if (event.target.id === "search") filter(); });
+  window.addEventListener("beforeprint", () => all("details:not(.in)").forEach((one) => { one.open = true; }));
+  root.dataset.ready = "yes";
 })();

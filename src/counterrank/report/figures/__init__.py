@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
+from pathlib import PurePath
 from typing import Any
 
 from counterrank.core.errors import UsageError, nearest
@@ -12,12 +14,14 @@ from counterrank.report.figures import assess_charts, strata_charts, value_chart
 
 Draw = Callable[[Mapping[str, Any]], list[Figure]]
 
-DRAWN = ("measure", "estimator")  # what a figure can be asked for
-VALUES: tuple[Draw, ...] = (value_charts.lifts, value_charts.estimates, value_charts.matrix)
+VALUES: tuple[Draw, ...] = (value_charts.lifts, value_charts.leading_values, value_charts.matrix)
 FIGURES: dict[str, tuple[Draw, ...]] = {  # of each verb, in the order of the page
     "evaluate": (*VALUES, value_charts.dcg_and_ndcg),
-    "estimate": (*VALUES, value_charts.weight_charts, value_charts.sweeps, value_charts.truth),
-    "funnel": (*VALUES, value_charts.weight_charts),
+    "estimate": (
+        *VALUES, value_charts.tipping, value_charts.weight_charts, value_charts.sweeps,
+        value_charts.truth,
+    ),
+    "funnel": (*VALUES, value_charts.tipping, value_charts.weight_charts),
     "strata": (
         strata_charts.strata_values_chart, strata_charts.flips, strata_charts.agreement_charts,
     ),
@@ -29,6 +33,12 @@ FIGURES: dict[str, tuple[Draw, ...]] = {  # of each verb, in the order of the pa
     "assess accuracy": (assess_charts.accuracy,),
 }  # fmt: skip
 
+NAMES = {
+    "lifts", "values", "pairs", "tipping", "weights", "sweep", "effective", "truth", "dcg-ndcg",
+    "strata", "flip", "agreement", "positions", "power", "p_curve", "robustness", "taus",
+    "correlation", "cases", "accuracy",
+}  # fmt: skip
+
 
 def figures(document: Mapping[str, Any]) -> list[Figure]:
     """Every figure the document has the data for, in the order of the page."""
@@ -37,22 +47,24 @@ def figures(document: Mapping[str, Any]) -> list[Figure]:
     return [figure for draw in draws for figure in draw(flat)]
 
 
-def main_figure(document: Mapping[str, Any], measure: str | None) -> Figure:
-    """The first figure of the page, of all rows or of one measure's."""
-    kept = document
-    if measure is not None:
-        every = dict.fromkeys(r[key] for key in DRAWN for r in document["estimates"])
-        labels = [label for label in every if label != "mean"]
-        if measure not in labels:
-            raise UsageError(
-                f'The result has no "{printable(measure)}".',
-                found=nearest(measure, labels),
-                todo=f"It has: {', '.join(labels)}.",
-            )
-        several = ("estimates", "comparisons")
-        own = {n: [r for r in document[n] if measure in (r[k] for k in DRAWN)] for n in several}
-        kept = {**document, **own}
-    found = figures(kept)
+def figure_named(document: Mapping[str, Any], name: str = "") -> Figure:
+    """The figure of that name, or the first of several of it; without a name the first of all."""
+    found = figures(document)
     if not found:
         raise UsageError("The result holds nothing to draw.")
-    return found[0]
+    same = [f for f in found if not name or f.name == name or re.sub(r"-\d+$", "", f.name) == name]
+    if same:
+        return same[0]
+    names = list(dict.fromkeys(f.name for f in found))
+    raise UsageError(
+        f'The result has no figure "{printable(name)}".',
+        found=nearest(name, names),
+        todo=f"It has: {', '.join(names)}.",
+    )
+
+
+def figure_of_file(document: Mapping[str, Any], path: str) -> Figure:
+    """The figure that a file is named after; the first, if the name is no figure's."""
+    names = {name for f in figures(document) for name in (f.name, re.sub(r"-\d+$", "", f.name))}
+    stem = PurePath(path).stem
+    return figure_named(document, stem if stem in names | NAMES else "")

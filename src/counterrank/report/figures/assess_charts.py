@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import re
+from collections.abc import Sequence
 
 from counterrank.report import charts
-from counterrank.report.charts import Figure, group_rows
+from counterrank.report.charts import Figure, Row, group_rows
 
-Row = Mapping[str, Any]
+INF = float("inf")  # the clip of what is not clipped, which a document cannot hold
 CURVE = 20  # largest p-values of a curve (Valcarce et al. 2020)
 
 
@@ -26,12 +26,10 @@ def power(document: Row) -> list[Figure]:
             "Discriminative power: the sum of p-values",
             "Further left is better: such a measure tells more pairs of systems apart.",
             rows,
-            charts.forest_plot(
-                "value", "measure", order=[r["measure"] for r in rows], title="sum of p-values"
-            ),
+            charts.forest_plot("value", "measure", title="sum of p-values"),
         ),
         Figure(
-            "p-curves",
+            "p_curve",
             f"The {CURVE} largest p-values of each measure",
             "A curve that falls early leaves few pairs of systems undecided.",
             points,
@@ -43,10 +41,10 @@ def power(document: Row) -> list[Figure]:
 
 
 def robustness(document: Row) -> list[Figure]:
-    """Tau by size for each kind of reduction."""
+    """Tau by size for each kind of reduction, then the values themselves."""
     title = "agreement with the full order (tau)"
     kinds = group_rows(document["curves"], lambda row: str(row["reduction"]))
-    return [
+    taus = [
         Figure(
             f"robustness-{place}",
             f"Order of the systems when judgments are missing: {kind}",
@@ -57,6 +55,27 @@ def robustness(document: Row) -> list[Figure]:
         )
         for place, (kind, rows) in enumerate(kinds.items(), 1)
     ]
+    return taus + _absolute(document["values"])
+
+
+def _absolute(values: Sequence[Row]) -> list[Figure]:
+    """Values by the share kept, mean of all systems (Valcarce et al. 2020, Fig. 4)."""
+    figures = []
+    kinds = group_rows(values, lambda row: str(row["reduction"]))
+    for place, (kind, own) in enumerate(kinds.items(), 1):
+        rows = [
+            {"measure": label, "size": size, "value": sum(at) / len(at)}
+            for label, some in group_rows(own, lambda row: str(row["measure"])).items()
+            for size, *at in zip(some[0]["size"], *(row["value"] for row in some), strict=True)
+        ]
+        chart = charts.bands(
+            "size", "value", by="measure", x_title="share kept", title="value", band="no"
+        )
+        title = f"Values when judgments are missing: {kind}"
+        figures.append(
+            Figure(f"values-{place}", title, "Mean of all systems, by the share kept.", rows, chart)
+        )
+    return figures
 
 
 def taus(document: Row) -> list[Figure]:
@@ -84,20 +103,19 @@ def online(document: Row) -> list[Figure]:
     rows = [
         {**r, "name": _with_clip(r)} for r in document["correlations"] if r["value"] is not None
     ]
-    made = [
+    first = [
         Figure(
             "correlation",
             "Correlation of offline figures with the online one",
             "Near 1 is an offline figure that foretells the online one; a bar across 0 may be"
             " chance.",
             rows,
-            charts.forest_plot(
-                "value", "name", order=[r["name"] for r in rows], title="Pearson's r"
-            ),
+            charts.forest_plot("value", "name", title="Pearson's r"),
         )
     ]
+    first += _against_clip(document["correlations"])
     cases = group_rows(document.get("cases", []), lambda row: str(row["measure"]))
-    return made + [
+    return first + [
         Figure(
             f"cases-{place}",
             f"{label}: offline against online",
@@ -110,6 +128,46 @@ def online(document: Row) -> list[Figure]:
         )
         for place, (label, own) in enumerate(list(cases.items())[:4], 1)
     ]
+
+
+CLIP = (
+    ("sensitivity", "True effects called against the clip", "Higher is better: of the effects taken"
+     " as true, the share that is called in the right direction."),
+    ("mean_p", "Mean p against the clip", "Lower is better: the mean one-sided p of the effects"
+     " taken as true."),
+)  # fmt: skip
+
+
+def _against_clip(rows: Sequence[Row]) -> list[Figure]:
+    """What a clip does to calls, where several were tried; of all rewards together if there are."""
+    clipped = {_unclipped(r) for r in rows if r.get("clip") is not None}
+    swept = [r for r in rows if _unclipped(r) in clipped]
+    pooled = [r for r in swept if r["reward"] == "all"] or swept
+    own = [
+        {**r, "clip": f"{r['clip'] or INF:g}".replace("inf", "none"), "name": _unclipped(r)}
+        for r in pooled
+    ]
+    if len({r["clip"] for r in own}) < 2:
+        return []
+    return [
+        Figure(
+            f"clip-{key.replace('_', '-')}",
+            title,
+            reading,
+            own,
+            charts.bands(
+                "clip", key, by="name", x_title="clip", title=key.replace("_", " "), kind="N",
+                band="no",
+            ),
+        )
+        for key, title, reading in CLIP
+    ]  # fmt: skip
+
+
+def _unclipped(row: Row) -> str:
+    """The estimator without its clip, and the reward."""
+    label = re.sub(r",?clip=[^,)]+", "", str(row["measure"])).replace("(,", "(").replace("()", "")
+    return ", ".join(str(part) for part in (label, row.get("reward")) if part)
 
 
 def _with_clip(row: Row) -> str:
@@ -129,8 +187,6 @@ def accuracy(document: Row) -> list[Figure]:
             "Relative root mean squared error over all systems: further left is closer to the"
             " truth.",
             rows,
-            charts.forest_plot(
-                "value", "measure", order=[r["measure"] for r in rows], title="relative RMSE"
-            ),
+            charts.forest_plot("value", "measure", title="relative RMSE"),
         )
     ]

@@ -7,10 +7,9 @@ from typing import Any
 
 from counterrank.documents.requirements import leading
 from counterrank.report import charts
-from counterrank.report.charts import Figure
+from counterrank.report.charts import Figure, Row
 
 MOST = 8  # systems that colours tell apart
-Row = Mapping[str, Any]
 
 
 def strata_values_chart(document: Row) -> list[Figure]:
@@ -36,25 +35,19 @@ def strata_values_chart(document: Row) -> list[Figure]:
 
 def flips(document: Row) -> list[Figure]:
     """The worst proven paradoxes: the difference overall, stratified, and in each stratum."""
-    made = []
-    for place, found in enumerate(document.get("paradoxes", [])[:5]):
-        rows = list(_parts(found))
-        made.append(
+    flips = []
+    for place, found in enumerate(document.get("paradoxes", [])[:5], 1):
+        rows, title = list(_parts(found)), f"{found['ahead']} less {found['behind']}"[:60]
+        flips.append(
             Figure(
-                f"flip-{place + 1}",
+                f"flip-{place}",
                 f"{found['measure']}: {found['ahead']} against {found['behind']}",
                 str(found["sentence"]),
                 rows,
-                charts.forest_plot(
-                    "difference",
-                    "part",
-                    order=[r["part"] for r in rows],
-                    title=f"{found['ahead']} less {found['behind']}"[:60],
-                    zero="yes",
-                ),
+                charts.forest_plot("difference", "part", title=title, zero=True),
             )
         )
-    return made
+    return flips
 
 
 def agreement_charts(document: Row) -> list[Figure]:
@@ -71,9 +64,7 @@ def agreement_charts(document: Row) -> list[Figure]:
             "Kendall's tau between a method's order of the systems and that of feedback on items"
             " shown at random: 1 is the same order, 0 no relation.",
             own,
-            charts.forest_plot(
-                "value", "estimator", order=[r["estimator"] for r in own], title="Kendall's tau"
-            ),
+            charts.forest_plot("value", "estimator", title="Kendall's tau"),
         )
     ]
 

@@ -1,125 +1,96 @@
-"""Values, differences from the baseline, all pairs, and curves: clips, weights, ranks."""
+"""Differences from the baseline, values, all pairs, and curves: clips, weights, tipping points."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
 from counterrank.documents.requirements import Criterion, leading
 from counterrank.report import charts
-from counterrank.report.charts import BLUE, Figure, group_rows
+from counterrank.report.charts import Figure, Row, group_rows
+from counterrank.report.gaps import gaps
 
-Row = Mapping[str, Any]
-CONTRAST = " For contrast only: this ignores who clicked. Do not decide by it."
-GROUPS = ("measure", "reward", "estimator", "segment")
 FEWEST = 3  # systems that make a matrix worth drawing
+PANELS = 8  # systems whose weights are drawn
 
 
 def lifts(document: Row) -> list[Figure]:
-    """One figure for each measure (and reward) with a baseline."""
-    base = document.get("protocol", {}).get("baseline")
-    if not base:
+    """Differences from the baseline by what decides: lifts, where all have one."""
+    base, lead = document["protocol"].get("baseline"), leading(document)
+    key = (lead.measure, lead.reward, lead.estimator, None)
+    own = gaps(document, str(base)).get(key, {}) if base else {}
+    if not own:
         return []
-    groups = group_rows(
-        document.get("comparisons", []),
-        lambda row: tuple(str(row[k]) for k in GROUPS if row[k] and row[k] != "mean"),
-    )
-    lower, contrast = (document["protocol"].get(key, ()) for key in ("lower_is_better", "contrast"))
-    made = []
-    first = leading(document)  # what the decision reads stands on top
-    ordered = sorted(groups.items(), key=lambda pair: _turn(pair[1][0], first, contrast))
-    for place, (group, rows) in enumerate(ordered):
-        up = -1 if rows[0]["measure"] in lower else 1
-        marked = [
-            {**r, "low": r["family_low"], "high": r["family_high"], "reading": READINGS[r["claim"]]}
-            for r in rows
-        ]
-        order = [str(r["system"]) for r in sorted(rows, key=lambda r: -up * (r["difference"] or 0))]
-        made.append(
-            Figure(
-                f"lifts-{place + 1}",
-                f"{', '.join(group)}: difference from {base}",
-                f"Right of the dashed line is more than {base}. Bars hold for all candidates of the"
-                " figure at once; those that miss the line differ beyond chance."
-                + CONTRAST
-                * (rows[0]["estimator"] in contrast),
-                marked,
-                charts.forest_plot(
-                    "difference",
-                    "system",
-                    order=order,
-                    title=f"difference from {base}"[:60],
-                    zero="yes",
-                    mark="reading",
-                ),
-            )
+    up = -1 if lead.measure in (document["protocol"].get("lower_is_better") or ()) else 1
+    share = all(gap.lift for gap in own.values())
+    rows: list[dict[str, Any]] = []
+    for name, gap in sorted(own.items(), key=lambda pair: -up * pair[1].difference.value):
+        span = gap.lift if share and gap.lift else gap.difference
+        of = {"lift": span.value} if share else {"difference": span.value}
+        wings = {"wide_low": span.wide_low, "wide_high": span.wide_high}
+        rows.append(
+            {"system": name, **of, "low": span.low, "high": span.high, **wings,
+             "claim": span.claim, "clear": span.clear}
+        )  # fmt: skip
+    what = "lift over" if share else "difference from"
+    return [
+        Figure(
+            "lifts",
+            f"{lead}: {what} {base}",
+            "Solid: the interval if the assumptions hold. Faint: allowing for what these data"
+            f" cannot rule out. Coloured parts clear the line of {base}, grey ones do not.",
+            rows,
+            charts.forest_plot(
+                "lift" if share else "difference", "system", title=f"{what} {base}"[:60],
+                wide=("wide_low", "wide_high"), claim="claim", zero=True, percent=share,
+            ),
         )
-    return made
+    ]  # fmt: skip
 
 
-def _turn(row: Row, first: Criterion, contrast: Sequence[str]) -> int:
-    """What the decision reads on top, what must not decide at the bottom."""
-    return 0 if first.of(row) else 2 if row["estimator"] in contrast else 1
-
-
-READINGS = {"better": "better", "worse": "worse", "cannot_tell": "not separated"}
-
-
-def estimates(document: Row) -> list[Figure]:
-    """Value and interval of each system; rows that belong to another figure are left to it."""
-    groups = group_rows(document.get("estimates", []), lambda row: _group(document, row))
-    made = []
-    for place, (group, rows) in enumerate(groups.items()):
-        what = ", ".join(group)
-        named = [{**r, "name": _name(r)} for r in rows]
-        y, order = "name", [r["name"] for r in named]
-        if document["kind"] == "evaluate":
-            y = "system"
-            order = [str(r["system"]) for r in sorted(rows, key=lambda r: -(r["value"] or 0))]
-        level = rows[0]["level"]
-        made.append(
-            Figure(
-                f"estimates-{place + 1}",
-                what,
-                f"Each point is a value, each bar its {level:.0%} interval. Bars that do not touch"
-                " differ beyond chance; overlapping ones may still differ, see the comparisons.",
-                named,
-                charts.forest_plot("value", y, order=order, title=what),
-            )
+def leading_values(document: Row) -> list[Figure]:
+    """The value of each system by what decides, or of each row where nothing decides."""
+    lead = leading(document)
+    own = [r for r in document["estimates"] if r["segment"] is None and _of(lead, r)]
+    if not own:
+        return []
+    lower = document["protocol"].get("lower_is_better") or ()
+    up = -1 if lead.measure in lower else 1
+    rows = sorted(own, key=lambda r: -up * (r["value"] or 0))
+    return [
+        Figure(
+            "values",
+            str(lead),
+            f"Each value with its {rows[0]['level']:.0%} interval. Intervals of two values say"
+            " nothing about their difference: see the comparisons.",
+            rows,
+            charts.forest_plot("value", "system", title=str(lead)[:60]),
         )
-    return made
+    ]
 
 
-def _group(document: Row, row: Row) -> tuple[str, ...]:
-    """What is drawn together: estimators of one reward share a scale, measures do not."""
-    own = row["estimator"] in document["protocol"].get("scales", ())  # not the reward's
-    keys = [key for key in GROUPS if row[key] and (key != "estimator" or own)]
-    return tuple(str(row[key]) for key in keys)
-
-
-def _name(row: Row) -> str:
-    return f"{row['system']} · {row['estimator']}"
+def _of(lead: Criterion, row: Row) -> bool:
+    """Rows of the criterion, and the logged ranker's own."""
+    same = (row["measure"], row["reward"]) == (lead.measure, lead.reward)
+    return same and row["estimator"] in (lead.estimator, "OnPolicy")
 
 
 def truth(document: Row) -> list[Figure]:
     """One figure for each reward: every interval, and a diamond where the truth is."""
-    named = [{**row, "name": _name(row)} for row in document.get("truth", [])]
+    named = [
+        {**row, "name": f"{row['system']} · {row['estimator']}"}
+        for row in document.get("truth", [])
+    ]
     groups = group_rows(named, lambda row: str(row["measure"]))
     return [
         Figure(
             f"truth-{place}",
             f"{reward}: the truth, revealed",
-            "Diamonds are what each system truly earns, computed from the simulated world after"
-            " the estimates were made. Where a diamond lies on its bar, the interval holds it.",
+            "Values, not differences. Diamonds are what each system truly earns, computed from the"
+            " simulated world after the estimates were made. Where a diamond lies on its bar, the"
+            " interval holds it.",
             rows,
-            charts.forest_plot(
-                "estimate",
-                "name",
-                order=[str(row["name"]) for row in rows],
-                title=reward,
-                diamond="truth",
-            ),
+            charts.forest_plot("estimate", "name", title=reward, diamond="truth"),
         )
         for place, (reward, rows) in enumerate(groups.items(), 1)
     ]
@@ -146,32 +117,24 @@ def matrix(document: Row) -> list[Figure]:
     ]
     return [
         Figure(
-            "p-values",
+            "pairs",
             f"{label}: corrected p-values of all pairs",
             "Dark cells are pairs that differ beyond chance; pale ones the data cannot tell apart.",
             both,
-            charts.grid(
-                "other",
-                "system",
-                "p_corrected",
-                order=names,
-                title="p",
-                colours=(BLUE, "#ffffff"),
-                ends=(0, 0.2),
-            ),
+            charts.grid("other", "system", "p_corrected", order=names, title="p", dark=0.0),
         )
     ]
 
 
 def dcg_and_ndcg(document: Row) -> list[Figure]:
     """The first DCG and nDCG of the same form that were evaluated."""
-    values: dict[str, dict[str, float]] = {}
+    values_: dict[str, dict[str, float]] = {}
     for row in document["estimates"]:
-        values.setdefault(str(row["measure"]), {})[str(row["system"])] = row["value"]
-    pair = next(((m, f"n{m}") for m in values if m.startswith("DCG") and f"n{m}" in values), None)
-    if pair is None or len(values[pair[0]]) < 2:
+        values_.setdefault(str(row["measure"]), {})[str(row["system"])] = row["value"]
+    pair = next(((m, f"n{m}") for m in values_ if m.startswith("DCG") and f"n{m}" in values_), None)
+    if pair is None or len(values_[pair[0]]) < 2:
         return []
-    total, share = values[pair[0]], values[pair[1]]
+    total, share = values_[pair[0]], values_[pair[1]]
     swapped = {
         name
         for a, b in combinations(total, 2)
@@ -238,29 +201,71 @@ def _clip(value: float | None) -> str:
 
 
 def weight_charts(document: Row) -> list[Figure]:
-    """One figure for each system: the share of rows, and of all weight, by size of the weight."""
-    groups = group_rows(document.get("weights", []), lambda row: str(row["system"]))
+    """The share of rows, and of all weight, by size of the weight: systems on one scale."""
+    found = document.get("weights", [])
+    systems = list(dict.fromkeys(str(row["system"]) for row in found))[:PANELS]
+    own = [row for row in found if str(row["system"]) in systems]
+    if not own:
+        return []
+    bins = sorted({float(row["low"]) for row in own})
+    rows = [
+        {"system": s, "about": _about(low), "rows": r["rows"], "weight": r["weight"]}
+        for s in systems
+        for low in bins
+        for r in [next((r for r in own if (r["system"], r["low"]) == (s, low)), NONE)]
+    ]
+    first = f" Of {len(found)} rows those of {PANELS} systems." if len(own) < len(found) else ""
     return [
         Figure(
-            f"weights-{place}",
-            f"{system}: how weights are spread",
-            "Weights near 1 mean that the log shows much the same. Where few rows on the right"
-            " hold much of the weight, few rows decide.",
-            [
-                {"system": system, "size": _size(r), "of": what, "share": r[key]}
-                for r in rows
-                for what, key in (("all rows", "rows"), ("all weight", "weight"))
-            ],
-            charts.bars("size", "share", by="of", x_title="weight", title="share"),
+            "weights",
+            "How weights are spread",
+            "Bars: share of all rows. Line: share of all weight. Weights near 1 mean that the log"
+            " shows much the same; where few rows on the right hold much of the weight, few rows"
+            f" decide. One scale for all.{first}",
+            rows,
+            charts.histograms("about", bars="rows", steps="weight", by="system", title="weight"),
         )
-        for place, (system, rows) in enumerate(groups.items(), 1)
     ]
 
 
-def _size(row: Row) -> str:
-    if row["high"] is None or row["high"] == float("inf"):
-        return f"{row['low']:g} and more"
-    return f"{row['low']:.3g} to {row['high']:.3g}"
+NONE: Row = {"rows": 0.0, "weight": 0.0}
+
+
+def _about(low: float) -> str:
+    """The middle of a bin that reaches from ``low`` to twice as much."""
+    middle = low * 2**0.5
+    return f"{middle:.2g}" if middle >= 0.1 else f"{middle:.1g}"
+
+
+def tipping(document: Row) -> list[Figure]:
+    """How strong hidden causes would have to be to turn each claim."""
+    lead = leading(document)
+    found = document.get("tipping", [])
+    own = [
+        {"claim": f"{r['system']}: {r['claim']}".replace("_", " "), "turns at": r["gamma"]}
+        for r in found
+        if r["claim"] in ("better", "worse") and r["benchmark"] is None and r["baseline"]
+        and lead.of({**r, "segment": None})
+    ]  # fmt: skip
+    if not own:
+        return []
+    at = max([float(r["at"]) for r in found if r["at"] is not None], default=1.1)
+    known = [
+        {"claim": f"forgetting {r['benchmark']}", "turns at": r["gamma"]}
+        for r in found
+        if r["benchmark"]
+    ]
+    return [
+        Figure(
+            "tipping",
+            "Tipping point: how strong a hidden cause would have to be",
+            "By what factor odds would have to be off, always to our disadvantage, to turn the"
+            f" claim. Left of the line it turns within the {at:g} that is taken where nothing is"
+            " known; causes that are known stand below.",
+            [*own, *known],
+            charts.reach_plot("turns at", "claim", title="odds factor", start=1.0, line=at),
+        )
+    ]
 
 
 def curve(document: Row) -> list[Figure]:
@@ -268,7 +273,7 @@ def curve(document: Row) -> list[Figure]:
     rows = [{**r, "context": r["context"] or "all"} for r in document["ranks"]]
     return [
         Figure(
-            "position-bias",
+            "positions",
             "Chance of being seen, by rank",
             "A steep curve means that low ranks are hardly seen, and that clicks there count for"
             " more. The band is the interval of what was learned.",

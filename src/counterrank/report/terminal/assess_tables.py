@@ -13,13 +13,7 @@ if TYPE_CHECKING:
 
 LARGEST = 20  # p-values shown of each curve, as in the paper
 SHOWN = 10  # rows of a long table
-HEADS = {
-    "ratings": "ratings",
-    "items": "items",
-    "users": "users",
-    "popular_items": "popular",
-    "large_users": "large",
-}
+SHORT = {"popular_items": "popular", "large_users": "large"}  # kinds of loss, as headings
 
 
 def power_lines(result: Result, wide: int) -> list[str]:
@@ -69,7 +63,7 @@ def robustness_lines(result: Result, wide: int) -> list[str]:
         ]
         for row in rows
     ]
-    table = tabulate([["measure", "all", *(HEADS[kind] for kind in kinds)], *cells], wide)
+    table = tabulate([["measure", "all", *(SHORT.get(kind, kind) for kind in kinds)], *cells], wide)
     return [*wrap_text(text, wide), "", *table]
 
 
@@ -186,12 +180,14 @@ def accuracy_lines(result: Result, wide: int) -> list[str]:
     first = rows[0]
     text = (
         f"{first.systems} system{'s' * (first.systems > 1)}, {first.repetitions} repetition"
-        f"{'s' * (first.repetitions > 1)}; errors are shares of the truth."
+        f"{'s' * (first.repetitions > 1)}; errors are shares of the truth. mean: RMSE of each"
+        " repetition, ± its standard error over them."
     )
     head = (
         "estimator",
         "RMSE",
         f"{first.level:.0%} interval",
+        "mean",
         "bias",
         "sd",
         "cover",
@@ -200,8 +196,9 @@ def accuracy_lines(result: Result, wide: int) -> list[str]:
     )
     cells = [
         (
-            r.measure, f"{r.value:.3g}", f"[{r.low:.3g}, {r.high:.3g}]", f"{r.bias:+.1%}",
-            _shown(math.sqrt(r.variance), ".1%"), _shown(r.coverage, ".0%"),
+            r.measure, f"{r.value:.3g}", f"[{r.low:.3g}, {r.high:.3g}]",
+            f"{r.mean_rmse:.3g} ±{_shown(r.mean_rmse_se, '.1g')}", f"{r.bias:+.0%}",
+            _shown(math.sqrt(r.variance), ".0%"), _shown(r.coverage, ".0%"),
             _shown(r.kendall, ".2f"), f"{r.regret:.1%}",
         )
         for r in rows

@@ -17,15 +17,15 @@ from counterrank.core.format import (
 )
 from counterrank.documents.decision import order_by_pairs
 from counterrank.report.terminal.bars import tabulate
-from counterrank.report.terminal.value_table import CORRECTIONS, MARKS, seen_from
+from counterrank.report.terminal.value_table import CORRECTIONS, MARKS, SHORTEST_NAME, seen_from
 
 if TYPE_CHECKING:
     from counterrank.results.result import Result, Row
 
 
-SHORTEST_NAME = 8
 MOST_PARADOXES = 5
 MOST_PLACES = 6
+PUBLISHED_LEVEL = 0.05
 
 
 def strata_lines(result: Result, wide: int) -> list[str]:
@@ -34,7 +34,8 @@ def strata_lines(result: Result, wide: int) -> list[str]:
     for label in result.protocol["measures"]:
         better = "lower" if label in result.protocol["lower_is_better"] else "higher"
         lines += [*_block(result, label, better, wide), ""]
-    return lines[:-1] + _reading(result, wide) + _paradoxes(result, wide) + _agreement(result, wide)
+    lines = lines[:-1] + _reading(result, wide) + _paradoxes(result, wide)
+    return lines + _agreement(result, wide) + _numbers(result, wide)
 
 
 def _strata(result: Result, wide: int) -> list[str]:
@@ -156,11 +157,49 @@ def _agreement(result: Result, wide: int) -> list[str]:
         f"Agreement with the open loop: Kendall's tau of the order of {found[0].systems} systems,"
         f" {result.plan.level:.0%} interval over users; difference from {found[0].baseline}, p."
     )
+    text += (
+        " Numbers at the end: methods it differs from by Williams' test, one-sided at 5 % and not"
+        " corrected, as published."
+    )
     rows: list[tuple[str, ...]] = []
+    places: dict[tuple[str, str], int] = {}
+    for a in found:
+        places[a.measure, a.estimator] = 1 + sum(measure == a.measure for measure, _ in places)
+    apart_from = _apart_from(result)
     for a in found:
         own = (number(a.kendall, 3), interval_text(a.low, a.high, 3))
         apart = (
             (number(a.difference, 3, sign=True), p_value(a.p)) if a.estimator != a.baseline else ()
         )
-        rows.append((f"{a.measure} {a.estimator}", *own, *(apart or ("", ""))))
+        others = sorted(places[a.measure, other] for other in apart_from[a.measure, a.estimator])
+        name = f"{a.measure} {places[a.measure, a.estimator]} {a.estimator}"
+        rows.append((name, *own, *(apart or ("", "")), "/".join(map(str, others))))
     return ["", *wrap_text(text, wide), *tabulate(rows, wide, "  ")]
+
+
+def _apart_from(result: Result) -> dict[tuple[str, str], list[str]]:
+    """Of each measure and method, those that the published test tells from it."""
+    found: dict[tuple[str, str], list[str]] = {
+        (a.measure, a.estimator): [] for a in result.agreement
+    }
+    for pair in result.tables["agreement_pairs"]:
+        if pair.t_one_sided < PUBLISHED_LEVEL:
+            found[pair.measure, pair.estimator].append(pair.other)
+            found[pair.measure, pair.other].append(pair.estimator)
+    return found
+
+
+def _numbers(result: Result, wide: int) -> list[str]:
+    """Several numbers of strata side by side, and which to take."""
+    numbers = result.tables.get("numbers", [])
+    if not numbers:
+        return []
+    rows: list[tuple[str, ...]] = [("", "strata", "filled", "within", "users", "se", "tau", "p")]
+    for n in numbers:
+        tau = ("", "") if math.isnan(n.kendall) else (number(n.kendall, 3), p_value(n.p))
+        counts = (f"{n.strata}", f"{n.filled}", f"{n.within:.0%}", f"{n.users:,}")
+        rows.append((n.measure, *counts, f"{n.se:.2g}", *tau))
+    text = (
+        "within: variance of log propensities left; users: fewest in a stratum; p: against holdout."
+    )
+    return ["", "Numbers of strata", *tabulate(rows, wide, "  "), *wrap_text(text, wide)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from counterrank.core.format import (
     decimals,
@@ -18,9 +18,12 @@ from counterrank.core.format import (
     shorten,
     wrap_text,
 )
-from counterrank.diagnostics.diagnostic import worst
+from counterrank.diagnostics.diagnostic import verdict_of, worst
+from counterrank.documents.coincidence import first_rows, joint_labels, reason
 from counterrank.documents.decision import order_by_pairs
+from counterrank.documents.requirements import READINGS, reading
 from counterrank.report.terminal.bars import with_bars
+from counterrank.stats.draws import FLIPS
 
 if TYPE_CHECKING:
     from counterrank.results.result import Result, Row
@@ -36,7 +39,9 @@ CORRECTIONS = {"maxt": "max-T", "holm": "Holm", "bh": "Benjamini-Hochberg"}
 
 
 def value_lines(result: Result, wide: int) -> list[str]:
-    """All blocks, then how to read them."""
+    """All blocks, then how to read them; what coincides by construction has one line."""
+    joint = joint_labels(result.protocol, result.rows("estimates"))
+    result = _joined(result, joint) if joint else result
     scales: Mapping[str, str] = result.protocol.get("scales", {})
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in result.estimates:
@@ -52,10 +57,21 @@ def value_lines(result: Result, wide: int) -> list[str]:
         ends = sorted({number(f(sizes), places) for f in (min, max)} if sizes else (), key=float)
         found += [f"{group[1]} {' to '.join(ends)}"] if ends else []
     lines = lines[:-1] + _sweep(result, wide) + ["", *wrap_text(_reading(result), wide)]
+    lines += wrap_text(reason(joint), wide) if joint else []
     if result.kind == "evaluate" and result.comparisons:
         text = f"Differences found with 80% power, before correction: {', '.join(found)}."
         return lines + (wrap_text(text, wide) if found else []) + claims
     return lines + _believed(result, wide)
+
+
+def _joined(result: Result, joint: Mapping[str, str]) -> Result:
+    """The result with one row for what coincides."""
+
+    def shown(rows: Sequence[Any]) -> list[Any]:
+        some = first_rows(rows, [row.estimator for row in rows], joint)
+        return [replace(row, estimator=joint.get(row.estimator, row.estimator)) for row in some]
+
+    return replace(result, estimates=shown(result.estimates), comparisons=shown(result.comparisons))
 
 
 def _compared(result: Result, group: Sequence[str], rows: list[Row]) -> tuple[str, Versus]:
@@ -184,21 +200,23 @@ def _reading(result: Result) -> str:
     c = result.comparisons[0]
     own, draws = (c.measure, c.reward, c.method), ""
     if c.test == "permutation" and c.draws:
-        few = c.draws < result.plan.draws
-        draws = f" (all {c.draws:,} sign patterns)" if few else f" ({c.draws:,} draws)"
+        few = c.draws < min(result.plan.draws or FLIPS, FLIPS)
+        draws = f" (all {c.draws:,} sign patterns)" if few else f" ({c.draws:,} flips)"
     fix = CORRECTIONS.get(c.correction, "")
     text += f" p: two-sided {c.test} test{draws}, "
     text += f"corrected by {fix} over {c.family}." if fix else "not corrected."
     than = "what it is compared with" if result.kind == "evaluate" else c.baseline
     alike = [x for x in result.comparisons if (x.measure, x.reward, x.method) == own]
     several = f" for {len(alike)} comparisons at once" if fix and len(alike) > 1 else ""
-    return f"{text} + better, - worse than {than}, by {level} intervals{several}."
+    wider = ", allowing for what this log cannot rule out" if c.bound_low is not None else ""
+    return f"{text} + better, - worse than {than}, by {level} intervals{several}{wider}."
 
 
 def _claims(measure: str, against: str, versus: Versus) -> str:
-    """Who is better, who is worse, who is not told apart."""
-    words = {"better": "better", "worse": "worse", "cannot_tell": "not separated"}
-    by = {w: [c.system for c in versus.values() if c.claim == claim] for claim, w in words.items()}
+    """Who is better, who is worse, who is not told apart, and whose numbers fail."""
+    by: dict[str, list[str]] = {word: [] for word in READINGS.values()}
+    for c in versus.values():
+        by[reading(c.claim, c.verdict)].append(c.system)
     parts = [f"{word}: {list_names(names)}" for word, names in by.items() if names]
     return f"{measure} against {shorten(against, 30)}: {'; '.join(parts)}."
 
@@ -212,9 +230,9 @@ def _believed(result: Result, wide: int) -> list[str]:
     out = wrap_text(basis, wide)
     lead = result.protocol["decides"]["estimator"]
     for system in result.systems[1:] if result.kind == "estimate" else result.systems:
-        own = [d for d in result.diagnostics if d.subject in (system, "log", "funnel")]
+        own = [d for d in result.diagnostics if d.subject in (system, "log", "sessions", "funnel")]
         own = [d for d in own if d.concerns(system, lead)]
-        why = dict.fromkeys(d.name for d in own if d.state != "pass")
+        why = dict.fromkeys(d.name for d in own if verdict_of(d.state) != "pass")
         tail = f": {', '.join(why)}" if why else ""
         verdict = worst(own)
         text = f"{shorten(system, 40)}: {verdict} ({words[verdict]}){tail}."

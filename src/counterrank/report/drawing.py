@@ -1,0 +1,208 @@
+"""What every figure is drawn with: scales, ticks, and the one mark of an estimate, as SVG.
+
+Positions across are per cent where nothing says how wide a figure is, so that a page need not
+measure or redraw, and pixels in a picture, which other programs read too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from counterrank.core.format import shorten
+from counterrank.report.html import text
+
+MINUS = "\u2212"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Numbers from ``low`` to ``high`` across a figure ``width`` pixels wide, or all of it."""
+
+    low: float
+    high: float
+    width: float | None = None
+    percent: bool = False
+
+    @classmethod
+    def over(
+        cls, values: Iterable[float], width: float | None = None, *, percent: bool = False
+    ) -> Scale:
+        """A scale that holds all values, with some room at both ends."""
+        known = [v for v in values if math.isfinite(v)] or [0.0, 1.0]
+        low, high = min(known), max(known)
+        room = (high - low) * 0.05 or abs(high) * 0.05 or 1.0
+        return cls(low - room, high + room, width, percent)
+
+    def on(self, width: float | None) -> Scale:
+        """The same numbers on another width."""
+        return Scale(self.low, self.high, width, self.percent)
+
+    def share(self, value: float) -> float:
+        """Where a number lies, from 0 to 1; what lies outside is at the edge."""
+        return min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
+
+    def holds(self, value: float) -> bool:
+        """Whether a number is on the scale."""
+        return self.low <= value <= self.high
+
+    def x(self, value: float) -> str:
+        """Where a number lies, as SVG writes it."""
+        return length(self.share(value), self.width)
+
+    def between(self, low: float, high: float) -> str:
+        """How wide the stretch between two numbers is."""
+        return length(max(self.share(high) - self.share(low), 0.0), self.width)
+
+    def ticks(self, most: int = 6) -> list[float]:
+        """Round numbers on the scale."""
+        step = round_step((self.high - self.low) / most)
+        first = math.ceil(self.low / step)
+        return [n * step for n in range(first, math.floor(self.high / step) + 1)]
+
+    def label(self, tick: float, *, sign: bool = False) -> str:
+        """A tick in words."""
+        step = round_step((self.high - self.low) / 6)
+        size = 100 if self.percent else 1
+        places = max(0, -math.floor(math.log10(step * size) + 1e-9))
+        return said(tick * size, places, sign=sign) + "%" * self.percent
+
+
+def length(share: float, width: float | None) -> str:
+    """A share of the width, as SVG writes it."""
+    return f"{share * 100:.2f}%" if width is None else f"{share * width:.1f}"
+
+
+def round_step(least: float) -> float:
+    """The next of 1, 2, 5, 10, ... that is no smaller."""
+    if not least > 0 or not math.isfinite(least):
+        return 1.0
+    power: float = 10.0 ** math.floor(math.log10(least))
+    return next(power * by for by in (1, 2, 5, 10) if power * by >= least * (1 - 1e-9))
+
+
+def said(value: float | None, places: int = 1, *, sign: bool = False) -> str:
+    """A number as people read it: thousands apart, a real minus, nothing that is minus zero."""
+    if value is None or not math.isfinite(value):
+        return "\u2013"
+    shown = f"{abs(value):,.{places}f}"
+    if not shown.strip("0.,"):
+        return shown
+    return (MINUS if value < 0 else "+" * sign) + shown
+
+
+def as_percent(share: float | None, *, sign: bool = True) -> str:
+    """A share in per cent; beyond a thousand without decimals."""
+    if share is None or not math.isfinite(share):
+        return "\u2013"
+    return said(100 * share, 1 if abs(share) < 10 else 0, sign=sign) + "%"
+
+
+@dataclass(frozen=True)
+class Span:
+    """An estimate: its core, if the assumptions hold, and its wings, for what is not ruled out.
+
+    ``claim`` is what is shown (better, worse, cannot_tell); ``clear``, whether the core alone is.
+    """
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    wide_low: float | None = None
+    wide_high: float | None = None
+    claim: str = "cannot_tell"
+    clear: str = ""
+
+    @property
+    def ends(self) -> list[float]:
+        """All ends that are known, and the value."""
+        every = (self.value, self.low, self.high, self.wide_low, self.wide_high)
+        return [x for x in every if x is not None and math.isfinite(x)]
+
+    @property
+    def look(self) -> str:
+        """Classes: which way the core points, and whether the wings do too."""
+        held = self.claim in ("better", "worse")
+        return f"{self.claim} held" if held else self.clear
+
+
+def mark(span: Span, scale: Scale, middle: float, size: float = 12) -> str:
+    """The mark: pale wings, a solid core, a tick at the estimate, at a height of ``middle``.
+
+    Wings that leave the scale end at its edge with a small arrow.
+    """
+    if not math.isfinite(span.value):
+        return ""
+    top, drawn = middle - size / 2, []
+    if span.wide_low is not None and span.wide_high is not None:
+        drawn.append(
+            f'<rect class="w" x="{scale.x(span.wide_low)}" y="{top + 0.5:g}"'
+            f' width="{scale.between(span.wide_low, span.wide_high)}" height="{size - 1:g}"/>'
+        )
+        drawn += [
+            f'<text class="b" x="{scale.x(end)}" y="{middle + 4:g}" text-anchor="{side}">{sign}'
+            "</text>"
+            for end, side, sign in (
+                (span.wide_low, "start", "\u2039"),
+                (span.wide_high, "end", "\u203a"),
+            )
+            if not scale.holds(end)
+        ]
+    if span.low is not None and span.high is not None:
+        drawn.append(
+            f'<rect class="n" x="{scale.x(span.low)}" y="{top:g}"'
+            f' width="{scale.between(span.low, span.high)}" height="{size:g}"/>'
+        )
+    drawn.append(
+        f'<rect class="pt" x="{scale.x(span.value)}" y="{top - 3:g}" width="2"'
+        f' height="{size + 6:g}" transform="translate(-1)"/>'
+    )
+    return f'<g class="{span.look}">{"".join(drawn)}</g>'
+
+
+def grid_lines(scale: Scale, ticks: Sequence[float], top: float, foot: float) -> str:
+    """A thin line at every tick, a dark one at nothing."""
+    return "".join(
+        f'<line class="{"zero" if tick == 0 else "rule"}" x1="{scale.x(tick)}"'
+        f' x2="{scale.x(tick)}" y1="{top:g}" y2="{foot:g}"/>'
+        for tick in ticks
+    )
+
+
+def tick_labels(scale: Scale, ticks: Sequence[float], y: float, *, sign: bool = False) -> str:
+    """Words of ticks; those at the edges stay inside."""
+    return "".join(
+        put_text(scale.x(t), y, scale.label(t, sign=sign), side(scale.share(t)), "b" * (t == 0))
+        for t in ticks
+    )
+
+
+def side(share: float) -> str:
+    """Which part of a word stands at its place, so that it stays inside the figure."""
+    return "start" if share < 0.04 else "end" if share > 0.96 else "middle"
+
+
+def put_text(x: str, y: float, words: str, anchor: str = "start", look: str = "") -> str:
+    """Words in a figure."""
+    kind = f' class="{look}"' if look else ""
+    end = f' text-anchor="{anchor}"' if anchor != "start" else ""
+    return f'<text x="{x}" y="{y:g}"{end}{kind}>{text(words)}</text>'
+
+
+def short_text(x: str, y: float, words: object, most: int, look: str = "", end: str = "") -> str:
+    """A name in a figure, cut in its middle; the whole of it is its title."""
+    whole = str(words)
+    cut = text(shorten(whole, most))
+    title = f"<title>{text(shorten(whole, 300))}</title>" if len(whole) > most else ""
+    anchor = f' text-anchor="{end}"' if end else ""
+    return f'<text class="{look}" x="{x}" y="{y:g}"{anchor}>{cut}{title}</text>'
+
+
+def picture(inner: str, height: float, label: str, width: float | None = None) -> str:
+    """One SVG of the page, told to those who do not see it."""
+    wide = "100%" if width is None else f"{width:g}"
+    return (
+        f'<svg class="fig" width="{wide}" height="{height:g}" role="img"'
+        f' aria-label="{text(label)}">{inner}</svg>'
+    )

@@ -1,0 +1,1 @@
+"""The sections of a page, in the order of a reader's questions."""

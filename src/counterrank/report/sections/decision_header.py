@@ -1,0 +1,233 @@
+"""What to do: the decision, what is estimated, of how many, both intervals, and the next steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from counterrank.documents.decision import Decision, level_of
+from counterrank.documents.requirements import Criterion, Row
+from counterrank.report.drawing import (
+    Scale,
+    Span,
+    as_percent,
+    grid_lines,
+    mark,
+    put_text,
+    said,
+    short_text,
+    side,
+    tick_labels,
+)
+from counterrank.report.gaps import Gap, scale_of
+from counterrank.report.html import STATES, chip, icon, text
+
+Document = Mapping[str, Any]
+KINDS = {
+    "evaluate": "Measures on judgments", "estimate": "Off-policy estimate",
+    "funnel": "Funnel of clicks and conversions", "strata": "Strata of how feedback was collected",
+    "exposure": "Position model", "check": "Check of tables",
+    "assess power": "Power of measures", "assess robustness": "Robustness of measures",
+    "assess agreement": "Agreement of measures", "assess online": "Offline against online",
+    "assess accuracy": "Accuracy of estimators",
+}  # fmt: skip
+BELIEF = {
+    "pass": "Everything that these data could tell of what this rests on was told, and nothing"
+    " was found.",
+    "caution": "Something could have been told and was not logged, or a fault was found and"
+    " corrected.",
+    "fail": "A fault was found that nothing corrects. It says something about the data, nothing"
+    " about the ranker.",
+}
+ELSEWHERE = (
+    "Nothing was found that bears on this comparison; what was found elsewhere stands below."
+)
+ADVICE = {
+    "test": "Run the A/B test with it: offline numbers send nobody live.",
+    "keep": "Keep what is live: on these numbers no test is worth its traffic.",
+    "open": "Do not choose by these numbers, for or against. They do not say that nothing differs.",
+    "distrust": "Do not choose by these numbers, for or against.",
+}
+NEXT = {"test": "Before you run the test", "open": "What would tell", "keep": "Also"}
+MARKED = {"test": "pass", "keep": "pass", "open": "untested", "distrust": "fail", "read": "pass"}
+BLOCK = 26  # height of the mark where it is shown at full size
+
+
+def headline(document: Document, decision: Decision) -> tuple[str, str]:
+    """The decision as a heading, and the sentence that goes on from it."""
+    tables = document.get("tables", {})
+    if document.get("kind") == "check":
+        faults = [one["fault"] for one in tables.get("tables", []) if one.get("fault")]
+        if faults:
+            return f"{len(faults)} of {len(tables['tables'])} tables cannot be used", faults[0]
+        return "These tables can be used", ""
+    if document.get("kind") == "exposure":
+        own = [row for row in tables.get("ranks", []) if not row.get("context")] or [{}]
+        last, first = own[-1], own[0]
+        if last.get("value") and first.get("value"):
+            share = float(last["value"]) / float(first["value"])
+            return f"Rank {last['rank']} is seen {share:.2f} times as often as rank 1", ""
+        return "How likely each rank is seen", ""
+    if decision.verdict == "open" and not decision.measure:  # a refusal, whose words go on
+        return decision.head, decision.body[:1].upper() + decision.body[1:]
+    return decision.head, decision.body
+
+
+def decision_header(
+    document: Document, decision: Decision, lead: Criterion | None, gap: Gap | None, against: str
+) -> str:
+    """The top of a result."""
+    head, body = headline(document, decision)
+    verdict = str(gap.row["verdict"]) if gap else worst_state(document, lead)
+    figure = _hero(gap, against, level_of(document)) if gap and decision.system else ""
+    told = (
+        f"<p>What is estimated: {text(document['estimand'])}</p>"
+        if document.get("estimand")
+        else ""
+    )
+    lasting = f'<p class="big">{text(body)}</p>' if body else ""
+    kind = KINDS.get(str(document.get("kind")), str(document.get("kind")))
+    simulated = "<span>Simulated data: the truth is known and stands at the end</span>"
+    known = simulated if "truth" in document.get("tables", {}) else ""
+    tables = document.get("tables", {})
+    ours = decision.verdict == "open"  # what would tell, in words of ours; others begin with names
+    steps = [step[:1].upper() + step[1:] if ours else step for step in decision.steps]
+    steps += [f"Mind the paradox: {p['sentence']}" for p in tables.get("paradoxes", ())[:2]]
+    steps = steps or [str(s) for s in tables.get("to_log", ())]
+    advice = ADVICE.get(decision.verdict, "")
+    advice = f"<p><b>{advice}</b></p>" if advice else ""
+    belief = BELIEF[verdict]
+    if verdict == "pass" and worst_state(document, lead) != "pass":
+        belief = ELSEWHERE
+    return (
+        f'<div class="kick"><span>{text(kind)}</span>{known}</div>'
+        f'<div class="decision {decision.verdict}{" dec" if figure else ""}"><div>'
+        f"<h1>{text(head)}</h1>{lasting}{advice}{told}"
+        f"<p>{chip(verdict)} {belief}</p></div>{figure}</div>"
+        f"{_facts(document, lead, gap)}{_steps(steps, decision.verdict)}"
+    )
+
+
+def worst_state(document: Document, lead: Criterion | None = None) -> str:
+    """The gravest verdict of diagnostics that concern what decides: pass, caution or fail."""
+    states = {str(d["state"]) for d in read_by(document, lead)}
+    if "fail" in states:
+        return "fail"
+    return "caution" if states & {"caution", "untested"} else "pass"
+
+
+def read_by(document: Document, lead: Criterion | None) -> list[Row]:
+    """The diagnostics that concern what decides."""
+    found = document.get("diagnostics", [])
+    if lead is None or not lead.estimator:
+        return list(found)
+    return [d for d in found if not d["estimators"] or lead.estimator in d["estimators"]]
+
+
+def _steps(steps: Sequence[str], verdict: str) -> str:
+    """What to do next."""
+    if not steps:
+        return ""
+    said_ = "".join(f"<li>{text(step)}</li>" for step in steps)
+    return f'<h2 class="next">{NEXT.get(verdict, "To know more")}</h2><ul class="todo">{said_}</ul>'
+
+
+def _facts(document: Document, lead: Criterion | None, gap: Gap | None) -> str:
+    """Of how many, when, by which estimator, and what of the assumptions."""
+    said_so = document.get("protocol", {})
+    facts: list[tuple[str, str]] = []
+    units = gap.row["units"] if gap else None
+    if units is None:
+        many = [r["units"] for r in document.get("estimates", []) if r["units"] is not None]
+        units = max(many, default=None)
+    unit = str(said_so.get("unit", "unit"))
+    if units is not None and "unit" in said_so:
+        facts.append((f"{unit.capitalize()}s", f"{units:,}"))
+    clusters, cluster = said_so.get("clusters"), str(said_so.get("cluster", ""))
+    if clusters and cluster and cluster != unit:
+        facts.append((f"{cluster.capitalize()}s", f"{clusters:,}"))
+    if lead and lead.measure:
+        facts.append(("Decides", f"{lead.what[:60]}"))
+    if lead and lead.estimator not in ("", "mean"):
+        facts.append(("Estimator", lead.estimator))
+    inputs = document.get("provenance", {}).get("inputs", [])
+    if len(facts) < 2 and inputs:
+        facts.append(("Rows read", f"{sum(int(i.get('rows') or 0) for i in inputs):,}"))
+    states = [str(d["state"]) for d in read_by(document, lead)]
+    counts = ", ".join(f"{states.count(s)} {s}" for s in STATES if s in states)
+    if counts:
+        facts.append((f"{len(states)} diagnostics", counts))
+    rows = "".join(f"<div><dt>{text(k)}</dt><dd>{text(v)}</dd></div>" for k, v in facts)
+    return f'<dl class="facts">{rows}</dl>' if rows else ""
+
+
+def _hero(gap: Gap, against: str, level: float) -> str:
+    """The mark at full size: the page's legend."""
+    span, percent = gap.shown, gap.lift is not None
+    close = scale_of([span], zero=True, percent=percent, far=20)
+    room = 0.14 * (close.high - close.low)
+    scale = Scale(close.low - room, close.high + room, percent=percent)
+    words = as_percent if percent else lambda v: said(v, 3, sign=True)
+    key = []
+    if span.low is not None and span.high is not None:
+        both = f"{words(span.low)} to {words(span.high)}"
+        key.append(_key(span, "n", both, f"if the assumptions hold ({level:.0%}, all candidates)"))
+    if span.wide_low is not None and span.wide_high is not None:
+        both = f"{words(span.wide_low)} to {words(span.wide_high)}"
+        key.append(_key(span, "w", both, "allowing for what these data cannot rule out"))
+    label = f"{gap.system} against {against}: {words(span.value)}. " + " ".join(
+        f"{words(low)} to {words(high)}."
+        for low, high in ((span.low, span.high), (span.wide_low, span.wide_high))
+        if low is not None
+    )
+    return (
+        f'<figure class="hero"><svg class="fig" width="100%" height="112" role="img"'
+        f' aria-label="{text(label)}">{_drawn(span, scale, gap.system, against, words)}</svg>'
+        f'<ul class="key">{"".join(key)}</ul></figure>'
+    )
+
+
+def _key(span: Span, part: str, both: str, words: str) -> str:
+    return (
+        f'<li><svg class="fig" width="26" height="10" aria-hidden="true"><g class="{span.look}">'
+        f'<rect class="{part}" x=".5" y=".5" width="25" height="9"/></g></svg>'
+        f"<span><b>{both}</b> {words}</span></li>"
+    )
+
+
+def _drawn(span: Span, scale: Scale, one: str, against: str, words: Any) -> str:
+    ticks = scale.ticks(5)
+    at_zero, at_value = scale.share(0), scale.share(span.value)
+    far = abs(at_value - at_zero) > 0.25
+    sides = ("end", "start") if at_value < at_zero else ("start", "end")
+    parts = [
+        grid_lines(scale, ticks, 22, 88),
+        mark(span, scale, 42, BLOCK - 6),
+        short_text(scale.x(0), 13, against, 16, "b", "middle" if far else sides[1]),
+        f'<g transform="translate({6 if sides[0] == "start" else -6})">'
+        + put_text(scale.x(span.value), 13, words(span.value), sides[0], "b big")
+        + "</g>",
+        tick_labels(scale, ticks, 106, sign=True),
+    ]
+    if span.low is not None and span.high is not None:
+        parts.append(put_text(scale.x(span.low), 67, words(span.low), "end", "ha"))
+        parts.append(put_text(scale.x(span.high), 67, words(span.high), "start", "ha"))
+    if span.wide_low is not None and span.wide_high is not None:
+        for end in (span.wide_low, span.wide_high):
+            share = scale.share(end)
+            parts.append(put_text(scale.x(end), 84, words(end), side(share), "ha"))
+    return "".join(parts)
+
+
+def verdict_line(document: Row, decision: Decision) -> str:
+    """The decision of a result in a list of several."""
+    head, _ = headline(document, decision)
+    state = MARKED[decision.verdict]
+    return f'<span class="st {state}">{icon(state)}</span> {text(head)}'
+
+
+def subject(document: Document, decision: Decision) -> str:
+    """The system that a page speaks of most."""
+    if decision.system:
+        return decision.system
+    return next((str(r["system"]) for r in document.get("estimates", []) if r["system"]), "")
