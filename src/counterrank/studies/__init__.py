@@ -1,0 +1,1 @@
+"""Published studies made again: their numbers beside ours, and which of their claims hold."""
