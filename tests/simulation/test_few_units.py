@@ -50,14 +50,14 @@ def rows(full: bool) -> list[dict]:
 def cover(condition: str, make, n: int, function, method: str, full: bool) -> dict:
     """Intervals of many samples against the values of very many users."""
     rng = np.random.default_rng(n)
-    count = (4000 if full else 400) if method == "t" else (1000 if full else 60)
+    count = (4000 if full else 400) if method == "t" else (2000 if full else 60)
     scale = np.log if function is geometric else np.asarray
     a, b = (float(function(np.array([scale(x).mean()]))) for x in make(rng, MANY))
     plan = Plan(interval=method, test="t")
     one = Tally(condition, method)
-    draws = Draws(resamples=300 if method == "bca" else 0)
-    for _ in range(count):
+    for seed in range(count):
         columns = {key: (scale(x),) for key, x in zip((A, B), make(rng, n), strict=True)}
+        draws = Draws(resamples=2000 if method == "bca" else 0, seed=seed)
         units = Units(pl.Series(np.arange(n)), columns, draws=draws)
         x, y = units.estimate(A, function), units.estimate(B, function)
         ends = [plan.ends(e) for e in (x, x - y)]

@@ -69,7 +69,9 @@ def cover(method: str, source: str, sessions: int, replications: int) -> list[di
         bias = method
         if source == "another log":
             bias = cr.exposure(log(2 * r + 1, sessions, method)[0], method=method).model
-        found = cr.estimate(table, runs, position_bias=bias, estimator=ESTIMATORS, level=LEVEL)
+        found = cr.estimate(
+            table, runs, position_bias=bias, estimator=ESTIMATORS, level=LEVEL, bounds="none"
+        )
         for e in found.estimates:
             if e.system != "logged":
                 here = e.low <= true[e.system] <= e.high

@@ -13,15 +13,17 @@ from worlds.feed import Feed
 
 FULL = os.environ.get("COUNTERRANK_FULL") == "1"
 LEVEL = 0.95
+SAID = ("effective_users", "heavy_tail", "weight_tail", "largest_weight", "mean_weight")
 
 
 @dataclass(frozen=True)
 class Condition:
     """A world, the size of its logs, and what is asked of them.
 
-    ``clean``: nothing is hard here, and intervals have to cover. ``picked``: of the lifts, that of
-    the candidate which looks best is asked for, by its simultaneous interval where there is one.
-    Of profit, whose sign may change, it is the difference and not the lift that is asked for.
+    ``clean``: nothing is hard here, and intervals have to cover. ``picked``: of the differences,
+    that of the candidate which looks best is asked for, by its interval for the ``family`` or by
+    the one ``selected``, corrected for the pick, which says that it was picked. Of profit, whose
+    sign may change, it is the difference and not the lift that is asked for.
     """
 
     world: dict
@@ -29,11 +31,12 @@ class Condition:
     reward: str = "click"
     systems: tuple[str, ...] = ("better", "equal")
     clean: bool = True
-    picked: bool = False
+    picked: str = ""
+    logged: str = "auto"
     estimators: tuple[str, ...] = field(default=("IPS", "SNIPS", "DR"))
 
 
-MANY = ("equal", *(f"equal_{n}" for n in range(2, 9)))
+MANY, TWENTY = (("equal", *(f"equal_{n}" for n in range(2, last))) for last in (9, 21))
 STOCHASTIC = {"logger": "stochastic"}
 CONDITIONS = {
     "clean, deterministic logger, views": Condition({}),
@@ -44,8 +47,17 @@ CONDITIONS = {
     "profit of both signs": Condition({}, reward="profit"),
     "profit of both signs, a loss": Condition({"margin": 0.5}, reward="profit"),
     "8 candidates of equal value, each": Condition({"more": 7}, systems=MANY),
-    "8 candidates of equal value, the one that looks best": Condition(
-        {"more": 7}, systems=MANY, clean=False, picked=True
+    "8 candidates of equal value, the best, by the family's interval": Condition(
+        {"more": 7}, systems=MANY, clean=False, picked="family"
+    ),
+    "8 candidates of equal value, the best, corrected for the pick": Condition(
+        {"more": 7}, systems=MANY, clean=False, picked="selected"
+    ),
+    "20 candidates of equal value, the best, corrected for the pick": Condition(
+        {"more": 19}, systems=TWENTY, clean=False, picked="selected"
+    ),
+    "weights by the logged chance of each item and rank": Condition(
+        STOCHASTIC, clean=False, logged="propensity"
     ),
     "few users, Zipf 1.0": Condition(
         {"activity": "zipf", "exponent": 1.0, "per_user": 5}, clean=False
@@ -61,16 +73,20 @@ CONDITIONS = {
 
 
 def outcomes(condition: Condition, feed: Feed, seed: int) -> dict[str, list[tuple]]:
-    """For each estimator: whether value and lift are covered, and whether it was not passed."""
+    """For each estimator: whether value and lift are covered, and whether it was said that they
+    may not be. That assumptions were not tested is another matter.
+    """
     week = feed.log(condition.sessions, seed=seed)
     runs = {name: week.runs[name] for name in condition.systems}
     reward = condition.reward
     result = cr.estimate(
         week.log, runs, reward=reward, estimator=list(condition.estimators), level=LEVEL,
-        position_bias=feed.position_bias, context=["user_kind"],
+        position_bias=None if condition.logged == "propensity" else feed.position_bias,
+        context=["user_kind"], logged=condition.logged, bounds="none",
     )  # fmt: skip
     truth = {name: of[reward].value for name, of in week.truth.items()}
     rows = {(row.system, row.estimator): row for row in result.estimates}
+    loud = [d for d in result.diagnostics if d.state in ("caution", "fail")]
     found: dict[str, list[tuple]] = {name: [] for name in condition.estimators}
     for name in condition.estimators:
         compared = [c for c in result.comparisons if c.estimator == name]
@@ -79,14 +95,15 @@ def outcomes(condition: Condition, feed: Feed, seed: int) -> dict[str, list[tupl
         for c in compared:
             row, difference = rows[c.system, name], truth[c.system] - truth["logged"]
             covers = row.low <= truth[c.system] <= row.high
+            said = any(d.id in SAID and d.concerns(c.system, name) for d in loud)
             if condition.picked:
-                low, high = getattr(c, "family_low", c.low), getattr(c, "family_high", c.high)
-                lifted = low <= difference <= high
+                low, high = (getattr(c, f"{condition.picked}_{end}") for end in ("low", "high"))
+                lifted, said = low <= difference <= high, c.selected_low is not None
             elif reward == "profit":
                 lifted = c.low <= difference <= c.high
             else:
                 lifted = c.lift_low <= difference / truth["logged"] <= c.lift_high
-            found[name].append((covers, lifted, row.verdict != "pass"))
+            found[name].append((covers, lifted, said))
     return found
 
 
@@ -94,7 +111,7 @@ def rows(full: bool, only: str = "", replications: int = 0) -> list[dict]:
     """A row for each condition and estimator: coverage of value and lift, and how often the tool
     said so before the fact. Rows of one log and several systems are averaged.
     """
-    count, table = replications or (300 if full else 10), []
+    count, table = replications or (400 if full else 10), []
     for condition, asked in CONDITIONS.items():
         if only not in ("", condition):
             continue

@@ -71,7 +71,7 @@ def lists_of(feed: Feed, system: str, cell) -> list[tuple[float, tuple[int, ...]
     for number, logger in enumerate(feed.every_logger):
         scores = logger.scores
         here = scores[tuple(0 if n == 1 else i for i, n in zip(cell, scores.shape, strict=False))]
-        share = feed.logger_shares()[number, t]
+        share = feed.logger_shares()[number, a, t]
         if feed.logger == "deterministic":
             for row in here:
                 found.append((share / len(here), tuple(np.argsort(-row)[: feed.ranks])))
@@ -116,7 +116,10 @@ VIOLATIONS = {
     "confounding": 1.0,
     "exposure_error": 0.1,
     "lost_views": 0.3,
+    "lost_below": 0.5,
+    "leave": 0.5,
     "assignment": 1.0,
+    "assignment_kind": 1.5,
 }
 
 
@@ -129,6 +132,7 @@ VIOLATIONS = {
         {"examination": 0.6},
         {"examination": 0.6, "reading": "down", "interaction": 0.3},
         {"carry_over": 0.5, "personal": 1.0, "loggers": 2, "assignment": 1.0},
+        {"hidden_worth": 1.5, "loggers": 3, "assignment": 1.0, "assignment_kind": 2.0},
         {"drift": 1.5, "days": 2},
         {"logger": "stochastic", "pool": 4, "trust": 0.4},
         {"logger": "stochastic", "personal": 1.0, "confounding": 1.0, "carry_over": 0.5},
@@ -276,6 +280,61 @@ def test_logs_break_as_they_are_told_to():
     assert ratio[13] < 0.5
     assert "device" not in replace(clean, hide=("device",)).log(50).log.columns
     assert "viewed" not in replace(clean, views=False).log(50).log.columns
+
+
+def test_a_hidden_kind_is_late_and_leads_away():
+    """What only the hidden kind meets changes its rows, and no others."""
+    clean, n = Feed(seed=3), 4000
+    log, cat = clean.log(n).log, clean.catalogue
+    names = np.unique(cat.pool[cat.hidden > 0]).tolist()
+    hidden = pl.col("item").is_in(names)
+    slow = replace(clean, late=1.0, late_hidden=9.0).log(n).log
+    kept = {
+        kind: slow.filter(rows)["purchase"].sum() / log.filter(rows)["purchase"].sum()
+        for kind, rows in (("hidden", hidden), ("other", ~hidden))
+    }
+    assert kept["hidden"] < 0.7 < 0.9 < kept["other"]
+    led = log.filter(hidden & (pl.col("click") > 0))["session"].unique()
+    left = replace(clean, leave=0.4).log(n).log["session"].unique()
+    assert share_within((n - left.len()) / led.len(), 0.4, led.len())
+    assert set(range(n)) - set(left) <= set(led)
+
+
+def test_views_get_lost_below_more_than_above():
+    clean, n = Feed(seed=3), 4000
+    log, lost = clean.log(n).log, replace(clean, lost_below=0.5).log(n).log
+    for rank, due in ((1, 1.0), (10, 0.5)):
+        rows = (table.filter(pl.col("rank") == rank) for table in (log, lost))
+        before, after = (float((t["viewed"] - t["click"]).sum()) for t in rows)
+        assert share_within(after / before, due, int(before))
+
+
+def test_lists_that_learned_from_the_log_look_better_than_they_are():
+    """Their truth is that of their lists, as slow loops know it; their clicks flatter them."""
+    feed = Feed(**{**TINY, "pages": 3}, leak=2.0, user_sigma=0.0)
+    assert feed.log(300, seed=1).lift("worse") > replace(feed, leak=0.0).log(300).lift("worse")
+    small = feed.taught(np.random.default_rng(0).normal(size=feed.catalogue.appeal.shape))
+    for system in ("worse", "equal"):
+        slow = slow_truth(small, system, [0], 1)
+        np.testing.assert_allclose([t.value for t in small.truth()[system].values()], slow)
+
+    def flattery(**options) -> list[float]:
+        """Estimated less true lift of a poor candidate, log by log."""
+        found = []
+        for seed in range(8):
+            world = Feed(seed=seed, **options)
+            log = world.log(2000, seed=seed)
+            result = cr.estimate(
+                log.log, {"worse": log.runs["worse"]}, reward="click", estimator="IPS",
+                position_bias=world.position_bias,
+            )  # fmt: skip
+            found.append(result.comparisons[0].lift - log.lift("worse"))
+        return found
+
+    assert abs(np.mean(flattery())) < 0.02
+    assert np.mean(flattery(leak=2.0)) > 0.02
+    assert np.mean(flattery(peek=0.1)) > 0.05
+    assert Feed(seed=1, peek=0.5).log(200).lift("worse") == Feed(seed=1).log(200).lift("worse")
 
 
 @pytest.mark.parametrize("activity", ["fixed", "poisson", "zipf"])

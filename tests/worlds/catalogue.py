@@ -24,11 +24,12 @@ REWARDS = ("click", "purchase", "dwell", "profit")
 class Catalogue:
     r"""Tables of one feed.
 
-    .. math:: \eta = \eta_0 + A_{a,k(i)} + e_i + g_i
+    .. math:: \eta = \eta_0 + A_{a,k(i)} + e_i + \omega g_i
               + g_i \left[\alpha_t (t - 1/2) + \alpha_d (d - 1/2) + \alpha_h (h - 1/2)\right]
 
-    is the logit of relevance of item i, with k its kind, e its own effect and g = 1 for the hidden
-    kind, which the log never names. Relevance is half the logistic function of it, see `readers`.
+    is the logit of relevance of item i, with k its kind, e its own effect, and g = 1 for the hidden
+    kind, which the log never names, of ``hidden_worth`` omega. Relevance is half the logistic
+    function of it, see `readers`.
     """
 
     pool: np.ndarray  # [p, slot]: item
@@ -49,7 +50,7 @@ class Catalogue:
         effect = rng.normal(0, 0.5, feed.items)
         taste = rng.normal(0, 0.7, (KINDS, ITEM_KINDS))
         pool = np.stack([rng.permutation(feed.items)[: feed.pool] for _ in range(feed.pages)])
-        known = feed.base + taste[:, kind] + effect + 0.3 * hidden
+        known = feed.base + taste[:, kind] + effect + feed.hidden_worth * hidden
         known = known[:, pool]
         spread = known.std(axis=-1, keepdims=True) + 1e-12
         t, d, h = (np.array([-0.5, 0.5]).reshape(s) for s in ((2, 1, 1, 1, 1), (2, 1, 1), (2, 1)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 from scipy.optimize import brentq
 
-from worlds.catalogue import MOBILE, REWARDS, Catalogue
-from worlds.logs import log_frame, logger_frames, run_frame
-from worlds.rankers import Logger, candidate_orders, logger, marginal_chances
+from worlds.catalogue import KINDS, MOBILE, REWARDS, Catalogue
+from worlds.logs import learned, log_frame, logger_frames, run_frame
+from worlds.rankers import Logger, candidate_orders, logger
 from worlds.readers import curve
 from worlds.truth import Earnings, Truth, of_logger, of_orders, population
 from worlds.visits import Visits, session_counts
@@ -28,9 +28,10 @@ class Feed:
     the spread of users' own effects on the logit of relevance.
 
     *Catalogue*: ``items``, ``pages`` with a ``pool`` of items each, of which ``ranks`` are shown;
-    ``base`` logit; the tastes of a trait of the user, of the device and of a session's intent for
-    the hidden kind of item. Profit is ``margin`` (mean over items, which differ by 3) for a
-    purchase less ``cost`` for a click; dwell has a log-normal tail of ``dwell_sigma``.
+    ``base`` logit; ``hidden_worth`` is what a hidden kind of item has more, and a trait of the
+    user, the device and a session's intent have tastes for it. Profit is ``margin`` (mean over
+    items, which differ by 3) for a purchase less ``cost`` for a click; dwell has a log-normal tail
+    of ``dwell_sigma``.
 
     *Logger*: ``deterministic`` by noisy score, with ``variants`` lists for a page and a kind of
     user among which sessions alternate; or ``stochastic``, Plackett-Luce with its propensities.
@@ -46,13 +47,18 @@ class Feed:
     *Violations*: ``trust``, ``interaction``, ``examination``, ``carry_over`` change clicks (see
     `readers`), ``device_curve`` the curve by device, ``drift`` makes the hidden kind lose so much
     logit over the log, and as much again in the same time after it. ``late`` is the mean delay in
-    days of purchases, their profit included: what came after the log's end is 0 in it.
-    ``selection`` is the chance that a session without a click is missing. ``confounding`` is the
-    log odds factor by which the logger follows the hidden intent, over which logged propensities
-    are averaged; it biases the more the larger ``intent_taste`` and ``pool`` are.
+    days of purchases, their profit included, and ``late_hidden`` times as long for the hidden kind:
+    what came after the log's end is 0 in it. ``selection`` is the chance that a session without a
+    click is missing, ``leave`` that one with a click on the hidden kind is, because it led away.
+    ``confounding`` is the log odds factor by which the logger follows the hidden intent, over which
+    logged propensities are averaged; it biases the more the larger ``intent_taste`` and ``pool``.
     ``exposure_error`` is the share by which logged exposures are too small for the hidden kind and
-    too large for others; ``lost_views`` the chance that a view without a click is not logged;
-    ``assignment`` the log odds by which the trait decides about the logger.
+    too large for others; ``lost_views`` the chance that a view without a click is not logged, and
+    ``lost_below`` what is added to it at the last rank, in between in proportion; ``assignment``
+    the log odds by which the trait decides about the logger, ``assignment_kind`` those by which the
+    kind of user does, from first to last. ``leak`` is the weight in candidates' scores of the very
+    clicks they are evaluated on, ``peek`` the share of sessions in which a candidate's list was
+    made with the session's own clicks, which no one knows when it serves.
 
     *Candidates*: the six of `rankers.CANDIDATES`, and ``more`` that are equal as well, with other
     lists: equal_2 and so on. ``equal`` and ``slightly_worse`` (3 %) are so in the reward ``by``.
@@ -68,6 +74,7 @@ class Feed:
     pool: int = 10
     ranks: int = 10
     base: float = -1.0
+    hidden_worth: float = 0.3
     trait_taste: float = 0.8
     device_taste: float = 0.8
     intent_taste: float = 0.8
@@ -94,11 +101,17 @@ class Feed:
     device_curve: float = 0.0
     drift: float = 0.0
     late: float = 0.0
+    late_hidden: float = 1.0
     selection: float = 0.0
+    leave: float = 0.0
     confounding: float = 0.0
     exposure_error: float = 0.0
     lost_views: float = 0.0
+    lost_below: float = 0.0
     assignment: float = 0.0
+    assignment_kind: float = 0.0
+    leak: float = 0.0
+    peek: float = 0.0
     more: int = 0
     by: str = "click"
 
@@ -119,8 +132,7 @@ class Feed:
     @cached_property
     def logger_chances(self) -> list[np.ndarray]:
         """Marginal propensities that stochastic loggers log, [a, t, p, d, 1, slot, rank]."""
-        every = (marginal_chances(each.weights, self.ranks) for each in self.every_logger)
-        return [found.mean(axis=4, keepdims=True) for found in every]
+        return [each.chances.mean(axis=4, keepdims=True) for each in self.every_logger]
 
     @cached_property
     def orders(self) -> dict[str, list[np.ndarray]]:
@@ -145,8 +157,10 @@ class Feed:
         return f"table({','.join(repr(float(c)) for c in self.average_curve)})"
 
     def logger_shares(self) -> np.ndarray:
-        """The chance that each logger serves a user of trait t, [logger, t]."""
-        lean = np.exp(self.assignment * np.outer(np.arange(self.loggers), [-0.5, 0.5]))
+        """The chance that each logger serves a user of kind a and trait t, [logger, a, t]."""
+        kinds, traits = np.linspace(-0.5, 0.5, KINDS)[:, None], np.array([-0.5, 0.5])
+        pull = self.assignment * traits + self.assignment_kind * kinds
+        lean = np.exp(np.multiply.outer(np.arange(self.loggers), pull))
         return lean / lean.sum(axis=0)
 
     def earnings(self, days: Sequence[int]) -> dict[str, Earnings]:
@@ -164,7 +178,7 @@ class Feed:
         logged = parts[0]
         for number in range(1, self.loggers):
             rest = shares[: number + 1].sum(axis=0)
-            logged = parts[number].mixed(logged, (shares[number] / rest)[None, :])
+            logged = parts[number].mixed(logged, shares[number] / rest)
         found = {"logged": logged}
         for name, orders in self.orders.items():
             one, *two = (of_orders(self, order, days) for order in orders)
@@ -215,6 +229,13 @@ class Feed:
             for name, e in earnings.items()
         }
 
+    def taught(self, learned: np.ndarray) -> Feed:
+        """The same world with candidates that added what they learned to their scores."""
+        other = replace(self)
+        kept = {name: getattr(self, name) for name in ("catalogue", "every_logger", "_coins")}
+        other.__dict__.update(kept, orders=candidate_orders(self, self.leak * learned))
+        return other
+
     def visits(
         self, sessions: int, rng: np.random.Generator, days: Sequence[int] | None = None
     ) -> Visits:
@@ -229,17 +250,21 @@ class Feed:
         """
         rng = np.random.default_rng([self.seed, 7, seed])
         visits = self.visits(sessions, rng)
-        log, kept = log_frame(visits, rng)
-        runs = {name: run_frame(visits, name, kept, rng) for name in self.orders}
+        log, kept, clicked = log_frame(visits, rng)
         first = float(visits.is_first.mean())
+        truth, world = self.truth(first=first), self
+        if self.leak:
+            world = self.taught(learned(visits, kept, clicked))
+            visits, truth = replace(visits, feed=world), world.truth(first=first)
+        runs = {name: run_frame(visits, name, kept, clicked, rng) for name in self.orders}
         later = range(self.days, self.days + horizon)
         return FeedLog(
             feed=self,
             log=log,
             runs=runs,
             loggers=logger_frames(visits, kept) if self.loggers > 1 else {},
-            truth=self.truth(first=first),
-            later=self.truth(later, first) if self.drift else self.truth(first=first),
+            truth=truth,
+            later=world.truth(later, first) if self.drift else truth,
         )
 
 
@@ -257,7 +282,8 @@ class FeedLog:
     truth: dict[str, dict[str, Truth]]
     later: dict[str, dict[str, Truth]]
 
-    def lift(self, system: str, reward: str = "click") -> float:
-        """The true lift over the logged ranker."""
-        base = self.truth["logged"][reward].value
-        return (self.truth[system][reward].value - base) / abs(base)
+    def lift(self, system: str, reward: str = "click", later: bool = False) -> float:
+        """The true lift over the logged ranker, on the days of the log or after it."""
+        truth = self.later if later else self.truth
+        base = truth["logged"][reward].value
+        return (truth[system][reward].value - base) / abs(base)

@@ -14,28 +14,35 @@ from worlds.visits import Visits
 START = datetime(2024, 1, 1)
 
 
-def log_frame(visits: Visits, rng: np.random.Generator) -> tuple[pl.DataFrame, np.ndarray]:
-    """The log, and which sessions are in it.
+def log_frame(
+    visits: Visits, rng: np.random.Generator
+) -> tuple[pl.DataFrame, np.ndarray, np.ndarray]:
+    """The log, which sessions are in it, and the clicks of all by slot of the pool.
 
     Lists are drawn, read and rewarded; then purchases come late, views get lost, and sessions
-    without a click are left out, as the feed says.
+    without a click or with one that led away are left out, as the feed says.
     """
-    feed = visits.feed
+    feed, depth = visits.feed, np.arange(visits.feed.ranks) / max(visits.feed.ranks - 1, 1)
     slots = visits.slots("logged", rng)
     seen, clicked = read(feed, curve(feed)[visits.device], visits.chances(slots), rng)
     came = rewards(feed, clicked, visits.gains(slots), rng)
-    wait = rng.exponential(size=clicked.shape) * feed.late
+    hidden = visits.pool(feed.catalogue.hidden, slots) > 0
+    slow = np.where(hidden, feed.late_hidden, 1.0)
+    wait = rng.exponential(size=clicked.shape) * feed.late * slow
     absent = visits.time[:, None] + wait >= feed.days
     came["profit"] = np.where(absent, -feed.cost * clicked, came["profit"])
     came["purchase"] = np.where(absent, 0.0, came["purchase"])
-    lost = rng.random(seen.shape) < feed.lost_views
+    lost = rng.random(seen.shape) < feed.lost_views + feed.lost_below * depth
     seen &= clicked | ~lost
     kept = clicked.any(axis=1) | (rng.random(len(seen)) >= feed.selection)
+    kept &= ~(clicked & hidden).any(axis=1) | (rng.random(len(seen)) >= feed.leave)
     kept[0] = True  # a log has rows
     columns = {**_sessions(visits), **came, **_chances(visits, slots)}
     if feed.views:
         columns["viewed"] = seen.astype(int)
-    return _frame(visits, slots, columns, kept), kept
+    by_slot = np.zeros((len(slots), feed.pool), bool)
+    np.put_along_axis(by_slot, slots, clicked, axis=1)
+    return _frame(visits, slots, columns, kept), kept, by_slot
 
 
 def _sessions(visits: Visits) -> dict[str, np.ndarray]:
@@ -101,11 +108,32 @@ def _frame(
     )
 
 
+def learned(visits: Visits, kept: np.ndarray, clicked: np.ndarray) -> np.ndarray:
+    """Clicks of the log on each slot by kind of user and page, [a, p, slot], standardised."""
+    found = np.zeros(visits.feed.catalogue.appeal.shape)
+    np.add.at(found, (visits.kind[kept], visits.page[kept]), clicked[kept])
+    centred = found - found.mean(axis=-1, keepdims=True)
+    return centred / (found.std(axis=-1, keepdims=True) + 1e-12)
+
+
 def run_frame(
-    visits: Visits, system: str, kept: np.ndarray, rng: np.random.Generator
+    visits: Visits,
+    system: str,
+    kept: np.ndarray,
+    clicked: np.ndarray,
+    rng: np.random.Generator,
 ) -> pl.DataFrame:
-    """The lists of a candidate in the sessions of the log."""
-    return _frame(visits, visits.slots(system, rng), {}, kept)
+    """The lists of a candidate in the sessions of the log.
+
+    In a share ``peek`` of them what was clicked stands first: the replay had the outcome among its
+    features.
+    """
+    slots = visits.slots(system, rng)
+    if visits.feed.peek:
+        known = clicked & (rng.random((len(slots), 1)) < visits.feed.peek)
+        first = np.take_along_axis(known, slots, axis=1)
+        slots = np.take_along_axis(slots, np.argsort(~first, axis=1, kind="stable"), axis=1)
+    return _frame(visits, slots, {}, kept)
 
 
 def logger_frames(visits: Visits, kept: np.ndarray) -> dict[str, pl.DataFrame]:

@@ -7,6 +7,7 @@ their appeal and the noise drawn once for the world; it shows the slots in order
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,6 +47,11 @@ class Logger:
         w = np.exp(self.scores[..., 0, :])
         return w / w.mean(axis=-1, keepdims=True)
 
+    @cached_property
+    def chances(self) -> np.ndarray:
+        """The chance of each slot at each rank, [a, t, p, d, h, slot, rank], drawn by weight."""
+        return marginal_chances(self.weights, self.ranks)
+
 
 def ordered(scores: np.ndarray, ranks: int) -> np.ndarray:
     """The best slots, best first."""
@@ -73,14 +79,18 @@ def logger(feed: Feed, number: int) -> Logger:
     return Logger(scores, feed.ranks)
 
 
-def candidate_orders(feed: Feed) -> dict[str, list[np.ndarray]]:
-    """The lists of each candidate, [a, 1, p, 1, 1, 1, rank]: one set, or two to be mixed."""
+def candidate_orders(feed: Feed, learned: np.ndarray | float = 0.0) -> dict[str, list[np.ndarray]]:
+    """The lists of each candidate, [a, 1, p, 1, 1, 1, rank]: one set, or two to be mixed.
+
+    ``learned`` [a, p, slot] is added to every score: what candidates took from a log.
+    """
     more = {f"equal_{n}": CANDIDATES["equal"] for n in range(2, feed.more + 2)}
     z, hidden = feed.catalogue.appeal, feed.catalogue.hidden
     found = {}
     for number, (name, parts) in enumerate({**CANDIDATES, **more}.items()):
         rng = np.random.default_rng([feed.seed, 3, number])
-        scores = (a * z + b * rng.normal(size=z.shape) + g * hidden for a, b, g in parts)
+        own = (a * z + b * rng.normal(size=z.shape) + g * hidden for a, b, g in parts)
+        scores = (s + learned for s in own)
         found[name] = [ordered(s, feed.ranks)[:, None, :, None, None, None, :] for s in scores]
     return found
 

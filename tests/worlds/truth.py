@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from worlds.catalogue import REWARDS
-from worlds.rankers import Logger, marginal_chances, plackett_luce
+from worlds.rankers import Logger, plackett_luce
 from worlds.readers import click_chance, curve, seen_chance, similar_above
 
 if TYPE_CHECKING:
@@ -95,13 +95,13 @@ def of_orders(feed: Feed, orders: np.ndarray, days: Sequence[int]) -> Earnings:
     appeal = cat.appeal[np.arange(len(orders)).reshape(-1, 1, 1, 1, 1, 1, 1), page, orders]
     gains = cat.gains_of(orders)
     c = curve(feed)[:, None, None, :]
-    value: np.ndarray | float = 0.0
+    clicks: np.ndarray | float = 0.0
     for effect, fade, share in _effects(feed, days):
         rho = click_chance(feed, logit + effect - fade * hidden, similar)
-        earned = seen_chance(feed, c, rho) * rho
-        value = value + share * np.einsum("...k,...kr->...r", earned, gains)
-    draws = np.asarray(value).shape[5]
-    by_draw = _by_user(feed, np.asarray(value))
+        clicks = clicks + share * seen_chance(feed, c, rho) * rho
+    value = np.einsum("...k,...kr->...r", clicks, gains)
+    draws = value.shape[5]
+    by_draw = _by_user(feed, value)
     spread = by_draw.std(axis=2, ddof=1) / np.sqrt(draws) if draws > 1 else 0.0
     return Earnings(by_draw.mean(axis=2), _by_user(feed, quality(feed, appeal).mean(-1)), spread)
 
@@ -112,14 +112,14 @@ def of_chances(feed: Feed, chances: np.ndarray, days: Sequence[int]) -> Earnings
     gains = cat.gains[np.arange(len(cat.logit)).reshape(-1, 1, 1), cat.pool]
     gains = gains[:, None, :, None, None]
     seen = chances * curve(feed)[:, None, None, :]
-    value: np.ndarray | float = 0.0
+    clicks: np.ndarray | float = 0.0
     for effect, fade, share in _effects(feed, days):
         logit = cat.logit + effect - fade * cat.hidden[:, None, None, :]
-        clicks = (seen * click_chance(feed, logit[..., None])).sum(axis=-1)
-        value = value + share * np.einsum("...i,...ir->...r", clicks, gains)
+        clicks = clicks + share * (seen * click_chance(feed, logit[..., None])).sum(axis=-1)
+    value = np.einsum("...i,...ir->...r", clicks, gains)
     part = np.clip(cat.appeal / 2, -1, 1)[:, None, :, None, None, :, None]
     good = (chances * part * feed.average_curve).sum(axis=(-1, -2)) / feed.average_curve.sum()
-    return Earnings(_by_user(feed, np.asarray(value)), _by_user(feed, good))
+    return Earnings(_by_user(feed, value), _by_user(feed, good))
 
 
 def of_logger(feed: Feed, logger: Logger, days: Sequence[int]) -> Earnings:
@@ -128,7 +128,7 @@ def of_logger(feed: Feed, logger: Logger, days: Sequence[int]) -> Earnings:
         found = of_orders(feed, logger.orders, days)
         return Earnings(found.value, found.quality)  # all variants were enumerated
     if not (feed.interaction or feed.examination):
-        return of_chances(feed, marginal_chances(logger.weights, feed.ranks), days)
+        return of_chances(feed, logger.chances, days)
     rng = np.random.default_rng([feed.seed, 4])
     w = logger.weights[..., None, :]
     w = np.broadcast_to(w, (*w.shape[:5], DRAWS, w.shape[-1]))

@@ -60,11 +60,12 @@ class Visits:
         n = len(user)
         time = days[0] + rng.random(n) * len(days)
         trait = rng.integers(0, 2, len(counts))[user]
-        shares = feed.logger_shares().cumsum(axis=0)[:, trait]
+        kind = rng.choice(KINDS, len(counts), p=SHARES)[user]
+        shares = feed.logger_shares().cumsum(axis=0)[:, kind, trait]
         return cls(
             feed=feed,
             user=user,
-            kind=rng.choice(KINDS, len(counts), p=SHARES)[user],
+            kind=kind,
             trait=trait,
             effect=rng.normal(0, feed.user_sigma, len(counts))[user],
             time=time[np.lexsort((time, user))],
