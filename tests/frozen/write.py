@@ -40,6 +40,7 @@ def documents() -> None:
 
 def on_spark() -> None:
     """The cases of a cluster."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from pyspark.sql import SparkSession
 
     import counterrank as cr
