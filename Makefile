@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Python compiles what is imported when it is; compiling all of SciPy and Spark takes longer.
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install --no-compile -c constraints.txt
 
-.PHONY: help setup demo test lint types check bench simulate docs release clean
+.PHONY: help setup demo test lint types check bench simulate calibrate reproductions torture docs release clean
 
 help:
 	@echo "make demo    a simulated feed, from its log to a decision, and the truth"
@@ -16,12 +16,15 @@ help:
 	@echo "make docs    run every example of docs/, then build the site in build/docs"
 	@echo "make release build what would be published, and try it in clean environments"
 	@echo "make bench   the same work by counterrank and by its peers (takes a while)"
-	@echo "make simulate  how often intervals hold the truth, at full size, into docs/coverage.md (half an hour)"
+	@echo "make torture  mutated documents and command lines, faults while writing, at length (ten minutes)"
+	@echo "make simulate  how often intervals hold the truth, at full size, into docs/coverage.md (an hour)"
+	@echo "make calibrate  how often verdicts and claims are right, into docs/calibration.md (two hours; ARGS='--share 0.1')"
+	@echo "make reproductions  all published studies at full size, into docs/reproductions (COUNTERRANK_DATA=DIR)"
 
 $(VENV)/.demo: pyproject.toml constraints.txt
 	@echo "Setting up $(VENV), once."
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) -e '.[report]'
+	$(PIP) -e .
 	@touch $@
 
 $(VENV)/.ready: $(VENV)/.demo
@@ -31,6 +34,10 @@ $(VENV)/.ready: $(VENV)/.demo
 
 $(VENV)/.release: $(VENV)/.demo
 	$(PIP) -e '.[release]'
+	@touch $@
+
+$(VENV)/.studies: $(VENV)/.demo
+	$(PIP) -e '.[studies]'
 	@touch $@
 
 setup: $(VENV)/.ready
@@ -67,6 +74,17 @@ bench: $(VENV)/.ready
 
 simulate: $(VENV)/.ready
 	$(BIN)/python tests/simulation/table.py
+
+calibrate: $(VENV)/.ready
+	$(BIN)/python tests/calibration/run.py $(ARGS)
+
+reproductions: $(VENV)/.studies
+	@for study in $$($(BIN)/python -m counterrank.studies.pipeline); do \
+	  $(BIN)/counterrank reproduce $$study --out build/reproductions/$$study || exit 1; done
+	$(BIN)/python -m counterrank.studies.pipeline build/reproductions docs
+
+torture: $(VENV)/.ready
+	$(BIN)/python tests/faults/torture.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/.work build dist counterrank-demo

@@ -162,6 +162,54 @@ def log(folder: Path, sessions: int) -> None:
     run.write_parquet(folder / "new.parquet")
 
 
+def list_orders(folder: Path, size: Size) -> None:
+    """The lists of ``large`` with a score, their rows in other orders and under other ids."""
+    rng = np.random.default_rng(SEED)
+    large(folder / "sorted", size)
+    judgments = pl.read_parquet(folder / "sorted" / "judgments.parquet")
+    run = pl.read_parquet(folder / "sorted" / "run.parquet")
+    users = run["user"].to_numpy()
+    mixed, few = run[rng.permutation(run.height)], judgments[rng.permutation(judgments.height)]
+    depth = rng.integers(1, 1_001, size.users // 5)
+    long = pl.DataFrame({"user": np.repeat(np.arange(len(depth), dtype=np.int32), depth)})
+    step = pl.Series(np.arange(long.height, dtype=np.int32) * 7 % size.items)
+    long = long.with_columns(item=step, score=pl.Series(rng.random(long.height)))
+    ragged = long[rng.permutation(long.height)], few.filter(pl.col("user") < len(depth))
+    text = [pl.format("user-{}", "user"), pl.format("item-{}", "item")]
+    tables = {
+        "within": (run[np.lexsort((rng.random(run.height), users))], judgments),
+        "shuffled": (mixed, few),
+        "ties": (mixed.with_columns((4 * pl.col("score")).round() / 4), few),
+        "text": tuple(table.with_columns(text) for table in (mixed, few)),
+        "ragged": ragged,
+    }
+    for name, (rows, judged) in tables.items():
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        rows.write_parquet(folder / name / "run.parquet")
+        judged.write_parquet(folder / name / "judgments.parquet")
+
+
+def log_orders(folder: Path, sessions: int) -> None:
+    """The log and the target of ``log``, their rows in other orders and under other ids."""
+    rng = np.random.default_rng(SEED)
+    log(folder / "plain", sessions)
+    rows, new = (pl.read_parquet(folder / "plain" / f"{name}.parquet") for name in ("log", "new"))
+    by = np.lexsort((rng.random(new.height), new["session"].to_numpy()))
+    mixed = [table[rng.permutation(table.height)] for table in (rows, new)]
+    name = pl.col("session").cast(pl.String).str.zfill(8)
+    text = pl.format("{}-aaaa-bbbb-cccc-0123456789abcd", name).alias("session")
+    tables = {
+        "sorted": (rows, new),
+        "reordered": (rows, new[by]),
+        "shuffled": mixed,
+        "text": [table.with_columns(text) for table in mixed],
+    }
+    for order, both in tables.items():
+        for table, frame in zip(("log", "new"), both, strict=True):
+            (folder / order / table).mkdir(parents=True, exist_ok=True)
+            frame.write_parquet(folder / order / table / "part.parquet")
+
+
 def small(folder: Path) -> None:
     """Three users, to time how long a tool takes to get going."""
     user, item = np.divmod(np.arange(9), 3)
@@ -243,6 +291,10 @@ def make(folder: Path, name: str, *, quick: bool) -> None:
         slates(folder / name, 1_000 if quick else 20_000)
     elif name == "small":
         small(folder / name)
+    elif name == "listorders":
+        list_orders(folder / name, (QUICK if quick else FULL)["large"])
+    elif name == "logorders":
+        log_orders(folder / name, 1_000_000 // less)
     elif size is not None:
         {"large": large, "funnel": funnel}.get(name, many)(folder / name, size)
 
@@ -250,7 +302,7 @@ def make(folder: Path, name: str, *, quick: bool) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    names = [*FULL, *LOGS, *BIG, "slates", "small"]
+    names = [*FULL, *LOGS, *BIG, "slates", "small", "listorders", "logorders"]
     parser.add_argument("names", nargs="+", choices=names)
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()

@@ -142,6 +142,16 @@ def agreement(found: str) -> str:
     return _section("The same values as pytrec_eval", note, head, rows, [])
 
 
+def pages(title: str, found: list[dict[str, float]], bars: list[Bar]) -> str:
+    """Sizes of pages, and seconds to make them from a result."""
+    rows = [
+        [f"{one['rankers']:.0f}", f"{one['megabytes']:.2f}", f"{one['seconds']:.2f}"]
+        for one in found
+    ]
+    note = "One file each, which opens without a network. Seconds are the page's alone."
+    return _section(title, note, ["rankers", "MB", "seconds to make"], rows, bars)
+
+
 def write(path: Path, sections: list[str], *, quick: bool) -> None:
     warning = ["**A quick run on little data: its ratios mean nothing.**\n"] if quick else []
     path.write_text("\n".join([INTRO, *warning, *sections]))

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import orders
 import report
 import work
 from environments import HERE, ROOT, WORK, python, ready, revision
@@ -184,6 +185,16 @@ def sales(given: argparse.Namespace, data: Path) -> list[str]:
     return [report.evaluations(title, items, bars, note)]
 
 
+def pages(given: argparse.Namespace, data: Path) -> list[str]:
+    """Part (n)."""
+    found = json.loads(call([python("counterrank"), "benchmarks/page_sizes.py"]))
+    bars = [
+        Bar(f"page of {one['rankers']} rankers", one["megabytes"], limit, less=True, unit="MB")
+        for one, limit in zip(found, (1.5, 3.0), strict=True)
+    ]
+    return [report.pages("(n) The page of a result, ten measures against a baseline", found, bars)]
+
+
 EVALUATORS = ("pytrec_eval", "ir_measures", "ranx", "rectools")
 
 
@@ -208,6 +219,9 @@ PARTS = {
     "i": Part(sales, ("funnel",)),
     "j": Part(larger, ("big1", "big10", "big100"), ("duckdb",)),
     "k": Part(spark, ("big20",)),
+    "l": Part(orders.lists, ("listorders",)),
+    "m": Part(orders.logs, ("logorders",), ("duckdb",)),
+    "n": Part(pages, ()),
 }
 
 

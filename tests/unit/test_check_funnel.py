@@ -86,7 +86,8 @@ def test_faults_of_a_funnel_and_of_its_runs(week):
     found = cr.check({"clicks": week.funnel, "odd": odd, "seller": week.runs["seller"]})
     assert [bool(t.fault) for t in found.tables["tables"]] == [False, True, False]
     assert "no user in common" in found.tables["tables"][1].fault
-    assert {d.subject for d in found.diagnostics} == {"funnel", "seller"}
+    subjects = {"funnel", "seller", "seller, IPS", "seller, DR"}
+    assert {d.subject for d in found.diagnostics} == subjects
     twice = cr.check(pl.concat([week.funnel, week.funnel.head(1)]))
     assert "user and item more than once" in twice.tables["tables"][0].fault
     assert twice.tables["to_log"] == []

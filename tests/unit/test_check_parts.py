@@ -10,6 +10,7 @@ import counterrank as cr
 from counterrank.diagnostics.table_reports import look_at, report_table
 from counterrank.engine import Local
 from counterrank.results.result import Result
+from counterrank.stats.gini import gini_index
 from making import shown, world
 
 COUNTS = (1, 3, 20)
@@ -104,3 +105,23 @@ def test_chances_that_are_all_1_are_refused_everywhere():
         assert cr.check([log], engine=Local(partitions=count)).tables["tables"] == whole
         with pytest.raises(cr.InputError, match="All 2,000 rows"):
             cr.exposure(log, engine=Local(partitions=count))
+
+
+def test_judgments_tell_density_and_gini_as_table_2_does():
+    """Valcarce et al. 2020, Table 2, by its formula; one user has three ratings, one has one."""
+    judged = pl.DataFrame({"user": [1, 1, 1, 2], "item": [1, 2, 3, 1], "rating": 1})
+    for count in (None, *COUNTS):
+        report = cr.check({"j": judged}, engine=Local(partitions=count)).tables["tables"][0]
+        assert report.density == 4 / 6
+        assert report.user_gini == pytest.approx(2 * (1 * 1 + 2 * 3) / (2 * 4) - 3 / 2)
+        assert report.item_gini == pytest.approx(2 * (1 * 1 + 2 * 1 + 3 * 2) / (3 * 4) - 4 / 3)
+    line = "judgments, 4 ratings, 2 users, 3 items, density 66.667%, Gini index 0.250 over users"
+    assert line in report.line()
+    assert cr.check({"run": RUNS["a"]}).tables["tables"][0].density is None
+
+
+def test_gini_is_the_mean_difference_of_counts():
+    x = RNG.integers(1, 40, 200)
+    count, times = np.unique(x, return_counts=True)
+    apart = np.abs(x[:, None] - x[None, :]).mean() / (2 * x.mean())
+    assert gini_index(count, times) == pytest.approx(apart)

@@ -169,7 +169,7 @@ def test_check_knows_trec_text(tmp_path):
     (tmp_path / "qrels").write_text("u 0 a 1\n")
     (tmp_path / "run").write_text("u Q0 a 1 0.5 tag\n")
     done = call("check", "qrels", "run", cwd=tmp_path)
-    assert "qrels: judgments, 1 rows" in done.stdout
+    assert "qrels: judgments, 1 ratings, 1 users, 1 items" in done.stdout
     assert "run: run, 1 rows" in done.stdout
 
 
@@ -217,7 +217,7 @@ def test_run_arguments_with_an_equals_sign_in_the_path(tmp_path):
 def test_import_is_light_and_help_is_quick():
     verbs = "check, demo, estimate, evaluate, funnel, exposure, strata"
     heavy = {"pandas", "pyarrow", "duckdb", "scipy", "narwhals"}
-    drawing = {"pyspark", "matplotlib", "altair", "plotly"}
+    drawing = {"pyspark", "matplotlib", "plotly"}
     for line, unwanted in {
         "import counterrank": heavy | drawing | {"polars"},
         "from counterrank.cli.commands import run; run(['--help'])": heavy
@@ -356,3 +356,20 @@ def test_words_need_no_library_to_convert_them(folder):
         capture_output=True, text=True, cwd=folder, check=False,
     )  # fmt: skip
     assert done.stderr.split() == ["[]"]
+
+
+def test_a_picture_is_the_figure_that_its_file_is_named_after(folder, tmp_path):
+    """Refused before the work, where it cannot be written."""
+    for name, title in (("values", "judgment"), ("lifts", "lift over old"), ("slide", "lift over")):
+        path = tmp_path / f"{name}.svg"
+        done = evaluate(folder, "--draws", 100, "--baseline", "old", "--picture", path)
+        assert done.returncode == 0, done.stderr
+        assert f"Wrote {path}" in done.stderr
+        text = path.read_text()
+        assert text.startswith("<svg")
+        assert (title in text) == (name != "values")
+    absent = evaluate(folder, "--draws", 100, "--picture", tmp_path / "weights.svg")
+    assert "has no figure" in absent.stderr
+    bad = evaluate(folder, "--picture", tmp_path / "lifts.png")
+    assert bad.returncode == 2
+    assert "must end in .svg" in bad.stderr

@@ -63,6 +63,14 @@ BAD = {  # what each verb can refuse before it reads a row
     "estimate log_int.parquet new_int.parquet --position-bias log2": (
         "--reward rank", "--reward session", "--reward item",
     ),
+    **{
+        f"estimate log.parquet new.parquet --position-bias {curve}": (
+            "--baseline nobody", "--columns user=nope", "--reward nope", "--context nope",
+            "--allow trsut=0.2", "-e RIPS", "--logged propensity", "new.parquet", "good.parquet",
+            "--decide-by nope", "--logger logger_a.parquet",
+        )
+        for curve in ("views", "learned.json")
+    },
     "estimate log.parquet new.parquet": ("", "new.parquet --position-bias log2"),
     "estimate log.parquet logged=new.parquet --position-bias log2": ("",),
     "estimate latent.parquet new.parquet --position-bias log2 --views observed": ("",),
@@ -129,6 +137,8 @@ BAD = {  # what each verb can refuse before it reads a row
 def tables(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tables")
     worlds.write(folder)
+    words = ("exposure", f"{folder}/log.parquet", "--quiet", "--out", f"{folder}/learned.json")
+    assert run([*words]) == 0
     return folder
 
 

@@ -90,7 +90,7 @@ def test_moments_give_the_same_to_the_last_digits(interval, baseline):
 
 @pytest.mark.parametrize("interval", ["normal", "t", "bootstrap", "bca"])
 def test_the_family_is_wider_than_one_and_wider_over_all(interval):
-    x = table()
+    x = table(units=100)
     plan = Plan("s0", "t", interval=interval, resamples=300)
     one, alone = compared(x, plan), compared(x, replace(plan, correct="none"))
     for a, b in zip(one, alone, strict=True):

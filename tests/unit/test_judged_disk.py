@@ -64,7 +64,7 @@ def test_moments_where_values_do_not_fit():
     whole = cr.evaluate(truth, runs, measure=FEW)
     for a, b in zip(sums.estimates, whole.estimates, strict=True):
         assert (a.value, a.se) == pytest.approx((b.value, b.se), abs=1e-12)
-    assert sums.comparisons[0].draws == 500
+    assert sums.comparisons[0].draws == 512  # the next power of two
     assert sums.to_dict()["protocol"]["inference"]["inference"] == "moments"
 
 

@@ -20,28 +20,24 @@ EXTRAS = PROJECT["optional-dependencies"]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 CITATION = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 REPOSITORY = PYPROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]
-CORE = {"narwhals", "numpy", "polars", "rich", "scipy"}
+CORE = {"narwhals", "numpy", "polars", "rich", "scipy", "threadpoolctl"}
 OF_EXTRAS = {  # distribution by module: imported in functions only, where an extra is asked for
-    "altair": "altair",
     "mlflow": "mlflow-skinny",
     "pandas": "pandas",
     "py4j": "pyspark",  # comes with it
     "pyarrow": "pyarrow",
     "pyspark": "pyspark",
     "sklearn": "scikit-learn",
-    "vl_convert": "vl-convert-python",
 }
 # More of these is used than they promise to keep, so a new major version has to be tried first.
 BOUND = {
     "polars": "polars.io.plugins",  # called unstable by its makers
     "pyspark": "pyspark.sql.pandas.types",  # not documented
-    "altair": "import altair",  # draws for one Vega-Lite, which vl-convert has to know
-    "vl-convert-python": "javascript_bundle",  # whose names page.js calls
 }
 # Modules that a library's own documentation does not describe, or calls unstable.
 INTERNAL = re.compile(
     r"\b(?:polars\.(?:io\.plugins|_\w+|internals)|pyspark\.sql\.(?:pandas|classic|connect|utils)"
-    r"|numpy\._\w+|scipy\.[\w.]*\b_\w+|narwhals\._\w+|rich\._\w+|altair\.(?:utils|vegalite))"
+    r"|numpy\._\w+|scipy\.[\w.]*\b_\w+|narwhals\._\w+|rich\._\w+)"
 )
 
 

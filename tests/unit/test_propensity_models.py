@@ -10,6 +10,7 @@ import pytest
 
 from clicked_world import World, sigmoid, world
 from counterrank.core.errors import InputError, UsageError
+from counterrank.nuisance import factors as factor_model
 from counterrank.nuisance.base import Features, Folds, Task
 from counterrank.nuisance.cross_fit import Nuisance, Pairs, cross_fit, pair_model, training
 from counterrank.nuisance.factors import _Loss
@@ -126,7 +127,9 @@ def test_rounded_counts_change_little(monkeypatch):
     assert 0 < off.max() < 0.03
 
 
-def test_the_gradient_of_factors_is_that_of_their_loss():
+@pytest.mark.parametrize("grid", [0, 4], ids=["rows", "table"])
+def test_the_gradient_of_factors_is_that_of_their_loss(grid: int, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(factor_model, "GRID", grid)
     random = np.random.default_rng(0)
     user, item = np.nonzero(random.random((7, 5)) < 0.7)
     y, w = (random.random(len(user)) < 0.4).astype(float), random.uniform(0.5, 2, len(user))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from collections import Counter
 from pathlib import Path
@@ -37,3 +38,24 @@ def test_links_lead_somewhere():
 def test_every_guide_is_in_the_table():
     listed = set(re.findall(r"docs/guide/([\w-]+)\.md", README))
     assert listed == {path.stem for path in (ROOT / "docs" / "guide").glob("*.md")}
+
+
+def test_the_commands_from_a_log_print_what_is_shown(tmp_path, monkeypatch, capsys):
+    """Line by line, in order, with dots for what was left out."""
+    from counterrank.cli.commands import run
+    from counterrank.simulate import World, platform
+
+    week = platform(World(seed=1), sessions=20_000, runs=["near"])
+    week.log.rename({"context": "query"}).write_parquet(tmp_path / "log.parquet")
+    week.runs["near"].write_parquet(tmp_path / "new.parquet")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    commands, shown = re.findall(r"```\n(.*?)```", README.split("## From a log")[1], re.S)[:2]
+    for line in commands.splitlines():
+        verb, *words = shlex.split(line, comments=True)[1:]
+        capsys.readouterr()
+        assert run([verb, *words, *(["--quiet"] if verb == "estimate" else [])]) == 0
+        if verb == "estimate":
+            printed = iter(capsys.readouterr().out.splitlines())
+            missing = [x for x in shown.splitlines() if x not in ("", "...") and x not in printed]
+            assert not missing

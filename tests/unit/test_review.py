@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from counterrank.data import schema
 from counterrank.matching.hits import find_hits
 from counterrank.matching.pool import make_pool
 from counterrank.stats import permutation as module
-from counterrank.stats.draws import Flips
+from counterrank.stats.draws import flip_codes
 from counterrank.stats.inference import wilcoxon
 from counterrank.stats.permutation import permutation_test
 from making import judgments, run, value, world
@@ -31,12 +32,10 @@ def test_ties_of_flipped_sums_are_counted_exactly(n, precision, monkeypatch):
     tenths[:, 2] = base[:, 0] + 4
     tenths = tenths[np.ptp(tenths, axis=1) > 0]
     found = permutation_test([tenths / 10], [(0, 1)], draws=1500, seed=5)
-    heads = module._flips(
-        np.random.default_rng(5).bytes(1500 * -(-len(tenths) // 8)), 1500, len(tenths)
-    ).astype(np.int64)
+    code = flip_codes(np.arange(len(tenths), dtype=np.uint64), 11, 5)
+    heads = (np.bitwise_count(np.arange(2048)[:, None] & code) & 1).astype(np.int64)
     d = tenths[:, 0] - tenths[:, 1]
-    hits = np.sum(np.abs((1 - 2 * heads) @ d) >= abs(d.sum()))
-    assert found.p[0, 0] == (hits + 1) / 1501
+    assert found.p[0, 0] == np.mean(np.abs((1 - 2 * heads) @ d) >= abs(d.sum()))
 
 
 def test_measures_that_are_multiples_have_equal_p():
@@ -232,21 +231,15 @@ def test_numpy_cut_offs_and_tables_of_weights():
     )
 
 
-def test_permutation_memory_is_bounded_by_pairs(monkeypatch):
-    seen = []
-    whole = module._Pairs.standardised
-    monkeypatch.setattr(
-        module._Pairs, "standardised", lambda self, s: seen.append(s.shape[0]) or whole(self, s)
-    )
-    monkeypatch.setattr(module, "CELLS", 10_000)
-    x = np.random.default_rng(0).random((20, 30))
-    pairs = [(a, b) for a in range(30) for b in range(a)]
-    permutation_test([x, x], pairs, draws=500)
-    ids, scores = np.arange(20, dtype=np.uint64), np.stack([x, x], axis=1)
-    flips = Flips.of(scores, ids, np.array(pairs), draws=500, seed=0)
-    module.flipped_test(flips)
-    assert sum(seen) == 2 * 2 * 500  # tests, measures, draws
-    assert max(seen) * len(pairs) * 2 <= 10_000
+def test_permutation_memory_is_bounded_by_pairs():
+    """All pairs of 200 systems: neither units x pairs nor pairs x flips are held at once."""
+    x = np.random.default_rng(0).random((2000, 200))
+    pairs = [(a, b) for a in range(200) for b in range(a)]
+    tracemalloc.start()
+    permutation_test([x], pairs, draws=1 << 12)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 8 * len(pairs) * 2000 / 4
 
 
 def test_check_finds_what_evaluate_would_refuse(tmp_path):

@@ -342,7 +342,7 @@ def test_blocks_hold_the_same_sessions_in_memory_and_in_a_stream(monkeypatch):
         ({"contexts": 0}, "contexts must be at least 1"),
         ({"days": 1.5}, "days must be a whole number"),
         ({"ranker": "stochastic"}, "ranker cannot be"),
-        ({"temperature": 0.0}, "temperature must be more than 0"),
+        ({"temperature": 0.0}, "temperature must be at least 0.01"),
         ({"loggers": {"loged": 1.0}}, 'Did you mean "logged"'),
         ({"loggers": {"logged": 0.5}}, "add up to 0.5"),
         ({"loggers": {}}, "add up to 0"),

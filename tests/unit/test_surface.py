@@ -16,6 +16,7 @@ import pytest
 
 import counterrank as cr
 from counterrank.api.gate import report
+from counterrank.assumptions.registry import ASSUMPTIONS
 from counterrank.cli import help as texts
 from counterrank.cli.command import flag, parser
 from counterrank.cli.commands import COMMANDS, run
@@ -78,6 +79,17 @@ def test_flags_are_keywords_and_keywords_flags(name):
     for keyword in (*keywords, *places):
         assert (texts.HELP.get(f"{name}.{keyword}") or texts.HELP[keyword])[2]
     assert set(inspect.signature(command.function).parameters) - {"where"} <= set(known)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_every_word_that_is_taken(name):
+    shown = parser(COMMANDS[name]).format_help()
+    for argument in arguments(COMMANDS[name].function).values():
+        missing = [word for word in argument.words if word not in shown]
+        assert argument.mark == "python" or not missing, argument.name
+    if name == "estimate":
+        sized = {a.name.replace(" ", "_") for a in ASSUMPTIONS if a.default == a.default}
+        assert not sorted(name for name in sized if name not in shown)
 
 
 def test_defaults_of_the_simulate_command_are_those_of_worlds_and_samples():

@@ -20,7 +20,7 @@ CORE_ONLY = """
 import sys
 from importlib.machinery import PathFinder
 
-EXTRAS = {"altair", "vl_convert", "pandas", "pyarrow", "sklearn", "pyspark", "duckdb", "mlflow"}
+EXTRAS = {"pandas", "pyarrow", "sklearn", "pyspark", "duckdb", "mlflow"}
 
 
 class Core(PathFinder):

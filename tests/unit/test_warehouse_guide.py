@@ -207,7 +207,7 @@ def test_check_accepts_the_log(walk: Walk) -> None:
     known: dict[str, Any] = {"position_bias": walk.folder / "pbm.json", "context": "category"}
     log, new, careless = (walk.folder / f"{name}.parquet" for name in ("log", "new", "careless"))
     fit = cr.check(log, new, reward=["click", "purchase"], **known)
-    assert fit.verdict == "pass"
+    assert {d.name: d.state for d in fit.not_passing} == {}
     assert fit.tables["to_log"] == []
     assert cr.check(log, careless, **known).verdict == "fail"
 
@@ -225,7 +225,7 @@ def test_estimates_come_near_the_truth(walk: Walk) -> None:
     assert len(rows) == 6
     for row in rows:
         assert abs(row.value - truth[row.system]) < 3 * row.se, row
-        assert row.verdict == "pass"
+        assert row.verdict == "caution"  # its exposures change from list to list: untested
     (lift,) = (c for c in found.comparisons if (c.system, c.estimator) == ("new", "DR"))
     assert 0 < lift.lift_low < truth["new"] / truth["live"] - 1 < lift.lift_high
     by_rank = cr.estimate(walk.folder / "events.parquet", runs, reward="click", **known)
