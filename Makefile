@@ -18,7 +18,7 @@ help:
 	@echo "make bench   the same work by counterrank and by its peers (takes a while)"
 	@echo "make torture  mutated documents and command lines, faults while writing, at length (ten minutes)"
 	@echo "make simulate  how often intervals hold the truth, at full size, into docs/coverage.md (an hour)"
-	@echo "make calibrate  how often verdicts and claims are right, into docs/calibration.md (two hours; ARGS='--share 0.1')"
+	@echo "make calibrate  how often verdicts and claims are right, into docs/calibration.md (two hours; ARGS='--share 0.1 --anew')"
 	@echo "make reproductions  all published studies at full size, into docs/reproductions (COUNTERRANK_DATA=DIR)"
 
 $(VENV)/.demo: pyproject.toml constraints.txt

@@ -51,11 +51,7 @@ class Share:
     @classmethod
     def of(cls, hit: pl.Expr, among: pl.Expr, rows: pl.DataFrame) -> Share:
         """The share of the rows ``among`` for which ``hit`` holds, logs being independent."""
-        logs = (
-            rows.filter(among)
-            .group_by("generator", "cell", "sessions", "seed")
-            .agg(h=hit.sum(), n=pl.len())
-        )
+        logs = rows.filter(among).group_by(SAME).agg(h=hit.sum(), n=pl.len())
         h, n = logs["h"].to_numpy().astype(float), logs["n"].to_numpy().astype(float)
         return cls(int(h.sum()), int(n.sum()), *limits(h, n))
 
@@ -82,6 +78,7 @@ TRUTH = pl.col("truth")
 OUTSIDE = ~TRUTH.is_between("second_low", "second_high")
 OFF = ~TRUTH.is_between("low", "high")
 WORSE, BETTER = TRUTH < -1e-6, pl.col("claim") == "better"
+REFUSED = {"verdict": "refused", "claim": "cannot_tell"}
 PASS, ALL = pl.col("verdict") == "pass", pl.lit(True)
 RIGHT = pl.when(TRUTH > 0).then(BETTER).otherwise(pl.col("claim") == "worse")
 PROMISES = (
@@ -91,30 +88,34 @@ PROMISES = (
 WIDTH = (pl.col("second_high") - pl.col("second_low")) / (pl.col("high") - pl.col("low"))
 
 
-def told_rows(kept: Path) -> pl.DataFrame:
-    """A row for each comparison of each cell, by the code that made lines of it last."""
+CELL = ("generator", "cell", "sessions")
+SAME = (*CELL, "seed")
+LOWER, UPPER = ("low", "second_low"), ("high", "second_high")
+
+
+def told_rows(kept: Path, store: Path | None = None) -> pl.DataFrame:
+    """A row for each comparison of each log: those of the lines, and what else is stored.
+
+    Only of the grid's cells. What was refused has one row, without a number.
+    """
+    grid = pl.DataFrame(
+        [(g, c.name, n, c.group) for g, cells in GRID.items() for c in cells for n in c.sizes],
+        schema=[*CELL, "group"],
+        orient="row",
+    )
+    rows = [] if store is None or not store.exists() else [pl.read_parquet(store)]
     found = []
-    for generator, cells in GRID.items():
-        for cell in cells:
-            for sessions in cell.sizes:
-                files = (file_of(d, generator, cell.name, sessions) for d in kept.glob("*"))
-                file = max(
-                    (f for f in files if f.exists()), key=lambda f: f.stat().st_mtime, default=None
-                )
-                for line in lines_of(file) if file else []:
-                    same = {
-                        "generator": generator,
-                        "group": cell.group,
-                        "commit": file.parent.parent.name,
-                        **{name: line[name] for name in ("cell", "sessions", "seed")},
-                    }
-                    rows = line["rows"] or [{"verdict": "refused", "claim": "cannot_tell"}]
-                    found += [{**same, **row} for row in rows]
-    frame = pl.DataFrame(found, infer_schema_length=None)
-    ends = [(f"{kind}low", f"{kind}high") for kind in ("", "second_")]
-    return frame.with_columns(
-        pl.col(low).fill_null(-math.inf).alias(low) for low, _ in ends
-    ).with_columns(pl.col(high).fill_null(math.inf).alias(high) for _, high in ends)
+    for generator, cell, sessions in grid.select(CELL).iter_rows():
+        for line in lines_of(file_of(kept, generator, cell, sessions)):
+            log = {"generator": generator} | {k: line[k] for k in (*CELL[1:], "seed", "commit")}
+            found += [log | row for row in line["rows"] or [REFUSED]]
+    if found:
+        lines = pl.DataFrame(found, infer_schema_length=None)
+        rows = [old.join(lines, on=SAME, how="anti") for old in rows] + [lines]
+    if not rows:
+        return grid.clear().with_columns(seed=pl.lit(0))
+    every = pl.concat(rows, how="diagonal_relaxed").sort("seed", maintain_order=True)
+    return grid.join(every.drop("group", strict=False), on=CELL, maintain_order="left_right")
 
 
 def table(heads: list[str], rows: list[list[str]]) -> str:
@@ -162,7 +163,7 @@ def by_cell(rows: pl.DataFrame) -> str:
                 str(Share.of(OUTSIDE, pl.col("verdict") == "caution", part)),
                 str(Share.of(BETTER, WORSE, part)),
                 width(part),
-                f"`{part['commit'][0]}`",
+                ", ".join(f"`{c}`" for c in part["commit"].unique(maintain_order=True)),
             ]
         )
     heads = ["cell", "sessions", "logs", "pass", "caution", "fail", "outside if pass",
@@ -250,9 +251,9 @@ def so_many(rows: pl.DataFrame) -> str:
     )
 
 
-def write(kept: Path, page: Path) -> None:
-    """The page, of the lines there are."""
-    rows = told_rows(kept)
+def write(rows: pl.DataFrame, page: Path) -> None:
+    """The page, of the rows there are."""
+    rows = rows.with_columns(pl.col(LOWER).fill_null(-math.inf), pl.col(UPPER).fill_null(math.inf))
     parts = [INTRO, so_many(rows)]
     for generator in rows["generator"].unique(maintain_order=True):
         mine = rows.filter(generator=generator)

@@ -1,9 +1,11 @@
 """``make calibrate``: how often what is said of a log is true, as a page of the docs.
 
 Run from the root: ``python tests/calibration/run.py [--generator worlds] [--cells trust drift]
-[--share 0.1] [--workers 2]``. Every log that is done is a line of JSON under build/calibration, by
-the code that made it, so that a run that was stopped goes on where it was. The page takes of each
-cell the lines made last, and names their commit. ``--page-only`` makes no logs.
+[--share 0.1] [--workers 2]``. Every log that is done is a line of JSON under build/calibration, so
+that a run that was stopped goes on where it was; at its end all are rows of ``rows.parquet`` beside
+this file, and the next run goes on from there, on whatever machine. A row has the commit that made
+it, and the page names those of each cell. ``--anew`` makes logs again, as is due when estimates,
+audits or bounds have changed; ``--page-only`` makes none.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import hashlib
 import json
 import multiprocessing
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -23,6 +26,7 @@ from typing import Any
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 KEPT = ROOT / "build" / "calibration"
+STORE = HERE / "rows.parquet"
 LOGS = 100  # of each cell and size
 PIECE = 5  # logs that are made and kept together
 if str(HERE.parent) not in sys.path:
@@ -106,21 +110,24 @@ def lines_of(file: Path) -> list[dict[str, Any]]:
     return found
 
 
-def pieces(kept: Path, generators: list[str], cells: list[str], logs: int) -> list[tuple]:
-    """What is still to do, cell after cell by rounds, so that a stop leaves a bit of each."""
+def pieces(
+    kept: Path, store: Path | None, generators: list[str], cells: list[str], logs: int
+) -> list[tuple]:
+    """What is still to do, by rounds of as many sessions, so that a stop leaves a bit of each."""
     from calibration.cells import GRID
+    from calibration.page import told_rows
 
-    found = []
+    rows, found = told_rows(kept, store), []
     for generator in generators:
         for cell in GRID[generator]:
             if cells and not any(part in cell.name for part in cells):
                 continue
             for sessions in cell.sizes:
-                file = file_of(kept, generator, cell.name, sessions)
-                done = {line["seed"] for line in lines_of(file)}
+                same = {"generator": generator, "cell": cell.name, "sessions": sessions}
+                done = set(rows.filter(**same)["seed"])
                 due = [seed for seed in range(logs) if seed not in done]
                 found += [
-                    (n, (generator, cell.name, sessions, due[n : n + PIECE]))
+                    (n * sessions, (generator, cell.name, sessions, due[n : n + PIECE]))
                     for n in range(0, len(due), PIECE)
                 ]
     return [task for _, task in sorted(found, key=lambda f: f[0])]
@@ -128,7 +135,7 @@ def pieces(kept: Path, generators: list[str], cells: list[str], logs: int) -> li
 
 def make(kept: Path, todo: list[tuple], workers: int) -> None:
     """All pieces, by some processes; this one alone writes."""
-    began, done = time.perf_counter(), 0
+    began, done, commit = time.perf_counter(), 0, made_by()
     apart = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=apart) as pool:
         for task, made in zip(todo, pool.map(piece, *zip(*todo, strict=True)), strict=True):
@@ -136,7 +143,8 @@ def make(kept: Path, todo: list[tuple], workers: int) -> None:
             file.parent.mkdir(parents=True, exist_ok=True)
             with file.open("a") as out:
                 whole = not file.stat().st_size or file.read_bytes().endswith(b"\n")
-                out.write(("" if whole else "\n") + "".join(json.dumps(m) + "\n" for m in made))
+                lines = [json.dumps({**line, "commit": commit}) + "\n" for line in made]
+                out.write("".join(["" if whole else "\n", *lines]))
             done += 1
             if done % 20 == 0 or done == len(todo):
                 spent = time.perf_counter() - began
@@ -149,7 +157,7 @@ def make(kept: Path, todo: list[tuple], workers: int) -> None:
 def main() -> None:
     """The logs that are not done yet, and the page."""
     from calibration.cells import GRID
-    from calibration.page import write
+    from calibration.page import told_rows, write
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--page", default=str(ROOT / "docs" / "calibration.md"))
@@ -157,14 +165,18 @@ def main() -> None:
     parser.add_argument("--cells", nargs="*", default=[], help="parts of names of cells")
     parser.add_argument("--share", type=float, default=1.0, help=f"of {LOGS} logs of each cell")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--anew", action="store_true", help="no log that was made before counts")
     parser.add_argument("--page-only", action="store_true")
     given = parser.parse_args()
-    kept = KEPT / made_by()
-    logs = max(1, round(LOGS * given.share))
-    todo = [] if given.page_only else pieces(kept, given.generator, given.cells, logs)
+    if given.anew:
+        shutil.rmtree(KEPT, ignore_errors=True)
+    logs, store = max(1, round(LOGS * given.share)), None if given.anew else STORE
+    todo = [] if given.page_only else pieces(KEPT, store, given.generator, given.cells, logs)
     if todo:
-        make(kept, todo, given.workers)
-    write(KEPT, Path(given.page))
+        make(KEPT, todo, given.workers)
+    rows = told_rows(KEPT, STORE)
+    rows.write_parquet(STORE, compression_level=19)
+    write(rows, Path(given.page))
 
 
 if __name__ == "__main__":

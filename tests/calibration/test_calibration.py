@@ -42,10 +42,10 @@ def kept(tmp_path_factory):
     folder = tmp_path_factory.mktemp("calibration")
     for generator, names in CHOSEN.items():
         for name in names:
-            file = file_of(folder / "now", generator, name, 10_000)
+            file = file_of(folder, generator, name, 10_000)
             file.parent.mkdir(parents=True, exist_ok=True)
             made = piece(generator, name, 10_000, list(range(LOGS)))
-            file.write_text("".join(json.dumps(line) + "\n" for line in made))
+            file.write_text("".join(json.dumps({**line, "commit": "now"}) + "\n" for line in made))
     return folder
 
 
@@ -116,10 +116,10 @@ def test_a_run_goes_on_where_it_was_stopped(kept, tmp_path):
     """Seeds in whole lines are done; a line that was cut short is made again."""
     file = file_of(tmp_path, "worlds", "leak 2", 10_000)
     file.parent.mkdir(parents=True)
-    lines = file_of(kept / "now", "worlds", "leak 2", 10_000).read_text().splitlines()
+    lines = file_of(kept, "worlds", "leak 2", 10_000).read_text().splitlines()
     file.write_text("\n".join([lines[0], lines[1], lines[2][:50]]))
     assert [line["seed"] for line in lines_of(file)] == [0, 1]
-    todo = pieces(tmp_path, ["worlds"], ["leak 2"], 9)
+    todo = pieces(tmp_path, None, ["worlds"], ["leak 2"], 9)
     assert todo == [
         ("worlds", "leak 2", 10_000, [2, 3, 4, 5, 6]),
         ("worlds", "leak 2", 10_000, [7, 8]),
@@ -127,9 +127,23 @@ def test_a_run_goes_on_where_it_was_stopped(kept, tmp_path):
     assert made_by()
 
 
-def test_the_page_has_every_cell_and_names_who_made_it(kept, tmp_path):
+def test_stored_rows_count_unless_they_were_made_again(kept, rows, tmp_path):
+    store, name = tmp_path / "rows.parquet", "leak 2"
+    rows.with_columns(commit=pl.lit("before")).write_parquet(store)
+    assert told_rows(tmp_path, store).drop("commit").equals(rows.drop("commit"))
+    assert pieces(tmp_path, store, ["worlds"], [name], LOGS) == []
+    file = file_of(tmp_path, "worlds", name, 10_000)
+    file.parent.mkdir(parents=True)
+    file.write_text(file_of(kept, "worlds", name, 10_000).read_text())
+    both = told_rows(tmp_path, store)
+    assert both.height == rows.height
+    assert set(both.filter(cell=name)["commit"]) == {"now"}
+    assert set(both.filter(pl.col("cell") != name)["commit"]) == {"before"}
+
+
+def test_the_page_has_every_cell_and_names_who_made_it(rows, tmp_path):
     page = tmp_path / "calibration.md"
-    write(kept, page)
+    write(rows, page)
     text = page.read_text()
     for generator, names in CHOSEN.items():
         for name in names:
