@@ -46,6 +46,14 @@ def test_a_folder_that_is_gone_costs_no_work(tables: Path, monkeypatch) -> None:
     assert {p.name for p in (tables / "out").iterdir()} == set(NAMES)
 
 
+def held(folder: Path) -> list[str]:
+    """What this process has open, mapped or stands in, below a folder."""
+    every = [Path("/proc/self/cwd"), *Path("/proc/self/fd").iterdir()]
+    open_files = [os.readlink(p) for p in every if p.is_symlink()]
+    mapped = Path("/proc/self/maps").read_text().splitlines()
+    return [text for text in (*open_files, *mapped) if f"{folder}/" in f"{text}/"]
+
+
 def test_a_mount_point_takes_the_result(tables: Path) -> None:
     out = tables / "mounted"
     out.mkdir()
@@ -60,6 +68,7 @@ def test_a_mount_point_takes_the_result(tables: Path) -> None:
             code, _, err = call(*WORDS, "--out", out)
             assert code == 0, err
             assert {p.name for p in out.iterdir()} == set(NAMES)
+            assert held(out) == []
         (out / "fill").write_bytes(b"x" * (3 << 20))
         before = {name: (out / name).read_bytes() for name in NAMES}
         with (out / "rest").open("wb", buffering=0) as rest:
@@ -74,9 +83,12 @@ def test_a_mount_point_takes_the_result(tables: Path) -> None:
             assert code == 2
             assert "cannot be written" in err
             assert "No space left" in err
+            assert held(out) == []
         assert {name: (out / name).read_bytes() for name in NAMES} == before
-    finally:
-        subprocess.run(["umount", str(out)], check=True)
+        with (out / "rest").open("rb"):
+            assert held(out) == [str(out / "rest")]  # it would have been seen
+    finally:  # others on the machine may be looking into it
+        subprocess.run(["umount", "--lazy", str(out)], check=True)
 
 
 def test_what_cannot_be_written_is_refused_before_the_work(tables: Path, monkeypatch) -> None:
