@@ -112,6 +112,63 @@ def test_influences_are_those_of_a_jackknife(small, name):
     assert np.abs(np.array(got) - due).max() < 0.6 * scale
 
 
+def test_what_ips_counts_0_is_in_its_second_interval_alone():
+    """Items below the fold of 3 were never in a session's list; each has its worth elsewhere."""
+    rng = np.random.default_rng(5)
+    n, items, c = 3000, 6, 0.8 ** np.arange(6)
+    worth = np.array([0.2, 0.3, 0.4, 0.5, 0.6, 0.7])
+    order = np.argsort(rng.random((n, items)), axis=1)
+    log = pl.DataFrame(
+        {
+            "session": np.repeat(np.arange(n), 3),
+            "user": np.repeat(np.arange(n), 3),
+            "item": order[:, :3].ravel(),
+            "rank": np.tile([1, 2, 3], n),
+        }
+    )
+    seen = rng.random(len(log)) < c[log["rank"].to_numpy() - 1]
+    liked = rng.random(len(log)) < worth[log["item"].to_numpy()]
+    log = log.with_columns(viewed=seen.astype(int), click=(seen & liked).astype(int))
+    best = np.tile(np.arange(items)[::-1][:3], n)
+    new = log.select("session", "rank").with_columns(item=pl.Series(best))
+    truth = float(c[:3] @ worth[::-1][:3])
+    result = cr.estimate(
+        log, {"new": new}, reward="click", position_bias="geometric(p=0.8)",
+        estimator=["IPS", "SNIPS", "DR", "nDCG"], disjoint="zero",
+    )  # fmt: skip
+    rows = {r.estimator: r for r in result.estimates if r.system == "new"}
+    assert rows["IPS"].high < truth < rows["IPS"].bound_high
+    assert rows["DR"].bound_low < truth < rows["DR"].bound_high
+    lacking = truth * (1 - 1 / 2)  # half of the items are in a list of three of six
+    assert rows["IPS"].bound_high - rows["IPS"].high > 0.8 * lacking
+    for e in ("SNIPS", "DR"):
+        assert rows[e].bound_high - rows[e].high < 0.5 * lacking
+    assert rows["nDCG"].bound_low is rows["nDCG"].bound_high is None
+    against = {c.estimator: c for c in result.comparisons}
+    assert against["IPS"].claim != "worse" or against["IPS"].lift > 0
+
+
+@pytest.mark.parametrize(
+    ("times", "says"),
+    [
+        (lambda s: s, "its times are no dates, so it counts as 14 days"),
+        (lambda s: 1_700_000_000 + 3600 * s, "The trend of the log's 6.25 days up to its end"),
+    ],
+)
+def test_a_counter_is_not_said_to_be_days(times, says):
+    session = np.repeat(np.arange(151), 2)
+    log = pl.DataFrame(
+        {
+            "session": session, "item": np.tile([0, 1], 151), "rank": np.tile([1, 2], 151),
+            "viewed": 1, "click": (session * 7) % 3 == 0, "timestamp": times(session),
+        }
+    ).with_columns(pl.col("click").cast(int))  # fmt: skip
+    new = log.select("session", "item", rank=3 - pl.col("rank"))
+    result = cr.estimate(log, {"new": new}, reward="click", position_bias="log2")
+    [drift] = [d for d in result.diagnostics if d.name == "drift"]
+    assert says in drift.meaning
+
+
 def test_a_share_that_leaves_is_mantel_and_haenszels():
     rng = np.random.default_rng(1)
     paid, stratum = rng.integers(0, 2, 400) * 1.0, rng.integers(0, 3, 400)

@@ -164,8 +164,10 @@ class Assumption(ABC):
         moves += f"; {harmless:.0%} would be harmless."
         if not shifts:
             moves = " It does not move this lift."
+            if state == "untested":
+                moves = " The second interval holds nothing for it."
         text = f"{learned.says}{moves}".strip()
-        if state in ("untested", "assumed") and not learned.told:
+        if shifts and state in ("untested", "assumed") and not learned.told:
             allowed = f"{self.range(belief):g}" if self.range(belief) == self.range(belief) else ""
             given = "as you allow" if self.name in belief.allow else self.source
             text += f" Allowed for: {allowed + ', ' if allowed else ''}{given}."

@@ -43,8 +43,11 @@ class Drift(Assumption):
         log = belief.log
         if log.days is None or float(np.ptp(log.days)) <= 0:
             return Told(says="The time of sessions was not logged.")
-        days = float(np.ptp(log.days))
-        return Told(told=True, says=f"The trend of the log's {days:.3g} days up to its end.")
+        days = f"{float(np.ptp(log.days)):.3g} days"
+        says = f"The trend of the log's {days} up to its end."
+        if not log.dated:
+            says = f"The trend up to the log's end; its times are no dates, so it counts as {days}."
+        return Told(told=True, says=says)
 
     def shifts(self, belief: Belief, learned: Told, place: Placement) -> list[Shift]:
         """The trend goes on; where it may be chance, what the user allows stands for it."""
@@ -64,7 +67,7 @@ class Drift(Assumption):
         self, belief: Belief, learned: Told, shifts: Sequence[Shift], lift: float, base: float
     ) -> tuple[float, float, str, str]:
         log = belief.log
-        if learned.told and not shifts[0].psi.any():
+        if learned.told and self.name in belief.allow and not shifts[0].psi.any():
             says = (
                 f"For the log's trend, which chance explains, stands a change of"
                 f" {self.range(belief):.0%} of the value, as you allow."

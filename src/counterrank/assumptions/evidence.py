@@ -37,8 +37,8 @@ class LogEvidence:
     ``paid`` are rewards with their sign (``rows.reward`` is their size). ``group`` of a row is its
     item in its context. ``curve`` is the number of each session's curve, ``given`` the curves of
     the position model, curves x ranks. ``by_rank``: weights are by the propensity of an item at its
-    rank; ``drawn``: by that, or by logged exposures. ``days`` is when each session was, in days, if
-    it is known.
+    rank; ``drawn``: by that, or by logged exposures. ``days`` is when each session was, if
+    that is known, and ``dated`` whether in days: a log of counters is taken to last two weeks.
     """
 
     rows: AuditRows
@@ -49,6 +49,7 @@ class LogEvidence:
     by_rank: bool
     drawn: bool
     days: Floats | None
+    dated: bool
     horizon: float | None
 
     @property

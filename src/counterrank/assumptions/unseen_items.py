@@ -2,7 +2,9 @@ r"""Assumption 5: what a target shows was shown before, in the same context.
 
 Of an item that no session of its context showed nothing is known but that it is like others: its
 worth lies between the 10 % and the 90 % quantile of those that were. The parameter is the exposure
-of such items; it is known exactly.
+of such items; it is known exactly. Estimates with a model or normalised weights take it for the
+mean. IPS counts 0 what it has no row for, which of a logger without chance is all that was not in
+the same session's list: what the model says of that is lacking there, too.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import numpy as np
 
 from counterrank.assumptions.assumption import Assumption, Belief, Shift, Told
 from counterrank.assumptions.evidence import Placement
-from counterrank.core.arrays import sum_by
+from counterrank.core.arrays import Floats, sum_by
 
 QUANTILES = (0.1, 0.9)
 
@@ -28,14 +30,25 @@ class UnseenItems(Assumption):
         return Told(told=True)
 
     def shifts(self, belief: Belief, learned: Told, place: Placement) -> list[Shift]:
-        log, fit = belief.log, belief.plain
-        never = place.group >= log.groups
-        if not never.any():
+        fit = belief.plain
+        if not (place.group >= belief.log.groups).any():
             return []
         seen = fit.due > 0
         ends = np.quantile(fit.q[:-1][seen], QUANTILES) if seen.any() else np.zeros(2)
-        each = sum_by(place.session, belief.at(place, fit).exposure * never, log.n)
-        return [
-            Shift(float(each.mean() * move), log.by_cluster((each - each.mean()) * move))
-            for move in ends - fit.q[-1]
-        ]
+        never = place.group >= belief.log.groups
+        each = _of_sessions(belief, place, belief.at(place, fit).exposure * never)
+        return [each * float(end - fit.q[-1]) for end in ends]
+
+    def counted_0(self, belief: Belief, place: Placement) -> Shift:
+        """What a model says of all that IPS counts 0."""
+        lacking = place.group >= belief.log.groups
+        if not belief.log.drawn:
+            lacking = np.ones(len(place.group), bool)
+            lacking[place.cell[place.cell >= 0]] = False
+        return _of_sessions(belief, place, belief.at(place, belief.plain).direct * lacking)
+
+
+def _of_sessions(belief: Belief, place: Placement, x: Floats) -> Shift:
+    """The mean over sessions of a sum over a target's cells."""
+    each = sum_by(place.session, x, belief.log.n)
+    return Shift(float(each.mean()), belief.log.by_cluster(each - each.mean()))

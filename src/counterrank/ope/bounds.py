@@ -19,6 +19,7 @@ from counterrank.assumptions.assumption import Assumption, Belief, Shift, Told
 from counterrank.assumptions.evidence import LogEvidence, Placement
 from counterrank.assumptions.registry import ASSUMPTIONS
 from counterrank.assumptions.score_test import DEEPEST
+from counterrank.assumptions.unseen_items import UnseenItems
 from counterrank.core.arrays import Floats, Ints, divide
 from counterrank.core.parallel import map_threads, workers
 from counterrank.data.ids import as_categories, as_plain, positions
@@ -45,6 +46,15 @@ class Believed:
     belief: Belief
     learned: Mapping[str, Told]
     shifts: Mapping[str, Ways]
+    unseen: Mapping[str, Shift]
+
+    def ways(self, system: str, fills: bool) -> Ways:
+        """The shifts of a target; an estimate that counts unseen items 0 lacks them, too."""
+        own, lacking = self.shifts[system], self.unseen[system]
+        if fills or not lacking.value:
+            return own
+        ways = [way for way in own if way[0] == UnseenItems.name]
+        return {**own, (UnseenItems.name, 0): lacking, **{w: own[w] + lacking for w in ways}}
 
 
 def sampled_lists(
@@ -97,19 +107,21 @@ def believe(sample: LogSample) -> dict[str, Believed]:
         learned = {a.name: a.learn(belief) for a in ASSUMPTIONS if a.applies(belief)}
         work = partial(_shifts, belief, learned)
         every = map_threads(work, list(places.values()), workers())
-        found[reward] = Believed(belief, learned, dict(zip(places, every, strict=True)))
+        shifts, unseen = (dict(zip(places, x, strict=True)) for x in zip(*every, strict=True))
+        found[reward] = Believed(belief, learned, shifts, unseen)
     return found
 
 
-def _shifts(belief: Belief, learned: Mapping[str, Told], place: Placement) -> Ways:
-    """What every assumption does to one target."""
+def _shifts(belief: Belief, learned: Mapping[str, Told], place: Placement) -> tuple[Ways, Shift]:
+    """What every assumption does to one target, and what lacks where unseen items count 0."""
     own = replace(place, log=belief.log, memo={})
-    return {
+    ways = {
         (a.name, way): shift
         for a in ASSUMPTIONS
         if a.name in learned
         for way, shift in enumerate(a.shifts(belief, learned[a.name], own))
     }
+    return ways, UnseenItems().counted_0(belief, own)
 
 
 def _evidence(sample: LogSample, reward: str) -> LogEvidence:
@@ -118,11 +130,11 @@ def _evidence(sample: LogSample, reward: str) -> LogEvidence:
     key = group_keys(sessions, rows.context[rows.session], rows.item, named=rows.named)
     group = np.unique(key, return_inverse=True)[1]
     given, curve = _curves(sample)
-    days = session_days(sessions)
+    days, dated = session_days(sessions)
     horizon = None if days is None else reach(setting.request.horizon, float(np.ptp(days)))
     paid = sessions.column(reward, 0, sessions.n).astype(float)
     by_rank, drawn = setting.basis.by_rank, setting.basis.logged != "rank"
-    return LogEvidence(rows, paid, group, curve, given, by_rank, drawn, days, horizon)
+    return LogEvidence(rows, paid, group, curve, given, by_rank, drawn, days, dated, horizon)
 
 
 def group_keys(sessions: Sessions, context: Ints, item: Ints, *, named: bool) -> Ints:
@@ -178,14 +190,14 @@ EPOCHS = [(10.0**k, 10.0 ** (k + 3), 86_400 * 10.0 ** (k - 8)) for k in (8, 11, 
 WEEK = 7.0
 
 
-def session_days(sessions: Sessions) -> Floats | None:
-    """When each session was, in days; None if that is not known.
+def session_days(sessions: Sessions) -> tuple[Floats | None, bool]:
+    """When each session was, in days; None if that is not known. Whether these are days indeed.
 
     Numbers are days in a column ``day``, and in a column ``timestamp`` what their size says:
     seconds since 1970, or thousandths and so on. Others are places in time: the log is taken to
     last two weeks.
     """
-    frame = sessions.blocks.frame
+    frame, dated = sessions.blocks.frame, True
     for column in ("timestamp", "day"):
         if column not in frame.columns:
             continue
@@ -205,13 +217,13 @@ def session_days(sessions: Sessions) -> Floats | None:
             if unit is None:
                 if "day" in frame.columns and column == "timestamp" and frame["day"].n_unique() > 1:
                     continue
-                unit = max(float(np.ptp(days)), 1e-300) / (2 * WEEK)
+                unit, dated = max(float(np.ptp(days)), 1e-300) / (2 * WEEK), False
             days = days / unit
         else:
             continue
         if np.isfinite(days).all() and np.ptp(days) > 0:
-            return np.asarray(days - days.min(), float)
-    return None
+            return np.asarray(days - days.min(), float), dated
+    return None, False
 
 
 def reach(asked: float | None, length: float) -> float:
@@ -223,14 +235,19 @@ def reach(asked: float | None, length: float) -> float:
 
 
 def corner_bounds(
-    found: Mapping[str, Believed], functions: Functions, table: Units, per: Mapping[str, float]
+    found: Mapping[str, Believed],
+    functions: Functions,
+    table: Units,
+    per: Mapping[str, float],
+    fills: Mapping[str, bool],
 ) -> CornerBounds:
     """The corners, and what they do to every estimate; ``table`` has the units of the sample.
 
-    Values of a system are sums over sessions, times ``per`` where they are means over views.
+    Values of a system are sums over sessions, times ``per`` where they are means over views. Of
+    each estimator ``fills`` says whether unseen items count as others do.
     """
-    names = dict.fromkeys(way for b in found.values() for own in b.shifts.values() for way in own)
-    columns = list(names)
+    every = product(found.values(), next(iter(found.values())).shifts, set(fills.values()))
+    columns = list(dict.fromkeys(way for b, system, fill in every for way in b.ways(system, fill)))
     corners = _corners(columns, next(iter(found.values())).learned)
     shifts, own, made = {}, {}, {}
     for key, function in functions.items():
@@ -245,10 +262,10 @@ def corner_bounds(
         )
         own[key] = log.by_cluster(psi)
         if key.system in believed.shifts:
-            which = key.system, key.measure
+            which = key.system, key.measure, fills[key.estimator]
             if which not in made:
                 own_scale = per.get(key.system, 1.0)
-                ways = believed.shifts[key.system]
+                ways = believed.ways(key.system, fills[key.estimator])
                 made[which] = _stack(ways, columns, log.clusters).times(own_scale)
             shifts[key] = made[which]
     n = next(iter(found.values())).belief.log.n

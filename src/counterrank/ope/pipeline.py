@@ -133,14 +133,17 @@ def _believe(
         assert isinstance(few.table, Units)
         table = few.table
     found, live = bounds.believe(sample), sums.estimate(functions, Key(LOGGED, reward, LIVE)).value
-    plain, per = {key: own[key] for key in request.functions()}, {}
+    earned = {str(e): e for e in request.computed if e.total == "yes"}
+    plain = {k: own[k] for k in request.functions() if k.system == LOGGED or k.estimator in earned}
+    per = {}
     if request.per == "impression":
         seen = {name: t.weights.views / setting.totals.sessions for name, t in sums.targets.items()}
         per = {name: 1 / views if views > 0 else 1.0 for name, views in seen.items()}
     lead = max((e for e in request.computed if e.about == "reward"), key=lambda e: e.trust)
     values = {s: sums.estimate(functions, Key(s, reward, str(lead))).value for s in request.systems}
     said = bounds.diagnose_assumptions(found, reward, values, live, per)
-    return bounds.corner_bounds(found, plain, table, per), said
+    fills = {label: e.fills for label, e in earned.items()}
+    return bounds.corner_bounds(found, plain, table, per, fills), said
 
 
 def _decider(request: EstimateRequest) -> str:

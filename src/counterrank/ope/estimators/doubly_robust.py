@@ -24,6 +24,7 @@ class DM(Estimator):
     weighs: ClassVar[bool] = False
     formula: ClassVar[str] = "mean over sessions of sum_a e(x,a) q(x,a)"
     needs: ClassVar[frozenset[str]] = MODEL
+    fills: ClassVar[bool] = True
 
     def columns(self, rows: Weighted) -> list[Floats]:
         return [rows.direct]
@@ -42,6 +43,7 @@ class DR(Clipped):
     trust: ClassVar[int] = 4
     formula: ClassVar[str] = "mean over sessions of sum_a e q + sum_i w_i (c_i - v_i q_i)"
     needs: ClassVar[frozenset[str]] = MODEL
+    fills: ClassVar[bool] = True
 
     def columns(self, rows: Weighted) -> list[Floats]:
         missed = rows.reward - rows.seen * rows.q
@@ -65,6 +67,7 @@ class SNDR(Clipped):
     trust: ClassVar[int] = 3
     formula: ClassVar[str] = "DM + views per session * sum w (c - v q) / sum v w"
     needs: ClassVar[frozenset[str]] = MODEL
+    fills: ClassVar[bool] = True
 
     def columns(self, rows: Weighted) -> list[Floats]:
         missed = (rows.reward - rows.seen * rows.q) * rows.weight(self.clip)

@@ -48,6 +48,7 @@ class Estimator(Value, ABC):
     tables: ClassVar[tuple[str, ...]] = ("log", "funnel")  # whose rows it can read
     weighs: ClassVar[bool] = True  # whether it divides by chances: in a funnel, by the ctr
     total: ClassVar[str] = "yes"  # whether its value is what a ranker earns
+    fills: ClassVar[bool] = False  # whether items that were never shown count as others do, not 0
     about: ClassVar[str] = "reward"  # or weights, swing: then it is for diagnostics of the others
     trust: ClassVar[int] = 0  # where none is named, the one with most decides; below 0: contrast
 
@@ -189,6 +190,7 @@ class SNIPS(Clipped):
     name: ClassVar[str] = "SNIPS"
     tells: ClassVar[bool] = True
     needs: ClassVar[frozenset[str]] = frozenset({"views"})
+    fills: ClassVar[bool] = True
     trust: ClassVar[int] = 2
     formula: ClassVar[str] = "sum c w / sum v w, times the target's expected views per session"
 

@@ -47,6 +47,7 @@ class SNIIPS(Clipped):
     tables: ClassVar[tuple[str, ...]] = LOG
     formula: ClassVar[str] = "sum_r (share of sessions with rank r) sum w_r c_r / sum w_r"
     needs: ClassVar[frozenset[str]] = ROWS | FILLED
+    fills: ClassVar[bool] = True
 
     def columns(self, rows: Rows) -> list[Floats]:
         return rows.by_rank(rows.weight(self.clip))
@@ -83,6 +84,7 @@ class SNSIPS(Clipped):
     tables: ClassVar[tuple[str, ...]] = LOG
     formula: ClassVar[str] = "sum of (product_r w_r) sum_r c_r / sum of product_r w_r"
     needs: ClassVar[frozenset[str]] = PREFIX | FILLED
+    fills: ClassVar[bool] = True
 
     def columns(self, rows: Rows) -> list[Floats]:
         W = rows.product(rows.weight(self.clip))
@@ -132,6 +134,7 @@ class SNRIPS(Clipped):
     tables: ClassVar[tuple[str, ...]] = LOG
     formula: ClassVar[str] = "sum_r (share of sessions with rank r) sum W_r c_r / sum W_r"
     needs: ClassVar[frozenset[str]] = PREFIX | FILLED
+    fills: ClassVar[bool] = True
 
     def columns(self, rows: Rows) -> list[Floats]:
         return rows.by_rank(rows.through(self.clip))
@@ -173,6 +176,7 @@ class CascadeDR(Clipped):
     tables: ClassVar[tuple[str, ...]] = LOG
     formula: ClassVar[str] = "mean over sessions of sum_r W_r (c_r - Q_r) + W_{r-1} E_target[Q_r]"
     needs: ClassVar[frozenset[str]] = PREFIX | {"future"}
+    fills: ClassVar[bool] = True
 
     def columns(self, rows: Rows) -> list[Floats]:
         missed = rows.through(self.clip) * (rows.reward - rows.future)
