@@ -18,9 +18,10 @@ import polars as pl
 
 from counterrank.assumptions import support
 from counterrank.assumptions.carry_over import carry_over
-from counterrank.assumptions.examination_audit import examination, position_fit
+from counterrank.assumptions.examination import examination
 from counterrank.assumptions.interaction import interaction
 from counterrank.assumptions.logger_knowledge import milder
+from counterrank.assumptions.position_curve import position_fit
 from counterrank.assumptions.score_test import AuditRows, number_keys
 from counterrank.assumptions.trust_bias import trust
 from counterrank.core.arrays import Ints
