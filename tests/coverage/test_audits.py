@@ -8,7 +8,7 @@ import pytest
 import counterrank as cr
 from counterrank.assumptions import (
     carry_over,
-    examination_audit,
+    examination,
     interaction,
     score_test,
     trust_bias,
@@ -69,7 +69,7 @@ def test_noise_is_measured_right(clean, monkeypatch):
     """With 1.96 standard errors, 1 in 20 audits is loud (1 in 40 where one side counts)."""
     monkeypatch.setattr(score_test, "SURE", 1.96)
     monkeypatch.setattr(interaction, "SURE", 1.96)
-    for module in (carry_over, examination_audit, interaction, trust_bias):
+    for module in (carry_over, examination, interaction, trust_bias):
         monkeypatch.setattr(module, "CAUTION", 0.0)
     names = [name for one in clean for name in loud(audit_sessions(*one))]
     counts = {name: names.count(name) for name in AUDITS[:4]}

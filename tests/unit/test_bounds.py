@@ -10,7 +10,7 @@ import counterrank as cr
 import counterrank.ope.bounds as bounds
 from counterrank.assumptions.assumption import Shift
 from counterrank.assumptions.drift import BEND, carried
-from counterrank.assumptions.examination_audit import leaving_share
+from counterrank.assumptions.examination import leaving_share
 from counterrank.assumptions.registry import ASSUMPTIONS
 from counterrank.stats.corner_bounds import CornerBounds, Shifts
 from counterrank.stats.estimates import ClusterSizes, Estimate

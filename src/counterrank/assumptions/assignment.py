@@ -44,11 +44,7 @@ def history_difference(left: Floats, expected: Floats, mine: Floats, user: Ints)
     often = np.minimum(np.bincount(user)[user], 20)
     share = (np.bincount(often, mine) / np.maximum(np.bincount(often), 1))[often]
     before, due = (sum_by(user, x, users)[user] - x for x in (left, expected))
-    bottom = float(mine @ due)
-    score = sum_by(user, (mine - share) * before, users)
-    if bottom <= 0:
-        return Effect(0.0, 0.0)
-    return Effect(float(score.sum()) / bottom, math.sqrt(float(score @ score)) / bottom)
+    return Effect.of_sum((mine - share) * before, user, float(mine @ due))
 
 
 def covariate_balance(rows: AuditRows, mine: Floats) -> Balance:
@@ -57,22 +53,23 @@ def covariate_balance(rows: AuditRows, mine: Floats) -> Balance:
     The spread is the root of `pair_effect_variance` of :math:`a_s - \alpha`, which repeats in both
     halves of the users.
     """
-    expected = rows.seen * rows.quality
-    scale = rows.reward.sum() / expected.sum()
-    due = sum_by(rows.session, expected * scale, rows.n)
-    left = sum_by(rows.session, rows.reward, rows.n) - due
-    share = np.full(rows.n, mine.mean())
-    same = np.zeros(rows.n, np.int64)
+    due = rows.expected * (rows.earned.sum() / rows.expected.sum())
+    share, same = np.full(rows.n, mine.mean()), np.zeros(rows.n, np.int64)
     spread, se, _ = pair_effect_variance(
         mine - share, share, rows.context, rows.half, same, rows.cluster
     )
-    return Balance(history_difference(left, due, mine, rows.cluster), Effect(spread, se))
+    history = history_difference(rows.earned - due, due, mine, rows.cluster)
+    return Balance(history, Effect(spread, se))
 
 
 def assignment(rows: AuditRows, served: Ints, names: list[str]) -> Diagnostic:
     """The diagnostic; ``served`` is the number of each session's logger among ``names``."""
     each = [covariate_balance(rows, (served == j).astype(float)) for j in range(len(names))]
-    people = max((b.history for b in each), key=lambda e: abs(e.z))
+    # of two loggers both are as sure, so the larger difference is told
+    people, who = max(
+        ((b.history, name) for b, name in zip(each, names, strict=True)),
+        key=lambda pair: (round(abs(pair[0].z), 9), abs(pair[0].size)),
+    )
     places = max((b.context for b in each), key=lambda e: e.z)
     room = PART * harmless(rows)
     spread = math.sqrt(max(places.size, 0.0))
@@ -82,7 +79,6 @@ def assignment(rows: AuditRows, served: Ints, names: list[str]) -> Diagnostic:
     if places.known and (most <= room or places.z > SURE):
         by_place = "pass" if most <= room else "fail" if spread >= FAIL else "caution"
     worst, where = gravest([by_user, by_place]), ("assignment", "log")
-    who = names[int(np.argmax([abs(b.history.z) for b in each]))]
     bad = (
         ": loggers were not assigned at random, so weights that take them for one are off. Assign"
         " by a hash of the user id, or estimate each logger's sessions by themselves."

@@ -17,7 +17,6 @@ from counterrank.assumptions.score_test import (
     AuditRows,
     Effect,
     effect,
-    number_keys,
     positive_ratio,
     remove_means,
 )
@@ -25,11 +24,14 @@ from counterrank.core.arrays import Bools, Floats, Ints, sum_by
 from counterrank.diagnostics.diagnostic import Diagnostic
 
 CAUTION, FAIL = 0.02, 0.1
+FEWEST = 30  # users with a session after another one
+ROUGH = 0.1  # standard error of the effect from which the log does not tell
+EVEN = 0.05  # of what is usual: lists that differ less in worth are no unit to measure by
 
 
 def carry_over_effect(
     reward: Floats, expected: Floats, before: Floats, now: Floats, user: Ints
-) -> Effect:
+) -> tuple[Effect, Floats]:
     r"""Share of the reward that one standard deviation of the previous list's quality moves.
 
     With :math:`Y_s` earned and :math:`M_s` expected in session :math:`s` of user :math:`u`,
@@ -38,14 +40,8 @@ def carry_over_effect(
 
     where :math:`P_{s-1}, P_s` (``before``, ``now``) say how good the user's lists were. The user's
     factor :math:`f_u` is fitted; the value is :math:`\beta` times the spread of :math:`P_{s-1}`.
+    What each user adds to it stands beside it.
     """
-    return carry_over_scores(reward, expected, before, now, user)[0]
-
-
-def carry_over_scores(
-    reward: Floats, expected: Floats, before: Floats, now: Floats, user: Ints
-) -> tuple[Effect, Floats]:
-    """The same, and what each user adds to it."""
     users = int(user.max()) + 1
     fit = (
         expected * positive_ratio(sum_by(user, reward, users), sum_by(user, expected, users))[user]
@@ -58,31 +54,40 @@ def carry_over_scores(
     return Effect(change.size * spread, change.se * spread), by_user * spread
 
 
+def came_again(rows: AuditRows) -> int:
+    """How many users have several sessions."""
+    return int(np.sum(np.bincount(rows.cluster) > 1))
+
+
+def last_list_effect(rows: AuditRows) -> tuple[Effect, Floats] | None:
+    """`carry_over_effect` of a log; None where hardly any session is known to follow another."""
+    turn = np.zeros(rows.n, np.int64) if rows.turn is None else rows.turn
+    last, again = _previous(rows.cluster, turn)
+    if len(np.unique(rows.cluster[again])) < FEWEST:
+        return None
+    worth = _list_worth(rows)
+    return carry_over_effect(
+        rows.earned[again], rows.expected[again], worth[last[again]], worth[again],
+        rows.cluster[again],
+    )  # fmt: skip
+
+
 def carry_over(rows: AuditRows) -> Diagnostic | str:
     """The diagnostic, or what is missing for it."""
     if not rows.users:
         return "carry over between sessions needs a column user"
-    came = int(np.sum(np.bincount(rows.cluster) > 1))
-    if came < 30:
+    if (came := came_again(rows)) < FEWEST:
         text = f"Only {came:,} users came twice, so hardly anything can carry over."
         return Diagnostic("carry over", "log", 0.0, CAUTION, "pass", text)
-    turn = np.zeros(rows.n, np.int64) if rows.turn is None else rows.turn
-    last, again = _previous(rows.cluster, turn)
-    if len(np.unique(rows.cluster[again])) < 30:
+    found = last_list_effect(rows)
+    if found is None:
         text = (
             f"Which of a user's sessions came first was not logged, for {came:,} users who came"
             " twice (session ids are no time): nothing tells whether lists change what later"
             " sessions earn. Log a timestamp, or the day."
         )
         return Diagnostic("carry over", "log", math.nan, CAUTION, "untested", text)
-    good = _list_worth(rows)
-    change = carry_over_effect(
-        sum_by(rows.session, rows.reward, rows.n)[again],
-        sum_by(rows.session, rows.seen * rows.quality, rows.n)[again],
-        good[last[again]],
-        good[again],
-        number_keys(rows.cluster[again])[0],
-    )
+    change, _ = found
     if not change.known:
         return "carry over between sessions needs lists that differ in worth"
     verdict = change.verdict(CAUTION, FAIL)
@@ -136,29 +141,18 @@ class CarryOver(Assumption):
         rows = belief.log.rows
         if not rows.users:
             return Told(says="Without a user id nothing tells who came again.")
-        came = int(np.sum(np.bincount(rows.cluster) > 1))
-        if came < 30:
+        if (came := came_again(rows)) < FEWEST:
             says = f"Only {came:,} users came twice, so hardly anything can carry over."
             return Told(0.0, 0.0, True, False, says, {"share": 0.0})
         share = 1 - belief.log.clusters / rows.n
-        turn = np.zeros(rows.n, np.int64) if rows.turn is None else rows.turn
-        last, again = _previous(rows.cluster, turn)
-        if len(np.unique(rows.cluster[again])) < 30:
+        found = last_list_effect(rows)
+        if found is None:
             says = "Which of a user's sessions came first was not logged."
             return Told(says=says, more={"share": share})
-        good = _list_worth(rows)
-        user, users = number_keys(rows.cluster[again])
-        change, by_user = carry_over_scores(
-            sum_by(rows.session, rows.reward, rows.n)[again],
-            sum_by(rows.session, rows.seen * rows.quality, rows.n)[again],
-            good[last[again]], good[again], user,
-        )  # fmt: skip
+        change, by_user = found
         if not change.known:
             return Told(says="Lists hardly differ in worth.", more={"share": share})
-        psi = np.zeros(belief.log.clusters)
-        first = np.zeros(users, np.int64)
-        first[user] = rows.cluster[again]
-        np.add.at(psi, first[: len(by_user)], by_user)
+        psi = np.pad(by_user, (0, rows.clusters - len(by_user)))
         way = "less" if change.size < 0 else "more"
         says = (
             f"After a list that is better by one standard deviation the same user's next session"
@@ -176,11 +170,7 @@ class CarryOver(Assumption):
         cells = belief.at(place, fit).exposure * np.abs(fit.q)[place.group]
         rows = belief.b[log.row_curve, log.rank] * np.abs(fit.q)[log.group]
         new, old = sum_by(place.session, cells, log.n), sum_by(log.rows.session, rows, log.n)
-        contexts = int(log.rows.context.max()) + 1
-        usual = positive_ratio(
-            sum_by(log.rows.context, old, contexts),
-            np.bincount(log.rows.context, minlength=contexts).astype(float),
-        )[log.rows.context]
+        usual = log.rows.usual(old)
         apart = float(np.mean(positive_ratio(new, usual) - positive_ratio(old, usual)))
         far = share * apart / max(float(np.std(positive_ratio(old, usual))), EVEN)
         if not learned.told:
@@ -193,16 +183,7 @@ class CarryOver(Assumption):
         return [Shift(value.value * (grown - 1), psi)]
 
 
-ROUGH = 0.1
-EVEN = 0.05  # of what is usual: lists that differ less in worth are no unit to measure by
-
-
 def _list_worth(rows: AuditRows) -> Floats:
     """How good each session's list is, as a share of what is usual in its context."""
-    list_quality = sum_by(rows.session, rows.patience * rows.quality, rows.n)
-    contexts = int(rows.context.max()) + 1
-    usual = positive_ratio(
-        sum_by(rows.context, list_quality, contexts),
-        sum_by(rows.context, np.ones(rows.n), contexts),
-    )
-    return positive_ratio(list_quality, usual[rows.context])
+    list_quality = rows.by_session(rows.patience * rows.quality)
+    return positive_ratio(list_quality, rows.usual(list_quality))

@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from counterrank.assumptions.score_test import SURE, AuditRows, Effect
-from counterrank.core.arrays import sum_by
+from counterrank.assumptions.score_test import SURE, AuditRows, Effect, noise
 
 MATTERS = 1.3  # standard errors of the mean reward: about two of a lift, which pairs sessions
 PART = 2.5  # a target moves 1 / 2.5 of its exposure, or less, between items or loggers that differ
@@ -25,12 +22,9 @@ def harmless(rows: AuditRows) -> float:
 
     with the reward :math:`Y_u` of a user's :math:`n_u` sessions and the mean :math:`\bar y`.
     """
-    users = int(rows.cluster.max()) + 1
-    earned = sum_by(rows.of_row, rows.reward, users)
-    count = np.bincount(rows.cluster, minlength=users)
-    total = float(earned.sum())
-    left = earned - count * (total / rows.n)
-    return MATTERS * math.sqrt(float(left @ left)) / total if total > 0 else math.inf
+    total = float(rows.reward.sum())
+    left = rows.earned - total / rows.n
+    return MATTERS * noise(left, rows.cluster) / total if total > 0 else math.inf
 
 
 def equivalence(change: Effect, room: float, fail: float) -> str:

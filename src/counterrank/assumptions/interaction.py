@@ -18,6 +18,7 @@ from counterrank.assumptions.score_test import (
     SURE,
     AuditRows,
     fit_product,
+    noise,
     number_keys,
     positive_ratio,
     remove_means,
@@ -51,8 +52,7 @@ def pair_effect_variance(
     bottom = float(positive_ratio(e[:, 0] * e[:, 1], total).sum())
     other = positive_ratio(r[:, ::-1], np.repeat(total[:, None], 2, axis=1))[pair, half]
     other = remove_means(other, fit, group * 2 + half)
-    by_user = sum_by(user, left * other, int(user.max()) + 1)
-    se = math.sqrt(float(by_user @ by_user) / 2)
+    se = noise(left * other, user) / math.sqrt(2)
     if bottom <= 0 or se <= 0:
         return 0.0, 0.0, 0.0
     return top / bottom, se / bottom, top / se

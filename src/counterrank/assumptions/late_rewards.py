@@ -110,8 +110,7 @@ def late_rewards(rows: AuditRows) -> Diagnostic:
             " wait for rewards shows in five or more. Log a timestamp."
         )
         return Diagnostic(name, about, math.nan, 0.0, "untested", text)
-    expected = sum_by(rows.session, rows.seen * rows.quality, rows.n)
-    found = arrival(sum_by(rows.session, rows.reward, rows.n), expected, age, rows.cluster)
+    found = arrival(rows.earned, rows.expected, age, rows.cluster)
     bins = len(found.share)
     if found.z < -LATE:
         shares = ", ".join(f"{s:.0%}" for s in found.share[: -found.late - 1 : -1])

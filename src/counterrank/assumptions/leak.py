@@ -22,7 +22,7 @@ from counterrank.assumptions.score_test import (
     number_keys,
     remove_means,
 )
-from counterrank.core.arrays import Floats, Ints, sum_by
+from counterrank.core.arrays import Floats, Ints
 from counterrank.diagnostics.diagnostic import Diagnostic
 
 CAUTION, FAIL = 0.05, 0.2
@@ -48,10 +48,7 @@ def foreseen_views(w: Floats, seen: Floats, paid: Floats, rank: Ints, user: Ints
     often = float((w * paid) @ b) / value if value > 0 else 1.0
     events = int(np.count_nonzero(paid))
     bottom = value * (1 - often) * events / max(float(paid.sum()), 1e-300)
-    if not bottom > 0:
-        return Effect(0.0, 0.0)
-    score = sum_by(user, (w - mean) * (seen - b), int(user.max()) + 1)
-    return Effect(float(score.sum()) / bottom, math.sqrt(float(score @ score)) / bottom)
+    return Effect.of_sum((w - mean) * (seen - b), user, bottom)
 
 
 def same_session(
@@ -75,8 +72,7 @@ def same_session(
     fit = fit_product(paid, seen, alike, rank)
     own, group = fit.expected[several], number_keys(again[several])[0]
     z = remove_means(w[several], own, group, rank[several])
-    score = sum_by(user[several], z * fit.left[several], int(user.max()) + 1)
-    return Effect(float(score.sum()) / value, math.sqrt(float(score @ score)) / value)
+    return Effect.of_sum(z * fit.left[several], user[several], value)
 
 
 def leak(rows: AuditRows, system: str, w: Floats) -> Diagnostic:
@@ -84,10 +80,10 @@ def leak(rows: AuditRows, system: str, w: Floats) -> Diagnostic:
     views = again = Effect(0.0, 0.0)
     if rows.views == "observed":
         views = foreseen_views(w, rows.seen, rows.reward, rows.depth, rows.of_row)
-    if rows.users and rows.alike is not None:
-        users = int(rows.cluster.max()) + 1
-        key = number_keys(rows.alike * users + rows.of_row)[0]
-        again = same_session(w, rows.reward, rows.seen, rows.alike, rows.depth, key, rows.of_row)
+    if rows.again is not None and rows.alike is not None:
+        again = same_session(
+            w, rows.reward, rows.seen, rows.alike, rows.depth, rows.again, rows.of_row
+        )
     todo = " Make them from older sessions, or from other users."
     if views.z > SURE and views.size >= CAUTION:
         text = (

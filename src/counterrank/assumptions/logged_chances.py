@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from counterrank.assumptions.harmless import PART, harmless
-from counterrank.assumptions.score_test import SURE, AuditRows, number_keys, positive_ratio
+from counterrank.assumptions.score_test import SURE, AuditRows, noise, number_keys, positive_ratio
 from counterrank.core.arrays import Floats, Ints, sum_by
 from counterrank.diagnostics.diagnostic import Diagnostic
 
@@ -65,20 +65,17 @@ def chance_misfit(
     other = positive_ratio(left[:, ::-1], total)
     missed = np.stack([sum_by(at, pi * o, len(sessions) // 2) for o in other.T], axis=1)
     score = sum_by(session, happened * other[cell, side], len(context)) - missed[context, half]
-    by_user = sum_by(user, score, int(user.max()) + 1)
     covered = float(fixed[cell].mean())
     if bottom <= 0:
         return ChanceFit(0.0, 0.0, covered, math.nan)
     promised = float(due.sum() / max((happened * fixed[cell]).sum(), 1e-300))
-    return ChanceFit(
-        top / bottom, math.sqrt(float(by_user @ by_user) / 2) / bottom, covered, promised
-    )
+    return ChanceFit(top / bottom, noise(score, user) / math.sqrt(2) / bottom, covered, promised)
 
 
 def logged_chances(rows: AuditRows, chance: Floats, kind: str) -> Diagnostic:
     """The diagnostic of the column ``kind``: exposures beside views, propensities beside lists."""
     by_rank = kind != "exposure"
-    key = rows.context[rows.session] * (int(rows.item.max()) + 1) + rows.item
+    key = rows.context_of_row * (int(rows.item.max()) + 1) + rows.item
     if by_rank:
         key = key * (int(rows.rank.max()) + 1) + rows.rank
     happened = np.ones(len(rows.rank)) if by_rank else rows.seen

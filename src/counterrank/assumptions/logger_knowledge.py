@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from counterrank.assumptions.score_test import SURE, AuditRows, Effect, number_keys
+from counterrank.assumptions.score_test import SURE, AuditRows, Effect
 from counterrank.assumptions.trust_bias import CAUTION, by_doubling
 from counterrank.diagnostics.diagnostic import Diagnostic
 
@@ -48,13 +48,11 @@ class RankSlopes(NamedTuple):
 
 def rank_slopes(rows: AuditRows) -> RankSlopes | None:
     """Both slopes where views, contexts and users are known."""
-    if rows.alike is None or rows.views == "latent" or not (rows.named and rows.users):
+    if rows.alike is None or rows.again is None or rows.views == "latent" or not rows.named:
         return None
-    users = int(rows.cluster.max()) + 1
-    again = number_keys(rows.alike * users + rows.of_row)[0]
     among, within = (
         by_doubling(rows.reward, rows.seen, rows.rank, group, rows.of_row)
-        for group in (rows.alike, again)
+        for group in (rows.alike, rows.again)
     )
     return RankSlopes(among, within) if among.known else None
 

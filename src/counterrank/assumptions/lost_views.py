@@ -12,7 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from counterrank.assumptions.harmless import equivalence, harmless
-from counterrank.assumptions.score_test import DEEPEST, SURE, AuditRows, Effect, positive_ratio
+from counterrank.assumptions.score_test import (
+    DEEPEST,
+    SURE,
+    AuditRows,
+    Effect,
+    noise,
+    positive_ratio,
+)
 from counterrank.core.arrays import Floats, Ints, sum_by
 from counterrank.diagnostics.diagnostic import Diagnostic
 
@@ -40,12 +47,12 @@ def gaps_above(seen: Floats, session: Ints, rank: Ints, user: Ints) -> Gaps:
     v, above = seen[below], seen[np.flatnonzero(below) - 1]
     r, ranks = np.minimum(rank[below], DEEPEST), DEEPEST + 1
     gap = v * (1 - above)
-    share = float(gap.sum() / max(v.sum(), 1e-300))
-    score = sum_by(user[below], gap - share * v, int(user.max()) + 1)
+    views = max(float(v.sum()), 1e-300)
+    share = float(gap.sum()) / views
     usual = positive_ratio(sum_by(r, above, ranks), np.bincount(r, minlength=ranks).astype(float))
-    at_will = float(v @ (1 - usual[r]) / max(v.sum(), 1e-300))
-    se = math.sqrt(float(score @ score)) / max(float(v.sum()), 1e-300)
+    at_will = float(v @ (1 - usual[r])) / views
     by_rank = positive_ratio(sum_by(r, gap, ranks), sum_by(r, v, ranks))
+    se = noise(gap - share * v, user[below]) / views
     return Gaps(Effect(share, se), by_rank[2 : int(r.max(initial=1)) + 1], at_will)
 
 
@@ -56,8 +63,7 @@ def view_shortfall(seen: Floats, chance: Floats, user: Ints) -> Effect:
     """
     due = float(chance.sum())
     ratio = float(seen.sum()) / due
-    score = sum_by(user, seen - ratio * chance, int(user.max()) + 1)
-    return Effect(1 - ratio, math.sqrt(float(score @ score)) / due)
+    return Effect(1 - ratio, noise(seen - ratio * chance, user) / due)
 
 
 def lost_views(rows: AuditRows, *, learned: bool) -> Diagnostic | None:
@@ -72,9 +78,7 @@ def lost_views(rows: AuditRows, *, learned: bool) -> Diagnostic | None:
     text += " hardly skip rows: views were lost. "
     if rows.curves is not None and not learned:
         rank = np.minimum(rows.rank, rows.curves.shape[1]) - 1
-        model = view_shortfall(
-            rows.seen, rows.curves[rows.context[rows.session], rank], rows.of_row
-        )
+        model = view_shortfall(rows.seen, rows.curves[rows.context_of_row, rank], rows.of_row)
         if not down or (abs(model.z) > SURE and abs(model.size) > lost.size):
             lost = model
             text = f"The log has {abs(lost.size):.1%} {'fewer' if lost.size > 0 else 'more'} views"

@@ -6,12 +6,11 @@ too high, and that of the logged ranker as well.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
 
-from counterrank.assumptions.score_test import AuditRows, Effect, positive_ratio
+from counterrank.assumptions.score_test import AuditRows, Effect, noise, positive_ratio
 from counterrank.core.arrays import Floats, Ints, sum_by
 from counterrank.diagnostics.diagnostic import Diagnostic
 
@@ -43,9 +42,9 @@ def empty_sessions(
     due = np.exp(sum_by(session, np.log1p(-mu), n))
     g = positive_ratio(sum_by(rank, due[session] * mu / (1 - mu), ranks), sum_by(rank, mu, ranks))
     more = (sum_by(session, paid, n) == 0) - due
-    by_user = sum_by(user, more + sum_by(session, g[rank] * (paid - mu), n), int(user.max()) + 1)
+    spread = noise(more + sum_by(session, g[rank] * (paid - mu), n), user)
     total = float(due.sum())
-    return Effect(float(more.sum()) / total, math.sqrt(float(by_user @ by_user)) / total), due
+    return Effect(float(more.sum()) / total, spread / total), due
 
 
 def visible_selection(more: Effect, due: Floats) -> float:

@@ -10,8 +10,48 @@ import numpy as np
 
 from counterrank.assumptions.assumption import Assumption, Belief, Shift, Told
 from counterrank.assumptions.evidence import Placement
-from counterrank.assumptions.score_test import SURE, positive_ratio
+from counterrank.assumptions.score_test import DEEPEST, SURE, AuditRows, positive_ratio
 from counterrank.core.arrays import Floats, sum_by
+from counterrank.diagnostics.diagnostic import Diagnostic
+
+
+def position_fit(rows: AuditRows, model: Floats) -> Diagnostic:
+    r"""Whether ranks are seen as often as the position model says, up to one common factor.
+
+    ``model`` is :math:`c(r)`, sessions' contexts x ranks. The value is the largest relative misfit
+    :math:`|V_r / (k C_r) - 1|` among ranks where it is certain, with views :math:`V_r`, expected
+    ones :math:`C_r = \sum c(r)` over rows (sessions, if only viewed rows were logged) and
+    :math:`k = \sum V / \sum C`.
+    """
+    ranks = min(int(rows.rank.max()), DEEPEST)
+    rank = np.minimum(rows.rank, DEEPEST) - 1
+    shape = rows.clusters, ranks
+    cell, cells = rows.of_row * ranks + rank, rows.clusters * ranks
+    views = sum_by(cell, rows.seen, cells).reshape(shape)
+    if rows.views == "observed":
+        due = sum_by(cell, model[rows.context_of_row, rank], cells).reshape(shape)
+    else:
+        each = model[rows.context, :ranks].T
+        due = np.stack([sum_by(rows.cluster, x, rows.clusters) for x in each], axis=1)
+    factor = views.sum() / due.sum()
+    off = views - factor * due
+    total, wanted = off.sum(axis=0), factor * due.sum(axis=0)
+    sure = np.abs(total) > (SURE + 0.5) * np.sqrt(np.sum(off**2, axis=0))
+    miss = np.where(sure, np.abs(positive_ratio(total, wanted)), 0.0)
+    worst = int(np.argmax(miss))
+    verdict = "pass" if miss[worst] < 0.05 else "caution" if miss[worst] < 0.25 else "fail"
+    text = "Ranks are seen as often as the position model says."
+    if verdict != "pass":
+        way = "less" if total[worst] < 0 else "more"
+        text = (
+            f"Rank {worst + 1} is seen {miss[worst]:.0%} {way} often than the position model says,"
+            " so weights are off by as much. Learn the model from this log:"
+            " counterrank exposure LOG --out pbm.json."
+        )
+    return Diagnostic("position model", "log", float(miss[worst]), 0.05, verdict, text)
+
+
+# as an assumption
 
 
 class PositionCurve(Assumption):

@@ -6,7 +6,7 @@ from counterrank.assumptions.assumption import Assumption
 from counterrank.assumptions.carry_over import CarryOver
 from counterrank.assumptions.confounding import Confounding
 from counterrank.assumptions.drift import Drift
-from counterrank.assumptions.examination_audit import Examination
+from counterrank.assumptions.examination import Examination
 from counterrank.assumptions.interaction import Neighbours
 from counterrank.assumptions.own_slopes import OwnSlopes
 from counterrank.assumptions.position_curve import PositionCurve

@@ -56,10 +56,45 @@ class AuditRows:
         return len(self.cluster)
 
     @cached_property
+    def clusters(self) -> int:
+        """Number of clusters."""
+        return int(self.cluster.max()) + 1
+
+    @cached_property
     def of_row(self) -> Ints:
         """The cluster of each row."""
-        each: Ints = self.cluster[self.session]
-        return each
+        return np.take(self.cluster, self.session)
+
+    @cached_property
+    def context_of_row(self) -> Ints:
+        """The context of each row."""
+        return np.take(self.context, self.session)
+
+    @cached_property
+    def again(self) -> Ints | None:
+        """The same number for rows that show one item to one user in one context."""
+        if self.alike is None or not self.users:
+            return None
+        return number_keys(self.alike * self.clusters + self.of_row)[0]
+
+    def by_session(self, row: Floats) -> Floats:
+        """Sums of what each row has, by session."""
+        return sum_by(self.session, row, self.n)
+
+    @cached_property
+    def earned(self) -> Floats:
+        """The reward of each session."""
+        return self.by_session(self.reward)
+
+    @cached_property
+    def expected(self) -> Floats:
+        """The reward of each session by what its items earn elsewhere."""
+        return self.by_session(self.seen * self.quality)
+
+    def usual(self, session: Floats) -> Floats:
+        """What sessions of each session's context have on average."""
+        sums = sum_by(self.context, session, int(self.context.max()) + 1)
+        return positive_ratio(sums, np.bincount(self.context).astype(float))[self.context]
 
     @cached_property
     def depth(self) -> Ints:
@@ -67,7 +102,7 @@ class AuditRows:
         rank = np.minimum(self.rank, DEEPEST) - 1
         if not self.named or (int(self.context.max()) + 1) * DEEPEST * 20 > len(rank):
             return rank
-        each: Ints = self.context[self.session] * DEEPEST + rank
+        each: Ints = self.context_of_row * DEEPEST + rank
         return each
 
     @cached_property
@@ -91,9 +126,8 @@ class AuditRows:
         :math:`\hat q(x, a) = (C_{xa} + \kappa \bar q_x) / (V_{xa} + \kappa)`, with sums of rewards
         :math:`C` and views :math:`V` and the context's mean :math:`\bar q_x`.
         """
-        items = int(self.item.max()) + 1
-        x = self.context[self.session]
-        cell, cells = number_keys(x * items + self.item)
+        x = self.context_of_row
+        cell, cells = number_keys(x * (int(self.item.max()) + 1) + self.item)
         half, contexts = self.half[self.session], int(x.max()) + 1
         out = np.empty(len(cell))
         for side in (0, 1):
@@ -121,6 +155,13 @@ class Effect:
     size: float
     se: float
 
+    @classmethod
+    def of_sum(cls, score: Floats, cluster: Ints, unit: float) -> Effect:
+        r""":math:`\sum_i s_i`, by `noise`, over a ``unit``; nothing is known without one."""
+        if not unit > 0:
+            return cls(0.0, 0.0)
+        return cls(float(score.sum()) / unit, noise(score, cluster) / unit)
+
     @property
     def z(self) -> float:
         """Standard errors away from nothing."""
@@ -142,6 +183,12 @@ class Effect:
         if abs(self.z) < SURE or size < caution:
             return "pass"
         return "fail" if size >= fail else "caution"
+
+
+def noise(score: Floats, cluster: Ints) -> float:
+    r""":math:`\sqrt{\sum_u (\sum_{i \in u} s_i)^2}`, the noise of a sum of scores of users."""
+    by_cluster = sum_by(cluster, score, int(cluster.max(initial=0)) + 1)
+    return math.sqrt(float(by_cluster @ by_cluster))
 
 
 class Fit(NamedTuple):
@@ -193,8 +240,8 @@ def effect(
     z = z.reshape(len(left), -1)
     a = np.asarray(contrast)
     inverse = np.linalg.pinv((z * weight[:, None]).T @ z, rcond=1e-10)
-    users = int(cluster.max()) + 1
-    scores = np.stack([sum_by(cluster, left * column, users) for column in z.T], axis=1)
+    clusters = int(cluster.max()) + 1
+    scores = np.stack([sum_by(cluster, left * column, clusters) for column in z.T], axis=1)
     variance = a @ inverse @ (scores.T @ scores) @ inverse @ a
     return Effect(float(a @ inverse @ scores.sum(axis=0)), math.sqrt(max(float(variance), 0.0)))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from counterrank.assumptions.score_test import AuditRows, number_keys
+from counterrank.assumptions.score_test import AuditRows
 from counterrank.data.logs import Log
 from counterrank.diagnostics.diagnostic import Diagnostic, advise, graded
 
@@ -17,17 +17,11 @@ def variety(rows: AuditRows) -> Diagnostic:
     Compared are rows of one context. A logger that always shows the same says nothing about what
     the same item would earn elsewhere, and nothing in the log can then check the position model.
     """
-    x = rows.context[rows.session]
-    items = int(rows.item.max()) + 1
-    cell, cells = number_keys(x * items + rows.item)
-    high, low = np.zeros(cells, np.int64), np.full(cells, 1 << 62)
-    np.maximum.at(high, cell, rows.rank)
-    np.minimum.at(low, cell, rows.rank)
-    share = float(np.mean((high > low)[cell]))
-    there = np.bincount(cell, minlength=cells) > 0
-    first = np.zeros(cells, np.int64)
-    first[cell] = x
-    offered = float(np.median(np.unique(first[there], return_counts=True)[1]))
+    key = rows.context_of_row * (int(rows.item.max()) + 1) + rows.item
+    _, place, cell = np.unique(key, return_index=True, return_inverse=True)
+    moved = np.bincount(cell, rows.rank != rows.rank[place][cell]) > 0
+    share = float(np.mean(moved[cell]))
+    offered = float(np.median(np.unique(rows.context_of_row[place], return_counts=True)[1]))
     long = float(np.median(np.bincount(rows.session)))
     where = "a context" if rows.named else "the log"
     text = (

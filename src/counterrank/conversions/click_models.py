@@ -179,6 +179,12 @@ class ClickModels:
         """The models of the first reward, whose model of clicks is that of any."""
         return next(iter(self.by_reward.values()))
 
+    def of_chance(self, request: FunnelRequest) -> Nuisance:
+        """The models by which an outcome came to be known."""
+        model = self.shown if request.shows else self.clicks
+        assert model is not None
+        return model
+
     def predictors(self, request: FunnelRequest) -> Predictors | None:
         """What of the models is asked for; clicks are those of the first reward, as of any."""
         if not self.by_reward and self.shown is None:

@@ -83,7 +83,7 @@ class Sales(Value):
     """What the lists would sell, from their first ``k`` items; ranks count as they are seen."""
 
     k: int | None = None
-    name: ClassVar[str] = "sales"
+    name = "sales"
 
     def of(self, position: PositionBias) -> ConversionMeasure:
         """With the chance that a rank is seen."""
@@ -110,7 +110,7 @@ class ExpectedHits(Value):
     """What the first ``k`` items would bring if they were clicked: the slides' Recall."""
 
     k: int | None = None
-    name: ClassVar[str] = "Hits"
+    name = "Hits"
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class RankSum(Value):
 class OwnRank(PositionModel):
     r""":math:`c(r) = r`: not a chance to be seen, but the place itself."""
 
-    name: ClassVar[str] = "rank"
+    name = "rank"
 
     def weight(self, rank: Ints) -> Floats:
         return np.asarray(rank, float)
@@ -142,7 +142,7 @@ class PublishedDCG(Value):
 class PublishedRecall(PublishedDCG):
     """The same by equal weights."""
 
-    curve: ClassVar[type[PositionModel]] = Flat
+    curve = Flat
 
 
 weights_of: Registry[Any] = Registry(
@@ -248,11 +248,10 @@ class ObservedRows(Weighted):
 class Naive(Estimator):
     r""":math:`\frac1{|U|} \sum_u \sum_i o y c`: what was not observed counts as not wanted."""
 
-    name: ClassVar[str] = "Naive"
-    tables: ClassVar[tuple[str, ...]] = ("funnel",)
-    weighs: ClassVar[bool] = False
-    trust: ClassVar[int] = -1
-    formula: ClassVar[str] = "1/|U| sum o y c"
+    tables = ("funnel",)
+    weighs = False
+    trust = -1
+    formula = "1/|U| sum o y c"
 
     def columns(self, rows: Weighted) -> list[Floats]:
         return [rows.total(rows.reward * rows.e)]
@@ -267,10 +266,9 @@ class VarianceRatio(Estimator):
     See `counterrank.conversions.variance`.
     """
 
-    name: ClassVar[str] = "VarianceRatio"
-    weighs: ClassVar[bool] = False
-    formula: ClassVar[str] = "variance of DR over that of IPS"
-    needs: ClassVar[frozenset[str]] = frozenset({"model"})
+    weighs = False
+    formula = "variance of DR over that of IPS"
+    needs = frozenset({"model"})
 
     def columns(self, rows: Weighted) -> list[Floats]:
         w = rows.inverse(float("inf"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -44,34 +44,12 @@ from counterrank.nuisance.calibration import (
     overlap,
 )
 from counterrank.ope.estimators.doubly_robust import DM, DR
-from counterrank.ope.estimators.ips import Clipped, Estimator, MeanWeight
+from counterrank.ope.estimators.ips import Clipped, MeanWeight
 from counterrank.results.result import Result
 from counterrank.stats.compare import Plan
 from counterrank.stats.units import Estimate, Key
 
 FITTED = "rates"  # stands in for predictions that nobody gave
-
-
-def dividing(e: Estimator) -> bool:
-    """Whether an estimator divides by chances."""
-    return e.weighs
-
-
-def modelling(e: Estimator) -> bool:
-    """Whether an estimator reads predicted outcomes."""
-    return "model" in e.needs
-
-
-def doubly(e: Estimator) -> bool:
-    """Whether an estimator does both."""
-    return dividing(e) and modelling(e)
-
-
-def for_those(
-    request: FunnelRequest, which: Callable[[Estimator], bool], found: Iterable[Diagnostic]
-) -> list[Diagnostic]:
-    """Diagnostics that count against some of the estimators asked for; none if there are none."""
-    return limited(found, [e for e in request.estimators if which(e)])
 
 
 def diagnose_lists(request: FunnelRequest, contributions: FunnelContributions) -> list[Diagnostic]:
@@ -105,12 +83,12 @@ def diagnose_lists(request: FunnelRequest, contributions: FunnelContributions) -
                 weights.largest_weight(system, own.weights, words, own.heaviest_user),
                 weights.tail(system, own.weights, words),
             ]
-            out += for_those(request, dividing, of_weights)
+            out += limited(of_weights, request.dividing)
         for e in request.computed:
             if isinstance(e, Clipped) and not isinstance(e, MeanWeight) and e.clip < float("inf"):
                 left = estimate(of(MeanWeight(clip=e.clip)))
                 told = e.tells and request.measures[0].form == "total"
-                out.append(weights.clipping(system, str(e), left, words, errs=e.errs, told=told))
+                out.append(weights.clipping(system, e, left, words, told=told))
         both = of(DM()), of(DR())
         if weighted and set(both) <= functions.keys():
             shared = contributions.units.over(*both)
@@ -121,10 +99,12 @@ def diagnose_lists(request: FunnelRequest, contributions: FunnelContributions) -
             if key in functions:
                 what = str(m) if len(request.rewards) == 1 else f"{m} of {name}"
                 ratio = about.doubly_robust(system, what, estimate(key), request.plan.level)
-                out += for_those(request, doubly, [ratio])
+                out += limited([ratio], [e for e in request.needs_cvr if e.weighs])
+        alone = len(request.rewards) == 1
         for name, e in product(request.rewards, request.estimators):
-            found = _tail(request, system, name, str(e), estimate(of(e, first, name)))
-            out.append(found)
+            value = estimate(of(e, first, name))
+            tail = weights.heavy_tail(system, str(e), name, value, "users", alone=alone, cut="")
+            out.append(tail)
     if (model := request.measures[0].model).error is not None:
         from counterrank.ope.curve_error import known_curve
 
@@ -132,13 +112,6 @@ def diagnose_lists(request: FunnelRequest, contributions: FunnelContributions) -
         ranks = min(deepest, request.limit or deepest)
         out.append(known_curve("funnel", [model], ranks, "another"))
     return out
-
-
-def _tail(request: FunnelRequest, system: str, reward: str, label: str, e: Estimate) -> Diagnostic:
-    """How few users the error of one value rests on."""
-    several = [reward] if len(request.rewards) > 1 else []
-    found = weights.heavy_tail(", ".join([system, label, *several]), reward, e, "users", cut="")
-    return replace(found, systems=(system,), estimators=(label,), measures=(reward,))
 
 
 def diagnose_predictions(
@@ -156,9 +129,7 @@ def diagnose_predictions(
     event = EVENTS[request.chance]
     chances: list[Diagnostic] = []
     if request.chance_model != COLUMN:
-        model = models.shown if request.shows else models.clicks
-        assert model is not None
-        label = str(request.chance_model)
+        model, label = models.of_chance(request), str(request.chance_model)
         chances += about.chance_model(click_calibrations(model), label, event)
         chances.append(about.event_overlap(overlap(model), event))
         chances.append(about.hidden_liking(event, label))
@@ -170,9 +141,9 @@ def diagnose_predictions(
         if not np.isnan(p).any() and request.views == "observed":
             fits = calibrations(rows.unit, rows.item, rows.observed.astype(float), p)
             chances += about.chance_model(fits, COLUMN, event)
-    out += for_those(request, dividing, chances)
+    out += limited(chances, request.dividing)
     observed = pairs.select(pairs.observed).of_some_users(totals.looked_at)
-    out += for_those(request, modelling, _outcomes(request, observed, models))
+    out += limited(_outcomes(request, observed, models), request.needs_cvr)
     return [replace(d, subject="funnel") for d in out]
 
 
@@ -180,9 +151,7 @@ def chance_of(request: FunnelRequest, observed: FunnelPairs, models: ClickModels
     """The chance of observed pairs: by the model that was fitted, or as given."""
     if request.chance_model == COLUMN:
         return observed.chance(request)
-    model = models.shown if request.shows else models.clicks
-    assert model is not None
-    return model.ctr(observed.unit, observed.item)
+    return models.of_chance(request).ctr(observed.unit, observed.item)
 
 
 def _outcomes(

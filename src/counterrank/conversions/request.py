@@ -183,6 +183,11 @@ class FunnelRequest:
         return add_diagnostic_estimators(self.estimators, has_chance=self.has_chance)
 
     @property
+    def dividing(self) -> list[Estimator]:
+        """Those of the estimators asked for that divide by chances."""
+        return [e for e in self.estimators if e.weighs]
+
+    @property
     def needs_cvr(self) -> list[Estimator]:
         """Those of the estimators that read a predicted conversion."""
         return [e for e in self.estimators if "model" in e.needs]
@@ -304,12 +309,11 @@ class FunnelRequest:
 
     def validate_predictions(self, heads: Mapping[str, Table]) -> None:
         """Refuse estimators that read a chance or a prediction nobody gives."""
-        divided = [str(e) for e in self.estimators if e.weighs]
-        if divided and not self.has_chance:
+        if self.dividing and not self.has_chance:
             what = "that a pair was shown" if self.shows else "of a click"
             lost = self.chance if self.chance not in predicted_columns(heads) else "exposure"
             raise UsageError(
-                f"{divided[0]} divides by the chance {what}, which nobody predicted.",
+                f"{self.dividing[0]} divides by the chance {what}, which nobody predicted.",
                 found=f'"{heads[FUNNEL].name}" has no column "{lost}".',
                 todo=f"Give one (--columns {lost}=NAME), or a table of predictions (--predictions"
                 f" PATH), or have a model fitted: --{self.chance} rates.",
@@ -337,11 +341,13 @@ class FunnelRequest:
 
     def refuse(self, faults: Faults) -> None:
         """Refuse what some measure, estimator or policy cannot do without."""
+        weighing = [str(e) for e in self.computed if e.weighs]
+        believing = [str(e) for e in self.computed if "model" in e.needs]
         needs = {
-            "clicked pair without ctr": [str(e) for e in self.computed if e.weighs],
-            "shown pair without exposure": [str(e) for e in self.computed if e.weighs],
-            "pair without ctr": [str(e) for e in self.computed if "model" in e.needs],
-            "pair without cvr": [str(e) for e in self.computed if "model" in e.needs],
+            "clicked pair without ctr": weighing,
+            "shown pair without exposure": weighing,
+            "pair without ctr": believing,
+            "pair without cvr": believing,
             "not all items": [str(m) for m in self.measures if m.lists == "all"],
         }
         for what, who in needs.items():

@@ -19,6 +19,7 @@ from counterrank.stats.estimates import Estimate
 
 if TYPE_CHECKING:
     from counterrank.ope.estimators.clipped_weight import Weighted
+    from counterrank.ope.estimators.ips import Clipped
 
 NO_CLIP = (float("inf"),)
 EDGES = 2.0 ** np.arange(-6.5, 12.5)  # between which weights are counted: 1 is in a middle
@@ -144,6 +145,10 @@ class Words:
     nothing: str = ""
     far: float = 0.0
 
+    def of(self, weights: WeightStatistics, text: str, todo: str) -> tuple[str, str]:
+        """What is said and advised, or that there is nothing to weigh."""
+        return (self.nothing, "") if self.nothing and not weights.count else (text, todo)
+
 
 LOG_WORDS = Words(
     effective="The weighted views say as much as {size:,.0f} equal ones ({share:.1%} of the rows).",
@@ -196,11 +201,8 @@ def effective_size(system: str, weights: WeightStatistics, words: Words) -> Diag
     """Views or clicks that would say as much if all weighed the same (Kish)."""
     size = weights.effective()
     share = size / weights.count if weights.count else 0.0
-    text, todo = words.effective.format(size=size, share=share), words.more_rows
-    if words.nothing and weights.count == 0:
-        text, todo = words.nothing, ""
-    verdict = graded_size(size, share)
-    return advise("effective sample size", system, size, 1000.0, verdict, text, todo)
+    said = words.of(weights, words.effective.format(size=size, share=share), words.more_rows)
+    return advise("effective sample size", system, size, 1000.0, graded_size(size, share), *said)
 
 
 def largest_weight(
@@ -211,25 +213,24 @@ def largest_weight(
         weight / weights.seen if weights.seen > 0 else 1.0
         for weight in (weights.heaviest, weights.heaviest if heaviest is None else heaviest)
     )
-    text = words.heaviest.format(share=share, one=one)
     todo = f" Clip the weights (IPS(clip=...)) or look at {words.which} before believing the value."
-    if words.nothing and weights.count == 0:
-        text, todo = words.nothing, ""
-    verdict = graded(-share, -0.02, -0.1)
-    return advise("largest weight", system, share, 0.02, verdict, text, todo)
+    said = words.of(weights, words.heaviest.format(share=share, one=one), todo)
+    return advise("largest weight", system, share, 0.02, graded(-share, -0.02, -0.1), *said)
+
+
+def state_of_mean(ratio: Estimate) -> str:
+    """State of a mean of weights, which is 1 if chances are right."""
+    off = abs(ratio.value - 1)
+    if not math.isfinite(ratio.value):
+        return "fail"
+    return graded(-off, -0.02, -0.1) if off > 3 * ratio.se else "pass"
 
 
 def mean_weight(system: str, ratio: Estimate, words: Words) -> Diagnostic:
     """Weighted views over expected views of the target: 1 if exposures, or the ctr, are right."""
-    off = abs(ratio.value - 1)
-    verdict = "pass"
-    if not math.isfinite(ratio.value):
-        verdict = "fail"
-    elif off > 0.02 and off > 3 * ratio.se:
-        verdict = "fail" if off > 0.1 else "caution"
     text = f"Weights average {ratio.value:.3f} (se {ratio.se:.3f}) where 1 is due."
     todo = (words.too_low if ratio.value < 1 else words.too_high) + words.mean_todo
-    return advise("mean weight", system, ratio.value, 1.0, verdict, text, todo)
+    return advise("mean weight", system, ratio.value, 1.0, state_of_mean(ratio), text, todo)
 
 
 def support(
@@ -264,13 +265,12 @@ def tail(system: str, weights: WeightStatistics, words: Words) -> Diagnostic:
 
 def clipping(
     system: str,
-    label: str,
+    e: Clipped,
     left: Estimate,
     words: Words,
     value: float | None = None,
     *,
-    errs: str,
-    told: bool = False,
+    told: bool,
 ) -> Diagnostic:
     """What clipping leaves out: the share of expected views that clipped weights do not reach.
 
@@ -283,32 +283,32 @@ def clipping(
     if verdict == "pass" and not told and lost > max(0.002, 3 * left.se):
         verdict = "caution"
     text = words.clipped.format(lost=lost)
-    if errs == "low":
+    if e.errs == "low":
         text += ", so for rewards of 0 or more it errs on the low side"
         if value is not None and lost < 1:
             text += f", by about {value * lost / (1 - lost):.3g}"
         text += "."
     else:
         text += "; compare it with the estimate without clipping."
-    if verdict != "pass":
-        text += " Its interval holds the most that this can do." if told else NOT_TOLD
-    return Diagnostic("clipping", f"{system}, {label}", lost, 0.05, verdict, text)
-
-
-NOT_TOLD = " Its interval is about the clipped value, not about what the ranker would earn."
+    todo = " Its interval is about the clipped value, not about what the ranker would earn."
+    todo = " Its interval holds the most that this can do." if told else todo
+    return advise("clipping", f"{system}, {e}", lost, 0.05, verdict, text, todo)
 
 
 SKEWED = 0.04  # squared skewness of the mean, from which a tail counts: docs/coverage.md has rates
 
 
-def heavy_tail(subject: str, reward: str, value: Estimate, who: str, *, cut: str) -> Diagnostic:
+def heavy_tail(
+    system: str, label: str, reward: str, value: Estimate, who: str, *, alone: bool, cut: str
+) -> Diagnostic:
     """How many users (or sessions) the standard error rests on: of a heavy tail, a few.
 
     Below 15 it was loud in all logs of 500 to 2,000 sessions with log-normal revenue (sigma 2),
     whose intervals cover 70 to 81 %, and in at most 2 % of such logs of clicks. Where users are few
     or unequal, their errors rest on few by nature: then a sixth of the effective users will do.
     Large values of both signs that balance, as of profit, leave the interval right: it passes up to
-    a `skewness` of 0.04, at which the interval misses by about 1 % more than it says.
+    a `skewness` of 0.04, at which the interval misses by about 1 % more than it says. ``alone``:
+    there is one reward; ``cut`` says how its large values could be cut.
     """
     few = value.carriers
     due = min(15.0, value.sizes.effective / 6)
@@ -320,7 +320,10 @@ def heavy_tail(subject: str, reward: str, value: Estimate, who: str, *, cut: str
     state = "pass" if math.isnan(few) else graded(few, due, min(3.0, due / 2))
     if state != "pass" and value.skewness <= SKEWED:
         state, text = "pass", f"{text} They lie to both sides alike, so the interval holds."
-    return advise("heavy tail", subject, few, due, state, text, todo)
+    subject = ", ".join(filter(None, (system, label, "" if alone else reward)))
+    found = advise("heavy tail", subject, few, due, state, text, todo)
+    own = (label,) if label else ()
+    return replace(found, systems=(system,), estimators=own, measures=(reward,))
 
 
 def model_bias(label: str) -> Diagnostic:

@@ -18,9 +18,10 @@ import polars as pl
 
 from counterrank.assumptions import support
 from counterrank.assumptions.carry_over import carry_over
-from counterrank.assumptions.examination_audit import examination, position_fit
+from counterrank.assumptions.examination import examination
 from counterrank.assumptions.interaction import interaction
 from counterrank.assumptions.logger_knowledge import milder
+from counterrank.assumptions.position_curve import position_fit
 from counterrank.assumptions.score_test import AuditRows, number_keys
 from counterrank.assumptions.trust_bias import trust
 from counterrank.core.arrays import Ints
@@ -88,23 +89,15 @@ def diagnose_targets(
         each = [e for e in request.estimators if e.weighs]
         mean = about.mean_weight(name, estimate(name, MeanWeight(), first), LOG_WORDS)
         out += limited([mean], [e for e in each if "chances" not in e.needs])
-        of_weights = [
-            about.effective_size(name, weights, LOG_WORDS),
-            about.largest_weight(name, weights, LOG_WORDS),
-            about.tail(name, weights, LOG_WORDS),
-        ]
-        out += limited(of_weights, each)
+        sums = (about.effective_size, about.largest_weight, about.tail)
+        out += limited([diagnose(name, weights, LOG_WORDS) for diagnose in sums], each)
         if target.slates is not None:
             slates = [effective_slates(name, *target.slates)]
             out += limited(slates, [e for e in request.estimators if "chances" in e.needs])
             out += slate_weights(name, request.estimators, estimate(name, SlateWeight(), first))
         for e in request.clipped:
-            left, whole = (estimate(name, x, first) for x in (clipped_weight(e), e))
-            out.append(
-                about.clipping(
-                    name, str(e), left, LOG_WORDS, whole.value, errs=e.errs, told=e.tells
-                )
-            )
+            left, value = (estimate(name, x, first) for x in (clipped_weight(e), e))
+            out.append(about.clipping(name, e, left, LOG_WORDS, value.value, told=e.tells))
         for reward, asked in product(request.rewards, request.estimators):
             if not isinstance(asked, OnPolicy):
                 value = estimate(name, asked, reward)
@@ -118,12 +111,9 @@ def tail_of(
     request: EstimateRequest, system: str, reward: str, e: Estimate, label: str = ""
 ) -> Diagnostic:
     """How few sessions or users the error of one value rests on."""
-    several = reward if len(request.rewards) > 1 else ""
-    subject = ", ".join(filter(None, (system, label, several)))
     who, cut = "users" if e.dependent else "sessions", "cut rewards (--winsorise 0.995), "
-    found = about.heavy_tail(subject, reward, e, who, cut=cut)
-    own = (label,) if label else ()
-    return replace(found, systems=(system,), estimators=own, measures=(reward,))
+    alone = len(request.rewards) == 1
+    return about.heavy_tail(system, label, reward, e, who, alone=alone, cut=cut)
 
 
 def effective_users(e: Estimate) -> Diagnostic:
@@ -145,13 +135,12 @@ def tied_scores(system: str, share: float) -> Diagnostic:
 
 def sessions_without_list(system: str, absent: int, setting: Setting) -> Diagnostic:
     """Logged sessions for which the target has no list."""
-    sessions = setting.totals.sessions
+    sessions, skipped = setting.totals.sessions, setting.request.missing == "skip"
     share = absent / sessions
-    verdict = graded(-share, -0.01, -0.5)
-    skipped = setting.request.missing == "skip"
     fate = "are left out, also of the lift" if skipped else "keep their logged list"
     text = f"{absent:,} of {sessions:,} logged sessions have no list of this ranker; they {fate}."
-    return Diagnostic("sessions without a list", system, share, 0.01, verdict, text)
+    state = graded(-share, -0.01, -0.5)
+    return Diagnostic("sessions without a list", system, share, 0.01, state, text)
 
 
 def list_length(system: str, weights: WeightStatistics) -> Diagnostic:
@@ -180,19 +169,16 @@ def slate_weights(system: str, estimators: Sequence[Estimator], mean: Estimate) 
 
     Chances of an item at its rank whatever stands above do not multiply to that of a slate.
     """
-    off = abs(mean.value - 1)
-    sure = off > 0.02 and off > 3 * mean.se
-    state = "fail" if not math.isfinite(mean.value) or (sure and off > 0.1) else "pass"
-    state = "caution" if sure and state == "pass" else state
+    state = about.state_of_mean(mean)
     text = f"Weights of slates average {mean.value:.3f} (se {mean.se:.3f}) where 1 is due."
     todo = (
         " These are not chances given the items above: log those (propensity_above), or ask for"
         " IIPS."
     )
-    who = [str(e) for e in estimators if "chances" in e.needs]
     return [
         advise("mean slate weight", f"{system}, {e}", mean.value, 1.0, state, text, todo)
-        for e in who
+        for e in estimators
+        if "chances" in e.needs
     ]
 
 

@@ -12,7 +12,6 @@ factor.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import numpy as np
 
@@ -42,10 +41,9 @@ class Affine(Clipped):
 
     plus: PositionModel = field(default=Flat())
     minus: PositionModel = field(default=WeightTable(weights=(0.0,)))
-    name: ClassVar[str] = "Affine"
-    tables: ClassVar[tuple[str, ...]] = ("log",)
-    formula: ClassVar[str] = "mean of sum_i w_i [v_i m(rho) + d(rho)/d(r) (c_i - v_i m(r))]"
-    needs: ClassVar[frozenset[str]] = frozenset({"lists", "views"})
+    tables = ("log",)
+    formula = "mean of sum_i w_i [v_i m(rho) + d(rho)/d(r) (c_i - v_i m(r))]"
+    needs = frozenset({"lists", "views"})
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -6,7 +6,6 @@ r"""With a model of the reward: the direct method and its doubly robust repair.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from counterrank.core.arrays import Floats
 from counterrank.ope.estimators.clipped_weight import Weighted
@@ -20,11 +19,10 @@ MODEL = frozenset({"model", "views"})
 class DM(Estimator):
     r""":math:`\frac1n \sum_\tau \sum_a e(x, a)\, \hat q(x, a)`: as good as the model is."""
 
-    name: ClassVar[str] = "DM"
-    weighs: ClassVar[bool] = False
-    formula: ClassVar[str] = "mean over sessions of sum_a e(x,a) q(x,a)"
-    needs: ClassVar[frozenset[str]] = MODEL
-    fills: ClassVar[bool] = True
+    weighs = False
+    formula = "mean over sessions of sum_a e(x,a) q(x,a)"
+    needs = MODEL
+    fills = True
 
     def columns(self, rows: Weighted) -> list[Floats]:
         return [rows.direct]
@@ -38,12 +36,11 @@ class DR(Clipped):
     exposures or the model are right.
     """
 
-    name: ClassVar[str] = "DR"
-    tells: ClassVar[bool] = True
-    trust: ClassVar[int] = 4
-    formula: ClassVar[str] = "mean over sessions of sum_a e q + sum_i w_i (c_i - v_i q_i)"
-    needs: ClassVar[frozenset[str]] = MODEL
-    fills: ClassVar[bool] = True
+    tells = True
+    trust = 4
+    formula = "mean over sessions of sum_a e q + sum_i w_i (c_i - v_i q_i)"
+    needs = MODEL
+    fills = True
 
     def columns(self, rows: Weighted) -> list[Floats]:
         missed = rows.reward - rows.seen * rows.q
@@ -62,12 +59,11 @@ class SNDR(Clipped):
     :math:`\bar D` is the direct method's value, :math:`\bar V` the target's views per session.
     """
 
-    name: ClassVar[str] = "SNDR"
-    tells: ClassVar[bool] = True
-    trust: ClassVar[int] = 3
-    formula: ClassVar[str] = "DM + views per session * sum w (c - v q) / sum v w"
-    needs: ClassVar[frozenset[str]] = MODEL
-    fills: ClassVar[bool] = True
+    tells = True
+    trust = 3
+    formula = "DM + views per session * sum w (c - v q) / sum v w"
+    needs = MODEL
+    fills = True
 
     def columns(self, rows: Weighted) -> list[Floats]:
         missed = (rows.reward - rows.seen * rows.q) * rows.weight(self.clip)

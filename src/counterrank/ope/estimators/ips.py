@@ -134,10 +134,9 @@ class Clipped(Estimator):
 class OnPolicy(Estimator):
     r""":math:`\frac1n \sum_\tau \sum_i c_i`: what the logged ranker earned (Jeunen Eq. 2)."""
 
-    name: ClassVar[str] = "OnPolicy"
-    tables: ClassVar[tuple[str, ...]] = ("log",)
-    trust: ClassVar[int] = -2
-    formula: ClassVar[str] = "mean over sessions of sum_i c_i"
+    tables = ("log",)
+    trust = -2
+    formula = "mean over sessions of sum_i c_i"
 
     def columns(self, rows: Rows) -> list[Floats]:
         return [rows.total(rows.reward)]
@@ -150,11 +149,10 @@ class OnPolicy(Estimator):
 class IPS(Clipped):
     r""":math:`\frac1n \sum_\tau \sum_i c_i w_i`: unbiased DCG (Jeunen Eqs. 8 and 9)."""
 
-    name: ClassVar[str] = "IPS"
-    tells: ClassVar[bool] = True
-    errs: ClassVar[str] = "low"
-    trust: ClassVar[int] = 1
-    formula: ClassVar[str] = "mean over sessions of sum_i c_i e_i min(clip, 1/e0_i)"
+    tells = True
+    errs = "low"
+    trust = 1
+    formula = "mean over sessions of sum_i c_i e_i min(clip, 1/e0_i)"
 
     def columns(self, rows: Weighted) -> list[Floats]:
         return [rows.total(rows.reward * rows.weight(self.clip))]
@@ -168,9 +166,8 @@ class MeanWeight(Clipped):
     the log does not support, move it away from 1.
     """
 
-    name: ClassVar[str] = "MeanWeight"
-    formula: ClassVar[str] = "sum v w / sum over sessions and items of e"
-    about: ClassVar[str] = "weights"
+    formula = "sum v w / sum over sessions and items of e"
+    about = "weights"
 
     def columns(self, rows: Weighted) -> list[Floats]:
         return [rows.weighted_views(self.clip), rows.views]
@@ -187,12 +184,11 @@ class SNIPS(Clipped):
     per session, is known from its lists.
     """
 
-    name: ClassVar[str] = "SNIPS"
-    tells: ClassVar[bool] = True
-    needs: ClassVar[frozenset[str]] = frozenset({"views"})
-    fills: ClassVar[bool] = True
-    trust: ClassVar[int] = 2
-    formula: ClassVar[str] = "sum c w / sum v w, times the target's expected views per session"
+    tells = True
+    needs = frozenset({"views"})
+    fills = True
+    trust = 2
+    formula = "sum c w / sum v w, times the target's expected views per session"
 
     def columns(self, rows: Weighted) -> list[Floats]:
         paid, nothing = rows.total(rows.reward * rows.weight(self.clip)), np.zeros(rows.n)

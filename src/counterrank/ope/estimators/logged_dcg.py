@@ -8,7 +8,6 @@ and de-biased, DCG is IPS.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -26,11 +25,11 @@ class LoggedDCG(Clipped):
 
     discount: str = "log2"
     label: str = "raw"
-    name: ClassVar[str] = DCG.name
-    formula: ClassVar[str] = "mean over sessions of sum_i label_i d(target rank of i)"
-    needs: ClassVar[frozenset[str]] = frozenset({"lists"})
-    tables: ClassVar[tuple[str, ...]] = ("log",)
-    total: ClassVar[str] = "no"
+    name = DCG.name
+    formula = "mean over sessions of sum_i label_i d(target rank of i)"
+    needs = frozenset({"lists"})
+    tables = ("log",)
+    total = "no"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -64,8 +63,8 @@ class LoggedDCG(Clipped):
 class LoggedNDCG(LoggedDCG):
     r""":math:`\frac1n \sum_\tau DCG_\tau / IDCG_\tau`; 0 where nothing was earned."""
 
-    name: ClassVar[str] = nDCG.name
-    formula: ClassVar[str] = "mean over sessions of DCG / ideal DCG of the same labels"
+    name = nDCG.name
+    formula = "mean over sessions of DCG / ideal DCG of the same labels"
 
     def columns(self, rows: Rows) -> list[Floats]:
         ideal = self.ideal(rows)
@@ -76,8 +75,8 @@ class LoggedNDCG(LoggedDCG):
 class LoggedPNDCG(LoggedDCG):
     r""":math:`\sum_\tau DCG_\tau / \sum_\tau IDCG_\tau`: normalised after averaging."""
 
-    name: ClassVar[str] = pnDCG.name
-    formula: ClassVar[str] = "sum over sessions of DCG / sum of ideal DCG"
+    name = pnDCG.name
+    formula = "sum over sessions of DCG / sum of ideal DCG"
 
     def columns(self, rows: Rows) -> list[Floats]:
         return [self.gained(rows), self.ideal(rows)]

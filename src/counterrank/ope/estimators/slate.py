@@ -10,7 +10,6 @@ where each probability is given the items above.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from counterrank.core.arrays import Floats
 from counterrank.ope.estimators.clipped_weight import Rows
@@ -30,10 +29,9 @@ class IIPS(IPS):
     Independent IPS (Li et al. 2018): IPS, where the log's propensities are what is weighted by.
     """
 
-    name: ClassVar[str] = "IIPS"
-    tables: ClassVar[tuple[str, ...]] = LOG
-    formula: ClassVar[str] = "mean over sessions of sum_r w_r c_r"
-    needs: ClassVar[frozenset[str]] = ROWS
+    tables = LOG
+    formula = "mean over sessions of sum_r w_r c_r"
+    needs = ROWS
 
 
 @dataclass(frozen=True)
@@ -43,11 +41,10 @@ class SNIIPS(Clipped):
     :math:`p_r` is the share of sessions that reach rank :math:`r`.
     """
 
-    name: ClassVar[str] = "SNIIPS"
-    tables: ClassVar[tuple[str, ...]] = LOG
-    formula: ClassVar[str] = "sum_r (share of sessions with rank r) sum w_r c_r / sum w_r"
-    needs: ClassVar[frozenset[str]] = ROWS | FILLED
-    fills: ClassVar[bool] = True
+    tables = LOG
+    formula = "sum_r (share of sessions with rank r) sum w_r c_r / sum w_r"
+    needs = ROWS | FILLED
+    fills = True
 
     def columns(self, rows: Rows) -> list[Floats]:
         return rows.by_rank(rows.weight(self.clip))
@@ -63,11 +60,10 @@ class SIPS(Clipped):
     Standard slate IPS: the slate is one action. It varies much once slates are long.
     """
 
-    name: ClassVar[str] = "SIPS"
-    tells: ClassVar[bool] = True
-    tables: ClassVar[tuple[str, ...]] = LOG
-    formula: ClassVar[str] = "mean over sessions of (product_r w_r) sum_r c_r"
-    needs: ClassVar[frozenset[str]] = PREFIX | FILLED
+    tells = True
+    tables = LOG
+    formula = "mean over sessions of (product_r w_r) sum_r c_r"
+    needs = PREFIX | FILLED
 
     def columns(self, rows: Rows) -> list[Floats]:
         return [rows.product(rows.weight(self.clip)) * rows.total(rows.reward)]
@@ -80,11 +76,10 @@ class SIPS(Clipped):
 class SNSIPS(Clipped):
     r""":math:`\sum_\tau W_L \sum_r c_r / \sum_\tau W_L`: SIPS, self-normalised."""
 
-    name: ClassVar[str] = "SNSIPS"
-    tables: ClassVar[tuple[str, ...]] = LOG
-    formula: ClassVar[str] = "sum of (product_r w_r) sum_r c_r / sum of product_r w_r"
-    needs: ClassVar[frozenset[str]] = PREFIX | FILLED
-    fills: ClassVar[bool] = True
+    tables = LOG
+    formula = "sum of (product_r w_r) sum_r c_r / sum of product_r w_r"
+    needs = PREFIX | FILLED
+    fills = True
 
     def columns(self, rows: Rows) -> list[Floats]:
         W = rows.product(rows.weight(self.clip))
@@ -98,9 +93,8 @@ class SNSIPS(Clipped):
 class SlateWeight(Clipped):
     r""":math:`\frac1n \sum_\tau W_L`: 1 where the weights are right, less if clipped."""
 
-    name: ClassVar[str] = "SlateWeight"
-    formula: ClassVar[str] = "mean over sessions of product_r w_r"
-    about: ClassVar[str] = "weights"
+    formula = "mean over sessions of product_r w_r"
+    about = "weights"
 
     def columns(self, rows: Rows) -> list[Floats]:
         return [rows.product(rows.weight(self.clip))]
@@ -113,11 +107,10 @@ class RIPS(Clipped):
     Reward interaction IPS (McInerney et al. 2020): right for users who go from the top down.
     """
 
-    name: ClassVar[str] = "RIPS"
-    tells: ClassVar[bool] = True
-    tables: ClassVar[tuple[str, ...]] = LOG
-    formula: ClassVar[str] = "mean over sessions of sum_r (product_{s<=r} w_s) c_r"
-    needs: ClassVar[frozenset[str]] = PREFIX
+    tells = True
+    tables = LOG
+    formula = "mean over sessions of sum_r (product_{s<=r} w_s) c_r"
+    needs = PREFIX
 
     def columns(self, rows: Rows) -> list[Floats]:
         return [rows.total(rows.through(self.clip) * rows.reward)]
@@ -130,11 +123,10 @@ class RIPS(Clipped):
 class SNRIPS(Clipped):
     r""":math:`\sum_r p_r \sum_\tau W_r c_r / \sum_\tau W_r`: RIPS, self-normalised at each rank."""
 
-    name: ClassVar[str] = "SNRIPS"
-    tables: ClassVar[tuple[str, ...]] = LOG
-    formula: ClassVar[str] = "sum_r (share of sessions with rank r) sum W_r c_r / sum W_r"
-    needs: ClassVar[frozenset[str]] = PREFIX | FILLED
-    fills: ClassVar[bool] = True
+    tables = LOG
+    formula = "sum_r (share of sessions with rank r) sum W_r c_r / sum W_r"
+    needs = PREFIX | FILLED
+    fills = True
 
     def columns(self, rows: Rows) -> list[Floats]:
         return rows.by_rank(rows.through(self.clip))
@@ -151,10 +143,9 @@ class PI(Clipped):
     each rank independently. Only the slate's total reward is used.
     """
 
-    name: ClassVar[str] = "PI"
-    tables: ClassVar[tuple[str, ...]] = LOG
-    formula: ClassVar[str] = "mean over sessions of (1 + sum_r (w_r - 1)) sum_r c_r"
-    needs: ClassVar[frozenset[str]] = ROWS | {"slates"} | FILLED
+    tables = LOG
+    formula = "mean over sessions of (1 + sum_r (w_r - 1)) sum_r c_r"
+    needs = ROWS | {"slates"} | FILLED
 
     def columns(self, rows: Rows) -> list[Floats]:
         w = rows.weight(self.clip)
@@ -172,11 +163,10 @@ class CascadeDR(Clipped):
     there; it was learned from other users' sessions. :math:`\pi_r(a)` is the target's probability.
     """
 
-    name: ClassVar[str] = "CascadeDR"
-    tables: ClassVar[tuple[str, ...]] = LOG
-    formula: ClassVar[str] = "mean over sessions of sum_r W_r (c_r - Q_r) + W_{r-1} E_target[Q_r]"
-    needs: ClassVar[frozenset[str]] = PREFIX | {"future"}
-    fills: ClassVar[bool] = True
+    tables = LOG
+    formula = "mean over sessions of sum_r W_r (c_r - Q_r) + W_{r-1} E_target[Q_r]"
+    needs = PREFIX | {"future"}
+    fills = True
 
     def columns(self, rows: Rows) -> list[Floats]:
         missed = rows.through(self.clip) * (rows.reward - rows.future)

@@ -6,7 +6,6 @@ See `counterrank.stats.sensitivity`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -28,8 +27,7 @@ class Swing(Clipped):
     part: str = "rises"
     q: str = "nothing"
     versus: str = "nobody"
-    name: ClassVar[str] = "Swing"
-    about: ClassVar[str] = "swing"
+    about = "swing"
 
     def columns(self, rows: Rows) -> list[Floats]:
         s = self.of(rows)

@@ -15,14 +15,13 @@ from counterrank.assumptions.assumption import Assumption, Belief, Shift, Told
 from counterrank.assumptions.evidence import Placement
 from counterrank.assumptions.score_test import (
     DEEPEST,
-    SURE,
     AuditRows,
     Effect,
     effect,
     positive_ratio,
     remove_means,
 )
-from counterrank.core.arrays import Floats, Ints, divide, products_before, sum_by
+from counterrank.core.arrays import Bools, Floats, Ints, divide, products_before, sum_by
 from counterrank.diagnostics.diagnostic import Diagnostic
 
 CAUTION, FAIL = 0.05, 0.2
@@ -102,21 +101,25 @@ def examination(rows: AuditRows) -> Diagnostic | str:
     return Diagnostic("examination", "log", abs(change.size), CAUTION, verdict, text)
 
 
-def _by_views(rows: AuditRows) -> Effect | str:
+def reading_on(rows: AuditRows) -> tuple[Floats, Bools]:
+    """Whether the row below each row was seen; rows that were seen and have one below."""
     last = np.append(rows.session[1:] != rows.session[:-1], True)
     following = np.append(rows.rank[1:], 0) == rows.rank + 1
-    seen = np.append(rows.seen[1:], 0.0) * (following & ~last)
-    here = (rows.reward != 0).astype(float)
-    upto = np.cumsum(here)
-    start = np.searchsorted(rows.session, np.arange(rows.n))
-    above = upto - here - (upto - here)[start][rows.session]
+    goes_on = np.append(rows.seen[1:], 0.0) * (following & ~last)
     if rows.views == "observed":
-        use = (rows.seen > 0) & ~last
-    else:  # only viewed rows were logged: the end of the list is where nobody ever went on
-        use = rows.rank < min(int(rows.rank.max()), DEEPEST)
-    if use.sum() < 100 or not seen[use].any():
+        return goes_on, (rows.seen > 0) & ~last
+    # only viewed rows were logged: the end of the list is where nobody ever went on
+    return goes_on, rows.rank < min(int(rows.rank.max()), DEEPEST)
+
+
+def _by_views(rows: AuditRows) -> Effect | str:
+    goes_on, use = reading_on(rows)
+    here = (rows.reward != 0).astype(float)
+    before = np.cumsum(here) - here
+    above = before - before[np.searchsorted(rows.session, np.arange(rows.n))][rows.session]
+    if use.sum() < 100 or not goes_on[use].any():
         return "whether readers leave after a click needs lists of two rows or more"
-    return left_after(seen[use], here[use], above[use], rows.depth[use], rows.of_row[use])
+    return left_after(goes_on[use], here[use], above[use], rows.depth[use], rows.of_row[use])
 
 
 def _by_rewards(rows: AuditRows) -> Effect:
@@ -125,48 +128,9 @@ def _by_rewards(rows: AuditRows) -> Effect:
     ranks = int(rows.depth.max()) + 1
     due *= positive_ratio(sum_by(rows.depth, y, ranks), sum_by(rows.depth, due, ranks))[rows.depth]
     top = rows.rank == 1
-    parts = [
-        sum_by(rows.session, column * there, rows.n)
-        for there in (top, ~top)
-        for column in (y - due, due)
-    ]
-    return avoidance_effect(parts[0], parts[2], parts[1], parts[3], rows.cluster)
-
-
-def position_fit(rows: AuditRows, model: Floats) -> Diagnostic:
-    r"""Whether ranks are seen as often as the position model says, up to one common factor.
-
-    ``model`` is :math:`c(r)`, sessions' contexts x ranks. The value is the largest relative misfit
-    :math:`|V_r / (k C_r) - 1|` among ranks where it is certain, with views :math:`V_r`, expected
-    ones :math:`C_r = \sum c(r)` over rows (sessions, if only viewed rows were logged) and
-    :math:`k = \sum V / \sum C`.
-    """
-    ranks = min(int(rows.rank.max()), DEEPEST)
-    rank = np.minimum(rows.rank, DEEPEST) - 1
-    users = int(rows.cluster.max()) + 1
-    cell = rows.of_row * ranks + rank
-    views = sum_by(cell, rows.seen, users * ranks)
-    if rows.views == "observed":
-        due = sum_by(cell, model[rows.context[rows.session], rank], users * ranks)
-    else:
-        each = rows.cluster[:, None] * ranks + np.arange(ranks)
-        due = sum_by(each.ravel(), model[rows.context, :ranks].ravel(), users * ranks)
-    factor = views.sum() / due.sum()
-    off = (views - factor * due).reshape(users, ranks)
-    wanted = factor * due.reshape(users, ranks).sum(axis=0)
-    sure = np.abs(off.sum(axis=0)) > (SURE + 0.5) * np.sqrt(np.sum(off**2, axis=0))
-    miss = np.where(sure, np.abs(positive_ratio(off.sum(axis=0), wanted)), 0.0)
-    worst = int(np.argmax(miss))
-    verdict = "pass" if miss[worst] < 0.05 else "caution" if miss[worst] < 0.25 else "fail"
-    text = "Ranks are seen as often as the position model says."
-    if verdict != "pass":
-        way = "less" if off.sum(axis=0)[worst] < 0 else "more"
-        text = (
-            f"Rank {worst + 1} is seen {miss[worst]:.0%} {way} often than the position model says,"
-            " so weights are off by as much. Learn the model from this log:"
-            " counterrank exposure LOG --out pbm.json."
-        )
-    return Diagnostic("position model", "log", float(miss[worst]), 0.05, verdict, text)
+    first, rest = (rows.by_session((y - due) * there) for there in (top, ~top))
+    one, more = (rows.by_session(due * there) for there in (top, ~top))
+    return avoidance_effect(first, rest, one, more, rows.cluster)
 
 
 # as an assumption
@@ -195,11 +159,7 @@ class Examination(Assumption):
         rows = log.rows
         if rows.views == "latent" or log.by_rank:
             return Told(says="Without views nothing tells whether readers leave after a reward.")
-        last = np.append(rows.session[1:] != rows.session[:-1], True)
-        following = np.append(rows.rank[1:], 0) == rows.rank + 1
-        goes_on = np.append(rows.seen[1:], 0.0) * (following & ~last)
-        deepest = min(int(rows.rank.max()), DEEPEST)
-        use = (rows.seen > 0) & (~last if rows.views == "observed" else rows.rank < deepest)
+        goes_on, use = reading_on(rows)
         found = leaving_share(
             goes_on[use], (rows.reward != 0)[use].astype(float), rows.depth[use], rows.of_row[use],
             log.clusters,
@@ -211,9 +171,7 @@ class Examination(Assumption):
         way = "keeps" if gamma >= 0 else "draws"
         where = "from going on" if gamma >= 0 else "on to further rows"
         says = f"A reward {way} {abs(gamma):.1%} of the readers {where} (standard error {se:.1%})."
-        return Told(
-            gamma, se, se < 0.1, abs(gamma) > 3 * se, says, {"psi": log.n * psi}
-        )  # fmt: skip
+        return Told(gamma, se, se < 0.1, abs(gamma) > 3 * se, says, {"psi": log.n * psi})
 
     def shifts(self, belief: Belief, learned: Told, place: Placement) -> list[Shift]:
         log, base = belief.log, belief.at(place, belief.plain).each
