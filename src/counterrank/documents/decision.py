@@ -18,6 +18,7 @@ from counterrank.documents.requirements import (
     Row,
     Terms,
     candidates,
+    direction,
     failures,
     known,
     requirements,
@@ -254,8 +255,7 @@ def _among(document: Row, found: Terms) -> Decision:
     label = found.lead
     rest = f"{grounds(document)} By {label}, {level_of(document):.0%} confidence."
     rows = [r for r in document["comparisons"] if label.of(r)]
-    lower = document["protocol"].get("lower_is_better", ())
-    up = -1 if label.measure in lower else 1
+    up = direction(document, label.measure)
     order = order_by_pairs(((r["system"], r["baseline"], r["difference"]) for r in rows), up)
     if not order:
         return Decision("read", _alone(document, label), rest, "", str(label))

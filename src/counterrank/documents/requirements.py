@@ -15,6 +15,12 @@ from counterrank.core.format import decimals, interval_text, number, printable
 from counterrank.metrics import measure
 
 Row = Mapping[str, Any]
+Key = tuple[str | None, str | None, str | None, str | None]
+
+
+def key_of(row: Row) -> Key:
+    """What a row is about, but for its system: measure, reward, estimator, segment."""
+    return row["measure"], row["reward"], row["estimator"], row["segment"]
 
 
 @dataclass(frozen=True)
@@ -27,8 +33,12 @@ class Criterion:
 
     def of(self, row: Row) -> bool:
         """Whether a row is one of these."""
-        own = (row["measure"], row["reward"], row["estimator"], row["segment"])
-        return own == (self.measure, self.reward, self.estimator, None)
+        return key_of(row) == self.key
+
+    @property
+    def key(self) -> tuple[str, str | None, str, None]:
+        """What a row of it is about, but for its system."""
+        return self.measure, self.reward, self.estimator, None
 
     @property
     def words(self) -> tuple[str, str]:
@@ -229,16 +239,20 @@ def requirements(document: Row, found: Terms, system: str, base: str) -> Candida
     """One system against another, by what decides and by every guard."""
     asked = [(found.lead, "decides", found.min_lift)]
     asked += [(own, "guards", -margin) for own, margin in found.guards]
-    lower = document["protocol"].get("lower_is_better", ())
     made = []
     for own, role, least in asked:
         size = abs(_value(document, own, base))
         rows = (r for r in document["comparisons"] if own.of(r))
         row: Row = next((r for r in rows if {r["system"], r["baseline"]} == {system, base}), {})
         three = _turned(row, base) if row else (None, None, None)
-        up = -1 if own.measure in lower else 1
+        up = direction(document, own.measure)
         made.append(Requirement(own, role, least, up, *three, size, _lift(row, base), row))
     return Candidate(system, tuple(made))
+
+
+def direction(document: Row, measure: object) -> int:
+    """1 where more of a measure is better, -1 where less is."""
+    return -1 if measure in (document["protocol"].get("lower_is_better") or ()) else 1
 
 
 def _turned(row: Row, base: str) -> tuple[float | None, float | None, float | None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -153,13 +152,8 @@ class Shown:
         return "".join(
             figure_html(own, f)
             for f in self.drawn
-            if f.name not in BOARDS and (f.name in names or stem(f.name) in names)
+            if f.name not in BOARDS and {f.name, f.stem} & {*names}
         )
-
-
-def stem(figure: str) -> str:
-    """The name of a figure without its number."""
-    return re.sub(r"-\d+$", "", figure)
 
 
 def result_parts(number: int, document: Document, decision: Decision) -> tuple[str, str]:
@@ -187,12 +181,11 @@ def leading_gap(
 
     Where all are compared with all, the leader's difference from the next.
     """
-    key = (lead.measure, lead.reward, lead.estimator, None)
     if document["protocol"].get("baseline"):
-        own = gaps(document, reference).get(key, {})
+        own = gaps(document, reference).get(lead.key, {})
         return next((own[s] for s in order if s in own), None), reference
     for other in order:
-        found = gaps(document, other).get(key, {})
+        found = gaps(document, other).get(lead.key, {})
         if other != reference and reference in found:
             return found[reference], other
     return None, reference
@@ -213,7 +206,7 @@ def _much(shown: Shown, own: str) -> Section:
             rows, known_columns(rows, {}), caption="Tables", id=f"{own}-checked"
         ) if rows else ""  # fmt: skip
         return Section("much", "Tables", "Tables", inner)
-    names = {stem(f.name) for f in shown.drawn} - set(ELSEWHERE)
+    names = {f.stem for f in shown.drawn} - set(ELSEWHERE)
     return Section("much", "What was found", "What was found", shown.figures(own, *names))
 
 

@@ -4,12 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from counterrank.core.format import decimals, p_value
-from counterrank.documents.requirements import Criterion, Row, concerned, known
-from counterrank.report.drawing import Scale, Span, as_percent, mark, picture, said, tick_labels
-from counterrank.report.gaps import Gap, Key, gaps, key_of, scale_of, value_span
+from counterrank.documents.requirements import (
+    Criterion,
+    Key,
+    Row,
+    concerned,
+    direction,
+    key_of,
+    known,
+)
+from counterrank.report.drawing import (
+    Say,
+    Scale,
+    Span,
+    as_percent,
+    ends_words,
+    grid_style,
+    mark,
+    picture,
+    said,
+    tick_labels,
+)
+from counterrank.report.gaps import Gap, gaps, scale_of, value_span
 from counterrank.report.html import DASH, chip, name, system, text
 
 Document = Mapping[str, Any]
@@ -57,18 +77,11 @@ def boards(document: Document, lead: Criterion, reference: str) -> list[Board]:
         for key in same or [key_of(row)]:
             own.setdefault(key, {})[str(row["system"])] = row
     compared = gaps(document, reference)
-    lower = document["protocol"].get("lower_is_better") or ()
-    found = [
-        Board(key, rows, _with_rows(compared.get(key, {}), rows), reference,
-              -1 if key[0] in lower else 1)
-        for key, rows in own.items()
-    ]  # fmt: skip
-    first = (lead.measure, lead.reward, lead.estimator, None)
-    return sorted(found, key=lambda board: board.key != first)
-
-
-def _with_rows(several: Mapping[str, Gap], rows: Mapping[str, Row]) -> dict[str, Gap]:
-    return {name: gap for name, gap in several.items() if name in rows}
+    found = []
+    for key, rows in own.items():
+        there = {name: gap for name, gap in compared.get(key, {}).items() if name in rows}
+        found.append(Board(key, rows, there, reference, direction(document, key[0])))
+    return sorted(found, key=lambda board: board.key != lead.key)
 
 
 def leaderboard(document: Document, own: str, lead: Criterion, reference: str) -> str:
@@ -159,8 +172,9 @@ def _table(document: Document, board: Board, lifts: Scale) -> str:
         f'{said_by}<button type="button" class="so">p</button></th>'
         '<th role="columnheader" class="c-ver" scope="col">Claim and verdict</th>'
     )  # fmt: skip
+    grids = ";".join(grid_style(scale, scale.ticks(5), kind) for kind, scale in scales.items())
     return (
-        f'<table class="lb cards ax{" few" * (more > 0)}" role="table" style="{_grids(scales)}">'
+        f'<table class="lb cards ax{" few" * (more > 0)}" role="table" style="{grids}">'
         f"<caption>{_caption(board)}</caption>"
         '<thead role="rowgroup"><tr role="row">'
         '<th role="columnheader" class="c-sys" scope="col" aria-sort="none">'
@@ -190,20 +204,7 @@ def _axis(scale: Scale, reference: str, values: bool) -> str:
         f'<text class="b" x="{scale.x(0)}" y="11" text-anchor="middle">'
         f"{text(reference[:18])}</text>"
     )  # fmt: skip
-    inner = line + tick_labels(scale, ticks, 12 + top, sign=not values)
-    return f'<svg class="fig" width="100%" height="{16 + top}" aria-hidden="true">{inner}</svg>'
-
-
-def _grids(scales: Mapping[str, Scale]) -> str:
-    """The grid behind the cells, so that the line of the reference runs through all rows."""
-    made = []
-    for kind, scale in scales.items():
-        ticks = sorted(scale.ticks(5), key=lambda tick: tick != 0)
-        ink = ("ink" if tick == 0 else "rule" for tick in ticks)
-        lines = ",".join(f"linear-gradient(var(--{c}),var(--{c}))" for c in ink)
-        places = ",".join(f"{scale.x(tick)} 0" for tick in ticks)
-        made.append(f"--g{kind}:{lines};--p{kind}:{places}")
-    return ";".join(made)
+    return picture(line + tick_labels(scale, ticks, 12 + top, sign=not values), 16 + top)
 
 
 def _row(
@@ -218,8 +219,8 @@ def _row(
         f'<div class="{kind}">{_mark(board, one, gap, row, kind, scale)}</div>'
         for kind, scale in scales.items()
     )
-    ends = value_span(row)
-    around = f"<small>{_range(ends.low, ends.high, fine)}</small>" if ends.low is not None else ""
+    ends = value_span(row).core
+    around = f"<small>{ends_words(ends, partial(said, places=fine))}</small>" if ends else ""
     cells = "" if not board.gaps else _told(document, board, one, gap, row, scales, fine)
     return (
         f'<tr role="row"{f" class={chr(34)}{look}{chr(34)}" if look else ""}>'
@@ -233,8 +234,7 @@ def _mark(board: Board, one: str, gap: Gap | None, row: Row, kind: str, scale: S
     if not board.gaps:
         span: Span = value_span(row)
     elif gap is None:
-        dot = f'<circle class="ref" cx="{scale.x(0)}" cy="13" r="4.5"/>'
-        return f'<svg class="fig" width="100%" height="26" aria-hidden="true">{dot}</svg>'
+        return picture(f'<circle class="ref" cx="{scale.x(0)}" cy="13" r="4.5"/>', 26)
     else:
         span = gap.lift if kind == "rel" and gap.lift else gap.difference
     return picture(mark(span, scale, 13), 26, one[:60])
@@ -272,25 +272,12 @@ def _told(
 
 def span_words(span: Span, kind: str, fine: int) -> str:
     """The difference and both intervals in words."""
-    percent = kind == "rel"
-    middle = as_percent(span.value) if percent else said(span.value, fine, sign=True)
-    parts = [f"<b>{middle}</b>"]
-    for low, high, shade in (
-        (span.low, span.high, "d"),
-        (span.wide_low, span.wide_high, "l"),
-    ):
-        if low is not None and high is not None:
-            words = _range(low, high, fine, sign=True, percent=percent)
-            parts.append(f'<small><i class="sw {shade}"></i>{words}</small>')
-    return "".join(parts)
-
-
-def _range(
-    low: float | None, high: float | None, fine: int, *, sign: bool = False, percent: bool = False
-) -> str:
-    if percent:
-        return f"{as_percent(low)} to {as_percent(high)}"
-    return f"{said(low, fine, sign=sign)} to {said(high, fine, sign=sign)}"
+    say: Say = as_percent if kind == "rel" else partial(said, places=fine, sign=True)
+    return f"<b>{say(span.value)}</b>" + "".join(
+        f'<small><i class="sw {shade}"></i>{ends_words(ends, say)}</small>'
+        for ends, shade in ((span.core, "d"), (span.wings, "l"))
+        if ends
+    )
 
 
 def rests_on(document: Document, one: str, gap: Gap) -> str:
