@@ -50,7 +50,7 @@ def gate(
     """
     from counterrank.documents.acceptance import acceptances
     from counterrank.documents.document import understood
-    from counterrank.documents.gate import gated
+    from counterrank.documents.gate import hold_gate
     from counterrank.ope.estimators import estimator as estimators
     from counterrank.results import output_files as files
     from counterrank.results.mlflow_store import log_to_mlflow
@@ -60,7 +60,7 @@ def gate(
         files.refuse_inputs([summary], v.document_paths(result))
     document = v.document_of(result)
     with understood("The document"):
-        found = gated(
+        found = hold_gate(
             document, decide_by=decide_by, estimator=estimators.label(estimator),
             baseline=baseline, systems=v.as_list(system), min_lift=min_lift, margin=margin,
             guard=guard, strict=strict, withstand=withstand,

@@ -138,7 +138,7 @@ class Gate:
         return ["", *told] if told else []
 
 
-def gated(
+def hold_gate(
     document: Row,
     *,
     decide_by: str = "",

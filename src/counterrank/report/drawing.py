@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from counterrank.core.format import shorten
+from counterrank.documents.requirements import Ends
 from counterrank.report.html import DASH, text
 
 MINUS = "\u2212"
-Ends = tuple[float, float]  # of an interval
 Say = Callable[[float | None], str]  # a number in words
 
 
@@ -105,11 +105,6 @@ def ends_words(ends: Ends | None, say: Say) -> str:
     """Both ends of an interval in words."""
     low, high = ends or (None, None)
     return f"{say(low)} to {say(high)}"
-
-
-def both_ends(low: float | None, high: float | None) -> Ends | None:
-    """The ends of an interval, or nothing where one is not known."""
-    return None if low is None or high is None else (low, high)
 
 
 @dataclass(frozen=True)

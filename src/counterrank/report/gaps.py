@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from counterrank.documents.requirements import Key, Row, direction, key_of, known
-from counterrank.report.drawing import Ends, Scale, Span, both_ends
+from counterrank.documents.requirements import Key, Row, direction, interval, key_of, known
+from counterrank.report.drawing import Scale, Span
 
 Document = Mapping[str, Any]
 FAR = 3.0  # times as far as the cores do wings reach on a scale; the rest is an arrow
@@ -32,6 +32,10 @@ class Gap:
     def shown(self) -> Span:
         """The lift, if there is one."""
         return self.lift or self.difference
+
+    def as_told(self, kind: str) -> Span:
+        """The lift where it is told (``rel``), else the difference."""
+        return self.shown if kind == "rel" else self.difference
 
 
 def gaps(document: Document, reference: str) -> dict[Key, dict[str, Gap]]:
@@ -63,8 +67,8 @@ def gap(row: Row, system: str, turned: bool, up: int) -> Gap:
 
 def _span(row: Row, of: str, value: str, turned: bool, claim: str, clear: str) -> Span:
     # what a decision reads holds for all candidates at once
-    core = _ends(row, f"{of}family_") or _ends(row, of)
-    wings, middle = _ends(row, f"{of}bound_"), known(row[value])
+    core = interval(row, f"{of}family_") or interval(row, of)
+    wings, middle = interval(row, f"{of}bound_"), known(row[value])
     assert middle is not None
     if not turned:
         return Span(middle, core, wings, claim, clear)
@@ -72,13 +76,9 @@ def _span(row: Row, of: str, value: str, turned: bool, claim: str, clear: str) -
     return Span(-middle, core, wings, claim, clear)
 
 
-def _ends(row: Row, of: str = "") -> Ends | None:
-    return both_ends(known(row.get(f"{of}low")), known(row.get(f"{of}high")))
-
-
 def _clear(row: Row, up: int) -> str:
     """Which way it goes if the assumptions hold, for all candidates at once."""
-    ends = _ends(row, "family_")
+    ends = interval(row, "family_")
     if ends is None or ends[0] * ends[1] <= 0:
         return ""
     return "better" if up * ends[0] > 0 else "worse"
@@ -87,7 +87,7 @@ def _clear(row: Row, up: int) -> str:
 def value_span(row: Row) -> Span:
     """The value of a row, which claims nothing."""
     value = known(row["value"])
-    return Span(math.nan if value is None else value, _ends(row), _ends(row, "bound_"))
+    return Span(math.nan if value is None else value, interval(row), interval(row, "bound_"))
 
 
 def scale_of(spans: Iterable[Span], *, zero: bool, percent: bool, far: float = FAR) -> Scale:

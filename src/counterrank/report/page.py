@@ -65,24 +65,19 @@ class Section:
 
 def page(documents: Sequence[Document], *, title: str = "") -> str:
     """One HTML page of one or more results, which loads nothing from anywhere."""
-    decisions = [decide(document) for document in documents]
-    parts = [
-        result_parts(n, document, decision)
-        for n, (document, decision) in enumerate(zip(documents, decisions, strict=True), 1)
-    ]
-    heads = [headline(d, c)[0] for d, c in zip(documents, decisions, strict=True)]
-    heading = title or (heads[0] if len(heads) == 1 else f"{len(heads)} results")
-    links = parts[0][1] if len(parts) == 1 else ""
-    several = "" if len(parts) == 1 else _contents(documents, decisions, heading)
-    return complete_page(heading, [several, *(article for article, _ in parts)], links)
+    results = [(document, decide(document)) for document in documents]
+    parts = [result_parts(n, *one) for n, one in enumerate(results, 1)]
+    if len(results) == 1:
+        return complete_page(title or headline(*results[0])[0], [parts[0][0]], parts[0][1])
+    heading = title or f"{len(results)} results"
+    return complete_page(heading, [_contents(results, heading), *(part for part, _ in parts)])
 
 
-def _contents(documents: Sequence[Document], decisions: Sequence[Decision], heading: str) -> str:
+def _contents(results: Sequence[tuple[Document, Decision]], heading: str) -> str:
     """The decisions of several results, each a link to its own."""
-    both = enumerate(zip(documents, decisions, strict=True), 1)
     rows = "".join(
         f'<li><a href="#r{n}">{text(document["kind"])}</a> {verdict_line(document, one)}</li>'
-        for n, (document, one) in both
+        for n, (document, one) in enumerate(results, 1)
     )
     return f'<h1 class="all">{text(heading)}</h1><ul class="contents">{rows}</ul>'
 

@@ -9,12 +9,11 @@ from functools import partial
 from typing import Any
 
 from counterrank.core.format import printable
+from counterrank.documents.requirements import Ends
 from counterrank.report.drawing import (
-    Ends,
     Scale,
     Span,
     as_percent,
-    both_ends,
     grid_lines,
     length,
     mark,
@@ -63,7 +62,8 @@ def number_of(row: Row, key: str) -> float | None:
 
 def ends_of(row: Row, keys: Sequence[str]) -> Ends | None:
     """An interval of a row, if both of its ends can be drawn."""
-    return both_ends(*(number_of(row, key) for key in keys)) if keys else None
+    found = numbers_of([row], *keys)
+    return (found[0], found[1]) if len(found) == 2 else None
 
 
 def numbers_of(rows: Rows, *keys: str) -> list[float]:

@@ -42,9 +42,13 @@ class Entry:
     label: str
     day: date
     document: Document
-    decision: Decision
     shown: Shown
     file: str
+
+    @property
+    def decision(self) -> Decision:
+        """What to do."""
+        return self.shown.decision
 
     @property
     def gap(self) -> Gap | None:
@@ -61,9 +65,8 @@ def site(results: Sequence[tuple[str, date, Document]], *, title: str = "") -> d
     """The text of every file by its name, of results by where they were found and of which day."""
     found = []
     for n, (label, day, document) in enumerate(sorted(results, key=lambda r: (r[1], r[0])), 1):
-        decision = decide(document)
         file = f"{day.isoformat()}-{n:03d}.html"
-        found.append(Entry(label, day, document, decision, Shown.of(document, decision), file))
+        found.append(Entry(label, day, document, Shown.of(document, decide(document)), file))
     pages = {entry.file: page([entry.document]) for entry in found}
     return {"index.html": _index(found[::-1], title), **pages}
 

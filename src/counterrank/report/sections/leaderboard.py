@@ -43,6 +43,7 @@ WHOLE = "all"
 class Board:
     """One selection: a row of estimates for each system, and differences where there are any."""
 
+    document: Document
     key: Key
     rows: Mapping[str, Row]
     gaps: Mapping[str, Gap]
@@ -58,6 +59,11 @@ class Board:
             names = [name for name in self.rows if name in ahead]
             return sorted(names, key=lambda name: -self.up * ahead[name])
         return sorted(self.rows, key=lambda name: -self.up * (known(self.rows[name]["value"]) or 0))
+
+    @property
+    def fine(self) -> int:
+        """Decimals of all its values."""
+        return decimals(known(row["se"]) or 0.0 for row in self.rows.values())
 
     @property
     def lifts(self) -> bool:
@@ -80,7 +86,7 @@ def boards(document: Document, lead: Criterion, reference: str) -> list[Board]:
     found = []
     for key, rows in own.items():
         there = {name: gap for name, gap in compared.get(key, {}).items() if name in rows}
-        found.append(Board(key, rows, there, reference, direction(document, key[0])))
+        found.append(Board(document, key, rows, there, reference, direction(document, key[0])))
     return sorted(found, key=lambda board: board.key != lead.key)
 
 
@@ -93,7 +99,7 @@ def leaderboard(document: Document, own: str, lead: Criterion, reference: str) -
     scale = scale_of(spans, zero=True, percent=True)
     tables = "".join(
         f'<div class="board" data-key="{text("|".join(_parts(b.key)))}"{" hidden" * (n > 0)}>'
-        f"{_table(document, b, scale)}</div>"
+        f"{_table(b, scale)}</div>"
         for n, b in enumerate(found)
     )
     switch = _units(own) if spans else ""
@@ -108,7 +114,7 @@ def first_board(document: Document, lead: Criterion, reference: str) -> str:
     board = boards(document, lead, reference)[0]
     spans = [gap.lift for gap in board.gaps.values() if gap.lift]
     scale = scale_of(spans, zero=True, percent=True)
-    return f'<div class="board">{_table(document, board, scale)}</div>'
+    return f'<div class="board">{_table(board, scale)}</div>'
 
 
 def _parts(key: Key) -> list[str]:
@@ -144,9 +150,8 @@ def _units(own: str) -> str:
     return f'<fieldset><legend>Differences in</legend><div class="seg">{both}</div></fieldset>'
 
 
-def _table(document: Document, board: Board, lifts: Scale) -> str:
+def _table(board: Board, lifts: Scale) -> str:
     """One selection as a table."""
-    fine = decimals(known(row["se"]) or 0.0 for row in board.rows.values())
     values = not board.gaps
     spans = [value_span(row) for row in board.rows.values()]
     absolute = scale_of(
@@ -154,7 +159,7 @@ def _table(document: Document, board: Board, lifts: Scale) -> str:
         zero=not values, percent=False,
     )  # fmt: skip
     scales = {"rel": lifts, "abs": absolute} if board.lifts else {"": absolute}
-    rows = "".join(_row(document, board, one, scales, fine, n) for n, one in enumerate(board.order))
+    rows = "".join(_row(board, one, scales, n) for n, one in enumerate(board.order))
     heads = "".join(
         f'<div class="{kind}">{_axis(scale, "" if values else board.reference, values)}</div>'
         for kind, scale in scales.items()
@@ -207,21 +212,19 @@ def _axis(scale: Scale, reference: str, values: bool) -> str:
     return picture(line + tick_labels(scale, ticks, 12 + top, sign=not values), 16 + top)
 
 
-def _row(
-    document: Document, board: Board, one: str, scales: Mapping[str, Scale], fine: int, place: int
-) -> str:
+def _row(board: Board, one: str, scales: Mapping[str, Scale], place: int) -> str:
     """A system: its value, the mark, the difference in words, what is claimed and believed."""
-    row, gap = board.rows[one], board.gaps.get(one)
+    row, gap, fine = board.rows[one], board.gaps.get(one), board.fine
     best = gap is not None and gap.difference.claim == "better" and place == 0
     folded = place >= SHOWN and one != board.reference
     look = " ".join(["best"] * best + ["more"] * folded)
     drawn = "".join(
-        f'<div class="{kind}">{_mark(board, one, gap, row, kind, scale)}</div>'
+        f'<div class="{kind}">{_mark(board, one, kind, scale)}</div>'
         for kind, scale in scales.items()
     )
     ends = value_span(row).core
     around = f"<small>{ends_words(ends, partial(said, places=fine))}</small>" if ends else ""
-    cells = "" if not board.gaps else _told(document, board, one, gap, row, scales, fine)
+    cells = "" if not board.gaps else _told(board, one, scales)
     return (
         f'<tr role="row"{f" class={chr(34)}{look}{chr(34)}" if look else ""}>'
         f'<th role="rowheader" class="c-sys" scope="row">{system(one)}</th>'
@@ -230,31 +233,26 @@ def _row(
     )
 
 
-def _mark(board: Board, one: str, gap: Gap | None, row: Row, kind: str, scale: Scale) -> str:
-    if not board.gaps:
-        span: Span = value_span(row)
-    elif gap is None:
+def _mark(board: Board, one: str, kind: str, scale: Scale) -> str:
+    gap = board.gaps.get(one)
+    if board.gaps and gap is None:
         return picture(f'<circle class="ref" cx="{scale.x(0)}" cy="13" r="4.5"/>', 26)
-    else:
-        span = gap.lift if kind == "rel" and gap.lift else gap.difference
+    span = gap.as_told(kind) if gap else value_span(board.rows[one])
     return picture(mark(span, scale, 13), 26, one[:60])
 
 
-def _told(
-    document: Document, board: Board, one: str, gap: Gap | None, row: Row,
-    scales: Mapping[str, Scale], fine: int,
-) -> str:  # fmt: skip
+def _told(board: Board, one: str, scales: Mapping[str, Scale]) -> str:
+    gap = board.gaps.get(one)
     if gap is None:
-        live = "was live: measured" if row["estimator"] == LIVE else "the others are held to it"
+        measured = board.rows[one]["estimator"] == LIVE
+        live = "was live: measured" if measured else "the others are held to it"
         return (
             '<td role="cell" class="c-lift"><small>reference</small></td>'
             '<td role="cell" class="c-p" data-v=""></td>'
             f'<td role="cell" class="c-ver"><small>{live}</small></td>'
         )
     spans = "".join(
-        f'<span class="{kind}">'
-        f"{span_words(gap.lift if kind == 'rel' and gap.lift else gap.difference, kind, fine)}"
-        "</span>"
+        f'<span class="{kind}">{span_words(gap.as_told(kind), kind, board.fine)}</span>'
         for kind in scales
     )
     p = known(gap.row["p_corrected"])
@@ -266,7 +264,7 @@ def _told(
         f'<td role="cell" class="c-p" data-l="p" data-v="{"" if p is None else repr(p)}">'
         f"{DASH if p is None else p_value(p)}</td>"
         f'<td role="cell" class="c-ver">{chip(str(gap.row["verdict"]))} <b>{claim}</b>'
-        f"<small>{rests_on(document, one, gap)}</small></td>"
+        f"<small>{rests_on(board.document, one, gap)}</small></td>"
     )
 
 

@@ -68,12 +68,12 @@ def _line(
         if gap is None:
             cells.append('<td class="plot"></td><td class="n">\u2013</td>')
             continue
-        span = gap.lift if scale.percent and gap.lift else gap.difference
+        span = gap.shown if scale.percent else gap.difference
         words = as_percent(span.value) if scale.percent else said(span.value, 3, sign=True)
         near = ""
         if s in whole:
-            all_ = whole[s].lift if scale.percent and whole[s].lift else whole[s].difference
-            at = scale.x(all_.value) if all_ else ""
+            all_ = whole[s].shown if scale.percent else whole[s].difference
+            at = scale.x(all_.value)
             near = f'<line class="near" x1="{at}" x2="{at}" y1="0" y2="26"/>'
         drawn = picture(near + mark(span, scale, 13, 8), 26, f"{s[:40]}, {label[:40]}: {words}")
         look_ = "" if gap.held else " mut"
