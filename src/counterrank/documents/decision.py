@@ -20,8 +20,8 @@ from counterrank.documents.requirements import (
     candidates,
     direction,
     failures,
-    interval,
     known,
+    known_ends,
     requirements,
     terms,
 )
@@ -171,7 +171,7 @@ def _untold(document: Row, several: Sequence[Candidate], best: Candidate, base: 
     sentence = f"{data} cannot tell whether {system} {than}: {lead}."
     rises = lead.up * (lead.difference or 0) > 0 and not lead.least
     if rises and _clear(lead.row, "family_"):
-        ends = interval(lead.row, "lift_family_") if lead.lift else None
+        ends = known_ends(lead.row, "lift_family_") if lead.lift else None
         told = f", [{ends[0]:+.1%}, {ends[1]:+.1%}]" if ends else ""
         sentence += f" If the assumptions hold it is{told}; what they rest on may undo that."
     elif rises and _clear(lead.row, ""):
@@ -184,7 +184,7 @@ def _untold(document: Row, several: Sequence[Candidate], best: Candidate, base: 
 
 def _clear(row: Row, kind: str) -> bool:
     """Whether an interval of a comparison has one sign."""
-    ends = interval(row, kind)
+    ends = known_ends(row, kind)
     return ends is not None and ends[0] * ends[1] > 0
 
 
@@ -199,7 +199,7 @@ def _seen(lead: Requirement) -> str:
 def _corrected(best: Candidate) -> str:
     """What remains of the winner's difference once it is known that it was picked."""
     lead = best.lead
-    d, ends = known(lead.row.get("selected_difference")), interval(lead.row, "selected_")
+    d, ends = known(lead.row.get("selected_difference")), known_ends(lead.row, "selected_")
     if d is None or ends is None:
         return ""
     lift = tuple(x / lead.size for x in (d, *ends)) if lead.lift else ()

@@ -273,10 +273,10 @@ def decisive_interval(row: Row, of: str = "") -> Ends | None:
 
     Allowing for what the data cannot rule out, where that is told; otherwise for all candidates.
     """
-    return interval(row, f"{of}bound_") or interval(row, f"{of}family_")
+    return known_ends(row, f"{of}bound_") or known_ends(row, f"{of}family_")
 
 
-def interval(row: Row, of: str = "") -> Ends | None:
+def known_ends(row: Row, of: str = "") -> Ends | None:
     """Both ends of a row's interval of that name, where they are known."""
     low, high = known(row.get(f"{of}low")), known(row.get(f"{of}high"))
     return None if low is None or high is None else (low, high)

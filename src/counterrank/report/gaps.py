@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from counterrank.documents.requirements import Key, Row, direction, interval, key_of, known
+from counterrank.documents.requirements import Key, Row, direction, key_of, known, known_ends
 from counterrank.report.drawing import Scale, Span
 
 Document = Mapping[str, Any]
@@ -67,8 +67,8 @@ def gap(row: Row, system: str, turned: bool, up: int) -> Gap:
 
 def _span(row: Row, of: str, value: str, turned: bool, claim: str, clear: str) -> Span:
     # what a decision reads holds for all candidates at once
-    core = interval(row, f"{of}family_") or interval(row, of)
-    wings, middle = interval(row, f"{of}bound_"), known(row[value])
+    core = known_ends(row, f"{of}family_") or known_ends(row, of)
+    wings, middle = known_ends(row, f"{of}bound_"), known(row[value])
     assert middle is not None
     if not turned:
         return Span(middle, core, wings, claim, clear)
@@ -78,7 +78,7 @@ def _span(row: Row, of: str, value: str, turned: bool, claim: str, clear: str) -
 
 def _clear(row: Row, up: int) -> str:
     """Which way it goes if the assumptions hold, for all candidates at once."""
-    ends = interval(row, "family_")
+    ends = known_ends(row, "family_")
     if ends is None or ends[0] * ends[1] <= 0:
         return ""
     return "better" if up * ends[0] > 0 else "worse"
@@ -87,7 +87,7 @@ def _clear(row: Row, up: int) -> str:
 def value_span(row: Row) -> Span:
     """The value of a row, which claims nothing."""
     value = known(row["value"])
-    return Span(math.nan if value is None else value, interval(row), interval(row, "bound_"))
+    return Span(math.nan if value is None else value, known_ends(row), known_ends(row, "bound_"))
 
 
 def scale_of(spans: Iterable[Span], *, zero: bool, percent: bool, far: float = FAR) -> Scale:

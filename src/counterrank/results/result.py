@@ -354,8 +354,8 @@ class Result:
 
     def report(self, path: str | os.PathLike[str] | None = None, *, title: str = "") -> str:
         """The page as HTML, and written to ``path`` if that is given."""
+        from counterrank.core.file_writer import whole_text
         from counterrank.report import page
-        from counterrank.results.output_files import whole_text
 
         html = page([self.to_dict()], title=title)
         if path is not None:
