@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from counterrank.core.errors import UsageError, nearest
-from counterrank.core.format import decimals, interval_text, number, printable
+from counterrank.core.errors import UsageError, unknown
+from counterrank.core.format import decimals, interval_text, number
 from counterrank.metrics import measure
 
 Row = Mapping[str, Any]
@@ -189,11 +189,7 @@ def _named(rows: Sequence[Row], keys: Sequence[str], what: str, word: str) -> st
     by_lower = {name.lower(): name for name in there}
     word = word if word.lower() in by_lower else measure.label(word)
     if word.lower() not in by_lower:
-        raise UsageError(
-            f'The result has no {what} "{printable(word)}".',
-            found=nearest(word, there),
-            todo=f"It has: {', '.join(map(printable, there)) or 'none'}.",
-        )
+        raise unknown(f'The result has no {what} "{word}".', word, there)
     return by_lower[word.lower()]
 
 
@@ -221,7 +217,7 @@ def terms(
     for name, share in (guard or {}).items():
         own = leading(document, decide_by=name, estimator=estimator)
         if own == lead:
-            raise UsageError(f'"{printable(name)}" decides, so it cannot guard.')
+            raise UsageError(f'"{name}" decides, so it cannot guard.')
         guards[own] = share
     least = said.get("min_lift", 0.0) if min_lift is None else min_lift
     return Terms(lead, float(least), tuple(guards.items()))

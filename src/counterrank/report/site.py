@@ -22,7 +22,7 @@ from counterrank.report.drawing import (
     said,
 )
 from counterrank.report.gaps import Gap, gaps, scale_of
-from counterrank.report.html import DASH, icon, name, system, text
+from counterrank.report.html import DASH, cards, column_head, icon, name, system, text
 from counterrank.report.page import Shown, complete_page, page
 from counterrank.report.sections.decision_header import MARKED, headline
 
@@ -175,6 +175,12 @@ def _table(found: Sequence[Entry]) -> str:
     scale = scale_of(lifts, zero=True, percent=True)
     rows = "".join(_row(entry, scale) for entry in found)
     ticks = scale.ticks(5)
+    style = grid_style(scale, ticks)
+    heads = [
+        column_head("Day", "d"), column_head("What"), column_head("Decision"),
+        column_head(f'<span class="vh">Drawn</span>{axis(scale, ticks)}', "plot"),
+        column_head("Lift, intervals", "lf"),
+    ]  # fmt: skip
     decisions = dict.fromkeys(entry.decision.verdict for entry in found)
     kinds = dict.fromkeys(entry.kind for entry in found)
     return (
@@ -183,15 +189,7 @@ def _table(found: Sequence[Entry]) -> str:
         + _choice("Decision", {v: WORDS[v] for v in decisions})
         + _choice("Kind", {k: k for k in kinds})
         + f'</div><p id="count" class="s" aria-live="polite">{len(found)} results, newest first</p>'
-        f'<table id="index" class="ix cards ax" role="table" style="{grid_style(scale, ticks)}">'
-        '<thead role="rowgroup"><tr role="row">'
-        '<th role="columnheader" class="d" scope="col">Day</th>'
-        '<th role="columnheader" scope="col">What</th>'
-        '<th role="columnheader" scope="col">Decision</th>'
-        '<th role="columnheader" class="plot" scope="col"><span class="vh">Drawn</span>'
-        f"{axis(scale, ticks)}</th>"
-        '<th role="columnheader" class="lf" scope="col">Lift, intervals</th></tr></thead>'
-        f'<tbody role="rowgroup">{rows}</tbody></table>'
+        + cards(f'id="index" class="ix cards ax" role="table" style="{style}"', heads, rows)
     )
 
 

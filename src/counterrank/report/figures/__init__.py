@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from counterrank.core.errors import UsageError, nearest
-from counterrank.core.format import printable
+from counterrank.core.errors import UsageError, unknown
 from counterrank.report.charts import Figure
 from counterrank.report.figures import assess_charts, strata_charts, value_charts
 
@@ -54,12 +53,8 @@ def figure_named(document: Mapping[str, Any], name: str = "") -> Figure:
     same = [f for f in found if name in ("", f.name, f.stem)]
     if same:
         return same[0]
-    names = list(dict.fromkeys(f.name for f in found))
-    raise UsageError(
-        f'The result has no figure "{printable(name)}".',
-        found=nearest(name, names),
-        todo=f"It has: {', '.join(names)}.",
-    )
+    names = dict.fromkeys(f.name for f in found)
+    raise unknown(f'The result has no figure "{name}".', name, names)
 
 
 def figure_of_file(document: Mapping[str, Any], path: str) -> Figure:

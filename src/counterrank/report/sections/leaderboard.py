@@ -30,7 +30,7 @@ from counterrank.report.drawing import (
     tick_labels,
 )
 from counterrank.report.gaps import Gap, gaps, scale_of, value_span
-from counterrank.report.html import DASH, chip, name, system, text
+from counterrank.report.html import DASH, cards, chip, column_head, name, system, text
 
 Document = Mapping[str, Any]
 SHOWN = 12  # rows that stand open where there are more
@@ -160,10 +160,18 @@ def _table(board: Board, lifts: Scale) -> str:
     )  # fmt: skip
     scales = {"rel": lifts, "abs": absolute} if board.lifts else {"": absolute}
     rows = "".join(_row(board, one, scales, n) for n, one in enumerate(board.order))
-    heads = "".join(
+    axes = "".join(
         f'<div class="{kind}">{_axis(scale, "" if values else board.reference, values)}</div>'
         for kind, scale in scales.items()
     )
+    heads = [
+        column_head("Ranker", "c-sys", sort=True), column_head("Value", "c-val", sort=True),
+        column_head(f'<span class="vh">Drawn</span>{axes}', "plot c-plot"),
+    ]  # fmt: skip
+    heads += [] if values else [
+        column_head("Difference, intervals", "c-lift"), column_head("p", "c-p", sort=True),
+        column_head("Claim and verdict", "c-ver"),
+    ]  # fmt: skip
     more = len(board.rows) - SHOWN
     few = (
         f'<p class="noprint"><button type="button" class="all">All {len(board.rows)} rankers'
@@ -171,24 +179,9 @@ def _table(board: Board, lifts: Scale) -> str:
         if more > 0
         else ""
     )
-    said_by = "" if values else '<th role="columnheader" class="c-p" scope="col" aria-sort="none">'
-    told = "" if values else (
-        '<th role="columnheader" class="c-lift" scope="col">Difference, intervals</th>'
-        f'{said_by}<button type="button" class="so">p</button></th>'
-        '<th role="columnheader" class="c-ver" scope="col">Claim and verdict</th>'
-    )  # fmt: skip
     grids = ";".join(grid_style(scale, scale.ticks(5), kind) for kind, scale in scales.items())
-    return (
-        f'<table class="lb cards ax{" few" * (more > 0)}" role="table" style="{grids}">'
-        f"<caption>{_caption(board)}</caption>"
-        '<thead role="rowgroup"><tr role="row">'
-        '<th role="columnheader" class="c-sys" scope="col" aria-sort="none">'
-        '<button type="button" class="so">Ranker</button></th>'
-        '<th role="columnheader" class="c-val" scope="col" aria-sort="none">'
-        '<button type="button" class="so">Value</button></th>'
-        '<th role="columnheader" class="plot c-plot" scope="col"><span class="vh">Drawn</span>'
-        f'{heads}</th>{told}</tr></thead><tbody role="rowgroup">{rows}</tbody></table>{few}'
-    )
+    look = f'class="lb cards ax{" few" * (more > 0)}" role="table" style="{grids}"'
+    return cards(look, heads, rows, _caption(board)) + few
 
 
 def _caption(board: Board) -> str:
