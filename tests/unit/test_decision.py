@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import counterrank as cr
 from counterrank.documents.decision import decide, order_by_pairs
-from counterrank.documents.gate import gated
+from counterrank.documents.gate import hold_gate
 from counterrank.report.figures.value_charts import lifts
 from counterrank.simulate import judged_world
 
@@ -292,9 +292,9 @@ def test_a_better_ranker_never_loses_and_a_worse_one_never_passes(
         },
     }  # fmt: skip
     good, bad = ("down", "up") if lower else ("up", "down")
-    gate = gated(document, systems=[good], min_lift=min_lift)
+    gate = hold_gate(document, systems=[good], min_lift=min_lift)
     assert gate.passed == (shift - 0.2 >= min_lift * abs(centre) and shift > 0.2)
-    assert not gated(document, systems=[bad], min_lift=min_lift).passed
+    assert not hold_gate(document, systems=[bad], min_lift=min_lift).passed
     found = decide(document)
     assert (found.verdict, found.system) == ("test", good)
     sign = "-" if lower else "+"
@@ -357,8 +357,8 @@ def test_a_wrong_cvr_does_not_count_against_ips() -> None:
     assert verdict["DR"] == "fail"
     document = result.to_dict()
     del document["protocol"]["undecided"]  # what was clicked decides nothing of sales
-    assert gated(document, estimator="IPS").passed
-    assert not gated(document, estimator="DR").passed
+    assert hold_gate(document, estimator="IPS").passed
+    assert not hold_gate(document, estimator="DR").passed
     assert decide(document).verdict == "distrust"
     assert decide(document, estimator="IPS").verdict == "test"
 
@@ -388,7 +388,7 @@ def test_only_what_concerns_the_numbers_counts(concerns: Any, verdict: str) -> N
         {"name": "x", "subject": "y", "state": "fail", "meaning": "Why.", **concerns}
     ]
     assert decide(document).verdict == verdict
-    assert gated(document).passed == (verdict == "test")
+    assert hold_gate(document).passed == (verdict == "test")
 
 
 def test_a_candidate_that_fails_does_not_hold_back_another() -> None:
@@ -400,8 +400,8 @@ def test_a_candidate_that_fails_does_not_hold_back_another() -> None:
     found = decide(document)
     assert (found.verdict, found.system) == ("test", "new")
     assert "bad does not count: tail fails" in found.sentence
-    assert gated(document, systems=["new"]).passed
-    assert not gated(document).passed
+    assert hold_gate(document, systems=["new"]).passed
+    assert not hold_gate(document).passed
 
 
 def test_weights_that_fail_do_not_veto_the_stratified_value() -> None:

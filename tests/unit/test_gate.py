@@ -17,7 +17,7 @@ from counterrank.core.errors import UsageError
 from counterrank.documents.acceptance import acceptances
 from counterrank.documents.decision import decide
 from counterrank.documents.document import saved
-from counterrank.documents.gate import gated
+from counterrank.documents.gate import hold_gate
 from counterrank.documents.online_test import users_needed
 from counterrank.simulate import judged_world
 
@@ -92,12 +92,12 @@ def test_the_decision(document: Any, verdict: str) -> None:
     ],
 )
 def test_the_gate(document: Any, least: float, passes: bool) -> None:
-    assert gated(document, min_lift=least).passed == passes
+    assert hold_gate(document, min_lift=least).passed == passes
 
 
 def test_the_baseline_may_stand_on_either_side() -> None:
     document = made(0.5, 0.1)
-    turned = gated(document, baseline="new").checked[0]
+    turned = hold_gate(document, baseline="new").checked[0]
     assert turned.system == "old"
     assert turned.lead.difference == pytest.approx(-0.5)
     assert turned.lead.shown() == ("-0.5000", "[-0.6000, -0.4000]")  # a lift only as compared
@@ -111,27 +111,27 @@ def test_a_baseline_that_not_all_were_compared_with_is_refused() -> None:
     asked = {"measure": "nDCG@10", "draws": 200}
     against = cr.evaluate(world.judgments, runs, baseline=first, **asked).to_dict()
     with pytest.raises(UsageError, match=f"compares only {first} with") as refused:
-        gated(against, baseline=second)
+        hold_gate(against, baseline=second)
     assert third in str(refused.value)
     every = cr.evaluate(world.judgments, runs, **asked).to_dict()
-    assert {c.system for c in gated(every, baseline=second).checked} == {first, third}
+    assert {c.system for c in hold_gate(every, baseline=second).checked} == {first, third}
 
 
 def test_summaries_cannot_be_marked_up() -> None:
     document = made(0.5, 0.1)
     for rows in (document["comparisons"], document["estimates"][1:]):
         rows[0]["system"] = "a|b <img> [x](y)\n# z"
-    line = gated(document).markdown().splitlines()[-1]
+    line = hold_gate(document).markdown().splitlines()[-1]
     assert line.startswith(r"| a\|b \<img\> \[x\]\(y\)\u000a\# z |".replace("u000a", "\\u000a"))
 
 
 def test_what_the_result_does_not_have_is_said() -> None:
     with pytest.raises(UsageError, match="compares nothing"):
-        gated(made(0.5, 0.1), baseline="other")
+        hold_gate(made(0.5, 0.1), baseline="other")
     with pytest.raises(UsageError, match='no measure or reward "other"'):
-        gated(made(0.5, 0.1), decide_by="other")
+        hold_gate(made(0.5, 0.1), decide_by="other")
     with pytest.raises(UsageError, match="no candidate"):
-        gated(made(0.5, 0.1), systems=["neww"])
+        hold_gate(made(0.5, 0.1), systems=["neww"])
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +203,7 @@ def test_less_is_better_where_the_measure_says_so() -> None:
         ).to_dict()
         found = decide(result)
         assert (found.verdict, found.system) == ("test", "deep"), found.sentence
-        assert gated(result).passed
+        assert hold_gate(result).passed
 
 
 def test_asking_for_more_never_opens_what_asking_for_less_closes():
@@ -245,27 +245,27 @@ def test_the_second_interval_decides_where_there_is_one():
     assert decide(document).verdict == "test"
     row = document["comparisons"][0]
     row |= {"bound_low": -0.1, "bound_high": 1.1, "lift_bound_low": -0.05, "lift_bound_high": 0.55}
-    assert not gated(document).passed
+    assert not hold_gate(document).passed
     found = decide(document)
     assert found.verdict == "open"
     assert "[-5.0%, +55.0%]" in found.sentence
     assert "If the assumptions hold it is" in found.sentence
     assert "what they rest on may undo that" in found.sentence
     row |= {"bound_low": None, "bound_high": None, "lift_bound_low": None, "lift_bound_high": None}
-    assert gated(document).passed
+    assert hold_gate(document).passed
 
 
 def test_caution_opens_and_is_said_but_not_if_strict():
     document = made(0.5, 0.1, verdict="caution")
-    gate = gated(document)
+    gate = hold_gate(document)
     assert gate.passed
     assert "the gate is open, with caution" in gate.markdown()
-    strict = gated(document, strict=True)
+    strict = hold_gate(document, strict=True)
     assert not strict.passed
     assert "at least pass | **stops**" in strict.markdown()
-    assert gated(made(0.5, 0.1), strict=True).passed
-    assert "open, with" not in gated(made(0.5, 0.1)).markdown()
-    assert not gated(made(0.5, 0.1, verdict="fail")).passed
+    assert hold_gate(made(0.5, 0.1), strict=True).passed
+    assert "open, with" not in hold_gate(made(0.5, 0.1)).markdown()
+    assert not hold_gate(made(0.5, 0.1, verdict="fail")).passed
 
 
 def tipping(gamma: float | None) -> Any:
@@ -279,19 +279,19 @@ def tipping(gamma: float | None) -> Any:
     ("gamma", "passes"), [(1.1, False), (1.2, False), (1.3, True), (None, True)]
 )
 def test_a_claim_withstands_what_does_not_turn_it(gamma: float | None, passes: bool) -> None:
-    gate = gated(tipping(gamma), withstand=1.2)
+    gate = hold_gate(tipping(gamma), withstand=1.2)
     assert gate.passed == passes
     assert ("**stops**" in gate.markdown()) != passes
-    assert gated(tipping(gamma)).passed
+    assert hold_gate(tipping(gamma)).passed
 
 
 def test_what_has_no_tipping_point_withstands_nothing() -> None:
     with pytest.raises(UsageError, match="no tipping points"):
-        gated(made(0.5, 0.1), withstand=1.2)
+        hold_gate(made(0.5, 0.1), withstand=1.2)
     other = tipping(1.3)
     other["tables"]["tipping"][1]["estimator"] = "IPS"
     with pytest.raises(UsageError, match=r"no tipping point of .*those of: m by IPS"):
-        gated(other, withstand=1.2)
+        hold_gate(other, withstand=1.2)
     with pytest.raises(UsageError, match="withstand must"):
         cr.gate(tipping(1.3), withstand=0.9)
 
@@ -307,7 +307,7 @@ def failing() -> Any:
 
 def accepting(document: Any, until: str, **more: Any) -> Any:
     told = acceptances(["coverage"], [until], ["known, and harmless"], document)
-    return gated(document, accept=told, **more)
+    return hold_gate(document, accept=told, **more)
 
 
 def test_a_diagnostic_is_accepted_until_its_day_is_over(monkeypatch: Any) -> None:
@@ -372,7 +372,7 @@ def test_a_test_needs_so_many_users() -> None:
     run = pl.DataFrame({"session": np.arange(n), "item": "a", "rank": 1, "propensity": 1.0})
     result = cr.estimate(log, {"new": run}, reward="gain", disjoint="zero", estimator="IPS")
     document = result.to_dict()
-    lead = gated(document).checked[0].lead
+    lead = hold_gate(document).checked[0].lead
     needed = users_needed(document, lead)
     by_user = log.group_by("user").agg(pl.col("gain").mean())["gain"].to_numpy()
     z = 1.96 + 0.8416

@@ -48,19 +48,20 @@ def gate(
     through the day ``until``, for a ``reason``: as many of each. ``summary`` is a Markdown file
     that the answer is added to, ``mlflow`` a store that it is logged to.
     """
+    from counterrank.core.file_writer import append
+    from counterrank.core.input_files import refuse_inputs
     from counterrank.documents.acceptance import acceptances
     from counterrank.documents.document import understood
-    from counterrank.documents.gate import gated
+    from counterrank.documents.gate import hold_gate
     from counterrank.ope.estimators import estimator as estimators
-    from counterrank.results import output_files as files
     from counterrank.results.mlflow_store import log_to_mlflow
 
     v.shares(guard)
     if summary is not None:
-        files.refuse_inputs([summary], v.document_paths(result))
+        refuse_inputs([summary], v.document_paths(result))
     document = v.document_of(result)
     with understood("The document"):
-        found = gated(
+        found = hold_gate(
             document, decide_by=decide_by, estimator=estimators.label(estimator),
             baseline=baseline, systems=v.as_list(system), min_lift=min_lift, margin=margin,
             guard=guard, strict=strict, withstand=withstand,
@@ -70,7 +71,7 @@ def gate(
         )  # fmt: skip
         text = found.markdown()
     if summary is not None:
-        files.append(summary, text)
+        append(summary, text)
     if mlflow is not None:
         log_to_mlflow(document, found, mlflow, experiment)
     return found
@@ -85,16 +86,18 @@ def report(*results: Saved, output: v.File = "report.html", title: str = "") -> 
     index of all results, their trends, what changed since the last, and a page for each. A result
     is of the day in the name of its folder (2030-01-31) or else of the day it was written.
     """
+    from counterrank.core import file_writer as files
+    from counterrank.core.input_files import refuse_inputs
     from counterrank.documents.document import understood
     from counterrank.report import page
     from counterrank.report.site import site
     from counterrank.results import history
-    from counterrank.results import output_files as files
+    from counterrank.results.output_files import site_folder
 
     every: list[Any] = [
         one for r in results for one in (history.expanded(r) if isinstance(r, str) else [r])
     ]
-    files.refuse_inputs([output], [path for one in every for path in v.document_paths(one)])
+    refuse_inputs([output], [path for one in every for path in v.document_paths(one)])
     one_page = output.lower().endswith((".html", ".htm")) or files.is_stream(Path(output))
     (files.refuse_unwritable if one_page else files.refuse_address)(output)
     documents = [v.document_of(r) for r in every]
@@ -104,5 +107,5 @@ def report(*results: Saved, output: v.File = "report.html", title: str = "") -> 
     if one_page:
         files.whole_text(output, text)
     else:
-        files.site_folder(output, pages)
+        site_folder(output, pages)
     return output

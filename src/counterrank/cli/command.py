@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from counterrank.cli import help as texts
 from counterrank.core.arguments import REQUIRED, Argument, arguments
-from counterrank.core.errors import UsageError, nearest
+from counterrank.core.errors import UsageError, nearest, unknown
 from counterrank.core.input_files import read_document
 
 FORMATS = ("table", "json", "csv")
@@ -256,11 +256,8 @@ def read_options(command: Command, given: argparse.Namespace) -> dict[str, Any]:
     known = [*command.arguments, *command.output]
     for name, value in told.items():
         if name not in known:
-            raise UsageError(
-                f'"{given.config}" has the option "{name}", which {command.name} does not know.',
-                found=nearest(name, known),
-                todo=f"It takes: {', '.join(known)}.",
-            )
+            wrong = f'"{given.config}" has the option "{name}", which {command.name} does not know.'
+            raise unknown(wrong, name, known, "It takes")
         mark = command.arguments[name].mark if name in command.arguments else name
         if not isinstance(value, SORTS.get(mark, object)) or not _texts(mark, value):
             raise UsageError(f'"{given.config}": {name} cannot be {value!r}.', todo=TODO[mark])

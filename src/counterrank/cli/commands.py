@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from counterrank.cli.command import FORMATS, Command, call, parser, read_options, values
 from counterrank.core.arguments import is_text, one_of
-from counterrank.core.errors import UsageError, nearest
+from counterrank.core.errors import UsageError, unknown
 
 RESULT = ("out", "by_unit", "picture", "format", "strict", "quiet")
 SHOWN = ("format", "strict")
@@ -45,11 +45,7 @@ def find(words: Sequence[str]) -> tuple[Command, list[str]]:
         if name in COMMANDS:
             return COMMANDS[name], list(words[several:])
     asked = " ".join(words[: 1 + (words[0] == "assess")])
-    raise UsageError(
-        f'There is no command "{asked}".',
-        found=nearest(asked, COMMANDS),
-        todo=f"There are: {', '.join(COMMANDS)}.",
-    )
+    raise unknown(f'There is no command "{asked}".', asked, COMMANDS, "There are")
 
 
 def overview(group: str = "") -> str:

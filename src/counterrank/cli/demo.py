@@ -30,6 +30,7 @@ def demo(
     from counterrank.api.exposure import exposure
     from counterrank.cli import simulate as simulated
     from counterrank.cli.output import say
+    from counterrank.core.file_writer import whole_text
     from counterrank.core.parallel import bar
     from counterrank.core.parallel import quiet as silent
     from counterrank.results import output_files as files
@@ -44,7 +45,7 @@ def demo(
     log = str(data / "log.parquet")
     runs = {name: str(data / "runs" / f"{name}.parquet") for name in verb.CANDIDATES}
     learned = exposure(log, reward="click")
-    files.whole_text(bias, learned.to_json())
+    whole_text(bias, learned.to_json())
     found = verb.estimate_feed(log, runs, learned.model, progress=shown)
     wide = shutil.get_terminal_size().columns
     truth = {name: known[verb.REWARD].value for name, known in plan.world.truth().items()}

@@ -17,19 +17,14 @@ HELP: dict[str, tuple[str, str, str]] = {
         " known. Or events: user, item, event, time."),
     "runs": (TABLES, "RUN", "path or name=path: user, item, rank or score."),
     "estimate.runs": (TABLES, "RUN", "path or name=path: session, item, rank or score."),
-    "table": (
-        TABLES, "TABLE", "Judgments (with RUN...), a table of per-unit values (unit, system,"
-        " measure, value), or a folder that --out wrote.",
-    ),
+    "table": (TABLES, "TABLE", "Judgments (with RUN...), a table of per-unit values (unit, system,"
+        " measure, value), or a folder that --out wrote."),
     "check.table": (TABLES, "TABLE", "Judgments, a log or a funnel, and runs, in any order."),
-    "assess online.table": (
-        TABLES, "TABLE", "experiment or day, system, measure, offline, online; or a log (with RUN"
-        "...).",
-    ),
+    "assess online.table": (TABLES, "TABLE", "experiment or day, system, measure, offline, online;"
+        " or a log (with RUN...)."),
     "assess online.runs": (TABLES, "RUN", "ARM=path: what an arm's ranker would have shown."),
-    "assess accuracy.table": (
-        TABLES, "TABLE", "system, estimator, estimate, truth; optionally low, high, repetition.",
-    ),
+    "assess accuracy.table": (TABLES, "TABLE", "system, estimator, estimate, truth; optionally low,"
+        " high, repetition."),
     "columns": (TABLES, "ROLE=NAME,...", "Columns under other names: user=uid,item=sku."),
     "predictions": (TABLES, "PATH", "A table of user, item, ctr, cvr."),
     "user_features": (TABLES, "PATH", "For logistic: user, and columns of numbers or text."),
@@ -39,34 +34,23 @@ HELP: dict[str, tuple[str, str, str]] = {
     "open_loop": (TABLES, "JUDGMENTS", "Judgments of items shown at random: the truth."),
     "open_run": (TABLES, "RUN", "Runs for the open loop, if not the same."),
     "measure": (MEASURED, "LABEL", "A measure, like nDCG@10; repeat for more."),
-    "funnel.measure": (
-        MEASURED, "LABEL", "sales, sales@10; or if clicked, what a rank is worth: DCG@10, Hits@10,"
-        " P@10, RBP(p=0.8), RankSum, PublishedDCG@10, or a position model; repeat for more."
-        " [default: sales, or DCG@10 if clicked]",
-    ),
-    "assess robustness.measure": (
-        MEASURED, "LABEL", "A measure, like nDCG@10; repeat for more. [default: P, Recall, F1, AP,"
-        " nDCG, RR, ERR, Bpref and InfAP at 100]",
-    ),
-    "reward": (
-        MEASURED, "COLUMN", "What came back; repeat for more, the first decides. [default: all that"
-        " are there of reward, click, like, conversion, dwell, revenue, in this order]",
-    ),
-    "exposure.reward": (
-        MEASURED, "COLUMN", "What came back. [default: the first that is there of reward, click,"
-        " like, conversion, dwell, revenue]",
-    ),
+    "funnel.measure": (MEASURED, "LABEL", "sales, sales@10; or if clicked, what a rank is worth:"
+        " DCG@10, Hits@10, P@10, RBP(p=0.8), RankSum, PublishedDCG@10, or a position model; repeat"
+        " for more. [default: sales, or DCG@10 if clicked]"),
+    "assess robustness.measure": (MEASURED, "LABEL", "A measure, like nDCG@10; repeat for more."
+        " [default: P, Recall, F1, AP, nDCG, RR, ERR, Bpref and InfAP at 100]"),
+    "reward": (MEASURED, "COLUMN", "What came back; repeat for more, the first decides. [default:"
+        " all that are there of reward, click, like, conversion, dwell, revenue, in this order]"),
+    "exposure.reward": (MEASURED, "COLUMN", "What came back. [default: the first that is there of"
+        " reward, click, like, conversion, dwell, revenue]"),
     "funnel.reward": (MEASURED, "COLUMN", "What a click brought. [default: conversion]"),
-    "position_bias": (
-        MEASURED, "MODEL", "How likely a rank is seen: log2, power(eta=1), geometric(p=0.9),"
-        " table(1,0.6,...), a JSON file; or learned here: views, depth, harvest, swap, em.",
-    ),
-    "estimator": (
-        MEASURED, "LABEL", "OnPolicy, IPS, IPS(clip=200), SNIPS, DM, DR, ...; repeat for more.",
-    ),
-    "funnel.estimator": (
-        MEASURED, "LABEL", "Naive, IPS, IPS(clip=200), SNIPS, DM, DR, SNDR; repeat for more.",
-    ),
+    "position_bias": (MEASURED, "MODEL", "How likely a rank is seen: log2, power(eta=1),"
+        " geometric(p=0.9), table(1,0.6,...), a JSON file; or learned here: views, depth, harvest,"
+        " swap, em."),
+    "estimator": (MEASURED, "LABEL", "OnPolicy, IPS, IPS(clip=200), SNIPS, DM, DR, ...; repeat for"
+        " more."),
+    "funnel.estimator": (MEASURED, "LABEL", "Naive, IPS, IPS(clip=200), SNIPS, DM, DR, SNDR; repeat"
+        " for more."),
     "per": (MEASURED, "", "Reward per session, or per impression (a view)."),
     "context": (MEASURED, "COLUMN", "Columns the reward model may use; repeat for more."),
     "exposure.context": (MEASURED, "COLUMN", "Where an item keeps its relevance, like query."),
@@ -74,35 +58,25 @@ HELP: dict[str, tuple[str, str, str]] = {
     "views": (MEASURED, "", "What is known of views; rows: only viewed rows were logged."),
     "scores": (MEASURED, "", "A run's scores order its items, or weigh a random draw."),
     "bounds": (SURE, "", "A second interval that allows for what the log cannot rule out."),
-    "allow": (
-        SURE, "NAME=SIZE", "How far trust, own_slopes, interaction, examination, carry_over, drift"
-        " or confounding may be broken, where the log does not tell: trust=0.1; repeat.",
-    ),
-    "horizon": (
-        SURE, "DAYS", "How far after the log a claim reaches. [default: a week, at most half the"
-        " log]",
-    ),
+    "allow": (SURE, "NAME=SIZE", "How far trust, own_slopes, interaction, examination, carry_over,"
+        " drift or confounding may be broken, where the log does not tell: trust=0.1; repeat."),
+    "horizon": (SURE, "DAYS", "How far after the log a claim reaches. [default: a week, at most"
+        " half the log]"),
     "winsorise": (MEASURED, "SHARE", "Cut rewards to what this share of them do not exceed."),
     "sweep": (MEASURED, "", "clip: estimates over a range of clips, and a choice."),
     "ctr": (MEASURED, "MODEL", "column, or a model to be fitted: rates, factors, logistic."),
     "cvr": (MEASURED, "MODEL", "column, or a model to be fitted: rates, factors, logistic."),
     "exposure": (MEASURED, "MODEL", "How likely a pair was shown: column, or a model, like ctr."),
-    "estimand": (
-        MEASURED, "", "sales, or conversions if everything listed were clicked, which decide"
-        " nothing. [default: sales where the tables allow it]",
-    ),
+    "estimand": (MEASURED, "", "sales, or conversions if everything listed were clicked, which"
+        " decide nothing. [default: sales where the tables allow it]"),
     "funnel.views": (MEASURED, "", "latent: what was shown was seen as its rank tells."),
     "floor": (MEASURED, "", "Raise smaller exposure (if clicked: ctr) to this."),
     "strata.per": (MEASURED, "", "A user's value, or that per item the user judged."),
     "strata": (MEASURED, "N,...", "Number of strata, or several. [default: 4, of width 2]"),
-    "cut": (
-        MEASURED, "HOW", "quantile, width or items of the propensity, or a column of the"
-        " judgments.",
-    ),
-    "propensity": (
-        MEASURED, "WHAT", "popularity, frequency, published, a column of the judgments, or a table"
-        " with item and propensity. [default: popularity]",
-    ),
+    "cut": (MEASURED, "HOW", "quantile, width or items of the propensity, or a column of the"
+        " judgments."),
+    "propensity": (MEASURED, "WHAT", "popularity, frequency, published, a column of the judgments,"
+        " or a table with item and propensity. [default: popularity]"),
     "method": (MEASURED, "", "How exposure is learned."),
     "model": (MEASURED, "", "A table, or a family fitted to it."),
     "by": (MEASURED, "COLUMN", "One model per value of a column."),
@@ -172,15 +146,12 @@ HELP: dict[str, tuple[str, str, str]] = {
     "simulate.out": (OUTPUT, "DIR", "Where the files go."),
     "demo.out": (OUTPUT, "DIR", "Where data, result and page go."),
     "reproduce.out": (OUTPUT, "DIR", "Where pages go. [default: reproduce-STUDY]"),
-    "reproduce.data": (
-        TABLES, "DIR", "The folder of data sets. [default: what COUNTERRANK_DATA names]",
-    ),
+    "reproduce.data": (TABLES, "DIR", "The folder of data sets. [default: what COUNTERRANK_DATA"
+        " names]"),
     "study": (TABLES, "[STUDY]", "Which one; without it they are listed."),
     "quick": (OUTPUT, "", "A smaller form, to see that it works."),
-    "picture": (
-        OUTPUT, "FILE.svg", "Write a figure: the one the file is named after, like lifts.svg or"
-        " weights.svg, or the first.",
-    ),
+    "picture": (OUTPUT, "FILE.svg", "Write a figure: the one the file is named after, like"
+        " lifts.svg or weights.svg, or the first."),
     "by_unit": (OUTPUT, "PATH", "Write per-unit values, .parquet or .csv."),
     "format": (OUTPUT, "", "What is printed."),
     "config": (OUTPUT, "FILE.toml", "Options in a file, by their names; flags win."),
@@ -208,10 +179,8 @@ HELP: dict[str, tuple[str, str, str]] = {
     "temperature": (WORLD, "", "Temperature of a plackett_luce production."),
     "simulate.logger": (WORLD, "RANKER=SHARE", "Who logs; repeat. [default: logged=1]"),
     "arm": (WORLD, "RANKER=SHARE", "An A/B arm, by share of users; repeat."),
-    "examination": (
-        WORLD, "LABEL", "A position model, cascade or dependent_clicks; several are dealt out to"
-        " the contexts.",
-    ),
+    "examination": (WORLD, "LABEL", "A position model, cascade or dependent_clicks; several are"
+        " dealt out to the contexts."),
     "user_spread": (WORLD, "", "How much users differ, 0 to 1."),
     "user_contexts": (WORLD, "", "Contexts of a user."),
     "length_spread": (WORLD, "", "How much longer a quarter of the contexts watches, 0 to 1."),

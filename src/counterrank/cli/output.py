@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from counterrank.cli.command import Command, call
 from counterrank.core.arguments import arguments
 from counterrank.core.errors import UsageError, brief, printable
+from counterrank.core.file_writer import is_stream, refuse_unwritable, whole_text
+from counterrank.core.input_files import refuse_inputs
 from counterrank.core.parallel import bar
 from counterrank.results import output_files as files
 
@@ -36,19 +38,18 @@ def run_verb(command: Command, asked: dict[str, Any], given: Namespace) -> int:
     from counterrank.core.provenance import hash_ahead
 
     paths = list(_paths(command, asked))
-    out, by_unit = getattr(given, "out", None), getattr(given, "by_unit", None)
-    picture = getattr(given, "picture", None)
+    out, by_unit, picture = (getattr(given, name, None) for name in ("out", "by_unit", "picture"))
     for name, path in (("--out", out), ("--by-unit", by_unit), ("--picture", picture)):
         if path is not None and not (isinstance(path, str) and path.strip()):
             raise UsageError(f"{name} must name a file or folder, not {path!r}.")
     model = command.name == "exposure"
-    read = [*paths, *filter(_is_file, (asked.get("position_bias"), given.config))]
+    named = (asked.get("position_bias"), given.config)
+    read = [*paths, *(x for x in named if isinstance(x, str) and os.path.isfile(x))]
     if model:
-        _refuse_model(out, read)
+        _refuse_file(out, ".json", "Like --out pbm.json.", read)
     else:
         files.refuse_early(by_unit, out, read)
-    if picture is not None:
-        _refuse_picture(picture, read)
+    _refuse_file(picture, ".svg", "Like --picture lifts.svg.", read)
     if by_unit is not None and "inference" in command.arguments:
         asked.setdefault("inference", "units")  # they are to be written
     unfinished = os.path.join(out or "", UNFINISHED)
@@ -67,7 +68,7 @@ def run_verb(command: Command, asked: dict[str, Any], given: Namespace) -> int:
         if own:
             files.discard(unfinished)
     elif out is not None:
-        files.whole_text(out, result.to_json())
+        whole_text(out, result.to_json())
     if picture is not None:
         from counterrank.report.figures import figure_of_file
 
@@ -81,10 +82,6 @@ def run_verb(command: Command, asked: dict[str, Any], given: Namespace) -> int:
     if any(table.fault for table in result.tables.get("tables", ())):
         return 2
     return 3 if given.strict and result.verdict == "fail" else 0
-
-
-def _is_file(given: Any) -> bool:
-    return isinstance(given, str) and os.path.isfile(given)
 
 
 RATES = {"estimate": 8.0, "exposure": 8.0}  # million rows a second on two cores, about
@@ -171,20 +168,13 @@ def _paths(command: Command, asked: dict[str, Any]) -> list[str]:
     return paths + [path for n, mark in marks.items() if mark == "lists" for _, path in asked[n]]
 
 
-def _refuse_picture(picture: str, paths: list[str]) -> None:
-    if not picture.lower().endswith(".svg") and not files.is_stream(Path(picture)):
-        raise UsageError(f'"{picture}" must end in .svg.', todo="Like --picture lifts.svg.")
-    files.refuse_inputs([picture], paths)
-    files.refuse_unwritable(picture)
-
-
-def _refuse_model(out: str | None, paths: list[str]) -> None:
-    if out is None:
+def _refuse_file(path: str | None, ending: str, todo: str, inputs: list[str]) -> None:
+    if path is None:
         return
-    if not out.lower().endswith(".json") and not files.is_stream(Path(out)):
-        raise UsageError(f'"{out}" must end in .json.', todo="Like --out pbm.json.")
-    files.refuse_inputs([out], paths)
-    files.refuse_unwritable(out)
+    if not path.lower().endswith(ending) and not is_stream(Path(path)):
+        raise UsageError(f'"{path}" must end in {ending}.', todo=todo)
+    refuse_inputs([path], inputs)
+    refuse_unwritable(path)
 
 
 def show(result: Result, format: str) -> None:

@@ -29,7 +29,7 @@ from typing import (
     is_typeddict,
 )
 
-from counterrank.core.errors import UsageError, brief, nearest
+from counterrank.core.errors import UsageError, brief, unknown
 
 REQUIRED = inspect.Parameter.empty
 MARKS = ("table", "lists", "roles", "shares", "folder", "file", "python", "texts")
@@ -234,13 +234,10 @@ def check_call(
 ) -> dict[str, Any]:
     """What is passed, by name; refused where a name, a word, a kind or a bound is wrong."""
     known = arguments(function)
-    unknown = [name for name in kwargs if name not in known]
-    if unknown:
-        raise UsageError(
-            f'{function.__name__} has no argument "{unknown[0]}".',
-            found=nearest(unknown[0], known),
-            todo=f"It takes: {', '.join(known)}.",
-        )
+    for name in kwargs:
+        if name not in known:
+            wrong = f'{function.__name__} has no argument "{name}".'
+            raise unknown(wrong, name, known, "It takes")
     passed: dict[str, Any] = {}
     try:
         bound = inspect.signature(function).bind(*args, **kwargs)
@@ -277,9 +274,5 @@ def one_of(option: str, given: str, allowed: Iterable[str]) -> str:
     """``given`` if it is allowed; otherwise a message that lists what is."""
     words = list(allowed)
     if given not in words:
-        raise UsageError(
-            f'{option} cannot be "{given}".',
-            found=nearest(given, words),
-            todo=f"It takes one of: {', '.join(words)}.",
-        )
+        raise unknown(f'{option} cannot be "{given}".', given, words, "It takes one of")
     return given

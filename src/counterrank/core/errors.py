@@ -39,6 +39,13 @@ class UsageError(CounterrankError):
     """An option, a measure's label or a combination of them makes no sense."""
 
 
+def unknown(wrong: str, word: str, known: Iterable[str], there: str = "It has") -> UsageError:
+    """The error that a word is none of those that are known: the nearest of them, and all."""
+    names = list(known)
+    todo = f"{there}: {', '.join(names) or 'none'}."
+    return UsageError(wrong, found=nearest(word, names), todo=todo)
+
+
 def brief(value: object) -> str:
     """A value for a message: readable, and not too long."""
     text = repr(value)

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
-from counterrank.core.errors import UsageError, brief, nearest
-from counterrank.core.format import printable
+from counterrank.core.errors import UsageError, brief, unknown
 from counterrank.documents.requirements import Row
 
 
@@ -39,11 +38,7 @@ def acceptances(
     there = sorted({str(d.get("id") or d["name"]) for d in document.get("diagnostics", [])})
     for id in accept:
         if id not in there:
-            raise UsageError(
-                f'The result has no diagnostic "{printable(id)}" to accept.',
-                found=nearest(id, there),
-                todo=f"It has: {', '.join(map(printable, there)) or 'none'}.",
-            )
+            raise unknown(f'The result has no diagnostic "{id}" to accept.', id, there)
     return [Acceptance(*one) for one in zip(accept, map(_day, until), reason, strict=True)]
 
 

@@ -18,8 +18,10 @@ from counterrank.documents.requirements import (
     Row,
     Terms,
     candidates,
+    direction,
     failures,
     known,
+    known_ends,
     requirements,
     terms,
 )
@@ -169,9 +171,8 @@ def _untold(document: Row, several: Sequence[Candidate], best: Candidate, base: 
     sentence = f"{data} cannot tell whether {system} {than}: {lead}."
     rises = lead.up * (lead.difference or 0) > 0 and not lead.least
     if rises and _clear(lead.row, "family_"):
-        ends = [known(lead.row.get(f"lift_family_{end}")) for end in ("low", "high")]
-        low, high = (f"{end:+.1%}" if end is not None else "" for end in ends)
-        told = f", [{low}, {high}]" if lead.lift and low and high else ""
+        ends = known_ends(lead.row, "lift_family_") if lead.lift else None
+        told = f", [{ends[0]:+.1%}, {ends[1]:+.1%}]" if ends else ""
         sentence += f" If the assumptions hold it is{told}; what they rest on may undo that."
     elif rises and _clear(lead.row, ""):
         whole = f" once all {len(several)} candidates are counted" if len(several) > 1 else ""
@@ -183,8 +184,8 @@ def _untold(document: Row, several: Sequence[Candidate], best: Candidate, base: 
 
 def _clear(row: Row, kind: str) -> bool:
     """Whether an interval of a comparison has one sign."""
-    low, high = (known(row.get(f"{kind}{end}")) for end in ("low", "high"))
-    return low is not None and high is not None and low * high > 0
+    ends = known_ends(row, kind)
+    return ends is not None and ends[0] * ends[1] > 0
 
 
 def _seen(lead: Requirement) -> str:
@@ -198,13 +199,11 @@ def _seen(lead: Requirement) -> str:
 def _corrected(best: Candidate) -> str:
     """What remains of the winner's difference once it is known that it was picked."""
     lead = best.lead
-    three = [known(lead.row.get(f"selected_{key}")) for key in ("difference", "low", "high")]
-    some = [x for x in three if x is not None]
-    if len(some) < 3:
+    d, ends = known(lead.row.get("selected_difference")), known_ends(lead.row, "selected_")
+    if d is None or ends is None:
         return ""
-    d, low, high = some
-    lift = tuple(x / lead.size for x in some) if lead.lift else ()
-    shown = replace(lead, difference=d, low=low, high=high, lift=lift).shown()
+    lift = tuple(x / lead.size for x in (d, *ends)) if lead.lift else ()
+    shown = replace(lead, difference=d, ends=ends, lift=lift).shown()
     return f" Corrected for the pick: {' '.join(shown)}."
 
 
@@ -220,7 +219,7 @@ def _others(best: Candidate, also: Sequence[Candidate]) -> str:
         return ""
     names = list_names([c.system for c in also])
     text = f" {names} also deserve{'s' * (len(also) == 1)} it."
-    low, high = best.lead.low or 0.0, best.lead.high or 0.0
+    low, high = best.lead.ends or (0.0, 0.0)
     near = [c.system for c in also if low <= (c.lead.difference or 0.0) <= high]
     if near:
         text += f" {list_names([best.system, *near])} are close, and were not compared with each"
@@ -254,8 +253,7 @@ def _among(document: Row, found: Terms) -> Decision:
     label = found.lead
     rest = f"{grounds(document)} By {label}, {level_of(document):.0%} confidence."
     rows = [r for r in document["comparisons"] if label.of(r)]
-    lower = document["protocol"].get("lower_is_better", ())
-    up = -1 if label.measure in lower else 1
+    up = direction(document, label.measure)
     order = order_by_pairs(((r["system"], r["baseline"], r["difference"]) for r in rows), up)
     if not order:
         return Decision("read", _alone(document, label), rest, "", str(label))

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from counterrank.core.errors import UsageError, nearest
-from counterrank.core.format import printable, shorten
+from counterrank.core.errors import UsageError, unknown
+from counterrank.core.format import shorten
 from counterrank.diagnostics.diagnostic import gravest, verdict_of
 from counterrank.documents.acceptance import Acceptance, today
 from counterrank.documents.decision import level_of, undecided
@@ -138,7 +138,7 @@ class Gate:
         return ["", *told] if told else []
 
 
-def gated(
+def hold_gate(
     document: Row,
     *,
     decide_by: str = "",
@@ -171,7 +171,7 @@ def gated(
         there = sorted({str(r["measure"]) for r in document["comparisons"]})
         bases = sorted({str(r["baseline"]) for r in document.get("comparisons", [])})
         raise UsageError(
-            f'The result compares nothing with "{printable(base)}" by {printable(str(own.lead))}.',
+            f'The result compares nothing with "{base}" by {own.lead}.',
             found=f"Measures: {', '.join(there) or 'none'}."
             f" Baselines: {', '.join(bases) or 'none'}.",
             todo="Name both as the result has them: --decide-by, --baseline.",
@@ -180,18 +180,13 @@ def gated(
     listed = dict.fromkeys(str(r["system"]) for r in document["estimates"] if own.lead.of(r))
     if alone := [name for name in listed if name not in (base, *names)]:
         raise UsageError(
-            f"The result compares only {', '.join(map(printable, names))} with"
-            f' "{printable(base)}".',
-            found=f"Not compared with it: {', '.join(map(printable, alone))}.",
-            todo=f'Make it anew with --baseline "{printable(base)}", which holds all at once.',
+            f'The result compares only {", ".join(names)} with "{base}".',
+            found=f"Not compared with it: {', '.join(alone)}.",
+            todo=f'Make it anew with --baseline "{base}", which holds all at once.',
         )
     for name in systems:
         if name not in names:
-            raise UsageError(
-                f'The result has no candidate "{printable(name)}".',
-                found=nearest(name, names),
-                todo=f"It has: {', '.join(map(printable, names))}.",
-            )
+            raise unknown(f'The result has no candidate "{name}".', name, names)
     checked = tuple(c for c in every if not systems or c.system in systems)
     failed = failures(left, [base, *(c.system for c in checked)], own.lead.estimator)
     verdicts = {c.system: _verdict(document, left, c, base) for c in checked}
@@ -236,8 +231,8 @@ def _tip(document: Row, c: Candidate, base: str) -> float | None:
             return known(r["gamma"])
     there = sorted({f"{r['measure']} by {r['estimator']}" for r in rows})
     raise UsageError(
-        f'The result has no tipping point of "{printable(c.system)}" by {printable(str(own))}.',
-        found=f"It has those of: {', '.join(map(printable, there)) or 'none'}.",
+        f'The result has no tipping point of "{c.system}" by {own}.',
+        found=f"It has those of: {', '.join(there) or 'none'}.",
         todo="Decide by one of these: --decide-by, --estimator, --baseline.",
     )
 

@@ -40,9 +40,10 @@ def users_needed(document: Row, lead: Requirement) -> int | None:
 
 def sessions_needed(lead: Requirement) -> int | None:
     """Sessions (or users) after which such data would tell; None where they never would."""
-    row, ahead, end = lead.row, lead.difference, lead.low if lead.up > 0 else lead.high
-    if ahead is None or end is None or not row.get("units"):
+    row, ahead = lead.row, lead.difference
+    if ahead is None or lead.ends is None or not row.get("units"):
         return None
+    end = lead.ends[0 if lead.up > 0 else 1]
     plain = known(row.get("family_low" if lead.up > 0 else "family_high"))
     chance = abs(ahead - (end if plain is None else plain))
     rest = max(lead.up * (ahead - end) - chance, 0.0) + lead.least * lead.size

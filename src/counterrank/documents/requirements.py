@@ -10,11 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from counterrank.core.errors import UsageError, nearest
-from counterrank.core.format import decimals, interval_text, number, printable
+from counterrank.core.errors import UsageError, unknown
+from counterrank.core.format import decimals, interval_text, number
 from counterrank.metrics import measure
 
 Row = Mapping[str, Any]
+Key = tuple[str | None, str | None, str | None, str | None]
+Ends = tuple[float, float]  # of an interval
+
+
+def key_of(row: Row) -> Key:
+    """What a row is about, but for its system: measure, reward, estimator, segment."""
+    return row["measure"], row["reward"], row["estimator"], row["segment"]
 
 
 @dataclass(frozen=True)
@@ -27,8 +34,12 @@ class Criterion:
 
     def of(self, row: Row) -> bool:
         """Whether a row is one of these."""
-        own = (row["measure"], row["reward"], row["estimator"], row["segment"])
-        return own == (self.measure, self.reward, self.estimator, None)
+        return key_of(row) == self.key
+
+    @property
+    def key(self) -> tuple[str, str | None, str, None]:
+        """What a row of it is about, but for its system."""
+        return self.measure, self.reward, self.estimator, None
 
     @property
     def words(self) -> tuple[str, str]:
@@ -56,11 +67,11 @@ class Terms:
 
 @dataclass(frozen=True)
 class Requirement:
-    """One candidate by one criterion: the interval that decides, and what it must reach.
+    """One candidate by one criterion: the ``ends`` that decide, and what they must reach.
 
     ``least`` is a share of the ``size`` of the baseline's value. Where less is better, ``up`` is -1
-    and the other end must be as far below. ``lift`` are all three as lifts, where there are any;
-    ``row`` is the comparison.
+    and the other end must be as far below. ``lift`` are difference and ends as lifts, where there
+    are any; ``row`` is the comparison.
     """
 
     criterion: Criterion
@@ -68,8 +79,7 @@ class Requirement:
     least: float
     up: int
     difference: float | None
-    low: float | None
-    high: float | None
+    ends: Ends | None
     size: float
     lift: tuple[float, ...]
     row: Row
@@ -81,37 +91,36 @@ class Requirement:
         That of the lift, where there is one, which is what is shown; and nothing that is asked to
         gain passes by not being above 0.
         """
-        end = self.low if self.up > 0 else self.high
-        if end is None or (self.least >= 0 and not self._not_worse(end)):
+        if self.ends is None:
+            return False
+        least_gain = min(self.up * end for end in self.ends)
+        loses = least_gain < 0 if self.role == "guards" else least_gain <= 0
+        if self.least >= 0 and loses:
             return False
         if self.lift:
-            return self.up * self.lift[1 if self.up > 0 else 2] >= self.least
-        return self.up * end >= self.least * self.size
-
-    def _not_worse(self, end: float) -> bool:
-        return self.up * end > 0 or (self.role == "guards" and end == 0)
+            return min(self.up * end for end in self.lift[1:]) >= self.least
+        return least_gain >= self.least * self.size
 
     @property
     def worse(self) -> bool:
         """Whether it is clearly worse than the baseline."""
-        end = self.high if self.up > 0 else self.low
-        return end is not None and self.up * end < 0
+        return self.ends is not None and max(self.up * end for end in self.ends) < 0
 
     @property
     def short(self) -> bool:
         """Whether not even the better end of the interval reaches what it must."""
-        end = self.high if self.up > 0 else self.low
-        return end is not None and self.up * end < self.least * self.size
+        most = None if self.ends is None else max(self.up * end for end in self.ends)
+        return most is not None and most < self.least * self.size
 
     def shown(self, places: int = 1) -> tuple[str, str]:
         """The difference and its interval: as lifts where there are such."""
-        if self.difference is None or self.low is None or self.high is None:
+        if self.difference is None or self.ends is None:
             return "unknown", ""
         if self.lift:
             change, low, high = (f"{x:+.{places}%}" for x in self.lift)
             return change, f"[{low}, {high}]"
         fine = decimals([self.row.get("se") or 0.0])
-        ends = interval_text(self.low, self.high, fine, sign=True)
+        ends = interval_text(*self.ends, fine, sign=True)
         return number(self.difference, fine, sign=True), ends
 
     @property
@@ -180,11 +189,7 @@ def _named(rows: Sequence[Row], keys: Sequence[str], what: str, word: str) -> st
     by_lower = {name.lower(): name for name in there}
     word = word if word.lower() in by_lower else measure.label(word)
     if word.lower() not in by_lower:
-        raise UsageError(
-            f'The result has no {what} "{printable(word)}".',
-            found=nearest(word, there),
-            todo=f"It has: {', '.join(map(printable, there)) or 'none'}.",
-        )
+        raise unknown(f'The result has no {what} "{word}".', word, there)
     return by_lower[word.lower()]
 
 
@@ -212,7 +217,7 @@ def terms(
     for name, share in (guard or {}).items():
         own = leading(document, decide_by=name, estimator=estimator)
         if own == lead:
-            raise UsageError(f'"{printable(name)}" decides, so it cannot guard.')
+            raise UsageError(f'"{name}" decides, so it cannot guard.')
         guards[own] = share
     least = said.get("min_lift", 0.0) if min_lift is None else min_lift
     return Terms(lead, float(least), tuple(guards.items()))
@@ -229,19 +234,23 @@ def requirements(document: Row, found: Terms, system: str, base: str) -> Candida
     """One system against another, by what decides and by every guard."""
     asked = [(found.lead, "decides", found.min_lift)]
     asked += [(own, "guards", -margin) for own, margin in found.guards]
-    lower = document["protocol"].get("lower_is_better", ())
     made = []
     for own, role, least in asked:
         size = abs(_value(document, own, base))
         rows = (r for r in document["comparisons"] if own.of(r))
         row: Row = next((r for r in rows if {r["system"], r["baseline"]} == {system, base}), {})
-        three = _turned(row, base) if row else (None, None, None)
-        up = -1 if own.measure in lower else 1
-        made.append(Requirement(own, role, least, up, *three, size, _lift(row, base), row))
+        change = _turned(row, base) if row else (None, None)
+        up = direction(document, own.measure)
+        made.append(Requirement(own, role, least, up, *change, size, _lift(row, base), row))
     return Candidate(system, tuple(made))
 
 
-def _turned(row: Row, base: str) -> tuple[float | None, float | None, float | None]:
+def direction(document: Row, measure: object) -> int:
+    """1 where more of a measure is better, -1 where less is."""
+    return -1 if measure in (document["protocol"].get("lower_is_better") or ()) else 1
+
+
+def _turned(row: Row, base: str) -> tuple[float | None, Ends | None]:
     """Difference and ends of the interval that decides, the baseline subtracted."""
     if "family_low" not in row:
         raise UsageError(
@@ -249,22 +258,24 @@ def _turned(row: Row, base: str) -> tuple[float | None, float | None, float | No
             found="An older version made it.",
             todo="Make it anew.",
         )
-    d, (low, high) = known(row["difference"]), decisive_interval(row)
-    if row["baseline"] == base or d is None or low is None or high is None:
-        return d, low, high
-    return -d, -high, -low
+    d, ends = known(row["difference"]), decisive_interval(row)
+    if row["baseline"] == base or d is None or ends is None:
+        return d, ends
+    return -d, (-ends[1], -ends[0])
 
 
-def decisive_interval(row: Row, of: str = "") -> tuple[float | None, float | None]:
+def decisive_interval(row: Row, of: str = "") -> Ends | None:
     """The ends that decide, of a comparison's difference or of its ``lift_``.
 
     Allowing for what the data cannot rule out, where that is told; otherwise for all candidates.
     """
-    for kind in ("bound", "family"):
-        low, high = (known(row.get(f"{of}{kind}_{end}")) for end in ("low", "high"))
-        if low is not None and high is not None:
-            return low, high
-    return None, None
+    return known_ends(row, f"{of}bound_") or known_ends(row, f"{of}family_")
+
+
+def known_ends(row: Row, of: str = "") -> Ends | None:
+    """Both ends of a row's interval of that name, where they are known."""
+    low, high = known(row.get(f"{of}low")), known(row.get(f"{of}high"))
+    return None if low is None or high is None else (low, high)
 
 
 READINGS = {
@@ -284,9 +295,8 @@ def known(value: float | None) -> float | None:
 
 def _lift(row: Row, base: str) -> tuple[float, ...]:
     """The lift with both ends that decide; of a pair turned round there is none."""
-    three = [known(row.get("lift")), *decisive_interval(row, "lift_")]
-    some = tuple(x for x in three if x is not None)
-    return some if len(some) == 3 and row["baseline"] == base else ()
+    lift, ends = known(row.get("lift")), decisive_interval(row, "lift_")
+    return () if lift is None or ends is None or row["baseline"] != base else (lift, *ends)
 
 
 def _value(document: Row, own: Criterion, system: str) -> float:

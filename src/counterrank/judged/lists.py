@@ -133,7 +133,7 @@ def measure_lists(
         extra=extra,
         ratings=RatingStatistics.of(pool, request.measures, blank),
         lists={system.name: system.lists for system in systems},
-        faults=Faults(tuple(map(_nothing_to_find, request.measures, blank, [pool] * len(blank)))),
+        faults=Faults(tuple(_nothing_to_find(judged, row) for row in range(len(blank)))),
         matches=Matches.of(pool, [system.hits for system in systems]),
     )
 
@@ -142,13 +142,9 @@ def _measure(run: Table, judged: _Judged, threads: int) -> _System:
     """Every metric of one run: its lists are aligned once, and its hits serve all."""
     pool, request = judged.pool, judged.request
     hits, seen = find_hits(
-        run,
-        pool,
-        ties=request.policies.ties,
-        duplicates=request.policies.duplicates,
-        limit=request.cut,
-        threads=threads,
-    )
+        run, pool, ties=request.policies.ties, duplicates=request.policies.duplicates,
+        limit=request.cut, threads=threads,
+    )  # fmt: skip
     x = unscaled(judged.metrics, hits, pool, threads=threads)
     masks = judged.masks(hits.present)
     ties = tie_shifts(request.measures, hits, pool, x, masks)
@@ -195,15 +191,12 @@ def judged_share_key(system: str) -> Key:
     return Key(system, "judged share")
 
 
-def _nothing_to_find(m: Measure, blank: Bools, pool: Pool) -> Fault:
+def _nothing_to_find(judged: _Judged, row: int) -> Fault:
+    blank, units, label = ~judged.defined[row], judged.pool.units, str(judged.metrics[row])
     return Fault.at(
-        "nothing to find",
-        "",
-        np.flatnonzero(blank),
-        lambda place: {"id": pool.units[place]},
-        of=pool.n,
-        column=str(m),
-    )
+        "nothing to find", "", np.flatnonzero(blank), lambda place: {"id": units[place]},
+        of=len(units), column=label,
+    )  # fmt: skip
 
 
 D = TypeVar("D", bound=np.generic)

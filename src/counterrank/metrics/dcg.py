@@ -329,11 +329,5 @@ class pnDCG(nDCG):  # noqa: N801 - the paper's name
 def dcg_forms(measures: Sequence[Measure]) -> list[tuple[DCG, nDCG]]:
     """DCG and nDCG in each form asked for; if in none, to the largest cut-off."""
     asked = [m for m in measures if isinstance(m, DCG)] or [DCG(k=deepest(measures))]
-    forms = dict.fromkeys((m.k, m.gain, m.rel, m.discount) for m in asked)
-    return [
-        (
-            DCG(k=k, gain=gain, rel=rel, discount=discount),
-            nDCG(k=k, gain=gain, rel=rel, discount=discount),
-        )
-        for k, gain, rel, discount in forms
-    ]
+    forms = dict.fromkeys(DCG(k=m.k, gain=m.gain, rel=m.rel, discount=m.discount) for m in asked)
+    return [(m, nDCG(k=m.k, gain=m.gain, rel=m.rel, discount=m.discount)) for m in forms]

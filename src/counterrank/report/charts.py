@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,11 @@ class Figure:
     reading: str
     rows: Rows
     chart: Mapping[str, Any]
+
+    @property
+    def stem(self) -> str:
+        """Its name without its number, where several are numbered."""
+        return re.sub(r"-\d+$", "", self.name)
 
     @property
     def panels(self) -> list[Panel]:
@@ -90,7 +96,6 @@ def forest_plot(
     *,
     title: str,
     order: Sequence[str] = (),
-    ends: Sequence[str] = ("low", "high"),
     wide: Sequence[str] = (),
     claim: str = "",
     diamond: str = "",
@@ -99,13 +104,13 @@ def forest_plot(
 ) -> dict[str, Any]:
     """The mark of an estimate in each row, in the order of the rows or in ``order``.
 
-    ``ends`` and ``wide`` are columns with both ends of the intervals, ``claim`` the one that
-    colours them, ``diamond`` one with a number to set beside it.
+    ``wide`` are columns with both ends of the wider interval, ``claim`` the one that colours both,
+    ``diamond`` one with a number to set beside them.
     """
     return {
         "shape": "forest", "x": x, "y": y, "title": title, "order": list(order),
-        "ends": list(ends), "wide": list(wide), "claim": claim, "diamond": diamond, "zero": zero,
-        "percent": percent,
+        "ends": ["low", "high"], "wide": list(wide), "claim": claim, "diamond": diamond,
+        "zero": zero, "percent": percent,
     }  # fmt: skip
 
 

@@ -7,13 +7,15 @@ measure or redraw, and pixels in a picture, which other programs read too.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from counterrank.core.format import shorten
-from counterrank.report.html import text
+from counterrank.documents.requirements import Ends
+from counterrank.report.html import DASH, text
 
 MINUS = "\u2212"
+Say = Callable[[float | None], str]  # a number in words
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def round_step(least: float) -> float:
 def said(value: float | None, places: int = 1, *, sign: bool = False) -> str:
     """A number as people read it: thousands apart, a real minus, nothing that is minus zero."""
     if value is None or not math.isfinite(value):
-        return "\u2013"
+        return DASH
     shown = f"{abs(value):,.{places}f}"
     if not shown.strip("0.,"):
         return shown
@@ -95,8 +97,14 @@ def said(value: float | None, places: int = 1, *, sign: bool = False) -> str:
 def as_percent(share: float | None, *, sign: bool = True) -> str:
     """A share in per cent; beyond a thousand without decimals."""
     if share is None or not math.isfinite(share):
-        return "\u2013"
+        return DASH
     return said(100 * share, 1 if abs(share) < 10 else 0, sign=sign) + "%"
+
+
+def ends_words(ends: Ends | None, say: Say) -> str:
+    """Both ends of an interval in words."""
+    low, high = ends or (None, None)
+    return f"{say(low)} to {say(high)}"
 
 
 @dataclass(frozen=True)
@@ -107,18 +115,16 @@ class Span:
     """
 
     value: float
-    low: float | None = None
-    high: float | None = None
-    wide_low: float | None = None
-    wide_high: float | None = None
+    core: Ends | None = None
+    wings: Ends | None = None
     claim: str = "cannot_tell"
     clear: str = ""
 
     @property
     def ends(self) -> list[float]:
         """All ends that are known, and the value."""
-        every = (self.value, self.low, self.high, self.wide_low, self.wide_high)
-        return [x for x in every if x is not None and math.isfinite(x)]
+        every = (self.value, *(self.core or ()), *(self.wings or ()))
+        return [x for x in every if math.isfinite(x)]
 
     @property
     def look(self) -> str:
@@ -135,30 +141,28 @@ def mark(span: Span, scale: Scale, middle: float, size: float = 12) -> str:
     if not math.isfinite(span.value):
         return ""
     top, drawn = middle - size / 2, []
-    if span.wide_low is not None and span.wide_high is not None:
-        drawn.append(
-            f'<rect class="w" x="{scale.x(span.wide_low)}" y="{top + 0.5:g}"'
-            f' width="{scale.between(span.wide_low, span.wide_high)}" height="{size - 1:g}"/>'
-        )
+    if span.wings:
+        drawn.append(_bar("w", span.wings, scale, top + 0.5, size - 1))
         drawn += [
             f'<text class="b" x="{scale.x(end)}" y="{middle + 4:g}" text-anchor="{side}">{sign}'
             "</text>"
-            for end, side, sign in (
-                (span.wide_low, "start", "\u2039"),
-                (span.wide_high, "end", "\u203a"),
-            )
+            for end, side, sign in zip(span.wings, ("start", "end"), "\u2039\u203a", strict=True)
             if not scale.holds(end)
         ]
-    if span.low is not None and span.high is not None:
-        drawn.append(
-            f'<rect class="n" x="{scale.x(span.low)}" y="{top:g}"'
-            f' width="{scale.between(span.low, span.high)}" height="{size:g}"/>'
-        )
+    if span.core:
+        drawn.append(_bar("n", span.core, scale, top, size))
     drawn.append(
         f'<rect class="pt" x="{scale.x(span.value)}" y="{top - 3:g}" width="2"'
         f' height="{size + 6:g}" transform="translate(-1)"/>'
     )
     return f'<g class="{span.look}">{"".join(drawn)}</g>'
+
+
+def _bar(look: str, ends: Ends, scale: Scale, top: float, tall: float) -> str:
+    return (
+        f'<rect class="{look}" x="{scale.x(ends[0])}" y="{top:g}" width="{scale.between(*ends)}"'
+        f' height="{tall:g}"/>'
+    )
 
 
 def grid_lines(scale: Scale, ticks: Sequence[float], top: float, foot: float) -> str:
@@ -199,10 +203,20 @@ def short_text(x: str, y: float, words: object, most: int, look: str = "", end: 
     return f'<text class="{look}" x="{x}" y="{y:g}"{anchor}>{cut}{title}</text>'
 
 
-def picture(inner: str, height: float, label: str, width: float | None = None) -> str:
-    """One SVG of the page, told to those who do not see it."""
-    wide = "100%" if width is None else f"{width:g}"
-    return (
-        f'<svg class="fig" width="{wide}" height="{height:g}" role="img"'
-        f' aria-label="{text(label)}">{inner}</svg>'
-    )
+def picture(inner: str, height: float, label: str = "") -> str:
+    """One SVG of the page, told to those who do not see it unless it has no label."""
+    told = f'role="img" aria-label="{text(label)}"' if label else 'aria-hidden="true"'
+    return f'<svg class="fig" width="100%" height="{height:g}" {told}>{inner}</svg>'
+
+
+def axis(scale: Scale, ticks: Sequence[float]) -> str:
+    """The ticks of a column of marks, for the head of its table."""
+    return picture(tick_labels(scale, ticks, 12, sign=True), 16)
+
+
+def grid_style(scale: Scale, ticks: Sequence[float], kind: str = "") -> str:
+    """A grid behind the cells of a table, so that the line at nothing runs through all rows."""
+    lines = sorted(ticks, key=lambda tick: tick != 0)
+    inks = ("ink" if tick == 0 else "rule" for tick in lines)
+    shades = ",".join(f"linear-gradient(var(--{ink}),var(--{ink}))" for ink in inks)
+    return f"--g{kind}:{shades};--p{kind}:{','.join(f'{scale.x(tick)} 0' for tick in lines)}"

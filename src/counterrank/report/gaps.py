@@ -7,20 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from counterrank.documents.requirements import Row, known
+from counterrank.documents.requirements import Key, Row, direction, key_of, known, known_ends
 from counterrank.report.drawing import Scale, Span
 
 Document = Mapping[str, Any]
-Key = tuple[str | None, str | None, str | None, str | None]
-ENDS = ("low", "high", "bound_low", "bound_high")
-KEYS = ("measure", "reward", "estimator", "segment")
 FAR = 3.0  # times as far as the cores do wings reach on a scale; the rest is an arrow
-
-
-def key_of(row: Row) -> Key:
-    """What a row is about, but for its system."""
-    measure, reward, estimator, segment = (row[key] for key in KEYS)
-    return measure, reward, estimator, segment
 
 
 @dataclass(frozen=True)
@@ -42,25 +33,28 @@ class Gap:
         """The lift, if there is one."""
         return self.lift or self.difference
 
+    def as_told(self, kind: str) -> Span:
+        """The lift where it is told (``rel``), else the difference."""
+        return self.shown if kind == "rel" else self.difference
+
 
 def gaps(document: Document, reference: str) -> dict[Key, dict[str, Gap]]:
     """Every difference from the reference: by what it is about, then by system."""
     found: dict[Key, dict[str, Gap]] = {}
-    lower = document.get("protocol", {}).get("lower_is_better") or ()
     for row in document.get("comparisons", []):
         turned = row["system"] == reference
         other = row["baseline"] if turned else row["system"]
         if (turned or row["baseline"] == reference) and known(row["difference"]) is not None:
-            found.setdefault(key_of(row), {})[str(other)] = gap(row, str(other), turned, lower)
+            up = direction(document, row["measure"])
+            found.setdefault(key_of(row), {})[str(other)] = gap(row, str(other), turned, up)
     return found
 
 
-def gap(row: Row, system: str, turned: bool, lower: Iterable[str] = ()) -> Gap:
+def gap(row: Row, system: str, turned: bool, up: int) -> Gap:
     """One comparison from the system's side; a lift is over its baseline, so it is not turned."""
     claim = str(row["claim"])
     if turned:
         claim = {"better": "worse", "worse": "better"}.get(claim, claim)
-    up = -1 if row["measure"] in lower else 1
     clear = _clear(row, -up if turned else up)
     if row["verdict"] == "fail":  # whatever the numbers show
         claim, clear = "cannot_tell", ""
@@ -72,37 +66,34 @@ def gap(row: Row, system: str, turned: bool, lower: Iterable[str] = ()) -> Gap:
 
 
 def _span(row: Row, of: str, value: str, turned: bool, claim: str, clear: str) -> Span:
-    low, high, wide_low, wide_high = (known(row.get(f"{of}{end}")) for end in ENDS)
-    both = known(row.get(f"{of}family_low")), known(row.get(f"{of}family_high"))
-    if None not in both:  # what a decision reads: it holds for all candidates at once
-        low, high = both
-    middle = known(row[value])
+    # what a decision reads holds for all candidates at once
+    core = known_ends(row, f"{of}family_") or known_ends(row, of)
+    wings, middle = known_ends(row, f"{of}bound_"), known(row[value])
     assert middle is not None
     if not turned:
-        return Span(middle, low, high, wide_low, wide_high, claim, clear)
-    ends = [None if end is None else -end for end in (high, low, wide_high, wide_low)]
-    return Span(-middle, ends[0], ends[1], ends[2], ends[3], claim, clear)
+        return Span(middle, core, wings, claim, clear)
+    core, wings = ((-ends[1], -ends[0]) if ends else None for ends in (core, wings))
+    return Span(-middle, core, wings, claim, clear)
 
 
 def _clear(row: Row, up: int) -> str:
     """Which way it goes if the assumptions hold, for all candidates at once."""
-    low, high = known(row.get("family_low")), known(row.get("family_high"))
-    if low is None or high is None or low * high <= 0:
+    ends = known_ends(row, "family_")
+    if ends is None or ends[0] * ends[1] <= 0:
         return ""
-    return "better" if up * low > 0 else "worse"
+    return "better" if up * ends[0] > 0 else "worse"
 
 
 def value_span(row: Row) -> Span:
     """The value of a row, which claims nothing."""
     value = known(row["value"])
-    low, high, wide_low, wide_high = (known(row.get(end)) for end in ENDS)
-    return Span(math.nan if value is None else value, low, high, wide_low, wide_high)
+    return Span(math.nan if value is None else value, known_ends(row), known_ends(row, "bound_"))
 
 
 def scale_of(spans: Iterable[Span], *, zero: bool, percent: bool, far: float = FAR) -> Scale:
     """A scale that holds every core, and wings ``far`` times as far as these reach."""
     every = list(spans)
-    cores = [x for s in every for x in (s.value, s.low, s.high) if x is not None and x == x]
+    cores = [x for s in every for x in (s.value, *(s.core or ())) if x == x]
     cores += [0.0] * zero
     low, high = min(cores, default=0.0), max(cores, default=1.0)
     room = far * (high - low) or abs(high) or 1.0

@@ -73,6 +73,22 @@ def rows_as_table(
     )
 
 
+def column_head(inner: str, look: str = "", *, sort: bool = False) -> str:
+    """The head of a column of `cards`; one to sort by is a button."""
+    kind, more = f' class="{look}"' if look else "", ' aria-sort="none"' if sort else ""
+    inner = f'<button type="button" class="so">{inner}</button>' if sort else inner
+    return f'<th role="columnheader"{kind} scope="col"{more}>{inner}</th>'
+
+
+def cards(attributes: str, heads: Sequence[str], rows: str, caption: str = "") -> str:
+    """A table whose rows are cards where there is no room beside each other."""
+    told = f"<caption>{caption}</caption>" if caption else ""
+    return (
+        f'<table {attributes}>{told}<thead role="rowgroup"><tr role="row">{"".join(heads)}</tr>'
+        f'</thead><tbody role="rowgroup">{rows}</tbody></table>'
+    )
+
+
 def _side(rows: Sequence[Mapping[str, Any]], key: str) -> str:
     """Headings of numbers stand where the numbers do."""
     known = [row[key] for row in rows if row.get(key) is not None]

@@ -5,37 +5,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from counterrank.documents.coincidence import with_joint_rows
 from counterrank.documents.decision import decide
-from counterrank.documents.requirements import leading
-from counterrank.report.figures import figures
 from counterrank.report.html import name, rows_as_table, text
+from counterrank.report.page import Shown
 from counterrank.report.palette import asset, notebook_style
 from counterrank.report.sections.appendix import ESTIMATES, known_columns
-from counterrank.report.sections.decision_header import headline, subject
+from counterrank.report.sections.decision_header import headline
 from counterrank.report.sections.leaderboard import SHOWN, first_board
-
-DRAWN = ("evaluate", "estimate", "funnel", "strata")  # kinds with a leaderboard
 
 
 def notebook(document: Mapping[str, Any]) -> str:
     """The decision, how much, and what does not pass."""
-    shown = with_joint_rows(document)
     decision = decide(document)
+    shown = Shown.of(document, decision)
     head, body = headline(document, decision)
     parts = [f"<p><strong>{text(head)}</strong>{'. ' * bool(body)}{text(body)}</p>"]
     steps = "".join(f"<li>{text(step)}</li>" for step in decision.steps)
     parts.append(f"<ul>{steps}</ul>" if steps else "")
-    if document["kind"] in DRAWN and shown["estimates"]:
-        reference = str(shown["protocol"].get("baseline") or subject(shown, decision))
-        parts.append(asset("icons.svg") + first_board(shown, leading(shown), reference))
+    if shown.lead is not None:
+        board = first_board(shown.document, shown.lead, shown.reference)
+        parts.append(asset("icons.svg") + board)
     else:
-        rows = shown["estimates"][:SHOWN]
+        estimates = shown.document["estimates"]
+        rows = estimates[:SHOWN]
         columns = known_columns(rows, ESTIMATES, strict=True) if rows else {}
         parts.append(rows_as_table(rows, columns, caption="Estimates", id="", sort=False))
-        more = len(shown["estimates"]) - len(rows)
+        more = len(estimates) - len(rows)
         parts.append(f"<p>and {more:,} more rows.</p>" if more > 0 else "")
-        parts += [figure.html() for figure in figures(shown)[:1]]
+        parts += [figure.html() for figure in shown.drawn[:1]]
     found = [d for d in document.get("diagnostics", []) if d["state"] not in ("pass", "assumed")]
     lines = "".join(
         f"<li><strong>{text(d['state'])}: {name(d['name'])}</strong> ({name(d['subject'])})."

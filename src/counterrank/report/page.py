@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -66,24 +65,19 @@ class Section:
 
 def page(documents: Sequence[Document], *, title: str = "") -> str:
     """One HTML page of one or more results, which loads nothing from anywhere."""
-    decisions = [decide(document) for document in documents]
-    parts = [
-        result_parts(n, document, decision)
-        for n, (document, decision) in enumerate(zip(documents, decisions, strict=True), 1)
-    ]
-    heads = [headline(d, c)[0] for d, c in zip(documents, decisions, strict=True)]
-    heading = title or (heads[0] if len(heads) == 1 else f"{len(heads)} results")
-    links = parts[0][1] if len(parts) == 1 else ""
-    several = "" if len(parts) == 1 else _contents(documents, decisions, heading)
-    return complete_page(heading, [several, *(article for article, _ in parts)], links)
+    results = [(document, decide(document)) for document in documents]
+    parts = [result_parts(n, *one) for n, one in enumerate(results, 1)]
+    if len(results) == 1:
+        return complete_page(title or headline(*results[0])[0], [parts[0][0]], parts[0][1])
+    heading = title or f"{len(results)} results"
+    return complete_page(heading, [_contents(results, heading), *(part for part, _ in parts)])
 
 
-def _contents(documents: Sequence[Document], decisions: Sequence[Decision], heading: str) -> str:
+def _contents(results: Sequence[tuple[Document, Decision]], heading: str) -> str:
     """The decisions of several results, each a link to its own."""
-    both = enumerate(zip(documents, decisions, strict=True), 1)
     rows = "".join(
         f'<li><a href="#r{n}">{text(document["kind"])}</a> {verdict_line(document, one)}</li>'
-        for n, (document, one) in both
+        for n, (document, one) in enumerate(results, 1)
     )
     return f'<h1 class="all">{text(heading)}</h1><ul class="contents">{rows}</ul>'
 
@@ -153,13 +147,8 @@ class Shown:
         return "".join(
             figure_html(own, f)
             for f in self.drawn
-            if f.name not in BOARDS and (f.name in names or stem(f.name) in names)
+            if f.name not in BOARDS and {f.name, f.stem} & {*names}
         )
-
-
-def stem(figure: str) -> str:
-    """The name of a figure without its number."""
-    return re.sub(r"-\d+$", "", figure)
 
 
 def result_parts(number: int, document: Document, decision: Decision) -> tuple[str, str]:
@@ -187,12 +176,11 @@ def leading_gap(
 
     Where all are compared with all, the leader's difference from the next.
     """
-    key = (lead.measure, lead.reward, lead.estimator, None)
     if document["protocol"].get("baseline"):
-        own = gaps(document, reference).get(key, {})
+        own = gaps(document, reference).get(lead.key, {})
         return next((own[s] for s in order if s in own), None), reference
     for other in order:
-        found = gaps(document, other).get(key, {})
+        found = gaps(document, other).get(lead.key, {})
         if other != reference and reference in found:
             return found[reference], other
     return None, reference
@@ -213,7 +201,7 @@ def _much(shown: Shown, own: str) -> Section:
             rows, known_columns(rows, {}), caption="Tables", id=f"{own}-checked"
         ) if rows else ""  # fmt: skip
         return Section("much", "Tables", "Tables", inner)
-    names = {stem(f.name) for f in shown.drawn} - set(ELSEWHERE)
+    names = {f.stem for f in shown.drawn} - set(ELSEWHERE)
     return Section("much", "What was found", "What was found", shown.figures(own, *names))
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from counterrank.core.format import printable
+from counterrank.documents.requirements import Ends
 from counterrank.report.drawing import (
     Scale,
     Span,
@@ -58,6 +60,12 @@ def number_of(row: Row, key: str) -> float | None:
     return float(value)
 
 
+def ends_of(row: Row, keys: Sequence[str]) -> Ends | None:
+    """An interval of a row, if both of its ends can be drawn."""
+    found = numbers_of([row], *keys)
+    return (found[0], found[1]) if len(found) == 2 else None
+
+
 def numbers_of(rows: Rows, *keys: str) -> list[float]:
     """Every such number."""
     found = (number_of(row, key) for row in rows for key in keys)
@@ -76,28 +84,23 @@ def draw_forest(
     fine = figures_after(whole)
 
     def words(row: Row) -> str:
-        say = as_percent if percent else lambda v, sign=True: said(v, fine, sign=sign)
-        parts = [say(number_of(row, x), sign=zero)]
-        for both in (ends, wide):
-            low, high = (number_of(row, key) for key in (both or ("", "")))
-            if low is not None and high is not None:
-                parts.append(f"[{say(low, sign=zero)}, {say(high, sign=zero)}]")
+        say = partial(as_percent, sign=zero) if percent else partial(said, places=fine, sign=zero)
+        parts = [say(number_of(row, x))]
+        several = (ends_of(row, keys) for keys in (ends, wide))
+        parts += [f"[{say(both[0])}, {say(both[1])}]" for both in several if both]
         if (true := number_of(row, diamond)) is not None:
-            parts.append(f"◇ {say(true, sign=zero)}")
+            parts.append(f"◇ {say(true)}")
         return " ".join(parts[:3])
 
     def draw(width: float | None) -> str:
-        scale = whole.on(width)
-        ticks, foot = scale.ticks(), 22 + 40 * len(shown)
-        drawn = [grid_lines(scale, ticks, 20, foot), tick_labels(scale, ticks, 13, sign=zero)]
+        scale, foot = whole.on(width), 22 + 40 * len(shown)
+        drawn = [across(scale, foot, sign=zero)]
         for n, row in enumerate(shown):
             top = 22 + 40 * n
             value = number_of(row, x)
-            low, high = (number_of(row, key) for key in ends)
-            wide_low, wide_high = (number_of(row, key) for key in wide or ("", ""))
             look = str(row.get(claim, "")) if claim else ""
             span = Span(
-                math.nan if value is None else value, low, high, wide_low, wide_high, look,
+                math.nan if value is None else value, ends_of(row, ends), ends_of(row, wide), look,
                 str(row.get("clear", "")),
             )  # fmt: skip
             drawn.append(short_text("0", top + 13, row[y], 26, "b ha"))
@@ -108,6 +111,12 @@ def draw_forest(
         return "".join([*drawn, put_text("0", foot + 14, title)])
 
     return [Panel("", 42 + 40 * len(shown), draw)]
+
+
+def across(scale: Scale, foot: float, *, sign: bool = False) -> str:
+    """Ticks on top and the lines below them."""
+    ticks = scale.ticks()
+    return grid_lines(scale, ticks, 20, foot) + tick_labels(scale, ticks, 13, sign=sign)
 
 
 def cut_far(core: Sequence[float], wings: Sequence[float]) -> list[float]:
@@ -130,8 +139,7 @@ def draw_reach(rows: Rows, *, x: str, y: str, title: str, start: float, line: fl
 
     def draw(width: float | None) -> str:
         scale, foot = whole.on(width), 22 + 40 * len(rows)
-        ticks = scale.ticks()
-        drawn = [grid_lines(scale, ticks, 20, foot), tick_labels(scale, ticks, 13)]
+        drawn = [across(scale, foot)]
         drawn.append(
             f'<line class="zero" x1="{scale.x(line)}" x2="{scale.x(line)}" y1="20" y2="{foot}"/>'
         )
@@ -168,8 +176,7 @@ def draw_dots(
 
     def draw(width: float | None) -> str:
         scale, foot = whole.on(width), 22 + tall * len(order)
-        ticks = scale.ticks()
-        drawn = [grid_lines(scale, ticks, 20, foot), tick_labels(scale, ticks, 13)]
+        drawn = [across(scale, foot)]
         for n, part in enumerate(order):
             drawn.append(short_text("0", 34 + tall * n, part, 60, "b ha"))
             for row in (row for row in rows if row[y] == part):
@@ -182,11 +189,10 @@ def draw_dots(
 def thin(row: Row, x: str, scale: Scale, top: float, kind: int) -> str:
     """A point with its interval, one of several below each other."""
     middle, value = top + 13 * kind, number_of(row, x)
-    low, high = number_of(row, "low"), number_of(row, "high")
     drawn = ""
-    if low is not None and high is not None:
+    if ends := ends_of(row, ("low", "high")):
         drawn = (
-            f'<line class="line {colour(kind)}" x1="{scale.x(low)}" x2="{scale.x(high)}"'
+            f'<line class="line {colour(kind)}" x1="{scale.x(ends[0])}" x2="{scale.x(ends[1])}"'
             f' y1="{middle}" y2="{middle}"/>'
         )
     return drawn if value is None else drawn + set_shape(scale.x(value), middle, *kind_shape(kind))
@@ -201,12 +207,8 @@ def draw_histograms(
 
     def panel(own: Rows) -> Callable[[float | None], str]:
         def draw(width: float | None) -> str:
-            part, drawn = 1 / len(bins), []
-            for tick in up.ticks(3):
-                y = 100 - 100 * up.share(tick)
-                drawn.append(level_line(y, width))
-                drawn.append(put_text("0", y - 3, up.label(tick), look="ha") if tick else "")
-            points = []
+            part, points = 1 / len(bins), []
+            drawn = levels(up, 3, 0, 100, width, zero=False)
             for row in own:
                 n = bins.index(str(row[x]))
                 tall = 100 * up.share(number_of(row, bars) or 0)
@@ -244,9 +246,17 @@ def stretch(inner: str, top: float, tall: float, width: float | None) -> str:
     )
 
 
-def level_line(y: float, width: float | None) -> str:
-    """A thin line across."""
-    return f'<line class="rule" x1="0" x2="{length(1, width)}" y1="{y:.1f}" y2="{y:.1f}"/>'
+def levels(
+    up: Scale, most: int, top: float, tall: float, width: float | None, *, zero: bool = True
+) -> list[str]:
+    """Thin lines across at the ticks of an upright scale, and their words, that of 0 or not."""
+    drawn = []
+    for tick in up.ticks(most):
+        y = top + tall - tall * up.share(tick)
+        line = f'x1="0" x2="{length(1, width)}" y1="{y:.1f}" y2="{y:.1f}"'
+        drawn.append(f'<line class="rule" {line}/>')
+        drawn.append(put_text("0", y - 3, up.label(tick), look="ha") if tick or zero else "")
+    return drawn
 
 
 def draw_lines(
@@ -267,11 +277,7 @@ def draw_lines(
         return PLOT - PLOT * up.share(value)
 
     def draw(width: float | None) -> str:
-        drawn = []
-        for tick in up.ticks(5):
-            drawn.append(level_line(20 + height(tick), width))
-            drawn.append(put_text("0", 17 + height(tick), up.label(tick), look="ha"))
-        inner = []
+        drawn, inner = levels(up, 5, 20, PLOT, width), []
         for n, label in enumerate(kinds):
             own = [row for row in rows if str(row[by]) == label and number_of(row, y) is not None]
             if band == "yes":
@@ -288,21 +294,24 @@ def draw_lines(
                          "middle")
                 for n, step in enumerate(steps) if n % every == 0
             ]  # fmt: skip
-        drawn.append(put_text("0", 10, title))
-        drawn.append(put_text(length(1, width), PLOT + 52, x_title, "end"))
-        return "".join([*drawn, legend(kinds, PLOT + 70, width)])
+        return "".join([*drawn, around(title, x_title, kinds, width)])
 
     return [Panel("", PLOT + 58 + legend_height(kinds), draw)]
+
+
+def around(title: str, x_title: str, kinds: Sequence[str], width: float | None) -> str:
+    """What is told above and below curves and points."""
+    below = put_text(length(1, width), PLOT + 52, x_title, "end")
+    return put_text("0", 10, title) + below + legend(kinds, PLOT + 70, width)
 
 
 def band_path(
     points: Sequence[tuple[float, Row]], height: Callable[[float], float], kind: int
 ) -> str:
     """The band of a curve."""
-    known = [(x, number_of(row, "low"), number_of(row, "high")) for x, row in points]
-    both = [(x, low, high) for x, low, high in known if low is not None and high is not None]
-    there = [f"{1000 * x:.1f},{height(high):.1f}" for x, _, high in both]
-    back = [f"{1000 * x:.1f},{height(low):.1f}" for x, low, _ in reversed(both)]
+    both = [(x, ends) for x, row in points if (ends := ends_of(row, ("low", "high")))]
+    there = [f"{1000 * x:.1f},{height(high):.1f}" for x, (_, high) in both]
+    back = [f"{1000 * x:.1f},{height(low):.1f}" for x, (low, _) in reversed(both)]
     return f'<polygon class="band k{kind % KINDS + 1}" points="{" ".join(there + back)}"/>'
 
 
@@ -314,10 +323,7 @@ def draw_scatter(
     up, whole = Scale.over(numbers_of(rows, y)), Scale.over(numbers_of(rows, x))
 
     def draw(width: float | None) -> str:
-        scale, drawn = whole.on(width), []
-        for tick in up.ticks(5):
-            high = 20 + PLOT - PLOT * up.share(tick)
-            drawn += [level_line(high, width), put_text("0", high - 3, up.label(tick), look="ha")]
+        scale, drawn = whole.on(width), levels(up, 5, 20, PLOT, width)
         drawn.append(grid_lines(scale, scale.ticks(), 20, 20 + PLOT))
         drawn.append(tick_labels(scale, scale.ticks(), PLOT + 36))
         for row in rows:
@@ -329,9 +335,7 @@ def draw_scatter(
             if len(rows) <= 12:
                 anchor = side(whole.share(at))
                 drawn.append(short_text(scale.x(at), high - 9, row[name], 16, "ha", anchor))
-        drawn.append(put_text("0", 10, titles[1]))
-        drawn.append(put_text(length(1, width), PLOT + 52, titles[0], "end"))
-        return "".join([*drawn, legend(kinds, PLOT + 70, width)])
+        return "".join([*drawn, around(titles[1], titles[0], kinds, width)])
 
     return [Panel("", PLOT + 58 + legend_height(kinds), draw)]
 
@@ -343,16 +347,16 @@ def draw_grid(
     if not all(isinstance(label, str) for label in order):
         raise TypeError("a name in the matrix is no text")
     known = {(str(row[y]), str(row[x])): number_of(row, value) for row in rows}
-    most = len(order)
+    most, left = len(order), 0.26
+    part = (1 - left) / most
 
     def draw(width: float | None) -> str:
-        left, drawn = 0.26, [put_text("0", 12, title)]
-        part = (1 - left) / most
+        drawn = [put_text("0", 12, title)]
         for i, label in enumerate(order):
             top = 22 + 24 * i
             drawn.append(short_text("0", top + 16, f"{i + 1} {label}", 18))
-            middle = left + (i + 0.5) * part
-            drawn.append(put_text(length(middle, width), 14, str(i + 1), "middle"))
+            middle = length(left + (i + 0.5) * part, width)
+            drawn.append(put_text(middle, 14, str(i + 1), "middle"))
             for k, other in enumerate(order):
                 found = known.get((label, other))
                 if found is None:
@@ -364,11 +368,8 @@ def draw_grid(
                     f' width="{length(part * 0.97, width)}" height="23"/>'
                 )
                 if most <= 12:
-                    words = said(found, 2) if found == 0 or abs(found) >= 0.005 else "0.00"
-                    drawn.append(
-                        put_text(length(left + (k + 0.5) * part, width), top + 16, words,
-                                 "middle", "b")
-                    )  # fmt: skip
+                    middle = length(left + (k + 0.5) * part, width)
+                    drawn.append(put_text(middle, top + 16, said(found, 2), "middle", "b"))
         return "".join(drawn)
 
     return [Panel("", 26 + 24 * most, draw)]

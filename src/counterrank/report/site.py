@@ -13,14 +13,16 @@ from counterrank.report.drawing import (
     Scale,
     Span,
     as_percent,
+    axis,
+    ends_words,
+    grid_style,
     mark,
     picture,
     put_text,
     said,
-    tick_labels,
 )
 from counterrank.report.gaps import Gap, gaps, scale_of
-from counterrank.report.html import DASH, icon, name, system, text
+from counterrank.report.html import DASH, cards, column_head, icon, name, system, text
 from counterrank.report.page import Shown, complete_page, page
 from counterrank.report.sections.decision_header import MARKED, headline
 
@@ -40,9 +42,13 @@ class Entry:
     label: str
     day: date
     document: Document
-    decision: Decision
     shown: Shown
     file: str
+
+    @property
+    def decision(self) -> Decision:
+        """What to do."""
+        return self.shown.decision
 
     @property
     def gap(self) -> Gap | None:
@@ -59,9 +65,8 @@ def site(results: Sequence[tuple[str, date, Document]], *, title: str = "") -> d
     """The text of every file by its name, of results by where they were found and of which day."""
     found = []
     for n, (label, day, document) in enumerate(sorted(results, key=lambda r: (r[1], r[0])), 1):
-        decision = decide(document)
         file = f"{day.isoformat()}-{n:03d}.html"
-        found.append(Entry(label, day, document, decision, Shown.of(document, decision), file))
+        found.append(Entry(label, day, document, Shown.of(document, decide(document)), file))
     pages = {entry.file: page([entry.document]) for entry in found}
     return {"index.html": _index(found[::-1], title), **pages}
 
@@ -170,30 +175,21 @@ def _table(found: Sequence[Entry]) -> str:
     scale = scale_of(lifts, zero=True, percent=True)
     rows = "".join(_row(entry, scale) for entry in found)
     ticks = scale.ticks(5)
-    labels = tick_labels(scale, ticks, 12, sign=True)
-    axis = f'<svg class="fig" width="100%" height="16" aria-hidden="true">{labels}</svg>'
+    style = grid_style(scale, ticks)
+    heads = [
+        column_head("Day", "d"), column_head("What"), column_head("Decision"),
+        column_head(f'<span class="vh">Drawn</span>{axis(scale, ticks)}', "plot"),
+        column_head("Lift, intervals", "lf"),
+    ]  # fmt: skip
     decisions = dict.fromkeys(entry.decision.verdict for entry in found)
     kinds = dict.fromkeys(entry.kind for entry in found)
-    ink = sorted(ticks, key=lambda tick: tick != 0)
-    shades = ",".join(
-        f"linear-gradient(var(--{c}),var(--{c}))"
-        for c in ("ink" if t == 0 else "rule" for t in ink)
-    )
-    style = f"--g:{shades};--p:{','.join(f'{scale.x(tick)} 0' for tick in ink)}"
     return (
         '<div class="ctl noprint"><div><label class="l" for="search">Search</label>'
         '<input type="search" id="search"></div>'
         + _choice("Decision", {v: WORDS[v] for v in decisions})
         + _choice("Kind", {k: k for k in kinds})
         + f'</div><p id="count" class="s" aria-live="polite">{len(found)} results, newest first</p>'
-        f'<table id="index" class="ix cards ax" role="table" style="{style}">'
-        '<thead role="rowgroup"><tr role="row">'
-        '<th role="columnheader" class="d" scope="col">Day</th>'
-        '<th role="columnheader" scope="col">What</th>'
-        '<th role="columnheader" scope="col">Decision</th>'
-        f'<th role="columnheader" class="plot" scope="col"><span class="vh">Drawn</span>{axis}</th>'
-        '<th role="columnheader" class="lf" scope="col">Lift, intervals</th></tr></thead>'
-        f'<tbody role="rowgroup">{rows}</tbody></table>'
+        + cards(f'id="index" class="ix cards ax" role="table" style="{style}"', heads, rows)
     )
 
 
@@ -215,12 +211,9 @@ def _row(entry: Entry, scale: Scale) -> str:
         drawn = picture(
             mark(span, scale, 13, 10), 26, f"{entry.label[:40]}: {as_percent(span.value)}"
         )
-        told = f"<b>{as_percent(span.value)}</b>"
-        told += f"<small>{as_percent(span.low)} to {as_percent(span.high)}</small>"
-        if span.wide_low is not None:
-            told += (
-                f"<small>wide {as_percent(span.wide_low)} to {as_percent(span.wide_high)}</small>"
-            )
+        told = f"<b>{as_percent(span.value)}</b><small>{ends_words(span.core, as_percent)}</small>"
+        if span.wings:
+            told += f"<small>wide {ends_words(span.wings, as_percent)}</small>"
     return (
         f'<tr role="row" data-of="{entry.decision.verdict}|{text(entry.kind)}">'
         f'<th role="rowheader" class="d" scope="row">'
@@ -265,8 +258,8 @@ def _trends(found: Sequence[Entry]) -> str:
         rows.append(f'<h3 class="trend">{text(what)}</h3><div class="multiples">{drawn}</div>')
     body = "".join(
         f"<tr><td>{text(what)}</td><th scope='row'>{system(one)}</th><td>{_day(day)}</td>"
-        f"<td class='r'>{as_percent(s.value)}</td><td>{as_percent(s.low)} to {as_percent(s.high)}"
-        f"</td><td>{as_percent(s.wide_low)} to {as_percent(s.wide_high)}</td></tr>"
+        f"<td class='r'>{as_percent(s.value)}</td><td>{ends_words(s.core, as_percent)}"
+        f"</td><td>{ends_words(s.wings, as_percent)}</td></tr>"
         for (what, one), points in series.items()
         for day, s in points
     )
@@ -310,12 +303,9 @@ def _trend(
 def _upright(span: Span, down: Any) -> str:
     """The mark of an estimate, standing."""
     parts = []
-    for low, high, look, wide in (
-        (span.wide_low, span.wide_high, "w", 9),
-        (span.low, span.high, "n", 10),
-    ):
-        if low is not None and high is not None:
-            top, foot = down(high), down(low)
+    for ends, look, wide in ((span.wings, "w", 9), (span.core, "n", 10)):
+        if ends:
+            foot, top = map(down, ends)
             parts.append(
                 f'<rect class="{look}" x="{-wide / 2}" width="{wide}" y="{top:.1f}"'
                 f' height="{max(foot - top, 0):.1f}"/>'

@@ -14,14 +14,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from counterrank.core.errors import UsageError
-from counterrank.core.file_writer import GENERATOR, STAGE, system_words, unwritable
-from counterrank.core.file_writer import append as append
-from counterrank.core.file_writer import is_stream as is_stream
-from counterrank.core.file_writer import refuse_address as refuse_address
-from counterrank.core.file_writer import refuse_unwritable as refuse_unwritable
-from counterrank.core.file_writer import whole as whole
+from counterrank.core.file_writer import (
+    GENERATOR,
+    STAGE,
+    is_stream,
+    refuse_address,
+    refuse_unwritable,
+    system_words,
+    unwritable,
+    whole,
+)
 from counterrank.core.file_writer import whole_text as whole_text
-from counterrank.core.input_files import refuse_inputs as refuse_inputs
+from counterrank.core.input_files import refuse_inputs
 from counterrank.core.owned_folder import owned_folder, turn
 
 if TYPE_CHECKING:
@@ -95,32 +99,35 @@ def folder(result: Result, path: str | None) -> list[str]:
     from counterrank.report import page
 
     where, document = make_folder(path).resolve(), result.to_dict()
-    names = [n for n in NAMES if n != "units.parquet" or _keeps_units(document)]
+    writers: dict[str, Callable[[Path], object]] = {
+        "result.json": partial(Path.write_text, data=as_json(document), encoding="utf-8")
+    }
+    if _keeps_units(document):
+        writers["units.parquet"] = partial(result.by_unit().write_parquet, compression="lz4")
+    writers["report.html"] = partial(Path.write_text, data=page([document]), encoding="utf-8")
+    several(where, writers, alone=NAMES)
+    return [os.path.join(path, name) for name in writers]
+
+
+def several(
+    where: Path, writers: Mapping[str, Callable[[Path], object]], *, alone: Sequence[str] = ()
+) -> list[str]:
+    """Files that belong together: put into place when all are there; says what was written.
+
+    A folder that holds nothing but those ``alone`` is replaced as a whole, where it can be; of
+    these, what is not written goes.
+    """
     try:
-        beside = _in_one_step(where)
+        beside = bool(alone) and _in_one_step(where)
         with owned_folder(where.parent if beside else where, STAGE) as stage, system_words():
             fresh = stage / "new"
-            fresh.mkdir()
-            (fresh / "result.json").write_text(as_json(document), encoding="utf-8")
-            if "units.parquet" in names:
-                result.by_unit().write_parquet(fresh / "units.parquet", compression="lz4")
-            (fresh / "report.html").write_text(page([document]), encoding="utf-8")
-            _keep_modes(fresh, where, ("", *NAMES))
-            if not (beside and replace_folder(fresh, where)):
-                _replace_files(fresh, where, stage / "old", NAMES)
-    except OSError as error:
-        raise unwritable(where, error) from error
-    return [os.path.join(path, name) for name in names]
-
-
-def several(where: Path, writers: Mapping[str, Callable[[Path], object]]) -> list[str]:
-    """Files that belong together: put into place when all are there; says what was written."""
-    try:
-        with owned_folder(where, STAGE) as stage, system_words():
             for name, write in writers.items():
-                (stage / "new" / name).parent.mkdir(parents=True, exist_ok=True)
-                write(stage / "new" / name)
-            _replace_files(stage / "new", where, stage / "old", list(writers))
+                (fresh / name).parent.mkdir(parents=True, exist_ok=True)
+                write(fresh / name)
+            if beside:
+                _keep_modes(fresh, where, ("", *alone))
+            if not (beside and replace_folder(fresh, where)):
+                _replace_files(fresh, where, stage / "old", alone or list(writers))
     except OSError as error:
         raise unwritable(where, error) from error
     return [str(where / name) for name in writers]

@@ -14,7 +14,7 @@ import polars as pl
 
 from counterrank.core.arguments import one_of
 from counterrank.core.arrays import Floats
-from counterrank.core.errors import UsageError, nearest
+from counterrank.core.errors import UsageError, unknown
 from counterrank.core.parallel import Progress, quiet
 from counterrank.data.schema import Input
 from counterrank.diagnostics.diagnostic import (
@@ -212,11 +212,7 @@ class Result:
     def key(self, system: str, *labels: object) -> Key:
         """The first key of a system that has all labels: measure, estimator, reward, segment."""
         if system not in self.systems:
-            raise UsageError(
-                f'There is no system "{system}".',
-                found=nearest(system, self.systems),
-                todo=f"There are: {', '.join(self.systems)}.",
-            )
+            raise unknown(f'There is no system "{system}".', system, self.systems, "There are")
         mine = [key for key in self.functions if key.system == system]
         named = [key for key in mine if all(self._has(key, label) for label in labels)]
         usual = [key for key in named if key.estimator == self.default and key.segment is None]
@@ -354,8 +350,8 @@ class Result:
 
     def report(self, path: str | os.PathLike[str] | None = None, *, title: str = "") -> str:
         """The page as HTML, and written to ``path`` if that is given."""
+        from counterrank.core.file_writer import whole_text
         from counterrank.report import page
-        from counterrank.results.output_files import whole_text
 
         html = page([self.to_dict()], title=title)
         if path is not None:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from counterrank.core.arguments import Between, check_fields
 from counterrank.core.arrays import AnyInts, Floats, Ints
-from counterrank.core.errors import UsageError, nearest
+from counterrank.core.errors import UsageError, unknown
 from counterrank.simulate.behaviour import Behaviour, Examination, Reading, reading_of
 from counterrank.simulate.latent import Latent, draw_latent
 from counterrank.simulate.rankers import RANKERS, SPECIALISTS, Exposures, Ranker, rankers_of
@@ -157,11 +157,7 @@ class World:
 def _shares(what: str, shares: Mapping[str, float], there: Mapping[str, str]) -> None:
     for name, share in shares.items():
         if name not in there:
-            raise UsageError(
-                f'{what}: there is no ranker "{name}".',
-                found=nearest(name, there),
-                todo=f"There are: {', '.join(there)}.",
-            )
+            raise unknown(f'{what}: there is no ranker "{name}".', name, there, "There are")
         if not 0 < share <= 1:
             raise UsageError(
                 f"{what}: a share must lie above 0 and not above 1.", found=f"{name} has {share}."

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from counterrank.core.errors import UsageError, nearest
-from counterrank.core.format import printable
+from counterrank.core.errors import UsageError, unknown
 from counterrank.report.charts import Figure
 from counterrank.report.figures import assess_charts, strata_charts, value_charts
 
-Draw = Callable[[Mapping[str, Any]], list[Figure]]
+Draw = Callable[[Mapping[str, Any]], Iterable[Figure]]
 
 VALUES: tuple[Draw, ...] = (value_charts.lifts, value_charts.leading_values, value_charts.matrix)
 FIGURES: dict[str, tuple[Draw, ...]] = {  # of each verb, in the order of the page
@@ -52,19 +50,15 @@ def figure_named(document: Mapping[str, Any], name: str = "") -> Figure:
     found = figures(document)
     if not found:
         raise UsageError("The result holds nothing to draw.")
-    same = [f for f in found if not name or f.name == name or re.sub(r"-\d+$", "", f.name) == name]
+    same = [f for f in found if name in ("", f.name, f.stem)]
     if same:
         return same[0]
-    names = list(dict.fromkeys(f.name for f in found))
-    raise UsageError(
-        f'The result has no figure "{printable(name)}".',
-        found=nearest(name, names),
-        todo=f"It has: {', '.join(names)}.",
-    )
+    names = dict.fromkeys(f.name for f in found)
+    raise unknown(f'The result has no figure "{name}".', name, names)
 
 
 def figure_of_file(document: Mapping[str, Any], path: str) -> Figure:
     """The figure that a file is named after; the first, if the name is no figure's."""
-    names = {name for f in figures(document) for name in (f.name, re.sub(r"-\d+$", "", f.name))}
+    names = {name for f in figures(document) for name in (f.name, f.stem)}
     stem = PurePath(path).stem
     return figure_named(document, stem if stem in names | NAMES else "")

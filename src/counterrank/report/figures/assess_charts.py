@@ -3,49 +3,45 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from counterrank.report import charts
 from counterrank.report.charts import Figure, Row, group_rows
 
-INF = float("inf")  # the clip of what is not clipped, which a document cannot hold
 CURVE = 20  # largest p-values of a curve (Valcarce et al. 2020)
 
 
-def power(document: Row) -> list[Figure]:
+def power(document: Row) -> Iterator[Figure]:
     """The sum of p-values of each measure, and the curves of the largest."""
-    rows = sorted(document["power"], key=lambda r: r["value"])
+    yield Figure(
+        "power",
+        "Discriminative power: the sum of p-values",
+        "Further left is better: such a measure tells more pairs of systems apart.",
+        sorted(document["power"], key=lambda r: r["value"]),
+        charts.forest_plot("value", "measure", title="sum of p-values"),
+    )
     points = [
-        {"measure": c["measure"], "pair": place + 1, "p": p}
+        {"measure": c["measure"], "pair": place, "p": p}
         for c in document["curves"]
-        for place, p in enumerate(sorted(c["p"], reverse=True)[:CURVE])
+        for place, p in enumerate(sorted(c["p"], reverse=True)[:CURVE], 1)
     ]
-    return [
-        Figure(
-            "power",
-            "Discriminative power: the sum of p-values",
-            "Further left is better: such a measure tells more pairs of systems apart.",
-            rows,
-            charts.forest_plot("value", "measure", title="sum of p-values"),
+    yield Figure(
+        "p_curve",
+        f"The {CURVE} largest p-values of each measure",
+        "A curve that falls early leaves few pairs of systems undecided.",
+        points,
+        charts.bands(
+            "pair", "p", by="measure", x_title="pair, largest p first", title="p", band="no"
         ),
-        Figure(
-            "p_curve",
-            f"The {CURVE} largest p-values of each measure",
-            "A curve that falls early leaves few pairs of systems undecided.",
-            points,
-            charts.bands(
-                "pair", "p", by="measure", x_title="pair, largest p first", title="p", band="no"
-            ),
-        ),
-    ]
+    )
 
 
-def robustness(document: Row) -> list[Figure]:
+def robustness(document: Row) -> Iterator[Figure]:
     """Tau by size for each kind of reduction, then the values themselves."""
     title = "agreement with the full order (tau)"
     kinds = group_rows(document["curves"], lambda row: str(row["reduction"]))
-    taus = [
-        Figure(
+    for place, (kind, rows) in enumerate(kinds.items(), 1):
+        yield Figure(
             f"robustness-{place}",
             f"Order of the systems when judgments are missing: {kind}",
             "Tau with the order on all judgments, by the share kept. A line that stays high"
@@ -53,14 +49,11 @@ def robustness(document: Row) -> list[Figure]:
             rows,
             charts.bands("size", "kendall", by="measure", x_title="share kept", title=title),
         )
-        for place, (kind, rows) in enumerate(kinds.items(), 1)
-    ]
-    return taus + _absolute(document["values"])
+    yield from _absolute(document["values"])
 
 
-def _absolute(values: Sequence[Row]) -> list[Figure]:
+def _absolute(values: Sequence[Row]) -> Iterator[Figure]:
     """Values by the share kept, mean of all systems (Valcarce et al. 2020, Fig. 4)."""
-    figures = []
     kinds = group_rows(values, lambda row: str(row["reduction"]))
     for place, (kind, own) in enumerate(kinds.items(), 1):
         rows = [
@@ -68,55 +61,49 @@ def _absolute(values: Sequence[Row]) -> list[Figure]:
             for label, some in group_rows(own, lambda row: str(row["measure"])).items()
             for size, *at in zip(some[0]["size"], *(row["value"] for row in some), strict=True)
         ]
-        chart = charts.bands(
-            "size", "value", by="measure", x_title="share kept", title="value", band="no"
+        yield Figure(
+            f"values-{place}",
+            f"Values when judgments are missing: {kind}",
+            "Mean of all systems, by the share kept.",
+            rows,
+            charts.bands(
+                "size", "value", by="measure", x_title="share kept", title="value", band="no"
+            ),
         )
-        title = f"Values when judgments are missing: {kind}"
-        figures.append(
-            Figure(f"values-{place}", title, "Mean of all systems, by the share kept.", rows, chart)
-        )
-    return figures
 
 
-def taus(document: Row) -> list[Figure]:
+def taus(document: Row) -> Iterator[Figure]:
     """The matrix of taus between measures."""
     found = document.get("taus", [])
     if not found:
-        return []
-    rows = [dict(r) for r in found] + [
+        return
+    turned = [
         {"measure": r["other"], "other": r["measure"], "kendall": r["kendall"]} for r in found
     ]
-    names = list(dict.fromkeys([*(r["measure"] for r in found), *(r["other"] for r in found)]))
-    return [
-        Figure(
-            "taus",
-            "Do measures order the systems alike?",
-            "Kendall's tau of two measures' orders. Dark cells are measures that say the same.",
-            rows,
-            charts.grid("other", "measure", "kendall", order=names, title="tau"),
-        )
-    ]
+    names = list(dict.fromkeys(r["measure"] for r in [*found, *turned]))
+    yield Figure(
+        "taus",
+        "Do measures order the systems alike?",
+        "Kendall's tau of two measures' orders. Dark cells are measures that say the same.",
+        [*found, *turned],
+        charts.grid("other", "measure", "kendall", order=names, title="tau"),
+    )
 
 
-def online(document: Row) -> list[Figure]:
+def online(document: Row) -> Iterator[Figure]:
     """How closely each offline figure follows the online one, and every past case."""
-    rows = [
-        {**r, "name": _with_clip(r)} for r in document["correlations"] if r["value"] is not None
-    ]
-    first = [
-        Figure(
-            "correlation",
-            "Correlation of offline figures with the online one",
-            "Near 1 is an offline figure that foretells the online one; a bar across 0 may be"
-            " chance.",
-            rows,
-            charts.forest_plot("value", "name", title="Pearson's r"),
-        )
-    ]
-    first += _against_clip(document["correlations"])
+    rows = document["correlations"]
+    yield Figure(
+        "correlation",
+        "Correlation of offline figures with the online one",
+        "Near 1 is an offline figure that foretells the online one; a bar across 0 may be chance.",
+        [{**r, "name": _with_clip(r)} for r in rows if r["value"] is not None],
+        charts.forest_plot("value", "name", title="Pearson's r"),
+    )
+    yield from _against_clip(rows)
     cases = group_rows(document.get("cases", []), lambda row: str(row["measure"]))
-    return first + [
-        Figure(
+    for place, (label, own) in enumerate(list(cases.items())[:4], 1):
+        yield Figure(
             f"cases-{place}",
             f"{label}: offline against online",
             "Each point is a system in an experiment. On a rising line, better offline is"
@@ -126,8 +113,6 @@ def online(document: Row) -> list[Figure]:
                 "offline", "online", name="experiment", titles=(label, "online"), mark="system"
             ),
         )
-        for place, (label, own) in enumerate(list(cases.items())[:4], 1)
-    ]
 
 
 CLIP = (
@@ -138,30 +123,29 @@ CLIP = (
 )  # fmt: skip
 
 
-def _against_clip(rows: Sequence[Row]) -> list[Figure]:
+def _against_clip(rows: Sequence[Row]) -> Iterator[Figure]:
     """What a clip does to calls, where several were tried; of all rewards together if there are."""
     clipped = {_unclipped(r) for r in rows if r.get("clip") is not None}
     swept = [r for r in rows if _unclipped(r) in clipped]
     pooled = [r for r in swept if r["reward"] == "all"] or swept
     own = [
-        {**r, "clip": f"{r['clip'] or INF:g}".replace("inf", "none"), "name": _unclipped(r)}
+        {**r, "clip": "none" if not _clip(r) else f"{r['clip']:g}", "name": _unclipped(r)}
         for r in pooled
     ]
     if len({r["clip"] for r in own}) < 2:
-        return []
-    return [
-        Figure(
-            f"clip-{key.replace('_', '-')}",
-            title,
-            reading,
-            own,
-            charts.bands(
-                "clip", key, by="name", x_title="clip", title=key.replace("_", " "), kind="N",
-                band="no",
-            ),
+        return
+    for key, title, reading in CLIP:
+        words = key.replace("_", " ")
+        chart = charts.bands(
+            "clip", key, by="name", x_title="clip", title=words, kind="N", band="no"
         )
-        for key, title, reading in CLIP
-    ]  # fmt: skip
+        yield Figure(f"clip-{words.replace(' ', '-')}", title, reading, own, chart)
+
+
+def _clip(row: Row) -> float | None:
+    """Its clip; None where there is none, which a document says as null, a result as infinity."""
+    clip = row.get("clip")
+    return None if clip in (None, float("inf")) else float(clip)
 
 
 def _unclipped(row: Row) -> str:
@@ -171,22 +155,17 @@ def _unclipped(row: Row) -> str:
 
 
 def _with_clip(row: Row) -> str:
-    parts = [row["measure"], row.get("reward")]
-    if row.get("clip") is not None and row["clip"] != float("inf"):
-        parts.append(f"clip {row['clip']:g}")
+    clip = _clip(row)
+    parts = (row["measure"], row.get("reward"), None if clip is None else f"clip {clip:g}")
     return ", ".join(str(part) for part in parts if part)
 
 
-def accuracy(document: Row) -> list[Figure]:
+def accuracy(document: Row) -> Iterator[Figure]:
     """The error of each estimator."""
-    rows = sorted(document["accuracy"], key=lambda r: r["value"])
-    return [
-        Figure(
-            "accuracy",
-            "Error of each estimator against the truth",
-            "Relative root mean squared error over all systems: further left is closer to the"
-            " truth.",
-            rows,
-            charts.forest_plot("value", "measure", title="relative RMSE"),
-        )
-    ]
+    yield Figure(
+        "accuracy",
+        "Error of each estimator against the truth",
+        "Relative root mean squared error over all systems: further left is closer to the truth.",
+        sorted(document["accuracy"], key=lambda r: r["value"]),
+        charts.forest_plot("value", "measure", title="relative RMSE"),
+    )

@@ -12,61 +12,51 @@ from counterrank.report.charts import Figure, Row
 MOST = 8  # systems that colours tell apart
 
 
-def strata_values_chart(document: Row) -> list[Figure]:
+def strata_values_chart(document: Row) -> Iterator[Figure]:
     """Every method's value of each system under the leading measure."""
     label = leading(document).measure
     own = [r for r in document["estimates"] if r["measure"] == label and r["estimator"] != "IPS"]
     shown = _chosen(document, own)
     share = {s["name"]: s["share"] for s in document["strata"]}
-    order = list(dict.fromkeys(_part(r, share) for r in own))
-    rows = [{**r, "part": _part(r, share)} for r in own if r["system"] in shown]
-    return [
-        Figure(
-            "strata",
-            f"{label}: overall, weighted, stratified, and in each stratum",
-            "Follow one colour down: a system that leads overall but not in the strata owes its"
-            " lead to how the feedback was collected. IPS, which has a scale of its own, is in the"
-            " table.",
-            rows,
-            charts.dots("value", "part", order=order, by="system", title=label),
-        )
-    ]
+    rows = [{**r, "part": _part(r, share)} for r in own]
+    order = list(dict.fromkeys(r["part"] for r in rows))
+    yield Figure(
+        "strata",
+        f"{label}: overall, weighted, stratified, and in each stratum",
+        "Follow one colour down: a system that leads overall but not in the strata owes its lead to"
+        " how the feedback was collected. IPS, which has a scale of its own, is in the table.",
+        [r for r in rows if r["system"] in shown],
+        charts.dots("value", "part", order=order, by="system", title=label),
+    )
 
 
-def flips(document: Row) -> list[Figure]:
+def flips(document: Row) -> Iterator[Figure]:
     """The worst proven paradoxes: the difference overall, stratified, and in each stratum."""
-    flips = []
     for place, found in enumerate(document.get("paradoxes", [])[:5], 1):
-        rows, title = list(_parts(found)), f"{found['ahead']} less {found['behind']}"[:60]
-        flips.append(
-            Figure(
-                f"flip-{place}",
-                f"{found['measure']}: {found['ahead']} against {found['behind']}",
-                str(found["sentence"]),
-                rows,
-                charts.forest_plot("difference", "part", title=title, zero=True),
-            )
+        title = f"{found['ahead']} less {found['behind']}"[:60]
+        yield Figure(
+            f"flip-{place}",
+            f"{found['measure']}: {found['ahead']} against {found['behind']}",
+            str(found["sentence"]),
+            list(_parts(found)),
+            charts.forest_plot("difference", "part", title=title, zero=True),
         )
-    return flips
 
 
-def agreement_charts(document: Row) -> list[Figure]:
+def agreement_charts(document: Row) -> Iterator[Figure]:
     """How each method's order of the systems agrees with the open loop's."""
     rows = document.get("agreement", [])
     if not rows:
-        return []
+        return
     label = rows[0]["measure"]
-    own = [{**r, "value": r["kendall"]} for r in rows if r["measure"] == label]
-    return [
-        Figure(
-            "agreement",
-            f"{label}: agreement with the open loop",
-            "Kendall's tau between a method's order of the systems and that of feedback on items"
-            " shown at random: 1 is the same order, 0 no relation.",
-            own,
-            charts.forest_plot("value", "estimator", title="Kendall's tau"),
-        )
-    ]
+    yield Figure(
+        "agreement",
+        f"{label}: agreement with the open loop",
+        "Kendall's tau between a method's order of the systems and that of feedback on items shown"
+        " at random: 1 is the same order, 0 no relation.",
+        [{**r, "value": r["kendall"]} for r in rows if r["measure"] == label],
+        charts.forest_plot("value", "estimator", title="Kendall's tau"),
+    )
 
 
 def _chosen(document: Row, rows: list[Row]) -> set[str]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from counterrank.core.format import p_value
-from counterrank.documents.requirements import Criterion, known
-from counterrank.report.drawing import as_percent, said
+from counterrank.documents.requirements import Criterion, direction, known
+from counterrank.report.drawing import as_percent, ends_words, said
 from counterrank.report.gaps import Gap, gap
 from counterrank.report.html import name, rows_as_table, system, text
 
@@ -143,11 +144,11 @@ def pair_matrix(document: Document, lead: Criterion) -> str:
     names = list(dict.fromkeys(str(r[k]) for r in rows for k in ("baseline", "system")))
     if not 3 <= len(names) <= PAIRS or len(rows) < len(names):
         return ""
-    lower = document["protocol"].get("lower_is_better") or ()
+    up = direction(document, lead.measure)
     pairs: dict[tuple[str, str], Gap] = {}
     for r in rows:
         a, b = str(r["system"]), str(r["baseline"])
-        pairs[a, b], pairs[b, a] = gap(r, a, False, lower), gap(r, b, True, lower)
+        pairs[a, b], pairs[b, a] = gap(r, a, False, up), gap(r, b, True, up)
     head = "".join(f'<th scope="col">{system(b)}</th>' for b in names)
     body = "".join(
         f'<tr><th scope="row">{system(a)}</th>{"".join(_pair(a, b, pairs) for b in names)}</tr>'
@@ -169,13 +170,12 @@ def _pair(a: str, b: str, pairs: Mapping[tuple[str, str], Gap]) -> str:
     d = found.difference
     sign = SIGNS.get(d.claim) or CORES.get(d.clear) or "="
     row, p = found.row, known(found.row["p_corrected"])
-    detail = f"{a} against {b}: {said(d.value, 4, sign=True)}"
+    say = partial(said, places=4, sign=True)
+    detail = f"{a} against {b}: {say(d.value)}"
     detail += f", {as_percent(found.lift.value)}" if found.lift else ""
-    detail += f"; {row['level']:.0%} interval {said(d.low, 4, sign=True)} to"
-    detail += f" {said(d.high, 4, sign=True)}"
-    if d.wide_low is not None:
-        detail += f"; allowing for what is not ruled out {said(d.wide_low, 4, sign=True)} to"
-        detail += f" {said(d.wide_high, 4, sign=True)}"
+    detail += f"; {row['level']:.0%} interval {ends_words(d.core, say)}"
+    if d.wings:
+        detail += f"; allowing for what is not ruled out {ends_words(d.wings, say)}"
     detail += f"; p {p_value(p)}, corrected by {row['correction']}" if p is not None else ""
     detail += f"; {row['units']:,} units." if row["units"] is not None else "."
     return (

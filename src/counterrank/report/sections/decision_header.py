@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from counterrank.documents.decision import Decision, level_of
 from counterrank.documents.requirements import Criterion, Row
 from counterrank.report.drawing import (
+    Say,
     Scale,
     Span,
     as_percent,
+    ends_words,
     grid_lines,
     mark,
+    picture,
     put_text,
     said,
     short_text,
@@ -167,35 +171,25 @@ def _hero(gap: Gap, against: str, level: float) -> str:
     close = scale_of([span], zero=True, percent=percent, far=20)
     room = 0.14 * (close.high - close.low)
     scale = Scale(close.low - room, close.high + room, percent=percent)
-    words = as_percent if percent else lambda v: said(v, 3, sign=True)
-    key = []
-    if span.low is not None and span.high is not None:
-        both = f"{words(span.low)} to {words(span.high)}"
-        key.append(_key(span, "n", both, f"if the assumptions hold ({level:.0%}, all candidates)"))
-    if span.wide_low is not None and span.wide_high is not None:
-        both = f"{words(span.wide_low)} to {words(span.wide_high)}"
-        key.append(_key(span, "w", both, "allowing for what these data cannot rule out"))
-    label = f"{gap.system} against {against}: {words(span.value)}. " + " ".join(
-        f"{words(low)} to {words(high)}."
-        for low, high in ((span.low, span.high), (span.wide_low, span.wide_high))
-        if low is not None
-    )
-    return (
-        f'<figure class="hero"><svg class="fig" width="100%" height="112" role="img"'
-        f' aria-label="{text(label)}">{_drawn(span, scale, gap.system, against, words)}</svg>'
-        f'<ul class="key">{"".join(key)}</ul></figure>'
-    )
+    words: Say = as_percent if percent else partial(said, places=3, sign=True)
+    key, label = "", f"{gap.system} against {against}: {words(span.value)}."
+    for ends, part, meant in (
+        (span.core, "n", f"if the assumptions hold ({level:.0%}, all candidates)"),
+        (span.wings, "w", "allowing for what these data cannot rule out"),
+    ):
+        if ends:
+            both = ends_words(ends, words)
+            label += f" {both}."
+            key += (
+                '<li><svg class="fig" width="26" height="10" aria-hidden="true"><g'
+                f' class="{span.look}"><rect class="{part}" x=".5" y=".5" width="25" height="9"/>'
+                f"</g></svg><span><b>{both}</b> {meant}</span></li>"
+            )
+    drawn = picture(_drawn(span, scale, against, words), 112, label)
+    return f'<figure class="hero">{drawn}<ul class="key">{key}</ul></figure>'
 
 
-def _key(span: Span, part: str, both: str, words: str) -> str:
-    return (
-        f'<li><svg class="fig" width="26" height="10" aria-hidden="true"><g class="{span.look}">'
-        f'<rect class="{part}" x=".5" y=".5" width="25" height="9"/></g></svg>'
-        f"<span><b>{both}</b> {words}</span></li>"
-    )
-
-
-def _drawn(span: Span, scale: Scale, one: str, against: str, words: Any) -> str:
+def _drawn(span: Span, scale: Scale, against: str, words: Say) -> str:
     ticks = scale.ticks(5)
     at_zero, at_value = scale.share(0), scale.share(span.value)
     far = abs(at_value - at_zero) > 0.25
@@ -209,13 +203,10 @@ def _drawn(span: Span, scale: Scale, one: str, against: str, words: Any) -> str:
         + "</g>",
         tick_labels(scale, ticks, 106, sign=True),
     ]
-    if span.low is not None and span.high is not None:
-        parts.append(put_text(scale.x(span.low), 67, words(span.low), "end", "ha"))
-        parts.append(put_text(scale.x(span.high), 67, words(span.high), "start", "ha"))
-    if span.wide_low is not None and span.wide_high is not None:
-        for end in (span.wide_low, span.wide_high):
-            share = scale.share(end)
-            parts.append(put_text(scale.x(end), 84, words(end), side(share), "ha"))
+    for end, place in zip(span.core or (), ("end", "start"), strict=False):
+        parts.append(put_text(scale.x(end), 67, words(end), place, "ha"))
+    for end in span.wings or ():
+        parts.append(put_text(scale.x(end), 84, words(end), side(scale.share(end)), "ha"))
     return "".join(parts)
 
 

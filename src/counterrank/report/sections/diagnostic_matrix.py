@@ -8,7 +8,7 @@ from typing import Any
 
 from counterrank.documents.requirements import Criterion, Row, known
 from counterrank.report.drawing import Scale, as_percent, said
-from counterrank.report.html import STATES, icon, name, system, text
+from counterrank.report.html import STATES, cards, column_head, icon, name, system, text
 from counterrank.report.sections.decision_header import read_by
 
 Document = Mapping[str, Any]
@@ -109,18 +109,16 @@ def _matrix(
 ) -> str:
     drawn = any(MOVES.search(str(d["meaning"])) for k in shown for d in by_kind[k])
     scale = scale if drawn else None
-    heads = "".join(
-        f'<th role="columnheader" class="x" scope="col">{system(s)}</th>' for s in columns
-    )
-    if not columns:
-        heads = '<th role="columnheader" class="x" scope="col">State</th>'
-    stretch = (
-        '<th role="columnheader" class="plot" scope="col">Moves the lift of '
-        f"{system(columns[0])} by, points</th>"
-        if scale and columns
-        else ""
-    )
-    width = 4 + max(len(columns), 1) + bool(stretch)
+    heads = [
+        column_head("What must hold"),
+        *(column_head(system(s), "x") for s in columns),
+        *([] if columns else [column_head("State", "x")]),
+        column_head("What was found, and what to do"),
+        column_head("Value", "r"),
+        column_head("Wanted", "r"),
+    ]
+    if scale and columns:
+        heads.append(column_head(f"Moves the lift of {system(columns[0])} by, points", "plot"))
     body = []
     for title, kinds in groups.items():
         rows = sorted(
@@ -128,18 +126,14 @@ def _matrix(
         )
         if rows:
             body.append(
-                f'<tr role="row" class="g"><th role="rowheader" colspan="{width}" scope="rowgroup">'
-                f"{title}</th></tr>"
+                f'<tr role="row" class="g"><th role="rowheader" colspan="{len(heads)}"'
+                f' scope="rowgroup">{title}</th></tr>'
             )
         body += [_line(by_kind[k], columns, scale) for k in rows]
+    table = cards('class="mx cards" role="table"', heads, "".join(body))
     return (
         '<div class="scroll" tabindex="0" role="region" aria-label="What the numbers rest on">'
-        '<table class="mx cards" role="table"><thead role="rowgroup"><tr role="row">'
-        f'<th role="columnheader" scope="col">What must hold</th>{heads}'
-        '<th role="columnheader" scope="col">What was found, and what to do</th>'
-        '<th role="columnheader" class="r" scope="col">Value</th>'
-        f'<th role="columnheader" class="r" scope="col">Wanted</th>{stretch}</tr></thead>'
-        f'<tbody role="rowgroup">{"".join(body)}</tbody></table></div>'
+        f"{table}</div>"
     )
 
 

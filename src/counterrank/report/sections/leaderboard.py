@@ -4,13 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from counterrank.core.format import decimals, p_value
-from counterrank.documents.requirements import Criterion, Row, concerned, known
-from counterrank.report.drawing import Scale, Span, as_percent, mark, picture, said, tick_labels
-from counterrank.report.gaps import Gap, Key, gaps, key_of, scale_of, value_span
-from counterrank.report.html import DASH, chip, name, system, text
+from counterrank.documents.requirements import (
+    Criterion,
+    Key,
+    Row,
+    concerned,
+    direction,
+    key_of,
+    known,
+)
+from counterrank.report.drawing import (
+    Say,
+    Scale,
+    Span,
+    as_percent,
+    ends_words,
+    grid_style,
+    mark,
+    picture,
+    said,
+    tick_labels,
+)
+from counterrank.report.gaps import Gap, gaps, scale_of, value_span
+from counterrank.report.html import DASH, cards, chip, column_head, name, system, text
 
 Document = Mapping[str, Any]
 SHOWN = 12  # rows that stand open where there are more
@@ -23,6 +43,7 @@ WHOLE = "all"
 class Board:
     """One selection: a row of estimates for each system, and differences where there are any."""
 
+    document: Document
     key: Key
     rows: Mapping[str, Row]
     gaps: Mapping[str, Gap]
@@ -38,6 +59,11 @@ class Board:
             names = [name for name in self.rows if name in ahead]
             return sorted(names, key=lambda name: -self.up * ahead[name])
         return sorted(self.rows, key=lambda name: -self.up * (known(self.rows[name]["value"]) or 0))
+
+    @property
+    def fine(self) -> int:
+        """Decimals of all its values."""
+        return decimals(known(row["se"]) or 0.0 for row in self.rows.values())
 
     @property
     def lifts(self) -> bool:
@@ -57,18 +83,11 @@ def boards(document: Document, lead: Criterion, reference: str) -> list[Board]:
         for key in same or [key_of(row)]:
             own.setdefault(key, {})[str(row["system"])] = row
     compared = gaps(document, reference)
-    lower = document["protocol"].get("lower_is_better") or ()
-    found = [
-        Board(key, rows, _with_rows(compared.get(key, {}), rows), reference,
-              -1 if key[0] in lower else 1)
-        for key, rows in own.items()
-    ]  # fmt: skip
-    first = (lead.measure, lead.reward, lead.estimator, None)
-    return sorted(found, key=lambda board: board.key != first)
-
-
-def _with_rows(several: Mapping[str, Gap], rows: Mapping[str, Row]) -> dict[str, Gap]:
-    return {name: gap for name, gap in several.items() if name in rows}
+    found = []
+    for key, rows in own.items():
+        there = {name: gap for name, gap in compared.get(key, {}).items() if name in rows}
+        found.append(Board(document, key, rows, there, reference, direction(document, key[0])))
+    return sorted(found, key=lambda board: board.key != lead.key)
 
 
 def leaderboard(document: Document, own: str, lead: Criterion, reference: str) -> str:
@@ -80,7 +99,7 @@ def leaderboard(document: Document, own: str, lead: Criterion, reference: str) -
     scale = scale_of(spans, zero=True, percent=True)
     tables = "".join(
         f'<div class="board" data-key="{text("|".join(_parts(b.key)))}"{" hidden" * (n > 0)}>'
-        f"{_table(document, b, scale)}</div>"
+        f"{_table(b, scale)}</div>"
         for n, b in enumerate(found)
     )
     switch = _units(own) if spans else ""
@@ -95,7 +114,7 @@ def first_board(document: Document, lead: Criterion, reference: str) -> str:
     board = boards(document, lead, reference)[0]
     spans = [gap.lift for gap in board.gaps.values() if gap.lift]
     scale = scale_of(spans, zero=True, percent=True)
-    return f'<div class="board">{_table(document, board, scale)}</div>'
+    return f'<div class="board">{_table(board, scale)}</div>'
 
 
 def _parts(key: Key) -> list[str]:
@@ -131,9 +150,8 @@ def _units(own: str) -> str:
     return f'<fieldset><legend>Differences in</legend><div class="seg">{both}</div></fieldset>'
 
 
-def _table(document: Document, board: Board, lifts: Scale) -> str:
+def _table(board: Board, lifts: Scale) -> str:
     """One selection as a table."""
-    fine = decimals(known(row["se"]) or 0.0 for row in board.rows.values())
     values = not board.gaps
     spans = [value_span(row) for row in board.rows.values()]
     absolute = scale_of(
@@ -141,11 +159,19 @@ def _table(document: Document, board: Board, lifts: Scale) -> str:
         zero=not values, percent=False,
     )  # fmt: skip
     scales = {"rel": lifts, "abs": absolute} if board.lifts else {"": absolute}
-    rows = "".join(_row(document, board, one, scales, fine, n) for n, one in enumerate(board.order))
-    heads = "".join(
+    rows = "".join(_row(board, one, scales, n) for n, one in enumerate(board.order))
+    axes = "".join(
         f'<div class="{kind}">{_axis(scale, "" if values else board.reference, values)}</div>'
         for kind, scale in scales.items()
     )
+    heads = [
+        column_head("Ranker", "c-sys", sort=True), column_head("Value", "c-val", sort=True),
+        column_head(f'<span class="vh">Drawn</span>{axes}', "plot c-plot"),
+    ]  # fmt: skip
+    heads += [] if values else [
+        column_head("Difference, intervals", "c-lift"), column_head("p", "c-p", sort=True),
+        column_head("Claim and verdict", "c-ver"),
+    ]  # fmt: skip
     more = len(board.rows) - SHOWN
     few = (
         f'<p class="noprint"><button type="button" class="all">All {len(board.rows)} rankers'
@@ -153,23 +179,9 @@ def _table(document: Document, board: Board, lifts: Scale) -> str:
         if more > 0
         else ""
     )
-    said_by = "" if values else '<th role="columnheader" class="c-p" scope="col" aria-sort="none">'
-    told = "" if values else (
-        '<th role="columnheader" class="c-lift" scope="col">Difference, intervals</th>'
-        f'{said_by}<button type="button" class="so">p</button></th>'
-        '<th role="columnheader" class="c-ver" scope="col">Claim and verdict</th>'
-    )  # fmt: skip
-    return (
-        f'<table class="lb cards ax{" few" * (more > 0)}" role="table" style="{_grids(scales)}">'
-        f"<caption>{_caption(board)}</caption>"
-        '<thead role="rowgroup"><tr role="row">'
-        '<th role="columnheader" class="c-sys" scope="col" aria-sort="none">'
-        '<button type="button" class="so">Ranker</button></th>'
-        '<th role="columnheader" class="c-val" scope="col" aria-sort="none">'
-        '<button type="button" class="so">Value</button></th>'
-        '<th role="columnheader" class="plot c-plot" scope="col"><span class="vh">Drawn</span>'
-        f'{heads}</th>{told}</tr></thead><tbody role="rowgroup">{rows}</tbody></table>{few}'
-    )
+    grids = ";".join(grid_style(scale, scale.ticks(5), kind) for kind, scale in scales.items())
+    look = f'class="lb cards ax{" few" * (more > 0)}" role="table" style="{grids}"'
+    return cards(look, heads, rows, _caption(board)) + few
 
 
 def _caption(board: Board) -> str:
@@ -190,37 +202,22 @@ def _axis(scale: Scale, reference: str, values: bool) -> str:
         f'<text class="b" x="{scale.x(0)}" y="11" text-anchor="middle">'
         f"{text(reference[:18])}</text>"
     )  # fmt: skip
-    inner = line + tick_labels(scale, ticks, 12 + top, sign=not values)
-    return f'<svg class="fig" width="100%" height="{16 + top}" aria-hidden="true">{inner}</svg>'
+    return picture(line + tick_labels(scale, ticks, 12 + top, sign=not values), 16 + top)
 
 
-def _grids(scales: Mapping[str, Scale]) -> str:
-    """The grid behind the cells, so that the line of the reference runs through all rows."""
-    made = []
-    for kind, scale in scales.items():
-        ticks = sorted(scale.ticks(5), key=lambda tick: tick != 0)
-        ink = ("ink" if tick == 0 else "rule" for tick in ticks)
-        lines = ",".join(f"linear-gradient(var(--{c}),var(--{c}))" for c in ink)
-        places = ",".join(f"{scale.x(tick)} 0" for tick in ticks)
-        made.append(f"--g{kind}:{lines};--p{kind}:{places}")
-    return ";".join(made)
-
-
-def _row(
-    document: Document, board: Board, one: str, scales: Mapping[str, Scale], fine: int, place: int
-) -> str:
+def _row(board: Board, one: str, scales: Mapping[str, Scale], place: int) -> str:
     """A system: its value, the mark, the difference in words, what is claimed and believed."""
-    row, gap = board.rows[one], board.gaps.get(one)
+    row, gap, fine = board.rows[one], board.gaps.get(one), board.fine
     best = gap is not None and gap.difference.claim == "better" and place == 0
     folded = place >= SHOWN and one != board.reference
     look = " ".join(["best"] * best + ["more"] * folded)
     drawn = "".join(
-        f'<div class="{kind}">{_mark(board, one, gap, row, kind, scale)}</div>'
+        f'<div class="{kind}">{_mark(board, one, kind, scale)}</div>'
         for kind, scale in scales.items()
     )
-    ends = value_span(row)
-    around = f"<small>{_range(ends.low, ends.high, fine)}</small>" if ends.low is not None else ""
-    cells = "" if not board.gaps else _told(document, board, one, gap, row, scales, fine)
+    ends = value_span(row).core
+    around = f"<small>{ends_words(ends, partial(said, places=fine))}</small>" if ends else ""
+    cells = "" if not board.gaps else _told(board, one, scales)
     return (
         f'<tr role="row"{f" class={chr(34)}{look}{chr(34)}" if look else ""}>'
         f'<th role="rowheader" class="c-sys" scope="row">{system(one)}</th>'
@@ -229,32 +226,26 @@ def _row(
     )
 
 
-def _mark(board: Board, one: str, gap: Gap | None, row: Row, kind: str, scale: Scale) -> str:
-    if not board.gaps:
-        span: Span = value_span(row)
-    elif gap is None:
-        dot = f'<circle class="ref" cx="{scale.x(0)}" cy="13" r="4.5"/>'
-        return f'<svg class="fig" width="100%" height="26" aria-hidden="true">{dot}</svg>'
-    else:
-        span = gap.lift if kind == "rel" and gap.lift else gap.difference
+def _mark(board: Board, one: str, kind: str, scale: Scale) -> str:
+    gap = board.gaps.get(one)
+    if board.gaps and gap is None:
+        return picture(f'<circle class="ref" cx="{scale.x(0)}" cy="13" r="4.5"/>', 26)
+    span = gap.as_told(kind) if gap else value_span(board.rows[one])
     return picture(mark(span, scale, 13), 26, one[:60])
 
 
-def _told(
-    document: Document, board: Board, one: str, gap: Gap | None, row: Row,
-    scales: Mapping[str, Scale], fine: int,
-) -> str:  # fmt: skip
+def _told(board: Board, one: str, scales: Mapping[str, Scale]) -> str:
+    gap = board.gaps.get(one)
     if gap is None:
-        live = "was live: measured" if row["estimator"] == LIVE else "the others are held to it"
+        measured = board.rows[one]["estimator"] == LIVE
+        live = "was live: measured" if measured else "the others are held to it"
         return (
             '<td role="cell" class="c-lift"><small>reference</small></td>'
             '<td role="cell" class="c-p" data-v=""></td>'
             f'<td role="cell" class="c-ver"><small>{live}</small></td>'
         )
     spans = "".join(
-        f'<span class="{kind}">'
-        f"{span_words(gap.lift if kind == 'rel' and gap.lift else gap.difference, kind, fine)}"
-        "</span>"
+        f'<span class="{kind}">{span_words(gap.as_told(kind), kind, board.fine)}</span>'
         for kind in scales
     )
     p = known(gap.row["p_corrected"])
@@ -266,31 +257,18 @@ def _told(
         f'<td role="cell" class="c-p" data-l="p" data-v="{"" if p is None else repr(p)}">'
         f"{DASH if p is None else p_value(p)}</td>"
         f'<td role="cell" class="c-ver">{chip(str(gap.row["verdict"]))} <b>{claim}</b>'
-        f"<small>{rests_on(document, one, gap)}</small></td>"
+        f"<small>{rests_on(board.document, one, gap)}</small></td>"
     )
 
 
 def span_words(span: Span, kind: str, fine: int) -> str:
     """The difference and both intervals in words."""
-    percent = kind == "rel"
-    middle = as_percent(span.value) if percent else said(span.value, fine, sign=True)
-    parts = [f"<b>{middle}</b>"]
-    for low, high, shade in (
-        (span.low, span.high, "d"),
-        (span.wide_low, span.wide_high, "l"),
-    ):
-        if low is not None and high is not None:
-            words = _range(low, high, fine, sign=True, percent=percent)
-            parts.append(f'<small><i class="sw {shade}"></i>{words}</small>')
-    return "".join(parts)
-
-
-def _range(
-    low: float | None, high: float | None, fine: int, *, sign: bool = False, percent: bool = False
-) -> str:
-    if percent:
-        return f"{as_percent(low)} to {as_percent(high)}"
-    return f"{said(low, fine, sign=sign)} to {said(high, fine, sign=sign)}"
+    say: Say = as_percent if kind == "rel" else partial(said, places=fine, sign=True)
+    return f"<b>{say(span.value)}</b>" + "".join(
+        f'<small><i class="sw {shade}"></i>{ends_words(ends, say)}</small>'
+        for ends, shade in ((span.core, "d"), (span.wings, "l"))
+        if ends
+    )
 
 
 def rests_on(document: Document, one: str, gap: Gap) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from counterrank.documents.requirements import Criterion
-from counterrank.report.drawing import Scale, as_percent, mark, picture, said, tick_labels
+from counterrank.report.drawing import Scale, as_percent, axis, grid_style, mark, picture, said
 from counterrank.report.gaps import Gap, gaps, scale_of
 from counterrank.report.html import name, system, text
 
@@ -18,14 +18,15 @@ def segment_forest(
     document: Document, lead: Criterion, reference: str, order: Sequence[str]
 ) -> str:
     """Segments as rows, systems as columns; nothing where a result has no segments."""
+    every = gaps(document, reference)
     found = {
         key[3]: several
-        for key, several in gaps(document, reference).items()
+        for key, several in every.items()
         if key[:2] == (lead.measure, lead.reward) and key[3] is not None
     }
     if not found:
         return ""
-    whole = gaps(document, reference).get((lead.measure, lead.reward, lead.estimator, None), {})
+    whole = every.get(lead.key, {})
     flips = document.get("tables", {}).get("paradoxes", [])
     odd = [str(p[side]) for p in flips for side in ("behind", "ahead")]
     names = dict.fromkeys([*odd, *order])
@@ -35,8 +36,9 @@ def segment_forest(
     scale = scale_of(
         [gap.shown if lifts else gap.difference for gap in shown], zero=True, percent=lifts
     )
+    ticks = scale.ticks(3)
     heads = "".join(
-        f'<th class="plot" scope="col">{system(s)}{_axis(scale)}</th>'
+        f'<th class="plot" scope="col">{system(s)}{axis(scale, ticks)}</th>'
         '<th class="n" scope="col"><span class="vh">Difference</span></th>'
         for s in columns
     )
@@ -46,24 +48,14 @@ def segment_forest(
         part = share.get(label)
         many = f" <small>{part:.0%}</small>" if part is not None else ""
         lines.append(_line(str(label), many, several, whole, columns, scale, ""))
-    ticks = sorted(scale.ticks(3), key=lambda t: t != 0)
-    ink = ("ink" if t == 0 else "rule" for t in ticks)
-    style = (
-        f"--g:{','.join(f'linear-gradient(var(--{c}),var(--{c}))' for c in ink)};"
-        f"--p:{','.join(f'{scale.x(t)} 0' for t in ticks)}"
-    )
     return (
         f'<p class="lede">Difference from {system(reference)} in {text(lead.what)}. One scale for'
         " all; dashed is each ranker's overall difference.</p>"
         '<div class="scroll" tabindex="0" role="region" aria-label="Differences by segment">'
-        f'<table class="fo sticky" style="{style}"><thead><tr><th scope="col">Segment</th>{heads}'
-        f"</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
+        f'<table class="fo sticky" style="{grid_style(scale, ticks)}"><thead><tr>'
+        f'<th scope="col">Segment</th>{heads}</tr></thead>'
+        f"<tbody>{''.join(lines)}</tbody></table></div>"
     )
-
-
-def _axis(scale: Scale) -> str:
-    inner = tick_labels(scale, scale.ticks(3), 12, sign=True)
-    return f'<svg class="fig" width="100%" height="16" aria-hidden="true">{inner}</svg>'
 
 
 def _line(
@@ -76,12 +68,12 @@ def _line(
         if gap is None:
             cells.append('<td class="plot"></td><td class="n">\u2013</td>')
             continue
-        span = gap.lift if scale.percent and gap.lift else gap.difference
+        span = gap.shown if scale.percent else gap.difference
         words = as_percent(span.value) if scale.percent else said(span.value, 3, sign=True)
         near = ""
         if s in whole:
-            all_ = whole[s].lift if scale.percent and whole[s].lift else whole[s].difference
-            at = scale.x(all_.value) if all_ else ""
+            all_ = whole[s].shown if scale.percent else whole[s].difference
+            at = scale.x(all_.value)
             near = f'<line class="near" x1="{at}" x2="{at}" y1="0" y2="26"/>'
         drawn = picture(near + mark(span, scale, 13, 8), 26, f"{s[:40]}, {label[:40]}: {words}")
         look_ = "" if gap.held else " mut"

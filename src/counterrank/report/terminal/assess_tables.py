@@ -55,14 +55,8 @@ def robustness_lines(result: Result, wide: int) -> list[str]:
         " judgments left; 1: the order never changes. Monte Carlo error at most"
         f" {number(error, 4)}."
     )
-    cells = [
-        [
-            row.measure,
-            number(row.value, 3),
-            *(number(each[row.measure, kind].value, 3) for kind in kinds),
-        ]
-        for row in rows
-    ]
+    several = ([row, *(each[row.measure, kind] for kind in kinds)] for row in rows)
+    cells = [[own[0].measure, *(number(r.value, 3) for r in own)] for own in several]
     table = tabulate([["measure", "all", *(SHORT.get(kind, kind) for kind in kinds)], *cells], wide)
     return [*wrap_text(text, wide), "", *table]
 
@@ -84,13 +78,8 @@ def agreement_lines(result: Result, wide: int) -> list[str]:
         for r in shown
     ]  # fmt: skip
     more = len(rows) - len(shown)
-    out = [
-        *_matrix(result, wide),
-        "",
-        *wrap_text(text, wide),
-        "",
-        *tabulate([head, *cells], wide),
-    ]
+    table = tabulate([head, *cells], wide)
+    out = [*_matrix(result, wide), "", *wrap_text(text, wide), "", *table]
     out += [f"and {more} more pairs of measures that agree better"] if more else []
     found = result.tables["opposed"]
     if found:
@@ -183,17 +172,8 @@ def accuracy_lines(result: Result, wide: int) -> list[str]:
         f"{'s' * (first.repetitions > 1)}; errors are shares of the truth. mean: RMSE of each"
         " repetition, ± its standard error over them."
     )
-    head = (
-        "estimator",
-        "RMSE",
-        f"{first.level:.0%} interval",
-        "mean",
-        "bias",
-        "sd",
-        "cover",
-        "tau",
-        "regret",
-    )
+    interval = f"{first.level:.0%} interval"
+    head = ("estimator", "RMSE", interval, "mean", "bias", "sd", "cover", "tau", "regret")
     cells = [
         (
             r.measure, f"{r.value:.3g}", f"[{r.low:.3g}, {r.high:.3g}]",

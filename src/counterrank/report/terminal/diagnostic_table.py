@@ -42,9 +42,11 @@ def diagnostic_lines(found: list[Diagnostic], wide: int) -> list[str]:
     for (verdict, name, meaning), subjects in told.items():
         who = subjects[0] if len(subjects) == 1 else f"{len(subjects)} systems"
         lines += wrap_text(f"{verdict:<8} {name}, {who}: {meaning}", wide, " " * 9)
-    quiet = sorted((d for d in found if d.state == "pass"), key=lambda d: found.index(d))
-    names = list(dict.fromkeys(d.name for d in quiet))
-    short = [_short(name, [d.value for d in quiet if d.name == name]) for name in names]
+    quiet: dict[str, list[float]] = {}
+    for d in found:
+        if d.state == "pass":
+            quiet.setdefault(d.name, []).append(d.value)
+    short = list(map(_short, quiet, quiet.values()))
     if short:
         lines += wrap_text(f"{'pass':<8} {', '.join(short)}.", wide, " " * 9)
     return lines
