@@ -236,13 +236,19 @@ def requirements(document: Row, found: Terms, system: str, base: str) -> Candida
     asked += [(own, "guards", -margin) for own, margin in found.guards]
     made = []
     for own, role, least in asked:
-        size = abs(_value(document, own, base))
         rows = (r for r in document["comparisons"] if own.of(r))
         row: Row = next((r for r in rows if {r["system"], r["baseline"]} == {system, base}), {})
+        size = abs(_compared(row, base) or _value(document, own, base))
         change = _turned(row, base) if row else (None, None)
         up = direction(document, own.measure)
         made.append(Requirement(own, role, least, up, *change, size, _lift(row, base), row))
     return Candidate(system, tuple(made))
+
+
+def _compared(row: Row, base: str) -> float | None:
+    """The baseline's value over the units that were compared, where some were left out of them."""
+    lift = known(row.get("lift")) if row.get("baseline") == base else None
+    return row["difference"] / lift if lift else None
 
 
 def direction(document: Row, measure: object) -> int:

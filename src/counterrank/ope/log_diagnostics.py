@@ -24,7 +24,7 @@ from counterrank.assumptions.logger_knowledge import milder
 from counterrank.assumptions.position_curve import position_fit
 from counterrank.assumptions.score_test import AuditRows, number_keys
 from counterrank.assumptions.trust_bias import trust
-from counterrank.core.arrays import Ints
+from counterrank.core.arrays import Floats, Ints, divide
 from counterrank.core.faults import Faults
 from counterrank.data.ids import as_categories, hash_ids
 from counterrank.diagnostics import weights as about
@@ -42,6 +42,8 @@ from counterrank.ope.setting import Basis, Setting
 from counterrank.stats.estimates import Estimate
 
 MOST = 250_000  # rows; more would not change a verdict
+CHOSEN = 5.0  # errors, users being dependent, beyond which sessions were left out by their rewards
+HARM = 0.01  # of the value: what leaving them out may change
 Read = Callable[[Partition], Sessions | None]
 
 
@@ -51,7 +53,9 @@ class TargetStatistics:
 
     ``tied`` of its ``rows`` share their score with another of their list, where scores order it.
     ``slates`` are the sums of whole slates' weights and of their squares, and how many there are,
-    where they are asked for.
+    where they are asked for. ``earned`` is of sessions without and with a list of the target, by
+    context (contexts x 2 x 3): how many there are, what they earned, and its square; nothing where
+    all have one.
     """
 
     weights: WeightStatistics
@@ -59,6 +63,7 @@ class TargetStatistics:
     tied: int | None
     rows: int
     slates: tuple[float, float, int] | None
+    earned: Floats | None = None
 
 
 def diagnose_targets(
@@ -79,7 +84,7 @@ def diagnose_targets(
         if target.tied is not None:
             out.append(tied_scores(name, target.tied / target.rows))
         if absent := target.faults.count("session without list"):
-            out.append(sessions_without_list(name, absent, setting))
+            out.append(sessions_without_list(name, absent, target.earned, setting))
         if basis.model is not None and not basis.by_rank and basis.views != "rows":
             out.append(list_length(name, weights))
         missing, where = weights.unknown, "no session's log has"
@@ -133,20 +138,53 @@ def tied_scores(system: str, share: float) -> Diagnostic:
     return advise("ties", system, share, 0.01, graded(-share, -0.01, -0.5), text, todo)
 
 
-def sessions_without_list(system: str, absent: int, setting: Setting) -> Diagnostic:
-    """Logged sessions for which the target has no list."""
+def sessions_without_list(
+    system: str, absent: int, earned: Floats | None, setting: Setting
+) -> Diagnostic:
+    """Logged sessions for which the target has no list: fail if others earned something else.
+
+    Those of one context are compared; what is left out of them with their rewards in mind makes
+    a value of what was chosen.
+    """
     sessions, skipped = setting.totals.sessions, setting.request.missing == "skip"
     share = absent / sessions
     fate = "are left out, also of the lift" if skipped else "keep their logged list"
     text = f"{absent:,} of {sessions:,} logged sessions have no list of this ranker; they {fate}."
     state = graded(-share, -0.01, -0.5)
+    more, error = (0.0, math.inf) if earned is None else apart(earned)
+    if abs(more) > CHOSEN * error and share * abs(more) > HARM:
+        text += (
+            f" They earned {abs(more):.0%} {'more' if more > 0 else 'less'} than other sessions of"
+            " their context, so the rest was chosen by what it earned: give every session a list."
+        )
+        state = "fail"
     return Diagnostic("sessions without a list", system, share, 0.01, state, text)
+
+
+def apart(earned: Floats) -> tuple[float, float]:
+    """How much more sessions without a list earned than others of their context; its error.
+
+    Shares of what all earned. Contexts are weighed as the difference of two means is known best.
+    """
+    n, total, square = np.moveaxis(earned, -1, 0)
+    there = (n > 0).all(axis=1)
+    if not there.any():
+        return 0.0, math.inf
+    level = float(divide(total.sum(), n.sum(), 0.0))
+    n, total, square = n[there], total[there], square[there]
+    mean = total / n
+    w = 1 / (1 / n).sum(axis=1)
+    w /= w.sum()
+    spread = np.maximum(square / n - mean**2, 0)
+    more = float(w @ (mean[:, 0] - mean[:, 1]))
+    error = float(np.sqrt(w**2 @ (spread / n).sum(axis=1)))
+    return float(divide(more, abs(level), 0.0)), float(divide(error, abs(level), math.inf))
 
 
 def list_length(system: str, weights: WeightStatistics) -> Diagnostic:
     """Views the target can expect over those of lists as long as the logged ones."""
     ratio = weights.views / weights.places if weights.places > 0 else math.nan
-    verdict = "pass" if 0.9 <= ratio <= 1.1 else "caution"
+    verdict = "pass" if 0.98 <= ratio <= 1.02 else "caution"
     text = f"Its lists would be seen {ratio:.2f} times as much as lists of the logged length."
     todo = (
         " Short lists, ranks left out or exposures on another scale change the value by as much:"

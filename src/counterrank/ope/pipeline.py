@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats, Ints
+from counterrank.core.arrays import Bools, Floats, Ints, sum_by
 from counterrank.core.faults import Faults
 from counterrank.core.merge import merge
 from counterrank.core.parallel import Progress, map_threads, workers
@@ -318,11 +318,13 @@ def contributions(
     request, targets = setting.request, setting.targets(sessions, part)
     columns, statistics, weights = _on_policy(setting, sessions), {}, {}
     masks: dict[Key, Bools] = {}
+    live = columns[Key(LOGGED, _decider(request), LIVE)][0]
     for name, target in targets.items():
         rival = targets.get(request.rival) if request.swings() and name != request.rival else None
         mine, statistics[name], weights[name] = _one_target(
             setting, models, sessions, name, target, rival
         )
+        statistics[name] = replace(statistics[name], earned=_earned(sessions, target, live))
         columns |= mine
         there = target.place >= 0
         if request.missing == "skip" and not there.all():
@@ -357,6 +359,17 @@ def _learned(
 
     slopes = curve_slopes(setting, setting.curve, models, sessions, targets)
     return slopes, setting.curve.influences(part, sessions, setting.totals.sessions)
+
+
+def _earned(sessions: Sessions, target: Target, paid: Floats) -> Floats | None:
+    """What sessions without and with a list earned, see `TargetStatistics`."""
+    there = target.place >= 0
+    if there.all():
+        return None
+    count = max(len(sessions.contexts), 1)
+    cell = sessions.context * 2 + there
+    parts = [sum_by(cell, x, 2 * count) for x in (np.ones(sessions.n), paid, paid**2)]
+    return np.stack(parts, axis=-1).reshape(count, 2, 3)
 
 
 @dataclass(frozen=True)
