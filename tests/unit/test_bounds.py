@@ -169,6 +169,39 @@ def test_a_counter_is_not_said_to_be_days(times, says):
     assert says in drift.meaning
 
 
+@pytest.mark.parametrize("apart", [0.0, 0.3])
+def test_contexts_that_are_seen_otherwise_have_curves_of_their_own(apart):
+    """Even pages are read deeper than odd ones; one curve for all is wrong for a target by page."""
+    rng = np.random.default_rng(1)
+    n, depth = 6000, 6
+    page = rng.integers(0, 4, n)
+    worth = rng.uniform(0.05, 0.5, (4, depth))
+    order = np.argsort(-worth[page] + rng.normal(0, 0.15, (n, depth)), axis=1)
+    each, rank = np.repeat(np.arange(n), depth), np.tile(np.arange(1, depth + 1), n)
+    own = np.where(page % 2, np.exp(apart), np.exp(-apart))[each]
+    item, better = order.ravel(), np.where(page % 2, -1, 1)[each]
+    seen = rng.random(n * depth) < rank**-own
+    log = pl.DataFrame(
+        {
+            "session": each, "user": each // 3, "page": page[each], "item": item, "rank": rank,
+            "viewed": seen.astype(int),
+            "click": (seen & (rng.random(n * depth) < worth[page[each], item])).astype(int),
+        }
+    )  # fmt: skip
+    by = (-better * worth[page[each], item]).reshape(n, depth)
+    to = 1 + np.argsort(np.argsort(by, axis=1), axis=1).ravel()
+    run = log.select("session", "item").with_columns(rank=pl.Series(to))
+    truth = float(np.sum(run["rank"].to_numpy() ** -own * worth[page[each], item])) / n
+    live = float(np.sum(rank**-own * worth[page[each], item])) / n
+    result = cr.estimate(
+        log, {"new": run}, reward="click", context="page", position_bias="views", estimator="DR"
+    )
+    [d] = [d for d in result.diagnostics if d.name == "position curve"]
+    assert ("in one of the contexts" in d.meaning) == bool(apart)
+    [c] = result.comparisons
+    assert c.lift_bound_low < truth / live - 1 < c.lift_bound_high
+
+
 def test_a_share_that_leaves_is_mantel_and_haenszels():
     rng = np.random.default_rng(1)
     paid, stratum = rng.integers(0, 2, 400) * 1.0, rng.integers(0, 3, 400)

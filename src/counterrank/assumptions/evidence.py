@@ -17,16 +17,18 @@ arguments, and its shift the change of :math:`F`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterrank.assumptions.score_test import DEEPEST, AuditRows, positive_ratio
+from counterrank.assumptions.score_test import DEEPEST, SURE, AuditRows, positive_ratio
 from counterrank.core.arrays import Floats, Ints, sum_by
 
 FEWEST = 30.0  # rewards of a rank that has a factor of its own
+CROWD = 200  # sessions of a context's value that may have a curve of its own
 HALF = 12  # ranks down to which each may have one
 
 
@@ -106,6 +108,32 @@ class LogEvidence:
     def session_curve(self) -> ViewShares:
         """How often each rank is seen."""
         return ViewShares.of(self)
+
+
+def curves_apart(log: LogEvidence, contexts: Iterable[Ints]) -> LogEvidence:
+    """The log with a curve for each value of those contexts in which ranks are seen otherwise.
+
+    A context is a number for each session. Its values are apart if at some rank the views of one
+    differ from those of its curve beyond chance; values of few sessions stay together.
+    """
+    if log.rows.views != "observed":
+        return log
+    ranks = log.given.shape[1]
+    rest = log.rows.seen - log.session_curve.share[log.row_curve, log.rank]
+    curve = log.curve
+    for value in contexts:
+        cells = (int(value.max()) + 1) * ranks
+        cell = value[log.rows.session] * ranks + log.rank
+        own, place = np.unique(cell * log.clusters + log.rows.of_row, return_inverse=True)
+        noise = sum_by(own // log.clusters, sum_by(place, rest, len(own)) ** 2, cells)
+        z = positive_ratio(np.abs(sum_by(cell, rest, cells)), np.sqrt(noise))
+        many = np.bincount(value) >= CROWD
+        if (z.reshape(-1, ranks) * many[:, None]).max(initial=0) > SURE + 0.5:
+            mine = np.where(many[value], value + 1, 0)
+            curve = np.unique(curve * (int(mine.max()) + 1) + mine, return_inverse=True)[1]
+    old = np.zeros(int(curve.max()) + 1, np.int64)
+    old[curve] = log.curve
+    return log if curve is log.curve else replace(log, curve=curve, given=log.given[old])
 
 
 class ViewShares(NamedTuple):

@@ -81,8 +81,10 @@ class PositionCurve(Assumption):
         way = "less" if off[worst] < 0 else "more"
         says = (
             f"Rank {worst[1] + 1} is seen {abs(off[worst]):.0%} {way} often than the position model"
-            " says."
+            " says"
         )
+        apart = len(log.given) > len(np.unique(log.given, axis=0))
+        says += ", in one of the contexts: learn it for each (exposure --by)." if apart else "."
         return Told(float(off[worst]), float(se[worst]), True, True, says)
 
     def state(self, learned: Told, reach: float, harmless: float) -> str:

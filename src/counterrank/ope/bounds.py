@@ -16,13 +16,13 @@ import numpy as np
 import polars as pl
 
 from counterrank.assumptions.assumption import Assumption, Belief, Shift, Told
-from counterrank.assumptions.evidence import LogEvidence, Placement
+from counterrank.assumptions.evidence import LogEvidence, Placement, curves_apart
 from counterrank.assumptions.registry import ASSUMPTIONS
 from counterrank.assumptions.score_test import DEEPEST
 from counterrank.assumptions.unseen_items import UnseenItems
 from counterrank.core.arrays import Floats, Ints, divide
 from counterrank.core.parallel import map_threads, workers
-from counterrank.data.ids import as_categories, as_plain, positions
+from counterrank.data.ids import as_categories, as_plain, number_rows, positions
 from counterrank.data.schema import Table
 from counterrank.diagnostics.diagnostic import Diagnostic
 from counterrank.engine.partitions import Partition, Partitions
@@ -92,6 +92,11 @@ class LogSample:
         """The same as a partition of the log, its sessions numbered as they are here."""
         return Partition(self.tables, {"sessions": self.sessions, "log": self.sessions})
 
+    def context_values(self) -> list[Ints]:
+        """The number of each session's value of each named context."""
+        columns = self.sessions.contexts.iter_columns()
+        return [number_rows(x.to_frame())[0][self.sessions.context] for x in columns]
+
     def targets(self) -> dict[str, Target]:
         """The targets' lists."""
         return self.setting.targets(self.sessions, self.partition())
@@ -100,7 +105,8 @@ class LogSample:
 def believe(sample: LogSample) -> dict[str, Believed]:
     """What the sample says of every assumption, reward by reward."""
     request, found = sample.setting.request, {}
-    evidence = {reward: _evidence(sample, reward) for reward in request.rewards}
+    contexts = sample.context_values()
+    evidence = {r: curves_apart(_evidence(sample, r), contexts) for r in request.rewards}
     places = _places(sample, evidence[request.rewards[0]])
     for reward, log in evidence.items():
         belief = Belief(log, request.allow)
@@ -160,7 +166,7 @@ def _places(sample: LogSample, log: LogEvidence) -> dict[str, Placement]:
     setting, sessions = sample.setting, sample.sessions
     request, basis = setting.request, setting.basis
     logged = LoggedRows.of(sessions, basis, 0, sessions.n)
-    (given, curve), named = _curves(sample), bool(sessions.log.contexts)
+    given, curve, named = log.given, log.curve, bool(sessions.log.contexts)
     own = group_keys(sessions, sessions.context[logged.session], logged.item, named=named)
     keys, out = np.unique(own), {}
     for system, target in sample.targets().items():
