@@ -8,6 +8,7 @@ the users, is no accident.
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import numpy as np
 
@@ -100,7 +101,6 @@ def interaction(rows: AuditRows) -> Diagnostic | str:
 # as an assumption
 
 LEAST, ROUGH = 0.5, 0.5
-REACH = 2  # rows right above that may matter
 
 
 class Neighbours(Assumption):
@@ -113,6 +113,8 @@ class Neighbours(Assumption):
 
     name = "interaction"
     corner = "ranks"
+    gaps: ClassVar[tuple[int, ...]] = (1, 2)  # how far above stands what may matter
+    where: ClassVar[str] = "above"
     default = 0.1
     source = "a choice: neighbours that change what an item earns by 10%, typically"
     needs = "item features: what neighbours have in common, and some lists shuffled at random"
@@ -120,7 +122,7 @@ class Neighbours(Assumption):
     def learn(self, belief: Belief) -> Told:
         log, fit = belief.log, belief.tilted
         items = int(log.rows.item.max()) + 2
-        at, key = _above(log.rows.session, log.rows.rank, log.group, log.rows.item, items)
+        at, key = self._pairs(log.rows.session, log.rows.rank, log.group, log.rows.item, items)
         if not len(at):
             return Told(says="No list has two rows.")
         keys, of = np.unique(key, return_inverse=True)
@@ -131,12 +133,13 @@ class Neighbours(Assumption):
         own = ridge(log, terms, len(keys), LEAST, self.default, 1 - share)
         told = log.rows.named and own.spread < ROUGH
         says = (
-            f"Items right above change what an item earns by {own.spread:.0%} or less, typically."
+            f"Items right {self.where} change what an item earns by {own.spread:.0%} or less,"
+            " typically."
         )
         if own.found:
             says = (
                 f"What an item earns changes by {own.spread:.0%}, typically, with the items right"
-                " above it."
+                f" {self.where} it."
             )
         return Told(own.spread, 0.0, told or own.found, own.found, says, {
             "ridge": own, "keys": keys, "at": at, "terms": terms, "share": share,
@@ -149,7 +152,7 @@ class Neighbours(Assumption):
         own, keys, items, share = (more[x] for x in ("ridge", "keys", "items", "share"))
         if not learned.told:
             own = own.allowing(self.range(belief))
-        at, key = _above(place.session, place.rank, place.group, place.item, items)
+        at, key = self._pairs(place.session, place.rank, place.group, place.item, items)
         spot = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
         known = keys[spot] == key
         valued = belief.at(place, fit)
@@ -168,14 +171,31 @@ class Neighbours(Assumption):
         each += sum_by(log.rows.session, w * usual[log.group], log.n)
         return [own.shift(log, D / log.n, more["terms"], each)]
 
+    def _pairs(
+        self, session: Ints, rank: Ints, group: Ints, item: Ints, items: int
+    ) -> tuple[Ints, Ints]:
+        """Rows with another of their session so near, once for each; and the pair's key."""
+        at, keys, row = [], [], np.arange(len(session))
+        for gap in self.gaps:
+            own = row[max(gap, 0) : len(row) + min(gap, 0)]
+            other = own - gap
+            pair = (session[own] == session[other]) & (rank[own] - rank[other] == gap)
+            at.append(own[pair])
+            keys.append(group[own[pair]] * items + np.minimum(item[other[pair]], items - 1))
+        return np.concatenate(at), np.concatenate(keys)
 
-def _above(session: Ints, rank: Ints, group: Ints, item: Ints, items: int) -> tuple[Ints, Ints]:
-    """Rows with another of their session right above, once for each; and the pair's key."""
-    at, keys = [], []
-    for gap in range(1, REACH + 1):
-        low = np.arange(gap, len(session))
-        high = low - gap
-        pair = (session[low] == session[high]) & (rank[low] - rank[high] == gap)
-        at.append(low[pair])
-        keys.append(group[low[pair]] * items + np.minimum(item[high[pair]], items - 1))
-    return np.concatenate(at), np.concatenate(keys)
+
+class NeighboursBelow(Neighbours):
+    """What stands right below an item does not change what it earns: nobody compares.
+
+    What is sought is rare, so it is allowed for only where the log shows it, or could not tell.
+    """
+
+    name = "interaction below"
+    gaps = (-1,)
+    where = "below"
+
+    def shifts(self, belief: Belief, learned: Told, place: Placement) -> list[Shift]:
+        if learned.told and not learned.found:
+            return []
+        return super().shifts(belief, learned, place)

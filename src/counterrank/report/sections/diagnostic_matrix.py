@@ -24,7 +24,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "falling_curve", "click_above", "rank_sample", "propensities_known", "power_law",
     ),
     "Nothing else was at work": (
-        "interaction", "carry_over", "drift", "confounding", "logger_knowledge", "leak",
+        "interaction", "interaction_below", "contrast", "carry_over", "drift", "confounding", "logger_knowledge", "leak",
         "logged_chances", "assignment", "simpson_s_paradox",
     ),
     "The log holds what would have been shown": (
