@@ -151,7 +151,7 @@ def sessions_without_list(
     fate = "are left out, also of the lift" if skipped else "keep their logged list"
     text = f"{absent:,} of {sessions:,} logged sessions have no list of this ranker; they {fate}."
     state = graded(-share, -0.01, -0.5)
-    more, error = (0.0, math.inf) if earned is None else apart(earned)
+    more, error = (0.0, math.inf) if earned is None else list_selection(earned)
     if abs(more) > CHOSEN * error and share * abs(more) > HARM:
         text += (
             f" They earned {abs(more):.0%} {'more' if more > 0 else 'less'} than other sessions of"
@@ -161,7 +161,7 @@ def sessions_without_list(
     return Diagnostic("sessions without a list", system, share, 0.01, state, text)
 
 
-def apart(earned: Floats) -> tuple[float, float]:
+def list_selection(earned: Floats) -> tuple[float, float]:
     """How much more sessions without a list earned than others of their context; its error.
 
     Shares of what all earned. Contexts are weighed as the difference of two means is known best.

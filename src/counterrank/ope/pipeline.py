@@ -318,13 +318,11 @@ def contributions(
     request, targets = setting.request, setting.targets(sessions, part)
     columns, statistics, weights = _on_policy(setting, sessions), {}, {}
     masks: dict[Key, Bools] = {}
-    live = columns[Key(LOGGED, _decider(request), LIVE)][0]
     for name, target in targets.items():
         rival = targets.get(request.rival) if request.swings() and name != request.rival else None
         mine, statistics[name], weights[name] = _one_target(
             setting, models, sessions, name, target, rival
         )
-        statistics[name] = replace(statistics[name], earned=_earned(sessions, target, live))
         columns |= mine
         there = target.place >= 0
         if request.missing == "skip" and not there.all():
@@ -361,11 +359,14 @@ def _learned(
     return slopes, setting.curve.influences(part, sessions, setting.totals.sessions)
 
 
-def _earned(sessions: Sessions, target: Target, paid: Floats) -> Floats | None:
+def _earned(request: EstimateRequest, sessions: Sessions, target: Target) -> Floats | None:
     """What sessions without and with a list earned, see `TargetStatistics`."""
     there = target.place >= 0
     if there.all():
         return None
+    reward = sessions.column(_decider(request), 0, sessions.n)
+    rows = on_policy_rows(sessions.blocks.start, reward, np.empty(0))
+    [paid] = OnPolicy().sums(rows, "session")
     count = max(len(sessions.contexts), 1)
     cell = sessions.context * 2 + there
     parts = [sum_by(cell, x, 2 * count) for x in (np.ones(sessions.n), paid, paid**2)]
@@ -413,6 +414,7 @@ def _one_target(
         target.tied() if by_score else None,
         target.table.frame.height,
         slates,
+        _earned(request, sessions, target),
     )
     return whole.columns, statistics, whole.weight
 

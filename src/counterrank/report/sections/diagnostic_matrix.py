@@ -24,8 +24,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "falling_curve", "click_above", "rank_sample", "propensities_known", "power_law",
     ),
     "Nothing else was at work": (
-        "interaction", "interaction_below", "contrast", "carry_over", "drift", "confounding", "logger_knowledge", "leak",
-        "logged_chances", "assignment", "simpson_s_paradox",
+        "interaction", "interaction_below", "contrast", "carry_over", "drift", "confounding",
+        "logger_knowledge", "leak", "logged_chances", "assignment", "simpson_s_paradox",
     ),
     "The log holds what would have been shown": (
         "support", "unseen_items", "list_length", "mean_weight", "effective_sample_size",
