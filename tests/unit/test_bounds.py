@@ -202,6 +202,20 @@ def test_contexts_that_are_seen_otherwise_have_curves_of_their_own(apart):
     assert c.lift_bound_low < truth / live - 1 < c.lift_bound_high
 
 
+@pytest.mark.parametrize("curve", ["views", None])
+def test_views_tell_of_examination_where_propensities_were_logged(curve):
+    feed = Feed(seed=1, logger="stochastic", days=14)
+    week = feed.log(4000, seed=1)
+    log = week.log.drop("exposure", "propensity_above", "conditional_propensity", strict=False)
+    result = cr.estimate(
+        log, {"new": week.runs["better"]}, reward="click", context=["user_kind", "device"],
+        logged="propensity", position_bias=curve,
+    )  # fmt: skip
+    [d] = [d for d in result.diagnostics if d.name == "examination" and d.systems]
+    assert d.state == "pass"
+    assert "standard error" in d.meaning
+
+
 def test_a_share_that_leaves_is_mantel_and_haenszels():
     rng = np.random.default_rng(1)
     paid, stratum = rng.integers(0, 2, 400) * 1.0, rng.integers(0, 3, 400)

@@ -157,7 +157,7 @@ class Examination(Assumption):
     def learn(self, belief: Belief) -> Told:
         log = belief.log
         rows = log.rows
-        if rows.views == "latent" or log.by_rank:
+        if rows.views == "latent":
             return Told(says="Without views nothing tells whether readers leave after a reward.")
         goes_on, use = reading_on(rows)
         found = leaving_share(
