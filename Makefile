@@ -74,6 +74,7 @@ bench: $(VENV)/.ready
 
 simulate: $(VENV)/.ready
 	$(BIN)/python tests/simulation/table.py
+	COUNTERRANK_FULL=1 $(BIN)/python -m pytest -n auto --dist worksteal tests/coverage
 
 calibrate: $(VENV)/.ready
 	$(BIN)/python tests/calibration/run.py $(ARGS)

@@ -1,6 +1,6 @@
 """The demonstration keeps its promises: honest intervals, and a reversal that is really there.
 
-A hundred logs of the same feed. Candidates of one log share most of its noise, so whatever is
+Many logs of the same feed. Candidates of one log share most of its noise, so whatever is
 averaged is averaged by log first, and its error is that of independent logs.
 """
 
@@ -14,8 +14,9 @@ import pytest
 from counterrank.api import demo
 from counterrank.api.exposure import exposure
 from counterrank.simulate import platform
+from sizes import replications
 
-LOGS, SESSIONS = 100, 4000
+LOGS, SESSIONS = replications(100, by_day=30), 4000
 LABELS = ("DR", "SNIPS", "IPS")
 GROUPS = {"all": ("OnPolicy", *LABELS), **{label: (label,) for label in ("OnPolicy", *LABELS)}}
 ROWS = {"all": 13, "OnPolicy": 1}

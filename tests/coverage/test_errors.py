@@ -10,6 +10,7 @@ import pytest
 
 import counterrank as cr
 from counterrank.simulate import World, platform
+from sizes import replications as replicated
 
 TARGETS = ("near", "far", "random", "ideal")
 
@@ -41,7 +42,14 @@ def squared_errors(world, sessions, replications, **options):
     return {key: np.array(errors) for key, errors in found.items()}
 
 
-@pytest.mark.parametrize(("sessions", "replications"), [(250, 300), (1000, 200), (4000, 100)])
+SIZES = [
+    (250, replicated(300, by_day=100)),
+    (1000, replicated(200, by_day=60)),
+    (4000, replicated(100, by_day=20)),
+]
+
+
+@pytest.mark.parametrize(("sessions", "replications"), SIZES)
 def test_doubly_robust_beats_importance_weights_at_every_size(sessions, replications):
     errors = squared_errors(World(), sessions, replications, estimator=["IPS", "DR"])
     for name in TARGETS:
@@ -54,10 +62,9 @@ def test_doubly_robust_beats_importance_weights_at_every_size(sessions, replicat
 def test_the_chosen_clip_is_nearly_as_good_as_the_best_fixed_one():
     """Readers who leave early make the tenth rank 500 times less seen than the first."""
     ratios = []
+    world, count = World(examination="geometric(p=0.5)"), replicated(60, by_day=24)
     for sessions in (250, 1000, 4000):
-        errors = squared_errors(
-            World(examination="geometric(p=0.5)"), sessions, 60, estimator=["IPS"], sweep="clip"
-        )
+        errors = squared_errors(world, sessions, count, estimator=["IPS"], sweep="clip")
         for name in TARGETS:
             fixed = [e.mean() for (n, label), e in errors.items() if n == name and "IPS " in label]
             ratios.append(np.sqrt(errors[name, "chosen"].mean() / min(fixed)))

@@ -33,7 +33,7 @@ scores = st.sampled_from([0.0, -0.0, 1.0, 0.5, 0.1 + 0.2, 0.3, -3.0, 1e-12, 7.0]
 lists = st.dictionaries(users, st.dictionaries(ids, scores, min_size=1), min_size=1)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(truth=truths, run=lists, level=st.integers(1, 3))
 def test_equal_per_user(truth, run, level):
     shared = truth.keys() & run.keys()

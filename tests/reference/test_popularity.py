@@ -192,7 +192,7 @@ def test_goodness_of_fit_is_a_p_value(data):
     """Of samples of a law, one in ten has p at most 0.1 or so; MovieLens-1M has none."""
     rng = np.random.default_rng(3)
     p = []
-    for _ in range(60):
+    for _ in range(30):
         counts = np.floor(19.5 * rng.random(300) ** (-1 / 1.5) + 0.5).astype(int)
         p.append(goodness_of_fit(counts, power_law(counts)))
     assert np.mean(np.array(p) < 0.1) <= 0.1 + 3 * math.sqrt(0.09 / len(p))

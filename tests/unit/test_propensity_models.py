@@ -169,7 +169,7 @@ def test_a_pair_never_enters_its_own_prediction(label, kind):
     pairs = place.drawn(2, pairs=kind)
     before = fit(pairs, place, label)
     user, item = everywhere(pairs)
-    for row in np.flatnonzero(pairs.click)[[7] if "factors" in label else [0, 7, -1]]:
+    for row in np.flatnonzero(pairs.click)[[0, 7, -1] if "rates" in label else [7]]:
         own = pairs.user[row : row + 1], pairs.item[row : row + 1]
         bought = pairs.conversion.copy()
         bought[row] = 1 - bought[row]

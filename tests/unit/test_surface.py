@@ -170,16 +170,18 @@ def examples(tables, tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_fits_and_its_examples_run(name, examples):
-    shown = call(*name.split(), "--help", cwd=examples)
-    assert shown.returncode == 0, shown.stderr
-    assert max(map(len, shown.stdout.splitlines())) <= 80
+def test_help_fits_and_its_examples_run(name, examples, monkeypatch, capsys):
+    monkeypatch.chdir(examples)
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit) as end:
+        run([*name.split(), "--help"])
+    assert not end.value.code
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 80
     assert len(texts.EXAMPLES[name]) == 2
     for line in texts.EXAMPLES[name]:
-        assert f"\n  counterrank {line}\n" in shown.stdout.replace(" \\\n     ", "")
-        words = shlex.split(line)
-        done = call(*words, cwd=examples)
-        assert done.returncode == 0, (line, done.stderr)
+        assert f"\n  counterrank {line}\n" in shown.replace(" \\\n     ", "")
+        assert run(shlex.split(line)) == 0, (line, capsys.readouterr().err)
 
 
 def test_documents_of_the_first_version_are_refused(tmp_path):
