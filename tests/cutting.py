@@ -15,7 +15,7 @@ from counterrank.engine.partitions import cut_in_memory
 from counterrank.judged.pipeline import evaluate, measure_systems
 from counterrank.judged.request import EvaluateRequest, JudgedTables, parse_measures
 from counterrank.metrics import measure
-from counterrank.stats.compare import Plan
+from counterrank.stats.plan import Plan
 from making import world
 from split import Parts
 

@@ -8,8 +8,8 @@ import pytest
 
 from counterrank.assess.metric_agreement import compare_orders
 from counterrank.assess.unit_values import Values
-from counterrank.stats.compare import Plan
 from counterrank.stats.estimates import normal_quantile
+from counterrank.stats.plan import Plan
 
 
 @pytest.mark.parametrize("apart", [0.05, 0.2])

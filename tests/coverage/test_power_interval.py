@@ -8,7 +8,7 @@ import pytest
 
 from counterrank.assess.discriminative_power import discriminative_power
 from counterrank.assess.unit_values import Values
-from counterrank.stats.compare import Plan
+from counterrank.stats.plan import Plan
 
 
 @pytest.mark.parametrize("apart", [0.05, 0.15])

@@ -8,7 +8,7 @@ import pytest
 
 import counterrank as cr
 from counterrank.results.result import Result
-from counterrank.stats.compare import Plan
+from counterrank.stats.plan import Plan
 
 REPEATS, USERS, ITEMS = 1000, 150, 12
 

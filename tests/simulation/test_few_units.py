@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 from counterrank.core.errors import UsageError
-from counterrank.stats.compare import Plan
 from counterrank.stats.draws import Draws
 from counterrank.stats.functions_of_means import geometric, mean
 from counterrank.stats.inference import FEWEST, t_test
+from counterrank.stats.plan import Plan
 from counterrank.stats.units import Key, Units
 from one_slot_shop import FULL, Tally, tolerance
 

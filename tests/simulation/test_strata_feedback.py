@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank.stats.compare import Plan
+from counterrank.stats.plan import Plan
 
 FULL = os.environ.get("COUNTERRANK_FULL") == "1"
 ITEMS, USERS = 30, 150

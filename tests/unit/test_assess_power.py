@@ -26,8 +26,8 @@ from counterrank.assess.request import ValueRequest
 from counterrank.assess.unit_values import resample_users
 from counterrank.core.errors import UsageError
 from counterrank.data.ids import hash_ids
-from counterrank.stats.compare import Plan
 from counterrank.stats.draws import flip_codes
+from counterrank.stats.plan import Plan
 from making import world
 
 

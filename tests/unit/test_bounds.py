@@ -9,7 +9,7 @@ import pytest
 import counterrank as cr
 import counterrank.ope.bounds as bounds
 from counterrank.assumptions.assumption import Shift
-from counterrank.assumptions.drift import BEND, carried
+from counterrank.assumptions.drift import BEND, carry_on
 from counterrank.assumptions.examination import leaving_share
 from counterrank.assumptions.registry import ASSUMPTIONS
 from counterrank.stats.corner_bounds import CornerBounds, Shifts
@@ -243,7 +243,7 @@ def test_what_is_carried_on_is_the_polynomial_of_least_squares(degree):
     def ahead(x, y, mean):
         return np.polyval(np.polyfit(x, y, degree), 1.2) - mean
 
-    far, psi = carried(y, x, 0.7, degree)
+    far, psi = carry_on(y, x, 0.7, degree)
     assert far == pytest.approx(ahead(x, y, y.mean()))
     left = [ahead(np.delete(x, i), np.delete(y, i), 0.0) for i in range(48)]
     due = (

@@ -11,7 +11,7 @@ from counterrank.diagnostics.diagnostic import worst
 from counterrank.judged.lists import tie_bracket
 from counterrank.judged.pipeline import measure_systems
 from counterrank.judged.request import EvaluateRequest, JudgedTables
-from counterrank.stats.compare import Plan
+from counterrank.stats.plan import Plan
 from counterrank.stats.units import Key
 from making import judgments, run, scored, value, world
 

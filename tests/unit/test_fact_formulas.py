@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from counterrank.assumptions.assignment import history_difference
-from counterrank.assumptions.harmless import equivalence
 from counterrank.assumptions.late_rewards import arrival, bins_of_time
 from counterrank.assumptions.leak import foreseen_views, same_session
 from counterrank.assumptions.logged_chances import chance_misfit
@@ -179,8 +178,8 @@ def test_lists_that_follow_the_session_and_not_the_user(rows):
 
 
 def test_an_interval_that_is_not_inside_is_no_pass():
-    assert equivalence(Effect(0.0, 0.01), 0.02, 0.1) == "pass"
-    assert equivalence(Effect(0.0, 0.02), 0.02, 0.1) == "untested"
-    assert equivalence(Effect(0.05, 0.01), 0.02, 0.1) == "caution"
-    assert equivalence(Effect(-0.2, 0.01), 0.02, 0.1) == "fail"
-    assert equivalence(Effect(0.0, 0.0), 0.02, 0.1) == "untested"
+    assert Effect(0.0, 0.01).equivalence(0.02, 0.1) == "pass"
+    assert Effect(0.0, 0.02).equivalence(0.02, 0.1) == "untested"
+    assert Effect(0.05, 0.01).equivalence(0.02, 0.1) == "caution"
+    assert Effect(-0.2, 0.01).equivalence(0.02, 0.1) == "fail"
+    assert Effect(0.0, 0.0).equivalence(0.02, 0.1) == "untested"

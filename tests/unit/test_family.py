@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from counterrank.core.merge import merge
-from counterrank.stats.compare import Plan, compare
+from counterrank.stats.compare import compare
 from counterrank.stats.functions_of_means import mean
 from counterrank.stats.inference import critical_value, largest_t
 from counterrank.stats.moments import Moments
+from counterrank.stats.plan import Plan
 from counterrank.stats.units import Key, Units
 
 

@@ -10,7 +10,7 @@ import pytest
 import counterrank as cr
 from counterrank.data.runs import Policies
 from counterrank.engine import Local
-from counterrank.stats.compare import Plan
+from counterrank.stats.plan import Plan
 from cutting import COUNTS, LABELS, cut, tied, uneven
 
 FEW = ["nDCG@5", "pnDCG@3", "AP(mean=geometric)@5", "RR(rel=4)", "ARP@3", "DCG"]

@@ -9,7 +9,7 @@ import pytest
 import counterrank as cr
 from counterrank.data.runs import Policies
 from counterrank.metrics import measure
-from counterrank.stats.compare import Plan
+from counterrank.stats.plan import Plan
 from cutting import COUNTS, LABELS, LINEAR, Split, cut, matches, tied, uneven
 from making import grid, judgments, run, scored
 

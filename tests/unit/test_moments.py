@@ -18,7 +18,7 @@ from counterrank.core.merge import merge
 from counterrank.data.ids import hash_ids
 from counterrank.engine.engines import Storage
 from counterrank.engine.wire import pack, unpack
-from counterrank.stats.compare import Plan, compare
+from counterrank.stats.compare import compare
 from counterrank.stats.draws import Draws, Flips, flip_codes, poisson_weights, resample, signs
 from counterrank.stats.functions_of_means import (
     PerView,
@@ -32,6 +32,7 @@ from counterrank.stats.functions_of_means import (
 from counterrank.stats.inference import interval
 from counterrank.stats.moments import Moments, Root, keys_of
 from counterrank.stats.permutation import flipped_test, permutation_test, transform
+from counterrank.stats.plan import Plan
 from counterrank.stats.units import Key, Units
 
 N = 500

@@ -20,7 +20,7 @@ from counterrank.ope.estimators.clipped_weight import Rows
 from counterrank.ope.request import EstimateRequest, LogTables
 from counterrank.ope.reward_model import fit_models, returns
 from counterrank.ope.setting import Setting
-from counterrank.stats.compare import Plan
+from counterrank.stats.plan import Plan
 
 ITEMS = 3
 SUMS = ("IIPS", "SIPS", "RIPS", "PI")

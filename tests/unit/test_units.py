@@ -9,9 +9,10 @@ import pytest
 from counterrank.core.errors import UsageError
 from counterrank.core.merge import merge
 from counterrank.stats import functions_of_means as f
-from counterrank.stats.compare import Plan, compare
+from counterrank.stats.compare import compare
 from counterrank.stats.draws import Draws
 from counterrank.stats.moments import Moments
+from counterrank.stats.plan import Plan
 from counterrank.stats.units import Key, Units
 from counterrank.stratified.stratified_value import Stratified
 

@@ -64,7 +64,7 @@ def assess_online(
     from counterrank.assess import pipeline
     from counterrank.assess.request import DayRequest, OnlineRequest, with_clips
     from counterrank.position import position_bias as as_model
-    from counterrank.stats.compare import Plan
+    from counterrank.stats.plan import Plan
 
     day = DayRequest(
         control=control,

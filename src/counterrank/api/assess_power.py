@@ -54,7 +54,7 @@ def assess_power(
     from counterrank.assess import pipeline
     from counterrank.assess.request import ResamplingRequest, ValueRequest
     from counterrank.data.runs import Policies
-    from counterrank.stats.compare import Plan
+    from counterrank.stats.plan import Plan
 
     policies = Policies(missing, no_relevant, unjudged, duplicates, ties)
     engine = v.engine_for(where, table, runs, ties=ties)

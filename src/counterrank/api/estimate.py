@@ -88,7 +88,7 @@ def estimate(
     from counterrank.ope.reward_model import as_learner
     from counterrank.position.model_file import METHODS
     from counterrank.position.model_file import position_bias as as_model
-    from counterrank.stats.compare import Plan
+    from counterrank.stats.plan import Plan
 
     if not (wanted := tuple(dict.fromkeys(map(as_estimator, v.as_list(estimator))))):
         raise UsageError("No estimator was asked for.", todo="For example DR.")

@@ -71,7 +71,7 @@ def evaluate(
     from counterrank.judged import pipeline
     from counterrank.judged.request import EvaluateRequest, JudgedTables, parse_measures
     from counterrank.metrics import measure as label
-    from counterrank.stats.compare import Plan
+    from counterrank.stats.plan import Plan
 
     wanted = parse_measures(v.as_list(measure))
     rule = v.decision_rule(

@@ -87,7 +87,7 @@ def funnel(
     from counterrank.conversions.pipeline import estimate_conversions
     from counterrank.conversions.request import FunnelInputs, funnel_request, reward_columns
     from counterrank.position import position_bias as as_model
-    from counterrank.stats.compare import Plan
+    from counterrank.stats.plan import Plan
 
     both = {"user": user_features, "item": item_features}
     features = {of: table for of, table in both.items() if table is not None}

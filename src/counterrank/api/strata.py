@@ -92,7 +92,7 @@ def strata(
     from counterrank.data.schema import ColumnNames
     from counterrank.judged.request import parse_measures, validate_ties
     from counterrank.metrics import measure as label
-    from counterrank.stats.compare import Plan
+    from counterrank.stats.plan import Plan
     from counterrank.stratified import pipeline
     from counterrank.stratified.request import Choices, StrataTables
 

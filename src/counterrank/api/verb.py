@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from counterrank.nuisance.own_model import Model
     from counterrank.ope.estimators.ips import Estimator
     from counterrank.position import ByContext, PositionModel
-    from counterrank.stats.compare import Plan, Rule
+    from counterrank.stats.plan import Plan, Rule
 
 MEASURES = ("DCG@10", "nDCG@10", "P@10", "Recall@10", "AP@10", "RR@10")
 ESTIMATORS = ("IPS", "SNIPS", "DR")
@@ -165,7 +165,7 @@ def decision_rule(
     others: Literal["guard", "show"] = "guard",
 ) -> Rule:
     """What decides and what guards, by their labels, which must be among ``names`` if given."""
-    from counterrank.stats.compare import Rule
+    from counterrank.stats.plan import Rule
 
     guards = tuple((label(name), share) for name, share in shares(guard).items())
     rule = Rule(label(decide_by) if decide_by else "", min_lift, margin, guards, others)

@@ -82,8 +82,8 @@ class Trials:
     @property
     def squares(self) -> Floats:
         r"""Mean :math:`\delta^2` of each repetition; of a single one, of each system."""
-        squares: Floats = self.delta**2
-        return squares.mean(axis=0) if squares.shape[1] > 1 else squares[:, 0]
+        squares: Floats = np.mean(self.delta**2, axis=0 if self.delta.shape[1] > 1 else 1)
+        return squares
 
 
 def accuracy_row(trials: Trials, level: float) -> AccuracyRow:

@@ -29,9 +29,10 @@ from counterrank.core.parallel import Progress, quiet
 from counterrank.data.ids import hash_ids
 from counterrank.diagnostics.diagnostic import Diagnostic
 from counterrank.results.rows import as_comparison
-from counterrank.stats.compare import Comparison, Plan
+from counterrank.stats.compare import Comparison
 from counterrank.stats.estimates import normal_quantile
 from counterrank.stats.permutation import Keep, at_once, permutation_test
+from counterrank.stats.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -198,8 +199,8 @@ def pair_rows(values: Values, power: DiscriminativePower, **told: Any) -> list[C
 
 def curves(values: Values, power: DiscriminativePower) -> list[PCurve]:
     """The p-values of every measure, the largest first."""
-    both = zip(values.measures, power.p, strict=True)
-    return [PCurve(label, np.sort(p)[::-1].tolist()) for label, p in both]
+    falling = np.sort(power.p, axis=1)[:, ::-1].tolist()
+    return list(map(PCurve, values.measures, falling))
 
 
 def normal_approximation(values: Values, power: DiscriminativePower) -> Diagnostic:
@@ -233,30 +234,21 @@ def recommend_by_power(rows: list[PowerRow], power: DiscriminativePower, level: 
             f" ({level:.0%} interval {best.low:.3g} to {best.high:.3g}) over {pairs},"
             f" against {last.value:.3g} for {last.measure}."
         )
-        use = f"Use {best.measure} where differences between systems are small"
-        use += (
-            f"; not separated from it: {in_a_sentence(tied)}."
-            if tied
-            else "; it is ahead of all others."
+        ahead = (
+            f"not separated from it: {in_a_sentence(tied)}" if tied else "it is ahead of all others"
         )
+        use = f"Use {best.measure} where differences between systems are small; {ahead}."
         if len(tied) == len(rows) - 1:
             first = (
                 f"The measures are not separated: DP goes from {best.value:.3g}"
                 f" ({best.measure}) to {last.value:.3g} ({last.measure}) over {pairs}."
             )
             use = "Choose by what the measure means, not by its power on these data."
-    called = (
-        f"At {level:.0%} {best.measure} calls {best.significant:.0%} of the pairs different"
-        + (f", {last.measure} {last.significant:.0%}" if len(rows) > 1 else "")
-        + f", each pair by itself; {_size_of_sample(best.significant)}."
-    )
-    return [first, called, use]
-
-
-def _size_of_sample(share: float) -> str:
-    """What the share of pairs told apart says about the sample."""
-    if share >= 0.9:
-        return "the sample is large enough for systems as far apart as these"
-    if share >= 0.5:
-        return "closer systems need more users"
-    return "most of these systems are too close for this sample"
+    called = f"At {level:.0%} {best.measure} calls {best.significant:.0%} of the pairs different"
+    called += f", {last.measure} {last.significant:.0%}" if len(rows) > 1 else ""
+    sample = "most of these systems are too close for this sample"
+    if best.significant >= 0.9:
+        sample = "the sample is large enough for systems as far apart as these"
+    elif best.significant >= 0.5:
+        sample = "closer systems need more users"
+    return [first, f"{called}, each pair by itself; {sample}.", use]

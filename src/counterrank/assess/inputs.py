@@ -36,7 +36,7 @@ from counterrank.diagnostics.diagnostic import Diagnostic
 from counterrank.judged.pipeline import JudgedSystems, compare_systems, measure_systems, value_array
 from counterrank.judged.request import EvaluateRequest, JudgedTables, parse_measures
 from counterrank.metrics import DEFAULTS
-from counterrank.stats.compare import Plan
+from counterrank.stats.plan import Plan
 from counterrank.stats.units import Units
 
 FROM_EVALUATION = ("unit", "measures", "policies", "ranked_by", "largest_rating", "level", "engine")
@@ -86,11 +86,9 @@ def _from_table(source: object, columns: Mapping[str, str] | None) -> Values:
     frame = table.frame
     systems, measures = (frame[c].unique(maintain_order=True) for c in ("system", "measure"))
     units = sort_ids(frame["unit"].unique())  # the same order from text as from numbers
-    places = tuple(
-        positions(frame[c], names)
-        for c, names in (("system", systems), ("measure", measures), ("unit", units))
-    )
-    shape = (len(systems), len(measures), len(units))
+    axes = {"system": systems, "measure": measures, "unit": units}
+    places = tuple(positions(frame[column], names) for column, names in axes.items())
+    shape = tuple(map(len, axes.values()))
     cell = np.ravel_multi_index(places, shape)
     times = np.bincount(cell, minlength=int(np.prod(shape)))
     if times.max() > 1:

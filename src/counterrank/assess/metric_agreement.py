@@ -24,10 +24,10 @@ from counterrank.core.parallel import Progress, quiet
 from counterrank.data.ids import hash_ids
 from counterrank.metrics import DCG, DEFAULTS, Measure, dcg_forms, measure, nDCG
 from counterrank.metrics.registry import geometric_twin, known_measure
-from counterrank.stats.compare import Plan
 from counterrank.stats.correlation import ROUNDING, inversions, kendall_tau, pearson
 from counterrank.stats.estimates import normal_quantile
 from counterrank.stats.permutation import Keep, at_once, permutation_test
+from counterrank.stats.plan import Plan
 
 ALIKE = 0.05  # share of pairs ordered differently, at most, by two measures of which one will do
 PROTOCOL = {
@@ -213,23 +213,15 @@ def is_twin(row: AgreementRow) -> bool:
 
 def opposed_systems(values: Values, orders: Orders, rows: list[AgreementRow]) -> list[Opposed]:
     """The pairs of systems that two measures put the other way round, both being sure."""
-    pairs, totals, p = all_pairs(len(values.systems)), orders.totals, orders.p
-    places = [(r, values.measures.index(r.measure), values.measures.index(r.other)) for r in rows]
-    return [
-        Opposed(
-            row.measure,
-            row.other,
-            values.systems[s],
-            values.systems[t],
-            float(totals[a, s] - totals[a, t]),
-            float(totals[b, s] - totals[b, t]),
-            float(p[a, j]),
-            float(p[b, j]),
-        )
-        for row, a, b in places
-        for j in orders.opposed[a, b]
-        for s, t in [pairs[j]]
-    ]
+    pairs, found = all_pairs(len(values.systems)), []
+    for row in rows:
+        both = [values.measures.index(label) for label in (row.measure, row.other)]
+        for j in orders.opposed[both[0], both[1]]:
+            s, t = pairs[j]
+            apart = (orders.totals[both, s] - orders.totals[both, t]).tolist()
+            names = row.measure, row.other, values.systems[s], values.systems[t]
+            found.append(Opposed(*names, *apart, *orders.p[both, j].tolist()))
+    return found
 
 
 def recommend_by_agreement(every: Sequence[AgreementRow], pairs: int) -> list[str]:
@@ -273,12 +265,9 @@ def recommend_by_agreement(every: Sequence[AgreementRow], pairs: int) -> list[st
             f"The choice between {r.measure} and {r.other} decides {r.opposed} of these pairs, so"
             " choose by the question and not by habit"
         )
-        dcg = [type(known_measure(label)) for label in (r.measure, r.other)] == [DCG, nDCG]
-        third += (
-            ": a total such as clicks or sales speaks for DCG, one vote per user for nDCG."
-            if dcg
-            else "."
-        )
+        if [type(known_measure(label)) for label in (r.measure, r.other)] == [DCG, nDCG]:
+            third += ": a total such as clicks or sales speaks for DCG, one vote per user for nDCG"
+        third += "."
     elif r.high == 0:
         third = f"Either of {r.measure} and {r.other} may be reported: the order is the same"
         third += f", and {in_a_sentence(near)} would add little to {centre}." if near else "."

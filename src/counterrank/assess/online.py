@@ -144,14 +144,12 @@ class Cases:
     @property
     def same_sign(self) -> Bools:
         """Cases whose effects go in the same direction."""
-        same: Bools = np.sign(self.effect) == np.sign(self.online_effect)
-        return same
+        return np.equal(np.sign(self.effect), np.sign(self.online_effect))
 
     def true(self, alpha: float, truth: str) -> Bools:
         """Effects taken as real: those the experiment calls, or all that are known."""
         p = two_sided(self.online_effect, self.online_se)
-        sure: Bools = self.online_effect != 0 if truth == "all" else p <= alpha
-        return self.known & sure
+        return self.known & (self.online_effect != 0 if truth == "all" else p <= alpha)
 
     def right(self, alpha: float) -> Bools:
         """Effects the offline measure calls, in the direction the experiment found."""
@@ -212,10 +210,8 @@ def system_rows(cases: Sequence[Cases], level: float) -> list[SystemRow]:
         for system, (x, y) in sides.items():
             found = correlate(x, y, days, (system,) * len(days), series=c.series)
             tau = float(kendall_tau(x, y)) if np.isfinite(found.r) else float("nan")
-            low, high = found.ends(level)
-            rows.append(
-                SystemRow(system, c.measure, c.reward, found.r, low, high, found.p, tau, len(days))
-            )
+            numbers = found.r, *found.ends(level), found.p, tau
+            rows.append(SystemRow(system, c.measure, c.reward, *numbers, len(days)))
     return rows
 
 

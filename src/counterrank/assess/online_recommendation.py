@@ -37,8 +37,8 @@ def _who_follows(
 ) -> tuple[str, str]:
     """The highest correlation with the first metric, and the measures not told apart from it."""
     reward = rows[0].reward
-    mine = [(c, r) for c, r in zip(cases, rows, strict=True) if r.reward == reward]
-    mine = [(c, r) for c, r in mine if np.isfinite(r.value)]
+    pairs = zip(cases, rows, strict=True)
+    mine = [(c, r) for c, r in pairs if r.reward == reward and np.isfinite(r.value)]
     if not mine:
         return "The cases are too few, or too much alike, to correlate.", ""
     mine.sort(key=lambda pair: (-round(pair[1].value, 6), _clipping(pair[1])))
@@ -94,8 +94,7 @@ def _who_calls(
     if not mine:
         if not agree:
             return _without_effects(rows), ""
-        top = max(agree, key=lambda r: r.sign_agreement)
-        low = min(agree, key=lambda r: r.sign_agreement)
+        low, top = (pick(agree, key=lambda r: r.sign_agreement) for pick in (min, max))
         other = f" and in {low.sign_agreement:.0%} by {low.measure}" if len(agree) > 1 else ""
         return (
             f"Of {top.effects} effect{'s' * (top.effects != 1)} the sign is right in"
@@ -103,7 +102,7 @@ def _who_calls(
             " be said which would have been called.",
             "",
         )
-    mine.sort(key=lambda pair: _calls_order(pair[1]))
+    mine.sort(key=lambda pair: _preference(pair[1]))
     best, row = mine[0]
     alpha = (1 - level) / max(len(mine) - 1, 1)
     tied = [c.measure for c, _ in mine[1:] if _sign_test(best, c, level, truth) > alpha]
@@ -120,7 +119,7 @@ def _who_calls(
     return text, row.measure if len(tied) < len(mine) - 1 or len(mine) == 1 else ""
 
 
-def _calls_order(row: OnlineRow) -> tuple[float, float, float]:
+def _preference(row: OnlineRow) -> tuple[float, float, float]:
     """The best first: right calls less wrong ones, then the mean p, then the weakest clip."""
     return row.type_3 - row.sensitivity, round(row.mean_p, 6), _clipping(row)
 
@@ -128,7 +127,7 @@ def _calls_order(row: OnlineRow) -> tuple[float, float, float]:
 def _chance_of_calls(row: OnlineRow) -> float:
     """Exact one-sided p: as many right ones among the calls of true effects, by a coin."""
     right, wrong = (round(x * row.effects) for x in (row.sensitivity, row.type_3))
-    return _coin(wrong, right + wrong) if right + wrong else 1.0
+    return _coin(wrong, right + wrong)
 
 
 def _coin(few: int, tosses: int) -> float:

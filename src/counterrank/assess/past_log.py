@@ -37,9 +37,7 @@ DAY = "number of the day"
 FIGURES = 6  # of an arm, a reward and an estimator: see `Cases`
 
 
-def read_past_log(
-    request: OnlineRequest,
-) -> tuple[list[Cases], tuple[Input, ...], dict[str, Any]]:
+def read_past_log(request: OnlineRequest) -> tuple[list[Cases], tuple[Input, ...], dict[str, Any]]:
     """The cases of a log, what was read, and where it ran."""
     engine = as_engine(request.engine, [request.source, *tables_of(request.runs)])
     if request.resume is not None and not engine.in_memory:

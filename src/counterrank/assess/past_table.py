@@ -68,17 +68,14 @@ def _read(table: object, offline: Sequence[str], columns: Mapping[str, str] | No
 def _check_past(name: str, frame: pl.DataFrame) -> pl.DataFrame:
     marks = [c for c in (*NAMES, "measure") if c in frame.columns]
     frame = texts(frame, [c for c in marks if not frame.schema[c].is_integer()], name)
-    frame = identifiers(frame, marks, name)
-    return texts(frame, marks, name)
+    return texts(identifiers(frame, marks, name), marks, name)
 
 
 def _long(table: Table, offline: Sequence[str]) -> pl.DataFrame:
     """One row per experiment, system, reward and measure; standard errors missing where unknown."""
     frame, name = table.frame, table.name
-    fill = {"system": "", "reward": ""}
-    frame = frame.with_columns(
-        pl.lit(v).alias(c) for c, v in fill.items() if c not in frame.columns
-    )
+    blank = [c for c in ("system", "reward") if c not in frame.columns]
+    frame = frame.with_columns(pl.lit("").alias(c) for c in blank)
     if not ("measure" in frame.columns and "offline" in frame.columns and not offline):
         roles = {*NAMES, "measure", *FIGURES}
         wide = list(offline) or [c for c in frame.columns if c not in roles and _numeric(frame[c])]
@@ -159,17 +156,18 @@ def _differences(frame: pl.DataFrame, baseline: str, name: str) -> pl.DataFrame:
         *keys, *(pl.col(c).alias(f"{c}_0") for c in FIGURES)
     )
     frame = frame.join(control, on=keys, how="left", maintain_order="left")
-    other = pl.col("system") != baseline
+    other = pl.when(pl.col("system") != baseline)
+
+    def apart(column: str) -> pl.Expr:
+        return other.then(pl.col(column) - pl.col(f"{column}_0"))
 
     def spread(column: str) -> pl.Expr:
-        return (pl.col(column) ** 2 + pl.col(f"{column}_0") ** 2).sqrt()
+        return other.then((pl.col(column) ** 2 + pl.col(f"{column}_0") ** 2).sqrt())
 
     return frame.with_columns(
-        effect=pl.when(other).then(pl.col("offline") - pl.col("offline_0")),
-        effect_se=pl.when(other).then(spread("offline_se")),
-        online_effect=pl.when(other).then(pl.col("online") - pl.col("online_0")),
-        online_effect_se=pl.when(other).then(spread("online_se")),
-    )
+        effect=apart("offline"), effect_se=spread("offline_se"),
+        online_effect=apart("online"), online_effect_se=spread("online_se"),
+    )  # fmt: skip
 
 
 def _days(read: Table, columns: Mapping[str, str] | None) -> bool:

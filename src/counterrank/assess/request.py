@@ -19,7 +19,7 @@ from counterrank.ope.estimators.clipped_weight import CLIPS
 from counterrank.ope.estimators.ips import Clipped, Estimator
 from counterrank.position.models import PositionBias
 from counterrank.results.result import Result
-from counterrank.stats.compare import Plan
+from counterrank.stats.plan import Plan
 
 FEWEST_RESAMPLES = 20
 NINE = ("P", "Recall", "F1", "AP", "nDCG", "RR", "ERR", "Bpref", "InfAP")
@@ -166,9 +166,8 @@ class DayRequest:
 
     def key(self) -> list[object]:
         """What the figures depend on besides rows, as plain values."""
-        plain = [str(e) for e in self.estimators], str(self.model)
-        return [*plain, *(getattr(self, name) for name in ("control", "contexts", "views")),
-                self.rewards, self.arms, self.chances]  # fmt: skip
+        plain = [str(e) for e in self.estimators], str(self.model), self.control, self.contexts
+        return [*plain, self.views, self.rewards, self.arms, self.chances]
 
 
 def with_clips(labels: Sequence[str | Estimator], sweep: str) -> tuple[Estimator, ...]:

@@ -145,19 +145,15 @@ def area(tracks: Sequence[Track], contrast: Floats) -> Area:
 
 def single(place: int, measures: int) -> Floats:
     """The contrast that picks one measure."""
-    picked: Floats = np.eye(measures)[place]
-    return picked
+    return np.eye(1, measures, place).ravel()
 
 
 def trapezoid(sizes: Sequence[float]) -> Floats:
     """Weights of the trapezoid rule, divided by their sum; sizes in any order."""
     order = np.argsort(sizes)
-    x = np.asarray(sizes, float)[order]
-    weight = np.ones(len(x))
-    if len(x) > 1:
-        step = np.diff(x)
-        weight = (np.append(step, 0) + np.append(0, step)) / 2
-    out = np.empty(len(x))
+    step = np.diff(np.asarray(sizes, float)[order])
+    weight = (np.append(step, 0) + np.append(0, step)) / 2 if len(step) else np.ones(1)
+    out = np.empty(len(weight))
     out[order] = weight / weight.sum()
     return out
 
@@ -279,11 +275,8 @@ def _with_ends(tracks: Sequence[Track], m: int, measures: int, level: float) -> 
     """An area with its interval; one that is not drawn has none."""
     a = area(tracks, single(m, measures))
     half = normal_quantile((1 + level) / 2) * a.se
-    return (
-        f"{a.value:.3f} " + interval_text(a.value - half, a.value + half, 3)
-        if half
-        else (f"{a.value:.3f}, without an interval")
-    )
+    ends = " " + interval_text(a.value - half, a.value + half, 3)
+    return f"{a.value:.3f}" + (ends if half else ", without an interval")
 
 
 def _weakness(tracks: Sequence[Track], labels: Sequence[str], best: int, level: float) -> str:

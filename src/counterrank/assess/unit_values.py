@@ -19,9 +19,9 @@ from counterrank.data.ids import hash_ids
 from counterrank.data.schema import Input
 from counterrank.diagnostics.diagnostic import Diagnostic, graded
 from counterrank.metrics.registry import geometric_twin, known_measure
-from counterrank.stats.compare import Plan
 from counterrank.stats.draws import POISSON, Draws, resample
 from counterrank.stats.permutation import Keep, at_once
+from counterrank.stats.plan import Plan
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterrank.assumptions.harmless import PART, equivalence, harmless
 from counterrank.assumptions.interaction import pair_effect_variance
-from counterrank.assumptions.score_test import SURE, AuditRows, Effect
+from counterrank.assumptions.score_test import PART, SURE, AuditRows, Effect
 from counterrank.core.arrays import Floats, Ints, sum_by
 from counterrank.diagnostics.diagnostic import Diagnostic, gravest
 
@@ -71,9 +70,9 @@ def assignment(rows: AuditRows, served: Ints, names: list[str]) -> Diagnostic:
         key=lambda pair: (round(abs(pair[0].z), 9), abs(pair[0].size)),
     )
     places = max((b.context for b in each), key=lambda e: e.z)
-    room = PART * harmless(rows)
+    room = PART * rows.harmless
     spread = math.sqrt(max(places.size, 0.0))
-    by_user = equivalence(people, room, FAIL)
+    by_user = people.equivalence(room, FAIL)
     most = math.sqrt(max(places.size + 1.645 * places.se, 0.0))
     by_place = "untested"
     if places.known and (most <= room or places.z > SURE):

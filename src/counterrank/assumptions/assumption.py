@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -39,6 +39,11 @@ class Shift:
 
     def __add__(self, other: Shift) -> Shift:
         return Shift(self.value + other.value, self.psi + other.psi, self.extra + other.extra)
+
+    @classmethod
+    def mean(cls, log: LogEvidence, each: Floats) -> Shift:
+        """The mean of what each session moves by."""
+        return cls(float(each.mean()), log.by_cluster(each - each.mean()))
 
     def __mul__(self, factor: float) -> Shift:
         return Shift(factor * self.value, factor * self.psi, factor**2 * self.extra)
@@ -82,28 +87,25 @@ class Belief:
         """How often each rank is seen, by curve."""
         return self.log.session_curve.share
 
-    @cached_property
-    def ones(self) -> Floats:
-        """No factor at any rank."""
-        return np.ones(self.log.given.shape[1])
-
     def value(self, place: Placement, fit: TwoWay, b: Floats) -> Shift:
         """F under a fit and a curve; the curve counts as estimated if it is the log's own."""
-        name = id(fit), id(b)
-        if name not in place.memo:
-            log, at = self.log, place.at(b, fit.by_rank, fit.q)
-            psi = log.by_cluster(at.each - at.mean) + fit.influence(at.slopes.t, at.slopes.q)
-            if b is self.b:
-                psi = psi + log.session_curve.influence(log, at.slopes.b)
-            place.memo[name] = at, Shift(at.mean, psi), (fit, b)
-        found: Shift = place.memo[name][1]
-        return found
+        return self._valued(place, fit, b)[1]
 
     def at(self, place: Placement, fit: TwoWay) -> Valued:
         """F session by session under a fit and the log's own curve."""
-        self.value(place, fit, self.b)
-        found: Valued = place.memo[id(fit), id(self.b)][0]
-        return found
+        return self._valued(place, fit, self.b)[0]
+
+    def _valued(self, place: Placement, fit: TwoWay, b: Floats) -> tuple[Valued, Shift]:
+        name = id(fit), id(b)
+        if name not in place.memo:
+            log, at = self.log, place.at(b, fit.by_rank, fit.q)
+            shift = Shift.mean(log, at.each)
+            psi = shift.psi + fit.influence(at.slopes.t, at.slopes.q)
+            if b is self.b:
+                psi = psi + log.session_curve.influence(log, at.slopes.b)
+            place.memo[name] = at, replace(shift, psi=psi), (fit, b)
+        valued, found, _ = place.memo[name]
+        return valued, found
 
 
 class Assumption(ABC):
@@ -120,10 +122,11 @@ class Assumption(ABC):
     needs: ClassVar[str] = ""  # what to log so that it can be told
     fact: ClassVar[bool] = False
     assumed: ClassVar[bool] = False  # no log can tell it
+    of_ranks: ClassVar[bool] = False  # weights by logged propensities do without it
 
     def applies(self, belief: Belief) -> bool:
         """Whether values from such a log rest on it at all."""
-        return True
+        return not (self.of_ranks and belief.log.by_rank)
 
     @abstractmethod
     def learn(self, belief: Belief) -> Told:
@@ -160,12 +163,12 @@ class Assumption(ABC):
         low, high = min([0.0, *ends]), max([0.0, *ends])
         reach = max(high, -low)
         state = self.state(learned, reach, harmless)
-        moves = f" It moves this lift by {low:+.1%} to {high:+.1%}"
-        moves += f"; {harmless:.0%} would be harmless."
-        if not shifts:
-            moves = " It does not move this lift."
-            if state == "untested":
-                moves = " The second interval holds nothing for it."
+        moves = " It does not move this lift."
+        if shifts:
+            moves = f" It moves this lift by {low:+.1%} to {high:+.1%};"
+            moves += f" {harmless:.0%} would be harmless."
+        elif state == "untested":
+            moves = " The second interval holds nothing for it."
         text = f"{learned.says}{moves}".strip()
         if shifts and state in ("untested", "assumed") and not learned.told:
             allowed = f"{self.range(belief):g}" if self.range(belief) == self.range(belief) else ""

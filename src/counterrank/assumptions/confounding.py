@@ -18,7 +18,6 @@ import numpy as np
 
 from counterrank.assumptions.assumption import SEEN, Assumption, Belief, Shift, Told
 from counterrank.assumptions.evidence import Placement
-from counterrank.core.arrays import sum_by
 
 LOUD = 3.5  # standard errors of the rank that is farthest off
 
@@ -59,12 +58,8 @@ class Confounding(Assumption):
         gamma = 1 + (learned.size if learned.found else self.range(belief))
         rest = log.paid - log.rows.seen * fit.by_rank[log.rank] * fit.q[log.group]
         up, down = ((odds - 1) * (1 - place.chance) for odds in (gamma, 1 / gamma))
-        found = []
-        for way in (1, -1):
-            move = place.weight * np.where(way * rest > 0, up, down) * rest
-            each = sum_by(log.rows.session, move, log.n)
-            found.append(Shift(float(each.mean()), log.by_cluster(each - each.mean())))
-        return found
+        moves = (np.where(way * rest > 0, up, down) * rest for way in (1, -1))
+        return [Shift.mean(log, log.rows.by_session(place.weight * move)) for move in moves]
 
 
 def trace(belief: Belief) -> float:

@@ -24,7 +24,7 @@ import numpy as np
 from counterrank.assumptions.assumption import Assumption, Belief, Shift, Told, Z
 from counterrank.assumptions.evidence import LogEvidence, Placement
 from counterrank.assumptions.score_test import SURE
-from counterrank.core.arrays import Floats, divide, sum_by
+from counterrank.core.arrays import Floats, divide
 
 BEND = 1.5
 PARABOLA = 2
@@ -54,10 +54,10 @@ class Drift(Assumption):
         log, value = belief.log, belief.at(place, belief.plain).each
         move = self.range(belief) * abs(float(value.mean()))
         if learned.told and log.days is not None:
-            paid = sum_by(log.rows.session, log.paid, log.n)
+            paid = log.rows.by_session(log.paid)
             lift = float(divide(value.mean(), paid.mean(), 0.0))
             left = value - lift * paid
-            line, psi = carried(left, log.days, far_ahead(log))
+            line, psi = carry_on(left, log.days, far_ahead(log))
             trend = Shift(line, log.by_cluster(psi))
             if self.name not in belief.allow or loud(trend, log.n):
                 return [replace(trend, value=BEND * line), *turns(log, left)]
@@ -67,14 +67,14 @@ class Drift(Assumption):
         self, belief: Belief, learned: Told, shifts: Sequence[Shift], lift: float, base: float
     ) -> tuple[float, float, str, str]:
         log = belief.log
-        if learned.told and self.name in belief.allow and not shifts[0].psi.any():
+        if not learned.told or log.days is None:
+            return super().diagnose(belief, learned, shifts, lift, base)
+        if self.name in belief.allow and not shifts[0].psi.any():
             says = (
                 f"For the log's trend, which chance explains, stands a change of"
                 f" {self.range(belief):.0%} of the value, as you allow."
             )
             return super().diagnose(belief, replace(learned, says=says), shifts, lift, base)
-        if not learned.told or log.days is None:
-            return super().diagnose(belief, learned, shifts, lift, base)
         to_end = float(np.ptp(log.days)) / 2 / far_ahead(log)
         trend = replace(shifts[0], value=shifts[0].value / BEND)
         parts = [trend * to_end, *shifts[1:]]
@@ -103,14 +103,14 @@ def turns(log: LogEvidence, y: Floats) -> list[Shift]:
     if log.days is None or len(np.unique(log.days)) <= PARABOLA:
         return []
     end = float(np.ptp(log.days)) / 2
-    (one, psi), (both, curved) = (carried(y, log.days, end, degree) for degree in (1, PARABOLA))
+    (one, psi), (both, curved) = (carry_on(y, log.days, end, degree) for degree in (1, PARABOLA))
     if not loud(Shift(both - one, log.by_cluster(curved - psi)), log.n, Z):
         return []
-    both, curved = carried(y, log.days, far_ahead(log), PARABOLA)
+    both, curved = carry_on(y, log.days, far_ahead(log), PARABOLA)
     return [Shift(both, log.by_cluster(curved))]
 
 
-def carried(y: Floats, x: Floats, far: float, degree: int = 1) -> tuple[float, Floats]:
+def carry_on(y: Floats, x: Floats, far: float, degree: int = 1) -> tuple[float, Floats]:
     """What a polynomial in x makes of y so far from the middle of x, less its mean; influences."""
     middle = (x.max() + x.min()) / 2
     half = np.ptp(x) / 2

@@ -64,10 +64,10 @@ class LogEvidence:
         """Number of groups."""
         return int(self.group.max()) + 1
 
-    @cached_property
+    @property
     def clusters(self) -> int:
         """Number of clusters."""
-        return int(self.rows.cluster.max()) + 1
+        return self.rows.clusters
 
     @cached_property
     def rank(self) -> Ints:
@@ -93,8 +93,7 @@ class LogEvidence:
     @cached_property
     def row_curve(self) -> Ints:
         """The curve of each row."""
-        own: Ints = self.curve[self.rows.session]
-        return own
+        return np.take(self.curve, self.rows.session)
 
     def by_cluster(self, session: Floats) -> Floats:
         """Sums of what each session has, by cluster."""
@@ -207,15 +206,13 @@ class Placement:
     @cached_property
     def curve(self) -> Ints:
         """The curve of each cell."""
-        own: Ints = self.log.curve[self.session]
-        return own
+        return np.take(self.log.curve, self.session)
 
     def at(self, b: Floats, t: Floats, q: Floats) -> Valued:
         """F and what it is made of."""
         log, ranks, n = self.log, b.shape[1], self.log.n
-        exposure = self.factor * (b * t).ravel()[self.curve * ranks + self.rank]
-        here = log.row_curve * ranks
-        ratio = (b * t).ravel()
+        here, ratio = log.row_curve * ranks, (b * t).ravel()
+        exposure = self.factor * ratio[self.curve * ranks + self.rank]
         w = self.weight * ratio[here + self.to] / ratio[here + log.rank]
         model = w * log.rows.seen * t[log.rank]
         direct, left = exposure * q[self.group], w * log.paid - model * q[log.group]
@@ -223,7 +220,7 @@ class Placement:
         return Valued(self, b, exposure, w, model, direct, left, each, q)
 
     @cached_property
-    def cells_before(self) -> Ints:
+    def lengths(self) -> Ints:
         """The number of cells of each session."""
         return np.bincount(self.session, minlength=self.log.n)
 
@@ -245,11 +242,6 @@ class Valued:
     left: Floats
     each: Floats
     q: Floats
-
-    @property
-    def mean(self) -> float:
-        """F."""
-        return float(self.each.mean())
 
     @cached_property
     def slopes(self) -> ValueSlopes:

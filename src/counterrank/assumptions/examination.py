@@ -177,11 +177,11 @@ class Examination(Assumption):
         log, base = belief.log, belief.at(place, belief.plain).each
         gamma = float(np.clip(learned.size, -0.9, 0.9)) if learned.told else self.range(belief)
         each = _values(belief, place, gamma) - base
-        psi = log.by_cluster(each - each.mean())
+        shift = Shift.mean(log, each)
         if learned.told:
-            further = _values(belief, place, gamma + STEP) - base
-            psi += float(np.mean(further - each)) / STEP * learned.more["psi"]
-        return [Shift(float(each.mean()), psi)]
+            slope = float(np.mean(_values(belief, place, gamma + STEP) - base - each)) / STEP
+            shift = replace(shift, psi=shift.psi + slope * learned.more["psi"])
+        return [shift]
 
 
 STEP = 1e-4  # of gamma, for the slope of the value
@@ -223,7 +223,7 @@ def _values(belief: Belief, place: Placement, gamma: float) -> Floats:
     chance = np.clip(positive_ratio(hit, np.append(fit.due, 0.0)), 0, 1)
     lists = np.bincount(log.rows.session, minlength=log.n)
     own = products_before(lists, 1 - gamma * chance[log.group])
-    new = products_before(place.cells_before, 1 - gamma * chance[place.group])
+    new = products_before(place.lengths, 1 - gamma * chance[place.group])
     ranks = log.given.shape[1]
     usual = divide(sum_by(log.rank, own, ranks), np.bincount(log.rank, minlength=ranks), 1.0)
     more, most = new / usual[place.rank], own / usual[log.rank]
@@ -231,4 +231,4 @@ def _values(belief: Belief, place: Placement, gamma: float) -> Floats:
         place, memo={}, factor=place.factor * more,
         weight=place.weight * np.append(more, 0.0)[place.cell] / np.maximum(most, 1e-3),
     )  # fmt: skip
-    return changed.at(belief.b, belief.ones, fit.q).each
+    return changed.at(belief.b, fit.by_rank, fit.q).each

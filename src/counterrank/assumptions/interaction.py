@@ -82,9 +82,7 @@ def interaction(rows: AuditRows) -> Diagnostic | str:
     if not se > 0:
         return "whether neighbours matter needs pairs of items that come again"
     size = math.sqrt(max(value, 0.0))
-    verdict = "pass"
-    if z > SURE and size >= CAUTION:
-        verdict = "fail" if size >= FAIL else "caution"
+    verdict = "pass" if z <= SURE or size < CAUTION else "fail" if size >= FAIL else "caution"
     text = (
         "Items earn the same whatever stands right above them; typical effects of"
         f" {math.sqrt((SURE + 0.84) * se):.0%} would have shown."
@@ -132,18 +130,17 @@ class Neighbours(Assumption):
         terms = ScoreTerms(log.rows.session[at], of, rest, mu * (1 - share[of]))
         own = ridge(log, terms, len(keys), LEAST, self.default, 1 - share)
         told = log.rows.named and own.spread < ROUGH
-        says = (
-            f"Items right {self.where} change what an item earns by {own.spread:.0%} or less,"
-            " typically."
-        )
+        size = f"{own.spread:.0%}"
+        says = f"Items right {self.where} change what an item earns by {size} or less, typically."
         if own.found:
             says = (
-                f"What an item earns changes by {own.spread:.0%}, typically, with the items right"
+                f"What an item earns changes by {size}, typically, with the items right"
                 f" {self.where} it."
             )
-        return Told(own.spread, 0.0, told or own.found, own.found, says, {
-            "ridge": own, "keys": keys, "at": at, "terms": terms, "share": share,
-            "items": items})  # fmt: skip
+        more = {
+            "ridge": own, "keys": keys, "at": at, "terms": terms, "share": share, "items": items,
+        }  # fmt: skip
+        return Told(own.spread, 0.0, told or own.found, own.found, says, more)
 
     def shifts(self, belief: Belief, learned: Told, place: Placement) -> list[Shift]:
         log, fit, more = belief.log, belief.tilted, learned.more

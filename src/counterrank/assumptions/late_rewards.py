@@ -14,7 +14,7 @@ import numpy as np
 
 from counterrank.assumptions.score_test import AuditRows, positive_ratio
 from counterrank.core.arrays import Floats, Ints, sum_by
-from counterrank.diagnostics.diagnostic import Diagnostic
+from counterrank.diagnostics.diagnostic import Diagnostic, advise
 
 BINS = 12  # of time, with as many sessions each
 OLDER = 4  # of them at least are what the newest are held against
@@ -127,6 +127,5 @@ def late_rewards(rows: AuditRows) -> Diagnostic:
         "The newest sessions earn as much of what is expected as older ones; rewards missing there"
         f" that make {visible:.1%} of all would have shown."
     )
-    if state == "untested":
-        text += " Times differ too much by themselves to tell less: log longer."
-    return Diagnostic(name, about, found.missing, 0.0, state, text)
+    todo = " Times differ too much by themselves to tell less: log longer."
+    return advise(name, about, found.missing, 0.0, state, text, todo)

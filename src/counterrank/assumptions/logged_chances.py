@@ -11,8 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterrank.assumptions.harmless import PART, harmless
-from counterrank.assumptions.score_test import SURE, AuditRows, noise, number_keys, positive_ratio
+from counterrank.assumptions.score_test import (
+    PART,
+    SURE,
+    AuditRows,
+    noise,
+    number_keys,
+    positive_ratio,
+)
 from counterrank.core.arrays import Floats, Ints, sum_by
 from counterrank.diagnostics.diagnostic import Diagnostic
 
@@ -92,7 +98,7 @@ def logged_chances(rows: AuditRows, chance: Floats, kind: str) -> Diagnostic:
         )
         return Diagnostic(name, "log", math.nan, CAUTION, "untested", text)
     most = math.sqrt(max(fit.variance + 1.645 * fit.se, 0.0))
-    if most <= PART * harmless(rows):
+    if most <= PART * rows.harmless:
         text = (
             f"Items are {what} as often as the logged {kind} says, but for {most:.1%} at most,"
             " typically, which does not matter here."

@@ -57,7 +57,7 @@ def rank_slopes(rows: AuditRows) -> RankSlopes | None:
     return RankSlopes(among, within) if among.known else None
 
 
-def milder(found: Diagnostic | str, rows: AuditRows) -> Diagnostic | str:
+def confirm_within_users(found: Diagnostic | str, rows: AuditRows) -> Diagnostic | str:
     """What `trust` found fails a log only if the same user's rewards fall with the rank, too."""
     if isinstance(found, str) or found.state != "fail":
         return found

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterrank.assumptions.harmless import equivalence, harmless
 from counterrank.assumptions.score_test import (
     DEEPEST,
     SURE,
@@ -85,7 +84,7 @@ def lost_views(rows: AuditRows, *, learned: bool) -> Diagnostic | None:
             text += " than the position model says: "
             text += "views were lost, or the model" if lost.size > 0 else "the model"
             text += " is on another scale. "
-    name, state = "lost views", equivalence(lost, harmless(rows), FAIL)
+    name, state = "lost views", lost.equivalence(rows.harmless, FAIL)
     if not lost.known and not down:
         text = (
             "Readers skip rows, so lost views leave no trace of their own: that none were lost is"

@@ -65,7 +65,7 @@ class Ridge(NamedTuple):
         user = log.rows.cluster[terms.session]
         psi = sum_by(user, log.n * terms.score * part[terms.of], log.clusters)
         lost = float(np.sum((part * self.noise / self.spread) ** 2)) * (4 if self.found else 1)
-        return Shift(float(slope @ self.effect), psi + log.by_cluster(each - each.mean()), lost)
+        return Shift(float(slope @ self.effect), psi + Shift.mean(log, each).psi, lost)
 
 
 class ScoreTerms(NamedTuple):
@@ -121,34 +121,28 @@ class OwnSlopes(Assumption):
 
     name = "own slopes"
     corner = "ranks"
+    of_ranks = True
     default = 0.1
     source = "a choice: a typical difference of 10% per doubling of the rank between items"
     needs = "context: what tells readers apart (device, page, segment), a column each"
 
-    def applies(self, belief: Belief) -> bool:
-        return not belief.log.by_rank
-
     def learn(self, belief: Belief) -> Told:
         log, fit = belief.log, belief.tilted
         far = depth(log)[log.rank]
-        mean = positive_ratio(
-            sum_by(log.group, fit.mu * far, log.groups), sum_by(log.group, fit.mu, log.groups)
-        )
+        mean = positive_ratio(*(sum_by(log.group, x, log.groups) for x in (fit.mu * far, fit.mu)))
         z = far - mean[log.group]
         left = (log.rows.reward - fit.mu) * z
         terms = ScoreTerms(log.rows.session, log.group, left, fit.mu * z**2)
         own = ridge(log, terms, log.groups, LEAST, self.default)
         told = log.rows.named and bool(own.information.sum() > 0) and own.spread < ROUGH
-        says = (
-            f"Items differ by {own.spread:.0%} or less in what a doubling of the rank costs them."
-        )
+        says = f"by {own.spread:.0%} or less in what a doubling of the rank costs them."
         if own.found:
             says = (
-                "Items differ in what a doubling of the rank costs them, typically by"
-                f" {own.spread:.0%}: readers of some kind go deeper, or see other ranks."
+                f"in what a doubling of the rank costs them, typically by {own.spread:.0%}: readers"
+                " of some kind go deeper, or see other ranks."
             )
-        return Told(own.spread, 0.0, told or own.found, own.found, says, {
-            "ridge": own, "mean": mean, "terms": terms})  # fmt: skip
+        more = {"ridge": own, "mean": mean, "terms": terms}
+        return Told(own.spread, 0.0, told or own.found, own.found, f"Items differ {says}", more)
 
     def shifts(self, belief: Belief, learned: Told, place: Placement) -> list[Shift]:
         log, fit, own = belief.log, belief.tilted, learned.more["ridge"]

@@ -61,9 +61,7 @@ class PositionCurve(Assumption):
     corner = "curve"
     needs = "viewed: a view event for each row, 0 or 1"
     fact = True
-
-    def applies(self, belief: Belief) -> bool:
-        return not belief.log.by_rank
+    of_ranks = True
 
     def learn(self, belief: Belief) -> Told:
         log, shares = belief.log, belief.log.session_curve
@@ -75,17 +73,13 @@ class PositionCurve(Assumption):
         z = np.where(se > 0, positive_ratio(np.abs(off), se), 0.0)
         worst = np.unravel_index(np.argmax(np.where(z > SURE, np.abs(off), 0.0)), off.shape)
         found = bool(z.max(initial=0) > SURE + 0.5)
-        if not found:
-            says = "Ranks are seen as often as the position model says."
-            return Told(float(off[worst]), float(se[worst]), True, False, says)
-        way = "less" if off[worst] < 0 else "more"
-        says = (
-            f"Rank {worst[1] + 1} is seen {abs(off[worst]):.0%} {way} often than the position model"
-            " says"
-        )
-        apart = len(log.given) > len(np.unique(log.given, axis=0))
-        says += ", in one of the contexts: learn it for each (exposure --by)." if apart else "."
-        return Told(float(off[worst]), float(se[worst]), True, True, says)
+        says = "Ranks are seen as often as the position model says."
+        if found:
+            how = f"{abs(off[worst]):.0%} {'less' if off[worst] < 0 else 'more'} often"
+            says = f"Rank {worst[1] + 1} is seen {how} than the position model says"
+            apart = len(log.given) > len(np.unique(log.given, axis=0))
+            says += ", in one of the contexts: learn it for each (exposure --by)." if apart else "."
+        return Told(float(off[worst]), float(se[worst]), True, found, says)
 
     def state(self, learned: Told, reach: float, harmless: float) -> str:
         return super().state(learned, reach, harmless) if learned.told else "untested"
@@ -100,16 +94,11 @@ class PositionCurve(Assumption):
 
 def _errors(belief: Belief) -> Floats:
     """The standard error of each share of views, between clusters, relative to the model's."""
-    log, (curves, ranks), (share, due) = (
-        belief.log,
-        belief.log.given.shape,
-        belief.log.session_curve,
-    )
-    place = log.row_curve * ranks + log.rank
+    log, (share, due) = belief.log, belief.log.session_curve
+    place, size = log.row_curve * share.shape[1] + log.rank, share.size
     rest = log.rows.seen - share.ravel()[place]
-    size = curves * ranks
     if log.rows.views == "rows":  # sessions that did not get there count as well
         rest = np.ones(len(rest))
     cell = sum_by(log.rows.of_row * size + place, rest, log.clusters * size)
-    squares = np.sum(cell.reshape(log.clusters, size) ** 2, axis=0).reshape(curves, ranks)
+    squares = np.sum(cell.reshape(log.clusters, size) ** 2, axis=0).reshape(share.shape)
     return positive_ratio(np.sqrt(squares), due * log.given)

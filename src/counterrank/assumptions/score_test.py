@@ -20,6 +20,8 @@ from counterrank.core.arrays import Floats, Ints, codes, sum_by
 SURE = 3.3  # standard errors; chance alone goes further about once in 1,000 audits
 ROUNDS = 6
 DEEPEST = 50  # ranks below are taken together
+MATTERS = 1.3  # standard errors of the mean reward: about two of a lift, which pairs sessions
+PART = 2.5  # a target moves 1 / 2.5 of its exposure, or less, between items or loggers that differ
 PRIOR = 20.0  # views of an average item that a mean is shrunken by
 
 
@@ -90,6 +92,18 @@ class AuditRows:
     def expected(self) -> Floats:
         """The reward of each session by what its items earn elsewhere."""
         return self.by_session(self.seen * self.quality)
+
+    @cached_property
+    def harmless(self) -> float:
+        r"""Two standard errors of a lift, about, by those of the mean reward.
+
+        .. math:: 1.3 \sqrt{\textstyle\sum_u (Y_u - n_u \bar y)^2} \Big/ \textstyle\sum_u Y_u
+
+        with the reward :math:`Y_u` of a user's :math:`n_u` sessions and the mean :math:`\bar y`.
+        """
+        total = float(self.reward.sum())
+        left = self.earned - total / self.n
+        return MATTERS * noise(left, self.cluster) / total if total > 0 else math.inf
 
     def usual(self, session: Floats) -> Floats:
         """What sessions of each session's context have on average."""
@@ -183,6 +197,19 @@ class Effect:
         if abs(self.z) < SURE or size < caution:
             return "pass"
         return "fail" if size >= fail else "caution"
+
+    def equivalence(self, room: float, fail: float) -> str:
+        """The state of an effect that does not matter within ``room`` of 0.
+
+        A test that does not reject shows nothing by itself: it passes where its whole interval is
+        too small to matter (two one-sided tests, Schuirmann 1987), is loud where it is beyond
+        chance, and untested in between.
+        """
+        if self.known and abs(self.size) + 1.96 * self.se <= room:
+            return "pass"
+        if abs(self.z) < SURE:
+            return "untested"
+        return "fail" if abs(self.size) >= fail else "caution"
 
 
 def noise(score: Floats, cluster: Ints) -> float:

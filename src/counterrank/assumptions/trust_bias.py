@@ -56,20 +56,18 @@ def trust(rows: AuditRows, *, top: int = 1) -> Diagnostic | str:
     if not change.known:
         return "whether the rank itself sells needs items at several ranks"
     verdict = change.verdict(CAUTION, FAIL)
-    known = rows.views != "latent"
-    what = "seen item" if known else "item, its chance of being seen taken out,"
-    way = "less" if change.size < 0 else "more"
-    if verdict == "pass":
+    what, why = "seen item", "the rank itself sells"
+    if rows.views == "latent":
+        what = "item, its chance of being seen taken out,"
+        why = "the position model is wrong, or the rank sells"
+    text = (
+        f"The same {what} earns the same at every rank; a change of {change.visible:.1%} per"
+        " doubling of the rank would have shown."
+    )
+    if verdict != "pass":
+        way = "less" if change.size < 0 else "more"
         text = (
-            f"The same {what} earns the same at every rank; a change of {change.visible:.1%} per"
-            " doubling of the rank would have shown."
-        )
-    else:
-        text = f"The same {what} earns {abs(change.size):.0%} {way} each time its rank doubles:"
-        text += (
-            " the rank itself sells" if known else " the position model is wrong, or the rank sells"
-        )
-        text += (
+            f"The same {what} earns {abs(change.size):.0%} {way} each time its rank doubles: {why}"
             " (or the ranker knows more than the contexts named here). Values of rankers that move"
             " items up or down are off; swap ranks at random in a few sessions to measure it."
         )
@@ -86,12 +84,10 @@ class Trust(Assumption):
 
     name = "trust"
     corner = "ranks"
+    of_ranks = True
     default = 0.2
     source = "a choice: 20% per doubling of the rank"
     needs = "swaps: a small share of sessions with two neighbouring ranks swapped at random"
-
-    def applies(self, belief: Belief) -> bool:
-        return not belief.log.by_rank
 
     def learn(self, belief: Belief) -> Told:
         fit = belief.tilted
@@ -138,9 +134,5 @@ def _slope(fit: TwoWay) -> tuple[float, float, bool]:
     if information <= 0:
         return 0.0, float("inf"), False
     slope = S @ at / information
-    psi = fit.factors(slope)
-    return (
-        float(slope @ np.log(fit.t)),
-        float(np.sqrt(np.sum(psi**2)) / log.n),
-        (known == len(fit.t) - 1),
-    )
+    error = float(np.sqrt(np.sum(fit.factors(slope) ** 2)) / log.n)
+    return float(slope @ np.log(fit.t)), error, known == len(fit.t) - 1

@@ -107,14 +107,8 @@ class TwoWay:
     @cached_property
     def error(self) -> Floats:
         """The standard error of each log t against the first, between clusters."""
-        steps = len(self.t)
-        out = np.zeros(steps)
-        for k in range(1, steps):
-            slope = np.zeros(steps)
-            slope[[0, k]] = -1.0, 1.0
-            psi = self.factors(slope)
-            out[k] = np.sqrt(np.sum(psi**2)) / self.log.n
-        return out
+        against = np.eye(len(self.t)) - np.eye(1, len(self.t))
+        return np.array([np.sqrt(np.sum(self.factors(a) ** 2)) for a in against]) / self.log.n
 
     def influence(self, by_t: Floats, by_q: Floats) -> Floats:
         r""":math:`\psi` by cluster of a value that moves so with log t (by rank) and q (by group).

@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from counterrank.assumptions.assumption import Assumption, Belief, Shift, Told
-from counterrank.assumptions.evidence import Placement
-from counterrank.core.arrays import Floats, sum_by
+from counterrank.assumptions.evidence import LogEvidence, Placement
+from counterrank.core.arrays import Bools, Floats, sum_by
 
 QUANTILES = (0.1, 0.9)
 
@@ -30,25 +30,25 @@ class UnseenItems(Assumption):
         return Told(told=True)
 
     def shifts(self, belief: Belief, learned: Told, place: Placement) -> list[Shift]:
-        fit = belief.plain
-        if not (place.group >= belief.log.groups).any():
+        log, fit = belief.log, belief.plain
+        never = place.group >= log.groups
+        if not never.any():
             return []
         seen = fit.due > 0
         ends = np.quantile(fit.q[:-1][seen], QUANTILES) if seen.any() else np.zeros(2)
-        never = place.group >= belief.log.groups
-        each = _of_sessions(belief, place, belief.at(place, fit).exposure * never)
+        each = _by_session(log, place, belief.at(place, fit).exposure, never)
         return [each * float(end - fit.q[-1]) for end in ends]
 
     def counted_0(self, belief: Belief, place: Placement) -> Shift:
         """What a model says of all that IPS counts 0."""
-        lacking = place.group >= belief.log.groups
-        if not belief.log.drawn:
+        log = belief.log
+        lacking = place.group >= log.groups
+        if not log.drawn:
             lacking = np.ones(len(place.group), bool)
             lacking[place.cell[place.cell >= 0]] = False
-        return _of_sessions(belief, place, belief.at(place, belief.plain).direct * lacking)
+        return _by_session(log, place, belief.at(place, belief.plain).direct, lacking)
 
 
-def _of_sessions(belief: Belief, place: Placement, x: Floats) -> Shift:
-    """The mean over sessions of a sum over a target's cells."""
-    each = sum_by(place.session, x, belief.log.n)
-    return Shift(float(each.mean()), belief.log.by_cluster(each - each.mean()))
+def _by_session(log: LogEvidence, place: Placement, x: Floats, chosen: Bools) -> Shift:
+    """The mean over sessions of a sum over a target's chosen cells."""
+    return Shift.mean(log, sum_by(place.session, x * chosen, log.n))

@@ -24,12 +24,7 @@ from counterrank.data.ids import positions, unify_id_columns
 from counterrank.data.schema import Table
 from counterrank.engine import Partition, Partitions
 from counterrank.nuisance.base import FittedModel
-from counterrank.nuisance.cross_fit import (
-    Nuisance,
-    cross_fit,
-    training,
-    validate_clicks,
-)
+from counterrank.nuisance.cross_fit import Nuisance, cross_fit, training, validate_clicks
 from counterrank.nuisance.logistic import Encoded, encode_features
 from counterrank.nuisance.own_model import OwnModel
 from counterrank.position.models import PositionModel
@@ -199,14 +194,13 @@ class ClickModels:
 
     def protocol(self, request: FunnelRequest) -> dict[str, dict[str, str | int]]:
         """How the models were fitted; what was given as a column was not."""
-        words = {"ctr": request.ctr, "cvr": request.cvr}
+        given = {x for x in ("ctr", "cvr") if getattr(request, x) == COLUMN}
         told = {
-            reward: {k: v for k, v in model.description.items() if words.get(k) != COLUMN}
+            reward: {k: v for k, v in model.description.items() if k not in given}
             for reward, model in self.by_reward.items()
         }
         if self.shown is not None:
-            dropped = ("ctr", "cvr")
-            own = {k: v for k, v in self.shown.description.items() if k not in dropped}
+            own = {k: v for k, v in self.shown.description.items() if k not in ("ctr", "cvr")}
             told["shown"] = {"exposure": self.shown.clicks.label, **own}
         return told
 
@@ -247,19 +241,17 @@ class PartitionClicks:
         part: Partition,
     ) -> PartitionClicks:
         arrays = FunnelArrays.of(request, totals, part)
-        pairs = arrays.pairs
+        pairs, o = arrays.pairs, arrays.pairs.observed
         own = None if predictors is None else predictors.among(pairs.units)
         model = None if own is None else own.exposures if request.shows else own.clicks
-        chance, seen = pairs.chance(request), np.ones(len(pairs.unit))
+        given, seen, chance = pairs.chance(request), np.ones(len(o)), np.full(len(o), np.nan)
         if pairs.rank is not None:
             assert isinstance(request.position, PositionModel)
             seen = request.position.at(pairs.rank)
         if model is not None:
-            o = pairs.observed
-            chance = np.full(len(o), np.nan)
             chance[o] = model.at(pairs.unit[o], pairs.item[o]) * seen[o]
-        if chance is None:
-            chance = np.full(len(pairs.unit), np.nan)
+        elif given is not None:
+            chance = given
         floored = np.maximum(chance, request.floor)
         return cls(request, arrays, own, floored, seen, totals.is_met)
 
@@ -280,8 +272,8 @@ class ClickChances:
         least = float(known.min(initial=np.inf))
         if hold:
             return cls(len(known), least, known, np.empty(0, np.int64))
-        bin_ = np.clip(-np.log2(known) * STEPS, 0, STEPS * OCTAVES - 1).astype(np.int64)
-        return cls(len(known), least, np.empty(0), np.bincount(bin_, minlength=STEPS * OCTAVES))
+        size = np.clip(-np.log2(known) * STEPS, 0, STEPS * OCTAVES - 1).astype(np.int64)
+        return cls(len(known), least, np.empty(0), np.bincount(size, minlength=STEPS * OCTAVES))
 
     @property
     def median(self) -> float:

@@ -13,7 +13,6 @@ rank. IPS, SNIPS, DM, DR and SNDR are those of `counterrank.ope`: the event is a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar
 
@@ -26,7 +25,7 @@ from counterrank.core.labels import Registry, Value
 from counterrank.metrics import CG, DCG, RBP, Measure, P
 from counterrank.ope.estimators.clipped_weight import Weighted
 from counterrank.ope.estimators.doubly_robust import DM, DR, SNDR
-from counterrank.ope.estimators.ips import IPS, SNIPS, Clipped, Estimator, MeanWeight
+from counterrank.ope.estimators.ips import IPS, SNIPS, Estimator, MeanWeight
 from counterrank.position import Flat, Jarvelin, PositionModel
 from counterrank.position.models import KINDS, PositionBias
 from counterrank.stats.functions_of_means import Function, Range, mean
@@ -301,17 +300,6 @@ FORMULAS: dict[str, dict[type[Estimator], str]] = {
 conversion_estimator: Registry[Estimator] = Registry(
     "an estimator", Estimator, tuple(FORMULAS["click"]), only=lambda kind: "funnel" in kind.tables
 )
-
-
-def add_diagnostic_estimators(
-    wanted: Sequence[Estimator], *, has_chance: bool
-) -> tuple[Estimator, ...]:
-    """The estimators asked for, and what diagnostics them where chances are known."""
-    out = list(wanted)
-    if has_chance:
-        out += [MeanWeight(), *(MeanWeight(clip=e.clip) for e in wanted if isinstance(e, Clipped))]
-        out += [VarianceRatio(), DR()] if any("model" in e.needs for e in wanted) else []
-    return tuple(dict.fromkeys(out))
 
 
 def measure_columns(e: Estimator, m: ConversionMeasure, rows: Any, every: Any) -> Columns | None:

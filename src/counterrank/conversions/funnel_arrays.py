@@ -10,11 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
-from counterrank.conversions.request import (
-    FUNNEL,
-    PREDICTIONS,
-    FunnelRequest,
-)
+from counterrank.conversions.request import FUNNEL, PREDICTIONS, FunnelRequest
 from counterrank.core.arrays import Bools, Floats, Ints, ranges, take_rows
 from counterrank.core.faults import DataError, Fault, Faults
 from counterrank.core.merge import by_key, union
@@ -33,12 +29,12 @@ from counterrank.data.ids import (
     sort_ids,
 )
 from counterrank.data.schema import Table, is_certain
+from counterrank.diagnostics.judged_lists import few_ids
 from counterrank.engine import Partition, Partitions
 from counterrank.matching.pool import Pool, repeated_pairs
 
 LARGEST_GRID = 1 << 22  # pairs whose given ctr is compared with their clicks
 MOST_CLICKS = 1 << 21  # clicked pairs that are looked at; of more, those of some users
-FEW = 3  # users that a message names
 PER_PAIR = ("unit", "item", "click", "observed", "has_row", "ctr", "exposure", "rank")
 
 
@@ -111,17 +107,13 @@ def _ids(parts: list[pl.Series]) -> pl.Series:
     return sort_ids(pl.concat(parts).unique())
 
 
-def _few(parts: list[pl.Series]) -> pl.Series:
-    return pl.concat(parts).unique().sort().head(FEW)
-
-
 @dataclass(frozen=True)
 class ListTotals:
     """A system's lists: their table, how many of their users the funnel has, and a few users."""
 
     table: str
     in_common: int
-    first: Annotated[pl.Series, _few]
+    first: Annotated[pl.Series, few_ids]
 
 
 @dataclass(frozen=True)
@@ -150,7 +142,7 @@ class FunnelTotals:
     certain: Annotated[dict[str, bool], by_key(all)]
     systems: Annotated[dict[str, pl.Series], by_key(union)]
     lists: dict[str, ListTotals]
-    first: Annotated[pl.Series, _few]
+    first: Annotated[pl.Series, few_ids]
     faults: Faults
     events: EventCounts | None
 
@@ -184,11 +176,11 @@ class FunnelTotals:
                 run.system: ListTotals(
                     run.name,
                     int(tables.listed[run.system].is_in(tables.users.implode()).sum()),
-                    _few([tables.listed[run.system]]),
+                    few_ids([tables.listed[run.system]]),
                 )
                 for run in tables.runs
             },
-            first=_few([tables.users]),
+            first=few_ids([tables.users]),
             faults=Faults(tuple(repeats)),
             events=tables.events,
         )
@@ -355,6 +347,8 @@ class FunnelArrays:
         frame, size = _by_unit(frame, units)
         items = IdCodes.among(totals.items)
         cvr = {reward: prediction(reward, request.rewards) for reward in request.rewards}
+        chances = {"ctr", "exposure", *cvr.values()}.intersection(frame.columns)
+        known = {name: _numbers(frame[name]) for name in chances}
         pairs = FunnelPairs(
             units=units,
             unit=np.repeat(np.arange(len(units)), size),
@@ -363,9 +357,9 @@ class FunnelArrays:
             observed=(frame["shown" if request.shows else "click"] == 1).to_numpy(),
             has_row=frame["has_row"].to_numpy(),
             reward={reward: frame[reward].to_numpy() for reward in request.rewards},
-            ctr=_numbers(frame["ctr"]) if "ctr" in frame.columns else None,
-            exposure=_numbers(frame["exposure"]) if "exposure" in frame.columns else None,
-            cvr={r: _numbers(frame[name]) for r, name in cvr.items() if name in frame.columns},
+            ctr=known.get("ctr"),
+            exposure=known.get("exposure"),
+            cvr={r: known[name] for r, name in cvr.items() if name in known},
             rank=frame["rank"].to_numpy() if request.views == "latent" else None,
         )
         pool = Pool(units, frame["item"], size, np.ones(frame.height), 1.0)

@@ -37,16 +37,11 @@ from counterrank.diagnostics.funnel_checks import EVENTS
 from counterrank.diagnostics.judged_lists import coverage
 from counterrank.diagnostics.weights import FUNNEL_WORDS, SALES_WORDS
 from counterrank.engine import Engine, Partitions
-from counterrank.nuisance.calibration import (
-    calibration,
-    calibrations,
-    click_calibrations,
-    overlap,
-)
+from counterrank.nuisance.calibration import calibration, calibrations, click_calibrations, overlap
 from counterrank.ope.estimators.doubly_robust import DM, DR
 from counterrank.ope.estimators.ips import Clipped, MeanWeight
 from counterrank.results.result import Result
-from counterrank.stats.compare import Plan
+from counterrank.stats.plan import Plan
 from counterrank.stats.units import Estimate, Key
 
 FITTED = "rates"  # stands in for predictions that nobody gave
@@ -70,14 +65,15 @@ def diagnose_lists(request: FunnelRequest, contributions: FunnelContributions) -
 
         out.append(coverage(system, own.coverage, missing="zero", who="users"))
         out.append(about.conversions(system, reward, own.conversions[reward]))
-        out.append(about.funnel_support(system, own.weights, request.pairs, event, words))
+        missing, where = own.weights.unknown, f"items {event.nobody}"
+        if request.pairs == "rows":
+            missing, where = own.weights.unlogged, "pairs that the funnel does not hold"
+        out.append(weights.support(system, own.weights, words, missing=missing, where=where))
         weighted = of(MeanWeight()) in functions
         if weighted:
-            chance = own.chance
+            chances = own.chance.count, own.chance.smallest, own.chance.median
             of_weights = [
-                about.smallest_chance(
-                    system, chance.count, chance.smallest, chance.median, event, words.nothing
-                ),
+                about.smallest_chance(system, *chances, event, words.nothing),
                 weights.mean_weight(system, estimate(of(MeanWeight())), words),
                 weights.effective_size(system, own.weights, words),
                 weights.largest_weight(system, own.weights, words, own.heaviest_user),

@@ -114,29 +114,29 @@ class ListedRows:
             direct=np.zeros(self.n) if h is None else self.total(h * c),
         )
 
-    def predicted(self, work: PartitionClicks, column: str, model: FittedModel | None) -> Floats:
-        """The prediction of every row: by the model, the run, or the funnel; NaN: unknown."""
+    def predicted(
+        self, work: PartitionClicks, column: str, model: FittedModel | None, given: Floats | None
+    ) -> Floats:
+        """The prediction of every row: by the model, the run, or as ``given``; NaN: unknown."""
         if model is not None:
             return model.at(self.part.unit[self.lists], work.arrays.items.lookup(self.items))
         if column in self.part.frame.columns:
-            h: Floats = self.select(self.part.column(column))
-            return h
-        pairs, h = work.arrays.pairs, np.full(len(self.part.match.lists), np.nan)
-        of = pairs.ctr if column == "ctr" else pairs.cvr[_reward_of(column, work.request)]
-        if of is not None:
-            h[self.part.match.row] = of[self.part.judgment]
+            return np.asarray(self.select(self.part.column(column)))
+        h = np.full(len(self.part.match.lists), np.nan)
+        if given is not None:
+            h[self.part.match.row] = given[self.part.judgment]
         return np.asarray(self.select(h))
 
     def ctr(self, work: PartitionClicks) -> Floats:
         """The predicted chance of a click when seen, of every row."""
         model = None if work.predictors is None else work.predictors.clicks
-        return self.predicted(work, "ctr", model)
+        return self.predicted(work, "ctr", model, work.arrays.pairs.ctr)
 
     def cvr(self, work: PartitionClicks, reward: str) -> Floats:
         """The predicted reward of a click, of every row."""
-        column = prediction(reward, work.request.rewards)
-        own = {} if work.predictors is None else work.predictors.rewards
-        return self.predicted(work, column, own.get(reward))
+        column, own = prediction(reward, work.request.rewards), work.predictors
+        model = None if own is None else own.rewards.get(reward)
+        return self.predicted(work, column, model, work.arrays.pairs.cvr.get(reward))
 
     def unsupported(self, c: Floats, work: PartitionClicks) -> tuple[Floats, Floats]:
         """Weight of listed pairs without a row in the funnel, and on items never observed."""
@@ -147,8 +147,7 @@ class ListedRows:
             return self.total(np.where(self.select(has_row), 0, c)), none
         if work.is_met.all():
             return none, none
-        item = work.arrays.items.lookup(self.items)
-        return none, self.total(np.where(work.is_met[item], 0, c))
+        return none, self.total(np.where(work.is_met[work.arrays.items.lookup(self.items)], 0, c))
 
     def first(self, row: Ints) -> tuple[int, int, int]:
         """How many rows these are; unit and item of the first, by the order of units."""
@@ -162,9 +161,9 @@ class ListEvidence:
 
     ``chance`` is that of the listed pairs with an outcome, ``conversions`` how many of them brought
     something; ``heaviest_user`` is the weight of the pairs of one user, ``deepest`` the length of
-    the longest list. ``faults``: listed pairs
-    without a chance or a prediction, users without a list or with one that lacks items. ``slopes``
-    are those of all columns by the parameters of a learned position model, added up over users.
+    the longest list. ``faults``: listed pairs without a chance or a prediction, users without a
+    list or with one that lacks items. ``slopes`` are those of all columns by the parameters of a
+    learned position model, added up over users.
     """
 
     weights: WeightStatistics
@@ -305,27 +304,29 @@ def _of_block(work: PartitionClicks, part: Part) -> BlockSums:
         h = {r: ctr * x for r, x in h.items()}
     elif request.estimand.basis == "listing":
         listing = listed.select(part.column("ctr"))
-    swings: dict[Key, Floats] = {}
+
+    def observed(c: Floats, name: str, p: Floats, seen: Floats) -> ObservedRows:
+        return listed.observed(c, reward[name], p, seen, h.get(name))
 
     def columns(weights: Sequence[Floats], p: Floats, seen: Floats) -> dict[Key, Columns]:
         out: dict[Key, Columns] = {}
-        for (m, c), (name, y) in product(zip(measures, weights, strict=True), reward.items()):
-            rows = every = listed.observed(c * listing, y, p, seen, h.get(name))
+        for (m, c), name in product(zip(request.measures, weights, strict=True), reward):
+            rows = every = observed(c * listing, name, p, seen)
             if m.form == "share":
-                every = listed.observed(np.ones(len(c)), y, p, seen, h.get(name))
+                every = observed(np.ones(len(c)), name, p, seen)
             for e in request.computed:
                 own = measure_columns(e, m, rows, every)
                 if own is not None:
                     out[Key("", str(m), str(e), name)] = own
         return out
 
-    measures = request.measures
-    weights = [m.of_rows(listed.rank) for m in measures]
+    weights = [m.of_rows(listed.rank) for m in request.measures]
     first = listed.observed(weights[0] * listing, np.zeros(len(p)), p, seen, None)
-    for (m, c), (name, y) in product(zip(measures, weights, strict=True), reward.items()):
-        for swing in request.swing_kinds(m):
-            rows = listed.observed(c * listing, y, p, seen, h.get(name))
-            swings[Key("", str(m), str(swing), name)] = swing.of(rows)
+    swings = {
+        Key("", str(m), str(swing), name): swing.of(observed(c * listing, name, p, seen))
+        for (m, c), name in product(zip(request.measures, weights, strict=True), reward)
+        for swing in request.swing_kinds(m)
+    }
     slopes = []
     for number in range(request.learned):
         up, down = (columns(*_moved(work, listed, weights, number, way)) for way in (1, -1))
@@ -419,11 +420,6 @@ def _unpredicted(work: PartitionClicks, table: str, blank: dict[Lack, Blank]) ->
             "item": items.names[int(items.lookup(np.array([item]))[0])],
         }
         yield Fault(what, table, column, count, first=first)
-
-
-def _reward_of(column: str, request: FunnelRequest) -> str:
-    """The reward that a column predicts."""
-    return next(r for r in request.rewards if prediction(r, request.rewards) == column)
 
 
 def _short(work: PartitionClicks, table: str, depth: Ints) -> Iterator[Fault]:

@@ -80,19 +80,11 @@ def _result(
             questions.setdefault(key[1:], []).append((key, key._replace(system=base)))
     weights = [row for name, own in users.lists.items() for row in own.weights.spread(name)]
     result = Result.of(
-        "funnel",
-        users.units,
-        functions=functions,
-        groups=list(questions.values()),
-        plan=plan,
-        diagnostics=diagnostics,
-        protocol=protocol,
-        inputs=inputs,
-        tables={"weights": weights},
+        "funnel", users.units, functions=functions, groups=list(questions.values()), plan=plan,
+        diagnostics=diagnostics, protocol=protocol, inputs=inputs, tables={"weights": weights},
         family=lambda size, groups: f"{size} comparison{'s' * (size != 1)}",
-        parse=_label,
-        default=request.leading,
-    )
+        parse=_label, default=request.leading,
+    )  # fmt: skip
     knew = KNEW["shown" if request.shows else "click"]
     return with_tipping(result, request.swings(), request.functions(), {}, knew)
 

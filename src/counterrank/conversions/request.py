@@ -12,7 +12,7 @@ from counterrank.conversions.conversion_estimators import (
     ConversionMeasure,
     ObservedRows,
     Sales,
-    add_diagnostic_estimators,
+    VarianceRatio,
     conversion_estimator,
     conversion_measure,
     function_of,
@@ -33,12 +33,13 @@ from counterrank.nuisance.base import PairModel
 from counterrank.nuisance.cross_fit import pair_model
 from counterrank.nuisance.logistic import Logistic
 from counterrank.nuisance.own_model import OwnModel
-from counterrank.ope.estimators.ips import Estimator
+from counterrank.ope.estimators.doubly_robust import DR
+from counterrank.ope.estimators.ips import Clipped, Estimator, MeanWeight
 from counterrank.ope.estimators.swing import Swing, swings_of
 from counterrank.position.models import PositionBias
-from counterrank.stats.compare import Plan
 from counterrank.stats.functions_of_means import Range, mean
 from counterrank.stats.moments import Pair
+from counterrank.stats.plan import Plan
 from counterrank.stats.units import Functions, Key
 
 FUNNEL, PREDICTIONS, RUN = "funnel", "predictions", "run"
@@ -68,11 +69,11 @@ class FunnelInputs:
         named = ColumnNames.of(columns)
         also = ("ctr", *(prediction(reward, rewards) for reward in rewards))
         schemas = {FUNNEL: funnels.funnel_schema(funnel, rewards=rewards, columns=named)}
-        lists, names = run_schemas(
-            runs,
-            lambda table, name: schema.run_schema(table, name=name, columns=named, also=also),
-            RUN,
-        )
+
+        def run(table: object, name: str) -> Schema:
+            return schema.run_schema(table, name=name, columns=named, also=also)
+
+        lists, names = run_schemas(runs, run, RUN)
         schemas |= lists
         if predictions is not None:
             schemas[PREDICTIONS] = funnels.predictions_schema(
@@ -136,9 +137,7 @@ class FunnelRequest:
     @property
     def models(self) -> list[PairModel]:
         """The models that are to be fitted."""
-        return [
-            pair_model(given) for given in (self.ctr, self.cvr, self.exposure) if given != COLUMN
-        ]
+        return [pair_model(x) for x in (self.ctr, self.cvr, self.exposure) if x != COLUMN]
 
     @property
     def fitting(self) -> bool:
@@ -179,8 +178,13 @@ class FunnelRequest:
 
     @property
     def computed(self) -> tuple[Estimator, ...]:
-        """The estimators asked for, and what diagnostics them."""
-        return add_diagnostic_estimators(self.estimators, has_chance=self.has_chance)
+        """The estimators asked for, and those that tell what they rest on, if chances are known."""
+        out = list(self.estimators)
+        if self.has_chance:
+            clips = [e.clip for e in self.estimators if isinstance(e, Clipped)]
+            out += [MeanWeight(), *(MeanWeight(clip=clip) for clip in clips)]
+            out += [VarianceRatio(), DR()] if self.needs_cvr else []
+        return tuple(dict.fromkeys(out))
 
     @property
     def dividing(self) -> list[Estimator]:
@@ -202,13 +206,12 @@ class FunnelRequest:
     def widths(self) -> dict[Key, int]:
         """How many columns each key of a system has; the system is left open."""
         rows, out = ObservedRows.none(), {}
-        for m in self.measures:
-            for reward in self.rewards:
-                for e in self.computed:
-                    columns = measure_columns(e, m, rows, rows)
-                    if columns is not None:
-                        out[Key("", str(m), str(e), reward)] = len(columns)
-                out |= {Key("", str(m), str(s), reward): 1 for s in self.swings_of(m)}
+        for m, reward in product(self.measures, self.rewards):
+            for e in self.computed:
+                columns = measure_columns(e, m, rows, rows)
+                if columns is not None:
+                    out[Key("", str(m), str(e), reward)] = len(columns)
+            out |= {Key("", str(m), str(s), reward): 1 for s in self.swings_of(m)}
         return out
 
     def swings_of(self, m: ConversionMeasure, *wanted: Estimator) -> list[Swing]:

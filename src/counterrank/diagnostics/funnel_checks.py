@@ -8,9 +8,7 @@ from dataclasses import dataclass
 
 from counterrank.core.arrays import Ints
 from counterrank.data.events import EventCounts
-from counterrank.diagnostics import weights as of_weights
 from counterrank.diagnostics.diagnostic import Diagnostic, advise, graded, gravest
-from counterrank.diagnostics.weights import WeightStatistics, Words
 from counterrank.nuisance.calibration import Calibration, Overlap
 from counterrank.nuisance.logistic import Encoded
 from counterrank.stats.estimates import Estimate
@@ -37,16 +35,6 @@ EVENTS = {
         "shown", "never shown", "rows", "exposure", "users who were shown nothing", "exposure"
     ),
 }
-
-
-def funnel_support(
-    system: str, weights: WeightStatistics, pairs: str, event: Event, words: Words
-) -> Diagnostic:
-    """Share of the lists' weight on pairs that could not be, or on items never, observed."""
-    missing, where = weights.unknown, f"items {event.nobody}"
-    if pairs == "rows":
-        missing, where = weights.unlogged, "pairs that the funnel does not hold"
-    return of_weights.support(system, weights, words, missing=missing, where=where)
 
 
 def smallest_chance(
@@ -145,21 +133,16 @@ def doubly_robust(system: str, measure: str, ratio: Estimate, level: float) -> D
         f"For {measure} the variance of DR is {ratio.value:.2f} times that of IPS"
         f" ({level:.0%} {low:.2f} to {high:.2f})."
     )
-    verdict = "pass"
-    if not (math.isfinite(low) and math.isfinite(high)):
+    known = math.isfinite(low) and math.isfinite(high)
+    if not known:
         text = f"For {measure} it cannot be told whether DR or IPS varies more: read both."
-        verdict = "caution"
     elif low > 1:
-        verdict = "caution"
-        text += (
-            " Many predicted cvr are above twice the true one, or below 0: read IPS, or mend the"
-            " model."
-        )
-    elif high < 1:
-        text += " Read DR."
+        text += " Many predicted cvr are above twice the true one, or below 0: read IPS, or mend"
+        text += " the model."
     else:
-        text += " That does not tell them apart: read both."
-    return Diagnostic("doubly robust", system, ratio.value, 1.0, verdict, text)
+        text += " Read DR." if high < 1 else " That does not tell them apart: read both."
+    state = "pass" if known and low <= 1 else "caution"
+    return Diagnostic("doubly robust", system, ratio.value, 1.0, state, text)
 
 
 def direct(system: str, value: Estimate, missed: Estimate) -> Diagnostic:
@@ -296,11 +279,9 @@ def _calibrated(
     verdict = gravest([overall, binned])
     text = f"Observed over predicted {what}: {c.ratio:.3f} (se {c.se:.3f}) over all"
     if len(c.by_bin) > 1:
-        low, high = c.by_bin[0], c.by_bin[-1]
-        text += f", {low:.2f} {ends[0]}, {high:.2f} {ends[1]}"
-        text += f" (p {c.p:.2g}, beyond chance {c.excess:.0%})."
-    else:
-        text += "."
+        text += f", {c.by_bin[0]:.2f} {ends[0]}, {c.by_bin[-1]:.2f} {ends[1]}"
+        text += f" (p {c.p:.2g}, beyond chance {c.excess:.0%})"
+    text += "."
     if not math.isfinite(c.ratio):
         verdict, text = "caution", f"There are too few {what} to see whether predictions come true."
     return advise(name, label, c.excess, MATTERS, verdict, text, f" {todo}")

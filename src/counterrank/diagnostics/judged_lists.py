@@ -19,7 +19,6 @@ from counterrank.diagnostics.diagnostic import Diagnostic, advise, graded
 from counterrank.matching.hits import Coverage, Hits
 from counterrank.matching.pool import Pool
 from counterrank.metrics import Binary, Measure
-from counterrank.stats.correlation import inversion_rate
 from counterrank.stats.estimates import Estimate
 
 TIED = 0.01  # share of tied hits above which it is worth knowing what ties decide
@@ -123,23 +122,23 @@ class ListStatistics:
     @property
     def tied_share(self) -> float:
         """Share of the hits whose score ties with another item's."""
-        return self.tied / self.hits if self.hits else 0.0
+        return self.tied / max(self.hits, 1)
 
     @property
     def faults(self) -> tuple[Fault, ...]:
         """Listed users without judgments, judged users without a list; of all, none in common."""
-        seen = self.coverage
+        seen, first = self.coverage, {"id": self.missing[0]} if len(self.missing) else {}
         some = {"listed": _some(self.listed), "judged": _some(self.judged)}
-        missing = {"id": self.missing[0]} if len(self.missing) else {}
         return (
             Fault("user not judged", self.table, count=seen.unjudged_users),
             Fault(
                 "judged user without list",
                 self.table,
-                count=seen.missing_users,
-                of=seen.judged_users,
-                first=missing,
-                more=some,
+                "",
+                seen.missing_users,
+                seen.judged_users,
+                first,
+                some,
             ),
         )
 
@@ -171,7 +170,7 @@ def no_relevant(ratings: RatingStatistics, measures: Sequence[Measure], policy: 
     text = f"{share:.1%} of the judged users have nothing to find for {label}; they {fate}."
     if share == 0:
         text = "Every judged user has something to find."
-    if share == 1:
+    elif share == 1:
         text = f"Nobody has anything to find for {label}: the greatest rating is {ratings.top:g}."
     return Diagnostic("no relevant item", "judgments", share, 0.2, verdict, text)
 
@@ -282,6 +281,8 @@ def agreement(
     An inversion is named by the pair whose two differences are furthest from zero, in standard
     errors of the smaller.
     """
+    from counterrank.stats.correlation import inversion_rate
+
     total, share = (np.array([e.value for e in each]) for each in (dcg, ndcg))
     rate = inversion_rate(total, share)
     flips = [

@@ -12,14 +12,10 @@ def position(learned: Learned) -> list[Diagnostic]:
     """All diagnostics of one curve, or of each value's."""
     if not learned.parts:
         return _of_curve(learned, learned.whole, "position model")
-    return [
-        *(
-            diagnostic
-            for value, part in learned.parts.items()
-            for diagnostic in _of_curve(learned, part, f"{learned.request.by} {value}")
-        ),
-        _thin(learned),
-    ]
+    out = []
+    for value, part in learned.parts.items():
+        out += _of_curve(learned, part, f"{learned.request.by} {value}")
+    return [*out, _thin(learned)]
 
 
 def _of_curve(learned: Learned, part: LearnedCurve, subject: str) -> list[Diagnostic]:
@@ -53,17 +49,15 @@ def _rises(part: LearnedCurve, subject: str) -> Diagnostic:
     se = np.sqrt(np.maximum(var[1:] + var[:-1] - 2 * np.diag(cov, 1), 0))
     real = np.where(rise > 3 * se, rise / np.maximum(c[:-1], 1e-12), 0.0)
     worst = float(real.max(initial=0))
-    if worst <= 0:
-        return Diagnostic(
-            "falling curve", subject, 0.0, 0.1, "pass", "Lower ranks are not seen more than higher."
+    rank, text = int(real.argmax()) + 1, "Lower ranks are not seen more than higher."
+    if worst > 0:
+        text = (
+            f"Rank {rank + 1} is worth {worst:.0%} more than rank {rank}. Pages with a grid,"
+            " advertising or a fold do that; otherwise look at how ranks are logged. Keep"
+            " --model table here."
         )
-    rank = int(real.argmax()) + 1
-    return Diagnostic(
-        "falling curve", subject, worst, 0.1, "caution" if worst > 0.1 else "pass",
-        f"Rank {rank + 1} is worth {worst:.0%} more than rank {rank}. Pages with a grid,"
-        " advertising or a fold do that; otherwise look at how ranks are logged. Keep"
-        " --model table here.",
-    )  # fmt: skip
+    state = "caution" if worst > 0.1 else "pass"
+    return Diagnostic("falling curve", subject, worst, 0.1, state, text)
 
 
 def _shape(part: LearnedCurve, subject: str, family: str) -> Diagnostic | None:
@@ -93,11 +87,11 @@ def _fit(part: LearnedCurve, subject: str) -> Diagnostic | None:
         return None
     name = "position-based model"
     if m.degrees == 0:
-        return Diagnostic(
-            name, subject, float("nan"), 0.1, "caution",
+        text = (
             "No item was clicked often enough at two ranks to test that one curve fits all items."
-            " Believe the curve as far as you believe that rank acts alike on every item.",
-        )  # fmt: skip
+            " Believe the curve as far as you believe that rank acts alike on every item."
+        )
+        return Diagnostic(name, subject, float("nan"), 0.1, "caution", text)
     text = (
         f"Click rates of the same item at different ranks stray {m.excess:.0%} from one curve"
         f" beyond chance ({m.cells:,} cells, chi-square {m.chi2:,.0f} on {m.degrees:,})."
@@ -123,14 +117,14 @@ def _cascade(part: LearnedCurve, subject: str) -> Diagnostic | None:
             " was clicked"
         )
     verdict = graded(above, 0.8, 0.5)
-    text += (
-        "; a click does not end the reading."
-        if verdict == "pass"
-        else ": a click tends to end the reading. What is seen then depends on the items above, not"
-        " on rank alone: a ranker that puts good items first loses exposure below them, and this"
-        " model does not know."
+    if verdict == "pass":
+        text += "; a click does not end the reading."
+    todo = (
+        ": a click tends to end the reading. What is seen then depends on the items above, not on"
+        " rank alone: a ranker that puts good items first loses exposure below them, and this model"
+        " does not know."
     )
-    return Diagnostic("click above", subject, above, 0.8, verdict, text)
+    return advise("click above", subject, above, 0.8, verdict, text, todo)
 
 
 def _thin_items(part: LearnedCurve, subject: str) -> Diagnostic:
@@ -146,21 +140,18 @@ def _randomised(part: LearnedCurve, subject: str) -> Diagnostic | None:
     if part.balance is None:
         return None
     ratio, p = part.balance
-    name = "random ranks"
+    state, text = "pass", "Items are spread over ranks as a shuffle would spread them."
     if not np.isfinite(ratio):
-        return Diagnostic(
-            name, subject, ratio, 1.5, "caution",
-            "No item was shown often enough to test that ranks were random; make sure they were.",
-        )  # fmt: skip
-    broken = p < 0.001 and ratio > 1.5
-    text = "Items are spread over ranks as a shuffle would spread them."
-    if broken:
+        state = "caution"
+        text = "No item was shown often enough to test that ranks were random; make sure they were."
+    elif p < 0.001 and ratio > 1.5:
+        state = "fail"
         text = (
             f"Items are not spread over ranks by chance ({ratio:.1f} times a shuffle's spread),"
             " so click rates mix rank with relevance. Use --method harvest, or only the sessions"
             " that were shuffled."
         )
-    return Diagnostic(name, subject, ratio, 1.5, "fail" if broken else "pass", text)
+    return Diagnostic("random ranks", subject, ratio, 1.5, state, text)
 
 
 def _gaps(part: LearnedCurve, subject: str) -> Diagnostic | None:

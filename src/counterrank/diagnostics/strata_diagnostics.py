@@ -31,12 +31,10 @@ class StratumValues:
 
 def gravest_each(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
     """Of diagnostics of one name and subject, the gravest; of equals the first."""
-    worst: dict[tuple[str, str], Diagnostic] = {}
+    alike: dict[tuple[str, str], list[Diagnostic]] = {}
     for d in diagnostics:
-        key = (d.name, d.subject)
-        if key not in worst or STATES.index(d.state) > STATES.index(worst[key].state):
-            worst[key] = d
-    return list(worst.values())
+        alike.setdefault((d.name, d.subject), []).append(d)
+    return [max(own, key=lambda d: STATES.index(d.state)) for own in alike.values()]
 
 
 def found_paradoxes(proven: int, tested: int, unproven: int) -> Diagnostic:
@@ -46,8 +44,8 @@ def found_paradoxes(proven: int, tested: int, unproven: int) -> Diagnostic:
         text += f"; {unproven:,} more flip{'s' * (unproven == 1)} in most of the"
         text += " feedback, but maybe by chance"
     todo = " Look at the strata before testing an overall winner."
-    verdict = "caution" if proven else "pass"
-    return advise("Simpson's paradox", "systems", float(proven), 0.0, verdict, f"{text}.", todo)
+    state = "caution" if proven else "pass"
+    return advise("Simpson's paradox", "systems", float(proven), 0.0, state, f"{text}.", todo)
 
 
 def stratum_users(measure: str, stratum: StratumValues) -> Diagnostic:
@@ -119,10 +117,10 @@ def inverse_weights(total: float, squares: float, count: int, most: float) -> li
     todo += ": prefer the stratified value." if share < 0.5 else ": collect more judgments."
     one = f"One relevant item carries {heaviest:.2%} of the weight."
     look = " Look at it before believing IPS or SNIPS."
-    verdict, grave = graded_size(size, share), graded(-heaviest, -0.02, -0.1)
+    few, heavy = graded_size(size, share), graded(-heaviest, -0.02, -0.1)
     return [
-        advise("effective sample size", "IPS", size, 1000.0, verdict, text, todo),
-        advise("largest weight", "IPS", heaviest, 0.02, grave, one, look),
+        advise("effective sample size", "IPS", size, 1000.0, few, text, todo),
+        advise("largest weight", "IPS", heaviest, 0.02, heavy, one, look),
     ]
 
 

@@ -233,11 +233,7 @@ def _times(counts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _schema(
-    kind: str,
-    table: object,
-    name: str,
-    rewards: Sequence[str],
-    columns: Mapping[str, str] | None,
+    kind: str, table: object, name: str, rewards: Sequence[str], columns: Mapping[str, str] | None
 ) -> Schema:
     if kind == "judgments":
         return schema.judgments_schema(table, columns=columns)

@@ -264,13 +264,7 @@ def tail(system: str, weights: WeightStatistics, words: Words) -> Diagnostic:
 
 
 def clipping(
-    system: str,
-    e: Clipped,
-    left: Estimate,
-    words: Words,
-    value: float | None = None,
-    *,
-    told: bool,
+    system: str, e: Clipped, left: Estimate, words: Words, value: float | None = None, *, told: bool
 ) -> Diagnostic:
     """What clipping leaves out: the share of expected views that clipped weights do not reach.
 

@@ -12,8 +12,8 @@ from counterrank.data.runs import Policies, Runs, run_schemas
 from counterrank.data.schema import ColumnNames
 from counterrank.engine import Engine, Tables
 from counterrank.metrics import DCG, DEFAULTS, Judged, Measure, dcg_forms, deepest, measure, nDCG
-from counterrank.stats.compare import Plan
 from counterrank.stats.moments import Pair
+from counterrank.stats.plan import Plan
 from counterrank.stats.units import Functions, Key
 
 JUDGMENTS = "judgments"

@@ -73,32 +73,28 @@ def sweep_clips(
     for kind in SWEPT:
         whole = estimates(kind())[0].value
         for m in CLIPS:
-            e = estimates(kind(clip=m))[0]
-            ends, size = e.interval(level), weights.effective(m)
-            row = SweepRow(
-                system, reward, kind.name, m, e.value, e.se, *ends, e.value - whole, size
-            )
-            rows.append(row)
+            e, size = estimates(kind(clip=m))[0], weights.effective(m)
+            numbers = e.value, e.se, *e.interval(level), e.value - whole, size
+            rows.append(SweepRow(system, reward, kind.name, m, *numbers))
     return rows
 
 
 def choose_clip(system: str, reward: str, estimates: Estimates, level: float) -> Choice:
     """The clip by SLOPE for each kind of estimator, and of these the one that is surest."""
-    clips = {kind: slope([estimates(e)[0] for e in _ladder(kind)]) for kind in SWEPT}
-    kind = min(SWEPT, key=lambda kind: estimates(_ladder(kind)[clips[kind]])[0].se)
-    chosen, plain = estimates(_ladder(kind)[clips[kind]]), estimates(kind())
-    ends = [both_ends(a, b, level) for a, b in zip(chosen, plain, strict=True)]
-    (low, high), (lift_low, lift_high) = ends
-    value, share = chosen
-    label = str(_ladder(kind)[clips[kind]])
+    ladders = [[kind(clip=m) for m in reversed(CLIPS)] for kind in SWEPT]
+    chosen = [ladder[slope([estimates(e)[0] for e in ladder])] for ladder in ladders]
+    best = min(chosen, key=lambda e: estimates(e)[0].se)
+    (value, share), plain = estimates(best), estimates(type(best)())
+    low, high = both_ends(value, plain[0], level)
+    lift_low, lift_high = (end - 1 for end in both_ends(share, plain[1], level))
     reason = "SLOPE: the most clipping that agrees with all less clipped values"
     reason += f" (se {value.se:.2g}, without clipping {plain[0].se:.2g})."
-    if clips[kind] == 0:
+    if best == type(best)():
         reason = "SLOPE: any clipping moves the value by more than chance does."
     reason += " The interval reaches over its own and that without clipping."
     return Choice(
-        system, reward, label, value.value, low, high, share.value - 1, lift_low - 1,
-        lift_high - 1, reason,
+        system, reward, str(best), value.value, low, high, share.value - 1, lift_low, lift_high,
+        reason,
     )  # fmt: skip
 
 
@@ -114,13 +110,5 @@ def slope(ladder: list[Estimate]) -> int:
 
 def both_ends(chosen: Estimate, plain: Estimate, level: float) -> tuple[float, float]:
     """From the lowest end to the highest of two intervals, by chance alone."""
-    halves = [quantile(level, "t", e.freedom) * e.se for e in (chosen, plain)]
-    values = [chosen.value, plain.value]
-    return (
-        min(v - h for v, h in zip(values, halves, strict=True)),
-        max(v + h for v, h in zip(values, halves, strict=True)),
-    )
-
-
-def _ladder(kind: type[Clipped]) -> list[Clipped]:
-    return [kind(clip=m) for m in reversed(CLIPS)]
+    each = [(e.value, quantile(level, "t", e.freedom) * e.se) for e in (chosen, plain)]
+    return min(value - half for value, half in each), max(value + half for value, half in each)

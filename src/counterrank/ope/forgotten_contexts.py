@@ -21,7 +21,7 @@ from typing import Annotated
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import Floats, divide
+from counterrank.core.arrays import divide
 from counterrank.data.ids import number_rows
 from counterrank.engine.partitions import Partitions, on_some
 from counterrank.ope.log import Sessions
@@ -78,19 +78,11 @@ def _forgotten(cells: pl.DataFrame, contexts: pl.DataFrame, kept: list[str]) -> 
         number = number_rows(contexts.select(kept))[0]
     within = cells.with_columns(context=pl.Series(number)[cells["context"]])
     coarse = within.select(pl.col("rows", "k").sum().over("context", "item", "rank"))
-    rows = cells["rows"].to_numpy()
+    rows = cells["rows"].to_numpy().astype(float)
     k = divide(cells["k"].to_numpy(), rows)
     other = divide(coarse["k"].to_numpy(), coarse["rows"].to_numpy())
-    return _quantile(_odds_factor(k, other), rows.astype(float))
-
-
-def _odds_factor(k: Floats, other: Floats) -> Floats:
-    """How far two odds are apart; 1 where both are certain."""
-    both = divide(np.maximum(k, other), np.minimum(k, other), np.inf)
-    return np.where(np.maximum(k, other) == 0, 1.0, both)
-
-
-def _quantile(x: Floats, weight: Floats) -> float:
-    order = np.argsort(x, kind="stable")
-    reached = np.cumsum(weight[order]) >= MOSTLY * weight.sum()
-    return float(x[order][np.argmax(reached)])
+    high, low = np.maximum(k, other), np.minimum(k, other)
+    gamma = np.where(high == 0, 1.0, divide(high, low, np.inf))  # 1 where both are certain
+    order = np.argsort(gamma, kind="stable")
+    reached = np.cumsum(rows[order]) >= MOSTLY * rows.sum()
+    return float(gamma[order][np.argmax(reached)])

@@ -184,10 +184,33 @@ def check_lists(
         items = both.reduce(_items, "reading items").ids
         found = both.reduce(partial(ListsBesideLog.of, items), "reading lists")
         columns = both.heads[RUN].frame.columns
-    out = [_unlogged_sessions(name, found), _unknown_items(name, found)]
+    text = (
+        f"{found.unlogged:,} of the {found.sessions:,} sessions it has lists for were not logged."
+    )
+    todo = (
+        " Their lists count for nothing: make log and run by the same filters, and see that"
+        " both have the same session ids."
+    )
+    out = [_few("sessions not logged", name, found.unlogged / found.sessions, text, todo)]
+    share = found.unknown / found.rows
+    text = f"{share:.1%} of its rows have an item that is nowhere in the log."
+    todo = (
+        " Nothing tells what such items earn: list only candidates that were available, and see"
+        " that both tables have the same item ids."
+    )
+    out.append(_few("items not logged", name, share, text, todo))
     if not {"draw", "exposure", "propensity"} & set(columns):
-        out.append(_list_depth(name, found.longest, ranks))
+        deep, far = float(found.longest), float(ranks)
+        text = f"Its lists go down to rank {deep:,.0f}, the pages of the log to rank {ranks:,}."
+        todo = " Nobody has seen what stands below: cut the lists to what would be shown."
+        state = "pass" if deep <= far else "caution"
+        out.append(advise("list depth", name, deep, far, state, text, todo))
     return out
+
+
+def _few(what: str, subject: str, share: float, text: str, todo: str) -> Diagnostic:
+    """A share that should be small."""
+    return advise(what, subject, share, 0.01, graded(-share, -0.01, -2.0), text, todo)
 
 
 @dataclass(frozen=True)
@@ -199,34 +222,3 @@ class Items:
 
 def _items(part: Partition) -> Items:
     return Items(distinct_ids([part[LOG].frame["item"]]))
-
-
-def _unlogged_sessions(name: str, found: ListsBesideLog) -> Diagnostic:
-    share = found.unlogged / found.sessions
-    text = (
-        f"{found.unlogged:,} of the {found.sessions:,} sessions it has lists for were not logged."
-    )
-    todo = (
-        " Their lists count for nothing: make log and run by the same filters, and see that"
-        " both have the same session ids."
-    )
-    state = graded(-share, -0.01, -2.0)
-    return advise("sessions not logged", name, share, 0.01, state, text, todo)
-
-
-def _unknown_items(name: str, found: ListsBesideLog) -> Diagnostic:
-    share = found.unknown / found.rows
-    text = f"{share:.1%} of its rows have an item that is nowhere in the log."
-    todo = (
-        " Nothing tells what such items earn: list only candidates that were available, and see"
-        " that both tables have the same item ids."
-    )
-    state = graded(-share, -0.01, -2.0)
-    return advise("items not logged", name, share, 0.01, state, text, todo)
-
-
-def _list_depth(name: str, longest: int, ranks: int) -> Diagnostic:
-    text = f"Its lists go down to rank {longest:,}, the pages of the log to rank {ranks:,}."
-    todo = " Nobody has seen what stands below: cut the lists to what would be shown."
-    state = "pass" if longest <= ranks else "caution"
-    return advise("list depth", name, float(longest), float(ranks), state, text, todo)

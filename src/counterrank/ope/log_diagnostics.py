@@ -20,7 +20,7 @@ from counterrank.assumptions import support
 from counterrank.assumptions.carry_over import carry_over
 from counterrank.assumptions.examination import examination
 from counterrank.assumptions.interaction import interaction
-from counterrank.assumptions.logger_knowledge import milder
+from counterrank.assumptions.logger_knowledge import confirm_within_users
 from counterrank.assumptions.position_curve import position_fit
 from counterrank.assumptions.score_test import AuditRows, number_keys
 from counterrank.assumptions.trust_bias import trust
@@ -312,7 +312,7 @@ def _plain_audits(rows: AuditRows, basis: Basis) -> list[Diagnostic | str]:
     neighbours = interaction(rows)
     loud = isinstance(neighbours, Diagnostic) and neighbours.state != "pass"
     # the first item has no neighbour above: where neighbours matter, it is no fair comparison
-    ranks = milder(trust(rows, top=2 if loud else 1), rows)
+    ranks = confirm_within_users(trust(rows, top=2 if loud else 1), rows)
     answers = [carry_over(rows), examination(rows), neighbours, ranks]
     if basis.model is not None and not basis.by_rank:
         answers.append(support.variety(rows))

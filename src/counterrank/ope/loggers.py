@@ -48,7 +48,7 @@ def balance_loggers(
         if len(absent):
             what, table = "logger without list", loggers[name].table.name
             raise DataError(sessions.fault(what, table, absent, column=name))
-    column = balanced_column(basis)
+    column = mixture_column(basis)
     served = sessions.per_session(["policy"])["policy"].cast(pl.String).to_numpy()
 
     def of(cut: tuple[int, int]) -> tuple[Floats, Bools]:
@@ -62,8 +62,7 @@ def balance_loggers(
         return mixed, strange
 
     parts = map_threads(of, sessions.cuts(), workers())
-    mixed = np.concatenate([part for part, _ in parts])
-    strange = np.concatenate([part for _, part in parts])
+    mixed, strange = map(np.concatenate, zip(*parts, strict=True))
     for what, wrong in (("not as logger lists", strange), ("in no logger's list", mixed <= 0)):
         if wrong.any():
             places, name = np.flatnonzero(wrong), sessions.log.name
@@ -75,7 +74,7 @@ def balance_loggers(
     return replace(sessions, log=log, blocks=blocks, arrays={})
 
 
-def balanced_column(basis: Basis) -> str:
+def mixture_column(basis: Basis) -> str:
     """The column of chances that the mixture of several loggers replaces."""
     return basis.logged if basis.by_rank else "exposure"
 

@@ -23,9 +23,9 @@ from counterrank.ope.estimators.slate import SlateWeight
 from counterrank.ope.log import LOG, log_table
 from counterrank.ope.match import is_stochastic
 from counterrank.position.models import PositionBias
-from counterrank.stats.compare import Plan
 from counterrank.stats.functions_of_means import Function, Range
 from counterrank.stats.moments import Pair
+from counterrank.stats.plan import Plan
 from counterrank.stats.units import Key
 
 if TYPE_CHECKING:
@@ -82,10 +82,9 @@ def log_schemas(
         return logs.target_schema(table, name=name, columns=columns)
 
     read = partial(logs.log_schema, log, rewards=rewards, contexts=contexts)
-    first = {LOG: read(columns=columns, beside=beside)}
     targets, names = run_schemas(runs, schema, "target")
     more, more_names = run_schemas(loggers, schema, "logger")
-    schemas = first | targets | more
+    schemas = {LOG: read(columns=columns, beside=beside), **targets, **more}
     validate_columns(schemas.values())
     return schemas, LogTables(RunTables(names), RunTables(more_names))
 
@@ -168,7 +167,7 @@ class EstimateRequest:
         """What is computed for each target: what was asked for, and what diagnostics it."""
         wanted: list[Estimator] = [e for e in self.estimators if not isinstance(e, OnPolicy)]
         wanted += [MeanWeight(), *map(clipped_weight, self.clipped)]
-        wanted += [SlateWeight()] if any("chances" in e.needs for e in self.estimators) else []
+        wanted += [SlateWeight()] if "chances" in estimator_needs(self.estimators) else []
         if self.sweep == "clip":
             from counterrank.ope.clip_sweep import SWEEP
 
@@ -248,18 +247,17 @@ class EstimateRequest:
     def swings(self) -> dict[tuple[Key, Key | None], list[Pair]]:
         """What rises and falls of every value, and of every difference that is compared."""
         found: dict[tuple[Key, Key | None], list[Pair]] = {}
-        estimators = {str(e): e for e in self.estimators}
         compared = {key: other for group in self.groups() for key, other in group}
-        for key in self.functions():
-            e = estimators.get(key.estimator)
-            pairs = [] if e is None or key.system == LOGGED else self._swings_of(e)
-            keys = [
-                (key._replace(estimator=str(a)), key._replace(estimator=str(b))) for a, b in pairs
-            ]
-            for other in (None, compared.get(key)):
+        for system, reward, e in product(self.systems, self.rewards, self.estimators):
+            key, pairs = Key(system, reward, str(e)), self._swings_of(e)
+            for other in dict.fromkeys((None, compared.get(key))):
                 versus = "baseline" if other is not None and self.rival else "nobody"
-                own = [k for k, pair in zip(keys, pairs, strict=True) if pair[0].versus == versus]
-                if own and (other is not None or (key, None) not in found):
+                own = [
+                    (key._replace(estimator=str(up)), key._replace(estimator=str(down)))
+                    for up, down in pairs
+                    if up.versus == versus
+                ]
+                if own:
                     found[key, other] = own
         return found
 

@@ -27,8 +27,8 @@ from counterrank.matching.align import natural_rank
 from counterrank.ope.log import LOG, LogTotals, Sessions, log_table, reward_caps, sessions_of
 from counterrank.ope.loggers import (
     balance_loggers,
-    balanced_column,
     logger_shares,
+    mixture_column,
     validate_loggers,
 )
 from counterrank.ope.match import Target
@@ -82,8 +82,8 @@ class Basis:
         """With ``views`` as the log proves them, and curves computed."""
         basis = self
         if basis.model is not None:
-            basis = replace(basis, curves=_curves(basis.model, totals.combinations))
-            basis = _without_chance(basis, totals)
+            curves = _curves(basis.model, totals.combinations)
+            basis = _without_chance(replace(basis, curves=curves), totals)
         if basis.views != "auto":
             return basis
         if not totals.viewed and basis.model is not None and not basis.by_rank:
@@ -209,11 +209,10 @@ class Setting:
     def of(cls, request: EstimateRequest, log: Partitions) -> Setting:
         """A pass over the log, and every check that needs no rows."""
         head, targets = log_table(log.heads[LOG]), lists_of(request.tables.targets, log.heads)
-        views, logged, position = request.views, request.logged, request.position
         request.plan.pairs([LOGGED, *request.systems])  # the baseline is there
         request.plan.rule.validate(request.rewards)  # so is what decides
         basis = choose_basis(
-            head, targets, logged=logged, views=views, model=position,
+            head, targets, logged=request.logged, views=request.views, model=request.position,
             slates="chances" in estimator_needs(request.estimators),
         )  # fmt: skip
         loggers = [table.system for table in lists_of(request.tables.loggers, log.heads)]
@@ -227,18 +226,17 @@ class Setting:
         validate_views(request.estimators, basis)
         shares = logger_shares(totals, loggers) if loggers else {}
         if loggers:
-            basis = replace(basis, logged=balanced_column(basis))
+            basis = replace(basis, logged=mixture_column(basis))
         disjoint = request.disjoint
         if disjoint == "auto":
             disjoint = "error" if basis.logged == "rank" else "zero"
         caps = {}
         if request.winsorise is not None:
             caps = reward_caps(log, totals, request.gaps, request.winsorise)
-        none = float("inf")
-        ranges = {
-            name: (max(totals.least[name], -caps.get(name, none)), min(most, caps.get(name, none)))
-            for name, most in totals.most.items()
-        }
+        ranges = {}
+        for name, most in totals.most.items():
+            cap = caps.get(name, float("inf"))
+            ranges[name] = max(totals.least[name], -cap), min(most, cap)
         request = replace(
             request, disjoint=disjoint, logged=basis.logged, views=basis.views, ranges=ranges,
             caps=caps,

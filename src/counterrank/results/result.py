@@ -24,8 +24,9 @@ from counterrank.diagnostics.diagnostic import (
     worst,
 )
 from counterrank.documents.document import as_json, document
-from counterrank.stats.compare import Comparison, Plan, compare, width_of
+from counterrank.stats.compare import Comparison, compare
 from counterrank.stats.moments import Pair, Table
+from counterrank.stats.plan import Plan
 from counterrank.stats.units import Estimate, Functions, Key, Units
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ class Result:
                 own = [d for d in listed if d.systems or d.estimators or d.subject in about(key)]
                 states[which] = worst(own)
             verdicts[key] = states[which]
-            around = None if bounds is None else bounds.value(key, e, width_of(plan, e.freedom))
+            around = None if bounds is None else bounds.value(key, e, plan.width(e.freedom))
             rows.append(
                 Row(
                     key.system, key.measure, key.reward, key.estimator, key.segment, e.value, e.se,

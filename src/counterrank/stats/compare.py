@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from counterrank.core.arrays import Floats, Ints, divide
-from counterrank.core.errors import UsageError, nearest
 from counterrank.core.parallel import Progress, quiet
-from counterrank.stats.draws import FLIPS, Draws
 from counterrank.stats.estimates import Estimate, quantile, student_tail
 from counterrank.stats.functions_of_means import ON_LOGS
 from counterrank.stats.inference import (
-    RESAMPLES,
     benjamini_hochberg,
     bootstrap_test,
     critical_value,
@@ -24,12 +20,12 @@ from counterrank.stats.inference import (
     differences,
     fieller,
     holm,
-    interval,
     largest_t,
     t_test,
     wilcoxon,
 )
 from counterrank.stats.moments import Block, Moments, Pair, Table, keys_of, places_of, tested_values
+from counterrank.stats.plan import Plan
 from counterrank.stats.units import Functions, Key, Units
 
 if TYPE_CHECKING:
@@ -37,161 +33,6 @@ if TYPE_CHECKING:
     from counterrank.stats.permutation import Permuted
 
 NONE = float("nan")
-
-
-@dataclass(frozen=True)
-class Rule:
-    """What decides: ``decide_by`` (a measure or reward; empty: the first) must reach ``min_lift``.
-
-    Others guard: they must not lose more than their ``margin``, ``guard`` has those of some. Where
-    ``others`` are only shown, none guard but these. All are shares of the baseline's value.
-    """
-
-    decide_by: str = ""
-    min_lift: float = 0.0
-    margin: float = 0.02
-    guard: tuple[tuple[str, float], ...] = ()
-    others: Literal["guard", "show"] = "guard"
-
-    def validate(self, names: Collection[str]) -> Rule:
-        """Itself, unless it names what is not there, or what decides as a guard."""
-        for name in (self.decide_by, *dict(self.guard)):
-            if name and name not in names:
-                raise UsageError(
-                    f'"{name}" is not measured, so it can neither decide nor guard.',
-                    found=nearest(name, list(names)),
-                    todo=f"There are: {', '.join(names)}.",
-                )
-        if self.decide_by and self.decide_by in dict(self.guard):
-            raise _both(self.decide_by)
-        return self
-
-    def decides(self, keys: Sequence[Key], estimator: str) -> dict[str, Any]:
-        """What decides and what guards among keys of the whole: a part of the protocol."""
-        own = [key for key in keys if key.estimator == estimator] or list(keys)
-        own = [key for key in own if key.estimator == own[0].estimator]
-        self.validate(dict.fromkeys(x for key in own for x in (key.measure, key.reward) if x))
-        lead = next(k for k in own if self.decide_by in ("", k.measure, k.reward))
-        margins, guards = dict(self.guard), {}
-        for key in own:
-            named = [margins[x] for x in (key.measure, key.reward) if x in margins]
-            same = (key.measure, key.reward) == (lead.measure, lead.reward)
-            if same and named:
-                raise _both(next(x for x in (key.measure, key.reward) if x in margins))
-            if not same and (named or self.others == "guard"):
-                guards[key.measure, key.reward] = named[0] if named else self.margin
-        return {
-            "measure": lead.measure,
-            "reward": lead.reward,
-            "estimator": lead.estimator,
-            "min_lift": self.min_lift,
-            "margin": self.margin,
-            "guards": [{"measure": m, "reward": r, "margin": x} for (m, r), x in guards.items()],
-        }
-
-
-def _both(name: str) -> UsageError:
-    return UsageError(
-        f'"{name}" decides, so it cannot guard.',
-        todo="Leave it out of the guards, or let another one decide (--decide-by).",
-    )
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How values are made sure of and compared. ``correct`` auto: max-T for permutations, or Holm.
-
-    ``family`` is what a correction spans: the comparisons of one ``measure`` (of one reward, by one
-    estimator), which is one question, or ``all`` that are shown.
-    """
-
-    baseline: str | None = None
-    test: str = "permutation"
-    correct: str = "auto"
-    family: str = "measure"
-    level: float = 0.95
-    interval: str = "t"
-    draws: int | None = None
-    resamples: int = RESAMPLES
-    seed: int = 0
-    rule: Rule = Rule()
-
-    def __post_init__(self) -> None:
-        if self.correction == "maxt" and self.test not in ("permutation", "none"):
-            raise UsageError(
-                f"max-T needs the permutation test, not {self.test}.",
-                todo="Use --correct holm or bh, or --test permutation.",
-            )
-
-    @property
-    def correction(self) -> str:
-        """The correction in force."""
-        if self.correct != "auto":
-            return self.correct
-        return "maxt" if self.test == "permutation" else "holm"
-
-    @property
-    def resampling(self) -> bool:
-        """Whether anything needs resamples."""
-        return self.test == "bootstrap" or self.interval in ("bootstrap", "bca")
-
-    def pairs(self, systems: Sequence[str]) -> list[tuple[str, str]]:
-        """Each system against the baseline, or every pair."""
-        if self.baseline is None:
-            return [(b, a) for a, b in combinations(systems, 2)]
-        if self.baseline not in systems:
-            raise UsageError(
-                f'There is no system "{self.baseline}" to be the baseline.',
-                found=nearest(self.baseline, systems),
-                todo=f"Systems are: {', '.join(systems)}.",
-            )
-        return [(s, self.baseline) for s in systems if s != self.baseline]
-
-    def drawn(self, inference: str = "units") -> Draws:
-        """What is drawn beside values per ``units``, or beside their ``moments``.
-
-        Flips are made while the data are read only where values are not held; then at most 2^14,
-        as every partition has a table of so many sums.
-        """
-        resamples = self.resamples if self.resampling else 0
-        if inference == "units":
-            return Draws(resamples, 0, self.seed)
-        self.refuse_units()
-        flips = min(self.draws or FLIPS, FLIPS) if self.test == "permutation" else 0
-        return Draws(resamples, flips, self.seed)
-
-    def refuse_units(self) -> None:
-        """Refuse intervals and tests that only values per unit can give."""
-        for option, word, other in (
-            ("interval", self.interval == "bca" and "bca", "bootstrap, normal or t"),
-            ("test", self.test == "wilcoxon" and "wilcoxon", "permutation, t or bootstrap"),
-        ):
-            if word:
-                raise UsageError(
-                    f"{option}={word} needs every unit's values, and only moments are kept.",
-                    todo=f'Take {option}={other}, or ask for inference="units".',
-                )
-
-    def protocol(self, **drawn: Any) -> dict[str, Any]:
-        """How values were made sure of and compared; ``drawn`` is what a verb says of its draws."""
-        plain = {"interval": self.interval, "level": self.level, "test": self.test}
-        own = {"correction": self.correction, **drawn}
-        return {**plain, **own, "seed": self.seed, "baseline": self.baseline}
-
-    def ends(
-        self, e: Estimate, span: float | None = None, level: float | None = None
-    ) -> tuple[float, float]:
-        """The interval of an estimate; ``span`` is the range of one unit's value, if it has one.
-
-        At another ``level``, that of a family, Student's takes the place of the normal one.
-        """
-        method = "t" if level is not None and self.interval == "normal" else self.interval
-        level = self.level if level is None else level
-        return interval(e, level=level, method=method, resamples=e.resamples, span=span)
-
-    def question(self, group: Sequence[Pair]) -> tuple[str | None, ...]:
-        """What a correction spans: groups of the same question are one family."""
-        return () if self.family == "all" else group[0][0][1:]
 
 
 @dataclass  # a hundred systems have 200,000 of them, and freezing takes half the time of each
@@ -277,44 +118,36 @@ def compare(
     # sets of t that are symmetric hold together at least as often as if independent (Royen 2014)
     levels = [plan.level ** (1 / questions.count(own)) for own in questions]
     ups = [-1 if group[0][0].measure in lower else 1 for group in groups]
-    sides = [
-        _sides(table.over(*keys), keys, group, functions, plan, level, up, spans or {}, bounds)
+    numbers = [
+        _numbers(table.over(*keys), keys, group, functions, plan, level, up, spans or {}, bounds)
         for group, keys, level, up in zip(groups, map(keys_of, groups), levels, ups, strict=True)
     ]
-    p, draws = [np.array([side.p for side in row]) for row in sides], 0
+    p, draws = [np.array(own.pop("p")) for own in numbers], None
     if plan.test == "permutation":
         tested = _permuted(table, groups, plan, progress)
-        p, draws = list(tested.p), tested.draws
+        p, draws = list(tested.p), tested.draws or None
     elif plan.test == "bootstrap":
         draws = plan.resamples
     corrected = list(tested.maxt) if plan.correction == "maxt" else _corrected(p, questions, plan)
     mine = [group for group, own in zip(groups, questions, strict=True) if own == questions[0]]
-    correction = plan.correction
     words = (family or family_words)(sum(map(len, mine)), len(mine))
-    made = (plan.test, correction, words, draws or None)
-    believed = verdicts or {}
-    return [
-        Comparison(
-            a.system, a.measure, a.reward, a.estimator, a.segment, b.system, side.difference,
-            side.se, side.low, side.high, side.family_low, side.family_high,
-            _known(side.lift), side.lift_low, side.lift_high, side.lift_family_low,
-            side.lift_family_high, _known(side.selected_difference), _known(side.selected_low),
-            _known(side.selected_high), plan.level, own, whole, *made,
-            side.detectable, side.units,
-            claim_of(*side.widest, lower=a.measure in lower, verdict=verdict), verdict,
-            *map(_known, side.bounds),
-        )
-        for group, row, ps, wholes in zip(groups, sides, p, corrected, strict=True)
-        for (a, b), side, own, whole in zip(group, row, ps.tolist(), wholes.tolist(), strict=True)
-        for verdict in [max((believed.get(key, "pass") for key in (a, b)), key=VERDICTS.index)]
-    ]  # fmt: skip
+    made: dict[str, Any] = {"level": plan.level, "test": plan.test, "correction": plan.correction}
+    made |= {"family": words, "draws": draws}
+    believed, found = verdicts or {}, []
+    for group, own, ps, wholes in zip(groups, numbers, p, corrected, strict=True):
+        rows = zip(*own.values(), strict=True)
+        for (a, b), one, whole, row in zip(group, ps.tolist(), wholes.tolist(), rows, strict=True):
+            verdict = max((believed.get(key, "pass") for key in (a, b)), key=VERDICTS.index)
+            named = dict(zip(own, row, strict=True))
+            claim = claim_of(*_widest(named), lower=a.measure in lower, verdict=verdict)
+            found.append(Comparison(
+                a.system, a.measure, a.reward, a.estimator, a.segment, b.system, p=one,
+                p_corrected=whole, claim=claim, verdict=verdict, **made, **named,
+            ))  # fmt: skip
+    return found
 
 
 VERDICTS = ("pass", "caution", "fail")
-
-
-def _known(x: float) -> float | None:
-    return None if x != x else x
 
 
 def claim_of(low: float, high: float, *, lower: bool, verdict: str = "pass") -> str:
@@ -333,48 +166,22 @@ def family_words(size: int, groups: int) -> str:
     return f"{size} comparison{'s' * (size > 1)}, {scope}"
 
 
-class _Side(NamedTuple):
-    """What remains of one pair, whose influence values are needed no longer.
-
-    ``p`` is missing where flips will give it.
-    """
-
-    difference: float
-    se: float
-    units: int
-    low: float
-    high: float
-    family_low: float
-    family_high: float
-    lift: float
-    lift_low: float
-    lift_high: float
-    lift_family_low: float
-    lift_family_high: float
-    selected_difference: float
-    selected_low: float
-    selected_high: float
-    detectable: float
-    p: float
-    bound_low: float
-    bound_high: float
-    lift_bound_low: float
-    lift_bound_high: float
-
-    @property
-    def bounds(self) -> tuple[float, ...]:
-        """The second intervals, of the difference and of the lift; no numbers if there are none."""
-        return self[-4:]
-
-    @property
-    def widest(self) -> tuple[float, float]:
-        """The interval that decides."""
-        if self.bound_low == self.bound_low:
-            return self.bound_low, self.bound_high
-        return self.family_low, self.family_high
+# What a comparison has of its own, but for p; the optional of them are None where they are missing.
+NUMBERS = (
+    "difference se units low high family_low family_high lift lift_low lift_high lift_family_low"
+    " lift_family_high selected_difference selected_low selected_high detectable p bound_low"
+    " bound_high lift_bound_low lift_bound_high"
+).split()
+OPTIONAL = {"lift", *(name for name in NUMBERS if "selected" in name or "bound" in name)}
 
 
-def _sides(
+def _widest(named: Mapping[str, Any]) -> tuple[float, float]:
+    """The interval that decides."""
+    kind = "family" if named["bound_low"] is None else "bound"
+    return named[f"{kind}_low"], named[f"{kind}_high"]
+
+
+def _numbers(
     view: Units | Block,
     keys: Sequence[Key],
     group: Sequence[Pair],
@@ -384,10 +191,11 @@ def _sides(
     up: int,
     spans: Mapping[Key, float],
     bounds: CornerBounds | None,
-) -> list[_Side]:
-    """All pairs of a group; ``level`` is that of its part of the family, ``up`` -1 for less.
+) -> dict[str, list[Any]]:
+    """The `NUMBERS` of all pairs of a group; p is missing where flips will give it.
 
-    From products of influence values, where no more is needed.
+    ``level`` is that of the group's part of the family, ``up`` -1 where less is better. They are
+    made from products of influence values, where no more is needed.
     """
     estimates = [view.estimate(key, functions[key]) for key in keys]
     place = {key: number for number, key in enumerate(keys)}
@@ -429,14 +237,12 @@ def _sides(
         d.value, d.se, np.full(len(a), estimates[0].n), *ends, *whole[:2], *lift, *whole[2:],
         *_selected(estimates, a, b, d.bias, largest, plan.level, up),
         detectable(freedom, level=plan.level) * d.se, p,
-        *_bounded(bounds, group, estimates, both, max(critical, width_of(plan, freedom)), whole),
+        *_bounded(bounds, group, estimates, both, max(critical, plan.width(freedom)), whole),
     )  # fmt: skip
-    return list(map(_Side, *(x.tolist() for x in columns)))
-
-
-def width_of(plan: Plan, freedom: float) -> float:
-    """Standard errors in half an interval of this plan."""
-    return quantile(plan.level, "normal" if plan.interval == "normal" else "t", freedom)
+    return {
+        name: [None if x != x else x for x in own.tolist()] if name in OPTIONAL else own.tolist()
+        for name, own in zip(NUMBERS, columns, strict=True)
+    }
 
 
 def _bounded(

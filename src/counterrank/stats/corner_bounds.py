@@ -37,9 +37,7 @@ class Shifts:
     psi: Floats
     extra: Floats
 
-    def __sub__(self, other: Shifts | None) -> Shifts:
-        if other is None:
-            return self
+    def __sub__(self, other: Shifts) -> Shifts:
         return Shifts(self.value - other.value, self.psi - other.psi, self.extra + other.extra)
 
     def times(self, factor: float) -> Shifts:
@@ -88,9 +86,10 @@ class CornerBounds:
 
         At each corner the lift is in Fieller's interval of :math:`D + A d` over :math:`B + A d_b`.
         """
-        z, nothing = max(width, LEAST), Shifts(*(np.zeros(x) for x in self._shape))
+        z, count, clusters = max(width, LEAST), self.corners.shape[1], len(self.own[b])
+        nothing = Shifts(np.zeros(count), np.zeros((count, clusters)), np.zeros(count))
         left, right = (self.shifts.get(key, nothing) for key in (a, b))
-        d, base, turn = left - right, right.times(1.0), np.sign(other.value) or 1.0
+        d, base, turn = left - right, right, np.sign(other.value) or 1.0
         apart, own = self.own[a] - self.own[b], self.own[b]
         D = one.value - other.value + self.corners @ d.value
         B = np.abs(other.value + self.corners @ base.value)
@@ -118,11 +117,6 @@ class CornerBounds:
             float(np.min((centre - half) / bottom)) + bias[0] / size,
             float(np.max((centre + half) / bottom)) + bias[1] / size,
         )  # fmt: skip
-
-    @property
-    def _shape(self) -> tuple[int, tuple[int, int], int]:
-        count = self.corners.shape[1]
-        return count, (count, len(next(iter(self.own.values())))), count
 
     def _across(self, d: Shifts, own: Floats, e: Estimate) -> Floats:
         """Covariances of each corner's shift with a value."""

@@ -223,8 +223,7 @@ class Block:
         return self._estimates[key, function]
 
     def _estimate(self, key: Key, function: Function) -> Estimate:
-        place, root, drawn = self.places[key], self.root, None
-        means = root.mean[place]
+        place, root, means, drawn = self.places[key], self.root, self.means(key), None
         function = about(function, means)
         slope = gradient(function, means)
         if self.resampled is not None and self.resampled_n is not None:
@@ -257,13 +256,12 @@ class Moments:
         narrow = [own for own in together if len(units.distinct(own)[0]) < WIDEST]
         covered = {key for own in narrow for key in own} if not units.masks else set()
         alone = [(key,) for key in keys if key not in covered]
-        drawn = None
+        drawn = flips = None
         if units.draws.resamples and not units.masks:  # weights cost more than sums: drawn once
             columns, _ = units.distinct(key for own in (*alone, *together) for key in own)
             n, sums = units.resample(columns)
             drawn = n, {id(x): sums[:, j] for j, x in enumerate(columns)}
         blocks = {own: Block.of(units, own, drawn) for own in (*alone, *together)}
-        flips = None
         if units.draws.flips and together:
             scores = [tested_values(units, own) for own in together]
             bits = (units.draws.flips - 1).bit_length()

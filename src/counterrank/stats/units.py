@@ -174,10 +174,8 @@ class Units:
         return self._influence(key, about(function, means), means)
 
     def _influence(self, key: Key, function: Function, means: Floats) -> Floats:
-        psi = np.zeros(len(self.ids))
-        for x, m, slope in zip(
-            self.columns[key], means, gradient(function, means).tolist(), strict=True
-        ):
+        psi, slopes = np.zeros(len(self.ids)), gradient(function, means).tolist()
+        for x, m, slope in zip(self.columns[key], means, slopes, strict=True):
             if slope:
                 psi += (x - m) * slope
         return psi

@@ -109,10 +109,6 @@ class FeedbackTotals:
             raise nothing_known(request.source, ("user", "item"))
         return Propensities(f"table {request.source}", by_user=True)
 
-    def of_items(self, p: Floats) -> PropensitySpread:
-        """How propensities of items stand in the judgments."""
-        return PropensitySpread.of(p, np.arange(self.items.height), self.items["count"].to_numpy())
-
     @property
     def by_judgment(self) -> PropensitySpread:
         """Propensities that differ within items."""
@@ -204,8 +200,9 @@ class Scheme:
         if totals.values is not None:
             strata = by_values(request.column, totals.values.first, totals.values.words)
         else:
-            p = known.of_item
-            spread = totals.by_judgment if p is None else totals.of_items(p)
+            p, count = known.of_item, totals.items["count"].to_numpy()
+            item = np.arange(len(count))
+            spread = totals.by_judgment if p is None else PropensitySpread.of(p, item, count)
             strata = cut_strata(spread, bins=request.bins, how=request.cut)
             within = spread.within(strata.code(spread.p, spread.item))
         items = totals.items["item"]
@@ -224,12 +221,9 @@ class Scheme:
         judged = {"user": pool.units.gather(pool.unit), "item": pool.items}
         judged |= {"rating": pl.Series(pool.rating), **pool.more.to_dict()}
         p = self.propensities.rows(judged, item, part.tables.get(PROPENSITIES))
-        if self.column:
-            code = self.strata.code_of(judged[self.column])
-        else:
-            code = self.strata.code(p, item)
-        weight = np.nan_to_num(1 / p, nan=0.0)
-        return WeightedFeedback(pool, item, code, weight)
+        strata = self.strata
+        code = strata.code_of(judged[self.column]) if self.column else strata.code(p, item)
+        return WeightedFeedback(pool, item, code, weight=np.nan_to_num(1 / p, nan=0.0))
 
     def open_pool(self, part: Partition) -> Pool | None:
         """The open-loop judgments of a partition, if there are any."""

@@ -17,6 +17,7 @@ from counterrank.stratified.stratified_value import STRATIFIED
 
 LEFT = 0.1  # of the variance: five strata of a normal covariate leave about this (Cochran 1968)
 USERS = 30  # with something to find, in every stratum
+OF_AGREEMENT = ("kendall", "difference", "p", "t_one_sided")
 
 
 @dataclass(frozen=True)
@@ -70,21 +71,15 @@ def take_number(tried: Sequence[Stratification]) -> tuple[Stratification, Mappin
 def _rows(one: Stratification) -> list[NumberRow]:
     """One number of strata by every measure."""
     agreement = {a.measure: a for a in one.agreement() if a.estimator == STRATIFIED.estimator}
-    found = []
-    for place, m in enumerate(one.request.measures):
-        a, nan = agreement.get(str(m)), float("nan")
-        found.append(
-            NumberRow(
-                measure=str(m),
-                strata=one.request.bins,
-                filled=len(one.scheme.strata.names),
-                within=one.scheme.within,
-                users=int(one.lists.counts.counted[place, 1:].min()),
-                se=float(np.mean([e.se for e in one.estimates(STRATIFIED, m)])),
-                kendall=a.kendall if a else nan,
-                difference=a.difference if a else nan,
-                p=a.p if a else nan,
-                t_one_sided=a.t_one_sided if a else nan,
-            )
+    return [
+        NumberRow(
+            measure=str(m),
+            strata=one.request.bins,
+            filled=len(one.scheme.strata.names),
+            within=one.scheme.within,
+            users=int(one.lists.counts.counted[place, 1:].min()),
+            se=float(np.mean([e.se for e in one.estimates(STRATIFIED, m)])),
+            **{name: getattr(agreement.get(str(m)), name, np.nan) for name in OF_AGREEMENT},
         )
-    return found
+        for place, m in enumerate(one.request.measures)
+    ]

@@ -144,8 +144,7 @@ def method_pairs(
     for b, a in combinations(values, 2):
         between = float(kendall_tau(values[a], values[b]))
         x = dependent_correlations(taus[a], taus[b], between, len(right))
-        row = (x.difference, x.t, x.p_one_sided, x.p_two_sided)
-        found.append(MethodPair(measure, a, b, *row))
+        found.append(MethodPair(measure, a, b, x.difference, x.t, x.p_one_sided, x.p_two_sided))
     return found
 
 

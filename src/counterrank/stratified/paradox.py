@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +15,9 @@ from counterrank.core.format import in_a_sentence
 from counterrank.stats.inference import Differences, benjamini_hochberg, differences, holm
 from counterrank.stats.units import Estimate
 
-CORRECTIONS = ("holm", "bh", "none")
+ADJUSTED: dict[str, Callable[[Floats], Floats]] = {
+    "holm": holm, "bh": benjamini_hochberg, "none": np.asarray,
+}  # fmt: skip
 HALF = 1e-12  # shares this close to one half are one half
 
 
@@ -114,14 +116,12 @@ class Candidates:
     @cached_property
     def flips(self) -> Bools:
         """Pairs whose order is reversed in more than half of the feedback, proven or not."""
-        flipped: Bools = self.share_reversed > 0.5 + HALF
-        return flipped & self.led
+        return self.led & (self.share_reversed > 0.5 + HALF)
 
     @cached_property
     def value_flips(self) -> Bools:
         """Pairs whose order is reversed in the stratified value, proven or not."""
-        flipped: Bools = self.sign * self.stratified.value < 0
-        return flipped & self.led
+        return self.led & (self.sign * self.stratified.value < 0)
 
     @cached_property
     def p(self) -> Floats:
@@ -205,28 +205,21 @@ def paradoxes(
     With ``holm`` the chance of any false one is at most ``1 - level``; with ``bh`` the expected
     share of false ones is. Whether the stratified value is reversed too is a family of its own.
     """
-    one_of("correction", correction, CORRECTIONS)
+    one_of("correction", correction, tuple(ADJUSTED))
     p, p_value = (
         np.concatenate([getattr(c, name) for c in candidates] or [np.zeros(0)])
         for name in ("p", "p_value")
     )
-    corrected, value_corrected = _adjusted(p, correction), _adjusted(p_value, correction)
-    rows, start, flips, value_flips = [], 0, 0, 0
-    for c in candidates:
-        end = start + len(c.ahead)
-        proven = np.flatnonzero(c.flips & (corrected[start:end] <= 1 - level))
-        rows += _describe(c, proven, corrected[start:end], value_corrected[start:end], level)
-        flips += int(c.flips.sum())
-        value_flips += int(c.value_flips.sum())
-        start = end
+    corrected, value_corrected = (ADJUSTED[correction](x) for x in (p, p_value))
+    cuts, rows = np.cumsum([len(c.ahead) for c in candidates])[:-1], []
+    parts = np.split(corrected, cuts), np.split(value_corrected, cuts)
+    for c, own, value_own in zip(candidates, *parts, strict=False):
+        rows += _describe(c, np.flatnonzero(c.flips & (own <= 1 - level)), own, value_own, level)
     rows.sort(key=lambda row: (-row.loss, row.p, row.measure, row.ahead, row.behind))
+    flips, value_flips = (
+        sum(int(getattr(c, name).sum()) for c in candidates) for name in ("flips", "value_flips")
+    )
     return Audit(rows, len(p), flips - len(rows), value_flips, correction, level)
-
-
-def _adjusted(p: Floats, correction: str) -> Floats:
-    if correction == "none":
-        return p
-    return holm(p) if correction == "holm" else benjamini_hochberg(p)
 
 
 def _tries(share: Floats) -> int:
@@ -243,7 +236,6 @@ def _describe(
 ) -> list[Paradox]:
     """A row for each of the ``pairs`` (places among the candidates)."""
     half, value_half = c.overall.half(level), c.stratified.half(level)
-    p, share_reversed = c.p, c.share_reversed
     within, overall_p, value_p = [d.p for d in c.strata.values()], c.overall.p, c.stratified.p
     rows = []
     for j in pairs.tolist():
@@ -258,7 +250,7 @@ def _describe(
             decided = "confirmed"
         else:
             decided = "not separated"
-        loss = _loss(c, j)
+        loss, reversed_share = _loss(c, j), float(c.share_reversed[j])
         rows.append(
             Paradox(
                 measure=c.measure,
@@ -269,16 +261,16 @@ def _describe(
                 high=d + float(half[j]),
                 p_overall=float(overall_p[j]),
                 strata=strata,
-                share_reversed=float(share_reversed[j]),
+                share_reversed=reversed_share,
                 stratified=decided,
                 stratified_difference=value,
                 stratified_low=value - float(value_half[j]),
                 stratified_high=value + float(value_half[j]),
                 stratified_p=float(value_p[j]),
-                p=float(p[j]),
+                p=float(c.p[j]),
                 p_corrected=float(corrected[j]),
                 loss=loss,
-                sentence=_sentence(c, j, decided, loss, float(share_reversed[j])),
+                sentence=_sentence(c, j, decided, loss, reversed_share),
             )
         )
     return rows

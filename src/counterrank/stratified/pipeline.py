@@ -39,7 +39,8 @@ def strata(
         for one in (replace(request, bins=bins) for bins in request.numbers):
             scheme = Scheme.of(one, totals, {name: table for name, (table, _) in aside.items()})
             methods, draws = scheme.methods(one.measures), one.draws(len(runs.labels))
-            storage = _storage(engine, totals.users, methods.columns(len(runs.labels)))
+            wide = methods.columns(len(runs.labels))
+            storage = Storage.choose(engine.inference, totals.users, wide, engine.memory_budget)
             judge = partial(stratify_lists, one, scheme, methods, runs, open_runs, draws)
             lists = data.reduce(partial(judge, storage.inference), "evaluating")
             tried.append(Stratification.of(one, scheme, methods, lists))
@@ -47,10 +48,6 @@ def strata(
         inputs = {**data.inputs, **{name: read for name, (_, read) in aside.items()}}
     chosen, more = _choose_number(tried) if len(tried) > 1 else (tried[0], {})
     return chosen.result(protocol, {name: inputs[name] for name in tables.order}, progress, more)
-
-
-def _storage(engine: Engine, users: int, columns: int) -> Storage:
-    return Storage.choose(engine.inference, users, columns, engine.memory_budget)
 
 
 def _choose_number(tried: Sequence[Stratification]) -> tuple[Stratification, Mapping[str, Any]]:

@@ -83,14 +83,11 @@ def from_popularity(
         unseen = names.filter(pl.Series(positions(names, there) < 0))
         count = np.append(counts["count"].to_numpy(), np.zeros(len(unseen), np.int64))
         place = positions(names, pl.concat([there, unseen]))
-    if word == FREQUENCY:
-        tried = None
-    else:
-        tried = law_support(count)
-        if word == "published" or not tried.reason:
-            rule = {"popularity": "paper"}.get(word, word)
-            value = popularity(count, rule=rule).value[place]
-            return Propensities(word, value, rule=LAW, support=tried)
+    tried = None if word == FREQUENCY else law_support(count)
+    if tried is not None and (word == "published" or not tried.reason):
+        rule = {"popularity": "paper"}.get(word, word)
+        value = popularity(count, rule=rule).value[place]
+        return Propensities(word, value, rule=LAW, support=tried)
     value = frequency(count[place], float(own.sum() / (users * len(own))))
     return Propensities(word, value, rule=FREQUENCY, support=tried)
 

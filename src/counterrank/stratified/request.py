@@ -21,8 +21,8 @@ from counterrank.data.schema import QRELS, ColumnNames, Roles, Schema, Table, la
 from counterrank.data.sources import open_source
 from counterrank.engine.partitions import Tables
 from counterrank.metrics import Measure
-from counterrank.stats.compare import Plan
 from counterrank.stats.draws import Draws
+from counterrank.stats.plan import Plan
 from counterrank.stratified.propensity_strata import CUTS, RULES
 
 JUDGMENTS, FEEDBACK, PROPENSITIES, OPEN = "judgments", "feedback", "propensities", "open"
@@ -68,10 +68,9 @@ class StrataRequest:
 
     def family(self, size: int, groups: int) -> str:
         """What a correction spans, in words."""
-        scope = (
-            "all measures and methods" if self.plan.family == "all" else "one measure and method"
-        )
-        return f"{size} comparison{'s' * (size > 1)} by {scope}"
+        whole = self.plan.family == "all"
+        which = "all measures and methods" if whole else "one measure and method"
+        return f"{size} comparison{'s' * (size > 1)} by {which}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +97,8 @@ class StrataTables:
 
         own, names = run_schemas(runs, lists)
         others, open_names = run_schemas(more, lists, "open run")
-        by_item = {name: door for name, door in judged.items() if not _has_users(door)}
-        by_user = {name: door for name, door in judged.items() if name not in by_item}
+        by_item = {name: x for name, x in judged.items() if not _has_users(x)}
+        by_user = {name: x for name, x in judged.items() if name not in by_item}
         schema.validate_columns((*judged.values(), *own.values(), *others.values()))
         order = (*judged, *own, *others)
         return cls({**by_user, **own, **others}, by_item, names, open_names, order)
@@ -164,11 +163,8 @@ class Choices:
         if self.rule == "table":
             source = label(self.propensity, "the propensities")
         usual = 2 if self.cut == "width" else 4  # no half of the feedback is most of it
-        several = (
-            self.strata
-            if isinstance(self.strata, (list, tuple))
-            else [usual if self.strata is None else self.strata]
-        )
+        given = [] if self.strata is None else self.strata
+        several = given if isinstance(given, (list, tuple)) else [given]
         numbers = tuple(sorted(set(several))) or (usual,)
         return StrataRequest(
             measures, policies, plan, numbers[0], self.cut, self.cut_column, self.rule, source,
@@ -183,9 +179,9 @@ class Choices:
         check = partial(_check_judged, judged.check, judged.source.name, cut, propensity)
         found = {JUDGMENTS: replace(judged, check=check)}
         if self.feedback is not None:
-            found[FEEDBACK] = _door(self.feedback, ("item",), "the feedback", self.columns)
+            found[FEEDBACK] = _by_item(self.feedback, ("item",), "the feedback", self.columns)
         if self.rule == "table":
-            found[PROPENSITIES] = _door(self.propensity, STEPS, "the propensities", self.columns)
+            found[PROPENSITIES] = _by_item(self.propensity, STEPS, "the propensities", self.columns)
         if open_loop is not None:
             found[OPEN] = schema.judgments_schema(open_loop, columns=self.columns)
         return found
@@ -230,13 +226,13 @@ class Choices:
         return named if named in self.there else ""
 
 
-def _has_users(door: Schema) -> bool:
+def _has_users(own: Schema) -> bool:
     """Whether a table says whose rows its rows are, so that it can be cut by user."""
-    there = door.source.columns()
-    return door.roles.column("user", there) in there
+    there = own.source.columns()
+    return own.roles.column("user", there) in there
 
 
-def _door(
+def _by_item(
     table: object, required: tuple[str, ...], name: str, columns: Mapping[str, str] | None
 ) -> Schema:
     """A table of items, perhaps with users: propensities, or a row for each piece of feedback."""

@@ -120,10 +120,8 @@ class Stratification:
 
     def known(self, m: Measure) -> list[Method]:
         """The methods by which there are values of a measure."""
-        blank = [
-            own for own, some in zip(self.methods.within, self.filled(m), strict=True) if not some
-        ]
-        return [method for method in self.methods.of(m) if method not in blank]
+        some = dict(zip(self.methods.within, self.filled(m), strict=True))
+        return [method for method in self.methods.of(m) if some.get(method, True)]
 
     def keys(self, method: Method, m: Measure) -> tuple[Key, ...]:
         """All systems under one method."""
@@ -234,21 +232,17 @@ class Stratification:
         from counterrank.stratified.open_loop import agreements
 
         draws = min(RESAMPLES, self.request.draws(len(self.systems)).resamples)
-        return [
-            row
-            for m in self.request.measures
-            for row in agreements(
-                str(m), *self._orders(m), level=self.request.plan.level, draws=draws
-            )
-        ]
+        found, level = [], self.request.plan.level
+        for m in self.request.measures:
+            found += agreements(str(m), *self._orders(m), level=level, draws=draws)
+        return found
 
     def agreement_pairs(self) -> list[MethodPair]:
         """The published test of every two methods' agreement with the open loop."""
         from counterrank.stratified.open_loop import method_pairs
 
-        return [
-            row for m in self.request.measures for row in method_pairs(str(m), *self._orders(m))
-        ]
+        measures = self.request.measures
+        return [pair for m in measures for pair in method_pairs(str(m), *self._orders(m))]
 
     def _orders(self, m: Measure) -> tuple[list[Estimate], dict[str, list[Estimate]]]:
         """All systems by the open loop, and by each method."""
@@ -337,8 +331,7 @@ class Stratification:
         most = greatest_value(m, self.scheme.top, len(self.scheme.items))
         found = [
             diagnosed.within_range(str(m), system, method.estimator, e.value, most)
-            for method in self.known(m)
-            if method in (IPS, SNIPS)
+            for method in (IPS, SNIPS)
             for system, e in zip(self.systems, self.estimates(method, m), strict=True)
         ]
         return [d for d in found if d is not None]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -251,7 +250,8 @@ class _Feedback(_Truth):
             a = mean_user_weight(m, pool, weight)
             snips = whole * (a > 0) if m.mean == "geometric" else whole * a
             weighed = snips > 0
-            columns[weights_key(m)] = self._weights(m, weight)
+            w = np.where(m.gains(pool) > 0, weight, 0.0)
+            columns[weights_key(m)] = tuple(sum_by(pool.unit, x, pool.n) for x in (w, w**2))
             keys = {method: method.keys(names, m) for method in methods.of(m)}
             for place, s in enumerate(systems):
                 scores = (x[row] for x in s.scores)
@@ -276,10 +276,6 @@ class _Feedback(_Truth):
         masks = {key: mask for key, mask in masks.items() if not mask.all()}
         return Units(pool.units, columns, masks, draws=draws)
 
-    def _weights(self, m: Measure, weight: Floats) -> Columns:
-        w = np.where(m.gains(self.pool) > 0, weight, 0.0)
-        return tuple(sum_by(self.pool.unit, x, self.pool.n) for x in (w, w**2))
-
     def counts(self, there: Bools, items: int) -> StratumCounts:
         """What adds up; the catalogue has so many ``items``."""
         pool, weight, rows = self.pool, self.weight, self.rows
@@ -288,9 +284,8 @@ class _Feedback(_Truth):
         weights = [weight[m.gains(pool) > 0] for m in self.measures]
         bases = [[(base > 0) & there for base in own] for own in self.bases]
         within = [np.any(own[1:], axis=0) for own in bases]
-        kinds, count = np.unique(
-            (1 << np.arange(len(rows))) @ (rows > 0) * there, return_counts=True
-        )
+        kind = (1 << np.arange(len(rows))) @ (rows > 0) * there
+        kinds, count = np.unique(kind, return_counts=True)
         return StratumCounts(
             rows=rows.sum(axis=1),
             rows_there=(rows * there).sum(axis=1),
@@ -314,10 +309,10 @@ def _in_threads(lists: Sequence[Table], judge: Callable[[Table, int], _Judged]) 
 
 def _there(systems: Sequence[_Judged], pool: Pool, policies: Policies) -> Bools:
     """Users that count for every system."""
+    there = np.ones(pool.n, bool)
     if policies.missing == "skip":
-        there: Bools = np.all([s.present for s in systems], axis=0)
-        return there
-    return np.ones(pool.n, bool)
+        there &= np.all([s.present for s in systems], axis=0)
+    return there
 
 
 def _counting(base: Floats, there: Bools) -> Floats:
@@ -337,13 +332,14 @@ def join_units(a: Units, b: Units) -> Units:
     columns: dict[Key, Columns] = {}
     masks: dict[Key, Bools] = {}
     for table in (a, b):
-        put = once_each(partial(_put, positions(table.ids, ids), len(ids)))
+        place = positions(table.ids, ids)
+
+        def spread(x: npt.NDArray[Any], place: Ints = place) -> npt.NDArray[Any]:
+            out = np.zeros(len(ids), x.dtype)
+            out[place] = x
+            return out
+
+        put = once_each(spread)
         columns |= {key: tuple(map(put, own)) for key, own in table.columns.items()}
         masks |= {key: put(table.mask(key)) for key in table.columns}
     return Units(ids, columns, masks, draws=a.draws)
-
-
-def _put(place: Ints, n: int, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    out = np.zeros(n, x.dtype)
-    out[place] = x
-    return out

@@ -10,16 +10,7 @@ from counterrank.ope.estimators.affine import Affine
 from counterrank.ope.estimators.doubly_robust import DM, DR, SNDR
 from counterrank.ope.estimators.ips import IPS, SNIPS, Estimator, OnPolicy
 from counterrank.ope.estimators.logged_dcg import LoggedDCG, LoggedNDCG, LoggedPNDCG
-from counterrank.ope.estimators.slate import (
-    IIPS,
-    PI,
-    RIPS,
-    SIPS,
-    SNIIPS,
-    SNRIPS,
-    SNSIPS,
-    CascadeDR,
-)
+from counterrank.ope.estimators.slate import IIPS, PI, RIPS, SIPS, SNIIPS, SNRIPS, SNSIPS, CascadeDR
 
 KINDS = (
     OnPolicy, IPS, SNIPS, DM, DR, SNDR, Affine, LoggedDCG, LoggedNDCG, LoggedPNDCG,

@@ -26,8 +26,6 @@ from counterrank.stats.functions_of_means import (
     self_normalised,
 )
 
-PER = ("session", "impression")
-
 
 @dataclass(frozen=True)
 class Estimator(Value, ABC):
