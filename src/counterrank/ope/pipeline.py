@@ -73,7 +73,19 @@ def estimate(
         tables=_tables(request, sums, functions), subjects=_subjects, family=_family,
         parse=estimator.label, default=request.leading, progress=bar,
     )  # fmt: skip
+    result = _with_narrowing(result, request, functions, bounds)
     return _with_tipping(result, request, functions, forgotten)
+
+
+def _with_narrowing(
+    result: Result, request: EstimateRequest, functions: Functions, bounds: CornerBounds | None
+) -> Result:
+    """The result with what more columns would tell, where it has second intervals."""
+    if bounds is None:
+        return result
+    from counterrank.results.narrowing import with_narrowing
+
+    return with_narrowing(result, request.groups(), functions, bounds)
 
 
 def _forgotten(log: Partitions, setting: Setting) -> dict[str, float]:
