@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -75,6 +76,23 @@ def test_what_no_two_users_saw_leaves_the_spread_unknown():
     assert own.spread == np.inf
     assert own.allowing(0.1).spread == 0.1
     assert own._replace(spread=0.2).allowing(0.1).spread == 0.2
+
+
+def test_no_sentence_tells_a_size_of_what_nothing_tells():
+    """Lists that never change, and rewards that are all 0: sizes were infinite per cent."""
+    n, rank = 50, np.tile([1, 2, 3], 50)
+    log = pl.DataFrame(
+        {"session": np.repeat(np.arange(n), 3), "user": np.repeat(np.arange(n) // 2, 3),
+         "item": rank, "rank": rank, "viewed": 1, "click": (np.arange(3 * n) % 7 == 0) * 1}
+    )  # fmt: skip
+    for frame in (log, log.with_columns(click=0)):
+        result = cr.estimate(
+            frame, {"same": log.select("session", "item", "rank")}, reward="click",
+            position_bias="log2",
+        )  # fmt: skip
+        text = " ".join(d.meaning for d in result.diagnostics)
+        assert not re.search(r"(inf|nan|\d{4,})%", text)
+        assert "by nothing this log shows" in text
 
 
 @pytest.fixture(scope="module")

@@ -130,11 +130,10 @@ class Neighbours(Assumption):
         terms = ScoreTerms(log.rows.session[at], of, rest, mu * (1 - share[of]))
         own = ridge(log, terms, len(keys), LEAST, self.default, 1 - share)
         told = log.rows.named and own.spread < ROUGH
-        size = f"{own.spread:.0%}"
-        says = f"Items right {self.where} change what an item earns by {size} or less, typically."
+        says = f"Items right {self.where} change what an item earns {own.most}, typically."
         if own.found:
             says = (
-                f"What an item earns changes by {size}, typically, with the items right"
+                f"What an item earns changes by {own.spread:.0%}, typically, with the items right"
                 f" {self.where} it."
             )
         more = {

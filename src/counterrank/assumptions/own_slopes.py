@@ -51,6 +51,11 @@ class Ridge(NamedTuple):
         return self._replace(spread=max(self.spread, spread) if self.spread < math.inf else spread)
 
     @property
+    def most(self) -> str:
+        """How far effects may spread, in words."""
+        return f"by {self.spread:.0%} or less" if self.spread < 10 else "by nothing this log shows"
+
+    @property
     def effect(self) -> Floats:
         """Each effect, shrunken."""
         if self.spread <= 0:
@@ -135,7 +140,7 @@ class OwnSlopes(Assumption):
         terms = ScoreTerms(log.rows.session, log.group, left, fit.mu * z**2)
         own = ridge(log, terms, log.groups, LEAST, self.default)
         told = log.rows.named and bool(own.information.sum() > 0) and own.spread < ROUGH
-        says = f"by {own.spread:.0%} or less in what a doubling of the rank costs them."
+        says = f"{own.most} in what a doubling of the rank costs them."
         if own.found:
             says = (
                 f"in what a doubling of the rank costs them, typically by {own.spread:.0%}: readers"
