@@ -310,6 +310,10 @@ def test_without_bounds_the_plain_form_stays(clean):
         assert (one.low, one.high, one.p, one.lift) == (other.low, other.high, other.p, other.lift)
         assert other.bound_low is None
     assert "bound_low" not in both[1].to_dict()["estimates"][0]
+    for result, label in zip(both, (False, True), strict=True):
+        text = " ".join(str(result).partition("What this rests on")[0].split())
+        assert (", if the assumptions hold." in text) == label
+        assert (", if the assumptions hold." in cr.gate(result).markdown()) == label
 
 
 def test_what_is_missing_is_untested_and_what_is_allowed_widens(clean):

@@ -35,7 +35,7 @@ class Gate:
     ``strict`` asks for pass. ``tips`` are the odds factors at which their claims turn (None: none),
     where the gate asks that they ``withstand`` one. ``accepted`` are diagnostics that do not count,
     ``expired`` those that count again. ``estimand`` is what the numbers estimate; ``undecided`` why
-    they decide nothing.
+    they decide nothing; ``plain`` that they take assumptions to hold (``--bounds none``).
     """
 
     terms: Terms
@@ -52,6 +52,7 @@ class Gate:
     tips: Mapping[str, float | None] = field(default_factory=dict)
     accepted: tuple[Acceptance, ...] = ()
     expired: tuple[Acceptance, ...] = ()
+    plain: bool = False
 
     @property
     def passed(self) -> bool:
@@ -74,6 +75,7 @@ class Gate:
     def markdown(self) -> str:
         """A summary for a pull request."""
         over = f" for {self.family} candidates at once" if self.family > 1 else ""
+        over += ", if the assumptions hold" if self.plain else ""
         lines = [f"### Counterrank: the gate is {self._word()}", ""]
         lines += [_md(self.estimand), ""] if self.estimand else []
         if self.undecided:
@@ -193,7 +195,7 @@ def hold_gate(
     tips = {} if withstand is None else {c.system: _tip(document, c, base) for c in checked}
     return Gate(
         own, base, level_of(document), len(every), checked, tuple(failed), told, "", verdicts,
-        strict, withstand, tips, accepted, expired,
+        strict, withstand, tips, accepted, expired, document["protocol"].get("bounds") == "none",
     )  # fmt: skip
 
 

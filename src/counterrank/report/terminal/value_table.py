@@ -209,6 +209,8 @@ def _reading(result: Result) -> str:
     alike = [x for x in result.comparisons if (x.measure, x.reward, x.method) == own]
     several = f" for {len(alike)} comparisons at once" if fix and len(alike) > 1 else ""
     wider = ", allowing for what this log cannot rule out" if c.bound_low is not None else ""
+    if result.protocol.get("bounds") == "none":
+        wider = ", if the assumptions hold"
     return f"{text} + better, - worse than {than}, by {level} intervals{several}{wider}."
 
 
