@@ -134,7 +134,7 @@ def test_without_views_a_logger_that_knows_more_makes_no_worse_one_better():
         assert misses(told) == (0, 0)
         audits = [d for d in found.diagnostics if d.name == "confounding" and d.threshold < 1]
         assert {d.state for d in audits} == {"assumed"}
-        assert "Without views" in audits[0].meaning
+        assert "Without views in named contexts" in audits[0].meaning
 
 
 def test_chances_that_are_right_leave_no_trace():

@@ -40,7 +40,7 @@ class Confounding(Assumption):
     def learn(self, belief: Belief) -> Told:
         gamma = trace(belief)
         if not gamma:
-            says = "No log" if traceable(belief) else "Without views and contexts nothing"
+            says = "No log" if traceable(belief) else "Without views in named contexts nothing"
             return Told(says=f"{says} tells whether the logger knew more than its chances say.")
         harm = ", which does no harm here," if belief.log.by_rank else ""
         says = (
