@@ -81,8 +81,11 @@ class Page:
             }
         ), x
 
-    def told(self, n=10_000, weigh="rank"):
-        """Comparisons of four targets, and their true lifts in the week after the log."""
+    def told(self, n=10_000, weigh="rank", curve="views"):
+        """Comparisons of four targets, and their true lifts in the week after the log.
+
+        A ``curve`` that is given goes with a log that has no views.
+        """
         targets = {
             "one": self.base + 0.9 * self.kind, "other": self.base - 0.9 * self.kind,
             "best": self.base, "logged ones": self.score,
@@ -98,7 +101,8 @@ class Page:
             item = (x[:, None] * R + order[x]).ravel()
             runs[name] = log.select("session", "rank").with_columns(item=item)
         log = log.drop({"propensity", "exposure"} - {weigh}, strict=False)
-        model = {} if weigh == "propensity" else {"position_bias": "views"}
+        log = log if curve == "views" else log.drop("viewed")
+        model = {} if weigh == "propensity" else {"position_bias": curve}
         found = cr.estimate(log, runs, reward="click", context=["context"], **model)
         rows = [c for c in found.comparisons if c.estimator == "DR"]
         return [(c, lifts[c.system]) for c in rows], found
@@ -119,6 +123,18 @@ def test_a_logger_that_knows_more_than_its_chances_say_leaves_a_trace(weigh):
     audits = [d for d in found.diagnostics if d.name == "confounding" and d.threshold < 1]
     assert {d.state for d in audits} == {"caution"}
     assert "pass" not in {c.verdict for c, _ in told}
+
+
+def test_without_views_a_logger_that_knows_more_makes_no_worse_one_better():
+    """Nothing leaves a trace there, so the odds factor that is assumed is in the interval."""
+    for seed in (1, 2):
+        told, found = Page(seed, knows=2.0, likes=1.5).told(
+            weigh="exposure", curve="power(eta=0.8)@8"
+        )
+        assert misses(told) == (0, 0)
+        audits = [d for d in found.diagnostics if d.name == "confounding" and d.threshold < 1]
+        assert {d.state for d in audits} == {"assumed"}
+        assert "Without views" in audits[0].meaning
 
 
 def test_chances_that_are_right_leave_no_trace():

@@ -329,6 +329,35 @@ def test_what_is_missing_is_untested_and_what_is_allowed_widens(clean):
         cr.estimate(bare, run, allow={"tempo": 0.1}, **call)
 
 
+def test_what_a_column_would_narrow_is_the_interval_without_what_it_tells(clean):
+    """The row of what to log is the interval of a call that allows for nothing it would tell."""
+    world, call = clean
+    bare, run = world.log.drop("timestamp", "day"), {"better": world.runs["better"]}
+    call = call | {"estimator": "DR"}
+    one = cr.estimate(bare, run, **call)
+    rows = {r["log"]: r for r in one.rows("narrowing")}
+    assert rows.keys() == {"timestamp", "propensity"}  # all else was told
+    known = cr.estimate(bare, run, allow={"drift": 0.0, "carry over": 0.0}, **call)
+    (due,) = known.comparisons
+    ends = ("low", "high", "lift_low", "lift_high")
+    told = [rows["timestamp"][end] for end in ends]
+    due = [
+        getattr(due, end.replace("low", "bound_low").replace("high", "bound_high")) for end in ends
+    ]
+    assert told == pytest.approx(due, rel=1e-9)
+    by_disk = cr.estimate(bare, run, partitions=3, inference="moments", **call)
+    for a, b in zip(one.rows("narrowing"), by_disk.rows("narrowing"), strict=True):
+        assert [b[end] for end in ends] == pytest.approx([a[end] for end in ends], rel=1e-9)
+    (c,) = one.comparisons
+    assert c.claim == "cannot_tell"
+    less = 1 - (told[3] - told[2]) / (c.lift_bound_high - c.lift_bound_low)
+    assert less > 0.1
+    text = " ".join(str(one).split())
+    assert f"a log with timestamp (interval up to {less:.0%} narrower)" in text
+    whole = cr.estimate(world.log, run, **call)
+    assert {r["log"] for r in whole.rows("narrowing")} == {"propensity"}
+
+
 def test_a_longer_horizon_widens(clean):
     world, call = clean
     run = {"better": world.runs["better"]}

@@ -513,3 +513,25 @@ def test_weights_are_counted_by_size():
         assert row["rows"] == pytest.approx(inside.mean())
         assert row["weight"] == pytest.approx(w[inside].sum() / w.sum())
     assert sum(row["rows"] for row in rows) == pytest.approx(1)
+
+
+def test_a_few_weights_that_are_not_far_apart_have_no_tail():
+    """Ranks give weights a few values, whatever a tail fitted to them says: at most 5 here."""
+    step = np.array([1, 1.5, 2, 2.5, 3.1, 3.13, 3.52, 3.86, 4.37, 4.71, 5.1])
+    moved = np.repeat(np.arange(4, 11), [300, 480, 140, 80, 100, 70, 40])  # each to rank 1
+    sessions, ranks = 10_000, len(step)
+    lists = np.tile(np.arange(ranks), (sessions, 1))
+    for session, place in enumerate(moved):
+        lists[session] = [place, *np.delete(np.arange(ranks), place)]
+    rng = np.random.default_rng(0)
+    viewed = rng.random(lists.shape) < 1 / step
+    click = viewed & (rng.random(lists.shape) < 0.3)
+    rank = np.tile(np.arange(1, ranks + 1), sessions)
+    row = {"session": np.repeat(np.arange(sessions), ranks), "rank": rank}
+    log = pl.DataFrame({**row, "item": rank - 1})
+    log = log.with_columns(viewed=viewed.ravel().astype(int), click=click.ravel().astype(int))
+    result = cr.estimate(
+        log, {"new": pl.DataFrame({**row, "item": lists.ravel()})}, reward="click",
+        position_bias=f"table({','.join(map(str, 1 / step))})", estimator="DR", bounds="none",
+    )  # fmt: skip
+    assert [d.state for d in result.diagnostics if d.name == "weight tail"] == ["pass"]

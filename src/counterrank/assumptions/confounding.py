@@ -33,13 +33,15 @@ class Confounding(Assumption):
     assumed = True
 
     def applies(self, belief: Belief) -> bool:
-        """Of exposures, which mean over ranks, only a trace tells; audits ask if they are right."""
-        return belief.log.by_rank or (belief.log.drawn and trace(belief) > 0)
+        """Exposures, which mean over ranks, are believed where a trace would have shown."""
+        log = belief.log
+        return log.by_rank or (log.drawn and (not traceable(belief) or trace(belief) > 0))
 
     def learn(self, belief: Belief) -> Told:
         gamma = trace(belief)
         if not gamma:
-            return Told(says="No log tells whether the logger knew more than its chances say.")
+            says = "No log" if traceable(belief) else "Without views and contexts nothing"
+            return Told(says=f"{says} tells whether the logger knew more than its chances say.")
         harm = ", which does no harm here," if belief.log.by_rank else ""
         says = (
             f"What a view of the same item earns changes with its rank: the rank itself sells{harm}"
@@ -62,11 +64,16 @@ class Confounding(Assumption):
         return [Shift.mean(log, log.rows.by_session(place.weight * move)) for move in moves]
 
 
+def traceable(belief: Belief) -> bool:
+    """Whether what the logger knew would show in what views earn."""
+    return belief.log.rows.views != "latent" and belief.log.rows.named
+
+
 def trace(belief: Belief) -> float:
     """Gamma - 1 by what ranks seem to sell; 0 where that is chance, or less than is assumed."""
-    log, fit = belief.log, belief.tilted
-    if log.rows.views == "latent" or not log.rows.named:
+    if not traceable(belief):
         return 0.0
+    fit = belief.tilted
     z = np.abs(np.log(fit.t[1:])) / np.maximum(fit.error[1:], 1e-300)
     views, far = fit.expected.sum(axis=0) / fit.t, np.log(fit.t)
     far = far - views @ far / views.sum()

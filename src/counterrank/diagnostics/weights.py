@@ -25,6 +25,7 @@ NO_CLIP = (float("inf"),)
 EDGES = 2.0 ** np.arange(-6.5, 12.5)  # between which weights are counted: 1 is in a middle
 FIRST = 6  # added to a power of two gives its place among the edges
 LARGEST = 3000  # of the largest weights, for their tail
+FAR = 20  # times their mean: a tail of index 0.5 goes as far as the root of their number
 
 
 @dataclass(frozen=True)
@@ -126,8 +127,7 @@ def _largest(w: Floats) -> Floats:
 class Words:
     """What a verb says of weights: templates, and what to do where a diagnostic does not pass.
 
-    ``nothing`` is said where no row has a weight. ``far`` is how many times the mean weight the
-    largest must reach to make a tail.
+    ``nothing`` is said where no row has a weight.
     """
 
     effective: str
@@ -139,11 +139,9 @@ class Words:
     too_low: str
     too_high: str
     mean_todo: str
-    no_tail: str
     tail_todo: str
     clipped: str
     nothing: str = ""
-    far: float = 0.0
 
     def of(self, weights: WeightStatistics, text: str, todo: str) -> tuple[str, str]:
         """What is said and advised, or that there is nothing to weigh."""
@@ -161,7 +159,6 @@ LOG_WORDS = Words(
     too_low=" Either items it would show were never logged, or logged exposures are too high",
     too_high=" So logged exposures are too low",
     mean_todo=": check them, or log the candidates.",
-    no_tail="The largest weights are alike: they have no tail.",
     tail_todo=" A few rows can still change the answer: clip, or use a logger nearer to it.",
     clipped="It leaves {lost:.1%} of the target's views unweighted",
 )
@@ -176,11 +173,9 @@ FUNNEL_WORDS = Words(
     too_low=" So the ctr of listed pairs is too high, or some of them cannot be clicked",
     too_high=" So the ctr of listed pairs is too low",
     mean_todo=": calibrate it; IPS is off by as much, DR only where its model is wrong too.",
-    no_tail="No weight is far above the others: they have no tail.",
     tail_todo=" A few clicks can still change the answer: clip, or set a --floor.",
     clipped="It leaves {lost:.1%} of the listed weight out",
     nothing="Nobody clicked what it lists: there is nothing to weigh. Compare other lists.",
-    far=20,  # a tail of index 0.5 goes as far as the root of the number of clicks
 )
 SALES_WORDS = replace(
     FUNNEL_WORDS,
@@ -254,11 +249,11 @@ def tail(system: str, weights: WeightStatistics, words: Words) -> Diagnostic:
     they take may say.
     """
     k = pareto_shape(weights.largest, weights.count)
-    if weights.heaviest * weights.count < words.far * weights.seen:
+    if weights.largest.max(initial=0) * weights.count < FAR * weights.mass.sum():
         k = -math.inf
     text = f"The tail of the weights has index {k:.2f}; up to 0.5 their mean is well behaved."
     if math.isinf(k):
-        text = words.no_tail
+        text = "No weight is far above the others: they have no tail."
     verdict = graded(-k, -0.5, -0.7)
     return advise("weight tail", system, k, 0.5, verdict, text, words.tail_todo)
 

@@ -16,11 +16,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from counterrank.documents.requirements import Requirement, Row, known
+from counterrank.documents.requirements import Requirement, Row, known, known_ends
 
 Z = 1.959964 + 0.841621  # of the level 5 %, two-sided, and of 80 % power
 LOGGED = "logged"
 NEEDLESS = 1000  # times what there is: no plan to gather more
+LITTLE = 0.01  # of the width of an interval: not worth a word
 
 
 def users_needed(document: Row, lead: Requirement) -> int | None:
@@ -67,7 +68,7 @@ def what_would_tell(document: Row, lead: Requirement) -> list[str]:
     many = sessions_needed(lead)
     if many is not None:
         told.append(f"about {many:,} {unit} like these (there are {lead.row['units']:,})")
-    columns = _columns(document)
+    columns = _columns(document, lead)
     if columns:
         told.append(f"a log with {' and '.join(columns)}")
     users, clusters = users_needed(document, lead), document["protocol"].get("clusters")
@@ -86,20 +87,40 @@ def in_one_sentence(told: Sequence[str]) -> str:
     return f" What would tell: {'; or '.join(told)}." if told else ""
 
 
-def _columns(document: Row) -> list[str]:
-    """Columns that a log lacks and audits, or narrower bounds, would read."""
+def _columns(document: Row, lead: Requirement) -> list[str]:
+    """Columns that a log lacks and audits, or narrower bounds, would read; the best first."""
     said = document["protocol"]
     if document.get("kind") != "estimate":
         return []
     untested = {d.get("id") for d in document["diagnostics"] if d["state"] == "untested"}
+    gains = _gains(document, lead)
     lacking = {
-        "viewed": said.get("views") == "latent",
-        "the contexts its ranker looked at (--context)": not said.get("contexts"),
-        "user": said.get("cluster") == "session",
-        "timestamp": "carry_over" in untested,
-        "propensity": said.get("logged_exposure") == "rank",
+        "viewed": ("viewed", said.get("views") == "latent"),
+        "context": ("the contexts its ranker looked at (--context)", not said.get("contexts")),
+        "user": ("user", said.get("cluster") == "session"),
+        "timestamp": ("timestamp", "carry_over" in untested),
+        "propensity": ("propensity", said.get("logged_exposure") == "rank"),
+        "swaps": ("some neighbours swapped by chance", gains.get("swaps", 0) >= LITTLE),
     }
-    return [column for column, lacks in lacking.items() if lacks][:3]
+    found = [(gains.get(log, 0.0), words) for log, (words, lacks) in lacking.items() if lacks]
+    return [
+        f"{words} (interval up to {gain:.0%} narrower)" if gain >= LITTLE else words
+        for gain, words in sorted(found, key=lambda x: -max(x[0], 0.0))[:3]
+    ]
+
+
+def _gains(document: Row, lead: Requirement) -> dict[str, float]:
+    """By how much of its width the second interval would narrow at most, by what to log."""
+    kind, row = "lift_" if lead.lift else "", lead.row
+    ends = known_ends(row, f"{kind}bound_")
+    if ends is None:
+        return {}
+    return {
+        r["log"]: 1 - (then[1] - then[0]) / (ends[1] - ends[0])
+        for r in document.get("tables", {}).get("narrowing", ())
+        if all(r[key] == row[key] for key in ("system", "baseline", "measure", "estimator"))
+        and (then := known_ends(r, kind)) is not None
+    }
 
 
 def _who(document: Row) -> str:

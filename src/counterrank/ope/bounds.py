@@ -254,7 +254,8 @@ def corner_bounds(
     """
     every = product(found.values(), next(iter(found.values())).shifts, set(fills.values()))
     columns = list(dict.fromkeys(way for b, system, fill in every for way in b.ways(system, fill)))
-    corners = _corners(columns, next(iter(found.values())).learned)
+    learned = next(iter(found.values())).learned
+    corners = _corners(columns, learned)
     shifts, own, made = {}, {}, {}
     for key, function in functions.items():
         if key.measure not in found:
@@ -275,7 +276,21 @@ def corner_bounds(
                 made[which] = _stack(ways, columns, log.clusters).times(own_scale)
             shifts[key] = made[which]
     n = next(iter(found.values())).belief.log.n
-    return CornerBounds(corners, shifts, own, n)
+    return CornerBounds(corners, shifts, own, n, _remedies(columns, learned))
+
+
+def _remedies(
+    columns: Sequence[tuple[str, int]], learned: Mapping[str, Told]
+) -> dict[str, list[int]]:
+    """The shifts of what was not told, by what to log; chances do without those of ranks."""
+    found: dict[str, list[int]] = {}
+    for a in ASSUMPTIONS:
+        own = [number for number, (name, _) in enumerate(columns) if name == a.name]
+        if own and not a.assumed and not learned[a.name].told:
+            found.setdefault(a.needs.partition(":")[0], []).extend(own)
+        if own and a.of_ranks:
+            found.setdefault("propensity", []).extend(own)
+    return found
 
 
 def _stack(ways: Ways, columns: Sequence[tuple[str, int]], clusters: int) -> Shifts:

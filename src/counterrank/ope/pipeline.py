@@ -73,7 +73,7 @@ def estimate(
         tables=_tables(request, sums, functions), subjects=_subjects, family=_family,
         parse=estimator.label, default=request.leading, progress=bar,
     )  # fmt: skip
-    return _with_tipping(result, request, functions, forgotten)
+    return _with_tipping(result, request, functions, forgotten, bounds)
 
 
 def _forgotten(log: Partitions, setting: Setting) -> dict[str, float]:
@@ -86,9 +86,17 @@ def _forgotten(log: Partitions, setting: Setting) -> dict[str, float]:
 
 
 def _with_tipping(
-    result: Result, request: EstimateRequest, functions: Functions, forgotten: dict[str, float]
-) -> Result:
-    """The result with what hidden causes would have to be, where chance had a part in the log."""
+    result: Result, request: EstimateRequest, functions: Functions, forgotten: dict[str, float],
+    bounds: CornerBounds | None,
+) -> Result:  # fmt: skip
+    """The result with what hidden causes would have to be, where chance had a part in the log.
+
+    And with what more columns would tell, where there are second intervals.
+    """
+    if bounds is not None:
+        from counterrank.results.narrowing import with_narrowing
+
+        result = with_narrowing(result, request.groups(), functions, bounds)
     if not request.swings():
         return result
     from counterrank.results.tipping import with_tipping

@@ -15,8 +15,8 @@ n_s)` and :math:`\Sigma_d = \sum_{u \in s} \psi_d \psi_d^\top / n_s^2`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -59,18 +59,26 @@ class CornerBounds:
     """``corners`` (corners x shifts), the ``shifts`` of each key, and the sample's influences.
 
     ``own`` are those of each key's value, by cluster of the sample of ``n`` units. A key without
-    shifts rests on no assumption.
+    shifts rests on no assumption. ``remedies`` say which shifts would be told, had more been
+    logged.
     """
 
     corners: Floats
     shifts: Mapping[Key, Shifts]
     own: Mapping[Key, Floats]
     n: int
+    remedies: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     @property
     def holds(self) -> bool:
         """Whether it is a corner that all assumptions hold."""
         return bool((self.corners == 0).all(axis=1).any())
+
+    def without(self, shifts: Sequence[int]) -> CornerBounds:
+        """The corners if some shifts were known to be none."""
+        corners = self.corners.copy()
+        corners[:, list(shifts)] = 0
+        return replace(self, corners=np.unique(corners, axis=0))
 
     def value(self, key: Key, e: Estimate, width: float) -> Range | None:
         """The second interval of a value."""

@@ -46,6 +46,7 @@ TITLES = {
     "coverage": ("Who was covered", {}),
     "choices": ("Which clip and estimator", {}),
     "tipping": ("How strong hidden causes would have to be", {}),
+    "narrowing": ("The second interval, had more been logged", {}),
     "truth": ("The truth, revealed", {}),
     "ranks": ("Ranks", {}),
 }
