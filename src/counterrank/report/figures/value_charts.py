@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
+from counterrank.documents.decision import level_of
 from counterrank.documents.requirements import Criterion, direction, leading
 from counterrank.report import charts
 from counterrank.report.charts import Figure, Row, group_rows
@@ -32,11 +33,16 @@ def lifts(document: Row) -> Iterator[Figure]:
             {"system": name, value: span.value, "low": low, "high": high, "wide_low": wide_low,
              "wide_high": wide_high, "claim": span.claim, "clear": span.clear}
         )  # fmt: skip
+    solid = f"Each with its {level_of(document):.0%} interval, for all candidates at once."
+    if any(row["wide_low"] is not None for row in rows):
+        solid = (
+            "Solid: the interval if the assumptions hold. Faint: allowing for what these data"
+            " cannot rule out."
+        )
     yield Figure(
         "lifts",
         f"{lead}: {what} {base}",
-        "Solid: the interval if the assumptions hold. Faint: allowing for what these data cannot"
-        f" rule out. Coloured parts clear the line of {base}, grey ones do not.",
+        f"{solid} Coloured parts clear the line of {base}, grey ones do not.",
         rows,
         charts.forest_plot(
             value, "system", title=f"{what} {base}"[:60], wide=("wide_low", "wide_high"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -93,11 +93,6 @@ def decision_header(
     kind = KINDS.get(str(document.get("kind")), str(document.get("kind")))
     simulated = "<span>Simulated data: the truth is known and stands at the end</span>"
     known = simulated if "truth" in document.get("tables", {}) else ""
-    tables = document.get("tables", {})
-    ours = decision.verdict == "open"  # what would tell, in words of ours; others begin with names
-    steps = [step[:1].upper() + step[1:] if ours else step for step in decision.steps]
-    steps += [f"Mind the paradox: {p['sentence']}" for p in tables.get("paradoxes", ())[:2]]
-    steps = steps or [str(s) for s in tables.get("to_log", ())]
     advice = ADVICE.get(decision.verdict, "")
     advice = f"<p><b>{advice}</b></p>" if advice else ""
     belief = BELIEF[verdict]
@@ -108,7 +103,7 @@ def decision_header(
         f'<div class="decision {decision.verdict}{" dec" if figure else ""}"><div>'
         f"<h1>{text(head)}</h1>{lasting}{advice}{told}"
         f"<p>{chip(verdict)} {belief}</p></div>{figure}</div>"
-        f"{_facts(document, lead, gap)}{_steps(steps, decision.verdict)}"
+        f"{_facts(document, lead, gap)}{_steps(document, decision)}"
     )
 
 
@@ -128,12 +123,21 @@ def read_by(document: Document, lead: Criterion | None) -> list[Row]:
     return [d for d in found if not d["estimators"] or lead.estimator in d["estimators"]]
 
 
-def _steps(steps: Sequence[str], verdict: str) -> str:
-    """What to do next."""
-    if not steps:
-        return ""
-    said_ = "".join(f"<li>{text(step)}</li>" for step in steps)
-    return f'<h2 class="next">{NEXT.get(verdict, "To know more")}</h2><ul class="todo">{said_}</ul>'
+def next_steps(document: Document, decision: Decision) -> tuple[str, str]:
+    """What to do next, as a title and the items of a list, if there are any."""
+    tables = document.get("tables", {})
+    ours = decision.verdict == "open"  # what would tell, in words of ours; others begin with names
+    steps = [step[:1].upper() + step[1:] if ours else step for step in decision.steps]
+    steps += [f"Mind the paradox: {p['sentence']}" for p in tables.get("paradoxes", ())[:2]]
+    title = NEXT.get(decision.verdict, "To know more")
+    if not steps and tables.get("to_log"):
+        title, steps = "What to log next time", [f"{step}." for step in tables["to_log"]]
+    return title, "".join(f"<li>{text(step)}</li>" for step in steps)
+
+
+def _steps(document: Document, decision: Decision) -> str:
+    title, items = next_steps(document, decision)
+    return f'<h2 class="next">{title}</h2><ul class="todo">{items}</ul>' if items else ""
 
 
 def _facts(document: Document, lead: Criterion | None, gap: Gap | None) -> str:
