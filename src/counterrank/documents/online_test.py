@@ -97,7 +97,7 @@ def _columns(document: Row) -> list[str]:
         "the contexts its ranker looked at (--context)": not said.get("contexts"),
         "user": said.get("cluster") == "session",
         "timestamp": "carry_over" in untested,
-        "propensity": said.get("logged_exposure") == "rank",
+        "propensity (the chance of what was shown)": said.get("logged_exposure") == "rank",
     }
     return [column for column, lacks in lacking.items() if lacks][:3]
 

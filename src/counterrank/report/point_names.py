@@ -12,6 +12,7 @@ NARROWEST = 340.0  # pixels of a figure that is as wide as its page
 LETTER = 6.6  # pixels of a letter, about
 PLACES = ((0, -9, "middle"), (0, 18, "middle"), (9, 4, "start"), (-9, 4, "end"))
 TITLE = (0.0, 60.0, 0.0, 14.0)  # where the upright scale's title stands
+TICKS = 36.0  # pixels at the left where its ticks have their words
 
 
 def name_points(
@@ -26,7 +27,7 @@ def name_points(
     for name, share, (x, y) in zip(names, shares, spots, strict=True):
         for across, down, anchor in PLACES:
             box = _box(x + across, y + down, LETTER * len(name), anchor)
-            if box[0] >= 0 and box[1] <= wide and box[3] <= foot and not _meets(box, taken):
+            if box[0] >= TICKS and box[1] <= wide and box[3] <= foot and not _meets(box, taken):
                 taken.append(box)
                 drawn.append(
                     f'<text class="ha" x="{length(share, width)}" y="{y + down:.1f}"'

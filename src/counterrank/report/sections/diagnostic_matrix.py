@@ -34,8 +34,8 @@ COLUMNS = 4  # systems beside each other: the leader, the next, those with a fau
 MEANT = {
     "pass": "told by these data, nothing found",
     "assumed": "no data can tell all of it",
-    "untested": "could be told, but not by these data",
-    "caution": "found: allowed for, or read with care",
+    "untested": "could be told, but was not",
+    "caution": "found, and to be minded",
     "fail": "found, and nothing corrects it",
 }
 MOVES = re.compile(
