@@ -174,7 +174,7 @@ def sweeps(document: Row) -> Iterator[Figure]:
             shown,
             charts.bands(
                 "clip", "effective", by="estimator", x_title="clip", title="effective sample size",
-                kind="N", band="no",
+                kind="N", band="no", least=0.0,
             ),
         )  # fmt: skip
 
@@ -200,9 +200,10 @@ def weight_charts(document: Row) -> Iterator[Figure]:
     yield Figure(
         "weights",
         "How weights are spread",
-        "Bars: share of all rows. Line: share of all weight. Weights near 1 mean that the log shows"
-        " much the same; where few rows on the right hold much of the weight, few rows decide. One"
-        f" scale for all.{first}",
+        "The weight of a row: how often the new lists need it, over how often the log has it. Bars:"
+        " share of all rows. Line: share of all weight. Near 1 the log shows much the same; where"
+        " few rows on the right hold much of the weight, few rows decide. One scale for all."
+        f"{first}",
         rows,
         charts.histograms("about", bars="rows", steps="weight", by="system", title="weight"),
     )
@@ -239,8 +240,9 @@ def tipping(document: Row) -> Iterator[Figure]:
         "tipping",
         "Tipping point: how strong a hidden cause would have to be",
         "By what factor odds would have to be off, always to our disadvantage, to turn the claim."
-        f" Left of the line it turns within the {at:g} that is taken where nothing is known; causes"
-        " that are known stand below.",
+        f" Left of the line it turns within the {at:g} that is taken where nothing is known."
+        + " Forgetting a known cause is shown beside them."
+        * bool(known),
         [*own, *known],
         charts.reach_plot("turns at", "claim", title="odds factor", start=1.0, line=at),
     )
