@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,8 @@ SHARES = (0.06, 0.17, 0.43, 0.78)  # of ratings up to 1, 2, 3 and 4, as in Movie
 DEPTH = 100
 SLATE_ITEMS, SLATE_RANKS = 10, 5
 LOGS = {f"log{millions}": millions * 100_000 for millions in (1, 5, 10, 20)}  # sessions
-BIG = {f"big{millions}": millions * 100_000 for millions in (1, 10, 20, 100)}
+BIG = {f"big{millions}": millions * 100_000 for millions in (1, 5, 10, 20, 100)}
+PLACES = 20  # items that a user of a crowd may be shown
 
 Ints = np.typing.NDArray[np.integer]
 Floats = np.typing.NDArray[np.floating]
@@ -36,6 +37,23 @@ class Size:
     items: int
 
 
+@dataclass(frozen=True)
+class Crowd:
+    """Many systems or users with short lists, of which a share ``apart`` is a system's own."""
+
+    systems: int
+    users: int
+    depth: int = 10
+    apart: float = 1.0
+
+
+CROWDS = {
+    "pair": Crowd(2, 100_000),
+    "systems": Crowd(100, 1_000),
+    "alike": Crowd(21, 6_040, apart=0.001),
+    "wide": Crowd(100, 1_000_000, depth=2),
+    "assessed": Crowd(100, 20_000),
+}
 FULL = {
     "many": Size(21, 6_040, 3_706),
     "large": Size(1, 200_000, 20_011),
@@ -119,6 +137,45 @@ def funnel(folder: Path, size: Size) -> None:
         "cvr": cvr[:, :DEPTH].ravel(),
     }
     pl.DataFrame(listed).write_parquet(folder / "run.parquet")
+
+
+def crowd(folder: Path, size: Crowd) -> None:
+    """Users who have judged three of twenty items, and systems that show some in a turn.
+
+    The later a system, the more it turns away from the items that are judged most often.
+    """
+    rng, user = np.random.default_rng(SEED), np.arange(size.users)[:, None]
+    rated = (PLACES * rng.random(user.shape) ** 2).astype(int) + np.array([0, 5, 11])
+    rating = rng.integers(1, 6, rated.shape)
+    everyone, item = np.broadcast_to(user, rated.shape), user * 7 + rated % PLACES
+    _write(folder / "judgments.parquet", everyone.ravel(), item.ravel(), rating.ravel())
+    shown = np.broadcast_to(np.arange(size.depth), (size.users, size.depth))
+    users = np.repeat(np.arange(size.users, dtype=np.int32), size.depth)
+    common = rng.integers(0, PLACES, user.shape)
+    for system in range(size.systems):
+        skew = 2 - system / size.systems
+        own = (PLACES * rng.random(user.shape) ** skew).astype(int)
+        turn = np.where(rng.random(user.shape) < size.apart, own, common)
+        item = (user * 7 + (turn + shown) % PLACES).astype(np.int32)
+        lists = {"user": users, "item": item.ravel(), "score": (-shown).ravel().astype(float)}
+        pl.DataFrame(lists).write_parquet(folder / f"run{system:03}.parquet")
+
+
+def shown(folder: Path, users: int, items: int) -> None:
+    """Every pair shown once, clicked by taste; half of the clicks convert. One run lists ten."""
+    rng = np.random.default_rng(SEED)
+    user, item = np.divmod(np.arange(users * items), items)
+    taste = np.sum(rng.standard_normal((users, 3))[user] * rng.standard_normal((items, 3))[item], 1)
+    click = rng.random(len(user)) < 1 / (1 + np.exp(1 - taste))
+    sold = click & (rng.random(len(user)) < 0.5)
+    ids = {"user": user.astype(np.int32), "item": item.astype(np.int32)}
+    folder.mkdir(parents=True, exist_ok=True)
+    table = pl.DataFrame({**ids, "click": click.astype(int), "conversion": sold.astype(int)})
+    table.write_parquet(folder / "funnel.parquet")
+    run = pl.DataFrame(
+        {**ids, "rank": np.argsort(np.argsort(rng.random((users, items)))).ravel() + 1}
+    )
+    run.filter(pl.col("rank") <= 10).write_parquet(folder / "run.parquet")
 
 
 def slates(folder: Path, sessions: int) -> None:
@@ -287,6 +344,10 @@ def make(folder: Path, name: str, *, quick: bool) -> None:
         log(folder / name, LOGS[name] // less)
     elif name in BIG:
         big(folder / name, BIG[name] // less, FILE // less)
+    elif name in CROWDS:
+        crowd(folder / name, replace(CROWDS[name], users=CROWDS[name].users // less))
+    elif name == "shown":
+        shown(folder / name, 1_500 // (10 if quick else 1), 40)
     elif name == "slates":
         slates(folder / name, 1_000 if quick else 20_000)
     elif name == "small":
@@ -302,7 +363,7 @@ def make(folder: Path, name: str, *, quick: bool) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    names = [*FULL, *LOGS, *BIG, "slates", "small", "listorders", "logorders"]
+    names = [*FULL, *LOGS, *BIG, *CROWDS, "slates", "small", "shown", "listorders", "logorders"]
     parser.add_argument("names", nargs="+", choices=names)
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()

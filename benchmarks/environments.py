@@ -78,6 +78,16 @@ def version(name: str) -> str:
     return _run(python(name), "-c", code).strip()
 
 
+def processor() -> str:
+    """The CPU, and the widest vectors that NumPy found in it: kernels differ by these."""
+    code = (
+        "import numpy as n; f = n.show_config(mode='dicts')['SIMD Extensions'];"
+        "print([*f['baseline'], *f['found']][-1])"
+    )
+    told = [x.split(":")[1].strip() for x in _run("lscpu").splitlines() if "Model name" in x]
+    return f"{''.join(told[:1])} with {_run(python('counterrank'), '-c', code).strip()}"
+
+
 def revision() -> str:
     """Which source was installed and timed; files changed since the commit are owned up to."""
     try:

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from environments import PINS, version
+from environments import PINS, processor, version
 from timing import Item
 
 INTRO = """\
@@ -22,7 +22,9 @@ always timed as a whole. Read the ratios; the seconds belong to this machine.
 
 Each time is the wall time of a whole process, from start to exit: imports, reading the Parquet
 files, the measures of every user, their means. It is the best of the repeats given with the
-table; the tools take turns. Peak memory is the largest resident set of that same process. All
+table; the tools take turns. CPU seconds are those of all cores; where ratios are of these, which
+other work on the machine changes least, the part says so. The CPU is named with the widest vectors
+that NumPy uses on it. Peak memory is the largest resident set of that same process. All
 files are in the page cache. Counterrank also writes every user's values to a file and the means
 with their intervals as JSON; the peers keep the values in memory and print the means.
 
@@ -61,7 +63,7 @@ def machine(revision: str, load: float) -> str:
         "## Machine and versions",
         "",
         f"{os.cpu_count()} cores, {total:.0f} GB of memory, {platform.system()} "
-        f"{platform.machine()}, Python {platform.python_version()}. "
+        f"{platform.machine()}, {processor()}, Python {platform.python_version()}. "
         f"Load before the run: {load:.1f}. Source of counterrank: {revision}.",
         "",
         "| environment | versions |",
@@ -71,22 +73,27 @@ def machine(revision: str, load: float) -> str:
     return "\n".join(lines) + "\n"
 
 
-def evaluations(title: str, items: list[Item], bars: list[Bar], note: str = "") -> str:
-    """Parts (a), (b) and (d): seconds, ratios, memory."""
+def evaluations(
+    title: str, items: list[Item], bars: list[Bar], note: str = "", clock: str = "best"
+) -> str:
+    """Seconds, ratios, memory; ``clock``: what ratios are of, the ``best`` wall time or ``cpu``."""
     done = {item.key.split("-", 1)[1]: item for item in items if item.seconds}
-    floor, us = done.get("floor"), done["ours"]
-    head = ["who", "seconds", "of reading", "of counterrank", "peak MB", "repeats", "remark"]
+    base = {key: getattr(done[key], clock) for key in ("floor", "ours") if key in done}
+    head = ["who", "seconds", "CPU seconds", "of reading", "of counterrank", "peak MB"]
+    head += ["repeats", "remark"]
+    note = f"{note} Ratios are of CPU time." if clock == "cpu" else note
     rows = []
-    for item in sorted(items, key=lambda i: i.best if i.seconds else float("inf")):
+    for item in sorted(items, key=lambda i: getattr(i, clock) if i.seconds else float("inf")):
         if not item.seconds:
-            rows.append([item.label, "", "", "", "", "", item.skipped])
+            rows.append([item.label, *[""] * 6, item.skipped])
             continue
+        took = getattr(item, clock)
         rows.append(
             [
                 item.label,
                 f"{item.best:.2f}",
-                _times(item.best / floor.best) if floor else "",
-                _times(item.best / us.best),
+                f"{item.cpu:.2f}",
+                *(_times(took / base[key]) if key in base else "" for key in ("floor", "ours")),
                 f"{item.peak:.0f}",
                 str(item.repeats),
                 item.remark,
@@ -162,11 +169,13 @@ def renew(path: Path, sections: list[str], revision: str, load: float) -> None:
     kept = re.split(r"^(?=## )", path.read_text(), flags=re.MULTILINE)
     for section in sections:
         head, rest = section.split("\n", 1)
-        told = f"\nTimed in a run of its own at {revision}, load {load:.1f} before.\n"
+        told = (
+            f"\nTimed in a run of its own at {revision}, load {load:.1f} before, {processor()}.\n"
+        )
         mark = head[: len("## (j)")] if head.startswith("## (") else head
         places = [i for i, old in enumerate(kept) if old.startswith(mark)] or [len(kept)]
         kept[places[0] : places[0] + 1] = [f"{head}\n{told}{rest}\n"]
-    path.write_text("".join(kept).rstrip("\n") + "\n")
+    path.write_text("".join([INTRO + "\n", *kept[1:]]).rstrip("\n") + "\n")
 
 
 def _section(title: str, note: str, head: list[str], rows: list[list[str]], bars: list[Bar]) -> str:

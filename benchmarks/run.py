@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import costs
 import orders
 import report
 import work
@@ -219,9 +220,15 @@ PARTS = {
     "i": Part(sales, ("funnel",)),
     "j": Part(larger, ("big1", "big10", "big100"), ("duckdb",)),
     "k": Part(spark, ("big20",)),
-    "l": Part(orders.lists, ("listorders",)),
+    "l": Part(orders.lists, ("listorders",), ("pytrec_eval", "ranx")),
     "m": Part(orders.logs, ("logorders",), ("duckdb",)),
     "n": Part(pages, ()),
+    "o": Part(costs.tests, tuple(costs.TESTS)),
+    "p": Part(costs.bootstraps, ("big1", "big10")),
+    "q": Part(costs.memory, ("logorders",)),
+    "r": Part(costs.assessed, ("assessed",)),
+    "s": Part(costs.factors, ("shown",)),
+    "t": Part(costs.warm, ("big5",)),
 }
 
 

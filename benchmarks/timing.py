@@ -1,4 +1,4 @@
-"""Wall time and peak memory of whole processes.
+"""Wall time, time of all cores, and peak memory of whole processes.
 
 This process must stay small: Linux counts the memory of the parent at the start of a child as
 the child's own peak. So nothing that runs here imports NumPy or Polars.
@@ -33,6 +33,7 @@ class Item:
     fresh: bool = False  # with an empty compiler cache each time
     needs_gb: float = 0
     seconds: list[float] = field(default_factory=list)
+    cores: list[float] = field(default_factory=list)  # user and system, children included
     peaks: list[float] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
     skipped: str = ""
@@ -40,6 +41,11 @@ class Item:
     @property
     def best(self) -> float:
         return min(self.seconds)
+
+    @property
+    def cpu(self) -> float:
+        """Seconds of all cores together, the least: other work on the machine adds little."""
+        return min(self.cores)
 
     @property
     def peak(self) -> float:
@@ -57,7 +63,10 @@ def measure(items: list[Item], say: Callable[[str], None]) -> None:
         for item in items:
             if turn < item.repeats and not item.skipped:
                 _once(item)
-                took = item.skipped or f"{item.seconds[-1]:.2f} s, {item.peaks[-1]:.0f} MB"
+                took = item.skipped
+                if not took:
+                    took = f"{item.seconds[-1]:.2f} s, CPU {item.cores[-1]:.2f} s"
+                    took += f", {item.peaks[-1]:.0f} MB"
                 say(f"  {item.label} ({turn + 1} of {item.repeats}): {took}")
 
 
@@ -86,6 +95,7 @@ def _once(item: Item) -> None:
         item.skipped = late if took >= LIMIT else f"failed: {lines[-1][:120]}"
         return
     item.seconds.append(took)
+    item.cores.append(used.ru_utime + used.ru_stime)
     item.peaks.append(used.ru_maxrss / 1024)
     item.printed.append(item.output.read_text())
 

@@ -37,8 +37,10 @@ def name(path: str) -> str:
 
 
 def nested(path: str, column: str) -> Nested:
-    """``{user: {item: value}}`` of a file whose rows stand user by user."""
+    """``{user: {item: value}}`` of a file; rows that do not stand user by user are sorted."""
     table = pl.read_parquet(path, columns=["user", "item", column])
+    if not table["user"].is_sorted():
+        table = table.sort("user")
     names = [str(i) for i in range(table["item"].max() + 1)]
     items = list(map(names.__getitem__, table["item"].to_list()))
     values = table[column].to_list()

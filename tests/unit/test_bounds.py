@@ -410,3 +410,13 @@ def test_the_unit_of_a_reward_changes_no_lift(clean):
         c = result.comparisons[0]
         told.append([c.lift, c.lift_bound_low, c.lift_bound_high])
     assert told[1] == pytest.approx(told[0], abs=1e-3)  # Newton ends on other digits
+
+
+def test_shares_of_two_runs_are_compared_without_a_second_interval(clean):
+    world, call = clean
+    runs = {name: world.runs[name] for name in ("worse", "equal")}
+    result = cr.estimate(world.log, runs, estimator=["DR", "nDCG"], baseline="equal", **call)
+    rows = {(c.system, c.estimator): c for c in result.comparisons}
+    assert rows["worse", "nDCG"].bound_low is rows["worse", "nDCG"].lift_bound_high is None
+    assert rows["worse", "nDCG"].low is not None
+    assert rows["worse", "DR"].bound_low < rows["worse", "DR"].low

@@ -286,3 +286,28 @@ def test_a_lazy_frame_that_needs_more_than_memory_goes_by_the_disk(monkeypatch):
     monkeypatch.setattr(disk, "HELD", 10**7)
     found = estimated(LOG.lazy(), RUN.lazy(), engine=cr.Local(memory="1GB"))
     assert found.protocol["partitions"] > 1
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_temporary_files_are_as_large_as_foretold(tmp_path, monkeypatch, text):
+    """A log of 36-character ids took twice the room that was asked for."""
+    log = pl.DataFrame({
+        "session": np.repeat(np.arange(4000), 5), "user": np.repeat(np.arange(1000), 20),
+        "item": np.tile(np.arange(5), 4000), "rank": np.tile(np.arange(1, 6), 4000),
+        "click": np.tile([1.0, 0, 0, 0, 0], 4000),
+    })  # fmt: skip
+    if text:
+        ids = pl.format("{}-aaaa-bbbb-cccc-0123456789abcd", pl.col("session").cast(pl.String))
+        log = log.with_columns(session=ids)
+    foretold, written, cut = [], [], disk._cut
+    monkeypatch.setattr(disk, "refuse_small", lambda _, size: foretold.append(size))
+
+    def weigh(schema, cast, unit, count, folder, piece, ticks):
+        rows = cut(schema, cast, unit, count, folder, piece, ticks)
+        written.extend(file.stat().st_size for file in folder.rglob("*.arrow"))
+        return rows
+
+    monkeypatch.setattr(disk, "_cut", weigh)
+    run = log.select("session", "item", "rank")
+    estimated(log, run, engine=cr.Local(partitions=2, scratch=str(tmp_path)))
+    assert sum(written) == pytest.approx(foretold[0], rel=0.2)

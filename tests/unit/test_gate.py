@@ -249,7 +249,7 @@ def test_the_second_interval_decides_where_there_is_one():
     found = decide(document)
     assert found.verdict == "open"
     assert "[-5.0%, +55.0%]" in found.sentence
-    assert "If the assumptions hold it is" in found.sentence
+    assert "If the assumptions hold it is better, [" in found.sentence
     assert "what they rest on may undo that" in found.sentence
     row |= {"bound_low": None, "bound_high": None, "lift_bound_low": None, "lift_bound_high": None}
     assert hold_gate(document).passed

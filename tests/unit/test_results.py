@@ -11,7 +11,8 @@ import pytest
 
 import counterrank as cr
 from counterrank.core.errors import UsageError
-from counterrank.simulate import World, judged_world, platform
+from counterrank.report.html import text
+from counterrank.simulate import World, judged_world, paradox_world, platform
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -55,7 +56,8 @@ KINDS = ("evaluation", "estimation", "exposure")
 def test_a_notebook_shows_the_decision_and_what_was_measured(results, kind):
     html = results[kind]._repr_html_()
     found = Tags(html)
-    assert found.tags.count("table") == 1
+    several = len(results[kind].protocol.get("measures", ())) or 1
+    assert found.tags.count("table") == several
     assert not {"script", "img", "iframe", "a", "select"} & set(found.tags)
     assert (HOSTILE in found.words) == (kind != "exposure")
     assert "\u202e" not in found.words
@@ -63,7 +65,45 @@ def test_a_notebook_shows_the_decision_and_what_was_measured(results, kind):
     assert "prefers-color-scheme" not in html  # the notebook's theme counts, not the system's
     if kind != "exposure":
         systems = {row.system for row in results[kind].estimates}
-        assert found.tags.count("tr") == 1 + len(systems)
+        assert found.tags.count("tr") == several * (1 + len(systems))
+
+
+def test_a_notebook_shows_every_reward_and_every_system_and_needs_no_button():
+    week = platform(World(seed=1), sessions=300, runs=["near", "far"])
+    runs = {f"{name}{n}": week.runs[name] for name in ("near", "far") for n in range(8)}
+    result = cr.estimate(week.log, runs, reward=["like", "click"], position_bias="log2@10")
+    html = result._repr_html_()
+    found = Tags(html)
+    assert "like, by DR, difference from logged" in found.words
+    assert "click, by DR, difference from logged" in found.words
+    assert found.tags.count("tr") == 2 * (2 + len(runs))
+    assert 'class="more"' not in html  # which the style hides, and only a page's script shows
+    assert "button" not in found.tags
+    assert "<p>What would tell:</p><ul>" in html
+
+
+def test_a_notebook_shows_what_was_checked_and_what_to_log():
+    week = platform(World(seed=1), sessions=300, runs=["near"])
+    found = cr.check({"log": week.log.drop("context"), "near": week.runs["near"]}, reward="like")
+    html = found._repr_html_()
+    assert "3,000" in html
+    assert "<p>What to log next time:</p><ul>" in html
+    assert all(f"<li>{text(line)}.</li>" in html for line in found.tables["to_log"])
+
+
+def test_a_notebook_names_a_paradox():
+    world = paradox_world(users=600)
+    found = cr.strata(world.judgments, world.runs, measure=["nDCG@10"], cut="width")
+    (paradox,) = found.tables["paradoxes"]
+    assert text(paradox.sentence) in found._repr_html_()
+
+
+def test_lifts_speak_of_faint_parts_only_where_there_are_some(results):
+    week = platform(World(seed=1), sessions=300, runs=["near"])
+    how = {"reward": "like", "position_bias": "log2@10"}
+    plain = cr.estimate(week.log, week.runs, bounds="none", **how).plot("lifts")
+    assert "Faint" in results["estimation"].plot("lifts").reading
+    assert "Faint" not in plain.reading
 
 
 def test_the_leaderboard_of_a_notebook_is_the_page_s(results):

@@ -9,11 +9,12 @@ from polars.testing import assert_frame_equal
 
 from counterrank.core.errors import InputError
 from counterrank.core.faults import DataError, Fault
-from counterrank.core.parallel import workers
+from counterrank.core.parallel import quiet, workers
 from counterrank.data.schema import judgments_schema, run_schema
 from counterrank.data.sources.dataframes import _advice, _line
-from counterrank.engine import Partition
-from counterrank.engine.spark import executor
+from counterrank.engine import Partition, Spark
+from counterrank.engine.partitions import Tables
+from counterrank.engine.spark import cluster, executor
 from counterrank.engine.spark.executor import (
     PLACE,
     Lane,
@@ -155,3 +156,20 @@ def test_the_cause_is_found_in_a_trace():
     assert "Every executor needs" in _advice(TRACE)
     assert _line("Connection refused\n\tat x") == "Connection refused"
     assert "more memory" in _advice("Python worker exited unexpectedly (crashed)")
+
+
+def test_a_cluster_that_keeps_nothing_works_all_the_same(monkeypatch):
+    """Serverless ones refuse: "PERSIST TABLE is not supported on serverless compute"."""
+    from pyspark.errors import AnalysisException
+
+    class Rows:
+        def persist(self):
+            raise AnalysisException("PERSIST TABLE is not supported on serverless compute.")
+
+    rows = Rows()
+    monkeypatch.setattr(cluster, "session_of", lambda _: None)
+    monkeypatch.setattr(cluster, "shuffle", lambda *_: (rows, {}))
+    monkeypatch.setattr(cluster, "_inputs", lambda *_: {})
+    asked = Tables({}, unit="session", ids=())
+    with cluster.cut_on_spark(Spark(partitions=2), asked, quiet) as found:
+        assert found.rows is rows

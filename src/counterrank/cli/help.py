@@ -58,9 +58,9 @@ HELP: dict[str, tuple[str, str, str]] = {
     "views": (MEASURED, "", "What is known of views; rows: only viewed rows were logged."),
     "scores": (MEASURED, "", "A run's scores order its items, or weigh a random draw."),
     "bounds": (SURE, "", "A second interval that allows for what the log cannot rule out."),
-    "allow": (SURE, "NAME=SIZE", "How far trust, own_slopes, interaction, contrast, examination,"
-        " carry_over, drift or confounding may be broken, where the log does not tell: trust=0.1;"
-        " repeat."),
+    "allow": (SURE, "NAME=SIZE", "How far trust, own_slopes, interaction, interaction_below,"
+        " contrast, examination, carry_over, drift or confounding may be broken, where the log does"
+        " not tell: trust=0.1; repeat."),
     "horizon": (SURE, "DAYS", "How far after the log a claim reaches. [default: a week, at most"
         " half the log]"),
     "winsorise": (MEASURED, "SHARE", "Cut rewards to what this share of them do not exceed."),

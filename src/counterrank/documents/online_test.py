@@ -99,7 +99,10 @@ def _columns(document: Row, lead: Requirement) -> list[str]:
         "context": ("the contexts its ranker looked at (--context)", not said.get("contexts")),
         "user": ("user", said.get("cluster") == "session"),
         "timestamp": ("timestamp", "carry_over" in untested),
-        "propensity": ("propensity", said.get("logged_exposure") == "rank"),
+        "propensity": (
+            "propensity (the chance of what was shown)",
+            said.get("logged_exposure") == "rank",
+        ),
         "swaps": ("some neighbours swapped by chance", gains.get("swaps", 0) >= LITTLE),
     }
     found = [(gains.get(log, 0.0), words) for log, (words, lacks) in lacking.items() if lacks]

@@ -6,6 +6,7 @@ A glance at each table's first rows says what columns it has, and the types that
 from __future__ import annotations
 
 import glob
+import io
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -45,15 +46,23 @@ if TYPE_CHECKING:
 GLANCE = 1000  # rows that show the types
 
 
-def read_heads(tables: Tables, scratch: Path) -> dict[str, Table]:
-    """All tables without rows, by a glance at their first; ids have the types they shall have."""
-    heads = {name: _glance(schema, scratch) for name, schema in tables.schemas.items()}
+def read_heads(tables: Tables, scratch: Path) -> tuple[dict[str, Table], dict[str, float]]:
+    """All tables without rows, and the bytes of a row, by a glance at their first.
+
+    Ids have the types they shall have.
+    """
+    heads, widths = {name: _glance(schema, scratch) for name, schema in tables.schemas.items()}, {}
     for column in tables.ids:
         kind = _common([head.frame.schema[column] for head in heads.values()])
         for name, head in heads.items():
             frame = head.frame.with_columns(pl.col(column).cast(kind))
             heads[name] = replace(head, frame=frame)
-    return heads
+    for name, head in heads.items():
+        many = np.resize(np.arange(head.frame.height), GLANCE if head.frame.height else 0)
+        head.frame[many].write_ipc(file := io.BytesIO())  # few rows are written again and again
+        widths[name] = file.tell() / GLANCE
+        heads[name] = replace(head, frame=head.frame.clear())
+    return heads, widths
 
 
 def cast_ids(frame: pl.DataFrame, head: Table, ids: Sequence[str]) -> pl.DataFrame:
@@ -87,7 +96,7 @@ def _common(kinds: Sequence[pl.DataType]) -> pl.DataType:
 
 
 def _glance(schema: Schema, scratch: Path) -> Table:
-    """The table of the first rows, which are let go."""
+    """The table of the first rows."""
     there = schema.roles.choose(schema.source.columns())
     frame = schema.roles.renamed(pl.DataFrame(schema=dict.fromkeys(there, pl.Null())))
     for piece in pieces(schema.source, schema.roles.choose, rows=GLANCE, scratch=scratch):
@@ -96,10 +105,9 @@ def _glance(schema: Schema, scratch: Path) -> Table:
             break
     some_rows(frame, schema.source.name)
     try:
-        table = schema.part(frame)
+        return schema.part(frame)
     except CounterrankError as error:
         raise _counted(schema, scratch) from error
-    return replace(table, frame=table.frame.clear())
 
 
 def _counted(schema: Schema, scratch: Path) -> CounterrankError:
@@ -124,7 +132,6 @@ HELD = 250  # bytes that a row of a partition takes while it is worked on
 TAKEN = 400 * 10**6  # bytes of libraries, values per unit and a sample for the audits
 TEXT = 100  # bytes more for each column of text
 WHOLE = 2  # tables in memory are worked on in parts, which takes less than a partition does
-WRITTEN = 10  # bytes that a column of a row takes on disk, about
 UNKNOWN = pl.lit(None).alias("row")  # rows of a partition do not know their number
 _DONE: Future[Any] = Future()  # stands for results that were taken
 
@@ -251,7 +258,7 @@ def cut_on_disk(engine: Local, tables: Tables, progress: Progress) -> Iterator[P
     rows = {name: count_source_rows(schema.source) for name, schema in schemas.items()}
     budget = None if engine.memory is None else max(byte_count(engine.memory) - TAKEN, TAKEN // 4)
     with scratch(engine.scratch) as folder:
-        heads = read_heads(tables, folder)
+        heads, widths = read_heads(tables, folder)
         texts = {n: sum(k == pl.String for k in h.frame.schema.values()) for n, h in heads.items()}
         need = sum(rows[name] * (HELD + TEXT * count) for name, count in texts.items())
         need_whole = max(need, *(packed_bound(schema.source) for schema in schemas.values()))
@@ -260,8 +267,7 @@ def cut_on_disk(engine: Local, tables: Tables, progress: Progress) -> Iterator[P
                 yield whole
             return
         count = engine.partitions or -(-need * workers() // (budget or 1))
-        wide = (rows[name] * head.frame.width * WRITTEN for name, head in heads.items())
-        refuse_small(folder, sum(wide))
+        refuse_small(folder, sum(rows[name] * wide for name, wide in widths.items()))
         piece = PIECE if budget is None else max(min(PIECE, budget // (HELD * 4)), 10_000)
         with ThreadPoolExecutor(1) as aside:
             sums = {name: aside.submit(schema.source.sha256) for name, schema in schemas.items()}

@@ -30,6 +30,7 @@ from counterrank.ope.log import LOG, Sessions, log_table
 from counterrank.ope.log_diagnostics import audit_rows
 from counterrank.ope.match import LoggedRows, Meeting, Target
 from counterrank.ope.setting import Setting
+from counterrank.ope.times import WEEK, session_days
 from counterrank.stats.corner_bounds import CornerBounds, Shifts
 from counterrank.stats.units import Functions, Units
 
@@ -136,7 +137,7 @@ def _evidence(sample: LogSample, reward: str) -> LogEvidence:
     key = group_keys(sessions, rows.context[rows.session], rows.item, named=rows.named)
     group = np.unique(key, return_inverse=True)[1]
     given, curve = _curves(sample)
-    days, dated = session_days(sessions)
+    days, dated = session_days(sessions.blocks.frame, sessions.blocks.start)
     horizon = None if days is None else reach(setting.request.horizon, float(np.ptp(days)))
     paid = sessions.column(reward, 0, sessions.n).astype(float)
     by_rank, drawn = setting.basis.by_rank, setting.basis.logged != "rank"
@@ -190,46 +191,6 @@ def _places(sample: LogSample, log: LogEvidence) -> dict[str, Placement]:
 
 
 # time
-
-
-EPOCHS = [(10.0**k, 10.0 ** (k + 3), 86_400 * 10.0 ** (k - 8)) for k in (8, 11, 14, 17)]
-WEEK = 7.0
-
-
-def session_days(sessions: Sessions) -> tuple[Floats | None, bool]:
-    """When each session was, in days; None if that is not known. Whether these are days indeed.
-
-    Numbers are days in a column ``day``, and in a column ``timestamp`` what their size says:
-    seconds since 1970, or thousandths and so on. Others are places in time: the log is taken to
-    last two weeks.
-    """
-    frame, dated = sessions.blocks.frame, True
-    for column in ("timestamp", "day"):
-        if column not in frame.columns:
-            continue
-        x = frame[column].gather(sessions.blocks.start)
-        if x.dtype == pl.String:
-            try:
-                x = x.str.to_datetime(strict=False)
-            except pl.exceptions.ComputeError:  # names of days, in no form of dates
-                continue
-        if x.dtype in (pl.Date, pl.Datetime):
-            days = x.cast(pl.Datetime("us")).to_physical().to_numpy() / 86_400e6
-        elif column == "day" and x.dtype.is_numeric():
-            days = x.to_numpy().astype(float)
-        elif x.dtype.is_numeric():
-            days = x.to_numpy().astype(float)
-            unit = next((u for low, high, u in EPOCHS if low < days.max() < high), None)
-            if unit is None:
-                if "day" in frame.columns and column == "timestamp" and frame["day"].n_unique() > 1:
-                    continue
-                unit, dated = max(float(np.ptp(days)), 1e-300) / (2 * WEEK), False
-            days = days / unit
-        else:
-            continue
-        if np.isfinite(days).all() and np.ptp(days) > 0:
-            return np.asarray(days - days.min(), float), dated
-    return None, False
 
 
 def reach(asked: float | None, length: float) -> float:

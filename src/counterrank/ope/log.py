@@ -6,8 +6,10 @@ which are those of the whole log.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
 from functools import cached_property, partial
 from typing import Annotated, Any
 
@@ -34,6 +36,7 @@ from counterrank.data.logs import Log
 from counterrank.data.schema import Table
 from counterrank.engine.partitions import Partition, Partitions, on_some
 from counterrank.matching.align import natural_rank
+from counterrank.ope.times import session_dates
 
 LOG = "log"  # the log among a verb's tables
 WEIGHT = "weight of "  # what a target weighs rows by, in a sample of them
@@ -233,7 +236,7 @@ class LogTotals:
     rows with a propensity of 1. ``items`` and ``contexts`` are the distinct ids and context rows.
     ``exposures`` holds the least and the greatest logged exposure by context and rank, ``served``
     the sessions by policy, ``arms`` the distinct values of arm or policy. ``viewed``: views were
-    logged.
+    logged. ``first`` and ``last`` are days since 1970, if the log has dates.
     """
 
     rows: int
@@ -251,6 +254,8 @@ class LogTotals:
     exposures: Annotated[pl.DataFrame, _extremes]
     served: dict[str, int]
     arms: Annotated[pl.DataFrame, _distinct]
+    first: Annotated[float, min]
+    last: Annotated[float, max]
 
     @classmethod
     def of(cls, sessions: Sessions) -> LogTotals:
@@ -261,7 +266,7 @@ class LogTotals:
         if log.has("policy"):
             policies = sessions.per_session(["policy"])["policy"].cast(pl.String)
         paid = {name: sessions.column(name, 0, sessions.n) for name in log.rewards}
-        exposures = pl.DataFrame()
+        exposures, days = pl.DataFrame(), session_dates(frame, sessions.blocks.start)
         if log.has("exposure"):
             rank = pl.col("rank").cast(pl.Int64)
             exposures = frame.select(*names, rank, low="exposure", high="exposure")
@@ -281,6 +286,8 @@ class LogTotals:
             exposures=_extremes([exposures]),
             served=dict(policies.value_counts().iter_rows()),
             arms=_distinct([sessions.per_session(arms)]),
+            first=np.inf if days is None else float(days.min()),
+            last=-np.inf if days is None else float(days.max()),
         )
 
     @classmethod
@@ -295,6 +302,13 @@ class LogTotals:
     def sorted(self) -> LogTotals:
         """With items in order."""
         return replace(self, items=sort_ids(self.items))
+
+    def protocol(self) -> dict[str, list[str]]:
+        """The first and the last day, where the log has dates."""
+        if not self.first <= self.last:
+            return {}
+        days = (date(1970, 1, 1) + timedelta(days=math.floor(x)) for x in (self.first, self.last))
+        return {"dates": [day.isoformat() for day in days]}
 
     def number(self, rows: pl.DataFrame) -> Ints:
         """The number of each of some rows of context columns."""

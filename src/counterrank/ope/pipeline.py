@@ -69,7 +69,7 @@ def estimate(
         "estimate", sums.table, groups=request.groups(),
         functions={key: functions[key] for key in request.functions()},
         plan=request.plan, diagnostics=diagnostics, bounds=bounds, inputs=log.inputs,
-        protocol={**request.protocol(head), **log.protocol(), **ran},
+        protocol={**request.protocol(head), **setting.totals.protocol(), **log.protocol(), **ran},
         tables=_tables(request, sums, functions), subjects=_subjects, family=_family,
         parse=estimator.label, default=request.leading, progress=bar,
     )  # fmt: skip

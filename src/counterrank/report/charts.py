@@ -130,12 +130,16 @@ def histograms(x: str, *, bars: str, steps: str, by: str, title: str) -> dict[st
 
 
 def bands(
-    x: str, y: str, *, by: str, x_title: str, title: str, kind: str = "Q", band: str = "yes"
-) -> dict[str, Any]:
-    """Lines with bands, one for each value of ``by``; of kind Q where x is a quantity."""
+    x: str, y: str, *, by: str, x_title: str, title: str, kind: str = "Q", band: str = "yes",
+    least: float | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Lines with bands, one for each value of ``by``; of kind Q where x is a quantity.
+
+    The upright scale holds ``least``, so that a small change of a count looks small.
+    """
     return {
         "shape": "lines", "x": x, "y": y, "by": by, "x_title": x_title, "title": title,
-        "kind": kind, "band": band,
+        "kind": kind, "band": band, "least": least,
     }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date
 
 from counterrank.core.format import shorten
 from counterrank.documents.requirements import Ends
@@ -99,6 +100,11 @@ def as_percent(share: float | None, *, sign: bool = True) -> str:
     if share is None or not math.isfinite(share):
         return DASH
     return said(100 * share, 1 if abs(share) < 10 else 0, sign=sign) + "%"
+
+
+def day_words(day: date) -> str:
+    """A day as people read it."""
+    return f"{day.day} {day:%b %Y}"
 
 
 def ends_words(ends: Ends | None, say: Say) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
@@ -11,13 +12,20 @@ from counterrank.core.format import p_value, printable, shorten
 
 PROSE = ("sentence", "meaning", "reason")  # columns of sentences, which are shown whole
 DASH = "\u2013"  # where there is nothing
+PRINTED = 60  # rows of a table on paper, as page.css has it
 LONGEST = 80  # characters of a name that a table shows; its title has more of it
+OPTION = re.compile(r"(?<![\w-])--[a-z]+(?:-[a-z]+)*")
 STATES = ("pass", "assumed", "untested", "caution", "fail")
 
 
 def text(value: object) -> str:
     """Text as text: no tag, no quote, no invisible or turning character takes effect."""
     return escape(printable(str(value)), quote=True)
+
+
+def prose(words: str) -> str:
+    """Sentences; an option like --context is not broken at its hyphens."""
+    return OPTION.sub(r'<code class="nb">\g<0></code>', text(words))
 
 
 def name(value: object, look: str = "") -> str:
@@ -65,11 +73,14 @@ def rows_as_table(
     inner += f"<tbody>{body}</tbody>"
     if not sort:
         return f"<table>{inner}</table>"
+    some = f"Printed are the first {PRINTED} of {len(rows):,} rows."
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{text(caption)}">'
         f'<table id="{text(id)}" class="data">{inner}</table></div>'
         '<p><button type="button" class="csv noprint"'
         f' data-for="{text(id)}">Save as CSV</button></p>'
+        + f'<p class="onprint">{some}</p>'
+        * (len(rows) > PRINTED)
     )
 
 

@@ -10,8 +10,8 @@ from counterrank.report.html import name, rows_as_table, text
 from counterrank.report.page import Shown
 from counterrank.report.palette import asset, notebook_style
 from counterrank.report.sections.appendix import ESTIMATES, known_columns
-from counterrank.report.sections.decision_header import headline
-from counterrank.report.sections.leaderboard import SHOWN, first_board
+from counterrank.report.sections.decision_header import headline, next_steps
+from counterrank.report.sections.leaderboard import SHOWN, unfolded_boards
 
 
 def notebook(document: Mapping[str, Any]) -> str:
@@ -20,11 +20,17 @@ def notebook(document: Mapping[str, Any]) -> str:
     shown = Shown.of(document, decision)
     head, body = headline(document, decision)
     parts = [f"<p><strong>{text(head)}</strong>{'. ' * bool(body)}{text(body)}</p>"]
-    steps = "".join(f"<li>{text(step)}</li>" for step in decision.steps)
-    parts.append(f"<ul>{steps}</ul>" if steps else "")
+    title, steps = next_steps(document, decision)
+    parts.append(f"<p>{title}:</p><ul>{steps}</ul>" if steps else "")
     if shown.lead is not None:
-        board = first_board(shown.document, shown.lead, shown.reference)
-        parts.append(asset("icons.svg") + board)
+        first, *others = unfolded_boards(shown.document, shown.lead, shown.reference)
+        parts.append(asset("icons.svg") + first)
+        summary = f"<summary>What else was asked for: {len(others)}</summary>"
+        parts.append(f"<details>{summary}{''.join(others)}</details>" if others else "")
+    elif document.get("kind") == "check":
+        tables = document["tables"]["tables"]
+        columns = known_columns(tables, {})
+        parts.append(rows_as_table(tables, columns, caption="Tables", id="", sort=False))
     else:
         estimates = shown.document["estimates"]
         rows = estimates[:SHOWN]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from counterrank.core.file_writer import GENERATOR
@@ -20,6 +20,7 @@ from counterrank.report.sections.decision_header import (
     decision_header,
     headline,
     subject,
+    units_of,
     verdict_line,
     worst_state,
 )
@@ -35,11 +36,11 @@ POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:;"
     " base-uri 'none'; form-action 'none'"
 )
-LEDE = (
-    '<p class="lede">Solid core: the interval if the assumptions hold. Faint wings: allowing for'
-    " what these data cannot rule out. Both hold for all candidates at once. Coloured parts clear"
-    " the line, blue for better and orange for worse; grey ones do not.</p>"
-)
+CORE = "Solid core: the interval if the assumptions hold. Faint wings: allowing for what these data"
+CORE += " cannot rule out. Both hold for all candidates at once."
+BAR = "Bars: the interval, for all candidates at once."
+CLAIM = "Coloured parts clear the line, blue for better and orange for worse; grey ones do not. A"
+CLAIM += " claim needs all of the bar to clear it; p, corrected for all comparisons, makes none."
 FIGURE_ROWS = 400  # rows of a figure's table
 BOARDS = ("lifts", "values", "pairs")  # what the leaderboard and the matrix of pairs draw
 WHY = ("tipping", "weights", "sweep", "effective")
@@ -76,7 +77,9 @@ def page(documents: Sequence[Document], *, title: str = "") -> str:
 def _contents(results: Sequence[tuple[Document, Decision]], heading: str) -> str:
     """The decisions of several results, each a link to its own."""
     rows = "".join(
-        f'<li><a href="#r{n}">{text(document["kind"])}</a> {verdict_line(document, one)}</li>'
+        f"<li>{verdict_line(document, one, f'#r{n}')}"
+        f"<small>{', '.join(filter(None, (text(document['kind']), units_of(document))))}"
+        "</small></li>"
         for n, (document, one) in enumerate(results, 1)
     )
     return f'<h1 class="all">{text(heading)}</h1><ul class="contents">{rows}</ul>'
@@ -174,7 +177,7 @@ def leading_gap(
 ) -> tuple[Gap | None, str]:
     """The difference that the decision speaks of, and what it is from.
 
-    Where all are compared with all, the leader's difference from the next.
+    Where all are compared with all, the leader's difference from the next, which is no lift.
     """
     if document["protocol"].get("baseline"):
         own = gaps(document, reference).get(lead.key, {})
@@ -182,7 +185,7 @@ def leading_gap(
     for other in order:
         found = gaps(document, other).get(lead.key, {})
         if other != reference and reference in found:
-            return found[reference], other
+            return replace(found[reference], lift=None), other
     return None, reference
 
 
@@ -190,7 +193,9 @@ def _much(shown: Shown, own: str) -> Section:
     """The leaderboard; where no systems are measured, the verb's own figures."""
     document = shown.document
     if shown.lead is not None:
-        lede = LEDE if document["comparisons"] else ""
+        wings = any(row.get("bound_low") is not None for row in document["comparisons"])
+        lede = f'<p class="lede">{CORE if wings else BAR} {CLAIM}</p>'
+        lede = lede if document["comparisons"] else ""
         same = document.get("coincide")
         inner = leaderboard(document, own, shown.lead, shown.reference)
         inner += f'<p class="s">{text(same)}</p>' if same else ""
@@ -198,7 +203,7 @@ def _much(shown: Shown, own: str) -> Section:
     if document["kind"] == "check":
         rows = document["tables"].get("tables", [])
         inner = rows_as_table(
-            rows, known_columns(rows, {}), caption="Tables", id=f"{own}-checked"
+            rows, known_columns(rows, {}), caption="What was read", id=f"{own}-checked"
         ) if rows else ""  # fmt: skip
         return Section("much", "Tables", "Tables", inner)
     names = {f.stem for f in shown.drawn} - set(ELSEWHERE)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from counterrank.core.format import printable
+from counterrank.core.format import printable, shorten
 from counterrank.documents.requirements import Ends
 from counterrank.report.drawing import (
     Scale,
@@ -21,15 +21,16 @@ from counterrank.report.drawing import (
     put_text,
     said,
     short_text,
-    side,
     tick_labels,
 )
 from counterrank.report.html import name as named
+from counterrank.report.point_names import name_points
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
 KINDS = 6  # colours; dashes and shapes tell more apart, and go on where colours begin again
 PLOT = 200  # pixels of the height of curves and of points
+NAMED = 12  # points that have names
 
 
 @dataclass(frozen=True)
@@ -260,13 +261,14 @@ def levels(
 
 
 def draw_lines(
-    rows: Rows, *, x: str, y: str, by: str, x_title: str, title: str, kind: str, band: str
-) -> list[Panel]:
+    rows: Rows, *, x: str, y: str, by: str, x_title: str, title: str, kind: str, band: str,
+    least: float | None,
+) -> list[Panel]:  # fmt: skip
     """Curves, and what they may be off by."""
     kinds = list(dict.fromkeys(str(row[by]) for row in rows))
     steps = list(dict.fromkeys(row[x] for row in rows))
     keys = (y, "low", "high") if band == "yes" else (y,)
-    up = Scale.over(numbers_of(rows, *keys))
+    up = Scale.over([*numbers_of(rows, *keys), math.nan if least is None else least])
     numeric = kind == "Q"
     across = Scale.over(numbers_of(rows, x)) if numeric else Scale(-0.5, len(steps) - 0.5)
 
@@ -285,6 +287,12 @@ def draw_lines(
             points = " ".join(f"{1000 * at(r):.1f},{height(float(r[y])):.1f}" for r in own)
             inner.append(f'<polyline class="line {colour(n)}" points="{points}"/>')
         drawn.append(stretch("".join(inner), 20, PLOT, width))
+        drawn += [
+            set_shape(length(at(row), width), 20 + height(value), *kind_shape(n))
+            for n, label in enumerate(kinds if len(kinds) > 1 else ())
+            for row in rows
+            if str(row[by]) == label and (value := number_of(row, y)) is not None
+        ]
         if numeric:
             drawn.append(tick_labels(across.on(width), across.ticks(), PLOT + 36))
         else:
@@ -318,7 +326,7 @@ def band_path(
 def draw_scatter(
     rows: Rows, *, x: str, y: str, name: str, titles: Sequence[str], mark: str
 ) -> list[Panel]:
-    """Points over two scales; named where few are."""
+    """Points over two scales; where few are, each is named that has room for it."""
     kinds = list(dict.fromkeys(str(row[mark]) for row in rows))
     up, whole = Scale.over(numbers_of(rows, y)), Scale.over(numbers_of(rows, x))
 
@@ -326,15 +334,15 @@ def draw_scatter(
         scale, drawn = whole.on(width), levels(up, 5, 20, PLOT, width)
         drawn.append(grid_lines(scale, scale.ticks(), 20, 20 + PLOT))
         drawn.append(tick_labels(scale, scale.ticks(), PLOT + 36))
-        for row in rows:
-            if number_of(row, x) is None or number_of(row, y) is None:
-                continue
-            high = 20 + PLOT - PLOT * up.share(float(row[y]))
-            at, kind = float(row[x]), kinds.index(str(row[mark]))
-            drawn.append(set_shape(scale.x(at), high, *kind_shape(kind)))
-            if len(rows) <= 12:
-                anchor = side(whole.share(at))
-                drawn.append(short_text(scale.x(at), high - 9, row[name], 16, "ha", anchor))
+        own = [r for r in rows if None not in (number_of(r, x), number_of(r, y))]
+        highs = [20 + PLOT - PLOT * up.share(float(row[y])) for row in own]
+        for row, high in zip(own, highs, strict=True):
+            kind = kinds.index(str(row[mark]))
+            drawn.append(set_shape(scale.x(float(row[x])), high, *kind_shape(kind)))
+        if len(rows) <= NAMED:
+            shares = [whole.share(float(row[x])) for row in own]
+            names = [shorten(str(row[name]), 16) for row in own]
+            drawn += name_points(names, shares, highs, width, 20.0 + PLOT)
         return "".join([*drawn, around(titles[1], titles[0], kinds, width)])
 
     return [Panel("", PLOT + 58 + legend_height(kinds), draw)]
@@ -405,17 +413,17 @@ def legend_height(kinds: Sequence[str]) -> float:
 
 
 def legend(kinds: Sequence[str], top: float, width: float | None) -> str:
-    """What each colour and shape is, in three columns."""
-    drawn = []
+    """What each colour and shape is, in two or three columns."""
+    drawn, columns = [], min(len(kinds), 3)
     for n, label in enumerate(kinds if len(kinds) > 1 else ()):
-        y = top + 18 * (n // 3)
-        place = length((n % 3) / 3, width)
+        y = top + 18 * (n // columns)
+        place = length((n % columns) / columns, width)
         path, look = kind_shape(n)
         drawn.append(
             f'<svg x="{place}" y="{y - 4:g}" overflow="visible" width="1" height="1">'
             f'<line class="line {colour(n)}" x1="0" x2="20" y1="0" y2="0"/>'
             f'<path class="{look}" transform="translate(10 0)" d="{path}"/>'
-            f'<g transform="translate(26 4)">{short_text("0", 0, label, 15)}</g></svg>'
+            f'<g transform="translate(26 4)">{short_text("0", 0, label, 45 // columns)}</g></svg>'
         )
     return "".join(drawn)
 

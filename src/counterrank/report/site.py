@@ -14,6 +14,7 @@ from counterrank.report.drawing import (
     Span,
     as_percent,
     axis,
+    day_words,
     ends_words,
     grid_style,
     mark,
@@ -22,12 +23,18 @@ from counterrank.report.drawing import (
     said,
 )
 from counterrank.report.gaps import Gap, gaps, scale_of
-from counterrank.report.html import DASH, cards, column_head, icon, name, system, text
+from counterrank.report.html import DASH, cards, column_head, icon, name, prose, system, text
 from counterrank.report.page import Shown, complete_page, page
-from counterrank.report.sections.decision_header import MARKED, headline
+from counterrank.report.sections.decision_header import MARKED, headline, units_of
+from counterrank.report.sections.leaderboard import span_words
 
 Document = Mapping[str, Any]
 TALL = 132  # pixels of a trend
+LEDE = (
+    "What the decision of each result speaks of. Solid core: the interval if the assumptions hold."
+    " Faint wings: allowing for what the data cannot rule out. Coloured parts clear the line."
+)
+DATA = ("clusters", "dates")  # of the protocol what the data say, not a choice
 MOST = 6  # systems and measures whose trends are drawn
 WORDS = {
     "test": "deserves the A/B test", "keep": "keep what you have", "open": "cannot tell",
@@ -76,11 +83,11 @@ def _index(found: Sequence[Entry], title: str) -> str:
     last = found[0]
     head, body = headline(last.document, last.decision)
     heading = title or "Results"
-    first, latest = (_day(entry.day) for entry in (found[-1], last))
+    days = dict.fromkeys(day_words(entry.day) for entry in (found[-1], last))
     parts = [
-        f'<div class="kick"><span>{text(heading)}</span><span>{len(found)} results, {first} to'
-        f' {latest}</span></div><h1>Now: {text(head)}</h1><p class="big">'
-        f'<a href="{last.file}">{_titled(last)}</a>. {text(body)}</p>',
+        f'<div class="kick"><span>{text(heading)}</span><span>{len(found)} results,'
+        f' {" to ".join(days)}</span></div><h1>Now: {text(head)}</h1><p class="big">'
+        f'<a href="{last.file}">{_titled(last)}</a>. {prose(body)}</p>',
         _changes(found),
         f'<section id="list"><h2>Results</h2>{_table(found)}</section>',
     ]
@@ -91,13 +98,9 @@ def _index(found: Sequence[Entry], title: str) -> str:
     return complete_page(heading, parts, links)
 
 
-def _day(day: date) -> str:
-    return f"{day.day} {day:%b %Y}"
-
-
 def _titled(entry: Entry) -> str:
     """A result by its day and name; not twice where the day is the name."""
-    day = "" if entry.day.isoformat() in entry.label else f"{_day(entry.day)}, "
+    day = "" if entry.day.isoformat() in entry.label else f"{day_words(entry.day)}, "
     return f"{day}{name(entry.label)}"
 
 
@@ -141,6 +144,8 @@ def _inputs(before: Document, now: Document) -> str:
         f"{name(k)}: {said(new[k][1], 0)} rows, was {said(old[k][1], 0)}"
         for k in new if k in old and new[k] != old[k]
     ]  # fmt: skip
+    days = [" to ".join(dict.fromkeys(d["protocol"].get("dates", ()))) for d in (before, now)]
+    parts += [f"logged {days[1] or DASH}, was {days[0] or DASH}"] if days[0] != days[1] else []
     return "; ".join(parts) or "the same"
 
 
@@ -148,7 +153,7 @@ def _protocol(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     moved = [
         f"{text(str(key).replace('_', ' '))}: {name(now.get(key))}, was {name(before.get(key))}"
         for key in dict.fromkeys([*now, *before])
-        if now.get(key) != before.get(key)
+        if now.get(key) != before.get(key) and key not in DATA
     ]
     return "; ".join(moved[:6]) or "the same"
 
@@ -179,11 +184,12 @@ def _table(found: Sequence[Entry]) -> str:
     heads = [
         column_head("Day", "d"), column_head("What"), column_head("Decision"),
         column_head(f'<span class="vh">Drawn</span>{axis(scale, ticks)}', "plot"),
-        column_head("Lift, intervals", "lf"),
+        column_head("Lift or difference", "lf"),
     ]  # fmt: skip
     decisions = dict.fromkeys(entry.decision.verdict for entry in found)
     kinds = dict.fromkeys(entry.kind for entry in found)
     return (
+        f'<p class="lede">{LEDE}</p>'
         '<div class="ctl noprint"><div><label class="l" for="search">Search</label>'
         '<input type="search" id="search"></div>'
         + _choice("Decision", {v: WORDS[v] for v in decisions})
@@ -204,22 +210,19 @@ def _choice(label: str, options: Mapping[str, str]) -> str:
 def _row(entry: Entry, scale: Scale) -> str:
     head, _ = headline(entry.document, entry.decision)
     state = MARKED[entry.decision.verdict]
-    units = f", {entry.gap.row['units']:,} units" if entry.gap and entry.gap.row["units"] else ""
-    drawn, told = "", DASH
-    if entry.gap and entry.gap.lift:
-        span = entry.gap.lift
-        drawn = picture(
-            mark(span, scale, 13, 10), 26, f"{entry.label[:40]}: {as_percent(span.value)}"
-        )
-        told = f"<b>{as_percent(span.value)}</b><small>{ends_words(span.core, as_percent)}</small>"
-        if span.wings:
-            told += f"<small>wide {ends_words(span.wings, as_percent)}</small>"
+    drawn, told, many = "", DASH, ""
+    if gap := entry.gap:
+        lift, span = bool(gap.lift), gap.shown
+        told = span_words(span, "rel" if lift else "abs", 3)
+        told += f"<small>{text(entry.shown.lead)}, over {system(entry.shown.against)}</small>"
+        drawn = picture(mark(span, scale, 13, 10), 26, entry.label[:60]) if lift else ""
+        many = units_of(entry.document, gap.row["units"])
     return (
         f'<tr role="row" data-of="{entry.decision.verdict}|{text(entry.kind)}">'
         f'<th role="rowheader" class="d" scope="row">'
-        f'<time datetime="{entry.day.isoformat()}">{_day(entry.day)}</time></th>'
+        f'<time datetime="{entry.day.isoformat()}">{day_words(entry.day)}</time></th>'
         f'<td role="cell"><a href="{entry.file}">{name(entry.label)}</a>'
-        f"<small>{text(entry.kind)}{units}</small></td>"
+        f"<small>{', '.join(filter(None, (text(entry.kind), many)))}</small></td>"
         f'<td role="cell"><span class="st {state}">{icon(state)}{WORDS[entry.decision.verdict]}'
         f"</span><small>{text(head)}</small></td>"
         f'<td role="cell" class="plot"><div>{drawn}</div></td>'
@@ -257,7 +260,7 @@ def _trends(found: Sequence[Entry]) -> str:
         )
         rows.append(f'<h3 class="trend">{text(what)}</h3><div class="multiples">{drawn}</div>')
     body = "".join(
-        f"<tr><td>{text(what)}</td><th scope='row'>{system(one)}</th><td>{_day(day)}</td>"
+        f"<tr><td>{text(what)}</td><th scope='row'>{system(one)}</th><td>{day_words(day)}</td>"
         f"<td class='r'>{as_percent(s.value)}</td><td>{ends_words(s.core, as_percent)}"
         f"</td><td>{ends_words(s.wings, as_percent)}</td></tr>"
         for (what, one), points in series.items()
@@ -291,12 +294,13 @@ def _trend(
         y = down(tick)
         drawn.append(f'<line class="{look}" x1="0" x2="100%" y1="{y:.1f}" y2="{y:.1f}"/>')
         drawn.append(put_text("0", y - 3, scale.label(tick, sign=True), look="ha"))
-    for day, span in points:
-        at = 14 + 80 * (day - first).days / length
+    for n, (day, span) in enumerate(points):
+        again = sum(day == other for other, _ in points[:n])  # beside those of the same day
+        at = min(22 + 70 * (day - first).days / length + 6 * again, 97)
         drawn.append(f'<svg x="{at:.2f}%" overflow="visible">{_upright(span, down)}</svg>')
-    drawn.append(put_text("8%", TALL - 4, _day(first)))
-    drawn.append(put_text("100%", TALL - 4, _day(last), "end") if last != first else "")
-    words = ", ".join(f"{_day(day)} {as_percent(span.value)}" for day, span in points)
+    drawn.append(put_text("16%", TALL - 4, day_words(first)))
+    drawn.append(put_text("100%", TALL - 4, day_words(last), "end") if last != first else "")
+    words = ", ".join(f"{day_words(day)} {as_percent(span.value)}" for day, span in points)
     return picture("".join(drawn), TALL, f"{what}, {one[:40]}: {words}")
 
 

@@ -255,9 +255,10 @@ def _bounded(
 ) -> Floats:
     """Ends of the second intervals, of differences and lifts; they hold the family's as well.
 
-    That the position model is right is no corner where views contradict it.
+    That the position model is right is no corner where views contradict it. What is no total of
+    rewards (nDCG of a log) has none.
     """
-    if bounds is None:
+    if bounds is None or group[0][0] not in bounds.own:
         return np.full((4, len(group)), NONE)
     ends = np.array([
         bounds.difference(*pair, estimates[i], estimates[j], width)

@@ -93,7 +93,10 @@ class CornerBounds:
         r"""The second intervals of a difference and of the lift.
 
         At each corner the lift is in Fieller's interval of :math:`D + A d` over :math:`B + A d_b`.
+        What is no sum of rewards, as nDCG, has none.
         """
+        if not {a, b} <= self.own.keys():
+            return Ends(*[float("nan")] * 4)
         z, count, clusters = max(width, LEAST), self.corners.shape[1], len(self.own[b])
         nothing = Shifts(np.zeros(count), np.zeros((count, clusters)), np.zeros(count))
         left, right = (self.shifts.get(key, nothing) for key in (a, b))

@@ -31,8 +31,7 @@ def strata(
         runs, open_runs = (RunTables.of(x, data.heads) for x in (tables.runs, tables.open_runs))
         _validate_systems(request, runs, open_runs)
         aside = {name: _read_items(name, own, engine, progress) for name, own in items}
-        count = partial(FeedbackTotals.of, request, runs, open_runs)
-        totals = data.reduce(count, "looking at the feedback")
+        totals = data.reduce(partial(FeedbackTotals.of, request, runs, open_runs), "counting rows")
         runs, open_runs = (x.with_systems(totals.systems) for x in (runs, open_runs))
         _validate_systems(request, runs, open_runs)
         tried = []

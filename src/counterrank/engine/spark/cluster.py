@@ -172,10 +172,13 @@ P = TypeVar("P")
 def cut_on_spark(engine: Spark, tables: Tables, progress: Progress) -> Iterator[Partitions]:
     """The tables in partitions on a cluster, which keeps them until the context ends."""
     session = session_of(engine)
+    from pyspark.errors import PySparkException  # only now: who has no pyspark is told so
+
     with spoken("looking at the tables"):
         count = engine.partitions or int(session.conf.get("spark.sql.shuffle.partitions"))
         rows, lanes = shuffle(session, tables, count)
-        rows = rows.persist()
+        with suppress(PySparkException):  # serverless clusters refuse: each pass cuts anew
+            rows = rows.persist()
     try:
         inputs = _inputs(rows, lanes, tables, progress)
         yield OnSpark(rows, lanes, count, inputs, tables.needs, progress)

@@ -15,7 +15,7 @@ def power(document: Row) -> Iterator[Figure]:
     """The sum of p-values of each measure, and the curves of the largest."""
     yield Figure(
         "power",
-        "Discriminative power: the sum of p-values",
+        "Discriminative power (DP): the sum of p-values",
         "Further left is better: such a measure tells more pairs of systems apart.",
         sorted(document["power"], key=lambda r: r["value"]),
         charts.forest_plot("value", "measure", title="sum of p-values"),
@@ -27,7 +27,7 @@ def power(document: Row) -> Iterator[Figure]:
     ]
     yield Figure(
         "p_curve",
-        f"The {CURVE} largest p-values of each measure",
+        f"The {max((row['pair'] for row in points), default=0)} largest p-values of each measure",
         "A curve that falls early leaves few pairs of systems undecided.",
         points,
         charts.bands(
@@ -43,18 +43,24 @@ def robustness(document: Row) -> Iterator[Figure]:
     for place, (kind, rows) in enumerate(kinds.items(), 1):
         yield Figure(
             f"robustness-{place}",
-            f"Order of the systems when judgments are missing: {kind}",
-            "Tau with the order on all judgments, by the share kept. A line that stays high"
-            " belongs to a measure that needs few judgments.",
+            f"Order of the systems when {_lost(document, kind)}",
+            "Kendall's tau with the order on all judgments, by the share kept; the band holds"
+            f" {rows[0]['level']:.0%} of the samples. A line that stays high belongs to a measure"
+            " that needs few judgments.",
             rows,
             charts.bands("size", "kendall", by="measure", x_title="share kept", title=title),
         )
-    yield from _absolute(document["values"])
+    yield from _absolute(document)
 
 
-def _absolute(values: Sequence[Row]) -> Iterator[Figure]:
+def _lost(document: Row, kind: str) -> str:
+    """What is missing, in words."""
+    return str(document["protocol"]["reductions"][kind]["lost"])
+
+
+def _absolute(document: Row) -> Iterator[Figure]:
     """Values by the share kept, mean of all systems (Valcarce et al. 2020, Fig. 4)."""
-    kinds = group_rows(values, lambda row: str(row["reduction"]))
+    kinds = group_rows(document["values"], lambda row: str(row["reduction"]))
     for place, (kind, own) in enumerate(kinds.items(), 1):
         rows = [
             {"measure": label, "size": size, "value": sum(at) / len(at)}
@@ -63,7 +69,7 @@ def _absolute(values: Sequence[Row]) -> Iterator[Figure]:
         ]
         yield Figure(
             f"values-{place}",
-            f"Values when judgments are missing: {kind}",
+            f"Values when {_lost(document, kind)}",
             "Mean of all systems, by the share kept.",
             rows,
             charts.bands(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
+from counterrank.documents.decision import level_of
 from counterrank.documents.requirements import Criterion, direction, leading
 from counterrank.report import charts
 from counterrank.report.charts import Figure, Row, group_rows
@@ -32,11 +33,16 @@ def lifts(document: Row) -> Iterator[Figure]:
             {"system": name, value: span.value, "low": low, "high": high, "wide_low": wide_low,
              "wide_high": wide_high, "claim": span.claim, "clear": span.clear}
         )  # fmt: skip
+    solid = f"Each with its {level_of(document):.0%} interval, for all candidates at once."
+    if any(row["wide_low"] is not None for row in rows):
+        solid = (
+            "Solid: the interval if the assumptions hold. Faint: allowing for what these data"
+            " cannot rule out."
+        )
     yield Figure(
         "lifts",
         f"{lead}: {what} {base}",
-        "Solid: the interval if the assumptions hold. Faint: allowing for what these data cannot"
-        f" rule out. Coloured parts clear the line of {base}, grey ones do not.",
+        f"{solid} Coloured parts clear the line of {base}, grey ones do not.",
         rows,
         charts.forest_plot(
             value, "system", title=f"{what} {base}"[:60], wide=("wide_low", "wide_high"),
@@ -168,7 +174,7 @@ def sweeps(document: Row) -> Iterator[Figure]:
             shown,
             charts.bands(
                 "clip", "effective", by="estimator", x_title="clip", title="effective sample size",
-                kind="N", band="no",
+                kind="N", band="no", least=0.0,
             ),
         )  # fmt: skip
 
@@ -194,9 +200,10 @@ def weight_charts(document: Row) -> Iterator[Figure]:
     yield Figure(
         "weights",
         "How weights are spread",
-        "Bars: share of all rows. Line: share of all weight. Weights near 1 mean that the log shows"
-        " much the same; where few rows on the right hold much of the weight, few rows decide. One"
-        f" scale for all.{first}",
+        "The weight of a row: how often the new lists need it, over how often the log has it. Bars:"
+        " share of all rows. Line: share of all weight. Near 1 the log shows much the same; where"
+        " few rows on the right hold much of the weight, few rows decide. One scale for all."
+        f"{first}",
         rows,
         charts.histograms("about", bars="rows", steps="weight", by="system", title="weight"),
     )
@@ -233,8 +240,9 @@ def tipping(document: Row) -> Iterator[Figure]:
         "tipping",
         "Tipping point: how strong a hidden cause would have to be",
         "By what factor odds would have to be off, always to our disadvantage, to turn the claim."
-        f" Left of the line it turns within the {at:g} that is taken where nothing is known; causes"
-        " that are known stand below.",
+        f" Left of the line it turns within the {at:g} that is taken where nothing is known."
+        + " Forgetting a known cause is shown beside them."
+        * bool(known),
         [*own, *known],
         charts.reach_plot("turns at", "claim", title="odds factor", start=1.0, line=at),
     )

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 from functools import partial
 from typing import Any
 
+from counterrank.core.format import list_names
 from counterrank.documents.decision import Decision, level_of
-from counterrank.documents.requirements import Criterion, Row
+from counterrank.documents.requirements import Criterion, Row, concerned
 from counterrank.report.drawing import (
     Say,
     Scale,
     Span,
     as_percent,
+    day_words,
     ends_words,
     grid_lines,
     mark,
@@ -24,7 +27,8 @@ from counterrank.report.drawing import (
     tick_labels,
 )
 from counterrank.report.gaps import Gap, scale_of
-from counterrank.report.html import STATES, chip, icon, text
+from counterrank.report.html import STATES, chip, icon, prose, text
+from counterrank.report.sections.words import WORDS
 
 Document = Mapping[str, Any]
 KINDS = {
@@ -38,11 +42,11 @@ KINDS = {
 BELIEF = {
     "pass": "Everything that these data could tell of what this rests on was told, and nothing"
     " was found.",
-    "caution": "Something could have been told and was not logged, or a fault was found and"
-    " corrected.",
+    "caution": "Read it with care.",
     "fail": "A fault was found that nothing corrects. It says something about the data, nothing"
     " about the ranker.",
 }
+NAMED = (("fail", "Fails"), ("caution", "Found"), ("untested", "Not told by these data"))
 ELSEWHERE = (
     "Nothing was found that bears on this comparison; what was found elsewhere stands below."
 )
@@ -84,31 +88,51 @@ def decision_header(
     head, body = headline(document, decision)
     verdict = str(gap.row["verdict"]) if gap else worst_state(document, lead)
     figure = _hero(gap, against, level_of(document)) if gap and decision.system else ""
-    told = (
-        f"<p>What is estimated: {text(document['estimand'])}</p>"
-        if document.get("estimand")
-        else ""
-    )
-    lasting = f'<p class="big">{text(body)}</p>' if body else ""
+    if decision.verdict == "read" and body.partition(" ")[0].isalpha() and body[1:2].islower():
+        body = body[:1].upper() + body[1:]
+    told = f"<p>{_estimated(document, lead)}</p>" * (document.get("kind") != "check")
+    lasting = f'<p class="big">{prose(body)}</p>' if body else ""
     kind = KINDS.get(str(document.get("kind")), str(document.get("kind")))
     simulated = "<span>Simulated data: the truth is known and stands at the end</span>"
     known = simulated if "truth" in document.get("tables", {}) else ""
-    tables = document.get("tables", {})
-    ours = decision.verdict == "open"  # what would tell, in words of ours; others begin with names
-    steps = [step[:1].upper() + step[1:] if ours else step for step in decision.steps]
-    steps += [f"Mind the paradox: {p['sentence']}" for p in tables.get("paradoxes", ())[:2]]
-    steps = steps or [str(s) for s in tables.get("to_log", ())]
     advice = ADVICE.get(decision.verdict, "")
     advice = f"<p><b>{advice}</b></p>" if advice else ""
     belief = BELIEF[verdict]
     if verdict == "pass" and worst_state(document, lead) != "pass":
         belief = ELSEWHERE
+    elif verdict != "pass":
+        belief += _named(_about(document, lead, gap))
     return (
         f'<div class="kick"><span>{text(kind)}</span>{known}</div>'
         f'<div class="decision {decision.verdict}{" dec" if figure else ""}"><div>'
         f"<h1>{text(head)}</h1>{lasting}{advice}{told}"
         f"<p>{chip(verdict)} {belief}</p></div>{figure}</div>"
-        f"{_facts(document, lead, gap)}{_steps(steps, decision.verdict)}"
+        f"{_facts(document, lead, gap)}{_steps(document, decision)}"
+    )
+
+
+def _estimated(document: Document, lead: Criterion | None) -> str:
+    """What is estimated, and by which estimator that is not a plain mean."""
+    told = f"What is estimated: {text(document.get('estimand', ''))}"
+    how = WORDS.get(lead.estimator.partition("(")[0]) if lead else None
+    return f"{told} {text(lead.estimator)} is {how}" if lead and how else told
+
+
+def _about(document: Document, lead: Criterion | None, gap: Gap | None) -> list[Row]:
+    """The diagnostics of the difference that the decision speaks of; without one, all it reads."""
+    if gap is None or lead is None:
+        return read_by(document, lead)
+    pair = [str(gap.row["system"]), str(gap.row["baseline"])]
+    return concerned(document, pair, lead.estimator)
+
+
+def _named(found: Sequence[Row]) -> str:
+    """What does not pass, by name, gravest first."""
+    told = {words: [str(d["name"]) for d in found if d["state"] == state] for state, words in NAMED}
+    return "".join(
+        f" {words}: {text(list_names(list(dict.fromkeys(names))))}."
+        for words, names in told.items()
+        if names
     )
 
 
@@ -128,28 +152,35 @@ def read_by(document: Document, lead: Criterion | None) -> list[Row]:
     return [d for d in found if not d["estimators"] or lead.estimator in d["estimators"]]
 
 
-def _steps(steps: Sequence[str], verdict: str) -> str:
-    """What to do next."""
-    if not steps:
-        return ""
-    said_ = "".join(f"<li>{text(step)}</li>" for step in steps)
-    return f'<h2 class="next">{NEXT.get(verdict, "To know more")}</h2><ul class="todo">{said_}</ul>'
+def next_steps(document: Document, decision: Decision) -> tuple[str, str]:
+    """What to do next, as a title and the items of a list, if there are any."""
+    tables = document.get("tables", {})
+    ours = decision.verdict == "open"  # what would tell, in words of ours; others begin with names
+    steps = [step[:1].upper() + step[1:] if ours else step for step in decision.steps]
+    steps += [f"Mind the paradox: {p['sentence']}" for p in tables.get("paradoxes", ())[:2]]
+    title = NEXT.get(decision.verdict, "To know more")
+    if not steps and tables.get("to_log"):
+        title, steps = "What to log next time", [f"{step}." for step in tables["to_log"]]
+    return title, "".join(f"<li>{prose(step)}</li>" for step in steps)
+
+
+def _steps(document: Document, decision: Decision) -> str:
+    title, items = next_steps(document, decision)
+    return f'<h2 class="next">{title}</h2><ul class="todo">{items}</ul>' if items else ""
 
 
 def _facts(document: Document, lead: Criterion | None, gap: Gap | None) -> str:
     """Of how many, when, by which estimator, and what of the assumptions."""
     said_so = document.get("protocol", {})
     facts: list[tuple[str, str]] = []
-    units = gap.row["units"] if gap else None
-    if units is None:
-        many = [r["units"] for r in document.get("estimates", []) if r["units"] is not None]
-        units = max(many, default=None)
     unit = str(said_so.get("unit", "unit"))
-    if units is not None and "unit" in said_so:
-        facts.append((f"{unit.capitalize()}s", f"{units:,}"))
+    if units := units_of(document, gap.row["units"] if gap else None):
+        facts.append((f"{unit.capitalize()}s", units.partition(" ")[0]))
     clusters, cluster = said_so.get("clusters"), str(said_so.get("cluster", ""))
     if clusters and cluster and cluster != unit:
         facts.append((f"{cluster.capitalize()}s", f"{clusters:,}"))
+    if days := [day_words(date.fromisoformat(day)) for day in said_so.get("dates", ())]:
+        facts.append(("Logged", " to ".join(dict.fromkeys(days))))
     if lead and lead.measure:
         facts.append(("Decides", f"{lead.what[:60]}"))
     if lead and lead.estimator not in ("", "mean"):
@@ -160,7 +191,7 @@ def _facts(document: Document, lead: Criterion | None, gap: Gap | None) -> str:
     states = [str(d["state"]) for d in read_by(document, lead)]
     counts = ", ".join(f"{states.count(s)} {s}" for s in STATES if s in states)
     if counts:
-        facts.append((f"{len(states)} diagnostics", counts))
+        facts.append((f"{len(states)} diagnostic{'s' * (len(states) > 1)}", counts))
     rows = "".join(f"<div><dt>{text(k)}</dt><dd>{text(v)}</dd></div>" for k, v in facts)
     return f'<dl class="facts">{rows}</dl>' if rows else ""
 
@@ -210,11 +241,20 @@ def _drawn(span: Span, scale: Scale, against: str, words: Say) -> str:
     return "".join(parts)
 
 
-def verdict_line(document: Row, decision: Decision) -> str:
+def verdict_line(document: Row, decision: Decision, link: str) -> str:
     """The decision of a result in a list of several."""
     head, _ = headline(document, decision)
     state = MARKED[decision.verdict]
-    return f'<span class="st {state}">{icon(state)}</span> {text(head)}'
+    return f'<span class="st {state}">{icon(state)}<a href="{link}">{text(head)}</a></span>'
+
+
+def units_of(document: Document, many: int | None = None) -> str:
+    """Of how many units a result is: ``many``, or those of its largest estimate."""
+    if many is None:
+        all_ = (r["units"] for r in document.get("estimates", []))
+        many = max((n for n in all_ if n is not None), default=None)
+    unit = document.get("protocol", {}).get("unit")
+    return f"{many:,} {text(unit)}s" if many and unit else ""
 
 
 def subject(document: Document, decision: Decision) -> str:

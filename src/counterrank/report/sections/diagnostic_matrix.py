@@ -8,39 +8,34 @@ from typing import Any
 
 from counterrank.documents.requirements import Criterion, Row, known
 from counterrank.report.drawing import Scale, as_percent, said
-from counterrank.report.html import STATES, cards, column_head, icon, name, system, text
+from counterrank.report.html import (
+    DASH,
+    STATES,
+    cards,
+    column_head,
+    icon,
+    name,
+    prose,
+    system,
+    text,
+)
 from counterrank.report.sections.decision_header import read_by
+from counterrank.report.sections.statements import (
+    AT_LEAST,
+    COUNTS,
+    DECIMAL,
+    GROUPS,
+    NO_SIDE,
+    STATEMENTS,
+)
 
 Document = Mapping[str, Any]
 COLUMNS = 4  # systems beside each other: the leader, the next, those with a fault
-GROUPS: dict[str, tuple[str, ...]] = {
-    "The log shows what happened": (
-        "views", "lost_views", "session_times", "selection", "late_rewards", "duplicates",
-        "coverage", "unjudged_users", "no_relevant_item", "relevance", "short_lists",
-        "judged_share", "ties", "users_without_a_click", "propensities_missing", "empty_strata",
-    ),
-    "Ranks count as they are taken to count": (
-        "position_model", "position_curve", "curve_error", "trust", "own_slopes", "examination",
-        "falling_curve", "click_above", "rank_sample", "propensities_known", "power_law",
-    ),
-    "Nothing else was at work": (
-        "interaction", "interaction_below", "contrast", "carry_over", "drift", "confounding",
-        "logger_knowledge", "leak", "logged_chances", "assignment", "simpson_s_paradox",
-    ),
-    "The log holds what would have been shown": (
-        "support", "unseen_items", "list_length", "mean_weight", "effective_sample_size",
-        "largest_weight", "weight_tail", "doubly_robust", "smallest_ctr", "value_in_range",
-    ),
-    "There is enough of it": (
-        "events", "users", "effective_users", "heavy_tail", "conversions", "sample_size",
-        "users_in_stratum",
-    ),
-}  # fmt: skip
 MEANT = {
     "pass": "told by these data, nothing found",
-    "assumed": "no data can tell: a range is taken",
-    "untested": "could have been told and was not",
-    "caution": "found, and allowed for or corrected",
+    "assumed": "no data can tell all of it",
+    "untested": "could be told, but was not",
+    "caution": "found, and to be minded",
     "fail": "found, and nothing corrects it",
 }
 MOVES = re.compile(
@@ -64,8 +59,11 @@ def diagnostic_matrix(document: Document, order: Sequence[str], lead: Criterion 
     rest = [k for k in by_kind if not any(k in kinds for kinds in GROUPS.values())]
     groups["Further"] = rest
     loud = {k for k, rows in by_kind.items() if gravest_state(rows) != "pass"}
+    there = {d["state"] for rows in by_kind.values() for d in rows}
     legend = "".join(
-        f'<li><span class="st {s}">{icon(s)}{s}</span> {MEANT[s]}</li>' for s in STATES
+        f'<li><span class="st {s}">{icon(s)}{s}</span> {MEANT[s]}</li>'
+        for s in STATES
+        if s in there
     )
     parts = [f'<ul class="legend states">{legend}</ul>']
     stretch = _stretches(by_kind, columns)
@@ -78,7 +76,8 @@ def diagnostic_matrix(document: Document, order: Sequence[str], lead: Criterion 
     if quiet:
         table = _matrix(by_kind, groups, quiet, columns, stretch)
         parts.append(
-            f"<details><summary>{len(quiet)} that pass</summary><div>{table}</div></details>"
+            f"<details><summary>{len(quiet)} that pass{'es' * (len(quiet) == 1)}</summary>"
+            f"<div>{table}</div></details>"
         )
     return "".join(parts)
 
@@ -151,25 +150,34 @@ def _line(rows: Sequence[Row], columns: Sequence[str], scale: Scale | None) -> s
     leading = next((d for d in rows if columns and columns[0] in d["systems"]), first)
     shown = leading if leading["state"] == worst else first
     about = "" if len(columns) < 2 or not shown["systems"] else f"{name(shown['subject'])}: "
-    words, moves = MOVES.sub("", str(shown["meaning"])), bool(MOVES.search(str(shown["meaning"])))
+    words = MOVES.sub("", str(shown["meaning"]))
     value, wanted = known(shown["value"]), known(shown["threshold"])
+    kind, called = str(first["id"]), name(first["name"])
+    holds = f"{STATEMENTS[kind]}<small>{called}</small>" if kind in STATEMENTS else called
     return (
-        f'<tr role="row"><th role="rowheader" scope="row">{name(first["name"])}</th>'
+        f'<tr role="row"><th role="rowheader" scope="row">{holds}</th>'
         f"{''.join(cells)}"
-        f'<td role="cell" data-l="Found" class="found">{about}{text(words)}</td>'
-        f'<td role="cell" class="r" data-l="Value">{_short(value, moves)}</td>'
-        f'<td role="cell" class="r" data-l="Wanted">{_short(wanted, moves)}</td>'
+        f'<td role="cell" data-l="Found" class="found">{about}{prose(words)}</td>'
+        f'<td role="cell" class="r" data-l="Value">{_short(value, kind)}</td>'
+        f'<td role="cell" class="r" data-l="Wanted">{_wanted(wanted, kind)}</td>'
         f"{_stretch(leading, scale)}</tr>"
     )
 
 
-def _short(value: float | None, percent: bool) -> str:
+def _short(value: float | None, kind: str) -> str:
+    """A number in the unit of its diagnostic: how many, a ratio, or a share."""
     if value is None or abs(value) == float("inf"):
-        return "\u2013"
-    if percent:
-        return as_percent(value, sign=False)
-    size = abs(value)
-    return said(value, 0 if size >= 100 or size == int(size) else 2 if size >= 0.1 else 4)
+        return DASH
+    if kind in COUNTS or kind in DECIMAL:
+        return said(value, 0 if kind in COUNTS else 2)
+    return as_percent(value, sign=False)
+
+
+def _wanted(value: float | None, kind: str) -> str:
+    """The number to reach, or not to exceed."""
+    side = "" if kind in NO_SIDE else "\u2265 " if kind in AT_LEAST else "\u2264 "
+    told = _short(value, kind)
+    return told if told == DASH or not value else side + told
 
 
 def _stretch(d: Row, scale: Scale | None) -> str:

@@ -31,12 +31,14 @@ from counterrank.report.drawing import (
 )
 from counterrank.report.gaps import Gap, gaps, scale_of, value_span
 from counterrank.report.html import DASH, cards, chip, column_head, name, system, text
+from counterrank.report.sections.decision_header import units_of
 
 Document = Mapping[str, Any]
 SHOWN = 12  # rows that stand open where there are more
 LIVE = "OnPolicy"  # the estimator of the logged ranker, which stands in every table
 TITLES = ("Measure", "Reward", "Estimator", "Segment")
 WHOLE = "all"
+UNITS = {"impression": "view"}  # what a value is per, in words
 
 
 @dataclass(frozen=True)
@@ -109,12 +111,15 @@ def leaderboard(document: Document, own: str, lead: Criterion, reference: str) -
     )
 
 
-def first_board(document: Document, lead: Criterion, reference: str) -> str:
-    """The table that the decision reads, by itself."""
-    board = boards(document, lead, reference)[0]
-    spans = [gap.lift for gap in board.gaps.values() if gap.lift]
-    scale = scale_of(spans, zero=True, percent=True)
-    return f'<div class="board">{_table(board, scale)}</div>'
+def unfolded_boards(document: Document, lead: Criterion, reference: str) -> list[str]:
+    """The table that the decision reads, then those of other measures and rewards: no script."""
+    every = boards(document, lead, reference)
+    found = [board for board in every if board.key[2:] == every[0].key[2:]]
+    spans = [[gap.lift for gap in board.gaps.values() if gap.lift] for board in found]
+    return [
+        f'<div class="board">{_table(b, scale_of(s, zero=True, percent=True), script=False)}</div>'
+        for b, s in zip(found, spans, strict=True)
+    ]
 
 
 def _parts(key: Key) -> list[str]:
@@ -150,8 +155,8 @@ def _units(own: str) -> str:
     return f'<fieldset><legend>Differences in</legend><div class="seg">{both}</div></fieldset>'
 
 
-def _table(board: Board, lifts: Scale) -> str:
-    """One selection as a table."""
+def _table(board: Board, lifts: Scale, *, script: bool = True) -> str:
+    """One selection as a table; with a ``script`` that sorts rows and unfolds more of them."""
     values = not board.gaps
     spans = [value_span(row) for row in board.rows.values()]
     absolute = scale_of(
@@ -159,20 +164,23 @@ def _table(board: Board, lifts: Scale) -> str:
         zero=not values, percent=False,
     )  # fmt: skip
     scales = {"rel": lifts, "abs": absolute} if board.lifts else {"": absolute}
-    rows = "".join(_row(board, one, scales, n) for n, one in enumerate(board.order))
+    more = (len(board.rows) - SHOWN) * script
+    rows = "".join(
+        _row(board, one, scales, n, folded=more > 0 and n >= SHOWN)
+        for n, one in enumerate(board.order)
+    )
     axes = "".join(
         f'<div class="{kind}">{_axis(scale, "" if values else board.reference, values)}</div>'
         for kind, scale in scales.items()
     )
     heads = [
-        column_head("Ranker", "c-sys", sort=True), column_head("Value", "c-val", sort=True),
+        column_head("Ranker", "c-sys", sort=script), column_head("Value", "c-val", sort=script),
         column_head(f'<span class="vh">Drawn</span>{axes}', "plot c-plot"),
     ]  # fmt: skip
     heads += [] if values else [
-        column_head("Difference, intervals", "c-lift"), column_head("p", "c-p", sort=True),
+        column_head("Difference, intervals", "c-lift"), column_head("p", "c-p", sort=script),
         column_head("Claim and verdict", "c-ver"),
     ]  # fmt: skip
-    more = len(board.rows) - SHOWN
     few = (
         f'<p class="noprint"><button type="button" class="all">All {len(board.rows)} rankers'
         "</button></p>"
@@ -186,13 +194,19 @@ def _table(board: Board, lifts: Scale) -> str:
 
 def _caption(board: Board) -> str:
     measure, reward, estimator, segment = board.key
-    how = "" if estimator in (None, "mean") else f", by {text(estimator)}"
-    part = f", in {name(segment)}" if segment else ""
-    units = {row["units"] for row in board.rows.values() if row["units"] is not None}
-    many = f", {max(units):,} units" if units else ""
-    what = f"{name(reward)}, {name(measure)}" if reward else name(measure)
-    against = f", difference from {system(board.reference)}" if board.gaps else ""
-    return f"{what}{how}{part}{against}{many}."
+    said_so = board.document["protocol"]
+    rows = [gap.row for gap in board.gaps.values()] or list(board.rows.values())
+    units = [row["units"] for row in rows if row["units"] is not None]
+    per = "" if estimator in said_so.get("scales", ()) else said_so.get("per", "")
+    parts = [
+        (f"{name(reward)}, {name(measure)}" if reward else name(measure))
+        + f" per {UNITS.get(per, per)}" * bool(per),
+        "" if estimator in (None, "mean") else f"by {text(estimator)}",
+        f"in {name(segment)}" if segment else "",
+        f"difference from {system(board.reference)}" if board.gaps else "",
+        units_of(board.document, max(units)) if units else "",
+    ]
+    return f"{', '.join(filter(None, parts))}. Below each value its own interval."
 
 
 def _axis(scale: Scale, reference: str, values: bool) -> str:
@@ -205,12 +219,11 @@ def _axis(scale: Scale, reference: str, values: bool) -> str:
     return picture(line + tick_labels(scale, ticks, 12 + top, sign=not values), 16 + top)
 
 
-def _row(board: Board, one: str, scales: Mapping[str, Scale], place: int) -> str:
+def _row(board: Board, one: str, scales: Mapping[str, Scale], place: int, *, folded: bool) -> str:
     """A system: its value, the mark, the difference in words, what is claimed and believed."""
     row, gap, fine = board.rows[one], board.gaps.get(one), board.fine
     best = gap is not None and gap.difference.claim == "better" and place == 0
-    folded = place >= SHOWN and one != board.reference
-    look = " ".join(["best"] * best + ["more"] * folded)
+    look = " ".join(["best"] * best + ["more"] * (folded and one != board.reference))
     drawn = "".join(
         f'<div class="{kind}">{_mark(board, one, kind, scale)}</div>'
         for kind, scale in scales.items()

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from counterrank.documents.requirements import Criterion
+from counterrank.core.format import p_value
+from counterrank.documents.requirements import Criterion, known
 from counterrank.report.drawing import Scale, as_percent, axis, grid_style, mark, picture, said
 from counterrank.report.gaps import Gap, gaps, scale_of
 from counterrank.report.html import name, system, text
+from counterrank.report.sections.words import WORDS
 
 Document = Mapping[str, Any]
 MOST = 4  # systems beside each other
@@ -31,7 +33,10 @@ def segment_forest(
     odd = [str(p[side]) for p in flips for side in ("behind", "ahead")]
     names = dict.fromkeys([*odd, *order])
     columns = [s for s in names if any(s in several for several in found.values())][:MOST]
-    shown = [several[s] for several in [*found.values(), whole] for s in columns if s in several]
+    # all feedback together, then what decides, then each segment
+    methods = {m: every.get((*lead.key[:2], m, None), {}) for m in ("holdout", lead.estimator)}
+    rows = {**{m: own for m, own in methods.items() if own}, **found}
+    shown = [several[s] for several in rows.values() for s in columns if s in several]
     lifts = all(gap.lift for gap in shown)
     scale = scale_of(
         [gap.shown if lifts else gap.difference for gap in shown], zero=True, percent=lifts
@@ -42,20 +47,30 @@ def segment_forest(
         '<th class="n" scope="col"><span class="vh">Difference</span></th>'
         for s in columns
     )
-    share = {s["name"]: s.get("share") for s in document.get("tables", {}).get("strata", [])}
-    lines = [_line("Overall", "", whole, whole, columns, scale, "all")] if whole else []
-    for label, several in found.items():
-        part = share.get(label)
-        many = f" <small>{part:.0%}</small>" if part is not None else ""
-        lines.append(_line(str(label), many, several, whole, columns, scale, ""))
+    parts = {s["name"]: s for s in document.get("tables", {}).get("strata", [])}
+    lines = [
+        _line(str(label), _told(label, parts), several, whole, columns, scale,
+              "" if label in found else "all")
+        for label, several in rows.items()
+    ]  # fmt: skip
     return (
         f'<p class="lede">Difference from {system(reference)} in {text(lead.what)}. One scale for'
-        " all; dashed is each ranker's overall difference.</p>"
+        f" all; dashed is each ranker's difference {text(lead.words[1] or 'overall')}.</p>"
         '<div class="scroll" tabindex="0" role="region" aria-label="Differences by segment">'
         f'<table class="fo sticky" style="{grid_style(scale, ticks)}"><thead><tr>'
         f'<th scope="col">Segment</th>{heads}</tr></thead>'
         f"<tbody>{''.join(lines)}</tbody></table></div>"
     )
+
+
+def _told(label: str | None, parts: Mapping[str, Mapping[str, Any]]) -> str:
+    """What a method is, or what is in a stratum of items."""
+    part, told = parts.get(str(label)), WORDS.get(str(label), "")
+    if part is not None:
+        told = f"{part['share']:.0%} of the feedback, {part['items']:,} items"
+        if known(part["low"]) is not None:
+            told += f", propensity {part['low']:.2g} to {part['high']:.2g}"
+    return f"<small>{told}</small>" if told else ""
 
 
 def _line(
@@ -87,6 +102,7 @@ def paradox_notes(document: Document) -> str:
     found = document.get("tables", {}).get("paradoxes", [])
     return "".join(
         f'<div class="note caution"><b>Paradox, {system(p["ahead"])} and {system(p["behind"])}.'
-        f"</b> {text(p['sentence'])}</div>"
+        f"</b> {text(p['sentence'])} p {p_value(p['p_corrected'])}, corrected for all pairs."
+        "</div>"
         for p in found[:5]
     )
