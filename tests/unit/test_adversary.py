@@ -135,6 +135,12 @@ def test_without_views_a_logger_that_knows_more_makes_no_worse_one_better():
         audits = [d for d in found.diagnostics if d.name == "confounding" and d.threshold < 1]
         assert {d.state for d in audits} == {"assumed"}
         assert "Without views in named contexts" in audits[0].meaning
+        lead = found.protocol["decides"]["estimator"]
+        now = {c.system: c for c in found.comparisons if c.estimator == lead}
+        for r in found.rows("narrowing"):
+            if r["log"] == "viewed":  # views would tell whether there is a trace
+                c = now[r["system"]]
+                assert r["high"] - r["low"] < 0.8 * (c.bound_high - c.bound_low)
 
 
 def test_chances_that_are_right_leave_no_trace():

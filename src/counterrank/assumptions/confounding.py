@@ -41,7 +41,9 @@ class Confounding(Assumption):
         gamma = trace(belief)
         if not gamma:
             says = "No log" if traceable(belief) else "Without views in named contexts nothing"
-            return Told(says=f"{says} tells whether the logger knew more than its chances say.")
+            says = f"{says} tells whether the logger knew more than its chances say."
+            lacks = "viewed" if belief.log.rows.views == "latent" else "context"
+            return Told(says=says, more={} if belief.log.by_rank else {"log": lacks})
         harm = ", which does no harm here," if belief.log.by_rank else ""
         says = (
             f"What a view of the same item earns changes with its rank: the rank itself sells{harm}"

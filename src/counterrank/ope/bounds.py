@@ -247,8 +247,10 @@ def _remedies(
     found: dict[str, list[int]] = {}
     for a in ASSUMPTIONS:
         own = [number for number, (name, _) in enumerate(columns) if name == a.name]
-        if own and not a.assumed and not learned[a.name].told:
-            found.setdefault(a.needs.partition(":")[0], []).extend(own)
+        if own and not learned[a.name].told:
+            usual = "" if a.assumed else a.needs.partition(":")[0]
+            if log := learned[a.name].more.get("log", usual):
+                found.setdefault(log, []).extend(own)
         if own and a.of_ranks:
             found.setdefault("propensity", []).extend(own)
     return found
