@@ -140,3 +140,14 @@ def test_intervals_cover_in_worlds_of_another_hand(condition):
         slack = 4 * np.sqrt(LEVEL * (1 - LEVEL) / row["replications"]) + 0.01
         assert row["coverage_value"] > LEVEL - slack, row
         assert row["coverage_lift"] > LEVEL - slack, row
+
+
+@pytest.mark.parametrize("condition", [n for n, asked in CONDITIONS.items() if not asked.clean])
+def test_hard_conditions_cover_or_it_is_said(condition):
+    """Of one that was picked, the difference is to be held, and it is always said."""
+    for row in rows(FULL, condition):
+        slack = 4 * np.sqrt(LEVEL * (1 - LEVEL) / row["replications"]) + 0.01
+        picked = CONDITIONS[condition].picked
+        least = row["coverage_lift"] if picked else min(row["coverage_value"], row["coverage_lift"])
+        assert least > LEVEL - slack or (row["diagnosed"] >= 0.8 and not picked), row
+        assert row["diagnosed"] == 1 or not picked, row

@@ -362,6 +362,24 @@ def test_what_a_column_would_narrow_is_the_interval_without_what_it_tells(clean)
     assert {r["log"] for r in whole.rows("narrowing")} == {"propensity"}
 
 
+def test_nobody_is_told_to_log_what_is_there(clean):
+    """Few sessions leave carry-over untold; their times were logged, users in one of two logs."""
+    world, call = clean
+    few = world.log.filter(
+        pl.col("session").is_in(world.log["session"].unique().sort().head(300).to_list())
+    )
+    run = world.runs["better"].join(few.select("session").unique(), on="session", how="semi")
+    for log, lacks in ((few, ""), (few.drop("user"), "user")):
+        result = cr.estimate(log, {"better": run}, **call | {"estimator": "DR"})
+        (told,) = [d for d in result.diagnostics if d.name == "carry over"]
+        assert told.state == "untested"
+        assert ("Log user" in told.meaning) == bool(lacks)
+        assert "timestamp" not in told.meaning
+        assert "timestamp" not in str(result).partition("What would tell")[2]
+        rows = {r["log"] for r in result.rows("narrowing")}
+        assert ("user" in rows, "timestamp" in rows) == (bool(lacks), False)
+
+
 def test_a_longer_horizon_widens(clean):
     world, call = clean
     run = {"better": world.runs["better"]}

@@ -54,7 +54,8 @@ class Told:
     """What a log says of a parameter: its ``size`` and standard error ``se``, or why nothing.
 
     ``told`` says whether the log could tell; ``found``, whether it differs from 0 beyond chance.
-    ``says`` is the sentence about the parameter. ``more`` is what shifts need of the fit.
+    ``says`` is the sentence about the parameter. ``more`` is what shifts need of the fit, and what
+    to ``log`` if it is not what the assumption ``needs``: nothing, where only more rows would tell.
     """
 
     size: float = float("nan")
@@ -175,7 +176,8 @@ class Assumption(ABC):
             given = "as you allow" if self.name in belief.allow else self.source
             text += f" Allowed for: {allowed + ', ' if allowed else ''}{given}."
         if state == "untested":
-            text += f" Log {self.needs}." if not learned.told else " A longer log would tell."
+            lacks = "" if learned.told else learned.more.get("log", self.needs)
+            text += f" Log {lacks}." if lacks else " A longer log would tell."
         if state == "caution":
             text += " The second interval holds the lift with and without that."
         return reach, harmless, state, text

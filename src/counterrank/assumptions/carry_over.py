@@ -140,7 +140,8 @@ class CarryOver(Assumption):
     def learn(self, belief: Belief) -> Told:
         rows = belief.log.rows
         if not rows.users:
-            return Told(says="Without a user id nothing tells who came again.")
+            lacks = {"log": "user: whose each session is"}
+            return Told(says="Without a user id nothing tells who came again.", more=lacks)
         if (came := came_again(rows)) < FEWEST:
             says = f"Only {came:,} users came twice, so hardly anything can carry over."
             return Told(0.0, 0.0, True, False, says, {"share": 0.0})
@@ -151,7 +152,7 @@ class CarryOver(Assumption):
             return Told(says=says, more={"share": share})
         change, by_user = found
         if not change.known:
-            return Told(says="Lists hardly differ in worth.", more={"share": share})
+            return Told(says="Lists hardly differ in worth.", more={"share": share, "log": ""})
         psi = np.pad(by_user, (0, rows.clusters - len(by_user)))
         way = "less" if change.size < 0 else "more"
         says = (
@@ -160,7 +161,7 @@ class CarryOver(Assumption):
         )
         return Told(
             change.size, change.se, change.se < ROUGH, abs(change.z) > 3, says,
-            {"psi": rows.n * psi, "share": share},
+            {"psi": rows.n * psi, "share": share, "log": ""},
         )  # fmt: skip
 
     def shifts(self, belief: Belief, learned: Told, place: Placement) -> list[Shift]:

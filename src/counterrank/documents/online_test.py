@@ -94,11 +94,12 @@ def _columns(document: Row, lead: Requirement) -> list[str]:
         return []
     untested = {d.get("id") for d in document["diagnostics"] if d["state"] == "untested"}
     gains = _gains(document, lead)
+    untimed = untested.issuperset({"carry_over", "late_rewards"}) and not said.get("dates")
     lacking = {
         "viewed": ("viewed", said.get("views") == "latent"),
         "context": ("the contexts its ranker looked at (--context)", not said.get("contexts")),
         "user": ("user", said.get("cluster") == "session"),
-        "timestamp": ("timestamp", "carry_over" in untested),
+        "timestamp": ("timestamp", untimed),
         "propensity": (
             "propensity (the chance of what was shown)",
             said.get("logged_exposure") == "rank",

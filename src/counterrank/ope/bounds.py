@@ -248,8 +248,8 @@ def _remedies(
     for a in ASSUMPTIONS:
         own = [number for number, (name, _) in enumerate(columns) if name == a.name]
         if own and not learned[a.name].told:
-            usual = "" if a.assumed else a.needs.partition(":")[0]
-            if log := learned[a.name].more.get("log", usual):
+            lacks = learned[a.name].more.get("log", "" if a.assumed else a.needs)
+            if log := lacks.partition(":")[0]:
                 found.setdefault(log, []).extend(own)
         if own and a.of_ranks:
             found.setdefault("propensity", []).extend(own)
