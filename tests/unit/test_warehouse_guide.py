@@ -81,7 +81,7 @@ def commanded(folder: Path, text: str) -> tuple[int, str]:
         tool.chmod(0o755)
     path = os.pathsep.join([str(tool.parent), os.environ.get("PATH", "")])
     source = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")]))
-    env = os.environ | {"PATH": path, "PYTHONPATH": source, "COLUMNS": "100"}
+    env = os.environ | {"PATH": path, "PYTHONPATH": source, "COLUMNS": "80"}
     done = subprocess.run(
         ["sh", "-e", "-c", text], cwd=folder, env=env, capture_output=True, text=True, check=False
     )
