@@ -98,6 +98,11 @@ def test_a_notebook_names_a_paradox():
     assert text(paradox.sentence) in found._repr_html_()
 
 
+def test_a_gate_shows_its_summary(results):
+    gate = cr.gate(results["estimation"])
+    assert gate._repr_markdown_() == gate.markdown()
+
+
 def test_lifts_speak_of_faint_parts_only_where_there_are_some(results):
     week = platform(World(seed=1), sessions=300, runs=["near"])
     how = {"reward": "like", "position_bias": "log2@10"}
