@@ -88,6 +88,10 @@ def test_a_notebook_shows_what_was_checked_and_what_to_log():
     html = found._repr_html_()
     assert "3,000" in html
     assert "<p>What to log next time:</p><ul>" in html
+    graver = [d.state for d in found.diagnostics if d.state in ("fail", "caution", "untested")]
+    shown = re.findall("<li><strong>([a-z]+):", html)
+    assert shown == sorted(graver, key=("fail", "caution", "untested").index)
+    assert f"Diagnostics that do not pass: {shown.count(shown[0])} {shown[0]}" in html
     assert all(f"<li>{text(line)}.</li>" in html for line in found.tables["to_log"])
 
 
