@@ -104,6 +104,10 @@ class Gate:
             ]
         return "\n".join([*lines, *self._accepted()]) + "\n"
 
+    def _repr_markdown_(self) -> str:
+        """The same in a notebook."""
+        return self.markdown()
+
     def _word(self) -> str:
         if not self.passed:
             return "closed"
