@@ -75,7 +75,7 @@ def test_what_calls_for_care_is_named_on_top(documents: dict[str, Any]) -> None:
     names = [d["name"] for d in documents["evaluate"]["diagnostics"] if d["state"] == "caution"]
     top = words(page([documents["evaluate"]]), "<main", "<section")
     assert names
-    assert f"Found: {', '.join(names)}." in top
+    assert f"Look at: {', '.join(names)}." in top
     assert "not logged" not in top
     names = {d["name"] for d in documents["estimate"]["diagnostics"] if d["state"] == "untested"}
     top = words(page([documents["estimate"]]), "<main", "<section")
@@ -103,6 +103,18 @@ def test_the_days_of_a_log_stand_on_top(documents: dict[str, Any]) -> None:
 
 def test_a_check_estimates_nothing_and_says_no_more_of_it(documents: dict[str, Any]) -> None:
     assert "What is estimated" not in words(page([documents["check"]]))
+
+
+def test_a_check_and_a_curve_say_what_to_do(documents: dict[str, Any]) -> None:
+    top = words(page([documents["check"]]), "<main", "<section")
+    loud = [d for d in documents["check"]["diagnostics"] if d["state"] == "caution"]
+    assert "--position-bias" in loud[0]["meaning"]
+    assert loud[0]["meaning"] in top
+    assert "What to log next time" in top
+    week = platform(World(seed=1), sessions=400, runs=["near"])
+    top = words(page([cr.exposure(week.log, reward="click").to_dict()]), "<main", "<section")
+    assert "--position-bias" in top
+    assert "Sessions 400" in top
 
 
 def test_several_results_are_told_apart_by_their_decisions(documents: dict[str, Any]) -> None:

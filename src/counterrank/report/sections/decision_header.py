@@ -46,7 +46,7 @@ BELIEF = {
     "fail": "A fault was found that nothing corrects. It says something about the data, nothing"
     " about the ranker.",
 }
-NAMED = (("fail", "Fails"), ("caution", "Found"), ("untested", "Not told by these data"))
+NAMED = (("fail", "Fails"), ("caution", "Look at"), ("untested", "Not told by these data"))
 ELSEWHERE = (
     "Nothing was found that bears on this comparison; what was found elsewhere stands below."
 )
@@ -57,7 +57,9 @@ ADVICE = {
     "distrust": "Do not choose by these numbers, for or against.",
 }
 NEXT = {"test": "Before you run the test", "open": "What would tell", "keep": "Also"}
+LOG = "What to log next time"
 MARKED = {"test": "pass", "keep": "pass", "open": "untested", "distrust": "fail", "read": "pass"}
+CURVE = "Save it by --out FILE.json, and estimates read it by --position-bias FILE.json."
 BLOCK = 26  # height of the mark where it is shown at full size
 
 
@@ -68,14 +70,15 @@ def headline(document: Document, decision: Decision) -> tuple[str, str]:
         faults = [one["fault"] for one in tables.get("tables", []) if one.get("fault")]
         if faults:
             return f"{len(faults)} of {len(tables['tables'])} tables cannot be used", faults[0]
-        return "These tables can be used", ""
+        loud = [d for s in ("fail", "caution") for d in document["diagnostics"] if d["state"] == s]
+        return "These tables can be used", next((str(d["meaning"]) for d in loud), "")
     if document.get("kind") == "exposure":
         own = [row for row in tables.get("ranks", []) if not row.get("context")] or [{}]
         last, first = own[-1], own[0]
         if last.get("value") and first.get("value"):
             share = float(last["value"]) / float(first["value"])
-            return f"Rank {last['rank']} is seen {share:.2f} times as often as rank 1", ""
-        return "How likely each rank is seen", ""
+            return f"Rank {last['rank']} is seen {share:.2f} times as often as rank 1", CURVE
+        return "How likely each rank is seen", CURVE
     if decision.verdict == "open" and not decision.measure:  # a refusal, whose words go on
         return decision.head, decision.body[:1].upper() + decision.body[1:]
     return decision.head, decision.body
@@ -99,6 +102,7 @@ def decision_header(
     ours = decision.verdict == "open"  # what would tell, in words of ours; others begin with names
     steps = [step[:1].upper() + step[1:] if ours else step for step in decision.steps]
     steps += [f"Mind the paradox: {p['sentence']}" for p in tables.get("paradoxes", ())[:2]]
+    title = LOG if document.get("kind") == "check" else NEXT.get(decision.verdict, "To know more")
     steps = steps or [str(s) for s in tables.get("to_log", ())]
     advice = ADVICE.get(decision.verdict, "")
     advice = f"<p><b>{advice}</b></p>" if advice else ""
@@ -112,7 +116,7 @@ def decision_header(
         f'<div class="decision {decision.verdict}{" dec" if figure else ""}"><div>'
         f"<h1>{text(head)}</h1>{lasting}{advice}{told}"
         f"<p>{chip(verdict)} {belief}</p></div>{figure}</div>"
-        f"{_facts(document, lead, gap)}{_steps(steps, decision.verdict)}"
+        f"{_facts(document, lead, gap)}{_steps(steps, title)}"
     )
 
 
@@ -157,19 +161,19 @@ def read_by(document: Document, lead: Criterion | None) -> list[Row]:
     return [d for d in found if not d["estimators"] or lead.estimator in d["estimators"]]
 
 
-def _steps(steps: Sequence[str], verdict: str) -> str:
+def _steps(steps: Sequence[str], title: str) -> str:
     """What to do next."""
     if not steps:
         return ""
     said_ = "".join(f"<li>{prose(step)}</li>" for step in steps)
-    return f'<h2 class="next">{NEXT.get(verdict, "To know more")}</h2><ul class="todo">{said_}</ul>'
+    return f'<h2 class="next">{title}</h2><ul class="todo">{said_}</ul>'
 
 
 def _facts(document: Document, lead: Criterion | None, gap: Gap | None) -> str:
     """Of how many, when, by which estimator, and what of the assumptions."""
     said_so = document.get("protocol", {})
     facts: list[tuple[str, str]] = []
-    unit = str(said_so.get("unit", "unit"))
+    unit = _unit(document)
     if units := units_of(document, gap.row["units"] if gap else None):
         facts.append((f"{unit.capitalize()}s", units.partition(" ")[0]))
     clusters, cluster = said_so.get("clusters"), str(said_so.get("cluster", ""))
@@ -244,12 +248,18 @@ def verdict_line(document: Row, decision: Decision, link: str) -> str:
     return f'<span class="st {state}">{icon(state)}<a href="{link}">{text(head)}</a></span>'
 
 
+def _unit(document: Document) -> str:
+    """What there are many of: users, or sessions."""
+    known = {"exposure": "session"}.get(str(document.get("kind")), "")
+    return str(document.get("protocol", {}).get("unit", known))
+
+
 def units_of(document: Document, many: int | None = None) -> str:
     """Of how many units a result is: ``many``, or those of its largest estimate."""
     if many is None:
         all_ = (r["units"] for r in document.get("estimates", []))
         many = max((n for n in all_ if n is not None), default=None)
-    unit = document.get("protocol", {}).get("unit")
+    unit = _unit(document)
     return f"{many:,} {text(unit)}s" if many and unit else ""
 
 
