@@ -148,6 +148,7 @@ def _named(found: Sequence[Row]) -> str:
 def worst_state(document: Document, lead: Criterion | None = None) -> str:
     """The gravest verdict of diagnostics that concern what decides: pass, caution or fail."""
     states = {str(d["state"]) for d in read_by(document, lead)}
+    states |= {"fail" for t in document.get("tables", {}).get("tables", ()) if t.get("fault")}
     if "fail" in states:
         return "fail"
     return "caution" if states & {"caution", "untested"} else "pass"
