@@ -176,3 +176,14 @@ def test_to_pandas_is_to_frame(results, kind, monkeypatch):
     monkeypatch.setattr("counterrank.results.result.find_spec", lambda name: None)
     with pytest.raises(UsageError, match="pandas is not installed"):
         results[kind].to_pandas()
+
+
+def test_results_without_units_are_saved_without_them(tmp_path):
+    log = platform(World(seed=1), sessions=300, runs=["near"]).log
+    for name, result in (
+        ("curve", cr.exposure(log, reward="click")),
+        ("tables", cr.check([("log", log)])),
+    ):
+        result.save(tmp_path / name)
+        written = sorted(file.name for file in (tmp_path / name).iterdir())
+        assert written == ["report.html", "result.json"]
