@@ -119,8 +119,8 @@ def assessed(given: argparse.Namespace, data: Path) -> list[str]:
     for key, question, words in (
         ("power", "power", []),
         ("agreement", "agreement", []),
-        ("one", "robustness", ["--samples", "1"]),
-        ("three", "robustness", ["--samples", "3"]),
+        ("two", "robustness", ["--samples", "2"]),
+        ("four", "robustness", ["--samples", "4"]),
     ):
         command = judged(f"assess {question}", data / "assessed", *TWO, *words)
         label = " ".join(["assess", question, *words])
@@ -128,15 +128,15 @@ def assessed(given: argparse.Namespace, data: Path) -> list[str]:
     measure(items, print)
     by = by_name(items)
     found = {question: by[question].cpu for question in ("power", "agreement")}
-    one, three = by["one"].cpu, by["three"].cpu
-    found["robustness, extrapolated"] = one + (SAMPLES - 1) * (three - one) / 2
+    two, four = by["two"].cpu, by["four"].cpu
+    found["robustness, extrapolated"] = two + (SAMPLES - 2) * (four - two) / 2
     bars = [
         Bar(f"assess {question}: plain evaluations", took / by["ours"].cpu, 20, True)
         for question, took in found.items()
     ]
     note = (
         "As asked for without options: lists of ten, nDCG@10 and DCG@10. Robustness is extrapolated"
-        f" to its {SAMPLES} samples of each size from one and three: that many reduced sets of"
+        f" to its {SAMPLES} samples of each size from two and four: that many reduced sets of"
         " judgments, 2,000 and more, are looked at by every system."
     )
     title = "(r) Assessing 100 systems x 20,000 users in two measures"
