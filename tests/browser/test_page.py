@@ -190,21 +190,26 @@ def test_tables_sort_both_ways(
         assert len(set(found)) > 3
 
 
-def test_numbers_stand_beside_the_marks(pages: dict[str, Path], opened: Any) -> None:
+def test_numbers_stand_beside_the_marks(
+    pages: dict[str, Path], documents: dict[str, dict[str, Any]], opened: Any
+) -> None:
     """Nothing has to be hovered over."""
     shown = opened(pages["demo"])
     row = shown.page.locator(".board:not([hidden]) tr", has_text="long_form").inner_text()
-    (own,) = (
-        c for c in demonstration()["comparisons"]
-        if (c["system"], c["estimator"], c["segment"]) == ("long_form", "DR", None)
-    )  # fmt: skip
-    low, high = (
-        f"{own[f'lift_bound_{end}']:+.1%}".replace("-", "\u2212") for end in ("low", "high")
-    )
-    words = "+18.3%", "+0.9% to +35.7%", f"{low} to {high}", "0.0220", "cannot tell"
-    for word in words:
+    own = _compared(documents["demo"])
+    for ends in ("family", "bound"):
+        both = (own[f"lift_{ends}_low"], own[f"lift_{ends}_high"])
+        assert " to ".join(f"{x:+.1%}" for x in both).replace("-", "\u2212") in row
+    for word in (f"{own['lift']:+.1%}", f"{own['p_corrected']:.4f}", "cannot tell"):
         assert word in row
     assert "better if the assumptions hold" in row
+
+
+def _compared(document: dict[str, Any], system: str = "long_form") -> dict[str, Any]:
+    """How a system compares by what decides."""
+    rows = [r for r in document["comparisons"] if (r["system"], r["estimator"]) == (system, "DR")]
+    assert len(rows) == 1
+    return rows[0]
 
 
 def test_the_selector_shows_another_table(pages: dict[str, Path], opened: Any) -> None:
@@ -218,13 +223,17 @@ def test_the_selector_shows_another_table(pages: dict[str, Path], opened: Any) -
     assert "by SNIPS" in shown.page.locator("#r1-much > [aria-live]").inner_text()
 
 
-def test_differences_switch_to_absolute_numbers(pages: dict[str, Path], opened: Any) -> None:
-    shown = opened(pages["demo"])
+def test_differences_switch_to_absolute_numbers(
+    pages: dict[str, Path], documents: dict[str, dict[str, Any]], opened: Any
+) -> None:
+    shown, own = opened(pages["demo"]), _compared(documents["demo"])
     row = shown.page.locator(".board:visible tr", has_text="long_form")
-    assert "+18.3%" in row.inner_text()
+    lift, difference = f"{own['lift']:+.1%}", f"{own['difference']:+.1f}"
+    assert lift in row.inner_text()
+    assert difference not in row.inner_text()
     shown.page.locator("label", has_text="absolute").click()
-    assert "+18.3%" not in row.inner_text()
-    assert "+13.8" in row.inner_text()
+    assert lift not in row.inner_text()
+    assert difference in row.inner_text()
     # where there is no lift, there is nothing to switch
     assert opened(pages["evaluate"]).page.locator("input[type=radio]").count() == 0
 

@@ -51,6 +51,22 @@ def test_table_fits_80_columns_and_says_what_it_rests_on(folder):
     assert "\x1b" not in done.stdout
 
 
+def test_a_message_fits_the_terminal_and_stays_whole_elsewhere(folder):
+    pty = pytest.importorskip("pty")
+    words = [*COMMAND, "evaluate", "judgments.parquet", "a.parquet", "--config", "o.toml"]
+    (folder / "o.toml").write_text("mesure = 'RR'")
+    ours, theirs = pty.openpty()
+    there = {**os.environ, "COLUMNS": "80"}
+    done = subprocess.run(words, cwd=folder, check=False, env=there, stderr=theirs)
+    os.close(theirs)
+    shown = os.read(ours, 10_000).decode().replace("\r", "")
+    os.close(ours)
+    whole = subprocess.run(words, cwd=folder, check=False, env=there, stderr=subprocess.PIPE)
+    assert (done.returncode, whole.returncode) == (2, 2)
+    assert max(map(len, shown.splitlines())) <= 80 < max(map(len, whole.stderr.splitlines()))
+    assert shown.split() == whole.stderr.decode().split()
+
+
 def test_json_has_the_documented_shape(folder):
     done = evaluate(folder, "--format", "json", "-m", "nDCG@5", "--draws", 500, "--seed", 3)
     document = json.loads(done.stdout)

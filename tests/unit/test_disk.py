@@ -18,6 +18,7 @@ import counterrank as cr
 from counterrank.core.format import byte_count
 from counterrank.data.runs import RunTables
 from counterrank.engine import disk
+from counterrank.engine.growing_files import GrowingFiles
 from counterrank.engine.wire import pack, unpack
 from making import world
 
@@ -135,10 +136,10 @@ def test_little_memory_is_the_disk(monkeypatch, tmp_path):
 
 
 def test_a_full_disk_is_told_and_cleared(monkeypatch, tmp_path):
-    def full(self, file, **_):
+    def full(self, key, number, data):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(pl.DataFrame, "write_ipc", full)
+    monkeypatch.setattr(GrowingFiles, "add", full)
     with pytest.raises(cr.UsageError, match="is full"):
         estimated(LOG, RUN, engine=cr.Local(partitions=3, scratch=str(tmp_path)))
     assert not list(tmp_path.iterdir())
@@ -288,6 +289,16 @@ def test_a_lazy_frame_that_needs_more_than_memory_goes_by_the_disk(monkeypatch):
     assert found.protocol["partitions"] > 1
 
 
+def test_pieces_come_in_the_order_of_their_numbers(tmp_path):
+    files = GrowingFiles(tmp_path / "table")
+    for number in (3, 1, 12, 2):
+        files.add(7, number, b"x" * number)
+    files.add(0, 1, b"")
+    assert files.keys() == [0, 7]
+    assert [len(piece) for piece in files.read(7)] == [1, 2, 3, 12]
+    assert list(files.read(0)) == [b""]
+
+
 @pytest.mark.parametrize("text", [False, True])
 def test_temporary_files_are_as_large_as_foretold(tmp_path, monkeypatch, text):
     """A log of 36-character ids took twice the room that was asked for."""
@@ -302,9 +313,9 @@ def test_temporary_files_are_as_large_as_foretold(tmp_path, monkeypatch, text):
     foretold, written, cut = [], [], disk._cut
     monkeypatch.setattr(disk, "refuse_small", lambda _, size: foretold.append(size))
 
-    def weigh(schema, cast, unit, count, folder, piece, ticks):
-        rows = cut(schema, cast, unit, count, folder, piece, ticks)
-        written.extend(file.stat().st_size for file in folder.rglob("*.arrow"))
+    def weigh(schema, cast, unit, count, files, piece, ticks):
+        rows = cut(schema, cast, unit, count, files, piece, ticks)
+        written.extend(file.stat().st_size for file in files.folder.iterdir())
         return rows
 
     monkeypatch.setattr(disk, "_cut", weigh)

@@ -228,6 +228,25 @@ def test_a_file_of_options_is_checked(line, tmp_path, monkeypatch):
         run(["evaluate", "--config", "options.toml"])
 
 
+def test_a_file_of_options_takes_the_names_of_flags(tmp_path, monkeypatch, capsys):
+    worlds.write(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "options.toml").write_text("position-bias = 'log2'\ndecide_by = 'click'\n")
+    words = "estimate log.parquet new.parquet --reward click --config options.toml --dry-run"
+    assert run(words.split()) == 0
+    assert "position_bias: log2" in capsys.readouterr().out
+
+
+def test_a_dry_run_fits_and_leaves_out_what_was_not_said(tmp_path, monkeypatch, capsys):
+    worlds.write(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "60")
+    run("estimate log.parquet new.parquet --reward click --position-bias log2 --dry-run".split())
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 60
+    assert not [line for line in lines if line.endswith((": ", ":"))]
+
+
 def test_a_file_that_is_no_text_is_told(tmp_path, monkeypatch):
     import counterrank as cr
 

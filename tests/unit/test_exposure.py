@@ -86,6 +86,12 @@ def test_context_chooses_the_model_and_unknown_ones_are_refused():
     assert (other @ 5).at(np.array([9, 3]), ["tv", "phone"]).tolist() == [0.0, 0.25]
 
 
+def test_a_file_that_is_not_there_is_no_label():
+    for name in ("pbm.jsn", "models/pbm", "pbm.json"):
+        with pytest.raises(cr.InputError, match=f'"{name}" cannot be read'):
+            cr.position_bias(name)
+
+
 @pytest.mark.parametrize(
     ("text", "hint"),
     [

@@ -53,6 +53,14 @@ def test_a_propensity_that_nothing_reads():
     assert "unread propensity" not in states(log)
 
 
+def test_logged_exposures_are_audited_as_estimates_read_them():
+    chance = np.random.default_rng(0).uniform(0.2, 0.8, LOG.height)
+    log, known = LOG.with_columns(exposure=chance), {"position_bias": "log2"}
+    read = [cr.check({"log": log}, **known), cr.estimate(log, {"new": RUN}, **known)]
+    states = [[d.state for d in r.diagnostics if d.name == "logged chances"] for r in read]
+    assert states == [["untested"], ["untested"]]
+
+
 @pytest.mark.parametrize("column", ["timestamp", "day"])
 def test_several_times_within_a_session(column):
     log = LOG.rename({"timestamp": column})

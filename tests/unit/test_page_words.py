@@ -75,7 +75,7 @@ def test_what_calls_for_care_is_named_on_top(documents: dict[str, Any]) -> None:
     names = [d["name"] for d in documents["evaluate"]["diagnostics"] if d["state"] == "caution"]
     top = words(page([documents["evaluate"]]), "<main", "<section")
     assert names
-    assert f"Found: {', '.join(names)}." in top
+    assert f"Look at: {', '.join(names)}." in top
     assert "not logged" not in top
     names = {d["name"] for d in documents["estimate"]["diagnostics"] if d["state"] == "untested"}
     top = words(page([documents["estimate"]]), "<main", "<section")
@@ -103,6 +103,43 @@ def test_the_days_of_a_log_stand_on_top(documents: dict[str, Any]) -> None:
 
 def test_a_check_estimates_nothing_and_says_no_more_of_it(documents: dict[str, Any]) -> None:
     assert "What is estimated" not in words(page([documents["check"]]))
+
+
+def test_a_check_and_a_curve_say_what_to_do(documents: dict[str, Any]) -> None:
+    top = words(page([documents["check"]]), "<main", "<section")
+    loud = [d for d in documents["check"]["diagnostics"] if d["state"] == "caution"]
+    assert "--position-bias" in loud[0]["meaning"]
+    assert loud[0]["meaning"] in top
+    assert "What to log next time" in top
+    week = platform(World(seed=1), sessions=400, runs=["near"])
+    top = words(page([cr.exposure(week.log, reward="click").to_dict()]), "<main", "<section")
+    assert "--position-bias" in top
+    assert "Sessions 400" in top
+
+
+def test_a_table_that_cannot_be_used_does_not_pass() -> None:
+    ratings = judged_world(users=20).judgments.with_columns(rating=pl.lit("x" * 90))
+    html = page([cr.check([("ratings", ratings)]).to_dict()])
+    top = words(html, "<main", "<section")
+    assert "1 of 1 tables cannot be used" in top
+    assert "fail A fault was found" in top
+    assert words(html, "<section", "</section>").count("where the table is made.") == 1
+
+
+def test_who_leads_is_a_column_of_what_it_rests_on() -> None:
+    world = judged_world(users=60)
+    runs = {f"{name} {n}": run for n in range(2) for name, run in world.runs.items()}
+    document = cr.evaluate(world.judgments, runs, measure=["P@10"], test="t").to_dict()
+    shown = Shown.of(document, decide(document))
+    heads = re.findall(r'<bdi class="sys">([^<]+)</bdi>', page([document]).split('class="mx')[1])
+    assert heads[0] == shown.reference == shown.decision.system
+
+
+def test_four_questions_stand_in_their_order(documents: dict[str, Any]) -> None:
+    for kind in ("evaluate", "baseline", "strata", "estimate"):
+        links = words(page([documents[kind]]), "<nav", "</nav>")
+        places = [links.index(w) for w in ("What to do", "How much", "believe it", "For whom")]
+        assert places == sorted(places)
 
 
 def test_several_results_are_told_apart_by_their_decisions(documents: dict[str, Any]) -> None:

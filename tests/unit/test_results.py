@@ -88,6 +88,10 @@ def test_a_notebook_shows_what_was_checked_and_what_to_log():
     html = found._repr_html_()
     assert "3,000" in html
     assert "<p>What to log next time:</p><ul>" in html
+    graver = [d.state for d in found.diagnostics if d.state in ("fail", "caution", "untested")]
+    shown = re.findall("<li><strong>([a-z]+):", html)
+    assert shown == sorted(graver, key=("fail", "caution", "untested").index)
+    assert f"Diagnostics that do not pass: {shown.count(shown[0])} {shown[0]}" in html
     assert all(f"<li>{text(line)}.</li>" in html for line in found.tables["to_log"])
 
 
@@ -96,6 +100,11 @@ def test_a_notebook_names_a_paradox():
     found = cr.strata(world.judgments, world.runs, measure=["nDCG@10"], cut="width")
     (paradox,) = found.tables["paradoxes"]
     assert text(paradox.sentence) in found._repr_html_()
+
+
+def test_a_gate_shows_its_summary(results):
+    gate = cr.gate(results["estimation"])
+    assert gate._repr_markdown_() == gate.markdown()
 
 
 def test_lifts_speak_of_faint_parts_only_where_there_are_some(results):
@@ -167,3 +176,14 @@ def test_to_pandas_is_to_frame(results, kind, monkeypatch):
     monkeypatch.setattr("counterrank.results.result.find_spec", lambda name: None)
     with pytest.raises(UsageError, match="pandas is not installed"):
         results[kind].to_pandas()
+
+
+def test_results_without_units_are_saved_without_them(tmp_path):
+    log = platform(World(seed=1), sessions=300, runs=["near"]).log
+    for name, result in (
+        ("curve", cr.exposure(log, reward="click")),
+        ("tables", cr.check([("log", log)])),
+    ):
+        result.save(tmp_path / name)
+        written = sorted(file.name for file in (tmp_path / name).iterdir())
+        assert written == ["report.html", "result.json"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -178,6 +179,7 @@ def test_help_fits_and_its_examples_run(name, examples, monkeypatch, capsys):
     assert not end.value.code
     shown = capsys.readouterr().out
     assert max(map(len, shown.splitlines())) <= 80
+    assert not re.search(r" --?[\w-]+ \\\n +[^ -]", shown)  # a flag and its value stay together
     assert len(texts.EXAMPLES[name]) == 2
     for line in texts.EXAMPLES[name]:
         assert f"\n  counterrank {line}\n" in shown.replace(" \\\n     ", "")

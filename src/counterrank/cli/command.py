@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import textwrap
 import tomllib
@@ -86,8 +87,7 @@ def parser(command: Command, *, complete: bool = True) -> Parser:
     """The parser of one command; not ``complete``, a file says the rest."""
     wide = min(shutil.get_terminal_size().columns, 100)
     examples = "".join(
-        "\n  "
-        + " \\\n      ".join(textwrap.wrap(f"counterrank {line}", wide - 4, break_on_hyphens=False))
+        "\n  " + " \\\n      ".join(_wrap(f"counterrank {line}", wide - 4))
         for line in texts.EXAMPLES[command.name]
     )
     places = [a for a in command.arguments.values() if a.place]
@@ -111,6 +111,13 @@ def parser(command: Command, *, complete: bool = True) -> Parser:
             _add_output(groups, command.name, name)
     groups[texts.OUTPUT].add_argument("-h", "--help", action="help", help="Show this and exit.")
     return made
+
+
+def _wrap(line: str, wide: int) -> list[str]:
+    """A command on lines that do not part a flag from its value."""
+    whole = re.sub(r"(?<= )(--?[\w-]+) (?=[^-])", "\\1\0", line)
+    parts = textwrap.wrap(whole, wide, break_on_hyphens=False)
+    return [part.replace("\0", " ") for part in parts]
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
@@ -248,12 +255,13 @@ def _pair(a: Argument, text: str) -> tuple[str, str]:
 def read_options(command: Command, given: argparse.Namespace) -> dict[str, Any]:
     """What the file of ``--config`` says, by keyword; output flags that were not given are set."""
     try:
-        told = tomllib.loads(read_document(given.config))
+        found = tomllib.loads(read_document(given.config))
     except OSError as error:
         raise UsageError(f'"{given.config}" cannot be read.', found=f"{error.strerror}.") from error
     except (ValueError, RecursionError) as error:
         raise UsageError(f'"{given.config}" is not TOML.', found=f"{error}.") from error
     known = [*command.arguments, *command.output]
+    told = {name.replace("-", "_"): value for name, value in found.items()}  # flags have hyphens
     for name, value in told.items():
         if name not in known:
             wrong = f'"{given.config}" has the option "{name}", which {command.name} does not know.'

@@ -14,6 +14,7 @@ from counterrank.cli.command import Command, call
 from counterrank.core.arguments import arguments
 from counterrank.core.errors import UsageError, brief, printable
 from counterrank.core.file_writer import is_stream, refuse_unwritable, whole_text
+from counterrank.core.format import fit
 from counterrank.core.input_files import refuse_inputs
 from counterrank.core.parallel import bar
 from counterrank.results import output_files as files
@@ -78,7 +79,7 @@ def run_verb(command: Command, asked: dict[str, Any], given: Namespace) -> int:
         name = printable(out)
         print(f"Saved as {name}: use it with --position-bias {name}", file=sys.stderr)
     if written and not getattr(given, "quiet", True):
-        print(f"Wrote {printable(', '.join(written))}.", file=sys.stderr)
+        print(fit(f"Wrote {printable(', '.join(written))}.", sys.stderr), file=sys.stderr)
     if any(table.fault for table in result.tables.get("tables", ())):
         return 2
     return 3 if given.strict and result.verdict == "fail" else 0
@@ -96,7 +97,7 @@ def rehearse(command: Command, asked: dict[str, Any], written: list[str]) -> int
     The verb itself is called, and left where it asks for rows.
     """
     from counterrank.api.verb import recorded_options
-    from counterrank.core.format import byte_words
+    from counterrank.core.format import byte_words, wrap_text
     from counterrank.data.rehearsal import TablePlan, rehearsal
     from counterrank.data.sources import open_source
     from counterrank.data.sources.source import count_source_rows
@@ -118,14 +119,16 @@ def rehearse(command: Command, asked: dict[str, Any], written: list[str]) -> int
         for name, value in recorded_options(command.function, asked).items()
         if marks.get(name) not in ("table", "lists")
     }
-    lines += ["with"] + [f"  {name}: {_words(value)}" for name, value in said.items()]
+    words = [(name, _words(value)) for name, value in said.items()]
+    lines += ["with", *(f"  {name}: {value}" for name, value in words if value)]
     rows = sum(table.rows for table in tables.values())
     seconds = START + rows / 1e6 / RATES.get(command.name, RATE)
     held = byte_words(LIBRARIES + HELD * rows)
     where = f"within {asked['memory']}" if "memory" in asked else held
     lines.append(f"It would take about {seconds:.0f} s here and {where} of memory, tests aside.")
     lines += [f"It would write {', '.join(written)}."] if written else []
-    say(lines)
+    wide = shutil.get_terminal_size().columns
+    say([part for line in lines for part in wrap_text(line, wide, "    ")])
     return 0
 
 
@@ -135,7 +138,8 @@ def _words(value: Any) -> str:
 
 def show_gate(gate: Gate) -> int:
     """The summary; 3 if the gate stays shut."""
-    print(gate.markdown(), end="")
+    for line in gate.markdown().splitlines():
+        print(line if line.startswith("|") else fit(line, sys.stdout))
     return 0 if gate.passed else 3
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from counterrank.api import verb as v
 from counterrank.core.errors import UsageError, first_line, printable
+from counterrank.core.format import fit
 from counterrank.core.parallel import Progress
 from counterrank.results import output_files as files
 
@@ -108,7 +110,8 @@ def show(plan: SamplePlan, written: list[str], format: str) -> None:
     if format == "json":
         print(json.dumps(sample.truth_document(plan), indent=1))
         return
-    print(f"{plan.sessions:,} sessions. Wrote {printable(', '.join(written))}.\n")
+    told = f"{plan.sessions:,} sessions. Wrote {printable(', '.join(written))}."
+    print(f"{fit(told, sys.stdout)}\n")
     print("True value per session" + " " * 2 + "".join(f"{r:>11}" for r in REWARDS))
     inexact = 0.0
     for name, rewards in plan.world.truth().items():

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+import shutil
 import textwrap
 from collections.abc import Iterable
+from typing import TextIO
 
 from counterrank.core.errors import UsageError, brief
 from counterrank.core.errors import printable as printable
@@ -103,6 +105,14 @@ def wrap_text(text: str, wide: int, indent: str = "") -> list[str]:
         wide -= 1
     lines = textwrap.wrap(text, wide, subsequent_indent=indent)
     return [line.replace(FILL, "") for line in lines]
+
+
+def fit(text: str, stream: TextIO) -> str:
+    """Text on lines as wide as the terminal it is shown on; as it is for files and programs."""
+    if not stream.isatty():
+        return text
+    wide = max(shutil.get_terminal_size().columns, 40)
+    return textwrap.fill(text, wide, break_long_words=False, break_on_hyphens=False)
 
 
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}

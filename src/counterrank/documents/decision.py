@@ -173,7 +173,7 @@ def _untold(document: Row, several: Sequence[Candidate], best: Candidate, base: 
     if rises and _clear(lead.row, "family_"):
         ends = known_ends(lead.row, "lift_family_") if lead.lift else None
         told = f", [{ends[0]:+.1%}, {ends[1]:+.1%}]" if ends else ""
-        told += f" with all {len(several)} candidates counted" if told and len(several) > 1 else ""
+        told += f" with {len(several)} candidates counted" if told and len(several) > 1 else ""
         sentence += f" If the assumptions hold it is better{told}; what they rest on may undo that."
     elif rises and _clear(lead.row, ""):
         whole = f" once all {len(several)} candidates are counted" if len(several) > 1 else ""

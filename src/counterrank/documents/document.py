@@ -20,6 +20,7 @@ from counterrank.documents.validation import fault, parse_document
 from counterrank.version import __version__
 
 CONTROLS = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")  # for terminals
+ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 SCHEMA = 1  # the shape of documents; see document.schema.json
 
 
@@ -108,8 +109,11 @@ def _without_folders(value: Any, short: Mapping[str, str]) -> Any:
                 shape = rf"(?<![\w/.\-]){re.escape(path)}(?![\w/\-])"
                 value = re.sub(shape, lambda _, own=short[path]: own, value)  # type: ignore[misc]
         return value
-    if isinstance(value, dict):
-        return {key: _without_folders(own, short) for key, own in value.items()}
+    if isinstance(value, dict):  # of a hundred systems a million values, most of them numbers
+        return {
+            key: own if type(own) is float else _without_folders(own, short)
+            for key, own in value.items()
+        }
     if isinstance(value, (list, tuple)):
         return [_without_folders(own, short) for own in value]
     return value
@@ -117,7 +121,7 @@ def _without_folders(value: Any, short: Mapping[str, str]) -> Any:
 
 def as_json(value: Mapping[str, Any]) -> str:
     """One document, a row a line; what has no value is null."""
-    parts = [f" {json.dumps(key)}: {_rows(item)}" for key, item in plain(dict(value)).items()]
+    parts = [f" {json.dumps(key)}: {_rows(item)}" for key, item in value.items()]
     return CONTROLS.sub(lambda c: f"\\u{ord(c[0]):04x}", "{\n" + ",\n".join(parts) + "\n}")
 
 
@@ -135,9 +139,15 @@ def plain(value: Any) -> Any:
 def _rows(value: Any) -> str:
     """JSON with one line for each row of a list of records."""
     if not (isinstance(value, list) and value):
-        return json.dumps(value, ensure_ascii=False, allow_nan=False)
-    rows = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in value)
-    return "[\n  " + ",\n  ".join(rows) + "\n ]"
+        return _line(value)
+    return "[\n  " + ",\n  ".join(map(_line, value)) + "\n ]"
+
+
+def _line(value: Any) -> str:
+    try:
+        return ENCODER.encode(value)
+    except ValueError:  # not a number
+        return ENCODER.encode(plain(value))
 
 
 def saved(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -96,6 +96,8 @@ class Gate:
                     f" {'passes' if one.passed else '**stops**'} |"
                 )
             lines += self._asked(c.system)
+        if not self.passed and any(c.passed for c in self.checked):
+            lines += ["", "Every candidate must pass; `--system NAME` asks it of one."]
         if self.failed:
             lines += ["", f"{_count(self.failed)}, so the numbers do not count:", ""]
             lines += [
@@ -103,6 +105,10 @@ class Gate:
                 for d in self.failed
             ]
         return "\n".join([*lines, *self._accepted()]) + "\n"
+
+    def _repr_markdown_(self) -> str:
+        """The same in a notebook."""
+        return self.markdown()
 
     def _word(self) -> str:
         if not self.passed:

@@ -74,7 +74,7 @@ def what_would_tell(document: Row, lead: Requirement) -> list[str]:
     users, clusters = users_needed(document, lead), document["protocol"].get("clusters")
     if users is not None and users / 2 < NEEDLESS * clusters:
         share = users / 2 / clusters
-        times = f"{share:.0%} of" if share < 2 else f"{share:,.0f} times"
+        times = f"{share:.0%} of" if share < 1 else f"{share:,.{int(share < 2)}f} times"
         told.append(
             f"its own lists, shown to about {_rounded(users / 2):,} {_who(document)} drawn by"
             f" chance ({times} those of this log)"

@@ -5,8 +5,6 @@ A glance at each table's first rows says what columns it has, and the types that
 
 from __future__ import annotations
 
-import glob
-import io
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -28,6 +26,7 @@ from counterrank.data.checks import some_rows
 from counterrank.data.ids import partition_ids
 from counterrank.data.schema import Input, Schema, Table
 from counterrank.data.sources.source import count_source_rows, packed_bound, pieces
+from counterrank.engine.growing_files import GrowingFiles
 from counterrank.engine.partitions import (
     Lazy,
     Partition,
@@ -59,8 +58,8 @@ def read_heads(tables: Tables, scratch: Path) -> tuple[dict[str, Table], dict[st
             heads[name] = replace(head, frame=frame)
     for name, head in heads.items():
         many = np.resize(np.arange(head.frame.height), GLANCE if head.frame.height else 0)
-        head.frame[many].write_ipc(file := io.BytesIO())  # few rows are written again and again
-        widths[name] = file.tell() / GLANCE
+        piece = head.frame[many].write_ipc_stream(None)  # few rows are written again and again
+        widths[name] = len(piece.getbuffer()) / GLANCE
         heads[name] = replace(head, frame=head.frame.clear())
     return heads, widths
 
@@ -137,25 +136,23 @@ _DONE: Future[Any] = Future()  # stands for results that were taken
 
 
 class OnDisk(Partitions):
-    """Partitions as files: ``folder/table/partition/piece``. Each takes one core."""
+    """Partitions as ``files`` of each table, in a ``folder``. Each takes one core."""
 
     def __init__(
         self,
         folder: Path,
+        files: Mapping[str, GrowingFiles],
         heads: Mapping[str, Table],
         inputs: Mapping[str, Input],
         count: int,
         needs: str,
         progress: Progress,
     ) -> None:
-        self.folder, self.heads, self.inputs, self.count = folder, heads, inputs, count
-        self.progress, self.turn = progress, numbers_from()
-        tables = [folder / name for name in ([needs] if needs else heads)]
-        self.present = [
-            number
-            for number in range(count)
-            if any((table / str(number)).is_dir() for table in tables)
-        ]
+        self.folder, self.files, self.heads, self.inputs = folder, files, heads, inputs
+        self.count, self.progress, self.turn = count, progress, numbers_from()
+        self.here = {name: frozenset(own.keys()) for name, own in files.items()}
+        needed = [self.here[needs]] if needs else self.here.values()
+        self.present = sorted(frozenset[int]().union(*needed))
 
     @property
     def pieces(self) -> int:
@@ -173,24 +170,20 @@ class OnDisk(Partitions):
     def exchange(
         self, work: Callable[[Partition], Mapping[int, P]], then: Callable[[P], B], label: str
     ) -> B:
-        """Pieces go by way of the disk, too: ``folder/exchange/key/partition``."""
-        folder = self.folder / f"exchange-{next(self.turn)}"
-        folder.mkdir()
+        """Pieces go by way of the disk, too, by key and partition."""
+        files = GrowingFiles(self.folder / f"exchange-{next(self.turn)}")
 
         def send(number: int) -> None:
             for key, piece in work(self._partition(number)).items():
-                (folder / str(key)).mkdir(exist_ok=True)
-                (folder / str(key) / f"{number:06}").write_bytes(pack(piece))
+                files.add(key, number, pack(piece))
 
         def receive(key: int) -> B:
-            files = sorted((folder / str(key)).iterdir())
-            return then(merge_in_turn(unpack(file.read_bytes()) for file in files))
+            return then(merge_in_turn(map(unpack, files.read(key))))
 
         for _ in self._run(send, self.present, label):
             pass
-        keys = sorted(int(path.name) for path in folder.iterdir())
-        whole = merge_in_turn(self._run(receive, keys, label))
-        shutil.rmtree(folder)
+        whole = merge_in_turn(self._run(receive, files.keys(), label))
+        shutil.rmtree(files.folder)
         return whole
 
     def _results(self, work: Callable[[Partition], A], label: str) -> Iterator[A]:
@@ -200,9 +193,10 @@ class OnDisk(Partitions):
         return Partition(Lazy({name: partial(self._table, name, number) for name in self.heads}))
 
     def _table(self, name: str, number: int) -> Table:
-        files = sorted((self.folder / name / str(number)).glob("*.arrow"))
         head = self.heads[name]
-        return replace(head, frame=_read(files)) if files else head
+        if number not in self.here[name]:
+            return head
+        return replace(head, frame=_joined(self.files[name].read(number)))
 
     def _run(self, work: Callable[[int], A], numbers: Sequence[int], label: str) -> Iterator[A]:
         """``work`` on each number, in threads; results in order, the same fault told once."""
@@ -231,9 +225,9 @@ class OnDisk(Partitions):
             raise merge_errors(faults)
 
 
-def _read(files: Iterable[Path]) -> pl.DataFrame:
+def _joined(pieces: Iterable[bytes]) -> pl.DataFrame:
     """Pieces of a table, one below the other."""
-    parts = _exact([pl.read_ipc(glob.escape(str(file))) for file in files])
+    parts = _exact([pl.read_ipc_stream(piece) for piece in pieces])
     frame = pl.concat(parts, how="vertical_relaxed", rechunk=True)
     return frame.with_columns(UNKNOWN) if "item" in frame.columns else frame
 
@@ -273,9 +267,10 @@ def cut_on_disk(engine: Local, tables: Tables, progress: Progress) -> Iterator[P
             sums = {name: aside.submit(schema.source.sha256) for name, schema in schemas.items()}
             steps = sum(-(-number // piece) for number in rows.values())
             ticks = iter(progress(range(steps), "cutting tables into partitions"))
+            files = {name: GrowingFiles(folder / name) for name in schemas}
             for name, schema in schemas.items():
                 cast = partial(cast_ids, head=heads[name], ids=tables.ids)
-                rows[name] = _cut(schema, cast, tables.unit, count, folder / name, piece, ticks)
+                rows[name] = _cut(schema, cast, tables.unit, count, files[name], piece, ticks)
             for _ in ticks:  # sizes are guesses: the bar ends all the same
                 pass
             for schema in schemas.values():
@@ -284,7 +279,7 @@ def cut_on_disk(engine: Local, tables: Tables, progress: Progress) -> Iterator[P
                 name: Input(schema.source.name, rows[name], sums[name].result())
                 for name, schema in schemas.items()
             }
-        yield OnDisk(folder, heads, inputs, count, tables.needs, progress)
+        yield OnDisk(folder, files, heads, inputs, count, tables.needs, progress)
 
 
 def _cut(
@@ -292,7 +287,7 @@ def _cut(
     cast: Callable[[pl.DataFrame], pl.DataFrame],
     unit: str,
     count: int,
-    folder: Path,
+    files: GrowingFiles,
     piece: int,
     ticks: Iterator[int],
 ) -> int:
@@ -306,12 +301,12 @@ def _cut(
     def one(frame: pl.DataFrame, turn: int, before: int) -> None:
         try:
             part = cast(schema.part(schema.roles.renamed(frame)).frame)
-            _write(part, partition_ids(part[unit], count), count, folder, f"{turn:06}.arrow")
+            _write(part, partition_ids(part[unit], count), count, files, turn)
         except CounterrankError as error:
             faults.append(shift_error(error, before))
 
     jobs: set[Future[None]] = set()
-    steps = pieces(schema.source, schema.roles.choose, rows=piece, scratch=folder.parent)
+    steps = pieces(schema.source, schema.roles.choose, rows=piece, scratch=files.folder.parent)
     with ThreadPoolExecutor(workers()) as team:
         for turn, frame in enumerate(steps):
             jobs.add(team.submit(one, frame, turn, rows))
@@ -329,13 +324,12 @@ def _cut(
     return rows
 
 
-def _write(frame: pl.DataFrame, place: Any, count: int, folder: Path, name: str) -> None:
+def _write(frame: pl.DataFrame, place: Any, count: int, files: GrowingFiles, turn: int) -> None:
     """The rows of one piece to the files of their partitions, in the order they have."""
     order = np.argsort(place, kind="stable")
     ends = np.cumsum(np.bincount(place, minlength=count)).tolist()
     frame = frame.rechunk()[order]  # gathers from many chunks take twice as long
     for number, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
         if end > start:
-            (folder / str(number)).mkdir(parents=True, exist_ok=True)
             part = frame.slice(start, end - start)
-            part.write_ipc(folder / str(number) / name, compression="uncompressed")
+            files.add(number, turn, part.write_ipc_stream(None).getbuffer())

@@ -6,7 +6,6 @@ memory. Only dataclasses and named tuples of this package are made again.
 
 from __future__ import annotations
 
-import io
 import json
 import struct
 from dataclasses import fields, is_dataclass
@@ -66,9 +65,7 @@ def _tree(value: Any, blobs: list[bytes], arrays: dict[int, tuple[Any, int]]) ->
     if isinstance(value, pl.Series):
         return ["series", inner(value.to_frame("x")), value.name]
     if isinstance(value, pl.DataFrame):
-        file = io.BytesIO()
-        value.write_ipc(file, compression="uncompressed")
-        blobs.append(file.getvalue())
+        blobs.append(value.write_ipc_stream(None).getvalue())
         return ["frame", len(blobs) - 1]
     if is_dataclass(value) and not isinstance(value, type):
         own = {f.name: inner(getattr(value, f.name)) for f in fields(value) if f.init}
@@ -100,7 +97,7 @@ def _value(tree: Any, blobs: list[Any]) -> Any:
     if kind == "bytes":
         return bytes(blobs[rest[0]])
     if kind == "frame":
-        return pl.read_ipc(io.BytesIO(blobs[rest[0]]))
+        return pl.read_ipc_stream(bytes(blobs[rest[0]]))
     if kind == "series":
         return inner(rest[0])["x"].alias(rest[1])
     if kind == "dataclass":

@@ -127,7 +127,7 @@ class EvaluateRequest:
 
 def pairs_of(measures: Sequence[Measure], pairs: Sequence[tuple[str, str]]) -> list[list[Pair]]:
     """Pairs of systems by measure."""
-    return [[(Key(a, str(m)), Key(b, str(m))) for a, b in pairs] for m in measures]
+    return [[(Key(a, name), Key(b, name)) for a, b in pairs] for name in map(str, measures)]
 
 
 def parse_measures(labels: str | Measure | Sequence[str | Measure]) -> tuple[Measure, ...]:

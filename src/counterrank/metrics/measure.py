@@ -99,7 +99,10 @@ class Measure(Value):
 
     def worth(self, hits: Hits, pool: Pool) -> Floats:
         """What each hit adds to its unit's value, so that hits can be weighted one by one."""
-        raise UsageError(f"{self} does not say what each item adds, which is needed here.")
+        raise UsageError(
+            f"{self} does not say what each item adds, which is needed here.",
+            todo="Take a sum over items, such as DCG; a measure of your own says it in worth.",
+        )
 
     def standing(self, pool: Pool) -> Floats | None:
         """What each judgment adds wherever its item is listed, or not at all; None: nothing."""

@@ -59,8 +59,9 @@ def check_log(
         schema = logs.log_schema(table, rewards=rewards, contexts=[*known, *by], columns=columns)
         with engine.open(Tables({LOG: schema}, "session", ("session", "item"))) as read:
             log, totals = log_table(read.heads[LOG]), LogTotals.read(read, gaps)
-            chance = model is None and log.has("propensity")
-            basis = Basis("propensity" if chance else "rank", views, model).with_totals(totals)
+            logged = "propensity" if model is None and log.has("propensity") else "rank"
+            logged = "exposure" if model is not None and log.has("exposure") else logged
+            basis = Basis(logged, views, model).with_totals(totals)
             count = users if log.has("user") else None
             numbered = partial(on_some, partial(sessions_of, gaps), totals.number_sessions)
             diagnostics = audit_log(read, totals, basis, log.rewards[0], users=count, read=numbered)

@@ -186,5 +186,5 @@ def position_bias(given: PositionBias | str | os.PathLike[str]) -> PositionBias:
         return load(given)
     if not isinstance(given, str):
         raise UsageError(f"{brief(given)} is not a position model.", todo='Write "log2", say.')
-    is_path = given.lower().endswith(".json") or (os.sep in given and "(" not in given)
+    is_path = given.lower().endswith(".json") or ("(" not in given and {os.sep, "."} & set(given))
     return load(given) if is_path else position_model(given)

@@ -10,7 +10,7 @@ from typing import Any
 
 from counterrank.core.format import p_value, printable, shorten
 
-PROSE = ("sentence", "meaning", "reason")  # columns of sentences, which are shown whole
+PROSE = ("sentence", "meaning", "reason", "fault")  # columns of sentences, which are shown whole
 DASH = "\u2013"  # where there is nothing
 PRINTED = 60  # rows of a table on paper, as page.css has it
 LONGEST = 80  # characters of a name that a table shows; its title has more of it

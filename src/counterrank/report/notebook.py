@@ -13,6 +13,8 @@ from counterrank.report.sections.appendix import ESTIMATES, known_columns
 from counterrank.report.sections.decision_header import headline, next_steps
 from counterrank.report.sections.leaderboard import SHOWN, unfolded_boards
 
+WORST = ("fail", "caution", "untested")
+
 
 def notebook(document: Mapping[str, Any]) -> str:
     """The decision, how much, and what does not pass."""
@@ -39,15 +41,15 @@ def notebook(document: Mapping[str, Any]) -> str:
         more = len(estimates) - len(rows)
         parts.append(f"<p>and {more:,} more rows.</p>" if more > 0 else "")
         parts += [figure.html() for figure in shown.drawn[:1]]
-    found = [d for d in document.get("diagnostics", []) if d["state"] not in ("pass", "assumed")]
+    found = [d for s in WORST for d in document.get("diagnostics", []) if d["state"] == s]
     lines = "".join(
         f"<li><strong>{text(d['state'])}: {name(d['name'])}</strong> ({name(d['subject'])})."
         f" {text(d['meaning'])}</li>"
         for d in found
     )
     all_pass = "<p>Nothing that could be told speaks against it.</p>"
-    closed = (
-        f"<details><summary>Diagnostics that do not pass: {len(found)}</summary><ul>{lines}</ul>"
-    )
+    states = [d["state"] for d in found]
+    counts = ", ".join(f"{states.count(s)} {s}" for s in WORST if s in states)
+    closed = f"<details><summary>Diagnostics that do not pass: {counts}</summary><ul>{lines}</ul>"
     parts.append(f"{closed}</details>" if found else all_pass)
     return f'<div class="counterrank">{notebook_style()}{"".join(parts)}</div>'

@@ -41,6 +41,10 @@ CORE += " cannot rule out. Both hold for all candidates at once."
 BAR = "Bars: the interval, for all candidates at once."
 CLAIM = "Coloured parts clear the line, blue for better and orange for worse; grey ones do not. A"
 CLAIM += " claim needs all of the bar to clear it; p, corrected for all comparisons, makes none."
+EVERYBODY = (
+    "All together: this result tells no groups apart. To learn whether it holds for one, make it of"
+    " that group's rows alone."
+)
 FIGURE_ROWS = 400  # rows of a figure's table
 BOARDS = ("lifts", "values", "pairs")  # what the leaderboard and the matrix of pairs draw
 WHY = ("tipping", "weights", "sweep", "effective")
@@ -213,7 +217,12 @@ def _much(shown: Shown, own: str) -> Section:
 def _why(shown: Shown, own: str) -> Section:
     """What the numbers rest on, how near the claim is to turning, and weights."""
     title = "Why believe it" if shown.believed else "Why not believe it"
-    inner = diagnostic_matrix(shown.document, [*shown.order, shown.reference], shown.lead)
+    document, reference = shown.document, shown.reference
+    odd = {s for d in document["diagnostics"] if d["state"] != "pass" for s in d["systems"]}
+    held = bool(document["protocol"].get("baseline"))  # else the reference is who leads
+    columns = [*shown.order, *[reference] * (reference in odd)]
+    columns = columns if held else [reference, *shown.order]
+    inner = diagnostic_matrix(document, columns, shown.lead)
     return Section("why", title, title, inner + shown.figures(own, *WHY))
 
 
@@ -223,6 +232,8 @@ def _whom(shown: Shown, own: str) -> Section:
     if shown.lead is not None:
         inner = segment_forest(document, shown.lead, shown.reference, shown.order)
     inner += paradox_notes(document) + shown.figures(own, *WHOM)
+    if shown.gap and not inner:
+        inner = f"<p>{EVERYBODY}</p>"
     return Section("whom", "For whom", "For whom", inner)
 
 

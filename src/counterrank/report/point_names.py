@@ -12,22 +12,26 @@ NARROWEST = 340.0  # pixels of a figure that is as wide as its page
 LETTER = 6.6  # pixels of a letter, about
 PLACES = ((0, -9, "middle"), (0, 18, "middle"), (9, 4, "start"), (-9, 4, "end"))
 TITLE = (0.0, 60.0, 0.0, 14.0)  # where the upright scale's title stands
-TICKS = 36.0  # pixels at the left where its ticks have their words
+TICK = 36.0  # pixels of a word of its ticks
 
 
 def name_points(
     names: Sequence[str], shares: Sequence[float], highs: Sequence[float], width: float | None,
-    foot: float,
+    ticks: Sequence[float], foot: float,
 ) -> list[str]:  # fmt: skip
-    """Each name where it covers no point and no other name; none where there is no such place."""
+    """Each name where it covers no point, no tick's word (at such heights) and no other name.
+
+    A name for which there is no such place is left out.
+    """
     wide = NARROWEST if width is None else width
     spots = list(zip([share * wide for share in shares], highs, strict=True))
-    taken: list[Box] = [TITLE, *((x - 5, x + 5, y - 5, y + 5) for x, y in spots)]
+    taken: list[Box] = [TITLE, *((0.0, TICK, y - 13, y) for y in ticks)]
+    taken += [(x - 5, x + 5, y - 5, y + 5) for x, y in spots]
     drawn = []
     for name, share, (x, y) in zip(names, shares, spots, strict=True):
         for across, down, anchor in PLACES:
             box = _box(x + across, y + down, LETTER * len(name), anchor)
-            if box[0] >= TICKS and box[1] <= wide and box[3] <= foot and not _meets(box, taken):
+            if box[0] >= 0 and box[1] <= wide and box[3] <= foot and not _meets(box, taken):
                 taken.append(box)
                 drawn.append(
                     f'<text class="ha" x="{length(share, width)}" y="{y + down:.1f}"'

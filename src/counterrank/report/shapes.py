@@ -342,7 +342,8 @@ def draw_scatter(
         if len(rows) <= NAMED:
             shares = [whole.share(float(row[x])) for row in own]
             names = [shorten(str(row[name]), 16) for row in own]
-            drawn += name_points(names, shares, highs, width, 20.0 + PLOT)
+            ticks = [20 + PLOT - PLOT * up.share(tick) for tick in up.ticks(5)]
+            drawn += name_points(names, shares, highs, width, ticks, 20.0 + PLOT)
         return "".join([*drawn, around(titles[1], titles[0], kinds, width)])
 
     return [Panel("", PLOT + 58 + legend_height(kinds), draw)]

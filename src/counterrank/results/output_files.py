@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from counterrank.core.errors import UsageError
 from counterrank.core.file_writer import (
@@ -97,12 +97,13 @@ def folder(result: Result, path: str | None) -> list[str]:
         return []
     from counterrank.documents.document import as_json
     from counterrank.report import page
+    from counterrank.stats.units import Units
 
     where, document = make_folder(path).resolve(), result.to_dict()
     writers: dict[str, Callable[[Path], object]] = {
         "result.json": partial(Path.write_text, data=as_json(document), encoding="utf-8")
     }
-    if _keeps_units(document):
+    if result.unit_frame is not None or isinstance(result.units, Units):
         writers["units.parquet"] = partial(result.by_unit().write_parquet, compression="lz4")
     writers["report.html"] = partial(Path.write_text, data=page([document]), encoding="utf-8")
     several(where, writers, alone=NAMES)
@@ -233,12 +234,6 @@ def _keep_modes(fresh: Path, where: Path, names: Sequence[str]) -> None:
             if hasattr(os, "chown"):
                 with suppress(OSError):
                     os.chown(new, old.stat().st_uid, old.stat().st_gid)
-
-
-def _keeps_units(document: Mapping[str, Any]) -> bool:
-    """Whether a result has values per unit; of too many units only moments were kept."""
-    inference = document.get("protocol", {}).get("inference", {})
-    return bool(inference.get("inference") != "moments") if isinstance(inference, dict) else True
 
 
 def discard(path: str) -> None:

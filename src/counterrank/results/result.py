@@ -146,12 +146,13 @@ class Result:
         diagnostics = with_concerns(diagnostics, functions)
         states: dict[tuple[str, str, str, str | None], str] = {}
         rows, verdicts = [], {}
+        near = {s: [d for d in diagnostics if s in (d.systems or [s])] for s, *_ in functions}
         for key, function in functions.items():
             e = units.estimate(key, function)
             low, high = plan.ends(e, (spans or {}).get(key))
             which = key.system, key.estimator, key.measure, key.reward
             if which not in states:
-                listed = [d for d in diagnostics if d.concerns(*which)]
+                listed = [d for d in near[key.system] if d.concerns(*which)]
                 own = [d for d in listed if d.systems or d.estimators or d.subject in about(key)]
                 states[which] = worst(own)
             verdicts[key] = states[which]

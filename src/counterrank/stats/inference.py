@@ -327,16 +327,16 @@ def largest_t(
     alike = np.round(divide(apart @ apart.T, np.outer(size, size), 0.0), DIGITS)
     values, vectors = np.linalg.eigh(alike)
     root = size[:, None] * vectors * np.sqrt(np.maximum(values, 0))
-    pairs = root[a] - root[b]
-    norm = np.linalg.norm(pairs, axis=1)
+    norm, rng = np.linalg.norm(root[a] - root[b], axis=1), np.random.default_rng(seed)
     near = norm <= NEAR * (size[a] + size[b])  # rounding: taken as independent, which is safe
-    pairs, rng = divide(pairs, norm[:, None], 0.0)[~near], np.random.default_rng(seed)
+    a, b, scale = a[~near], b[~near], 1 / norm[~near, None]
     draws = int(np.clip(CELLS // len(some), LARGEST // 5, LARGEST))
     found = np.empty(draws)
     for start in range(0, draws, step := max(1, BLOCK // len(some))):
         rows = min(step, draws - start)
-        t = rng.standard_normal((rows, len(psi))) @ pairs.T
+        each = root @ rng.standard_normal((rows, len(psi))).T
+        t = (each[a] - each[b]) * scale
         if near.any():
-            t = np.hstack([t, rng.standard_normal((rows, np.count_nonzero(near)))])
-        found[start : start + rows] = np.maximum(t.max(axis=1), -t.min(axis=1))
+            t = np.vstack([t, rng.standard_normal((rows, np.count_nonzero(near))).T])
+        found[start : start + rows] = np.maximum(t.max(axis=0), -t.min(axis=0))
     return np.sort(found / np.sqrt(rng.chisquare(freedom, draws) / freedom))

@@ -5,7 +5,6 @@ Results travel as rows: a key, the number of the partition they are from, and pi
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -106,9 +105,7 @@ def _cut(rows: pl.DataFrame, tag: int, keys: Sequence[int]) -> pa.RecordBatch:
     cuts = rows.partition_by(PLACE, as_dict=True, include_key=False)
     data = []
     for cut in cuts.values():
-        file = io.BytesIO()
-        cut.write_ipc(file, compression="lz4")
-        data.append(file.getvalue())
+        data.append(cut.write_ipc_stream(None, compression="lz4").getvalue())
     columns = [
         pa.array([keys[place] for (place,) in cuts], pa.int64()),
         pa.array([tag] * len(cuts), pa.int8()),
@@ -178,7 +175,7 @@ def _by_table(lanes: Mapping[str, Lane], batches: Batches) -> dict[str, list[pl.
     names = {lane.tag: name for name, lane in lanes.items()}
     for batch in batches:
         for tag, data in zip(batch[TAG], batch["data"], strict=True):
-            parts[names[tag.as_py()]].append(pl.read_ipc(io.BytesIO(data.as_buffer())))
+            parts[names[tag.as_py()]].append(pl.read_ipc_stream(data.as_py()))
     return parts
 
 

@@ -46,7 +46,7 @@ BELIEF = {
     "fail": "A fault was found that nothing corrects. It says something about the data, nothing"
     " about the ranker.",
 }
-NAMED = (("fail", "Fails"), ("caution", "Found"), ("untested", "Not told by these data"))
+NAMED = (("fail", "Fails"), ("caution", "Look at"), ("untested", "Not told by these data"))
 ELSEWHERE = (
     "Nothing was found that bears on this comparison; what was found elsewhere stands below."
 )
@@ -57,7 +57,9 @@ ADVICE = {
     "distrust": "Do not choose by these numbers, for or against.",
 }
 NEXT = {"test": "Before you run the test", "open": "What would tell", "keep": "Also"}
+LOG = "What to log next time"
 MARKED = {"test": "pass", "keep": "pass", "open": "untested", "distrust": "fail", "read": "pass"}
+CURVE = "Save it by --out FILE.json, and estimates read it by --position-bias FILE.json."
 BLOCK = 26  # height of the mark where it is shown at full size
 
 
@@ -68,14 +70,15 @@ def headline(document: Document, decision: Decision) -> tuple[str, str]:
         faults = [one["fault"] for one in tables.get("tables", []) if one.get("fault")]
         if faults:
             return f"{len(faults)} of {len(tables['tables'])} tables cannot be used", faults[0]
-        return "These tables can be used", ""
+        loud = [d for s in ("fail", "caution") for d in document["diagnostics"] if d["state"] == s]
+        return "These tables can be used", next((str(d["meaning"]) for d in loud), "")
     if document.get("kind") == "exposure":
         own = [row for row in tables.get("ranks", []) if not row.get("context")] or [{}]
         last, first = own[-1], own[0]
         if last.get("value") and first.get("value"):
             share = float(last["value"]) / float(first["value"])
-            return f"Rank {last['rank']} is seen {share:.2f} times as often as rank 1", ""
-        return "How likely each rank is seen", ""
+            return f"Rank {last['rank']} is seen {share:.2f} times as often as rank 1", CURVE
+        return "How likely each rank is seen", CURVE
     if decision.verdict == "open" and not decision.measure:  # a refusal, whose words go on
         return decision.head, decision.body[:1].upper() + decision.body[1:]
     return decision.head, decision.body
@@ -139,6 +142,7 @@ def _named(found: Sequence[Row]) -> str:
 def worst_state(document: Document, lead: Criterion | None = None) -> str:
     """The gravest verdict of diagnostics that concern what decides: pass, caution or fail."""
     states = {str(d["state"]) for d in read_by(document, lead)}
+    states |= {"fail" for t in document.get("tables", {}).get("tables", ()) if t.get("fault")}
     if "fail" in states:
         return "fail"
     return "caution" if states & {"caution", "untested"} else "pass"
@@ -158,9 +162,8 @@ def next_steps(document: Document, decision: Decision) -> tuple[str, str]:
     ours = decision.verdict == "open"  # what would tell, in words of ours; others begin with names
     steps = [step[:1].upper() + step[1:] if ours else step for step in decision.steps]
     steps += [f"Mind the paradox: {p['sentence']}" for p in tables.get("paradoxes", ())[:2]]
-    title = NEXT.get(decision.verdict, "To know more")
-    if not steps and tables.get("to_log"):
-        title, steps = "What to log next time", [f"{step}." for step in tables["to_log"]]
+    title = LOG if document.get("kind") == "check" else NEXT.get(decision.verdict, "To know more")
+    steps = steps or [f"{step}." for step in tables.get("to_log", ())]
     return title, "".join(f"<li>{prose(step)}</li>" for step in steps)
 
 
@@ -173,7 +176,7 @@ def _facts(document: Document, lead: Criterion | None, gap: Gap | None) -> str:
     """Of how many, when, by which estimator, and what of the assumptions."""
     said_so = document.get("protocol", {})
     facts: list[tuple[str, str]] = []
-    unit = str(said_so.get("unit", "unit"))
+    unit = _unit(document)
     if units := units_of(document, gap.row["units"] if gap else None):
         facts.append((f"{unit.capitalize()}s", units.partition(" ")[0]))
     clusters, cluster = said_so.get("clusters"), str(said_so.get("cluster", ""))
@@ -248,12 +251,18 @@ def verdict_line(document: Row, decision: Decision, link: str) -> str:
     return f'<span class="st {state}">{icon(state)}<a href="{link}">{text(head)}</a></span>'
 
 
+def _unit(document: Document) -> str:
+    """What there are many of: users, or sessions."""
+    known = {"exposure": "session"}.get(str(document.get("kind")), "")
+    return str(document.get("protocol", {}).get("unit", known))
+
+
 def units_of(document: Document, many: int | None = None) -> str:
     """Of how many units a result is: ``many``, or those of its largest estimate."""
     if many is None:
         all_ = (r["units"] for r in document.get("estimates", []))
         many = max((n for n in all_ if n is not None), default=None)
-    unit = document.get("protocol", {}).get("unit")
+    unit = _unit(document)
     return f"{many:,} {text(unit)}s" if many and unit else ""
 
 

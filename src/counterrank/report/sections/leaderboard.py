@@ -97,14 +97,18 @@ def leaderboard(document: Document, own: str, lead: Criterion, reference: str) -
     found = boards(document, lead, reference)
     if not found:
         return ""
-    spans = [g.lift for b in found if b.lifts for g in b.gaps.values() if g.lift]
-    scale = scale_of(spans, zero=True, percent=True)
+    spans = {
+        whole: [g.lift for b in found if b.lifts and (b.key[3] is None) == whole
+                for g in b.gaps.values() if g.lift]
+        for whole in (True, False)
+    }  # fmt: skip
+    scales = {whole: scale_of(own, zero=True, percent=True) for whole, own in spans.items()}
     tables = "".join(
         f'<div class="board" data-key="{text("|".join(_parts(b.key)))}"{" hidden" * (n > 0)}>'
-        f"{_table(b, scale)}</div>"
+        f"{_table(b, scales[b.key[3] is None])}</div>"
         for n, b in enumerate(found)
     )
-    switch = _units(own) if spans else ""
+    switch = _units(own) if any(spans.values()) else ""
     return (
         f'<div class="ctl noprint">{_selector(found, own)}{switch}</div>'
         f'{tables}<p class="vh" aria-live="polite"></p>'
