@@ -106,11 +106,18 @@ def _columns(document: Row, lead: Requirement) -> list[str]:
         ),
         "swaps": ("some neighbours swapped by chance", gains.get("swaps", 0) >= LITTLE),
     }
-    found = [(gains.get(log, 0.0), words) for log, (words, lacks) in lacking.items() if lacks]
-    return [
-        f"{words} (interval up to {gain:.0%} narrower)" if gain >= LITTLE else words
-        for gain, words in sorted(found, key=lambda x: -max(x[0], 0.0))[:3]
+    found = [
+        (max(gains.get(log, 0.0), 0.0), words) for log, (words, lacks) in lacking.items() if lacks
     ]
+    return [_with_gain(words, gain) for gain, words in sorted(found, key=lambda x: -x[0])[:3]]
+
+
+def _with_gain(words: str, gain: float) -> str:
+    """What to log, and by how much of its width the second interval would narrow."""
+    if gain < LITTLE:
+        return words
+    note = f"interval up to {gain:.0%} narrower)"
+    return f"{words[:-1]}; {note}" if words.endswith(")") else f"{words} ({note}"
 
 
 def _gains(document: Row, lead: Requirement) -> dict[str, float]:
