@@ -147,7 +147,8 @@ def show_repetition(found: Repetition) -> int:
     """What differs; 3 if anything does."""
     result = found.result
     for place, old, new in found.differences[:MOST]:
-        print(f"{printable(place)}: {brief(old)} was saved, {brief(new)} came out.")
+        told = f"{printable(place)}: {brief(old)} was saved, {brief(new)} came out."
+        print(fit(told, sys.stdout))
     if found.same:
         rows = f"{len(result.estimates)} estimates, {len(result.comparisons)} comparisons"
         print(f"The same: {rows}, {len(result.diagnostics)} diagnostics; inputs as they were.")
