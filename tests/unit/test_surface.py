@@ -118,7 +118,7 @@ for one in EVERY:
 
 
 @pytest.mark.parametrize("verb", FIRST)
-def test_a_saved_result_repeats_itself(verb, tables, monkeypatch, tmp_path):
+def test_a_saved_result_repeats_itself(verb, tables, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tables)
     result = FIRST[verb].result()
     file = tmp_path / "result.json"
@@ -139,6 +139,8 @@ def test_a_saved_result_repeats_itself(verb, tables, monkeypatch, tmp_path):
     changed["provenance"]["inputs"][0]["sha256"] = "0" * 64
     file.write_text(json.dumps(changed))
     assert run(["repeat", str(file), "--data", str(tables)]) == 3
+    first = Path(changed["provenance"]["inputs"][0]["name"]).name
+    assert f"inputs[{first}].sha256: " in capsys.readouterr().out
 
 
 def folder_of_examples(folder, tables):

@@ -122,11 +122,11 @@ def _run() -> int:
     except SystemExit as done:
         return done.code if isinstance(done.code, int) else 0
     except CounterrankError as error:
-        from counterrank.core.format import fit
+        from counterrank.core.format import terminal_text
 
         for part in (f"counterrank: {error.wrong}", error.found, error.todo):
             if part:
-                print(fit(part, sys.stderr), file=sys.stderr)
+                print(terminal_text(part, sys.stderr), file=sys.stderr)
         return 2
     except OSError as error:
         print("counterrank: The system did not let the work be done.", file=sys.stderr)

@@ -14,7 +14,7 @@ from counterrank.cli.command import Command, call
 from counterrank.core.arguments import arguments
 from counterrank.core.errors import UsageError, brief, printable
 from counterrank.core.file_writer import is_stream, refuse_unwritable, whole_text
-from counterrank.core.format import fit
+from counterrank.core.format import terminal_text
 from counterrank.core.input_files import refuse_inputs
 from counterrank.core.parallel import bar
 from counterrank.results import output_files as files
@@ -79,7 +79,7 @@ def run_verb(command: Command, asked: dict[str, Any], given: Namespace) -> int:
         name = printable(out)
         print(f"Saved as {name}: use it with --position-bias {name}", file=sys.stderr)
     if written and not getattr(given, "quiet", True):
-        print(fit(f"Wrote {printable(', '.join(written))}.", sys.stderr), file=sys.stderr)
+        print(terminal_text(f"Wrote {printable(', '.join(written))}.", sys.stderr), file=sys.stderr)
     if any(table.fault for table in result.tables.get("tables", ())):
         return 2
     return 3 if given.strict and result.verdict == "fail" else 0
@@ -139,7 +139,7 @@ def _words(value: Any) -> str:
 def show_gate(gate: Gate) -> int:
     """The summary; 3 if the gate stays shut."""
     for line in gate.markdown().splitlines():
-        print(line if line.startswith("|") else fit(line, sys.stdout))
+        print(line if line.startswith("|") else terminal_text(line, sys.stdout))
     return 0 if gate.passed else 3
 
 
@@ -147,7 +147,8 @@ def show_repetition(found: Repetition) -> int:
     """What differs; 3 if anything does."""
     result = found.result
     for place, old, new in found.differences[:MOST]:
-        print(f"{printable(place)}: {brief(old)} was saved, {brief(new)} came out.")
+        told = f"{printable(place)}: {brief(old)} was saved, {brief(new)} came out."
+        print(terminal_text(told, sys.stdout))
     if found.same:
         rows = f"{len(result.estimates)} estimates, {len(result.comparisons)} comparisons"
         print(f"The same: {rows}, {len(result.diagnostics)} diagnostics; inputs as they were.")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from counterrank.api import verb as v
 from counterrank.core.errors import UsageError, first_line, printable
-from counterrank.core.format import fit
+from counterrank.core.format import terminal_text
 from counterrank.core.parallel import Progress
 from counterrank.results import output_files as files
 
@@ -111,7 +111,7 @@ def show(plan: SamplePlan, written: list[str], format: str) -> None:
         print(json.dumps(sample.truth_document(plan), indent=1))
         return
     told = f"{plan.sessions:,} sessions. Wrote {printable(', '.join(written))}."
-    print(f"{fit(told, sys.stdout)}\n")
+    print(f"{terminal_text(told, sys.stdout)}\n")
     print("True value per session" + " " * 2 + "".join(f"{r:>11}" for r in REWARDS))
     inexact = 0.0
     for name, rewards in plan.world.truth().items():

@@ -107,7 +107,7 @@ def wrap_text(text: str, wide: int, indent: str = "") -> list[str]:
     return [line.replace(FILL, "") for line in lines]
 
 
-def fit(text: str, stream: TextIO) -> str:
+def terminal_text(text: str, stream: TextIO) -> str:
     """Text on lines as wide as the terminal it is shown on; as it is for files and programs."""
     if not stream.isatty():
         return text

@@ -19,13 +19,17 @@ def comparable(document: Mapping[str, Any]) -> dict[str, Any]:
     return {"inputs": [i | {"name": Path(i["name"]).name} for i in inputs], **found}
 
 
+ABOUT = ("name", "subject", "system", "baseline", "measure", "reward", "estimator", "segment")
+
+
 def changes(old: Any, new: Any, place: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Where they differ, what it was and what it is."""
+    """Where they differ, what it was and what it is; a row is named by what it is about."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys((*old, *new)):
             yield from changes(old.get(key), new.get(key), f"{place}.{key}".lstrip("."))
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for n, (a, b) in enumerate(zip(old, new, strict=True)):
-            yield from changes(a, b, f"{place}[{n}]")
+            told = [str(a[key]) for key in ABOUT if a.get(key)] if isinstance(a, dict) else []
+            yield from changes(a, b, f"{place}[{', '.join(told) or n}]")
     elif old != new:
         yield place, old, new
