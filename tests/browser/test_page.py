@@ -244,7 +244,7 @@ def test_a_pair_tells_its_detail_when_pressed(pages: dict[str, Path], opened: An
     button = shown.page.locator(".cm button").first
     button.click()
     assert button.get_attribute("aria-pressed") == "true"
-    assert "95% interval" in shown.page.locator(".detail").inner_text()
+    assert "95% interval, for all pairs at once" in shown.page.locator(".detail").inner_text()
 
 
 def test_a_paradox_is_marked_on_strata(pages: dict[str, Path], opened: Any) -> None:

@@ -200,3 +200,26 @@ def test_names_of_points_do_not_lie_on_each_other() -> None:
     assert "week 2" in named
     places = re.findall(r'x="([\d.]+)%" y="([\d.]+)"[^>]*>week', html)
     assert len(set(places)) == len(places)
+
+
+def test_every_comparison_has_the_interval_that_its_claim_is_read_off(
+    documents: dict[str, Any],
+) -> None:
+    document = documents["evaluate"]
+    table = words(page([document]), 'id="r1-comparisons"', "</table>")
+    assert "low, by itself high, by itself low, all at once high, all at once" in table
+
+
+def test_words_below_bars_do_not_touch_in_a_picture() -> None:
+    from counterrank.report.charts import Figure, histograms
+
+    bins = ["0.13", "0.25", "0.5", "1", "2", "4", "8"]
+    rows = [{"x": b, "bar": 0.1, "step": 0.1, "of": s} for s in "abcd" for b in bins]
+    figure = Figure(
+        "f", "F", "", rows, histograms("x", bars="bar", steps="step", by="of", title="")
+    )
+    panel = figure.svg().split("<g transform")[2]
+    places = {w: float(x) for x, w in re.findall(r'x="([\d.]+)" y="116"[^>]*>([^<]+)<', panel)}
+    assert "1" in places
+    at = sorted(places.values())
+    assert min(b - a for a, b in zip(at, at[1:], strict=False)) >= 34
