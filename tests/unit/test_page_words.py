@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from datetime import date
 from html import unescape
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
@@ -222,4 +223,4 @@ def test_words_below_bars_do_not_touch_in_a_picture() -> None:
     places = {w: float(x) for x, w in re.findall(r'x="([\d.]+)" y="116"[^>]*>([^<]+)<', panel)}
     assert "1" in places
     at = sorted(places.values())
-    assert min(b - a for a, b in zip(at, at[1:], strict=False)) >= 34
+    assert min(b - a for a, b in pairwise(at)) >= 34
