@@ -325,6 +325,18 @@ def test_prints(pages: dict[str, Path], opened: Any) -> None:
     assert light == "rgb(255, 255, 255)"
 
 
+@pytest.mark.parametrize("kind", ["demo", "strata", "baseline", "robustness"])
+def test_paper_is_as_wide_as_what_is_printed(
+    pages: dict[str, Path], opened: Any, kind: str
+) -> None:
+    """What is wider makes the browser shrink every page."""
+    paper = 703  # pixels between the margins of A4
+    shown = opened(pages[kind], paper)
+    shown.page.emulate_media(media="print")
+    shown.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert shown.page.evaluate("document.documentElement.scrollWidth") <= paper
+
+
 @pytest.mark.parametrize(("systems", "most"), [(5, 300_000), (100, 3_000_000)])
 def test_pages_stay_small(systems: int, most: int) -> None:
     """Ten measures, with and without a baseline."""

@@ -273,7 +273,9 @@ def draw_lines(
     keys = (y, "low", "high") if band == "yes" else (y,)
     up = Scale.over([*numbers_of(rows, *keys), math.nan if least is None else least])
     numeric = kind == "Q"
-    across = Scale.over(numbers_of(rows, x)) if numeric else Scale(-0.5, len(steps) - 0.5)
+    ends = numbers_of(rows, x) if numeric else [-0.3, len(steps) - 0.7]
+    room = 0.1 * (max(ends, default=1.0) - min(ends, default=0.0)) or 1.0
+    across = Scale(min(ends, default=0.0) - room, max(ends, default=1.0) + room / 2)
 
     def at(row: Row) -> float:
         return across.share(float(row[x]) if numeric else steps.index(row[x]))
