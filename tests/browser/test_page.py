@@ -235,6 +235,12 @@ def test_differences_switch_to_absolute_numbers(
     assert lift not in row.inner_text()
     assert difference in row.inner_text()
     # where there is no lift, there is nothing to switch
+    switch = shown.page.locator("fieldset")
+    assert switch.is_visible()
+    shown.page.locator("select.pick:visible").select_option("nDCG")
+    assert not switch.is_visible()
+    shown.page.locator("select.pick:visible").select_option("DR")
+    assert switch.is_visible()
     assert opened(pages["evaluate"]).page.locator("input[type=radio]").count() == 0
 
 

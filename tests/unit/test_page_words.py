@@ -16,6 +16,7 @@ import counterrank as cr
 from counterrank.documents.decision import decide
 from counterrank.report import page
 from counterrank.report.page import Shown
+from counterrank.report.sections.leaderboard import boards
 from counterrank.report.site import site
 from counterrank.simulate import World, judged_world, paradox_world, platform
 
@@ -141,6 +142,17 @@ def test_four_questions_stand_in_their_order(documents: dict[str, Any]) -> None:
         links = words(page([documents[kind]]), "<nav", "</nav>")
         places = [links.index(w) for w in ("What to do", "How much", "believe it", "For whom")]
         assert places == sorted(places)
+
+
+def test_what_was_earned_is_not_set_beside_shares() -> None:
+    week = platform(World(seed=1), sessions=400, runs=["near", "far"])
+    document = cr.estimate(
+        week.log, week.runs, reward="dwell", position_bias="log2@10", estimator=["DR", "nDCG"]
+    ).to_dict()
+    shown = Shown.of(document, decide(document))
+    assert shown.lead is not None
+    found = boards(document, shown.lead, shown.reference)
+    assert {b.key[2]: "logged" in b.rows for b in found} == {"DR": True, "nDCG": False}
 
 
 def test_several_results_are_told_apart_by_their_decisions(documents: dict[str, Any]) -> None:
