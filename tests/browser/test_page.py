@@ -235,6 +235,12 @@ def test_differences_switch_to_absolute_numbers(
     assert lift not in row.inner_text()
     assert difference in row.inner_text()
     # where there is no lift, there is nothing to switch
+    switch = shown.page.locator("fieldset")
+    assert switch.is_visible()
+    shown.page.locator("select.pick:visible").select_option("nDCG")
+    assert not switch.is_visible()
+    shown.page.locator("select.pick:visible").select_option("DR")
+    assert switch.is_visible()
     assert opened(pages["evaluate"]).page.locator("input[type=radio]").count() == 0
 
 
@@ -244,7 +250,7 @@ def test_a_pair_tells_its_detail_when_pressed(pages: dict[str, Path], opened: An
     button = shown.page.locator(".cm button").first
     button.click()
     assert button.get_attribute("aria-pressed") == "true"
-    assert "95% interval" in shown.page.locator(".detail").inner_text()
+    assert "95% interval, for all pairs at once" in shown.page.locator(".detail").inner_text()
 
 
 def test_a_paradox_is_marked_on_strata(pages: dict[str, Path], opened: Any) -> None:
@@ -323,6 +329,18 @@ def test_prints(pages: dict[str, Path], opened: Any) -> None:
     assert shown.page.locator("#r1-comparisons").is_visible()
     light = shown.page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert light == "rgb(255, 255, 255)"
+
+
+@pytest.mark.parametrize("kind", ["demo", "strata", "baseline", "robustness"])
+def test_paper_is_as_wide_as_what_is_printed(
+    pages: dict[str, Path], opened: Any, kind: str
+) -> None:
+    """What is wider makes the browser shrink every page."""
+    paper = 703  # pixels between the margins of A4
+    shown = opened(pages[kind], paper)
+    shown.page.emulate_media(media="print")
+    shown.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert shown.page.evaluate("document.documentElement.scrollWidth") <= paper
 
 
 @pytest.mark.parametrize(("systems", "most"), [(5, 300_000), (100, 3_000_000)])

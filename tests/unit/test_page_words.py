@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from datetime import date
 from html import unescape
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
@@ -15,6 +16,7 @@ import counterrank as cr
 from counterrank.documents.decision import decide
 from counterrank.report import page
 from counterrank.report.page import Shown
+from counterrank.report.sections.leaderboard import boards
 from counterrank.report.site import site
 from counterrank.simulate import World, judged_world, paradox_world, platform
 
@@ -142,6 +144,17 @@ def test_four_questions_stand_in_their_order(documents: dict[str, Any]) -> None:
         assert places == sorted(places)
 
 
+def test_what_was_earned_is_not_set_beside_shares() -> None:
+    week = platform(World(seed=1), sessions=400, runs=["near", "far"])
+    document = cr.estimate(
+        week.log, week.runs, reward="dwell", position_bias="log2@10", estimator=["DR", "nDCG"]
+    ).to_dict()
+    shown = Shown.of(document, decide(document))
+    assert shown.lead is not None
+    found = boards(document, shown.lead, shown.reference)
+    assert {b.key[2]: "logged" in b.rows for b in found} == {"DR": True, "nDCG": False}
+
+
 def test_several_results_are_told_apart_by_their_decisions(documents: dict[str, Any]) -> None:
     html = page([documents["evaluate"], documents["baseline"]])
     first = words(html, '<ul class="contents">', "</ul>")
@@ -200,3 +213,26 @@ def test_names_of_points_do_not_lie_on_each_other() -> None:
     assert "week 2" in named
     places = re.findall(r'x="([\d.]+)%" y="([\d.]+)"[^>]*>week', html)
     assert len(set(places)) == len(places)
+
+
+def test_every_comparison_has_the_interval_that_its_claim_is_read_off(
+    documents: dict[str, Any],
+) -> None:
+    document = documents["evaluate"]
+    table = words(page([document]), 'id="r1-comparisons"', "</table>")
+    assert "low, by itself high, by itself low, all at once high, all at once" in table
+
+
+def test_words_below_bars_do_not_touch_in_a_picture() -> None:
+    from counterrank.report.charts import Figure, histograms
+
+    bins = ["0.13", "0.25", "0.5", "1", "2", "4", "8"]
+    rows = [{"x": b, "bar": 0.1, "step": 0.1, "of": s} for s in "abcd" for b in bins]
+    figure = Figure(
+        "f", "F", "", rows, histograms("x", bars="bar", steps="step", by="of", title="")
+    )
+    panel = figure.svg().split("<g transform")[2]
+    places = {w: float(x) for x, w in re.findall(r'x="([\d.]+)" y="116"[^>]*>([^<]+)<', panel)}
+    assert "1" in places
+    at = sorted(places.values())
+    assert min(b - a for a, b in pairwise(at)) >= 34

@@ -25,12 +25,13 @@ from counterrank.results import output_files as writing
 class Result:
     def __init__(self, mark):
         self.mark = mark
+        self.unit_frame = pl.DataFrame({"mark": [mark] * 50_000})
     def to_dict(self):
         rows = {name: [] for name in ("estimates", "comparisons", "diagnostics")}
         rest = {"tables": {}, "protocol": {}, "provenance": {"version": "0", "inputs": []}}
         return {"schema": 1, "kind": "evaluate", "mark": self.mark, **rows, **rest}
     def by_unit(self):
-        return pl.DataFrame({"mark": [self.mark] * 50_000})
+        return self.unit_frame
 
 for mark in range(int(sys.argv[2]), 1_000_000):
     writing.folder(Result(mark), sys.argv[1])

@@ -58,7 +58,7 @@ class Decision:
         rest = self.sentence[len(self.head) :].replace(in_one_sentence(self.steps), "")
         for step in self.steps:
             rest = rest.replace(step, "")
-        return " ".join(rest.lstrip(":. ").split())
+        return " ".join(rest.lstrip(":., ").split())
 
 
 def decide(

@@ -15,6 +15,7 @@ DASH = "\u2013"  # where there is nothing
 PRINTED = 60  # rows of a table on paper, as page.css has it
 LONGEST = 80  # characters of a name that a table shows; its title has more of it
 OPTION = re.compile(r"(?<![\w-])--[a-z]+(?:-[a-z]+)*")
+LESS = re.compile(r"(?<![\w=-])-(?=[\d.])")
 STATES = ("pass", "assumed", "untested", "caution", "fail")
 
 
@@ -24,8 +25,8 @@ def text(value: object) -> str:
 
 
 def prose(words: str) -> str:
-    """Sentences; an option like --context is not broken at its hyphens."""
-    return OPTION.sub(r'<code class="nb">\g<0></code>', text(words))
+    """Sentences, with a real minus; an option like --context is not broken at its hyphens."""
+    return OPTION.sub(r'<code class="nb">\g<0></code>', text(LESS.sub("\u2212", words)))
 
 
 def name(value: object, look: str = "") -> str:

@@ -31,6 +31,7 @@ Rows = Sequence[Row]
 KINDS = 6  # colours; dashes and shapes tell more apart, and go on where colours begin again
 PLOT = 200  # pixels of the height of curves and of points
 NAMED = 12  # points that have names
+TICK = 34  # pixels of a word below a bar
 
 
 @dataclass(frozen=True)
@@ -209,6 +210,8 @@ def draw_histograms(
     def panel(own: Rows) -> Callable[[float | None], str]:
         def draw(width: float | None) -> str:
             part, points = 1 / len(bins), []
+            every = math.ceil(len(bins) * TICK / (width or 8 * TICK))
+            one = bins.index("1") if "1" in bins else 0
             drawn = levels(up, 3, 0, 100, width, zero=False)
             for row in own:
                 n = bins.index(str(row[x]))
@@ -223,7 +226,7 @@ def draw_histograms(
             curve = f'<polyline class="step" points="{" ".join(points)}"/>'
             drawn.append(stretch(curve, 0, 100, width))
             for n, label in enumerate(bins):
-                if n % math.ceil(len(bins) / 8) == 0:
+                if (n - one) % every == 0:
                     drawn.append(
                         put_text(length((n + 0.5) * part, width), 116, label, "middle",
                                  "b" * (label == "1"))
@@ -270,7 +273,9 @@ def draw_lines(
     keys = (y, "low", "high") if band == "yes" else (y,)
     up = Scale.over([*numbers_of(rows, *keys), math.nan if least is None else least])
     numeric = kind == "Q"
-    across = Scale.over(numbers_of(rows, x)) if numeric else Scale(-0.5, len(steps) - 0.5)
+    ends = numbers_of(rows, x) if numeric else [-0.3, len(steps) - 0.7]
+    room = 0.1 * (max(ends, default=1.0) - min(ends, default=0.0)) or 1.0
+    across = Scale(min(ends, default=0.0) - room, max(ends, default=1.0) + room / 2)
 
     def at(row: Row) -> float:
         return across.share(float(row[x]) if numeric else steps.index(row[x]))

@@ -345,7 +345,7 @@ class Result:
         return lines(self, wide)
 
     def save(self, folder: str | os.PathLike[str]) -> list[str]:
-        """Write result.json, report.html and units.parquet into a folder; what ``--out`` does."""
+        """Write result.json, report.html and, if kept, units.parquet, into a folder: ``--out``."""
         from counterrank.results.output_files import folder as write
 
         return write(self, os.fspath(folder))

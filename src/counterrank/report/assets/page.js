@@ -18,6 +18,8 @@
     const best = able.sort((a, b) => fit(b) - fit(a))[0];
     for (const board of boards) board.hidden = board !== best;
     picks.forEach((one, n) => { one.value = parts(best)[n]; });
+    const units = section.querySelector("fieldset");
+    if (units) units.hidden = !best.querySelector(".rel");
     section.querySelector("[aria-live]").textContent = best.querySelector("caption").textContent;
   };
 

@@ -45,8 +45,8 @@ def robustness(document: Row) -> Iterator[Figure]:
             f"robustness-{place}",
             f"Order of the systems when {_lost(document, kind)}",
             "Kendall's tau with the order on all judgments, by the share kept; the band holds"
-            f" {rows[0]['level']:.0%} of the samples. A line that stays high belongs to a measure"
-            " that needs few judgments.",
+            f" {rows[0].get('level', 0.95):.0%} of the samples. A line that stays high belongs to a"
+            " measure that needs few judgments.",
             rows,
             charts.bands("size", "kendall", by="measure", x_title="share kept", title=title),
         )
@@ -55,7 +55,8 @@ def robustness(document: Row) -> Iterator[Figure]:
 
 def _lost(document: Row, kind: str) -> str:
     """What is missing, in words."""
-    return str(document["protocol"]["reductions"][kind]["lost"])
+    told = document.get("protocol", {}).get("reductions", {}).get(kind, {})
+    return str(told.get("lost", f"{kind} are missing"))
 
 
 def _absolute(document: Row) -> Iterator[Figure]:

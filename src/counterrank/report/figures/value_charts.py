@@ -136,7 +136,7 @@ def dcg_and_ndcg(document: Row) -> Iterator[Figure]:
         for name in (a, b)
     }
     rows = [
-        {"system": name, "x": total[name], "y": share[name],
+        {"system": name, pair[0]: total[name], pair[1]: share[name],
          "order": f"in {'another' if name in swapped else 'the same'} order"}
         for name in total
     ]  # fmt: skip
@@ -146,7 +146,7 @@ def dcg_and_ndcg(document: Row) -> Iterator[Figure]:
         f"{len(swapped)} of {len(rows)} systems belong to pairs that the two order differently."
         " DCG estimates what is earned; nDCG, a mean of ratios, does not.",
         rows,
-        charts.scatter("x", "y", name="system", titles=pair, mark="order"),
+        charts.scatter(*pair, name="system", titles=pair, mark="order"),
     )
 
 

@@ -13,6 +13,7 @@ from counterrank.documents.requirements import Criterion, direction, known
 from counterrank.report.drawing import as_percent, ends_words, said
 from counterrank.report.gaps import Gap, gap
 from counterrank.report.html import name, rows_as_table, system, text
+from counterrank.report.sections.decision_header import units_of
 from counterrank.report.sections.words import WORDS
 
 Document = Mapping[str, Any]
@@ -28,7 +29,8 @@ ESTIMATES = {
     "bound_high": "wide high", "se": "standard error", "units": "units", "verdict": "verdict",
 }  # fmt: skip
 COMPARISONS = {
-    **KEYS, "baseline": "against", "difference": "difference", "low": "low", "high": "high",
+    **KEYS, "baseline": "against", "difference": "difference", "low": "low, by itself",
+    "high": "high, by itself", "family_low": "low, all at once", "family_high": "high, all at once",
     "bound_low": "wide low", "bound_high": "wide high", "lift": "lift", "p": "p",
     "p_corrected": "p corrected", "detectable": "detectable", "claim": "claim",
     "verdict": "verdict",
@@ -123,10 +125,8 @@ def pair_matrix(document: Document, lead: Criterion) -> str:
         a, b = str(r["system"]), str(r["baseline"])
         pairs[a, b], pairs[b, a] = gap(r, a, False, up), gap(r, b, True, up)
     head = "".join(f'<th scope="col">{system(b)}</th>' for b in names)
-    body = "".join(
-        f'<tr><th scope="row">{system(a)}</th>{"".join(_pair(a, b, pairs) for b in names)}</tr>'
-        for a in names
-    )
+    cells = {a: "".join(_pair(document, a, b, pairs) for b in names) for a in names}
+    body = "".join(f'<tr><th scope="row">{system(a)}</th>{cells[a]}</tr>' for a in names)
     return (
         f'<p class="s">Row against column, {text(str(lead))}. ▲ ▼ better or worse; △ ▽ only if the'
         " assumptions hold; = cannot tell. Press a cell for its detail.</p>"
@@ -136,7 +136,7 @@ def pair_matrix(document: Document, lead: Criterion) -> str:
     )
 
 
-def _pair(a: str, b: str, pairs: Mapping[tuple[str, str], Gap]) -> str:
+def _pair(document: Document, a: str, b: str, pairs: Mapping[tuple[str, str], Gap]) -> str:
     found = pairs.get((a, b))
     if found is None:
         return '<td class="self">·</td>'
@@ -146,11 +146,11 @@ def _pair(a: str, b: str, pairs: Mapping[tuple[str, str], Gap]) -> str:
     say = partial(said, places=4, sign=True)
     detail = f"{a} against {b}: {say(d.value)}"
     detail += f", {as_percent(found.lift.value)}" if found.lift else ""
-    detail += f"; {row['level']:.0%} interval {ends_words(d.core, say)}"
+    detail += f"; {row['level']:.0%} interval, for all pairs at once, {ends_words(d.core, say)}"
     if d.wings:
         detail += f"; allowing for what is not ruled out {ends_words(d.wings, say)}"
     detail += f"; p {p_value(p)}, corrected by {row['correction']}" if p is not None else ""
-    detail += f"; {row['units']:,} units." if row["units"] is not None else "."
+    detail += f"; {units_of(document, row['units'])}." if row["units"] is not None else "."
     return (
         f'<td><button type="button" data-detail="{text(detail)}">{said(d.value, 3, sign=True)}'
         f" {sign}</button></td>"

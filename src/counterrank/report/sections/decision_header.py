@@ -91,7 +91,8 @@ def decision_header(
     head, body = headline(document, decision)
     verdict = str(gap.row["verdict"]) if gap else worst_state(document, lead)
     figure = _hero(gap, against, level_of(document)) if gap and decision.system else ""
-    if decision.verdict == "read" and body.partition(" ")[0].isalpha() and body[1:2].islower():
+    first = body.partition(" ")[0]
+    if first == "but" or (decision.verdict == "read" and first.isalpha() and first[1:].islower()):
         body = body[:1].upper() + body[1:]
     told = f"<p>{_estimated(document, lead)}</p>" * (document.get("kind") != "check")
     lasting = f'<p class="big">{prose(body)}</p>' if body else ""

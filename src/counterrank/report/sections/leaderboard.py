@@ -80,8 +80,10 @@ def boards(document: Document, lead: Criterion, reference: str) -> list[Board]:
     for row in document["estimates"]:
         if row["system"] is not None and row not in live:
             own.setdefault(key_of(row), {})[str(row["system"])] = row
+    scales = document["protocol"].get("scales", ())  # estimators whose values are no earnings
     for row in live:
-        same = [k for k in own if k[:2] == (row["measure"], row["reward"]) and k[3] is None]
+        what = (row["measure"], row["reward"])
+        same = [k for k in own if k[:2] == what and k[3] is None and k[2] not in scales]
         for key in same or [key_of(row)]:
             own.setdefault(key, {})[str(row["system"])] = row
     compared = gaps(document, reference)
@@ -108,7 +110,7 @@ def leaderboard(document: Document, own: str, lead: Criterion, reference: str) -
         f"{_table(b, scales[b.key[3] is None])}</div>"
         for n, b in enumerate(found)
     )
-    switch = _units(own) if any(spans.values()) else ""
+    switch = _units(own, found[0].lifts) if any(spans.values()) else ""
     return (
         f'<div class="ctl noprint">{_selector(found, own)}{switch}</div>'
         f'{tables}<p class="vh" aria-live="polite"></p>'
@@ -149,14 +151,17 @@ def name_of(value: str, part: int) -> str:
     return ("All" if part == 3 else "all") if value == WHOLE else text(value[:60])
 
 
-def _units(own: str) -> str:
+def _units(own: str, shown: bool) -> str:
+    """What differences are told in, where the selection has lifts."""
     radio = (
         '<input type="radio" name="{own}-unit" id="{own}-{k}" value="{k}"{on}>'
         '<label for="{own}-{k}">{word}</label>'
     )
     both = radio.format(own=own, k="rel", on=" checked", word="%")
     both += radio.format(own=own, k="abs", on="", word="absolute")
-    return f'<fieldset><legend>Differences in</legend><div class="seg">{both}</div></fieldset>'
+    hidden = "" if shown else " hidden"
+    both = f'<legend>Differences in</legend><div class="seg">{both}</div>'
+    return f"<fieldset{hidden}>{both}</fieldset>"
 
 
 def _table(board: Board, lifts: Scale, *, script: bool = True) -> str:
