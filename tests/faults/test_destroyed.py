@@ -314,6 +314,9 @@ EVALUATE = ["evaluate", "judged.csv", "runs/old.csv", "runs/new.csv"]
         ["report", "saved/result.json", "-o", "same.json"],
         ["gate", "saved", "--summary", "saved/result.json"],
         ["gate", "saved/result.json", "--summary", "same.json"],
+        ["gate", "saved/result.json", "--summary", "saved/units.parquet"],
+        ["assess", "power", "saved", "--picture", "same.svg"],
+        ["assess", "power", "saved/units.parquet", "--picture", "same.svg"],
         ["exposure", "log.csv", "--out", "log.json"],
     ],
     ids=str,
@@ -325,6 +328,7 @@ def test_an_output_is_no_input(tables: Path, words: list[str]) -> None:
     os.link("judged.csv", "hard.csv")
     os.symlink("judged.csv", "link.csv")
     os.link("saved/result.json", "same.json")
+    os.symlink("saved/result.json", "same.svg")
     os.link("log.csv", "log.json")
     before = {p: p.read_bytes() for p in tables.rglob("*") if p.is_file()}
     code, _, err = call(*words)

@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -113,8 +114,10 @@ def test_numbers_without_end_are_bounded(tables: Path, options: list[str]) -> No
     "words",
     [["evaluate", "judged.csv", "old.csv", "--level", "0.9999999999999999"],
      ["simulate", "--sessions", 10, "--days", 2**31 - 1],
-     ["simulate", "--sessions", 10, "--ranker", "plackett_luce", "--temperature", "1e-300"]],
-    ids=["level", "days", "temperature"],
+     ["simulate", "--sessions", 10, "--ranker", "plackett_luce", "--temperature", "1e-300"],
+     ["estimate", "log.csv", "target.csv", "--position-bias", "log2", "--horizon", "inf"],
+     ["estimate", "log.csv", "target.csv", "--position-bias", "log2", "--horizon", "1e308"]],
+    ids=["level", "days", "temperature", "horizon", "far"],
 )  # fmt: skip
 def test_numbers_at_the_edge_are_bounded(tables: Path, words: list[object]) -> None:
     """A quantile at 1 is no number; work without end is refused before it begins."""
@@ -157,6 +160,79 @@ def test_a_file_is_no_store(tables: Path) -> None:
 def test_wrong_types_are_a_usage_error(tables: Path, name: str, value: Any) -> None:
     with contextlib.suppress(cr.CounterrankError):  # no other exception
         cr.evaluate("judged.csv", "old.csv", **{"draws": 50, name: value})
+
+
+@pytest.mark.parametrize("value", [0, "bar", True, [], object()])
+@pytest.mark.parametrize(
+    ("verb", "given", "keyword"),
+    [
+        ("evaluate", ("judged.csv", "old.csv"), "progress"),
+        ("assess_power", ("judged.csv", ["old.csv", "new.csv"]), "progress"),
+        ("assess_power", ("judged.csv", ["old.csv", "new.csv"]), "resume"),
+        ("assess_robustness", ("judged.csv", ["old.csv", "new.csv"]), "resume"),
+        ("evaluate", ("judged.csv", "old.csv"), "scratch"),
+    ],
+)
+def test_wrong_types_of_rarer_keywords(tables: Path, verb, given, keyword, value) -> None:
+    if isinstance(value, str) and keyword != "progress":
+        pytest.skip("a folder has a name")
+    with pytest.raises(cr.UsageError) as told:
+        getattr(cr, verb)(*given, **{keyword: value})
+    assert keyword in told.value.wrong
+    assert told.value.todo
+
+
+@pytest.mark.parametrize("value", [None, 0, "no", "false", [], NotImplemented])
+def test_strict_is_true_or_false(tables: Path, value: Any) -> None:
+    """What else it might mean is not for the gate to guess."""
+    with pytest.raises(cr.UsageError, match="strict must be True or False"):
+        cr.gate("saved", strict=value)
+
+
+@pytest.mark.parametrize("value", [json, memoryview(b"x")])
+def test_what_cannot_be_a_model(tables: Path, value: Any) -> None:
+    with pytest.raises(cr.UsageError, match="It has no fit"):
+        cr.estimate("log.csv", "target.csv", position_bias="log2", model=value)
+
+
+def test_numbers_of_numpy_are_numbers(tables: Path) -> None:
+    """They give what Python's give, and a document says them, so that it can be made again."""
+    runs = ["old.csv", "new.csv"]
+    for verb, more in ((cr.evaluate, {"level": 0.75}), (cr.assess_power, {"resamples": 50})):
+        plain = verb("judged.csv", runs, draws=50, seed=3, **more)
+        found = verb("judged.csv", runs, draws=np.int16(50), seed=np.int64(3),
+                     **{name: np.asarray(x, np.float32 if name == "level" else None)[()]
+                        for name, x in more.items()})  # fmt: skip
+        assert found.options == plain.options
+        assert repr(found.to_dict()) == repr(plain.to_dict())  # some numbers are NaN
+
+
+def test_one_rank_has_no_falling_curve(tables: Path) -> None:
+    pl.read_csv("log.csv").filter(pl.col("rank") == 1).write_csv("top.csv")
+    pl.read_csv("log.csv").filter(pl.col("rank") == 1).with_columns(swapped=1).write_csv("swap.csv")
+    for words in (["top.csv"], ["swap.csv", "--swapped", "swapped"]):
+        code, trace = outcome("exposure", *words, "--method", "swap")
+        assert code in (0, 2), trace
+
+
+@pytest.mark.parametrize("column", ["timestamp", "day"])
+@pytest.mark.parametrize("size", [float("inf"), -float("inf"), 1e308, 1e200])
+def test_a_time_is_finite(tables: Path, column: str, size: float) -> None:
+    log = pl.read_csv("log.csv").with_columns(pl.col("session").cast(float).alias(column))
+    odd = log.with_columns(
+        pl.when(pl.col("session") == 3).then(size).otherwise(column).alias(column)
+    )
+    for table in (odd, log.with_columns(pl.lit(size).alias(column))):
+        with pytest.raises(cr.InputError, match=f'Column "{column}" of "the log"'):
+            cr.estimate(table, {"t": pl.read_csv("target.csv")}, position_bias="log2")
+
+
+def test_one_user_gives_no_warnings_of_numpy(tables: Path) -> None:
+    """Nothing is expected of a log's only user, who is left out of what is expected."""
+    log = pl.read_csv("log.csv").with_columns(user=pl.lit(1), timestamp=pl.col("session"))
+    with np.errstate(divide="raise", invalid="raise", over="raise"):
+        found = cr.estimate(log, {"t": pl.read_csv("target.csv")}, position_bias="log2")
+    assert [d.state for d in found.diagnostics if d.name == "late rewards"] == ["untested"]
 
 
 def test_a_closed_relation_is_told(tables: Path) -> None:

@@ -95,6 +95,17 @@ def test_what_is_not_understood_stays_shut(tables: Path, edit: Any) -> None:
     assert code in (2, 3)
 
 
+@pytest.mark.parametrize("kind", ["power", "agreement", "robustness", "online", "accuracy",
+                                  "exposure", "check"])  # fmt: skip
+def test_what_compares_no_rankers_opens_no_gate(tables: Path, kind: str) -> None:
+    def other(document: Any) -> None:
+        document["kind"] = kind if kind in ("exposure", "check") else f"assess {kind}"
+
+    code, out, err = call("gate", edited(tables, both(lift, other)))
+    assert code == 2, out
+    assert f'kind "{"assess " * (kind not in ("exposure", "check"))}{kind}"' in err
+
+
 def test_a_key_that_stands_twice_is_refused(tables: Path) -> None:
     name = edited(tables, lift)
     text = (tables / name).read_text().replace('"verdict": "pass"', '"verdict": "fail", '

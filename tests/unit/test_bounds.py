@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -275,6 +277,12 @@ def test_the_second_interval_is_the_union_over_corners():
     assert alone is not None
     assert alone[0] < one.value - 2.5 * one.se + 1e-12
     assert found.value(b, other, 2.5) is None
+    for size in (np.nan, np.inf):
+        far = replace(found, shifts={a: replace(shifts, value=np.array([size, 0.0, 0.0]))})
+        with np.errstate(invalid="ignore"), pytest.raises(cr.InputError, match="has no ends"):
+            far.difference(a, b, one, other, 2.5)
+        with np.errstate(invalid="ignore"), pytest.raises(cr.InputError, match="has no ends"):
+            far.value(a, one, 2.5)
 
 
 @pytest.fixture(scope="module")

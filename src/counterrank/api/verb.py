@@ -8,7 +8,14 @@ from dataclasses import is_dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, TypedDict, TypeVar
 
-from counterrank.core.arguments import REQUIRED, Argument, Between, arguments, check_call
+from counterrank.core.arguments import (
+    REQUIRED,
+    Argument,
+    Between,
+    arguments,
+    check_call,
+    plain_number,
+)
 from counterrank.core.errors import UsageError, brief
 
 if TYPE_CHECKING:
@@ -68,7 +75,7 @@ Sweep = Literal["none", "clip"]
 MinLift = Annotated[float, Between(-float("inf"), float("inf"), "both")]
 Margin = Annotated[float, Between(0)]
 Guards = Annotated[Mapping[str, float] | None, "shares"]
-Horizon = Annotated[float, Between(0)] | None
+Horizon = Annotated[float, Between(0, 36_525)] | None
 Winsorise = Annotated[float, Between(0, 1, "both")] | None
 
 
@@ -93,8 +100,9 @@ def verb(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         _refuse_fork()
-        passed = check_call(function, args, kwargs)
-        found = function(*args, **kwargs)
+        given = {name: plain_number(value) for name, value in kwargs.items()}
+        passed = check_call(function, args, given)
+        found = function(*args, **given)
         if hasattr(found, "options"):
             return replace(found, options=recorded_options(function, passed))  # type: ignore
         return found

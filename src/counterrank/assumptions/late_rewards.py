@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from counterrank.assumptions.score_test import AuditRows, positive_ratio
-from counterrank.core.arrays import Floats, Ints, sum_by
+from counterrank.core.arrays import Floats, Ints, divide, sum_by
 from counterrank.diagnostics.diagnostic import Diagnostic, advise
 
 BINS = 12  # of time, with as many sessions each
@@ -38,7 +38,7 @@ class Arrival:
     noise: float
 
 
-def arrival(reward: Floats, expected: Floats, age_bin: Ints, user: Ints) -> Arrival:
+def arrival(reward: Floats, expected: Floats, age_bin: Ints, user: Ints) -> Arrival | None:
     r"""How much of the reward of the newest sessions is not there yet.
 
     With what users :math:`u` earned and what was expected, :math:`Y_{ub}` and :math:`M_{ub}`, in
@@ -53,8 +53,11 @@ def arrival(reward: Floats, expected: Floats, age_bin: Ints, user: Ints) -> Arri
     :math:`\tau^2` is what neighbouring older bins differ by beyond the noise of users,
     :math:`\overline{(R_{b+1} - R_b)^2} / 2` less the mean variance of :math:`R_b`: days differ. The
     value is that of the :math:`m` with the least :math:`z_m`. Nothing depends on the unit of
-    rewards; a power of 2 is taken, in which squares are floats.
+    rewards; a power of 2 is taken, in which squares are floats. None where nothing is expected, of
+    all sessions or of the newest.
     """
+    if not expected.sum() > 0:
+        return None
     unit = np.exp2(np.frexp(float(np.abs(expected).max()))[1])
     reward, expected = reward / unit, expected / unit
     bins, users = int(age_bin.max()) + 1, int(user.max()) + 1
@@ -63,13 +66,15 @@ def arrival(reward: Floats, expected: Floats, age_bin: Ints, user: Ints) -> Arri
     ratio = positive_ratio(y.sum(axis=0), m.sum(axis=0))
     whole = float(reward.sum() / expected.sum())
     total = float(expected.sum()) * whole
-    noise = float(np.sqrt(np.sum((y - whole * m).sum(axis=1) ** 2))) / total
+    noise = float(divide(np.sqrt(np.sum((y - whole * m).sum(axis=1) ** 2)), total, 0.0))
     found = []
     for late in (1, 2, 4):
         old = bins - late
         if old < OLDER:
             break
-        one = np.sum((y - ratio * m) ** 2, axis=0) / np.maximum(m.sum(axis=0), 1e-300) ** 2
+        if not min(m[:, old:].sum(), m[:, :old].sum()) > 0:
+            continue
+        one = divide(np.sum((y - ratio * m) ** 2, axis=0), m.sum(axis=0) ** 2, 0.0)
         step = float(np.mean(np.diff(ratio[:old]) ** 2)) / 2
         between = max(step - float(one[:old].mean()), 0.0)
         psi, means = np.zeros(users), []
@@ -78,10 +83,12 @@ def arrival(reward: Floats, expected: Floats, age_bin: Ints, user: Ints) -> Arri
             psi += sign * (paid - means[-1] * due).sum(axis=1) / float(due.sum())
         se = math.sqrt(float(psi @ psi) + between * (1 / late + 1 / old))
         new, before = means
-        part = float(m[:, old:].sum()) / total
+        part = float(divide(m[:, old:].sum(), total, 0.0))
         z = (new - before) / se if se > 0 else 0.0
         share = ratio / before if before > 0 else np.ones(bins)
         found.append(Arrival(share, late, z, max(before - new, 0.0) * part, se * part, noise))
+    if not found:
+        return None
     least = min(a.se for a in found)  # what is missing in the newest bin alone shows soonest
     return replace(min(found, key=lambda a: a.z), se=least)
 
@@ -111,6 +118,12 @@ def late_rewards(rows: AuditRows) -> Diagnostic:
         )
         return Diagnostic(name, about, math.nan, 0.0, "untested", text)
     found = arrival(rows.earned, rows.expected, age, rows.cluster)
+    if found is None:
+        text = (
+            "Nothing is expected of the newest sessions, so nothing tells whether they still wait"
+            " for rewards. Log more users, and items that several of them see."
+        )
+        return Diagnostic(name, about, math.nan, 0.0, "untested", text)
     bins = len(found.share)
     if found.z < -LATE:
         shares = ", ".join(f"{s:.0%}" for s in found.share[: -found.late - 1 : -1])

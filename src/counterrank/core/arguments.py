@@ -97,6 +97,10 @@ class Argument:
                 found="A variable of the command may have no value.",
                 todo="Name a file or a folder; . is the one where you are.",
             )
+        if self.mark == "folder" and not isinstance(value, (str, os.PathLike)):
+            raise self._refusal(f"{name} must be a folder", value, "Name one, or leave it out.")
+        if self.mark == "python" and callable(self.default) > callable(value):
+            raise self._refusal(f"{name} must be a function", value, "Leave it out for none.")
         if several and not value and self.bounds is not None:
             raise self._refusal(f"{name} must have at least one number", value)
         for one in value if several else (value,):
@@ -104,7 +108,8 @@ class Argument:
                 one_of(name, one, self.words)
             elif self.kind in SORTS:
                 whole, sort = SORTS[self.kind]
-                if isinstance(one, bool) or not isinstance(one, whole) or not self._finite(one):
+                yes_no = isinstance(one, bool) != (self.kind is bool)
+                if yes_no or not isinstance(one, whole) or not self._finite(one):
                     raise self._refusal(f"{name} must be {sort}", one)
             if self.bounds is not None and one not in self.bounds:
                 share = self.bounds.high == 1 < one <= 100
@@ -142,6 +147,7 @@ SORTS: dict[type, tuple[type, str]] = {
     int: (Integral, "a whole number"),
     float: (Real, "a number"),
     str: (str, "text"),
+    bool: (bool, "True or False"),
 }
 
 
@@ -259,6 +265,16 @@ def check_call(
         for one in several:
             known[name].check(one)
     return passed
+
+
+def plain_number(value: Any) -> Any:
+    """Numbers of NumPy and others as Python's own, which a document can say."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(plain_number, value)) if type(value) in (list, tuple) else value
+    own = (int, float) if isinstance(value, Real) else object
+    return (
+        value if isinstance(value, own) else (int if isinstance(value, Integral) else float)(value)
+    )
 
 
 def is_text(value: object) -> bool:

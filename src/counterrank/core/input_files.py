@@ -14,6 +14,7 @@ from counterrank.core.errors import InputError, UsageError, brief
 
 PARQUET = (".parquet", ".pq")
 ENDINGS = (*PARQUET, ".csv", ".csv.gz", ".tsv", ".tsv.gz")
+RESULT = ("result.json", "units.parquet")
 State = tuple[int, ...]
 
 
@@ -182,6 +183,7 @@ def refuse_inputs(targets: Iterable[str], inputs: Iterable[str]) -> None:
             read = {_identity(file) for file in files_of(given)} if given else set()
         except InputError:  # which is told by whoever reads it
             read = set()
+        read |= _result_of(given)
         for target in targets:
             if _identity(Path(target)) in read or _would_read(given, target):
                 raise UsageError(
@@ -189,6 +191,13 @@ def refuse_inputs(targets: Iterable[str], inputs: Iterable[str]) -> None:
                     found=f'It lies where "{given}" is read.',
                     todo="Write the results somewhere else.",
                 )
+
+
+def _result_of(given: str) -> set[tuple[object, ...]]:
+    """The files of the saved result that is read, or that a file belongs to which is read."""
+    folder, name = (given, "") if os.path.isdir(given) else os.path.split(given)
+    files = [Path(folder, own) for own in RESULT if name in ("", *RESULT)]
+    return {_identity(file) for file in files if file.exists()}
 
 
 def _identity(path: Path) -> tuple[object, ...]:

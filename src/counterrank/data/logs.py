@@ -106,6 +106,8 @@ def _logged(
         frame = shares(frame, column, name)
     for column in [c for c in ("day", "arm", "timestamp", *contexts) if c in frame.columns]:
         frame = groups(frame, column, name)
+        if column in ("day", "timestamp") and frame.schema[column].is_float():
+            frame = real(frame, column, name)
     for reward in rewards if "viewed" in frame.columns else ():  # or views were logged wrongly
         unseen = (frame["viewed"] == 0) & (frame[reward] != 0)
         refuse_rows(frame, reward, unseen, name, "reward not viewed")

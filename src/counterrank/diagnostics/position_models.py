@@ -44,6 +44,9 @@ def _clicks(part: LearnedCurve, subject: str) -> Diagnostic:
 def _rises(part: LearnedCurve, subject: str) -> Diagnostic:
     """The largest rise from one rank to the next that chance does not explain (3 errors)."""
     c, cov = part.curve.value, part.curve.covariance
+    if len(c) < 2:
+        text = "One rank is no curve. Log deeper ranks."
+        return Diagnostic("falling curve", subject, 0.0, 0.1, "untested", text)
     rise = np.diff(c)
     var = np.diag(cov)
     se = np.sqrt(np.maximum(var[1:] + var[:-1] - 2 * np.diag(cov, 1), 0))

@@ -22,6 +22,7 @@ from counterrank.documents.requirements import (
     terms,
 )
 
+KINDS = ("evaluate", "estimate", "strata", "funnel")
 VERDICTS = ("pass", "caution", "fail")
 LONGEST = 600  # characters of a name or a sentence in a summary
 
@@ -161,6 +162,12 @@ def hold_gate(
     accept: Sequence[Acceptance] = (),
 ) -> Gate:
     """Hold every candidate to what decides and guards; what is not said, the result says."""
+    if document["kind"] not in KINDS:
+        raise UsageError(
+            "The result compares no rankers.",
+            found=f'It is of the kind "{document["kind"]}".',
+            todo=f"Give one of: {', '.join(KINDS)}.",
+        )
     told, day = str(document.get("estimand", "")), today() if accept else None
     accepted = tuple(a for a in accept if day is not None and a.holds(day))
     expired = tuple(a for a in accept if a not in accepted)

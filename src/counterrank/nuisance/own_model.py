@@ -78,7 +78,7 @@ class OwnModel(PairModel):
     reads_features: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        new = self.new()
+        new = self.new() if callable(self.given) or hasattr(self.given, "fit") else None
         if not hasattr(new, "fit") or not any(hasattr(new, name) for name in self.methods):
             raise UsageError(
                 f"{self.option} cannot be {brief(self.given)}.",

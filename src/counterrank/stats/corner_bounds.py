@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from counterrank.core.arrays import Floats
+from counterrank.core.errors import InputError
 from counterrank.stats.estimates import Estimate
 from counterrank.stats.functions_of_means import Range
 from counterrank.stats.units import Key
@@ -87,7 +88,7 @@ class CornerBounds:
         d = self.shifts[key]
         error = self._error(e.se**2, self._across(d, self.own[key], e), self._within(d, e))
         middle, half = e.value + self.corners @ d.value, max(width, LEAST) * error
-        return float(np.min(middle - half)) + e.bias[0], float(np.max(middle + half)) + e.bias[1]
+        return _ends(middle - half, middle + half, e.bias, e.se)
 
     def difference(self, a: Key, b: Key, one: Estimate, other: Estimate, width: float) -> Ends:
         r"""The second intervals of a difference and of the lift.
@@ -115,16 +116,16 @@ class CornerBounds:
             + self._across(base, apart, one) + self._within(d, one, base)
         )  # fmt: skip
         bias = _bias(one, other)
-        low, high = D - z * dd + bias[0], D + z * dd + bias[1]
+        low, high = _ends(D - z * dd, D + z * dd, bias, one.se + other.se)
         bottom = B**2 - (z * bb) ** 2
         centre = D * B - z**2 * db
         inner = dd**2 * bottom - 2 * D * B * db + D**2 * bb**2 + z**2 * db**2
         half = z * np.sqrt(np.maximum(inner, 0))
         if not np.all(bottom > 0) or not other.value:
-            return Ends(float(low.min()), float(high.max()), float("nan"), float("nan"))
+            return Ends(low, high, float("nan"), float("nan"))
         size = abs(other.value)
         return Ends(
-            float(low.min()), float(high.max()),
+            low, high,
             float(np.min((centre - half) / bottom)) + bias[0] / size,
             float(np.max((centre + half) / bottom)) + bias[1] / size,
         )  # fmt: skip
@@ -145,6 +146,21 @@ class CornerBounds:
     def _error(self, own: float, across: Floats, within: Floats) -> Floats:
         out: Floats = np.sqrt(np.maximum(own + 2 * across + within, 0.0))
         return out
+
+
+def _ends(low: Floats, high: Floats, bias: Range, se: float) -> Range:
+    """Over all corners; none where the plain interval has none.
+
+    Others that are no numbers would be left out, and the plain interval would decide alone.
+    """
+    ends = float(low.min()) + bias[0], float(high.max()) + bias[1]
+    if np.isfinite(se) and not np.isfinite(ends).all():
+        raise InputError(
+            "A second interval has no ends.",
+            found="What the log cannot rule out changes a value beyond what numbers hold.",
+            todo="Allow for less (--allow, --horizon), or do without the interval: --bounds none.",
+        )
+    return ends
 
 
 def _bias(one: Estimate, other: Estimate) -> Range:
