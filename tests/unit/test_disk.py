@@ -16,9 +16,12 @@ import pytest
 
 import counterrank as cr
 from counterrank.core.format import byte_count
+from counterrank.core.parallel import quiet
 from counterrank.data.runs import RunTables
+from counterrank.data.schema import judgments_schema
 from counterrank.engine import disk
 from counterrank.engine.growing_files import GrowingFiles
+from counterrank.engine.partitions import Tables
 from counterrank.engine.wire import pack, unpack
 from making import world
 
@@ -322,3 +325,16 @@ def test_temporary_files_are_as_large_as_foretold(tmp_path, monkeypatch, text):
     run = log.select("session", "item", "rank")
     estimated(log, run, engine=cr.Local(partitions=2, scratch=str(tmp_path)))
     assert sum(written) == pytest.approx(foretold[0], rel=0.2)
+
+
+def test_results_hold_nothing_of_their_partition(tmp_path, monkeypatch):
+    """Some ids of text held that of all rows of their partition: 512 MB were 1.5 GB."""
+    seen = []
+    monkeypatch.setattr(disk, "merge_in_turn", lambda results: seen.extend(results) or 0)
+    judged = pl.DataFrame({"user": [1, 2, 3, 4], "item": [1, 2, 3, 4], "rating": [1.0, 2, 3, 4]})
+    asked = Tables({"truth": judgments_schema(judged)}, unit="user", ids=("user",))
+    with cr.Local(partitions=2, scratch=str(tmp_path)).cut(asked, quiet) as data:
+        sent = []
+        data.reduce(lambda p: sent.append(p["truth"].frame["rating"].to_numpy()) or sent[-1], "")
+    assert len(seen) == len(sent) == 2
+    assert not any(np.shares_memory(a, b) for a in seen for b in sent)

@@ -125,11 +125,10 @@ class Evidence:
         out = np.empty((len(self.measures), draws, systems))
         for place, m in enumerate(self.measures):
             columns = m.columns(self._per_unit[_form(m)], m.base(every))
-            stacked = np.stack([c.reshape(systems, n) for c in columns], axis=1)
             counts = self._counts(m)
-            top = np.where(counts[:, None] > 0, stacked, 0).reshape(-1, n)
+            own = [np.where(counts > 0, c.reshape(systems, n), 0) for c in columns]
             # Not a matrix product: its last digits would depend on the number of threads.
-            total = np.einsum("dn,kn->dk", weights, top).reshape(draws, systems, -1)
+            total = np.stack([np.einsum("dn,sn->ds", weights, x) for x in own], axis=2)
             base = (weights @ counts.T)[:, :, None]
             out[place] = m.function(divide(total, base))
         return out
@@ -151,12 +150,12 @@ class Evidence:
         return forms
 
     def _counts(self, m: Measure) -> Floats:
-        """1 for users who count: systems x users."""
-        counts = np.tile(self.pool.size > 0, (self.systems, 1))
+        """1 for users who count: systems x users, or one row for all systems."""
+        counts = (self.pool.size > 0)[None]
         if self.policies.no_relevant == "skip":
             counts &= m.defined(self.pool)
         if self.policies.missing == "skip":
-            counts &= self.hits.present.reshape(counts.shape)
+            counts = counts & self.hits.present.reshape(self.systems, -1)
         return counts.astype(float)
 
 

@@ -127,9 +127,9 @@ P = TypeVar("P")
 
 PIECE = 1 << 21  # rows read at a time
 SHARE = 4  # partitions whose sums, in an exchange, go under one key
-HELD = 250  # bytes that a row of a partition takes while it is worked on
+HELD = 150  # bytes that a row of a partition takes while it is worked on
 TAKEN = 400 * 10**6  # bytes of libraries, values per unit and a sample for the audits
-TEXT = 100  # bytes more for each column of text
+TEXT = 150  # bytes more for each column of text
 WHOLE = 2  # tables in memory are worked on in parts, which takes less than a partition does
 UNKNOWN = pl.lit(None).alias("row")  # rows of a partition do not know their number
 _DONE: Future[Any] = Future()  # stands for results that were taken
@@ -187,7 +187,9 @@ class OnDisk(Partitions):
         return whole
 
     def _results(self, work: Callable[[Partition], A], label: str) -> Iterator[A]:
-        return self._run(lambda number: work(self._partition(number)), self.present, label)
+        """Results by way of bytes: a few ids of text would hold the text of the whole partition."""
+        alone = lambda number: unpack(pack(work(self._partition(number))))  # noqa: E731
+        return self._run(alone, self.present, label)
 
     def _partition(self, number: int) -> Partition:
         return Partition(Lazy({name: partial(self._table, name, number) for name in self.heads}))
