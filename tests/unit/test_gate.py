@@ -403,3 +403,15 @@ def test_estimators_that_coincide_have_one_line_and_a_reason() -> None:
     seen = log.with_columns(viewed=pl.Series(rng.integers(0, 2, 600)) | pl.col("click"))
     apart = cr.estimate(seen, {"new": new}, position_bias="log2")
     assert "IPS=" not in "\n".join(apart.lines(200)) + apart.report()
+
+
+def test_a_gate_that_one_candidate_closes_says_that_all_must_pass() -> None:
+    world = judged_world(users=100)
+    document = cr.evaluate(
+        world.judgments, world.runs, measure="nDCG@10", baseline="blurred", test="t"
+    ).to_dict()
+    gate = hold_gate(document)
+    assert {c.passed for c in gate.checked} == {True, False}
+    assert "Every candidate must pass; `--system NAME` asks it of one." in gate.markdown()
+    passing = next(c.system for c in gate.checked if c.passed)
+    assert "Every candidate" not in hold_gate(document, systems=[passing]).markdown()

@@ -155,6 +155,19 @@ def test_what_was_earned_is_not_set_beside_shares() -> None:
     assert {b.key[2]: "logged" in b.rows for b in found} == {"DR": True, "nDCG": False}
 
 
+def test_both_values_stand_on_top(documents: dict[str, Any]) -> None:
+    document = documents["estimate"]
+    shown = Shown.of(document, decide(document))
+    assert shown.gap is not None
+    rows = {(r["system"], r["estimator"]): r["value"] for r in document["estimates"]}
+    both = rows[shown.gap.system, "DR"], rows["logged", "OnPolicy"]
+    top = words(page([document]), '<dl class="facts', "</dl>")
+    assert "Decides: like per session" in top
+    told = re.search(r"([\d.]+) against ([\d.]+)", top)
+    assert told is not None
+    assert [float(x) for x in told.groups()] == pytest.approx(both, abs=0.002)
+
+
 def test_several_results_are_told_apart_by_their_decisions(documents: dict[str, Any]) -> None:
     html = page([documents["evaluate"], documents["baseline"]])
     first = words(html, '<ul class="contents">', "</ul>")

@@ -97,7 +97,7 @@ class Gate:
                     f" {'passes' if one.passed else '**stops**'} |"
                 )
             lines += self._asked(c.system)
-        if not self.passed and any(c.passed for c in self.checked):
+        if len({c.passed for c in self.checked}) > 1:
             lines += ["", "Every candidate must pass; `--system NAME` asks it of one."]
         if self.failed:
             lines += ["", f"{_count(self.failed)}, so the numbers do not count:", ""]

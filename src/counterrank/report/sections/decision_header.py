@@ -7,9 +7,9 @@ from datetime import date
 from functools import partial
 from typing import Any
 
-from counterrank.core.format import list_names
+from counterrank.core.format import decimals, list_names
 from counterrank.documents.decision import Decision, level_of
-from counterrank.documents.requirements import Criterion, Row, concerned
+from counterrank.documents.requirements import Criterion, Row, concerned, key_of, known
 from counterrank.report.drawing import (
     Say,
     Scale,
@@ -59,6 +59,7 @@ ADVICE = {
 NEXT = {"test": "Before you run the test", "open": "What would tell", "keep": "Also"}
 LOG = "What to log next time"
 MARKED = {"test": "pass", "keep": "pass", "open": "untested", "distrust": "fail", "read": "pass"}
+LIVE = "OnPolicy"  # the estimator of the logged ranker, which stands in every table
 CURVE = "Save it by --out FILE.json, and estimates read it by --position-bias FILE.json."
 BLOCK = 26  # height of the mark where it is shown at full size
 
@@ -98,7 +99,7 @@ def decision_header(
     lasting = f'<p class="big">{prose(body)}</p>' if body else ""
     kind = KINDS.get(str(document.get("kind")), str(document.get("kind")))
     simulated = "<span>Simulated data: the truth is known and stands at the end</span>"
-    known = simulated if "truth" in document.get("tables", {}) else ""
+    truth = simulated if "truth" in document.get("tables", {}) else ""
     advice = ADVICE.get(decision.verdict, "")
     advice = f"<p><b>{advice}</b></p>" if advice else ""
     belief = BELIEF[verdict]
@@ -107,11 +108,11 @@ def decision_header(
     elif verdict != "pass":
         belief += _named(_about(document, lead, gap))
     return (
-        f'<div class="kick"><span>{text(kind)}</span>{known}</div>'
+        f'<div class="kick"><span>{text(kind)}</span>{truth}</div>'
         f'<div class="decision {decision.verdict}{" dec" if figure else ""}"><div>'
         f"<h1>{text(head)}</h1>{lasting}{advice}{told}"
         f"<p>{chip(verdict)} {belief}</p></div>{figure}</div>"
-        f"{_facts(document, lead, gap)}{_steps(document, decision)}"
+        f"{_facts(document, lead, gap, against)}{_steps(document, decision)}"
     )
 
 
@@ -173,7 +174,29 @@ def _steps(document: Document, decision: Decision) -> str:
     return f'<h2 class="next">{title}</h2><ul class="todo">{items}</ul>' if items else ""
 
 
-def _facts(document: Document, lead: Criterion | None, gap: Gap | None) -> str:
+def per_words(document: Document, estimator: str | None) -> str:
+    """What earnings are per; shares are per nothing."""
+    said_so = document["protocol"]
+    per = "" if estimator in said_so.get("scales", ()) else said_so.get("per", "")
+    return f" per {'view' if per == 'impression' else per}" if per else ""
+
+
+def _values(document: Document, lead: Criterion, gap: Gap | None, against: str) -> str:
+    """Both values of the difference that the decision speaks of."""
+    read = (lead.estimator, LIVE)
+    rows = {
+        str(r["system"]): r
+        for r in document["estimates"]
+        if key_of(r)[:2] == lead.key[:2] and r["segment"] is None and r["estimator"] in read
+    }
+    if gap is None or not {gap.system, against} <= rows.keys():
+        return ""
+    fine = decimals(known(rows[one]["se"]) or 0.0 for one in (gap.system, against))
+    new, old = (said(known(rows[one]["value"]), fine) for one in (gap.system, against))
+    return f"{new} against {old}"
+
+
+def _facts(document: Document, lead: Criterion | None, gap: Gap | None, against: str) -> str:
     """Of how many, when, by which estimator, and what of the assumptions."""
     said_so = document.get("protocol", {})
     facts: list[tuple[str, str]] = []
@@ -186,7 +209,9 @@ def _facts(document: Document, lead: Criterion | None, gap: Gap | None) -> str:
     if days := [day_words(date.fromisoformat(day)) for day in said_so.get("dates", ())]:
         facts.append(("Logged", " to ".join(dict.fromkeys(days))))
     if lead and lead.measure:
-        facts.append(("Decides", f"{lead.what[:60]}"))
+        what = lead.what[:60] + per_words(document, lead.estimator)
+        both = _values(document, lead, gap, against)
+        facts.append((f"Decides: {what}", both) if both else ("Decides", what))
     if lead and lead.estimator not in ("", "mean"):
         facts.append(("Estimator", lead.estimator))
     inputs = document.get("provenance", {}).get("inputs", [])
@@ -254,8 +279,8 @@ def verdict_line(document: Row, decision: Decision, link: str) -> str:
 
 def _unit(document: Document) -> str:
     """What there are many of: users, or sessions."""
-    known = {"exposure": "session"}.get(str(document.get("kind")), "")
-    return str(document.get("protocol", {}).get("unit", known))
+    own = {"exposure": "session"}.get(str(document.get("kind")), "")
+    return str(document.get("protocol", {}).get("unit", own))
 
 
 def units_of(document: Document, many: int | None = None) -> str:

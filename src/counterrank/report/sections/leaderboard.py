@@ -31,14 +31,12 @@ from counterrank.report.drawing import (
 )
 from counterrank.report.gaps import Gap, gaps, scale_of, value_span
 from counterrank.report.html import DASH, cards, chip, column_head, name, system, text
-from counterrank.report.sections.decision_header import units_of
+from counterrank.report.sections.decision_header import LIVE, per_words, units_of
 
 Document = Mapping[str, Any]
 SHOWN = 12  # rows that stand open where there are more
-LIVE = "OnPolicy"  # the estimator of the logged ranker, which stands in every table
 TITLES = ("Measure", "Reward", "Estimator", "Segment")
 WHOLE = "all"
-UNITS = {"impression": "view"}  # what a value is per, in words
 
 
 @dataclass(frozen=True)
@@ -203,13 +201,11 @@ def _table(board: Board, lifts: Scale, *, script: bool = True) -> str:
 
 def _caption(board: Board) -> str:
     measure, reward, estimator, segment = board.key
-    said_so = board.document["protocol"]
     rows = [gap.row for gap in board.gaps.values()] or list(board.rows.values())
     units = [row["units"] for row in rows if row["units"] is not None]
-    per = "" if estimator in said_so.get("scales", ()) else said_so.get("per", "")
     parts = [
         (f"{name(reward)}, {name(measure)}" if reward else name(measure))
-        + f" per {UNITS.get(per, per)}" * bool(per),
+        + per_words(board.document, estimator),
         "" if estimator in (None, "mean") else f"by {text(estimator)}",
         f"in {name(segment)}" if segment else "",
         f"difference from {system(board.reference)}" if board.gaps else "",
