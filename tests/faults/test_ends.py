@@ -207,6 +207,26 @@ def test_numbers_of_numpy_are_numbers(tables: Path) -> None:
         assert repr(found.to_dict()) == repr(plain.to_dict())  # some numbers are NaN
 
 
+@pytest.mark.parametrize(
+    "options",
+    [["-e", "OnPolicy"], ["-e", "OnPolicy", "--interval", "bootstrap"],
+     ["--position-bias", "table(0)"], ["--position-bias", "table(0,0,1)@2"]],
+    ids=" ".join,
+)  # fmt: skip
+def test_little_to_estimate_is_no_fault(tables: Path, options: list[str]) -> None:
+    """The logged value alone; a position model in which nothing is ever seen."""
+    pl.read_csv("log.csv").with_columns(viewed=1).write_csv("seen.csv")
+    words = ["estimate", "seen.csv", "target.csv", "--position-bias", "log2", "--resamples", 50]
+    code, trace = outcome(*words, *options)
+    assert code == 0, trace
+
+
+def test_what_to_write_instead_is_allowed(tables: Path) -> None:
+    code, _, err = call("estimate", "log.csv", "target.csv", "--winsorise", "0")
+    assert code == 2
+    assert "Write it like winsorise=0.5." in err
+
+
 def test_one_rank_has_no_falling_curve(tables: Path) -> None:
     pl.read_csv("log.csv").filter(pl.col("rank") == 1).write_csv("top.csv")
     pl.read_csv("log.csv").filter(pl.col("rank") == 1).with_columns(swapped=1).write_csv("swap.csv")
