@@ -215,7 +215,7 @@ def test_numbers_of_numpy_are_numbers(tables: Path) -> None:
 )  # fmt: skip
 def test_little_to_estimate_is_no_fault(tables: Path, options: list[str]) -> None:
     """The logged value alone; a position model in which nothing is ever seen."""
-    pl.read_csv("log.csv").with_columns(viewed=1).write_csv("seen.csv")
+    pl.read_csv("log.csv").with_columns(viewed=1, exposure=1 / pl.col("rank")).write_csv("seen.csv")
     words = ["estimate", "seen.csv", "target.csv", "--position-bias", "log2", "--resamples", 50]
     code, trace = outcome(*words, *options)
     assert code == 0, trace
