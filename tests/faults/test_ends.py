@@ -162,7 +162,7 @@ def test_wrong_types_are_a_usage_error(tables: Path, name: str, value: Any) -> N
         cr.evaluate("judged.csv", "old.csv", **{"draws": 50, name: value})
 
 
-@pytest.mark.parametrize("value", [0, "bar", True, [], object()])
+@pytest.mark.parametrize("value", [0, True, [], object()])
 @pytest.mark.parametrize(
     ("verb", "given", "keyword"),
     [
@@ -174,8 +174,6 @@ def test_wrong_types_are_a_usage_error(tables: Path, name: str, value: Any) -> N
     ],
 )
 def test_wrong_types_of_rarer_keywords(tables: Path, verb, given, keyword, value) -> None:
-    if isinstance(value, str) and keyword != "progress":
-        pytest.skip("a folder has a name")
     with pytest.raises(cr.UsageError) as told:
         getattr(cr, verb)(*given, **{keyword: value})
     assert keyword in told.value.wrong
