@@ -56,6 +56,8 @@ def lift(document: Any) -> None:
         d["state"] = "pass"
     for row in [*document["estimates"], *document["comparisons"]]:
         row["verdict"] = "pass"
+    for row in document["comparisons"]:
+        row["claim"] = "better"
 
 
 def both(*edits: Any) -> Any:
@@ -83,6 +85,13 @@ def test_the_gate_opens_on_a_good_result(tables: Path) -> None:
         lambda d: d["comparisons"][0].update(family_low=float("inf"), family_high=float("inf")),
         lambda d: d["comparisons"].append(dict(d["comparisons"][0], family_low=-1.0)),
         lambda d: d["comparisons"][0].pop("family_low"),
+        lambda d: d["comparisons"][0].update(claim="cannot_tell"),
+        both(
+            lambda d: d["protocol"]["decides"].update(min_lift=-0.05),
+            lambda d: d["comparisons"][0].update(
+                bound_low=-0.3, bound_high=0.4, lift=0.2, lift_family_low=0.1, lift_family_high=0.3
+            ),
+        ),
         lambda d: d["protocol"].update(lower_is_better="nDCG@3"),
         lambda d: d["protocol"]["decides"].update(min_lift="0"),
         lambda d: d["protocol"]["decides"].update(guards=None),

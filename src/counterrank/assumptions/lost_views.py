@@ -77,7 +77,8 @@ def lost_views(rows: AuditRows, *, learned: bool) -> Diagnostic | None:
     text += " hardly skip rows: views were lost. "
     if rows.curves is not None and not learned:
         rank = np.minimum(rows.rank, rows.curves.shape[1]) - 1
-        model = view_shortfall(rows.seen, rows.curves[rows.context_of_row, rank], rows.of_row)
+        chance = rows.curves[rows.context_of_row, rank]
+        model = view_shortfall(rows.seen, chance, rows.of_row) if chance.any() else lost
         if not down or (abs(model.z) > SURE and abs(model.size) > lost.size):
             lost = model
             text = f"The log has {abs(lost.size):.1%} {'fewer' if lost.size > 0 else 'more'} views"

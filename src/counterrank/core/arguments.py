@@ -125,7 +125,7 @@ class Argument:
         """What was wrong, what was found, what to write instead."""
         like = self.default[0] if self.several and self.default else self.default
         if like in (None, "", (), REQUIRED):
-            lowest = self.bounds is not None and self.bounds.low > -float("inf")
+            lowest = self.bounds is not None and self.bounds.low in self.bounds
             usual = {str: "name", int: 10}.get(self.kind, 0.5)
             like = self.bounds.low if self.bounds is not None and lowest else usual
         words = f"It takes one of: {', '.join(self.words)}." if self.words else ""

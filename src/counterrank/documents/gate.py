@@ -17,6 +17,7 @@ from counterrank.documents.requirements import (
     Terms,
     candidates,
     concerned,
+    decisive_interval,
     failures,
     known,
     terms,
@@ -260,6 +261,11 @@ def _unfounded(document: Row) -> str:
     told = any(d["state"] == "fail" for d in document["diagnostics"])
     if not told and any(row.get("verdict") == "fail" for row in rows):
         return "A number of the result fails, but no diagnostic says why: a part of it is missing."
+    for row in document["comparisons"]:
+        ends = decisive_interval(row) or (0.0, 0.0)
+        open_claim = row.get("claim") == "cannot_tell" and row.get("verdict") != "fail"
+        if open_claim and (ends[0] > 0 or ends[1] < 0):
+            return "A comparison claims less than its interval does: a part of it is missing."
     return ""
 
 

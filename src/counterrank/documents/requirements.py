@@ -273,9 +273,10 @@ def _turned(row: Row, base: str) -> tuple[float | None, Ends | None]:
 def decisive_interval(row: Row, of: str = "") -> Ends | None:
     """The ends that decide, of a comparison's difference or of its ``lift_``.
 
-    Allowing for what the data cannot rule out, where that is told; otherwise for all candidates.
+    Allowing for what the data cannot rule out, where that is told; otherwise for all candidates. A
+    lift without such ends has none.
     """
-    return known_ends(row, f"{of}bound_") or known_ends(row, f"{of}family_")
+    return known_ends(row, f"{of}bound_" if known_ends(row, "bound_") else f"{of}family_")
 
 
 def known_ends(row: Row, of: str = "") -> Ends | None:

@@ -126,7 +126,8 @@ def _believe(
 ) -> tuple[CornerBounds | None, list[Diagnostic]]:
     """What assumptions may do to every value, and what is to be said of each."""
     request = setting.request
-    if request.bounds == "none":
+    rewarded = [e for e in request.computed if e.about == "reward"]
+    if request.bounds == "none" or not rewarded:
         return None, []
     from counterrank.ope import bounds
 
@@ -147,7 +148,7 @@ def _believe(
     if request.per == "impression":
         seen = {name: t.weights.views / setting.totals.sessions for name, t in sums.targets.items()}
         per = {name: 1 / views if views > 0 else 1.0 for name, views in seen.items()}
-    lead = max((e for e in request.computed if e.about == "reward"), key=lambda e: e.trust)
+    lead = max(rewarded, key=lambda e: e.trust)
     values = {s: sums.estimate(functions, Key(s, reward, str(lead))).value for s in request.systems}
     said = bounds.diagnose_assumptions(found, reward, values, live, per)
     fills = {label: e.fills for label, e in earned.items()}
