@@ -189,8 +189,8 @@ def warm(given: argparse.Namespace, data: Path) -> list[str]:
     note = (
         f"5 million rows of a log and as many of a target, local[2], 8 partitions. The best of"
         f" {given.repeats} after one that is not counted: {found['local']:.2f} s in memory,"
-        f" {found['spark']:.2f} s on Spark, by the clock, of which other work on the machine takes its"
-        f" share. {found['bare']:.2f} s are what Spark takes only to read both tables and hand their"
-        " rows to Python, which counts them."
+        f" {found['spark']:.2f} s on Spark, by the clock, of which other work on the machine takes"
+        f" its share. {found['bare']:.2f} s are what Spark takes only to read both tables and hand"
+        " their rows to Python, which counts them."
     )
     return [report.evaluations("(t) Spark in a warm process", items, bars, note, "cpu")]

@@ -1,6 +1,6 @@
-"""Seconds of one estimate in memory and on Spark, in a process that has done both before: as JSON.
+"""Seconds of an estimate in memory and on Spark, in a process that has done both before: as JSON.
 
-``bare`` is what Spark takes to read both tables and to hand their rows to Python, which counts them.
+``bare`` is what Spark takes to read both tables and hand their rows to Python, which counts them.
 Usage: ``warm_spark.py FOLDER PARTITIONS REPEATS``.
 """
 
@@ -12,9 +12,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import counterrank as cr
 import pyarrow as pa
 from pyspark.sql import SparkSession
+
+import counterrank as cr
 
 
 def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
