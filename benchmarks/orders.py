@@ -108,8 +108,8 @@ def logs(given: argparse.Namespace, data: Path) -> list[str]:
             bars.append(Bar(f"{text}, without bounds", off.cpu / same.cpu, OFF, True))
             bars.append(Bar(text, mine.cpu / same.cpu, ON, True))
     note = (
-        "IPS and SNIPS with intervals clustered by user, compared and audited. The query of the same"
-        " sums matches the rows and sums by session and by user what both estimators and their"
+        "IPS and SNIPS with intervals clustered by user, compared and audited. The query of the"
+        " same sums matches the rows and sums by session and by user what both estimators and their"
         " errors are made of. The bare join, which is the floor, sums one product of matched rows."
     )
     return [report.evaluations("(m) Logs in any order", items, bars, note, "cpu")]
