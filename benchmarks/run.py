@@ -225,7 +225,7 @@ PARTS = {
     "n": Part(pages, ()),
     "o": Part(costs.tests, tuple(costs.TESTS)),
     "p": Part(costs.bootstraps, ("big1", "big10")),
-    "q": Part(costs.memory, ("logorders",)),
+    "q": Part(costs.memory, ("logorders",), ("duckdb",)),
     "r": Part(costs.assessed, ("assessed",)),
     "s": Part(costs.factors, ("shown",)),
     "t": Part(costs.warm, ("big5",)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gzip
+import re
 import signal
 import subprocess
 import sys
@@ -136,6 +137,16 @@ def test_little_memory_is_the_disk(monkeypatch, tmp_path):
     found = estimated(LOG, RUN, engine=cr.Local(memory="1GB", scratch=str(tmp_path)))
     assert found.protocol["partitions"] > 1
     assert rows(found) == rows(estimated(LOG, RUN))
+
+
+def test_ids_of_text_count_among_what_is_held():
+    """A million sessions of 36 characters were held in 512 MB as if they had been numbers."""
+    text = [table.with_columns(pl.col("session").cast(pl.String)) for table in (LOG, RUN)]
+    columns = []
+    for both in ((LOG, RUN), text):
+        told = estimated(*both, engine=cr.Local(memory="512MB")).protocol["inference"]
+        columns.append(int(re.search(r"x (\d+) columns", told["why"])[1]))
+    assert columns[1] == columns[0] + 8
 
 
 def test_a_full_disk_is_told_and_cleared(monkeypatch, tmp_path):

@@ -47,6 +47,12 @@ class Counts:
     ratings: np.ndarray
 
 
+@pytest.fixture
+def own_results(monkeypatch):
+    """Classes of this file may travel, as those of the package do."""
+    monkeypatch.setattr(wire, "HOME", __name__.split(".")[0])
+
+
 def counts(part: Partition) -> Counts:
     truth, run = part["truth"].frame, part["run"].frame
     return Counts(
@@ -72,7 +78,7 @@ def test_every_unit_is_whole_in_one_partition(engine):
 
 
 @everywhere
-def test_reduce_is_what_one_partition_gives(engine):
+def test_reduce_is_what_one_partition_gives(own_results, engine):
     with opened(cr.Local()) as partitions:
         (whole,) = partitions.map(counts, "counting")
     with opened(engine) as partitions:
@@ -121,7 +127,7 @@ def test_keys_come_in_their_order():
 
 
 @pytest.mark.parametrize("cores", [1, 2, 5])
-def test_results_do_not_depend_on_threads(monkeypatch, cores):
+def test_results_do_not_depend_on_threads(own_results, monkeypatch, cores):
     """To the last bit, and in the order of partitions."""
     sums = []
     for team in (3, cores):
@@ -201,7 +207,7 @@ def test_other_errors_end_the_work():
     assert threading.active_count() < 20
 
 
-def test_a_bar_says_what_is_done():
+def test_a_bar_says_what_is_done(own_results):
     said = []
 
     def bar(steps, word):

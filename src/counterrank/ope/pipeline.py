@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from counterrank.nuisance.own_model import OwnModel
     from counterrank.stats.corner_bounds import CornerBounds
 
+TEXT = 8  # columns that an id of text is as large as
 KNEW = "the logger knew more than its logged chances say"
 
 
@@ -57,7 +58,7 @@ def estimate(
         setting = _setting(request.with_heads(log), log)
         request, head = setting.request, log.heads[LOG]
         models = fit_models(log, setting, model)
-        storage = _storage(setting, engine)
+        storage = _storage(setting, engine, head.frame)
         sums = gather_contributions(log, setting, models, storage, sample_share(setting.totals))
         sums.refuse(request)
         functions = sums.functions(setting)
@@ -115,9 +116,10 @@ def _setting(request: EstimateRequest, log: Partitions) -> Setting:
     return replace(setting, curve=curve)
 
 
-def _storage(setting: Setting, engine: Engine) -> Storage:
-    """Whether values per session are held."""
-    sessions, columns = setting.totals.sessions, count_columns(setting)
+def _storage(setting: Setting, engine: Engine, log: pl.DataFrame) -> Storage:
+    """Whether values per session are held, and with them its ids."""
+    texts = sum(log.schema.get(name) == pl.String for name in ("session", "user"))
+    sessions, columns = setting.totals.sessions, count_columns(setting) + TEXT * texts
     return Storage.choose(engine.inference, sessions, columns, engine.memory_budget)
 
 

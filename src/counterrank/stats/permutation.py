@@ -27,7 +27,7 @@ from counterrank.data.ids import Hashes
 from counterrank.stats.draws import Flips, flip_codes, signs, sum_by_code
 
 LEAST, MOST = 14, 17  # bits of a code; more flips are cosets
-WORK = 1 << 26  # statistics that cost next to nothing beside reading the values
+WORK = 1 << 25  # statistics that cost next to nothing beside reading the values
 TILE = 1 << 10  # flips looked at together
 SMALL = 1 << 24  # so many statistics are cheap in double precision
 DIGIT = 6  # bits transformed at a time
@@ -218,7 +218,10 @@ def transform(sums: Floats) -> Floats:
     while done < bits:
         step = min(DIGIT, bits - done)
         place = np.arange(1 << step)
-        odd = np.bitwise_count(place[:, None] & place) & 1
-        sums = (1.0 - 2.0 * odd) @ sums.reshape(-1, 1 << step, width >> (done + step))
+        turn = 1.0 - 2.0 * (np.bitwise_count(place[:, None] & place) & 1)
         done += step
+        if done < bits:
+            sums = turn @ sums.reshape(-1, 1 << step, width >> done)
+        else:  # one product, not one for each of many columns
+            sums = sums.reshape(-1, 1 << step) @ turn
     return sums.reshape(rows, width)
