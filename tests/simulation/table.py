@@ -18,15 +18,16 @@ from typing import Any
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-KEYS = ("coverage_value", "coverage_lift", "error_rate", "diagnosed")
-HEADS = ("value covered", "lift covered", "wrongly called", "diagnosed")
+KEYS = ("coverage_value", "coverage_lift", "error_rate", "diagnosed", "range")
+HEADS = ("value covered", "lift covered", "wrongly called", "diagnosed", "largest / least value")
 INTRO = """# Coverage, as simulated
 
 Every row is a condition that users meet, in worlds whose truth is known: how often the interval of
 a value and of a lift holds the truth (0.95 is promised), how often something unrelated is called
 related, and how often a diagnostic other than pass says before the fact that the interval may not
-hold (of strata: how often it fails). Worlds are those of `tests/simulation/` and `tests/worlds/`,
-written apart from the library's simulator. `make simulate` makes this page.
+hold (of strata: how often it fails; of chances that are fitted or counted: how often the verdict is
+not pass). Worlds are those of `tests/simulation/` and `tests/worlds/`, written apart from the
+library's simulator. `make simulate` makes this page.
 
 *Within* is two Monte Carlo standard errors of a share of 0.95 at so many replications: what is
 further below 0.95 is no accident. Clipped weights cover more often than they say: their interval

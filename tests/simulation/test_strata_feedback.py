@@ -13,6 +13,7 @@ from counterrank.stats.plan import Plan
 
 FULL = os.environ.get("COUNTERRANK_FULL") == "1"
 ITEMS, USERS = 30, 150
+RULES = ("popularity", "published")
 
 # mean chance to be judged, its spread over items, the least
 WORLDS = {
@@ -20,13 +21,19 @@ WORLDS = {
     "some feedback": (0.12, 0.8, 0.02),
     "little feedback, heavy weights": (0.05, 1.3, 0.005),
 }
+# the same of chances that are not known, and are guessed of how much feedback items got
+GUESSED = {
+    "equal chances": (0.3, 0.0, 0.02),
+    "chances without a power law": (0.12, 0.8, 0.02),
+    "chances with a power law, 300 items": (0.05, 0.7, 0.005, 300, "exponential"),
+}
 
 
-def shop(seed, users, mean, spread, least):
+def shop(seed, users, mean, spread, least, items=ITEMS, push="normal"):
     """Judgments with known chances, two rankers, and what all feedback would say of them (DCG)."""
     fixed, rng = np.random.default_rng(99), np.random.default_rng(seed)
-    quality, push = fixed.normal(-0.8, 0.8, ITEMS), fixed.normal(size=ITEMS)
-    taste = rng.normal(size=(users, ITEMS))
+    quality, push = fixed.normal(-0.8, 0.8, items), getattr(fixed, push)(size=items)
+    taste = rng.normal(size=(users, items))
     like = quality + taste > 0
     chance = np.clip(mean * np.exp(spread * push + rng.normal(0, 0.3, (users, 1))), least, 0.9)
     user, item = np.nonzero(rng.random(like.shape) < chance)
@@ -80,7 +87,28 @@ def rows(full: bool) -> list[dict]:
                 "coverage_value": float(np.mean(shares)), "replications": count * len(shares),
                 "too_low": float(np.mean(low_side[method])), "diagnosed": loud / 20,
             })  # fmt: skip
-    return found
+    return found + [guess(*world, rule, full) for world in GUESSED.items() for rule in RULES]
+
+
+def guess(condition, world, rule, full):
+    """Coverage of what all feedback would say by IPS of guessed chances, and how far it ranges."""
+    mean = {name: worth.mean() for name, worth in shop(10**6, 10_000, *world)[2].items()}
+    values, inside, apart, said = [], [], [], []
+    for seed in range(300 if full else 30):
+        judged, runs, _ = shop(seed, USERS, *world)
+        result = ask(judged, runs, propensity=rule, test="t")
+        own = [e for e in result.estimates if e.method == "IPS"]
+        values.append([e.value for e in own])
+        inside.append([e.low <= mean[e.system] <= e.high for e in own])
+        (c,) = (c for c in result.comparisons if c.estimator == "IPS")
+        apart.append(c.low <= mean[c.system] - mean[c.baseline] <= c.high)
+        said.append([e.verdict != "pass" for e in own])
+    return {
+        "condition": f"{condition}, IPS by {rule}, {USERS} users", "nominal": 0.95,
+        "coverage_value": float(np.mean(inside)), "coverage_lift": float(np.mean(apart)),
+        "diagnosed": float(np.mean(said)), "replications": len(values),
+        "range": float((np.max(values, axis=0) / np.min(values, axis=0)).max()),
+    }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +119,8 @@ def table():
 def test_intervals_cover_or_are_said_not_to(table):
     """Weights are skewed: intervals that miss lie below. Where they miss much, it is said."""
     for r in table:
+        if "range" in r:
+            continue
         error = 3 * np.sqrt(0.95 * 0.05 / r["replications"]) + 0.005
         if r["coverage_value"] < 0.92 - error:
             assert r["diagnosed"] >= 0.8, r
@@ -98,6 +128,19 @@ def test_intervals_cover_or_are_said_not_to(table):
         if "much" in r["condition"]:
             assert r["diagnosed"] <= 0.05, r
             assert r["coverage_value"] == pytest.approx(0.95, abs=0.015 + error), r
+
+
+def test_guessed_chances_range_little_or_follow_a_law_and_never_pass(table):
+    """The published rule, which takes a law of any counts, shows what the default keeps out."""
+    own = {r["condition"]: r for r in table if "range" in r}
+    assert len(own) == len(GUESSED) * len(RULES)
+    for condition in GUESSED:
+        default, published = (own[f"{condition}, IPS by {rule}, {USERS} users"] for rule in RULES)
+        assert default["diagnosed"] == published["diagnosed"] == 1
+        assert published["range"] > 4 * default["range"]
+        if "with a" not in condition:  # so a plain frequency
+            assert default["range"] < 2
+            assert default["coverage_value"] > 0.93 - 3 * np.sqrt(0.05 / default["replications"])
 
 
 def test_the_default_counts_users_without_an_observed_relevant_item():
