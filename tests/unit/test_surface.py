@@ -143,6 +143,19 @@ def test_a_saved_result_repeats_itself(verb, tables, monkeypatch, tmp_path, caps
     assert f"inputs[{first}].sha256: " in capsys.readouterr().out
 
 
+def test_of_inputs_with_one_name_that_with_the_recorded_checksum_is_taken(tables, tmp_path):
+    right, wrong = tmp_path / "b", tmp_path / "a"
+    for place, sources in ((right, ("judgments", "good")), (wrong, ("good", "judgments"))):
+        place.mkdir()
+        for name, source in zip(("judgments", "new"), sources, strict=True):
+            pl.read_parquet(tables / f"{source}.parquet").write_parquet(place / f"{name}.parquet")
+    made = cr.evaluate(
+        str(right / "judgments.parquet"), str(right / "new.parquet"), measure="nDCG@5"
+    )
+    made.save(tmp_path / "result")
+    assert cr.repeat(tmp_path / "result", data=str(tmp_path)).same
+
+
 def folder_of_examples(folder, tables):
     """The files that the examples name."""
     for name, source in {

@@ -101,8 +101,8 @@ def _inside(folder: Path) -> list[Path]:
     return sorted(found)
 
 
-def first_below(folder: Path, name: str) -> Path | None:
-    """The first of a name in the folders of a folder."""
+def all_below(folder: Path, name: str) -> Iterator[Path]:
+    """Files and folders of a name in the folders of a folder."""
     try:
         os.scandir(folder).close()
     except OSError as error:
@@ -114,8 +114,7 @@ def first_below(folder: Path, name: str) -> Path | None:
     for place, folders, names in os.walk(folder):
         folders.sort()
         if name and name in (*folders, *names):
-            return Path(place, name)
-    return None
+            yield Path(place, name)
 
 
 def _walk(folder: Path, locked: Callable[[OSError], object]) -> Iterator[tuple[str, list[str]]]:
