@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 import counterrank as cr
+from counterrank.report.charts import Figure
 from counterrank.studies import ndcg_disagreement as disagreement
 from counterrank.studies import open_bandit, primer
 from counterrank.studies.findings_page import summary_page
@@ -243,6 +244,18 @@ def test_pages_are_of_commits_of_this_history():
             continue
         known = git(["git", "merge-base", "--is-ancestor", commit, "HEAD"])
         assert known.returncode == 0, f"{file.name} was made by {commit}: make it again"
+
+
+def test_saved_figures_stay_drawable():
+    """Also those from before a key of their charts was there."""
+    home = Path(__file__).parents[2] / "docs" / "reproductions"
+    saved = [
+        f for file in sorted(home.glob("*.json")) for f in json.loads(file.read_text())["figures"]
+    ]
+    older = [{**f, "chart": {k: v for k, v in f["chart"].items() if k != "least"}} for f in saved]
+    assert any(f["chart"]["shape"] == "lines" for f in older)
+    for figure in older:
+        assert Figure(**figure).svg(640).startswith("<svg")
 
 
 def test_the_command_lists_studies():

@@ -265,7 +265,7 @@ def levels(
 
 def draw_lines(
     rows: Rows, *, x: str, y: str, by: str, x_title: str, title: str, kind: str, band: str,
-    least: float | None,
+    least: float | None = None,
 ) -> list[Panel]:  # fmt: skip
     """Curves, and what they may be off by."""
     kinds = list(dict.fromkeys(str(row[by]) for row in rows))
