@@ -146,4 +146,4 @@ QUICK = " (quick form)"
 
 def short_paper(found: Findings) -> str:
     """Author and year."""
-    return str(found["paper"]).partition(":")[0].partition(",")[0]
+    return str(found["paper"]).partition(":")[0]
