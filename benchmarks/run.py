@@ -245,7 +245,8 @@ def main() -> None:
     data = WORK / ("data-quick" if given.quick else "data")
     names = list(dict.fromkeys(name for part in parts for name in part.files))
     make = [python("counterrank"), "benchmarks/data.py", str(data), *names]
-    call([*make, "--quick"] if given.quick else make)
+    if names:
+        call([*make, "--quick"] if given.quick else make)
     warm([data / name for name in names])
     sections = []
     for letter, part in zip(given.only, parts, strict=True):
