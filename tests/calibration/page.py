@@ -245,9 +245,10 @@ def beyond(rows: pl.DataFrame) -> str:
 def so_many(rows: pl.DataFrame) -> str:
     """How many logs all is from."""
     each = rows.group_by("generator", "cell", "sessions").agg(pl.col("seed").n_unique())["seed"]
+    few, many = each.min(), each.max()
+    number = f"{few}" if few == many else f"{few} to {many}"
     return (
-        f"This page is of {each.sum():,} logs: {each.min()} to {each.max()} of each of"
-        f" {len(each)} cells and sizes.\n"
+        f"This page is of {each.sum():,} logs: {number} of each of {len(each)} cells and sizes.\n"
     )
 
 
