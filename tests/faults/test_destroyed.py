@@ -143,6 +143,39 @@ def test_a_lock_that_another_just_tries_is_waited_for(tmp_path: Path, monkeypatc
         assert own.is_dir()
 
 
+def test_what_was_left_beside_pieces_that_are_whole_goes(tmp_path: Path) -> None:
+    """Interrupted after a piece was in place: no later run writes there again."""
+    from counterrank.assess.checkpoint import Checkpoint
+
+    key, token = "0123456789abcdef", "fedcba9876543210"
+    left = tmp_path / key / f".counterrank-new-{token}"
+    left.mkdir(parents=True)
+    mark = {"token": token, **owned_folder._machine()}
+    (left / owned_folder.MARK).write_text(json.dumps(mark))
+    Checkpoint(tmp_path, key)
+    assert not left.exists()
+
+
+def test_folders_that_cannot_be_listed_end_no_search_for_results(
+    tmp_path: Path, monkeypatch
+) -> None:
+    """`report /`: some of /proc refuses."""
+    from counterrank.results.history import expanded
+
+    for name in ("odd", "a"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "a" / "result.json").touch()
+    scandir = os.scandir
+
+    def refusing(path: str):
+        if Path(path).name == "odd":
+            raise OSError(22, "Invalid argument", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    assert expanded(str(tmp_path)) == [str(tmp_path / "a")]
+
+
 def test_results_so_far_of_others_stay(tables: Path) -> None:
     """A folder that is called unfinished, or .steps, need not be ours."""
     mine = [tables / "out" / "unfinished" / "thesis" / "data.npy", tables / ".steps" / "mine.json"]

@@ -15,7 +15,8 @@ import numpy as np
 
 from counterrank.core.arrays import Floats
 from counterrank.core.errors import UsageError
-from counterrank.core.file_writer import refuse_address, whole
+from counterrank.core.file_writer import STAGE, refuse_address, whole
+from counterrank.core.owned_folder import clear_left
 from counterrank.version import __version__
 
 ENDING = ".npy"
@@ -55,6 +56,7 @@ class Checkpoint:
                 self.folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise _unwritable(self.folder, error) from error
+            clear_left(self.folder, STAGE)  # a piece that was whole is not written again
 
     def __call__(self, name: str, work: Callable[[], Floats], /) -> Floats:
         """The piece called ``name``: as it was left, or computed now and kept."""

@@ -17,7 +17,8 @@ def expanded(path: str) -> list[str]:
     where = Path(path)
     if not path.strip() or not os.path.isdir(where) or (where / "result.json").exists():
         return [path]
-    return sorted(str(file.parent) for file in where.rglob("result.json")) or [path]
+    every = os.walk(where)  # what cannot be listed, as some of /proc, is passed over
+    return sorted(str(Path(at)) for at, _, names in every if "result.json" in names) or [path]
 
 
 def day_of(path: str | os.PathLike[str]) -> date:
