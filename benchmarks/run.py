@@ -193,6 +193,10 @@ def pages(given: argparse.Namespace, data: Path) -> list[str]:
         Bar(f"page of {one['rankers']} rankers", one["megabytes"], limit, less=True, unit="MB")
         for one, limit in zip(found, (1.5, 3.0), strict=True)
     ]
+    bars += [
+        Bar(f"opening that of {one['rankers']}", one["opens"], 1.0, less=True, unit="s")
+        for one in found
+    ]
     return [report.pages("(n) The page of a result, ten measures against a baseline", found, bars)]
 
 
