@@ -156,8 +156,8 @@ def pages(title: str, found: list[dict[str, float]], bars: list[Bar]) -> str:
         for one in found
     ]
     note = (
-        "One file each, which opens without a network. Seconds are the page's alone: to open it is"
-        " what headless Chromium takes more than for an empty page."
+        "One file each, which opens without a network. Seconds are the page's alone; to open it is"
+        " what headless Chromium says from the call of the page to the end of its load event."
     )
     return _section(title, note, ["rankers", "MB", "seconds to make", "to open"], rows, bars)
 
