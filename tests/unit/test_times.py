@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from counterrank.ope.times import session_dates, session_days
+from counterrank.ope.times import session_dates, session_days, time_columns
 
 SECONDS = 1_893_456_000  # 2030-01-01
 START = np.array([0, 2])
@@ -56,3 +56,17 @@ def test_a_day_is_a_date_where_the_timestamp_counts():
     days = session_dates(frame, START)
     assert np.ptp(days) == 2
     assert session_days(frame, START)[1]
+
+
+def test_a_file_of_text_is_timed_as_the_same_numbers_are():
+    """CSV has nothing but text, by whose order 10 comes before 9."""
+    for name, times in {"timestamp": [SECONDS, SECONDS + 86_400], "day": [9, 10]}.items():
+        numbers = pl.DataFrame({name: [times[0], times[0], times[1]]})
+        text = numbers.cast(pl.String)
+        days, dated = session_days(text, START)
+        assert list(days) == list(session_days(numbers, START)[0]) == [0, 1]
+        assert dated
+        (said,) = time_columns(text, START)
+        assert said.rank("dense").to_list() == [1, 2]
+    (said,) = time_columns(pl.DataFrame({"day": ["mon", "mon", "tue"]}), START)
+    assert said.to_list() == ["mon", "tue"]

@@ -39,6 +39,7 @@ from counterrank.ope.log import LOG, LogTotals, Sessions, log_table
 from counterrank.ope.log_facts import audit_facts
 from counterrank.ope.request import LOGGED, EstimateRequest, clipped_weight
 from counterrank.ope.setting import Basis, Setting
+from counterrank.ope.times import time_columns
 from counterrank.stats.estimates import Estimate
 
 MOST = 250_000  # rows; more would not change a verdict
@@ -368,9 +369,5 @@ def audit_rows(sessions: Sessions, basis: Basis, reward: str) -> AuditRows:
 
 def _turn(sessions: Sessions) -> Ints | None:
     """Places in time, by ``timestamp`` or ``day``; sessions of one time share theirs."""
-    frame = sessions.blocks.frame
-    for column in ("timestamp", "day"):
-        if column in frame.columns:
-            start = frame[column].gather(sessions.blocks.start)
-            return start.rank("dense").to_numpy().astype(np.int64)
-    return None
+    times = next(time_columns(sessions.blocks.frame, sessions.blocks.start), None)
+    return None if times is None else times.rank("dense").to_numpy().astype(np.int64)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import polars as pl
 
@@ -18,7 +20,7 @@ def session_dates(frame: pl.DataFrame, start: Ints) -> Floats | None:
     ``start`` is the first row of each session. Numbers in a column ``timestamp`` are dates by
     their size: seconds since 1970, or thousandths and so on.
     """
-    every = (_dates(frame[name].gather(start)) for name in COLUMNS if name in frame.columns)
+    every = (_dates(x) for x in time_columns(frame, start))
     return next((days for days in every if days is not None and np.isfinite(days).all()), None)
 
 
@@ -28,22 +30,33 @@ def session_days(frame: pl.DataFrame, start: Ints) -> tuple[Floats | None, bool]
     Other numbers are days in a column ``day``, and in a column ``timestamp`` places in time: the
     log is taken to last two weeks.
     """
-    for name in COLUMNS:
-        if name not in frame.columns:
-            continue
-        x = frame[name].gather(start)
+    for x in time_columns(frame, start):
         days, dated = _dates(x), True
         if days is None:
             if not x.dtype.is_numeric():
                 continue
             days = x.to_numpy().astype(float)
-            if name == "timestamp":
+            if x.name == "timestamp":
                 if "day" in frame.columns and frame["day"].n_unique() > 1:
                     continue
                 days, dated = days / (max(float(np.ptp(days)), 1e-300) / (2 * WEEK)), False
         if np.isfinite(days).all() and np.ptp(days) > 0:
             return np.asarray(days - days.min(), float), dated
     return None, False
+
+
+def time_columns(frame: pl.DataFrame, start: Ints) -> Iterator[pl.Series]:
+    """The columns of times as they are at the first row of each session; text of numbers as such.
+
+    A CSV file has nothing but text, by whose order 10 comes before 9.
+    """
+    for name in COLUMNS:
+        if name in frame.columns:
+            x = frame[name].gather(start)
+            if x.dtype == pl.String:
+                numbers = x.str.strip_chars().cast(pl.Float64, strict=False)
+                x = x if numbers.null_count() else numbers
+            yield x
 
 
 def _dates(x: pl.Series) -> Floats | None:
