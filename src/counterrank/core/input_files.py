@@ -102,7 +102,7 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def all_below(folder: Path, name: str) -> Iterator[Path]:
-    """Files and folders of a name in the folders of a folder."""
+    """Files and folders of a name below a folder; what cannot be listed there is passed over."""
     try:
         os.scandir(folder).close()
     except OSError as error:

@@ -9,6 +9,8 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+from counterrank.core.input_files import all_below
+
 DAY = re.compile(r"(?<!\d)(20\d\d)-?([01]\d)-?([0-3]\d)(?!\d)")
 
 
@@ -17,8 +19,7 @@ def expanded(path: str) -> list[str]:
     where = Path(path)
     if not path.strip() or not os.path.isdir(where) or (where / "result.json").exists():
         return [path]
-    every = os.walk(where)  # what cannot be listed, as some of /proc, is passed over
-    return sorted(str(Path(at)) for at, _, names in every if "result.json" in names) or [path]
+    return sorted(str(file.parent) for file in all_below(where, "result.json")) or [path]
 
 
 def day_of(path: str | os.PathLike[str]) -> date:
