@@ -53,7 +53,8 @@ class Cell:
     log. ``curve`` is the position model that is given: the true one (on average), or how it is
     learned. ``contexts`` are named (those that matter, or these) or not, ``views`` logged or not,
     ``weigh`` is the column that a stochastic logger's rows are weighed by, ``untimed`` logs have no
-    day. ``options`` are further ones of `cr.estimate`, as far as it has them.
+    day. ``options`` are further ones of `cr.estimate`, as far as it has them. Only the estimator
+    that decides is asked for: rows of one do not depend on which others there are.
     """
 
     name: str
@@ -81,7 +82,7 @@ class Cell:
         named = [c for c in asked if c not in hidden]
         known = signature(cr.estimate).parameters
         more = {name: v for name, v in self.options.items() if name in known}
-        call = {"reward": self.reward, "context": named, **found.call, **more}
+        call = {"reward": self.reward, "context": named, "estimator": "DR", **found.call, **more}
         return Case(found.log.drop(gone, strict=False), found.runs, call, found.lifts)
 
 
