@@ -15,7 +15,8 @@ from counterrank.assumptions.drift import BEND, carry_on
 from counterrank.assumptions.examination import leaving_share
 from counterrank.assumptions.registry import ASSUMPTIONS
 from counterrank.stats.corner_bounds import CornerBounds, Shifts
-from counterrank.stats.estimates import ClusterSizes, Estimate
+from counterrank.stats.estimates import ClusterSizes, Estimate, quantile
+from counterrank.stats.plan import Plan
 from counterrank.stats.units import Key
 from worlds.feed import Feed
 
@@ -446,3 +447,29 @@ def test_shares_of_two_runs_are_compared_without_a_second_interval(clean):
     assert rows["worse", "nDCG"].bound_low is rows["worse", "nDCG"].lift_bound_high is None
     assert rows["worse", "nDCG"].low is not None
     assert rows["worse", "DR"].bound_low < rows["worse", "DR"].low
+
+
+@pytest.mark.parametrize("told", [0.2, 0.5, 0.9])
+@pytest.mark.parametrize("alike", [0.0, 0.9])
+def test_a_union_of_one_sided_ends_holds_every_candidate_at_once(told, alike):
+    """By draws, for truths at, between and beyond both corners, and candidates alike or not.
+
+    ``told`` is the correlation of the value and of what it is once shifted: how much noise the
+    shift brings. A shift that is known to be there at all (the far end of 4) leaves one side.
+    """
+    many, draws = 6, 40_000
+    plan = Plan()
+    rng = np.random.default_rng(5)
+    common = rng.standard_normal((2, draws, 1))
+    e0, more = np.sqrt(alike) * common + np.sqrt(1 - alike) * rng.standard_normal((2, draws, many))
+    e1 = (told * e0 + np.sqrt(1 - told**2) * more) / told  # the shifted value's error
+    two = quantile(1 - 0.05 / many, "normal", np.inf)  # Bonferroni's, at least the critical value
+    z = plan.union_width(two, 0.95, many, np.inf)
+    assert 1.96 < z < two
+    for moved in (0.0, 0.3, 1.0, 2.0, 4.0, 8.0):
+        for sides in (np.ones(many), (-1.0) ** np.arange(many)):
+            shift = moved * sides  # the truth is where the shift takes the value
+            low = np.minimum(e0 - two, shift + e1 - z / told)
+            high = np.maximum(e0 + two, shift + e1 + z / told)
+            outside = ((low > shift) | (high < shift)).any(axis=1).mean()
+            assert outside <= 0.05 + 3 * np.sqrt(0.05 / draws), (moved, outside)
