@@ -10,10 +10,11 @@ import pytest
 
 import counterrank as cr
 import counterrank.ope.bounds as bounds
-from counterrank.assumptions.assumption import Shift
+from counterrank.assumptions.assumption import Belief, Shift
 from counterrank.assumptions.drift import BEND, carry_on
 from counterrank.assumptions.examination import leaving_share
 from counterrank.assumptions.registry import ASSUMPTIONS
+from counterrank.assumptions.two_way import depth
 from counterrank.stats.corner_bounds import CornerBounds, Shifts
 from counterrank.stats.estimates import ClusterSizes, Estimate, quantile
 from counterrank.stats.plan import Plan
@@ -92,6 +93,38 @@ def test_shifts_of_curve_and_trust_are_differences_of_values(small):
     shifts = found.shifts["new"]
     assert shifts["position curve", 0].value == pytest.approx(curve - before, abs=1e-9)
     assert shifts["trust", 0].value == pytest.approx(after - curve, abs=1e-7)
+
+
+def test_what_an_effect_does_to_an_estimate_is_what_fits_anew_say(small):
+    """Rewards as expected, then some a little more or less: by brute force, factors fitted anew.
+
+    A slope that all items share moves an estimate as much as the target: the factors hold it.
+    """
+    world, _, _ = small
+    with pytest.MonkeyPatch.context() as patch:
+        kept, places = {}, bounds._places
+        patch.setattr(bounds, "_places", lambda *args: kept.update(places(*args)) or kept)
+        found = believed(world.feed, world.log, world.runs["better"])[1]
+    far, slopes = depth(found.belief.log), found.learned["own slopes"].more
+
+    def belief_of(paid):
+        old = found.belief.log
+        return Belief(replace(old, rows=replace(old.rows, reward=paid), paid=paid))
+
+    mu = found.belief.tilted.mu
+    usual = belief_of(mu)
+    log, place = usual.log, replace(kept["new"], log=usual.log, memo={})
+    z = far[log.rank] - slopes["mean"][log.group]
+    for chosen in (log.group == np.argmax(np.bincount(log.group)), log.group % 2 == 0, log.n > 0):
+        ends = []
+        for size in (1e-4, -1e-4):
+            other = belief_of(mu * np.exp(size * z * chosen))
+            own = replace(place, log=other.log, memo={})
+            ends.append(other.value(own, other.tilted, usual.b).value)
+        move = float(np.sum(usual.carried(place, usual.tilted) * z * chosen)) / log.n
+        assert move == pytest.approx((ends[0] - ends[1]) / 2e-4, rel=1e-4)
+    cell = usual.at(place, usual.tilted).direct * (far[place.rank] - slopes["mean"][place.group])
+    assert move == pytest.approx(cell.sum() / log.n, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ["position curve", "trust", "drift", "examination"])
