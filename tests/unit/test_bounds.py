@@ -14,6 +14,7 @@ from counterrank.assumptions.assumption import Belief, Shift
 from counterrank.assumptions.drift import BEND, carry_on
 from counterrank.assumptions.examination import leaving_share
 from counterrank.assumptions.registry import ASSUMPTIONS
+from counterrank.assumptions.trust_bias import Trust
 from counterrank.assumptions.two_way import depth
 from counterrank.stats.corner_bounds import CornerBounds, Shifts
 from counterrank.stats.estimates import ClusterSizes, Estimate, quantile
@@ -125,6 +126,14 @@ def test_what_an_effect_does_to_an_estimate_is_what_fits_anew_say(small):
         assert move == pytest.approx((ends[0] - ends[1]) / 2e-4, rel=1e-4)
     cell = usual.at(place, usual.tilted).direct * (far[place.rank] - slopes["mean"][place.group])
     assert move == pytest.approx(cell.sum() / log.n, rel=1e-6)
+
+
+def test_a_change_per_doubling_is_told_as_it_is(small):
+    """Of five ranks, though curves reach to 50: nothing is expected there."""
+    log = small[2].belief.log
+    paid = small[2].belief.plain.mu * np.exp(-0.2 * depth(log)[log.rank])
+    belief = Belief(replace(log, rows=replace(log.rows, reward=paid), paid=paid))
+    assert Trust().learn(belief).size == pytest.approx(np.expm1(-0.2), rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ["position curve", "trust", "drift", "examination"])

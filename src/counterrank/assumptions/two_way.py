@@ -105,6 +105,14 @@ class TwoWay:
         return out
 
     @cached_property
+    def step_depth(self) -> Floats:
+        """How far down each step is: the mean depth of what is expected there."""
+        log, steps = self.log, len(self.t)
+        step = log.step[log.rank]
+        far = sum_by(step, self.mu * depth(log)[log.rank], steps)
+        return positive_ratio(far, sum_by(step, self.mu, steps))
+
+    @cached_property
     def error(self) -> Floats:
         """The standard error of each log t against the first, between clusters."""
         against = np.eye(len(self.t)) - np.eye(1, len(self.t))
