@@ -10,12 +10,15 @@ import pytest
 
 import counterrank as cr
 import counterrank.ope.bounds as bounds
-from counterrank.assumptions.assumption import Shift
+from counterrank.assumptions.assumption import Belief, Shift
 from counterrank.assumptions.drift import BEND, carry_on
 from counterrank.assumptions.examination import leaving_share
 from counterrank.assumptions.registry import ASSUMPTIONS
+from counterrank.assumptions.trust_bias import Trust
+from counterrank.assumptions.two_way import depth
 from counterrank.stats.corner_bounds import CornerBounds, Shifts
-from counterrank.stats.estimates import ClusterSizes, Estimate
+from counterrank.stats.estimates import ClusterSizes, Estimate, quantile
+from counterrank.stats.plan import Plan
 from counterrank.stats.units import Key
 from worlds.feed import Feed
 
@@ -91,6 +94,46 @@ def test_shifts_of_curve_and_trust_are_differences_of_values(small):
     shifts = found.shifts["new"]
     assert shifts["position curve", 0].value == pytest.approx(curve - before, abs=1e-9)
     assert shifts["trust", 0].value == pytest.approx(after - curve, abs=1e-7)
+
+
+def test_what_an_effect_does_to_an_estimate_is_what_fits_anew_say(small):
+    """Rewards as expected, then some a little more or less: by brute force, factors fitted anew.
+
+    A slope that all items share moves an estimate as much as the target: the factors hold it.
+    """
+    world, _, _ = small
+    with pytest.MonkeyPatch.context() as patch:
+        kept, places = {}, bounds._places
+        patch.setattr(bounds, "_places", lambda *args: kept.update(places(*args)) or kept)
+        found = believed(world.feed, world.log, world.runs["better"])[1]
+    far, slopes = depth(found.belief.log), found.learned["own slopes"].more
+
+    def belief_of(paid):
+        old = found.belief.log
+        return Belief(replace(old, rows=replace(old.rows, reward=paid), paid=paid))
+
+    mu = found.belief.tilted.mu
+    usual = belief_of(mu)
+    log, place = usual.log, replace(kept["new"], log=usual.log, memo={})
+    z = far[log.rank] - slopes["mean"][log.group]
+    for chosen in (log.group == np.argmax(np.bincount(log.group)), log.group % 2 == 0, log.n > 0):
+        ends = []
+        for size in (1e-4, -1e-4):
+            other = belief_of(mu * np.exp(size * z * chosen))
+            own = replace(place, log=other.log, memo={})
+            ends.append(other.value(own, other.tilted, usual.b).value)
+        move = float(np.sum(usual.carried(place, usual.tilted) * z * chosen)) / log.n
+        assert move == pytest.approx((ends[0] - ends[1]) / 2e-4, rel=1e-4)
+    cell = usual.at(place, usual.tilted).direct * (far[place.rank] - slopes["mean"][place.group])
+    assert move == pytest.approx(cell.sum() / log.n, rel=1e-6)
+
+
+def test_a_change_per_doubling_is_told_as_it_is(small):
+    """Of five ranks, though curves reach to 50: nothing is expected there."""
+    log = small[2].belief.log
+    paid = small[2].belief.plain.mu * np.exp(-0.2 * depth(log)[log.rank])
+    belief = Belief(replace(log, rows=replace(log.rows, reward=paid), paid=paid))
+    assert Trust().learn(belief).size == pytest.approx(np.expm1(-0.2), rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ["position curve", "trust", "drift", "examination"])
@@ -446,3 +489,29 @@ def test_shares_of_two_runs_are_compared_without_a_second_interval(clean):
     assert rows["worse", "nDCG"].bound_low is rows["worse", "nDCG"].lift_bound_high is None
     assert rows["worse", "nDCG"].low is not None
     assert rows["worse", "DR"].bound_low < rows["worse", "DR"].low
+
+
+@pytest.mark.parametrize("told", [0.2, 0.5, 0.9])
+@pytest.mark.parametrize("alike", [0.0, 0.9])
+def test_a_union_of_one_sided_ends_holds_every_candidate_at_once(told, alike):
+    """By draws, for truths at, between and beyond both corners, and candidates alike or not.
+
+    ``told`` is the correlation of the value and of what it is once shifted: how much noise the
+    shift brings. A shift that is known to be there at all (the far end of 4) leaves one side.
+    """
+    many, draws = 6, 40_000
+    plan = Plan()
+    rng = np.random.default_rng(5)
+    common = rng.standard_normal((2, draws, 1))
+    e0, more = np.sqrt(alike) * common + np.sqrt(1 - alike) * rng.standard_normal((2, draws, many))
+    e1 = (told * e0 + np.sqrt(1 - told**2) * more) / told  # the shifted value's error
+    two = quantile(1 - 0.05 / many, "normal", np.inf)  # Bonferroni's, at least the critical value
+    z = plan.union_width(two, 0.95, many, np.inf)
+    assert 1.96 < z < two
+    for moved in (0.0, 0.3, 1.0, 2.0, 4.0, 8.0):
+        for sides in (np.ones(many), (-1.0) ** np.arange(many)):
+            shift = moved * sides  # the truth is where the shift takes the value
+            low = np.minimum(e0 - two, shift + e1 - z / told)
+            high = np.maximum(e0 + two, shift + e1 + z / told)
+            outside = ((low > shift) | (high < shift)).any(axis=1).mean()
+            assert outside <= 0.05 + 3 * np.sqrt(0.05 / draws), (moved, outside)

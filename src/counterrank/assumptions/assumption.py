@@ -96,6 +96,17 @@ class Belief:
         """F session by session under a fit and the log's own curve."""
         return self._valued(place, fit, self.b)[0]
 
+    def carried(self, place: Placement, fit: TwoWay) -> Floats:
+        r"""How F, summed over sessions, moves with the log of what each row earns, of a free fit.
+
+        By the row's own weight, and by the factors of ranks that are fitted anew:
+        :math:`w_i v_i t_r q_g + n\, \mu_i (S^+ G)_{k(r)}`. What all rows of a group have in common
+        is left out: it goes into q, and moves no weight.
+        """
+        log, at = self.log, self.at(place, fit)
+        move = fit.inverse @ fit.by_step(at.slopes.t, at.slopes.q)
+        return at.model * fit.q[log.group] + log.n * fit.mu * move[log.step[log.rank]]
+
     def _valued(self, place: Placement, fit: TwoWay, b: Floats) -> tuple[Valued, Shift]:
         name = id(fit), id(b)
         if name not in place.memo:

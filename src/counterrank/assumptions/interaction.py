@@ -151,8 +151,7 @@ class Neighbours(Assumption):
         at, key = self._pairs(place.session, place.rank, place.group, place.item, items)
         spot = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
         known = keys[spot] == key
-        valued = belief.at(place, fit)
-        cell, w = valued.direct, valued.model * fit.q[log.group]
+        cell, w = belief.at(place, fit).direct, belief.carried(place, fit)
         groups = log.groups + 1
         # what all of an item's pairs lose by being taken about their means
         net = sum_by(place.group, cell, groups) - sum_by(log.group, w, groups)

@@ -9,8 +9,9 @@ r`. The parameter is their spread :math:`\tau`.
 
 where :math:`\phi` is the variance of a reward over its mean: 1 of rare clicks, more of seconds. The
 shift is :math:`\sum_g D_g \hat\gamma_g`, where :math:`D_g` is how the target's value moves with
-:math:`\gamma_g`, less how its estimate does. What was shrunken away has variance :math:`\sum_g
-D_g^2 \phi^2 \tau^{-2} / (H_g + \phi \tau^{-2})^2`. None of it depends on the unit of rewards.
+:math:`\gamma_g`, less how its estimate does with factors of ranks fitted anew. What was shrunken
+away has variance :math:`\sum_g D_g^2 \phi^2 \tau^{-2} / (H_g + \phi \tau^{-2})^2`. None of it
+depends on the unit of rewards.
 """
 
 from __future__ import annotations
@@ -156,7 +157,7 @@ class OwnSlopes(Assumption):
         far, mean = depth(log), np.append(learned.more["mean"], 0.0)
         at = belief.at(place, fit)
         cell = at.direct * (far[place.rank] - mean[place.group]) * (place.group < log.groups)
-        rows = at.model * fit.q[log.group] * (far[log.rank] - mean[log.group])
+        rows = belief.carried(place, fit) * (far[log.rank] - mean[log.group])
         D = sum_by(place.group, cell, log.groups + 1)[:-1] - sum_by(log.group, rows, log.groups)
         gamma = np.append(own.effect, 0.0)
         each = sum_by(place.session, cell * gamma[place.group], log.n)

@@ -13,7 +13,7 @@ from counterrank.assumptions.assumption import Assumption, Belief, Shift, Told
 from counterrank.assumptions.evidence import Placement
 from counterrank.assumptions.score_test import AuditRows, Effect, effect, fit_product, remove_means
 from counterrank.assumptions.two_way import TwoWay, depth
-from counterrank.core.arrays import Floats, Ints, sum_by
+from counterrank.core.arrays import Floats, Ints
 from counterrank.diagnostics.diagnostic import Diagnostic
 
 CAUTION, FAIL = 0.05, 0.15
@@ -123,11 +123,9 @@ def _slope(fit: TwoWay) -> tuple[float, float, bool]:
 
     And whether all ranks were compared with each other, however little.
     """
-    log = fit.log
-    H = fit.expected
+    log, at, H = fit.log, fit.step_depth, fit.expected
     if len(fit.t) < 2:
         return 0.0, float("inf"), False
-    at = sum_by(log.step, depth(log), len(fit.t)) / np.bincount(log.step)
     S = np.linalg.pinv(fit.inverse, rcond=1e-9, hermitian=True)
     known = np.linalg.matrix_rank(S, tol=1e-6 * max(float(H.sum()), 1e-300), hermitian=True)
     information = float(at @ S @ at)

@@ -105,6 +105,14 @@ class TwoWay:
         return out
 
     @cached_property
+    def step_depth(self) -> Floats:
+        """How far down each step is: the mean depth of what is expected there."""
+        log, steps = self.log, len(self.t)
+        step = log.step[log.rank]
+        far = sum_by(step, self.mu * depth(log)[log.rank], steps)
+        return positive_ratio(far, sum_by(step, self.mu, steps))
+
+    @cached_property
     def error(self) -> Floats:
         """The standard error of each log t against the first, between clusters."""
         against = np.eye(len(self.t)) - np.eye(1, len(self.t))
@@ -123,11 +131,13 @@ class TwoWay:
         per = log.n * positive_ratio(by_q[:-1], due)
         rest = log.paid - log.rows.seen * self.by_rank[log.rank] * q[log.group]
         psi = log.rows_by_cluster(per[log.group] * rest)
-        if not self.free:
-            return psi
-        share = positive_ratio(self.views * self.t, np.repeat(due[:, None], len(self.t), axis=1))
-        total = sum_by(log.step, by_t, len(self.t)) - (by_q[:-1] * q) @ share
-        return psi + self.factors(total)
+        return psi + self.factors(self.by_step(by_t, by_q)) if self.free else psi
+
+    def by_step(self, by_t: Floats, by_q: Floats) -> Floats:
+        """G: how a value moves with log t, by step, where each q is fitted for that t."""
+        due = np.repeat(self.due[:, None], len(self.t), axis=1)
+        share = positive_ratio(self.views * self.t, due)
+        return sum_by(self.log.step, by_t, len(self.t)) - (by_q[:-1] * self.q[:-1]) @ share
 
     def at(self, t: Floats) -> TwoWay:
         """The worth of views with these factors of each rank, which are not fitted."""

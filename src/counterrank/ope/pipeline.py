@@ -97,7 +97,7 @@ def _with_tipping(
     if bounds is not None:
         from counterrank.results.narrowing import with_narrowing
 
-        result = with_narrowing(result, request.groups(), functions, bounds)
+        result = with_narrowing(result, request.groups(), functions, bounds, request.plan)
     if not request.swings():
         return result
     from counterrank.results.tipping import with_tipping

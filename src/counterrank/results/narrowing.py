@@ -13,6 +13,7 @@ from counterrank.core.arrays import divide
 from counterrank.results.result import Result
 from counterrank.stats.corner_bounds import CornerBounds
 from counterrank.stats.moments import Pair, keys_of
+from counterrank.stats.plan import Plan
 from counterrank.stats.units import Functions
 
 
@@ -37,14 +38,25 @@ def with_narrowing(
     groups: Sequence[Sequence[Pair]],
     functions: Functions,
     bounds: CornerBounds,
+    plan: Plan,
 ) -> Result:
     """The result with a table of what decides, for each candidate and all that could be logged."""
-    rows = [row for group in groups for row in _narrowed(result, group, functions, bounds)]
+    each = zip(groups, plan.levels(groups), strict=True)
+    rows = [
+        row
+        for group, level in each
+        for row in _narrowed(result, group, functions, bounds, plan, level)
+    ]
     return replace(result, tables={**result.tables, "narrowing": rows})
 
 
 def _narrowed(
-    result: Result, group: Sequence[Pair], functions: Functions, bounds: CornerBounds
+    result: Result,
+    group: Sequence[Pair],
+    functions: Functions,
+    bounds: CornerBounds,
+    plan: Plan,
+    level: float,
 ) -> Iterator[NarrowingRow]:
     lead, known = result.protocol["decides"], result.units
     compared = {(c.system, c.baseline, c.measure, c.estimator): c for c in result.comparisons}
@@ -56,7 +68,8 @@ def _narrowed(
         assert known is not None
         view = view or known.over(*keys_of(group))
         one, other = (view.estimate(key, functions[key]) for key in (a, b))
-        width = float(divide(c.family_high - c.family_low, 2 * c.se, 0.0))
+        critical = float(divide(c.family_high - c.family_low, 2 * c.se, 0.0))
+        width = plan.union_width(critical, level, len(group), one.freedom)
         of = c.system, c.measure, c.reward, c.estimator, c.baseline
         whole = c.family_low, c.family_high, c.lift_family_low, c.lift_family_high
         for name, shifts in bounds.remedies.items():

@@ -114,9 +114,7 @@ def compare(
         return []
     if isinstance(table, Moments):
         plan.refuse_units()
-    questions = list(map(plan.question, groups))
-    # sets of t that are symmetric hold together at least as often as if independent (Royen 2014)
-    levels = [plan.level ** (1 / questions.count(own)) for own in questions]
+    questions, levels = list(map(plan.question, groups)), plan.levels(groups)
     ups = [-1 if group[0][0].measure in lower else 1 for group in groups]
     numbers = [
         _numbers(table.over(*keys), keys, group, functions, plan, level, up, spans or {}, bounds)
@@ -233,11 +231,12 @@ def _numbers(
         p = np.array([wilcoxon(first[i] - first[j]) for i, j in both])
     elif plan.test == "bootstrap":
         p = np.array([bootstrap_test(e, e.resamples) for e in apart if e.resamples is not None])
+    union = plan.union_width(critical, level, len(group), freedom)
     columns = (
         d.value, d.se, np.full(len(a), estimates[0].n), *ends, *whole[:2], *lift, *whole[2:],
         *_selected(estimates, a, b, d.bias, largest, plan.level, up),
         detectable(freedom, level=plan.level) * d.se, p,
-        *_bounded(bounds, group, estimates, both, max(critical, plan.width(freedom)), whole),
+        *_bounded(bounds, group, estimates, both, union, whole),
     )  # fmt: skip
     return {
         name: [None if x != x else x for x in own.tolist()] if name in OPTIONAL else own.tolist()

@@ -27,7 +27,7 @@ from counterrank.stats.estimates import Estimate
 from counterrank.stats.functions_of_means import Range
 from counterrank.stats.units import Key
 
-LEAST = 1.96  # standard errors on either side; 1.645 would do only where corners lie far apart
+LEAST = 1.96  # standard errors on either side: 1.645 would leave 5 % on one
 
 
 @dataclass(frozen=True, eq=False)

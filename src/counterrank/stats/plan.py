@@ -172,3 +172,20 @@ class Plan:
     def question(self, group: Sequence[Pair]) -> tuple[str | None, ...]:
         """What a correction spans: groups of the same question are one family."""
         return () if self.family == "all" else group[0][0][1:]
+
+    def levels(self, groups: Sequence[Sequence[Pair]]) -> list[float]:
+        """Each group's part of its family's level.
+
+        Sets of t that are symmetric hold together at least as often as if independent (Royen 2014).
+        """
+        questions = list(map(self.question, groups))
+        return [self.level ** (1 / questions.count(own)) for own in questions]
+
+    def union_width(self, critical: float, level: float, count: int, freedom: float) -> float:
+        r"""Standard errors at each end of a union over corners, of ``count`` candidates at once.
+
+        A union misses a truth on one side (`stats.corner_bounds`), so of the two-sided ``critical``
+        value and :math:`z_{1 - \alpha / m}` the smaller does, and not less than one alone has.
+        """
+        one_sided = quantile(1 - 2 * (1 - level) / count, "t", freedom)
+        return max(self.width(freedom), min(critical, one_sided))
