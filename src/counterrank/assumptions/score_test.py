@@ -135,22 +135,31 @@ class AuditRows:
 
     @cached_property
     def quality(self) -> Floats:
-        r"""Reward of a view of each item in its context, learned from the other half of the users.
+        """Reward of a view of each item in its context, by the other half of the users."""
+        return self.half_quality(own=False, prior=PRIOR)
+
+    def half_quality(self, *, own: bool, prior: float) -> Floats:
+        r"""Reward of a view of each row's item in its context, by the row's half of the users.
 
         :math:`\hat q(x, a) = (C_{xa} + \kappa \bar q_x) / (V_{xa} + \kappa)`, with sums of rewards
-        :math:`C` and views :math:`V` and the context's mean :math:`\bar q_x`.
+        :math:`C` and views :math:`V`, the context's mean :math:`\bar q_x` and a ``prior`` kappa. It
+        is by the other half or, without the row's user, by its ``own``.
         """
         x = self.context_of_row
         cell, cells = number_keys(x * (int(self.item.max()) + 1) + self.item)
         half, contexts = self.half[self.session], int(x.max()) + 1
         out = np.empty(len(cell))
         for side in (0, 1):
-            there = half != side
+            there = (half == side) == own
             c, v = self.reward * there, self.seen * there
             mean = positive_ratio(sum_by(x, c, contexts), sum_by(x, v, contexts))
-            total, views = sum_by(cell, c, cells), sum_by(cell, v, cells)
-            here = ~there
-            out[here] = (total[cell[here]] + PRIOR * mean[x[here]]) / (views[cell[here]] + PRIOR)
+            total, views = sum_by(cell, c, cells)[cell], sum_by(cell, v, cells)[cell]
+            if own:
+                mine, size = number_keys(cell * self.clusters + self.of_row)
+                total -= sum_by(mine, c, size)[mine]
+                views -= sum_by(mine, v, size)[mine]
+            here = half == side
+            out[here] = ((total + prior * mean[x]) / (views + prior))[here]
         return out
 
 
