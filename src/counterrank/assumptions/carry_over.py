@@ -8,6 +8,7 @@ the users, so that no reward stands on both sides.
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +32,7 @@ EVEN = 0.05  # of what is usual: lists that differ less in worth are no unit to 
 RAW = 1e-9  # views of an average item that a mean is not to be shrunken by
 
 
-class Slopes(NamedTuple):
+class ListSlopes(NamedTuple):
     """Changes of the reward by the parts of the last list's worth, and what users add to each.
 
     ``unit`` is a standard deviation of the last list's worth.
@@ -106,30 +107,36 @@ class LastLists:
         self.last, self.again = _previous(rows.cluster, turn)
         self.few = len(np.unique(rows.cluster[self.again])) < FEWEST
 
-    def slopes(self, *, parts: bool) -> Slopes:
-        """`carry_over_slopes` by order and items of lists, or by their whole worth.
+    @cached_property
+    def measures(self) -> tuple[Floats, Floats]:
+        """Proxies of worths, and worths: halves x (list before, own list) x parts x sessions.
 
         What either half of the users says is a proxy of what the other one does.
         """
+        proxy = [self._worth(PRIOR, own=own) for own in (False, True)]
+        worth = [self._worth(RAW, own=own) for own in (True, False)]
+        return np.stack(proxy), np.stack(worth)
+
+    def slopes(self, *, parts: bool) -> ListSlopes:
+        """`carry_over_slopes` by order and items of lists, or by their whole worth."""
         rows, now = self.rows, self.again
-        proxy = np.stack([self._worth(PRIOR, parts=parts, own=own) for own in (False, True)])
-        worth = np.stack([self._worth(RAW, parts=parts, own=own) for own in (True, False)])
-        found = carry_over_slopes(
+        proxy, worth = (
+            (x if parts else x.sum(axis=2)).reshape(2, -1, x.shape[-1]) for x in self.measures
+        )
+        slope, own = carry_over_slopes(
             rows.earned[now], rows.expected[now], proxy, worth, rows.cluster[now]
         )
-        by_user = np.pad(found[1], [(0, 0), (0, rows.clusters - found[1].shape[1])])
-        before = proxy[:, : len(by_user)].sum(axis=1)
-        return Slopes(found[0], by_user, float(np.std(before)))
+        by_user = np.pad(own, [(0, 0), (0, rows.clusters - own.shape[1])])
+        return ListSlopes(slope, by_user, float(np.std(self.measures[0][:, 0].sum(axis=1))))
 
-    def _worth(self, prior: float, *, parts: bool, own: bool) -> Floats:
+    def _worth(self, prior: float, *, own: bool) -> Floats:
         """The list before each session and its own, as shares of what is usual in a context."""
         rows = self.rows
         quality = rows.half_quality(own=own, prior=prior)
         worth = list_worth(rows.session, rows.patience, quality, rows.n)
         usual = rows.usual(worth.sum(axis=0))
-        worth = worth if parts else worth.sum(axis=0, keepdims=True)
         shares = np.stack([positive_ratio(part, usual) for part in worth])
-        return np.concatenate([shares[:, self.last[self.again]], shares[:, self.again]])
+        return np.stack([shares[:, self.last[self.again]], shares[:, self.again]])
 
 
 def came_again(rows: AuditRows) -> int:

@@ -138,6 +138,12 @@ class AuditRows:
         """Reward of a view of each item in its context, by the other half of the users."""
         return self.half_quality(own=False, prior=PRIOR)
 
+    @cached_property
+    def mine(self) -> tuple[Ints, int]:
+        """The number of each row's item in its context for its user, and how many there are."""
+        cell = number_keys(self.context_of_row * (int(self.item.max()) + 1) + self.item)[0]
+        return number_keys(cell * self.clusters + self.of_row)
+
     def half_quality(self, *, own: bool, prior: float) -> Floats:
         r"""Reward of a view of each row's item in its context, by the row's half of the users.
 
@@ -155,9 +161,8 @@ class AuditRows:
             mean = positive_ratio(sum_by(x, c, contexts), sum_by(x, v, contexts))
             total, views = sum_by(cell, c, cells)[cell], sum_by(cell, v, cells)[cell]
             if own:
-                mine, size = number_keys(cell * self.clusters + self.of_row)
-                total -= sum_by(mine, c, size)[mine]
-                views -= sum_by(mine, v, size)[mine]
+                total -= sum_by(self.mine[0], c, self.mine[1])[self.mine[0]]
+                views -= sum_by(self.mine[0], v, self.mine[1])[self.mine[0]]
             here = half == side
             out[here] = ((total + prior * mean[x]) / (views + prior))[here]
         return out
