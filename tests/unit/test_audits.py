@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import counterrank as cr
-from counterrank.assumptions.carry_over import carry_over_effect
+from counterrank.assumptions.carry_over import carry_over_slopes
 from counterrank.assumptions.examination import avoidance_effect, left_after
 from counterrank.assumptions.interaction import pair_effect_variance
 from counterrank.assumptions.score_test import Effect, effect, fit_product, remove_means
@@ -91,9 +91,9 @@ def test_effects_are_found_where_nothing_is_random():
     assert by_doubling(y, W, rank, GROUP, USER).size == pytest.approx(-0.2, abs=1e-3)
     before, now, factor = RNG.random(N), RNG.random(N), 1 + RNG.random(12)
     earned = factor[USER] * W * np.exp(0.02 * before)
-    spread = float(np.std(before))
-    found, _ = carry_over_effect(earned, W, before, now, USER)
-    assert found.size == pytest.approx(0.02 * spread, rel=0.05)
+    lists = np.stack([before, now])[None]
+    (slope,), _ = carry_over_slopes(earned, W, lists, lists, USER)
+    assert slope == pytest.approx(0.02, rel=0.05)
     here, above = RNG.integers(0, 2, N) * 1.0, RNG.integers(0, 2, N) * 1.0
     goes_on = 0.6 + 0.1 * GROUP - 0.3 * here + 0.1 * above
     share = -0.4 / goes_on.mean()

@@ -8,15 +8,17 @@ the users, so that no reward stands on both sides.
 from __future__ import annotations
 
 import math
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from counterrank.assumptions.assumption import Assumption, Belief, Shift, Told
 from counterrank.assumptions.evidence import Placement
 from counterrank.assumptions.score_test import (
+    PRIOR,
     AuditRows,
     Effect,
-    effect,
     positive_ratio,
     remove_means,
 )
@@ -27,49 +29,119 @@ CAUTION, FAIL = 0.02, 0.1
 FEWEST = 30  # users with a session after another one
 ROUGH = 0.1  # standard error of the effect from which the log does not tell
 EVEN = 0.05  # of what is usual: lists that differ less in worth are no unit to measure by
+RAW = 1e-9  # views of an average item that a mean is not to be shrunken by
 
 
-def carry_over_effect(
-    reward: Floats, expected: Floats, before: Floats, now: Floats, user: Ints
-) -> tuple[Effect, Floats]:
-    r"""Share of the reward that one standard deviation of the previous list's quality moves.
+class ListSlopes(NamedTuple):
+    """Changes of the reward by the parts of the last list's worth, and what users add to each.
+
+    ``unit`` is a standard deviation of the last list's worth.
+    """
+
+    slope: Floats
+    by_user: Floats
+    unit: float
+
+    @property
+    def effects(self) -> list[Effect]:
+        """Each part, for one unit of it."""
+        se = np.sqrt(np.sum(self.by_user**2, axis=1))
+        return [
+            Effect(float(b) * self.unit, float(e) * self.unit)
+            for b, e in zip(self.slope, se, strict=True)
+        ]
+
+
+def list_worth(session: Ints, weight: Floats, quality: Floats, n: int) -> Floats:
+    r"""What the order of each session's list is worth, and what its items are in any order.
+
+    .. math:: O_s = \sum_i (w_i - \bar w_s)\, q_i, \qquad I_s = \bar w_s \sum_i q_i
+
+    with the chance :math:`w_i` that an item is seen and its reward :math:`q_i` of a view.
+    """
+    length = np.bincount(session, minlength=n).astype(float)
+    items = positive_ratio(sum_by(session, weight, n), length) * sum_by(session, quality, n)
+    return np.stack([sum_by(session, weight * quality, n) - items, items])
+
+
+def carry_over_slopes(
+    reward: Floats, expected: Floats, proxy: Floats, worth: Floats, user: Ints
+) -> tuple[Floats, Floats]:
+    r"""By how much the reward changes with the parts of the last list's worth.
 
     With :math:`Y_s` earned and :math:`M_s` expected in session :math:`s` of user :math:`u`,
 
-    .. math:: E[Y_s] = f_u M_s \exp(\beta P_{s-1} + \gamma P_s)
+    .. math:: E[Y_s] = f_u M_s \exp(\beta^\top X_s), \qquad
+              \hat\beta = H^{-1} \sum_{s,h} \tilde Z_{hs} (Y_s - \hat Y_s), \qquad
+              H = \sum_{s,h} \hat Y_s \tilde Z_{hs} \tilde X_{hs}^\top
 
-    where :math:`P_{s-1}, P_s` (``before``, ``now``) say how good the user's lists were. The user's
-    factor :math:`f_u` is fitted; the value is :math:`\beta` times the spread of :math:`P_{s-1}`.
-    What each user adds to it stands beside it.
+    where :math:`X_h` (``worth[h]``) says how good the user's lists were: the parts of the last one
+    in the upper rows, those of this one in the lower. :math:`Z_h` (``proxy[h]``) says the same,
+    with errors that are independent of those of :math:`X_h` and of this user's rewards. :math:`\hat
+    Y = \hat f_u M`, and a tilde is less the user's mean by :math:`\hat Y`. Beside the last list's
+    slopes stands :math:`H^{-1} \sum_{s \in u, h} \tilde Z_{hs} (Y_s - \hat Y_s (1 + \hat\beta^\top
+    \tilde X_{hs}))`, what each user adds to their errors.
     """
     users = int(user.max()) + 1
     fit = (
         expected * positive_ratio(sum_by(user, reward, users), sum_by(user, expected, users))[user]
     )
-    z = np.stack([remove_means(p, fit, user) for p in (before, now)], axis=1)
-    change = effect(reward - fit, fit, z, user, (1.0, 0.0))
-    spread = float(np.std(before))
-    inverse = np.linalg.pinv((z * fit[:, None]).T @ z, rcond=1e-10)
-    by_user = sum_by(user, (reward - fit) * (z @ inverse[0]), users)
-    return Effect(change.size * spread, change.se * spread), by_user * spread
+    z, x = (
+        np.stack([[remove_means(part, fit, user) for part in half] for half in each])
+        for each in (proxy, worth)
+    )
+    inverse = np.linalg.pinv(np.einsum("hps,s,hqs->pq", z, fit, x), rcond=1e-10)
+    slope = inverse @ (z.sum(axis=0) @ (reward - fit))
+    left = z * (reward - fit * (1 + slope @ x))[:, None]
+    by_user: Floats = inverse @ np.stack([sum_by(user, part, users) for part in left.sum(axis=0)])
+    parts = len(inverse) // 2
+    return slope[:parts], by_user[:parts]
+
+
+class LastLists:
+    """The sessions of a log that follow another one of their user."""
+
+    def __init__(self, rows: AuditRows):
+        self.rows = rows
+        turn = np.zeros(rows.n, np.int64) if rows.turn is None else rows.turn
+        self.last, self.again = _previous(rows.cluster, turn)
+        self.few = len(np.unique(rows.cluster[self.again])) < FEWEST
+
+    @cached_property
+    def measures(self) -> tuple[Floats, Floats]:
+        """Proxies of worths, and worths: halves x (list before, own list) x parts x sessions.
+
+        What either half of the users says is a proxy of what the other one does.
+        """
+        proxy = [self._worth(PRIOR, own=own) for own in (False, True)]
+        worth = [self._worth(RAW, own=own) for own in (True, False)]
+        return np.stack(proxy), np.stack(worth)
+
+    def slopes(self, *, parts: bool) -> ListSlopes:
+        """`carry_over_slopes` by order and items of lists, or by their whole worth."""
+        rows, now = self.rows, self.again
+        proxy, worth = (
+            (x if parts else x.sum(axis=2)).reshape(2, -1, x.shape[-1]) for x in self.measures
+        )
+        slope, own = carry_over_slopes(
+            rows.earned[now], rows.expected[now], proxy, worth, rows.cluster[now]
+        )
+        by_user = np.pad(own, [(0, 0), (0, rows.clusters - own.shape[1])])
+        return ListSlopes(slope, by_user, float(np.std(self.measures[0][:, 0].sum(axis=1))))
+
+    def _worth(self, prior: float, *, own: bool) -> Floats:
+        """The list before each session and its own, as shares of what is usual in a context."""
+        rows = self.rows
+        quality = rows.half_quality(own=own, prior=prior)
+        worth = list_worth(rows.session, rows.patience, quality, rows.n)
+        usual = rows.usual(worth.sum(axis=0))
+        shares = np.stack([positive_ratio(part, usual) for part in worth])
+        return np.stack([shares[:, self.last[self.again]], shares[:, self.again]])
 
 
 def came_again(rows: AuditRows) -> int:
     """How many users have several sessions."""
     return int(np.sum(np.bincount(rows.cluster) > 1))
-
-
-def last_list_effect(rows: AuditRows) -> tuple[Effect, Floats] | None:
-    """`carry_over_effect` of a log; None where hardly any session is known to follow another."""
-    turn = np.zeros(rows.n, np.int64) if rows.turn is None else rows.turn
-    last, again = _previous(rows.cluster, turn)
-    if len(np.unique(rows.cluster[again])) < FEWEST:
-        return None
-    worth = _list_worth(rows)
-    return carry_over_effect(
-        rows.earned[again], rows.expected[again], worth[last[again]], worth[again],
-        rows.cluster[again],
-    )  # fmt: skip
 
 
 def carry_over(rows: AuditRows) -> Diagnostic | str:
@@ -79,15 +151,15 @@ def carry_over(rows: AuditRows) -> Diagnostic | str:
     if (came := came_again(rows)) < FEWEST:
         text = f"Only {came:,} users came twice, so hardly anything can carry over."
         return Diagnostic("carry over", "log", 0.0, CAUTION, "pass", text)
-    found = last_list_effect(rows)
-    if found is None:
+    lists = LastLists(rows)
+    if lists.few:
         text = (
             f"Which of a user's sessions came first was not logged, for {came:,} users who came"
             " twice (session ids are no time): nothing tells whether lists change what later"
             " sessions earn. Log a timestamp, or the day."
         )
         return Diagnostic("carry over", "log", math.nan, CAUTION, "untested", text)
-    change, _ = found
+    (change,) = lists.slopes(parts=False).effects
     if not change.known:
         return "carry over between sessions needs lists that differ in worth"
     verdict = change.verdict(CAUTION, FAIL)
@@ -124,11 +196,12 @@ def _previous(user: Ints, turn: Ints) -> tuple[Ints, Bools]:
 class CarryOver(Assumption):
     r"""What a user was shown before does not change what this session earns.
 
-    The parameter :math:`\kappa` is the share of the reward that one standard deviation of the last
-    list's worth moves. A ranker that serves every session changes the last lists as well: with the
-    worth :math:`P` of its lists and of the logged ones, in standard deviations (at least 5 % of
-    what is usual), its value :math:`V` is :math:`V (e^{\kappa (P - P_0)} - 1)` further, in sessions
-    that have a last one.
+    The parameters :math:`\beta` are the changes of the reward with the worth :math:`P` of the last
+    list: of its order and of its items, or, where the log does not tell these apart, of both
+    together. A ranker that serves every session changes the last lists as well: its value :math:`V`
+    is :math:`V (e^{\beta (P - P_0)} - 1)` further, in sessions that have a last one
+    in the log. Where the log does not tell, a range for a standard deviation of
+    the worth (at least 5 % of what is usual) stands for :math:`\beta`.
     """
 
     name = "carry over"
@@ -145,46 +218,45 @@ class CarryOver(Assumption):
         if (came := came_again(rows)) < FEWEST:
             says = f"Only {came:,} users came twice, so hardly anything can carry over."
             return Told(0.0, 0.0, True, False, says, {"share": 0.0})
-        share = 1 - belief.log.clusters / rows.n
-        found = last_list_effect(rows)
-        if found is None:
+        lists, share = LastLists(rows), 1 - belief.log.clusters / rows.n
+        if lists.few:
             says = "Which of a user's sessions came first was not logged."
             return Told(says=says, more={"share": share})
-        change, by_user = found
-        if not change.known:
+        found = lists.slopes(parts=True)
+        if any(not e.known or e.se > ROUGH for e in found.effects):
+            found = lists.slopes(parts=False)
+        effects = found.effects
+        if not effects[0].known:
             return Told(says="Lists hardly differ in worth.", more={"share": share, "log": ""})
-        psi = np.pad(by_user, (0, rows.clusters - len(by_user)))
-        way = "less" if change.size < 0 else "more"
-        says = (
-            f"After a list that is better by one standard deviation the same user's next session"
-            f" earns {abs(change.size):.1%} {way} (standard error {change.se:.1%})."
+        names = ("whose order is better", "whose items are better") if len(effects) > 1 else ("",)
+        says = " ".join(
+            f"After a list {name or 'that is better'} by one standard deviation of lists the same"
+            f" user's next session earns {abs(e.size):.1%} {'less' if e.size < 0 else 'more'}"
+            f" (standard error {e.se:.1%})."
+            for e, name in zip(effects, names, strict=True)
         )
+        most = max(effects, key=lambda e: abs(e.z))
         return Told(
-            change.size, change.se, change.se < ROUGH, abs(change.z) > 3, says,
-            {"psi": rows.n * psi, "share": share, "log": ""},
+            most.size, most.se, max(e.se for e in effects) < ROUGH, abs(most.z) > 3, says,
+            {"slope": found.slope, "psi": rows.n * found.by_user, "share": share, "log": ""},
         )  # fmt: skip
 
     def shifts(self, belief: Belief, learned: Told, place: Placement) -> list[Shift]:
         log, fit = belief.log, belief.plain
+        value, q = belief.value(place, fit, belief.b), np.abs(fit.q)
+        new = list_worth(place.session, belief.at(place, fit).exposure, q[place.group], log.n)
+        old = list_worth(log.rows.session, belief.b[log.row_curve, log.rank], q[log.group], log.n)
+        whole = old.sum(axis=0)
         share = float(learned.more.get("share", 1.0))
-        value = belief.value(place, fit, belief.b)
-        cells = belief.at(place, fit).exposure * np.abs(fit.q)[place.group]
-        rows = belief.b[log.row_curve, log.rank] * np.abs(fit.q)[log.group]
-        new, old = sum_by(place.session, cells, log.n), sum_by(log.rows.session, rows, log.n)
-        usual = log.rows.usual(old)
-        apart = float(np.mean(positive_ratio(new, usual) - positive_ratio(old, usual)))
-        far = share * apart / max(float(np.std(positive_ratio(old, usual))), EVEN)
+        far = share * positive_ratio(np.mean(new - old, axis=1), np.full(2, whole.mean()))
         if not learned.told:
-            sizes = [way * self.range(belief) for way in (1, -1)]
-            return [value * float(np.expm1(size * far)) for size in sizes]
+            spread = max(float(np.std(positive_ratio(whole, log.rows.usual(whole)))), EVEN)
+            sizes = [way * self.range(belief) / spread for way in (1, -1)]
+            return [value * float(np.expm1(size * far.sum())) for size in sizes]
         if "psi" not in learned.more:
             return []
-        grown = float(np.exp(learned.size * far))
-        psi = (grown - 1) * value.psi + value.value * grown * far * learned.more["psi"]
+        slope = learned.more["slope"]
+        far = far if len(slope) > 1 else far.sum(keepdims=True)
+        grown = float(np.exp(slope @ far))
+        psi = (grown - 1) * value.psi + value.value * grown * (far @ learned.more["psi"])
         return [Shift(value.value * (grown - 1), psi)]
-
-
-def _list_worth(rows: AuditRows) -> Floats:
-    """How good each session's list is, as a share of what is usual in its context."""
-    list_quality = rows.by_session(rows.patience * rows.quality)
-    return positive_ratio(list_quality, rows.usual(list_quality))

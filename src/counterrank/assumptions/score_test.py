@@ -135,22 +135,36 @@ class AuditRows:
 
     @cached_property
     def quality(self) -> Floats:
-        r"""Reward of a view of each item in its context, learned from the other half of the users.
+        """Reward of a view of each item in its context, by the other half of the users."""
+        return self.half_quality(own=False, prior=PRIOR)
+
+    @cached_property
+    def mine(self) -> tuple[Ints, int]:
+        """The number of each row's item in its context for its user, and how many there are."""
+        cell = number_keys(self.context_of_row * (int(self.item.max()) + 1) + self.item)[0]
+        return number_keys(cell * self.clusters + self.of_row)
+
+    def half_quality(self, *, own: bool, prior: float) -> Floats:
+        r"""Reward of a view of each row's item in its context, by the row's half of the users.
 
         :math:`\hat q(x, a) = (C_{xa} + \kappa \bar q_x) / (V_{xa} + \kappa)`, with sums of rewards
-        :math:`C` and views :math:`V` and the context's mean :math:`\bar q_x`.
+        :math:`C` and views :math:`V`, the context's mean :math:`\bar q_x` and a ``prior`` kappa. It
+        is by the other half or, without the row's user, by its ``own``.
         """
         x = self.context_of_row
         cell, cells = number_keys(x * (int(self.item.max()) + 1) + self.item)
         half, contexts = self.half[self.session], int(x.max()) + 1
         out = np.empty(len(cell))
         for side in (0, 1):
-            there = half != side
+            there = (half == side) == own
             c, v = self.reward * there, self.seen * there
             mean = positive_ratio(sum_by(x, c, contexts), sum_by(x, v, contexts))
-            total, views = sum_by(cell, c, cells), sum_by(cell, v, cells)
-            here = ~there
-            out[here] = (total[cell[here]] + PRIOR * mean[x[here]]) / (views[cell[here]] + PRIOR)
+            total, views = sum_by(cell, c, cells)[cell], sum_by(cell, v, cells)[cell]
+            if own:
+                total -= sum_by(self.mine[0], c, self.mine[1])[self.mine[0]]
+                views -= sum_by(self.mine[0], v, self.mine[1])[self.mine[0]]
+            here = half == side
+            out[here] = ((total + prior * mean[x]) / (views + prior))[here]
         return out
 
 
