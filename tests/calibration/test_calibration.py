@@ -42,11 +42,16 @@ def kept(tmp_path_factory):
     folder = tmp_path_factory.mktemp("calibration")
     for generator, names in CHOSEN.items():
         for name in names:
-            file = file_of(folder, generator, name, 10_000)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            made = piece(generator, name, 10_000, list(range(LOGS)))
-            file.write_text("".join(json.dumps({**line, "commit": "now"}) + "\n" for line in made))
+            keep(folder, generator, name, 10_000)
     return folder
+
+
+def keep(folder, generator, name, sessions):
+    """A few logs of a cell, as lines of a file."""
+    file = file_of(folder, generator, name, sessions)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    made = piece(generator, name, sessions, list(range(LOGS)))
+    file.write_text("".join(json.dumps({**line, "commit": "now"}) + "\n" for line in made))
 
 
 @pytest.fixture(scope="module")
@@ -97,9 +102,10 @@ def test_a_worse_candidate_is_seldom_called_better(rows, generator):
 
 
 @pytest.mark.parametrize("generator", CHOSEN)
-def test_a_clean_log_is_seldom_held_back(rows, generator):
-    clean = rows.filter(pl.col("cell") == "clean", generator=generator)
-    share = Share.of(~PASS, pl.lit(True), clean)
+def test_a_clean_log_is_seldom_held_back(tmp_path, generator):
+    """Of 20,000 sessions, for which it is promised; half as many often cannot tell."""
+    keep(tmp_path, generator, "clean, a week ahead", 20_000)
+    share = Share.of(~PASS, pl.lit(True), told_rows(tmp_path))
     assert share.hits / share.n <= most(0.15, LOGS), share
 
 
