@@ -6,6 +6,8 @@ target has support; a hidden half of the sessions likes one kind of item more.
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
@@ -81,7 +83,7 @@ class Page:
             }
         ), x
 
-    def told(self, n=10_000, weigh="rank", curve="views"):
+    def told(self, n=10_000, weigh="rank", curve="views", **options):
         """Comparisons of four targets, and their true lifts in the week after the log.
 
         A ``curve`` that is given goes with a log that has no views.
@@ -103,7 +105,7 @@ class Page:
         log = log.drop({"propensity", "exposure"} - {weigh}, strict=False)
         log = log if curve == "views" else log.drop("viewed")
         model = {} if weigh == "propensity" else {"position_bias": curve}
-        found = cr.estimate(log, runs, reward="click", context=["context"], **model)
+        found = cr.estimate(log, runs, reward="click", context=["context"], **model, **options)
         rows = [c for c in found.comparisons if c.estimator == "DR"]
         return [(c, lifts[c.system]) for c in rows], found
 
@@ -141,6 +143,18 @@ def test_without_views_a_logger_that_knows_more_makes_no_worse_one_better():
             if r["log"] == "viewed":  # views would tell whether there is a trace
                 c = now[r["system"]]
                 assert r["high"] - r["low"] < 0.8 * (c.bound_high - c.bound_low)
+
+
+def test_a_faint_trace_of_what_a_logger_knows_is_in_the_interval_of_exposures():
+    """Below 3.5 standard errors and 1.1 it is not found, and is what is allowed for."""
+    told, found = Page(1, knows=0.5, likes=1.5).told(weigh="exposure")
+    audits = [d for d in found.diagnostics if d.name == "confounding" and d.threshold < 1]
+    assert {d.state for d in audits} == {"assumed"}
+    (allowed,) = {float(re.search(r"Allowed for: ([\d.]+)", d.meaning)[1]) for d in audits}
+    assert 0 < allowed < 0.1
+    assert misses(told) == (0, 0)
+    alone, _ = Page(1, knows=0.5, likes=1.5).told(weigh="exposure", allow={"confounding": 0.0})
+    assert misses(alone)[0] > 0
 
 
 def test_chances_that_are_right_leave_no_trace():

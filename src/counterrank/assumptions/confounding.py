@@ -9,7 +9,8 @@ take one end and those below it the other.
 Where views were logged there is a trace: an item that earns more of a view where it stands high was
 put there for those who like it, or the rank itself sells. By Bayes' rule :math:`P(r \mid c = 1) /
 P(r) = t_r / \bar t`, so :math:`\log \Gamma` is the spread of :math:`\log t_r` over views, if the
-logger's knowledge is all that there is to it.
+logger's knowledge is all that there is to it. Of an exposure, which is the mean over ranks, that
+spread is all that is left open, chance included: nobody can have known more and left less.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 
 from counterrank.assumptions.assumption import SEEN, Assumption, Belief, Shift, Told
 from counterrank.assumptions.evidence import Placement
+from counterrank.assumptions.two_way import TwoWay
 
 LOUD = 3.5  # standard errors of the rank that is farthest off
 
@@ -28,14 +30,23 @@ class Confounding(Assumption):
     name = "confounding"
     corner = "confounding"
     default = 0.1
-    source = "a choice: odds of showing an item that are off by a factor of 1.1"
+    source = (
+        "a choice: odds of showing an item that are off by a factor of 1.1, of an exposure no more"
+        " than views leave open"
+    )
     needs = "context: all that the ranker looked at, a column each"
     assumed = True
 
     def applies(self, belief: Belief) -> bool:
-        """Exposures, which mean over ranks, are believed where a trace would have shown."""
-        log = belief.log
-        return log.by_rank or (log.drawn and (not traceable(belief) or trace(belief) > 0))
+        """A chance was logged: of an item at its rank, or over all ranks (an exposure)."""
+        return belief.log.by_rank or belief.log.drawn
+
+    def range(self, belief: Belief) -> float:
+        """Of exposures no more than what ranks seem to sell, be it by chance."""
+        own = super().range(belief)
+        if self.name in belief.allow or belief.log.by_rank or not traceable(belief):
+            return own
+        return min(own, round(rank_spread(belief.tilted), 3))
 
     def learn(self, belief: Belief) -> Told:
         gamma = trace(belief)
@@ -77,7 +88,12 @@ def trace(belief: Belief) -> float:
         return 0.0
     fit = belief.tilted
     z = np.abs(np.log(fit.t[1:])) / np.maximum(fit.error[1:], 1e-300)
+    gamma = rank_spread(fit)
+    return gamma if np.max(z, initial=0) > LOUD and gamma > Confounding.default else 0.0
+
+
+def rank_spread(fit: TwoWay) -> float:
+    """The typical factor by which ranks change what a view earns, less 1."""
     views, far = fit.expected.sum(axis=0) / fit.t, np.log(fit.t)
     far = far - views @ far / views.sum()
-    gamma = float(np.expm1(np.sqrt(views @ far**2 / views.sum())))
-    return gamma if np.max(z, initial=0) > LOUD and gamma > Confounding.default else 0.0
+    return float(np.expm1(np.sqrt(views @ far**2 / views.sum())))
