@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from counterrank.core.arrays import Floats, Ints, divide
-from counterrank.core.parallel import Progress, quiet
+from counterrank.core.parallel import Progress, one_blas_thread, quiet
 from counterrank.stats.estimates import Estimate, quantile, student_tail
 from counterrank.stats.functions_of_means import ON_LOGS
 from counterrank.stats.inference import (
@@ -118,17 +118,23 @@ def compare(
     # sets of t that are symmetric hold together at least as often as if independent (Royen 2014)
     levels = [plan.level ** (1 / questions.count(own)) for own in questions]
     ups = [-1 if group[0][0].measure in lower else 1 for group in groups]
-    numbers = [
-        _numbers(table.over(*keys), keys, group, functions, plan, level, up, spans or {}, bounds)
-        for group, keys, level, up in zip(groups, map(keys_of, groups), levels, ups, strict=True)
-    ]
+    with one_blas_thread():
+        numbers = [
+            _numbers(
+                table.over(*keys), keys, group, functions, plan, level, up, spans or {}, bounds
+            )
+            for group, keys, level, up in zip(
+                groups, map(keys_of, groups), levels, ups, strict=True
+            )
+        ]
+        tested = _permuted(table, groups, plan, progress) if plan.test == "permutation" else None
     p, draws = [np.array(own.pop("p")) for own in numbers], None
-    if plan.test == "permutation":
-        tested = _permuted(table, groups, plan, progress)
+    if tested is not None:
         p, draws = list(tested.p), tested.draws or None
     elif plan.test == "bootstrap":
         draws = plan.resamples
-    corrected = list(tested.maxt) if plan.correction == "maxt" else _corrected(p, questions, plan)
+    by_flips = tested.maxt if tested is not None and plan.correction == "maxt" else None
+    corrected = _corrected(p, questions, plan) if by_flips is None else list(by_flips)
     mine = [group for group, own in zip(groups, questions, strict=True) if own == questions[0]]
     words = (family or family_words)(sum(map(len, mine)), len(mine))
     made: dict[str, Any] = {"level": plan.level, "test": plan.test, "correction": plan.correction}
