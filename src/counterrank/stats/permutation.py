@@ -21,11 +21,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, divide
+from counterrank.core.arrays import Floats, Ints, PairSweep, divide
 from counterrank.core.parallel import Progress, quiet
 from counterrank.data.ids import Hashes
 from counterrank.stats.draws import Flips, flip_codes, signs, sum_by_code
-from counterrank.stats.pairs import Pairs
 
 LEAST, MOST = 14, 17  # bits of a code; more flips are cosets
 WORK = 1 << 25  # statistics that cost next to nothing beside reading the values
@@ -156,7 +155,7 @@ class _Statistics:
     """
 
     place: Ints
-    pairs: Pairs
+    pairs: PairSweep
     scale: Floats
     bar: Floats
 
@@ -178,7 +177,7 @@ class _Statistics:
             scale = divide(1.0, norm[place], 0.0)
             observed = np.abs(total[a[place]] - total[b[place]]) * scale
             bar = observed - TIE[kind] * (1 + observed)
-            pairs = Pairs.of(a[place], b[place])
+            pairs = PairSweep.of(a[place], b[place])
             found.append(cls(place, pairs, scale.astype(kind), bar.astype(kind)))
         return found
 
