@@ -13,7 +13,7 @@ import report
 from environments import ROOT, WORK, python
 from larger import estimate
 from report import Bar
-from timing import Item, by_name, measure
+from timing import Item, by_name, call, measure
 from work import script
 
 WITHIN = ["--memory", "4GB"]
@@ -74,6 +74,15 @@ def tests(given: argparse.Namespace, data: Path) -> list[str]:
         " a t test has as well: over that, flips take"
         f" {by['systems'].cpu / by['t'].cpu:.3g} times as long."
     )
+    if by["systems"].seconds:
+        floor = json.loads(
+            call([python("counterrank"), "benchmarks/floors.py", str(by["systems"].output)])
+        )
+        note += (
+            f" Of its CPU seconds {floor['pairs']:.2f} are what NumPy takes to subtract all pairs"
+            f" in all flips and to count, and {floor['rows']:.2f} what Python takes to write"
+            " the rows."
+        )
     return [report.evaluations("(o) The default test", items, bars, note, "cpu")]
 
 

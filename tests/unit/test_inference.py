@@ -10,6 +10,7 @@ import pytest
 import scipy.stats
 
 import counterrank as cr
+from counterrank.core import arrays
 from counterrank.stats import permutation as module
 from counterrank.stats.draws import Flips, flip_codes, signs
 from counterrank.stats.functions_of_means import geometric, mean, ratio, ratio_or_zero
@@ -140,7 +141,7 @@ def test_seed_and_chunks(monkeypatch):
     assert permutation_test([x], [(0, 1)], draws=5000, seed=1).p == one.p
     assert permutation_test([x], [(0, 1)], draws=5000, seed=2).p != one.p
     assert one.draws == 8192
-    monkeypatch.setattr(module, "TILE", 64)
+    monkeypatch.setattr(arrays, "TILE", 64)
     assert permutation_test([x], [(0, 1)], draws=5000, seed=1).p == one.p
 
 

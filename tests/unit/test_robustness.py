@@ -39,6 +39,7 @@ from making import world
 LABELS = (
     "P(rel=3)@10", "Recall(rel=3)@10", "F1(rel=3)@10", "AP(rel=3)@10", "nDCG@10", "RR(rel=3)@10",
     "ERR@10", "Bpref(rel=3)@10", "InfAP(rel=3)@10", "pnDCG@10", "ARP(rel=3)@10", "Judged@10",
+    "DCG@10", "CG(gain=binary,rel=3)", "nDCG(ideal=list)@10",
     "AP(rel=3,mean=geometric)@10", "nDCG(mean=geometric,floor=0.01)@10",
 )  # fmt: skip
 
@@ -65,7 +66,7 @@ def test_a_reduction_is_an_evaluation_of_the_smaller_table(kind, missing, no_rel
             mine = evidence.under(kept[None].astype(float))[:, 0]
             kept = kept[pool.unit]
         else:
-            mine = evidence.only(kept).value
+            mine = evidence.among(kept[None])[:, 0]
         rows = pl.DataFrame(
             {"user": pool.units.gather(pool.unit), "item": pool.items, "rating": pool.rating}
         ).filter(pl.Series(kept))
@@ -89,6 +90,15 @@ def test_stacked_systems_are_as_each_by_itself_in_every_measure():
     for form, x in evidence.only(kept)._per_unit.items():
         each = [form.per_unit(hits.only(kept), pool) for hits in whole.hits]
         assert np.array_equal(x.reshape(len(runs), -1), each), form
+
+
+def test_samples_together_are_as_each_by_itself():
+    evidence, _ = parts("skip", "skip")
+    reductions = Reductions(evidence.pool)
+    kept = np.stack([reductions.left_over("items", 0.4, sample) for sample in range(5)])
+    each = np.concatenate([evidence.among(which[None]) for which in kept], axis=1)
+    assert np.ptp(each[:, :, 0], axis=1).min() > 0
+    np.testing.assert_allclose(evidence.among(kept), each, rtol=1e-14)
 
 
 def test_the_policy_matters_on_reduced_judgments():

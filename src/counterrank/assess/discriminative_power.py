@@ -120,9 +120,9 @@ def discriminative_power(
         each = [normal_p(*differences_of_sums(s, systems), tested.draws).sum(axis=1) for s in sums]
         return np.stack(each, axis=1)
 
-    columns = [products(x) for x in scores]
+    approximate = dps([products(x).sum(axis=0, keepdims=True) for x in scores])[0]
+    columns = map(products, scores)  # of a hundred systems wide: no two are held at once
     again = resample_users(values.units, columns, dps, plan, progress=progress, keep=keep)
-    approximate = dps([c.sum(axis=0, keepdims=True) for c in columns])[0]
     return DiscriminativePower(tested.p, pairs, tested.draws, approximate, np.log(again))
 
 
@@ -132,8 +132,13 @@ def products(x: Floats) -> Floats:
     Values are centred by unit, which changes no difference.
     """
     x = x - x.mean(axis=1, keepdims=True)
-    a, b = np.triu_indices(x.shape[1])
-    return np.hstack([x, x[:, a] * x[:, b]])
+    units, systems = x.shape
+    out = np.empty((units, systems * (systems + 3) // 2))
+    out[:, :systems], begin = x, systems
+    for a in range(systems):
+        out[:, begin : begin + systems - a] = x[:, a, None] * x[:, a:]
+        begin += systems - a
+    return out
 
 
 def differences_of_sums(sums: Floats, systems: int) -> tuple[Floats, Floats]:

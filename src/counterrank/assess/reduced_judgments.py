@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from counterrank.assess.unit_values import Average, Values
 from counterrank.core.arrays import Bools, Floats, Ints, concat, divide
@@ -22,6 +23,8 @@ from counterrank.data.runs import Policies
 from counterrank.matching.hits import Hits
 from counterrank.matching.pool import BLOCK, Pool
 from counterrank.metrics import Measure
+from counterrank.metrics.dcg import Graded, adds_up
+from counterrank.metrics.measure import quotient
 
 AT_RANDOM = ("ratings", "items", "users")
 REDUCTIONS = (*AT_RANDOM, "popular_items", "large_users")
@@ -109,6 +112,42 @@ class Evidence:
         """Some of the judgments."""
         return replace(self, pool=self.pool.only(which), hits=self.hits.only(which))
 
+    def among(self, kept: Bools) -> Floats:
+        r"""Values on some of the judgments (samples x judgments): measures x samples x systems.
+
+        What adds up over hits,
+
+        .. math:: \frac1N \sum_u \frac{1}{d_u} \sum_{i \in u} t_i\, 1[i\ \text{kept}]
+
+        with terms :math:`t_i` that no sample changes, divisors :math:`d_u` and :math:`N` users who
+        count, is one product for all samples. Other measures look at the hits of each.
+        """
+        bare = replace(self, pool=replace(self.pool, items=self.pool.items.clear()))
+        out = np.empty((len(self.measures), len(kept), self.systems))
+        if rest := [place for place, m in enumerate(self.measures) if not adds_up(m)]:
+            other = replace(bare, measures=[self.measures[place] for place in rest])
+            out[rest] = np.stack([other.only(which).value for which in kept], axis=1)
+        pools = [bare.pool.only(which) for which in kept] if len(rest) < len(out) else []
+        for place, m in enumerate(self.measures):
+            if adds_up(m):
+                counted = [self._counted(m, pool) for pool in pools]
+                each = [quotient(c, m.divisor(p)) for c, p in zip(counted, pools, strict=True)]
+                shares = np.stack(each)[:, self.pool.unit] * kept
+                number = np.stack([self._present(c).sum(axis=1) for c in counted])
+                total = (self._terms(m) @ np.ascontiguousarray(shares.T)).T
+                out[place] = m.function(divide(total, number)[..., None])
+        return out
+
+    def _terms(self, m: Graded) -> csr_array:
+        """What each judgment adds to a system's sums, systems x judgments; kept by the hits."""
+
+        def compute() -> csr_array:
+            begin = np.searchsorted(self.hits.unit, np.arange(self.systems + 1) * self.pool.n)
+            shape = self.systems, len(self.pool.rating)
+            return csr_array((m.terms(self.hits), self.hits.judgment, begin), shape)
+
+        return self.hits.cached(("by judgment", m.gain, m.rel, m.rank_discount, m.k), compute)
+
     @property
     def value(self) -> Floats:
         """The value of each measure of each system: measures x systems."""
@@ -125,10 +164,9 @@ class Evidence:
         out = np.empty((len(self.measures), draws, systems))
         for place, m in enumerate(self.measures):
             columns = m.columns(self._per_unit[_form(m)], m.base(every))
-            counts = self._counts(m)
+            counts = self._present(self._counted(m, self.pool)).astype(float)
             own = [np.where(counts > 0, c.reshape(systems, n), 0) for c in columns]
-            # Not a matrix product: its last digits would depend on the number of threads.
-            total = np.stack([np.einsum("dn,sn->ds", weights, x) for x in own], axis=2)
+            total = np.stack([weights @ x.T for x in own], axis=2)
             base = (weights @ counts.T)[:, :, None]
             out[place] = m.function(divide(total, base))
         return out
@@ -149,14 +187,16 @@ class Evidence:
                 x[begin * n : end * n] = form.per_unit(hits, pool)
         return forms
 
-    def _counts(self, m: Measure) -> Floats:
-        """1 for users who count: systems x users, or one row for all systems."""
-        counts = (self.pool.size > 0)[None]
-        if self.policies.no_relevant == "skip":
-            counts &= m.defined(self.pool)
-        if self.policies.missing == "skip":
-            counts = counts & self.hits.present.reshape(self.systems, -1)
-        return counts.astype(float)
+    def _counted(self, m: Measure, pool: Pool) -> Bools:
+        """Users whom a measure counts, as some judgments say."""
+        counts: Bools = pool.size > 0
+        return counts & m.defined(pool) if self.policies.no_relevant == "skip" else counts
+
+    def _present(self, counted: Bools) -> Bools:
+        """Those of them who count for each system (systems x users), or one row for all."""
+        if self.policies.missing != "skip":
+            return counted[None]
+        return counted & self.hits.present.reshape(self.systems, -1)
 
 
 def _form(m: Measure) -> Measure:
@@ -191,9 +231,7 @@ class ValueEvidence:
         for place, average in self.forms:
             x = average.scores(self.values.x[:, place])
             there = ~np.isnan(x)
-            # Not a matrix product: its last digits would depend on the number of threads.
-            total = np.einsum("du,su->ds", weights, np.where(there, x, 0))
-            base = np.einsum("du,su->ds", weights, there.astype(float))
+            total, base = (weights @ own.T for own in (np.where(there, x, 0), there.astype(float)))
             out.append(average.finish(divide(total, base)))
         return np.stack(out)
 

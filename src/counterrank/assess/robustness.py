@@ -18,13 +18,15 @@ from counterrank.assess.reduced_judgments import OF_USERS, SAYS, Evidence, Reduc
 from counterrank.assess.request import RobustnessRequest
 from counterrank.core.arrays import Floats
 from counterrank.core.format import interval_text
-from counterrank.core.parallel import map_threads
+from counterrank.core.parallel import map_threads, one_blas_thread
 from counterrank.matching.pool import Pool
 from counterrank.results.result import Row
 from counterrank.results.rows import as_row
 from counterrank.stats.correlation import kendall_tau
 from counterrank.stats.estimates import normal_quantile
 from counterrank.stats.permutation import Keep, at_once
+
+CELLS = 1 << 20  # samples x judgments looked at together
 
 
 @dataclass(frozen=True)
@@ -73,12 +75,14 @@ def reduce_judgments(
     evidence: Evidence | ValueEvidence, request: RobustnessRequest, keep: Keep = at_once
 ) -> list[Track]:
     """Every kind of loss at every size; ``keep`` holds pieces that are done."""
-    reductions, full = Reductions(evidence.pool, request.plan.seed), evidence.value
+    reductions = Reductions(evidence.pool, request.plan.seed)
     pieces = [(kind, size) for kind in request.kinds for size in request.sizes]
     values: dict[str, list[Floats]] = {kind: [] for kind in request.kinds}
-    for kind, size in request.values.progress(pieces, "reducing judgments"):
-        compute = partial(_values, evidence, reductions, request, kind, size)
-        values[kind].append(keep(f"{kind}-{size!r}", compute))
+    with one_blas_thread():  # with more, the last digits of products would depend on their number
+        full = evidence.value
+        for kind, size in request.values.progress(pieces, "reducing judgments"):
+            compute = partial(_values, evidence, reductions, request, kind, size)
+            values[kind].append(keep(f"{kind}-{size!r}", compute))
     return [
         Track(kind, tuple(request.sizes), tuple(own), tuple(taus_on_reduced(full, x) for x in own))
         for kind, own in values.items()
@@ -107,11 +111,13 @@ def _values(
         rows = [reductions.left_over(kind, size, sample) for sample in samples]
         return evidence.under(np.stack(rows).astype(float))
     assert isinstance(evidence, Evidence)  # per-unit values have no judgments to lose
-    only = evidence.only
-    work = map_threads(
-        lambda s: only(reductions.left_over(kind, size, s)).value, samples, request.threads
-    )
-    return np.stack(work, axis=1)
+    step = max(1, CELLS // len(evidence.pool.rating))
+    blocks = [samples[start : start + step] for start in range(0, len(samples), step)]
+
+    def among(block: range) -> Floats:
+        return evidence.among(np.stack([reductions.left_over(kind, size, s) for s in block]))
+
+    return np.concatenate(map_threads(among, blocks, request.threads), axis=1)
 
 
 @dataclass(frozen=True)

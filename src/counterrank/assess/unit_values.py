@@ -5,7 +5,7 @@ Every question about a measure starts from them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -164,7 +164,7 @@ def all_pairs(systems: int) -> list[tuple[int, int]]:
 
 def resample_users(
     units: pl.Series,
-    columns: Sequence[Floats],
+    columns: Iterable[Floats],
     reduce: Callable[[list[Floats]], Floats],
     plan: Plan,
     *,
@@ -179,8 +179,9 @@ def resample_users(
     """
     largest = len(POISSON) - 1  # weight
     exact = [summable(c, largest * float(np.abs(c).sum(axis=0).max())) for c in columns]
+    cuts = np.cumsum([c.shape[1] for c in exact])[:-1]
     matrix = np.hstack([np.ones((len(units), 1)), *exact])
-    cuts = np.cumsum([c.shape[1] for c in columns])[:-1]
+    del exact
     ids, draws = hash_ids(units), Draws(plan.resamples, 0, plan.seed)
 
     def block(start: int) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, TypeVar
 
@@ -19,6 +19,7 @@ AnyFloats = npt.NDArray[np.floating]
 D = TypeVar("D")  # a dataclass
 ALONE = 1 << 18  # multiplications up to which a product takes one thread
 FEWEST = 16  # rows of a step that is worth its call
+TILE = 1 << 13  # bytes of each row that pairs are formed of together
 LONG = 256  # entries of a group that is worth a step of its own
 
 
@@ -243,3 +244,53 @@ def summable(x: Floats, most: float) -> Floats:
     """
     step = 2.0 ** (np.ceil(np.log2(most)) - 52) if most > 0 else 1.0
     return np.round(x / step) * step
+
+
+@dataclass(frozen=True)
+class PairSweep:
+    r"""Statistics of many pairs in many draws: :math:`|x_{aj} - x_{bj}|\, s_{ab}`, rows a and b.
+
+    Pairs are in ``groups``: the side that they share, their other sides, and their own places. A
+    group is looked at in some draws at a time, so that all that is read and written fits a cache.
+    """
+
+    number: int
+    groups: list[tuple[int, Ints | slice, Ints]]
+
+    @classmethod
+    def of(cls, a: Ints, b: Ints) -> PairSweep:
+        """Of the pairs of all ``a`` and ``b``."""
+        one, other = (b, a) if len(np.unique(b)) < len(np.unique(a)) else (a, b)
+        groups: list[tuple[int, Ints | slice, Ints]] = []
+        for side in np.unique(one).tolist():
+            mine = np.flatnonzero(one == side)
+            mine = mine[np.argsort(other[mine], kind="stable")]
+            several: Ints | slice = other[mine]
+            if np.all(np.diff(other[mine]) == 1):  # a slice is no copy
+                several = slice(int(other[mine][0]), int(other[mine][-1]) + 1)
+            groups.append((side, several, mine))
+        return cls(len(a), groups)
+
+    def raise_top(
+        self, x: AnyFloats, scale: AnyFloats, top: AnyFloats, bar: AnyFloats | None = None
+    ) -> Floats:
+        """Raise ``top`` to the largest statistic of each draw; how many draws reach a ``bar``.
+
+        ``x`` is rows x draws; ``scale`` and ``bar`` are by pair.
+        """
+        count = np.zeros(self.number)
+        step = TILE // x.itemsize
+        room = np.empty((max((len(own) for *_, own in self.groups), default=0), step), x.dtype)
+        for start in range(0, x.shape[1], step):
+            some = np.ascontiguousarray(x[:, start : start + step])
+            best = top[start : start + step]
+            for one, others, own in self.groups:
+                z = room[: len(own), : len(best)]
+                np.subtract(some[others], some[one], out=z)
+                np.abs(z, out=z)
+                z *= scale[own, None]
+                np.maximum(best, z.max(axis=0), out=best)
+                if bar is not None:
+                    reached = np.packbits(z >= bar[own, None], axis=1)
+                    count[own] += np.bitwise_count(reached).sum(axis=1)
+        return count

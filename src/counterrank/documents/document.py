@@ -21,6 +21,7 @@ from counterrank.version import __version__
 
 CONTROLS = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")  # for terminals
 ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+NUMBERS = {float, int, bool, type(None)}  # values that are no text
 SCHEMA = 1  # the shape of documents; see document.schema.json
 
 
@@ -111,7 +112,9 @@ def _without_folders(value: Any, short: Mapping[str, str]) -> Any:
         return value
     if isinstance(value, dict):  # of a hundred systems a million values, most of them numbers
         return {
-            key: own if type(own) is float else _without_folders(own, short)
+            key: own
+            if type(own) in NUMBERS or (type(own) is str and "/" not in own and os.sep not in own)
+            else _without_folders(own, short)
             for key, own in value.items()
         }
     if isinstance(value, (list, tuple)):
@@ -122,7 +125,10 @@ def _without_folders(value: Any, short: Mapping[str, str]) -> Any:
 def as_json(value: Mapping[str, Any]) -> str:
     """One document, a row a line; what has no value is null."""
     parts = [f" {json.dumps(key)}: {_rows(item)}" for key, item in value.items()]
-    return CONTROLS.sub(lambda c: f"\\u{ord(c[0]):04x}", "{\n" + ",\n".join(parts) + "\n}")
+    text = "{\n" + ",\n".join(parts) + "\n}"
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return CONTROLS.sub(lambda c: f"\\u{ord(c[0]):04x}", text)
 
 
 def plain(value: Any) -> Any:

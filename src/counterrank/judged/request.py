@@ -127,7 +127,9 @@ class EvaluateRequest:
 
 def pairs_of(measures: Sequence[Measure], pairs: Sequence[tuple[str, str]]) -> list[list[Pair]]:
     """Pairs of systems by measure."""
-    return [[(Key(a, name), Key(b, name)) for a, b in pairs] for name in map(str, measures)]
+    systems = {system for pair in pairs for system in pair}
+    keys = [{system: Key(system, str(m)) for system in systems} for m in measures]
+    return [[(own[a], own[b]) for a, b in pairs] for own in keys]
 
 
 def parse_measures(labels: str | Measure | Sequence[str | Measure]) -> tuple[Measure, ...]:

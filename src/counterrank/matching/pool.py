@@ -105,7 +105,7 @@ class Pool:
         """Some of the judgments: what a stratum or a sample holds. Units stay as they are."""
         return replace(
             self,
-            items=self.items.filter(pl.Series(kept)),
+            items=self.items.filter(pl.Series(kept)) if len(self.items) else self.items,
             size=np.bincount(self.unit[kept], minlength=self.n),
             rating=self.rating[kept],
             more=self.more.filter(pl.Series(kept)) if self.more.width else self.more,

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeGuard
 
 import numpy as np
 
@@ -103,6 +103,10 @@ class Graded(Measure):
 
     def worth(self, hits: Hits, pool: Pool) -> Floats:
         return self.terms(hits)
+
+    def divisor(self, pool: Pool) -> Floats:
+        """What each unit's `total` is divided by, where judgments alone decide it."""
+        return np.ones(pool.n)
 
     def total(self, hits: Hits) -> Floats:
         r""":math:`\sum_i g_i\, c(r_i)` over the hits within the cut-off."""
@@ -206,9 +210,12 @@ class nDCG(DCG):  # noqa: N801 - the literature's name
     def worth(self, hits: Hits, pool: Pool) -> Floats:
         return quotient(self.terms(hits), self.best_total(hits, pool)[hits.unit])
 
+    def divisor(self, pool: Pool) -> Floats:
+        return self.best(pool)
+
     def best_total(self, hits: Hits, pool: Pool) -> Floats:
         """The DCG of each unit's ideal list, also where it is made of the list's own items."""
-        return hits.sum(self.best_terms(hits)) if self.ideal == "list" else self.best(pool)
+        return hits.sum(self.best_terms(hits)) if self.ideal == "list" else self.divisor(pool)
 
     def best(self, pool: Pool) -> Floats:
         """The DCG of each unit's judged items, best first."""
@@ -324,6 +331,12 @@ class pnDCG(nDCG):  # noqa: N801 - the paper's name
     @property
     def function(self) -> Function:
         return ratio_or_zero
+
+
+def adds_up(m: Measure) -> TypeGuard[Graded]:
+    """Whether it is the mean of `total` over `divisor`; a class of one's own may say otherwise."""
+    own = type(m) in (CG, DCG) or (type(m) is nDCG and m.ideal != "list")
+    return own and m.mean == "arithmetic"
 
 
 def dcg_forms(measures: Sequence[Measure]) -> list[tuple[DCG, nDCG]]:

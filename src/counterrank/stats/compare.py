@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from itertools import repeat
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from counterrank.core.arrays import Floats, Ints, divide
-from counterrank.core.parallel import Progress, quiet
+from counterrank.core.parallel import Progress, one_blas_thread, quiet
 from counterrank.stats.estimates import Estimate, quantile, student_tail
 from counterrank.stats.functions_of_means import ON_LOGS
 from counterrank.stats.inference import (
@@ -116,35 +118,44 @@ def compare(
         plan.refuse_units()
     questions, levels = list(map(plan.question, groups)), plan.levels(groups)
     ups = [-1 if group[0][0].measure in lower else 1 for group in groups]
-    numbers = [
-        _numbers(table.over(*keys), keys, group, functions, plan, level, up, spans or {}, bounds)
-        for group, keys, level, up in zip(groups, map(keys_of, groups), levels, ups, strict=True)
-    ]
+    with one_blas_thread():
+        rest = functions, plan
+        numbers = [
+            _numbers(table.over(*keys), keys, group, *rest, level, up, spans or {}, bounds)
+            for keys, group, level, up in zip(
+                map(keys_of, groups), groups, levels, ups, strict=True
+            )
+        ]
+        tested = _permuted(table, groups, plan, progress) if plan.test == "permutation" else None
     p, draws = [np.array(own.pop("p")) for own in numbers], None
-    if plan.test == "permutation":
-        tested = _permuted(table, groups, plan, progress)
+    if tested is not None:
         p, draws = list(tested.p), tested.draws or None
     elif plan.test == "bootstrap":
         draws = plan.resamples
-    corrected = list(tested.maxt) if plan.correction == "maxt" else _corrected(p, questions, plan)
+    by_flips = tested.maxt if tested is not None and plan.correction == "maxt" else None
+    corrected = _corrected(p, questions, plan) if by_flips is None else list(by_flips)
     mine = [group for group, own in zip(groups, questions, strict=True) if own == questions[0]]
     words = (family or family_words)(sum(map(len, mine)), len(mine))
-    made: dict[str, Any] = {"level": plan.level, "test": plan.test, "correction": plan.correction}
+    made = {"level": plan.level, "test": plan.test, "correction": plan.correction}
     made |= {"family": words, "draws": draws}
-    believed, found = verdicts or {}, []
-    for group, own, ps, wholes in zip(groups, numbers, p, corrected, strict=True):
-        rows = zip(*own.values(), strict=True)
-        for (a, b), one, whole, row in zip(group, ps.tolist(), wholes.tolist(), rows, strict=True):
-            verdict = max((believed.get(key, "pass") for key in (a, b)), key=VERDICTS.index)
-            named = dict(zip(own, row, strict=True))
-            claim = claim_of(*_widest(named), lower=a.measure in lower, verdict=verdict)
-            found.append(Comparison(
-                a.system, a.measure, a.reward, a.estimator, a.segment, b.system, p=one,
-                p_corrected=whole, claim=claim, verdict=verdict, **made, **named,
-            ))  # fmt: skip
+    told: dict[str, Any] = {name: repeat(value) for name, value in made.items()}
+    grave = {key: VERDICTS.index(state) for key, state in (verdicts or {}).items()}
+    found: list[Comparison] = []
+    for group, own, one, whole in zip(groups, numbers, p, corrected, strict=True):
+        a, b = zip(*group, strict=True)
+        worst = [VERDICTS[max(grave.get(x, 0), grave.get(y, 0))] for x, y in group]
+        claims = [
+            claim_of(low, high, lower=key.measure in lower, verdict=verdict)
+            for low, high, key, verdict in zip(*_widest(own), a, worst, strict=True)
+        ]
+        columns = told | own | {name: map(attrgetter(name), a) for name in Key._fields}
+        columns |= {"baseline": (key.system for key in b), "claim": claims, "verdict": worst}
+        columns |= {"p": one.tolist(), "p_corrected": whole.tolist()}
+        found += map(Comparison, *(columns[name] for name in FIELDS))
     return found
 
 
+FIELDS = tuple(f.name for f in fields(Comparison))
 VERDICTS = ("pass", "caution", "fail")
 
 
@@ -173,10 +184,10 @@ NUMBERS = (
 OPTIONAL = {"lift", *(name for name in NUMBERS if "selected" in name or "bound" in name)}
 
 
-def _widest(named: Mapping[str, Any]) -> tuple[float, float]:
-    """The interval that decides."""
-    kind = "family" if named["bound_low"] is None else "bound"
-    return named[f"{kind}_low"], named[f"{kind}_high"]
+def _widest(own: Mapping[str, list[Any]]) -> list[list[float]]:
+    """The low and the high ends of the intervals that decide."""
+    both = (zip(own[f"family_{end}"], own[f"bound_{end}"], strict=True) for end in ("low", "high"))
+    return [[whole if bound is None else bound for whole, bound in ends] for ends in both]
 
 
 def _numbers(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, divide
+from counterrank.core.arrays import Floats, Ints, PairSweep, divide
 from counterrank.core.errors import UsageError
 from counterrank.stats.estimates import Estimate, normal_quantile, quantile, student_tail
 
@@ -299,7 +299,7 @@ def _squares(psi: Floats, a: Ints, b: Ints) -> Floats:
 
 
 LARGEST, CELLS = 20_000, 1 << 19  # draws of max |t|; fewer where there are very many pairs
-BLOCK = 1 << 20  # cells held at a time
+BLOCK = 1 << 20  # cells drawn at a time
 DIGITS = 6  # of correlations: those of units and of their moments are the same to the last bit
 NEAR = 1e-2  # a pair this close, against its distance from the rest, says nothing of the others
 
@@ -329,14 +329,13 @@ def largest_t(
     root = size[:, None] * vectors * np.sqrt(np.maximum(values, 0))
     norm, rng = np.linalg.norm(root[a] - root[b], axis=1), np.random.default_rng(seed)
     near = norm <= NEAR * (size[a] + size[b])  # rounding: taken as independent, which is safe
-    a, b, scale = a[~near], b[~near], 1 / norm[~near, None]
     draws = int(np.clip(CELLS // len(some), LARGEST // 5, LARGEST))
-    found = np.empty(draws)
+    found, normal = np.zeros(draws), np.empty((draws, len(psi)))
     for start in range(0, draws, step := max(1, BLOCK // len(some))):
-        rows = min(step, draws - start)
-        each = root @ rng.standard_normal((rows, len(psi))).T
-        t = (each[a] - each[b]) * scale
+        rows = slice(start, start + min(step, draws - start))
+        normal[rows] = rng.standard_normal(normal[rows].shape)
         if near.any():
-            t = np.vstack([t, rng.standard_normal((rows, np.count_nonzero(near))).T])
-        found[start : start + rows] = np.maximum(t.max(axis=0), -t.min(axis=0))
+            t = rng.standard_normal((len(normal[rows]), np.count_nonzero(near)))
+            found[rows] = np.abs(t).max(axis=1)
+    PairSweep.of(a[~near], b[~near]).raise_top(root @ normal.T, 1 / norm[~near], found)
     return np.sort(found / np.sqrt(rng.chisquare(freedom, draws) / freedom))

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import chain
 from operator import add
 from typing import Annotated
 
@@ -289,7 +290,7 @@ Table = Units | Moments
 
 def keys_of(group: Sequence[Pair]) -> tuple[Key, ...]:
     """The keys of a group of pairs, each once."""
-    return tuple(dict.fromkeys(key for pair in group for key in reversed(pair)))
+    return tuple(dict.fromkeys(chain.from_iterable(map(reversed, group))))
 
 
 def places_of(groups: Sequence[Sequence[Pair]]) -> Ints:
@@ -297,11 +298,11 @@ def places_of(groups: Sequence[Sequence[Pair]]) -> Ints:
 
     Groups that are tested together are alike: the same systems, another measure.
     """
-    found = [
-        [(keys.index(a), keys.index(b)) for a, b in group]
-        for group in groups
-        if (keys := keys_of(group))
-    ]
+    found = []
+    for group in groups:
+        place = {key: number for number, key in enumerate(keys_of(group))}
+        found.append([(place[a], place[b]) for a, b in group])
+    found = [places for places in found if places]
     assert all(places == found[0] for places in found), "groups compare different systems"
     return np.array(found[0], np.int64).reshape(-1, 2)
 

@@ -21,16 +21,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, divide
-from counterrank.core.parallel import Progress, cached_property, quiet
+from counterrank.core.arrays import Floats, Ints, PairSweep, divide
+from counterrank.core.parallel import Progress, quiet
 from counterrank.data.ids import Hashes
 from counterrank.stats.draws import Flips, flip_codes, signs, sum_by_code
 
 LEAST, MOST = 14, 17  # bits of a code; more flips are cosets
 WORK = 1 << 25  # statistics that cost next to nothing beside reading the values
-TILE = 1 << 10  # flips looked at together
 SMALL = 1 << 24  # so many statistics are cheap in double precision
-DIGIT = 6  # bits transformed at a time
+DIGIT = 5  # bits transformed at a time
 # A flipped sum this close to the observed one (in standard deviations) is a tie, and ties count.
 # It is above the rounding of sums and far below what flips can tell.
 TIE = {np.float64: 1e-9, np.float32: 2e-5}
@@ -134,7 +133,10 @@ def reached(flips: Flips, sums: Floats, family: str) -> Floats:
     single, tops = np.zeros((measures, count)), np.zeros((measures, sums.shape[2]))
     for m, (own, table) in enumerate(zip(statistics, flipped, strict=True)):
         for part in own:
-            part.count(table, single[m], tops[m])
+            kind = part.scale.dtype
+            found = table.astype(kind, copy=False), part.scale, tops[m].astype(kind), part.bar
+            single[m, part.place] = part.pairs.raise_top(*found)
+            np.maximum(tops[m], found[2], out=tops[m])
     if family == "all":
         tops[:] = tops.max(axis=0)
     largest = np.zeros((measures, count))
@@ -153,8 +155,7 @@ class _Statistics:
     """
 
     place: Ints
-    left: Ints
-    right: Ints
+    pairs: PairSweep
     scale: Floats
     bar: Floats
 
@@ -176,35 +177,8 @@ class _Statistics:
             scale = divide(1.0, norm[place], 0.0)
             observed = np.abs(total[a[place]] - total[b[place]]) * scale
             bar = observed - TIE[kind] * (1 + observed)
-            found.append(cls(place, a[place], b[place], scale.astype(kind), bar.astype(kind)))
-        return found
-
-    def count(self, table: Floats, single: Floats, top: Floats) -> None:
-        """Add up flips that reach each pair's ``bar``, and the largest statistic of each flip."""
-        table = table.astype(self.scale.dtype, copy=False)
-        for start in range(0, table.shape[1], TILE):
-            sums, best = table[:, start : start + TILE], top[start : start + TILE]
-            for one, others, mine in self._groups:
-                z = sums[others] - sums[one]
-                np.abs(z, out=z)
-                z *= self.scale[mine, None]
-                np.maximum(best, z.max(axis=0), out=best)
-                single[self.place[mine]] += np.count_nonzero(z >= self.bar[mine, None], axis=1)
-
-    @cached_property
-    def _groups(self) -> list[tuple[int, Ints | slice, Ints]]:
-        """Pairs with one side in common: that side, the other sides, and their places here."""
-        one, other = self.left, self.right
-        if len(np.unique(other)) < len(np.unique(one)):
-            one, other = other, one
-        found: list[tuple[int, Ints | slice, Ints]] = []
-        for side in np.unique(one).tolist():
-            mine = np.flatnonzero(one == side)
-            mine = mine[np.argsort(other[mine], kind="stable")]
-            several: Ints | slice = other[mine]
-            if np.all(np.diff(other[mine]) == 1):  # a slice is no copy
-                several = slice(int(other[mine][0]), int(other[mine][-1]) + 1)
-            found.append((side, several, mine))
+            pairs = PairSweep.of(a[place], b[place])
+            found.append(cls(place, pairs, scale.astype(kind), bar.astype(kind)))
         return found
 
 
