@@ -111,7 +111,7 @@ def rows(full: bool, only: str = "", replications: int = 0) -> list[dict]:
     """A row for each condition and estimator: coverage of value and lift, and how often the tool
     said so before the fact. Rows of one log and several systems are averaged.
     """
-    count, table = replications or (400 if full else 10), []
+    count, table = replications or (1000 if full else 10), []
     for condition, asked in CONDITIONS.items():
         if only not in ("", condition):
             continue
