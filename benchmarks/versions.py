@@ -48,16 +48,20 @@ def evaluation(folder: Path, test: str, systems: int | None = None) -> list[Word
 
 
 def estimation(folder: Path, estimators: tuple[str, ...], bias: str = "log2") -> list[Words]:
-    """A log and a target; the position model may be learned first, from the same log."""
+    """A log and a target; the position model may be learned from the same log.
+
+    By way of a file: a version that takes it into the interval learns once more, as no file has
+    the influences of sessions. In a part "at once" it learns in the call.
+    """
     ending = ".parquet" if folder.name.startswith("log") else ""
     log, new = (str(folder / f"{name}{ending}") for name in ("log", "new"))
     large = ["--memory", "4GB", "--scratch", str(WORK / "scratch")] if not ending else []
-    model, before = bias, []
-    if bias in ("harvest", "views"):
-        model, how = CURVE, ["--method", bias, "--reward", "click", "--out", CURVE]
-        before = [["exposure", log, *how]]
-    asked = ["--reward", "click", "--position-bias", model, *each("-e", estimators)]
-    return [*before, ["estimate", log, f"new={new}", *asked, *large]]
+    asked = ["--reward", "click", "--position-bias", bias, *each("-e", estimators), *large]
+    if bias == "log2":
+        return [["estimate", log, f"new={new}", *asked]]
+    first = ["exposure", log, "--method", bias, "--reward", "click", "--out", CURVE]
+    again = [CURVE if word == bias else word for word in asked]
+    return [first, ["estimate", log, f"new={new}", *again]]
 
 
 def stratification(folder: Path) -> list[Words]:
@@ -84,17 +88,22 @@ PARTS: dict[str, tuple[str, Callable[[Path], list[Words]]]] = {
     "f-DR": ("log10", partial(estimation, estimators=("DR",))),
     "f-harvest": ("log10", partial(estimation, estimators=("DR",), bias="harvest")),
     "f-views": ("logviews", partial(estimation, estimators=("DR",), bias="views")),
+    "f-harvest-at-once": ("log10", partial(estimation, estimators=("DR",), bias="harvest")),
+    "f-views-at-once": ("logviews", partial(estimation, estimators=("DR",), bias="views")),
     "h": ("strata", stratification),
     "i": ("funnel", conversion),
     "j": ("big100", partial(estimation, estimators=("IPS", "SNIPS"))),
 }
 
 
-def once(source: Path, commands: list[Words], runs: Runs) -> None:
-    """One run of the commands by a checkout."""
+def once(source: Path, commands: list[Words], runs: Runs, *, at_once: bool) -> None:
+    """One run of the commands by a checkout, those of a learned curve in one call if it can."""
     env = dict(os.environ, PYTHONPATH=str(source / "src"))
     env.pop("PYTHONDONTWRITEBYTECODE", None)  # what is installed is compiled once
     bounded = "bounds:" in (source / "src/counterrank/api/estimate.py").read_text("utf-8")
+    if at_once and bounded:  # such a version learns in the call
+        first, asked = commands
+        commands = [[first[3] if word == CURVE else word for word in asked]]
     cpu, peak, began = 0.0, 0.0, time.perf_counter()
     for command in commands:
         plain = ["--bounds", "none"] if bounded and command[0] == "estimate" else []
@@ -131,7 +140,7 @@ def main() -> None:
         before, now = Runs(), Runs()
         for _ in range(given.repeats):
             for source, runs in ((given.other.resolve(), before), (ROOT, now)):
-                once(source, commands(data / name), runs)
+                once(source, commands(data / name), runs, at_once=part.endswith("at-once"))
         cells = []
         for old, new in ((min(before.cpu), min(now.cpu)), (min(before.peak), min(now.peak))):
             cells += [f"{old:.2f}", f"{new:.2f}", f"{new / old:.3f}"]
