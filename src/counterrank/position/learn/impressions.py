@@ -97,7 +97,8 @@ def impressions(
         session, owner = (code_rows(frame.select(column)) for column in ("session", by))
         session = session if by == "session" else _within(session, owner)
     names = list(dict.fromkeys([*request.context, "item"]))  # an item may be its own context
-    item = code_rows(frame.select(names))
+    several = sessions is None or request.by_item  # influences by rank alone look at no item
+    item = code_rows(frame.select(names)) if several else np.zeros(frame.height, np.int64)
     first = np.zeros(int(item.max(initial=-1)) + 1, np.int64)
     first[item[::-1]] = np.arange(frame.height)[::-1]
     named = [frame[name].gather(first).alias(f"key {n}") for n, name in enumerate(names)]
