@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from functools import cache
+from itertools import product
 
 import numpy as np
 import polars as pl
@@ -122,8 +123,11 @@ def test_values_and_lifts_cover_with_a_learned_curve():
         assert covers == pytest.approx(LEVEL, abs=0.02 + error), found
         # rows of one method and source share their logs: six groups are independent
         assert covers.mean() == pytest.approx(LEVEL, abs=0.01 + error / np.sqrt(6))
-    for name in ESTIMATORS:
+    # a curve of this log makes errors smaller, one of another log larger: each is looked at alone
+    for name, source in product(ESTIMATORS, SOURCES):
         own = {row["condition"]: row["errors"] for row in found if row["estimator"] == name}
-        near = np.concatenate([z for condition, z in own.items() if "near" in condition])
-        far = np.concatenate([z for condition, z in own.items() if "far" in condition])
-        assert_told(np.hstack([near, far]), name)
+        near, far = (
+            np.concatenate([z for c, z in own.items() if f"from {source}, {turn}" in c])
+            for turn in TURNS
+        )
+        assert_told(np.hstack([near, far]), f"{name}, curve from {source}")
