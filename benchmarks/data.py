@@ -21,6 +21,7 @@ SHARES = (0.06, 0.17, 0.43, 0.78)  # of ratings up to 1, 2, 3 and 4, as in Movie
 DEPTH = 100
 SLATE_ITEMS, SLATE_RANKS = 10, 5
 LOGS = {f"log{millions}": millions * 100_000 for millions in (1, 5, 10, 20)}  # sessions
+LOGS["logviews"] = LOGS["log10"]
 BIG = {f"big{millions}": millions * 100_000 for millions in (1, 5, 10, 20, 100)}
 PLACES = 20  # items that a user of a crowd may be shown
 
@@ -200,8 +201,11 @@ def slates(folder: Path, sessions: int) -> None:
     run.write_parquet(folder / "new.parquet")
 
 
-def log(folder: Path, sessions: int) -> None:
-    """A log of lists of ten by a ranker without chance, and a target that re-ranks each."""
+def log(folder: Path, sessions: int, *, views: bool = False) -> None:
+    """A log of lists of ten by a ranker without chance, and a target that re-ranks each.
+
+    With ``views``, a fifth of what was viewed was clicked, and the log says what was viewed.
+    """
     rng = np.random.default_rng(SEED)
     folder.mkdir(parents=True, exist_ok=True)
     ranks = 10
@@ -210,9 +214,12 @@ def log(folder: Path, sessions: int) -> None:
     moved = np.argsort(rng.random((sessions, ranks), np.float32) + 0.05 * np.arange(ranks), axis=1)
     session = np.repeat(np.arange(sessions), ranks)
     rank = np.tile(np.arange(1, ranks + 1, dtype=np.int16), sessions)
-    click = rng.random(len(rank), np.float32) < 0.2 / np.log2(rank + 1)
+    drawn, seen = rng.random(len(rank), np.float32), 1 / np.log2(rank + 1)
+    click = drawn < 0.2 * seen
     user = np.repeat(rng.integers(0, max(sessions // 4, 1), sessions), ranks)
     columns = {"session": session, "user": user, "item": shown.ravel(), "rank": rank}
+    if views:
+        columns["viewed"] = (drawn < seen).astype(np.int8)
     pl.DataFrame({**columns, "click": click.astype(np.int8)}).write_parquet(folder / "log.parquet")
     again = np.take_along_axis(shown, moved, axis=1).ravel()
     run = pl.DataFrame({"session": session, "item": again, "rank": rank})
@@ -341,7 +348,7 @@ def make(folder: Path, name: str, *, quick: bool) -> None:
     size = (QUICK if quick else FULL).get(name)
     less = 100 if quick else 1
     if name in LOGS:
-        log(folder / name, LOGS[name] // less)
+        log(folder / name, LOGS[name] // less, views=name == "logviews")
     elif name in BIG:
         big(folder / name, BIG[name] // less, FILE // less)
     elif name in CROWDS:

@@ -75,7 +75,7 @@ def rows(full: bool) -> list[dict]:
             how = f"chances of {kind} {'fitted' if fitted else 'logged'}"
             condition = f"{'hidden liking' if hidden else 'no hidden liking'}, {how}"
             tallies, true = {e: Tally(condition, e) for e in ("IPS", "DR")}, truth(kind)
-            for seed in range(300 if full else 30):
+            for seed in range(1000 if full else 30):
                 table, runs = shop(seed, kind, hidden)
                 models = {role: "rates", "cvr": "rates"} if fitted else {}
                 result = cr.funnel(

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 from functools import cache
+from itertools import product
 
 import numpy as np
 import polars as pl
 import pytest
 
 import counterrank as cr
+from told_errors import assert_told
 
 FULL = bool(os.environ.get("COUNTERRANK_FULL"))
 LEVEL = 0.95
@@ -23,6 +25,7 @@ DEPTH, ITEMS = len(SEEN), 40
 LIKING = np.random.default_rng(1).uniform(0.1, 0.9, ITEMS)
 TURNS = {"near": [1, 0, 2, 3, 4], "far": [4, 3, 2, 1, 0]}
 METHODS = ("views", "harvest", "em")
+SOURCES = ("this log", "another log")
 ESTIMATORS = ("IPS", "SNIPS", "DR")
 
 
@@ -62,33 +65,39 @@ def truth() -> dict[str, float]:
 
 
 def cover(method: str, source: str, sessions: int, replications: int) -> list[dict]:
-    """A row for each target and estimator; ``source`` is the log that the curve comes from."""
-    true, hits = truth(), {}
-    for r in range(replications):
-        table, runs = log(2 * r, sessions, method)
+    """A row for each target and estimator; ``source`` is the log that the curve comes from.
+
+    ``errors`` are those of value and difference as shares of their standard errors. Each method and
+    source has logs of its own.
+    """
+    true, hits, errors = truth(), {}, {}
+    first = 100_000 * (2 * METHODS.index(method) + SOURCES.index(source))
+    for seed in range(first, first + 2 * replications, 2):
+        table, runs = log(seed, sessions, method)
         bias = method
         if source == "another log":
-            bias = cr.exposure(log(2 * r + 1, sessions, method)[0], method=method).model
+            bias = cr.exposure(log(seed + 1, sessions, method)[0], method=method).model
         found = cr.estimate(
             table, runs, position_bias=bias, estimator=ESTIMATORS, level=LEVEL, bounds="none"
         )
-        for e in found.estimates:
-            if e.system != "logged":
-                here = e.low <= true[e.system] <= e.high
-                hits.setdefault((e.system, e.estimator), [[], []])[0].append(here)
+        values = {(e.system, e.estimator): e for e in found.estimates}
         for c in found.comparisons:
-            lift = true[c.system] / true["logged"] - 1
-            hits[c.system, c.estimator][1].append(c.lift_low <= lift <= c.lift_high)
+            e, here = values[c.system, c.estimator], true[c.system]
+            lift = c.lift_low <= here / true["logged"] - 1 <= c.lift_high
+            apart = (c.difference - here + true["logged"]) / c.se
+            hits.setdefault((c.system, c.estimator), []).append((e.low <= here <= e.high, lift))
+            errors.setdefault((c.system, c.estimator), []).append(((e.value - here) / e.se, apart))
     return [
         {
             "condition": f"curve by {method} from {source}, {system} target, {sessions:,} sessions",
             "estimator": estimator,
             "nominal": LEVEL,
-            "coverage_value": float(np.mean(value)),
-            "coverage_lift": float(np.mean(lift)),
+            "coverage_value": float(np.mean(held, axis=0)[0]),
+            "coverage_lift": float(np.mean(held, axis=0)[1]),
             "replications": replications,
+            "errors": np.array(errors[system, estimator]),
         }
-        for (system, estimator), (value, lift) in hits.items()
+        for (system, estimator), held in hits.items()
     ]
 
 
@@ -98,7 +107,7 @@ def rows(full: bool) -> list[dict]:
         row
         for sessions in ((2000, 10_000) if full else (2000,))
         for method in METHODS
-        for source in ("this log", "another log")
+        for source in SOURCES
         for row in cover(method, source, sessions, 1000 if full else 30)
     ]
 
@@ -114,3 +123,11 @@ def test_values_and_lifts_cover_with_a_learned_curve():
         assert covers == pytest.approx(LEVEL, abs=0.02 + error), found
         # rows of one method and source share their logs: six groups are independent
         assert covers.mean() == pytest.approx(LEVEL, abs=0.01 + error / np.sqrt(6))
+    # a curve of this log makes errors smaller, one of another log larger: each is looked at alone
+    for name, source in product(ESTIMATORS, SOURCES):
+        own = {row["condition"]: row["errors"] for row in found if row["estimator"] == name}
+        near, far = (
+            np.concatenate([z for c, z in own.items() if f"from {source}, {turn}" in c])
+            for turn in TURNS
+        )
+        assert_told(np.hstack([near, far]), f"{name}, curve from {source}")

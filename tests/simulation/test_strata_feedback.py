@@ -94,7 +94,7 @@ def guess(condition, world, rule, full):
     """Coverage of what all feedback would say by IPS of guessed chances, and how far it ranges."""
     mean = {name: worth.mean() for name, worth in shop(10**6, 10_000, *world)[2].items()}
     values, inside, apart, said = [], [], [], []
-    for seed in range(300 if full else 30):
+    for seed in range(1000 if full else 30):
         judged, runs, _ = shop(seed, USERS, *world)
         result = ask(judged, runs, propensity=rule, test="t")
         own = [e for e in result.estimates if e.method == "IPS"]

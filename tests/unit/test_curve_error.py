@@ -42,7 +42,7 @@ def ask(log, runs, bias, **options):
 
 def influence(learned, log):
     n = log["session"].n_unique()
-    return session_influences(learned, log, log["session"].to_numpy(), n)[0]
+    return session_influences(learned, log, log["session"].to_numpy(), n)[0].T
 
 
 def test_a_view_moves_its_rank_by_its_share():

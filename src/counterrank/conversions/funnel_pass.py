@@ -11,7 +11,11 @@ from typing import Annotated, Any
 import numpy as np
 
 from counterrank.conversions.click_models import ClickChances, PartitionClicks, Predictors
-from counterrank.conversions.conversion_estimators import ObservedRows, measure_columns
+from counterrank.conversions.conversion_estimators import (
+    ConversionMeasure,
+    ObservedRows,
+    measure_columns,
+)
 from counterrank.conversions.funnel_arrays import FunnelTables, FunnelTotals, few_observed
 from counterrank.conversions.request import COLUMN, FunnelRequest
 from counterrank.core.arrays import AnyInts, Bools, Floats, Ints, divide, sum_by
@@ -238,11 +242,15 @@ def _swing_columns(
     """
     unit, n, none = work.arrays.pairs.unit, len(work.arrays.pairs.units), np.zeros(1)
     out: dict[Key, Columns] = {}
+    nothing = np.zeros(n)
     for m, reward in product(work.request.measures, work.request.rewards):
         for swing in work.request.swings_of(m):
             kind = Key("", str(m), str(replace(swing, part="rises", versus="nobody")), reward)
-            s = own.get(kind, none)
-            s = s - base.get(kind, none) if swing.versus == "baseline" else s
+            s, less = own.get(kind, none), swing.versus == "baseline"
+            if less and own is base:
+                out[kind._replace(estimator=str(swing))] = (nothing,)
+                continue
+            s = s - base.get(kind, none) if less else s
             x = np.broadcast_to(swing.signed(s), len(unit))
             out[kind._replace(estimator=str(swing))] = (sum_by(unit, x, n),)
     return out
@@ -288,6 +296,10 @@ class BlockSums:
         return cls(whole, whole, columns, weights, nothing, sold, whole, {})
 
 
+# what estimators read of each measure and reward
+Observed = list[tuple[ConversionMeasure, str, ObservedRows]]
+
+
 def _of_block(work: PartitionClicks, part: Part) -> BlockSums:
     """A pure function of a block of lists and of what is known about their pairs."""
     listed, request = ListedRows.of(part, work), work.request
@@ -305,15 +317,20 @@ def _of_block(work: PartitionClicks, part: Part) -> BlockSums:
     elif request.estimand.basis == "listing":
         listing = listed.select(part.column("ctr"))
 
-    def observed(c: Floats, name: str, p: Floats, seen: Floats) -> ObservedRows:
-        return listed.observed(c, reward[name], p, seen, h.get(name))
+    def observed(weights: Sequence[Floats], p: Floats, seen: Floats) -> Observed:
+        both = product(zip(request.measures, weights, strict=True), reward)
+        return [
+            (m, name, listed.observed(c * listing, reward[name], p, seen, h.get(name)))
+            for (m, c), name in both
+        ]
 
-    def columns(weights: Sequence[Floats], p: Floats, seen: Floats) -> dict[Key, Columns]:
+    def columns(found: Observed) -> dict[Key, Columns]:
         out: dict[Key, Columns] = {}
-        for (m, c), name in product(zip(request.measures, weights, strict=True), reward):
-            rows = every = observed(c * listing, name, p, seen)
+        for m, name, rows in found:
+            every = rows
             if m.form == "share":
-                every = observed(np.ones(len(c)), name, p, seen)
+                ones = np.ones(len(listed.items))
+                every = listed.observed(ones, rows.reward, rows.e0, rows.seen, h.get(name))
             for e in request.computed:
                 own = measure_columns(e, m, rows, every)
                 if own is not None:
@@ -322,19 +339,21 @@ def _of_block(work: PartitionClicks, part: Part) -> BlockSums:
 
     weights = [m.of_rows(listed.rank) for m in request.measures]
     first = listed.observed(weights[0] * listing, np.zeros(len(p)), p, seen, None)
+    found = observed(weights, p, seen)
     swings = {
-        Key("", str(m), str(swing), name): swing.of(observed(c * listing, name, p, seen))
-        for (m, c), name in product(zip(request.measures, weights, strict=True), reward)
+        Key("", str(m), str(swing), name): swing.of(rows)
+        for m, name, rows in found
         for swing in request.swing_kinds(m)
     }
     slopes = []
     for number in range(request.learned):
-        up, down = (columns(*_moved(work, listed, weights, number, way)) for way in (1, -1))
+        moved = (observed(*_moved(work, listed, weights, number, way)) for way in (1, -1))
+        up, down = map(columns, moved)
         slopes.append({key: _rise(own, down[key], part.unit >= 0) for key, own in up.items()})
     return BlockSums(
         unit=part.unit,
         length=part.match.block.length,
-        columns=columns(weights, p, seen),
+        columns=columns(found),
         weights=WeightStatistics.of(first, *listed.unsupported(weights[0] * listing, work)),
         chance=p,
         conversions={name: int(np.count_nonzero(y)) for name, y in reward.items()},

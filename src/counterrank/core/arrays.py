@@ -76,6 +76,8 @@ def sort_order(major: Ints, minor: Ints) -> Ints:
         return np.lexsort((minor, major))
     key = major << bits[1]
     key |= minor
+    if np.all(key[1:] >= key[:-1]):
+        return np.arange(len(major))
     key <<= row
     key |= np.arange(len(major))
     key.sort()

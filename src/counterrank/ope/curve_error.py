@@ -23,9 +23,8 @@ from counterrank.core.merge import merge
 from counterrank.core.parallel import map_threads, workers
 from counterrank.data.ids import as_categories, positions
 from counterrank.diagnostics.diagnostic import Diagnostic, advise, graded
-from counterrank.engine.partitions import Partition
 from counterrank.ope.estimators.ips import OnPolicy
-from counterrank.ope.log import LOG, LogTotals, Sessions
+from counterrank.ope.log import LogTotals, Sessions
 from counterrank.ope.match import LoggedRows, Meeting, Target, on_policy_rows
 from counterrank.ope.request import LIVE, LOGGED
 from counterrank.ope.setting import Basis, Setting, Slopes
@@ -104,17 +103,15 @@ class CurveParameters:
         rise = divide(sums, 2 * self.step, 0.0)
         return np.concatenate([rise[:size, c] for c, size in enumerate(self.sizes)])
 
-    def influences(self, part: Partition, sessions: Sessions, total: int) -> Columns:
+    def influences(self, sessions: Sessions, total: int) -> Columns:
         r""":math:`n \psi_\theta` of each session, a column for each parameter learned from it."""
         if self.learned is None:
             return ()
         from counterrank.position.learn.pipeline import session_influences
 
-        frame = part[LOG].frame
-        place = positions(frame["session"], sessions.units)
-        own = session_influences(self.learned, frame, place, sessions.n)
-        psi = np.concatenate([own[place] for place in self.places], axis=1)
-        return tuple(np.ascontiguousarray(total * x) for x in psi.T)
+        place = np.repeat(np.arange(sessions.n), sessions.blocks.length)
+        own = session_influences(self.learned, sessions.blocks.frame, place, sessions.n)
+        return tuple(total * x for place in self.places for x in own[place])
 
 
 def _models(model: PositionBias, contexts: pl.DataFrame) -> tuple[dict[str, PositionModel], Ints]:

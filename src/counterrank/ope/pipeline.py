@@ -338,7 +338,7 @@ def contributions(
         there = target.place >= 0
         if request.missing == "skip" and not there.all():
             masks |= dict.fromkeys(mine, there)
-    slopes, theta = _learned(setting, models, sessions, targets, part)
+    slopes, theta = _learned(setting, models, sessions, targets)
     columns = {key: (*own, *theta) for key, own in columns.items()}
     units = Units(sessions.units, columns, masks, sessions.user, draws)
     sample = sessions.sample(share, weights=weights)
@@ -359,7 +359,6 @@ def _learned(
     models: Models,
     sessions: Sessions,
     targets: dict[str, Target],
-    part: Partition,
 ) -> tuple[Slopes | None, Columns]:
     """How columns move with a learned position model, and sessions with it, if it is this log's."""
     if setting.curve is None:
@@ -367,7 +366,7 @@ def _learned(
     from counterrank.ope.curve_error import curve_slopes
 
     slopes = curve_slopes(setting, setting.curve, models, sessions, targets)
-    return slopes, setting.curve.influences(part, sessions, setting.totals.sessions)
+    return slopes, setting.curve.influences(sessions, setting.totals.sessions)
 
 
 def _earned(request: EstimateRequest, sessions: Sessions, target: Target) -> Floats | None:

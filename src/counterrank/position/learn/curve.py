@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, renumber
+from counterrank.core.arrays import Floats, Ints, renumber, sum_by
 from counterrank.position.models import (
     BetaGeometric,
     Geometric,
@@ -21,6 +21,7 @@ from counterrank.position.models import (
 
 STEP = 1e-3
 SETTLE = 50
+FULL = 4  # entries per influence value up to which a table of all takes less than a sparse one
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +82,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Influence:
-    r"""Influence values :math:`\psi_g` of some clusters (sparse): a row for each."""
+    r"""Influence values :math:`\psi_g` of some clusters: a row for each, sparse if they are few."""
 
     psi: Any
     clusters: Ints
@@ -93,17 +94,25 @@ class Influence:
         """Each entry of ``x`` is an influence of one cluster on one column of the estimate.
 
         With ``direction``, it is a residual of one cell, and the influence is that times the
-        direction of the cell.
+        direction of the cell, column by column.
         """
+        known, code = renumber(cluster)
+        n = len(known)
+        if direction is not None:
+            psi = np.empty((direction.shape[1], n))
+            for of, d in zip(psi, np.ascontiguousarray(direction.T), strict=True):
+                of[:] = sum_by(code, x * d[column], n)
+            return cls(psi.T, known)
+        if n * columns <= FULL * len(x):
+            return cls(sum_by(code * columns + column, x, n * columns).reshape(n, columns), known)
         from scipy.sparse import csr_array
 
-        known, code = renumber(cluster)
-        psi = csr_array((x, (code, column)), shape=(len(known), columns))
-        return cls(psi if direction is None else csr_array(psi @ direction), known)
+        return cls(csr_array((x, (code, column)), shape=(n, columns)), known)
 
     def spread(self, after: Floats | None = None) -> InfluenceSpread:
         """Their products; ``after`` goes along."""
-        outer = (self.psi.T @ self.psi).toarray()
+        outer = self.psi.T @ self.psi
+        outer = outer if isinstance(outer, np.ndarray) else outer.toarray()
         return InfluenceSpread(outer, len(self.clusters), np.zeros(4) if after is None else after)
 
 

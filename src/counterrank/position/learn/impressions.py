@@ -81,25 +81,30 @@ class RankCells:
 
 
 def impressions(
-    request: LearnRequest, frame: pl.DataFrame, cluster: str | None = None
+    request: LearnRequest, frame: pl.DataFrame, sessions: str | None = None
 ) -> Impressions:
     """The arrays of a log that its schema has let pass; views and depth need no reward.
 
     Where users are logged, a session is one of its user: the same number elsewhere is another. A
-    column ``cluster`` of numbers says otherwise what is summed over.
+    column ``sessions`` of numbers says otherwise what they are, and what is summed over.
     """
     keep_freed_memory()
     reward, swapped = request.reward, request.swapped
     by = "user" if "user" in frame.columns else "session"
-    session, owner = (code_rows(frame.select(column)) for column in ("session", by))
+    if sessions is not None:
+        session = owner = frame[sessions].to_numpy()
+    else:
+        session, owner = (code_rows(frame.select(column)) for column in ("session", by))
+        session = session if by == "session" else _within(session, owner)
     names = list(dict.fromkeys([*request.context, "item"]))  # an item may be its own context
-    item = code_rows(frame.select(names))
+    several = sessions is None or request.by_item  # influences by rank alone look at no item
+    item = code_rows(frame.select(names)) if several else np.zeros(frame.height, np.int64)
     first = np.zeros(int(item.max(initial=-1)) + 1, np.int64)
     first[item[::-1]] = np.arange(frame.height)[::-1]
     named = [frame[name].gather(first).alias(f"key {n}") for n, name in enumerate(names)]
     return Impressions(
-        session=session if by == "session" else _within(session, owner),
-        cluster=owner if cluster is None else frame[cluster].to_numpy(),
+        session=session,
+        cluster=owner,
         item=item,
         rank=frame["rank"].to_numpy().astype(np.int64, copy=False),
         reward=np.zeros(frame.height) if reward is None else frame[reward].to_numpy().astype(float),
@@ -127,11 +132,11 @@ def impressions_by_group(request: LearnRequest, part: Partition) -> Groups:
     return part.cached("impressions", lambda: grouped(request, part[LOG].frame))
 
 
-def grouped(request: LearnRequest, frame: pl.DataFrame, cluster: str | None = None) -> Groups:
+def grouped(request: LearnRequest, frame: pl.DataFrame, sessions: str | None = None) -> Groups:
     """The same of a frame."""
     if request.ranks is not None:
         frame = frame.filter(pl.col("rank") <= request.ranks)
-    data = impressions(request, frame, cluster)
+    data = impressions(request, frame, sessions)
     if request.by is None or not frame.height:
         return {None: data}
     text = frame[request.by].cast(pl.String)  # as models by context compare values

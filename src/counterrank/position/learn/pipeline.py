@@ -236,7 +236,7 @@ def influences(
 
 
 def session_influences(learned: Learned, frame: pl.DataFrame, place: Ints, n: int) -> list[Floats]:
-    r"""What each session moves the parameters by, :math:`\psi_\theta` (sessions x parameters).
+    r"""What each session moves the parameters by, :math:`\psi_\theta` (parameters x sessions).
 
     One array for each curve, in the order of ``learned.curves()``. ``frame`` are rows of the log
     that it was learned from, ``place`` the session of each, a number below ``n``.
@@ -244,12 +244,12 @@ def session_influences(learned: Learned, frame: pl.DataFrame, place: Ints, n: in
     groups = grouped(learned.request, frame.with_columns(pl.Series(" place", place)), " place")
     out = []
     for value, curve in learned.curves():
-        psi = np.zeros((n, len(curve.slopes)))
+        psi = np.zeros((len(curve.slopes), n))
         if (data := groups.get(value or None)) is not None:
             solution = learned.solutions[value or None]
             items = None if solution.moved is None else solution.moved.rows_in(data)
             own = solution.method.influence(data, items)
-            psi[own.clusters] = own.psi @ curve.slopes.T
+            psi[:, own.clusters] = curve.slopes @ own.psi.T
         out.append(psi)
     return out
 
