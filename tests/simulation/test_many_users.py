@@ -13,7 +13,7 @@ from counterrank.stats.inference import interval
 from making import estimates
 from one_slot_shop import FULL, tolerance
 
-USERS, DRAWS = 30_000, 1000
+USERS, DRAWS = 30_000, 500
 WAYS = {"bootstrap by group": MANY, "bootstrap by user": sys.maxsize}
 
 
@@ -45,25 +45,28 @@ WORLDS = {
 }
 
 
-def ends(world, seed: int, draws: int, many: int):
-    """Interval and standard error of the first ranker's value, of its lift, and their truths."""
+def ends(world, seed: int, draws: int):
+    """By each way, of the first ranker's value and of its lift: interval, error and truth."""
     own, clusters, function, truth = world(np.random.default_rng(seed))
-    a, b = estimates(
-        *own, function=function, clusters=clusters, resamples=draws, seed=seed, many=many
-    )
-    found = [(a, truth), (a / b, 1.0)]
-    return [
-        (*interval(e, level=0.95, method="bootstrap", resamples=e.resamples), e.se, right)
-        for e, right in found
-    ]
+    found = []
+    for many in WAYS.values():
+        a, b = estimates(
+            *own, function=function, clusters=clusters, resamples=draws, seed=seed, many=many
+        )
+        each = [
+            (*interval(e, level=0.95, method="bootstrap", resamples=e.resamples), e.se, right)
+            for e, right in ((a, truth), (a / b, 1.0))
+        ]
+        found.append(each)
+    return found
 
 
 def rows(full: bool) -> list[dict]:
     """Worlds of more users than are drawn one by one, drawn both ways."""
-    count, found = 400 if full else 25, []
+    count, found = 200 if full else 25, []
     for name, world in WORLDS.items():
-        for way, many in WAYS.items():
-            each = [ends(world, seed, DRAWS, many) for seed in range(count)]
+        both = [ends(world, seed, DRAWS) for seed in range(count)]
+        for way, each in zip(WAYS, zip(*both, strict=True), strict=True):
             inside = np.mean([[x[0] <= x[3] <= x[1] for x in own] for own in each], axis=0)
             width = np.array([own[0][1] - own[0][0] for own in each])
             found.append(
@@ -92,7 +95,7 @@ def test_intervals_by_group_are_as_wide_as_those_by_user(table):
     for group, user in zip(table[::2], table[1::2], strict=True):
         off = group["width"] / user["width"] - 1
         assert abs(off.mean()) <= 4 * off.std() / np.sqrt(len(off))
-        assert off.std() <= 0.05  # of both ends of 1,000 draws it is 0.04
+        assert off.std() <= 0.08  # of both ends of 500 draws it is 0.06
 
 
 def test_ends_by_group_are_those_by_user_within_their_monte_carlo_error():
@@ -100,7 +103,6 @@ def test_ends_by_group_are_those_by_user_within_their_monte_carlo_error():
     once = np.sqrt(0.025 * 0.975 / 10_000) / 0.0584
     off = np.sqrt(2 * once**2 + (1.96 * np.sqrt(0.5 / (1 << BITS))) ** 2)
     for world in WORLDS.values():
-        both = zip(*(ends(world, 7, 10_000, many) for many in WAYS.values()), strict=True)
-        for group, user in both:
+        for group, user in zip(*ends(world, 7, 10_000), strict=True):
             assert group[:2] != user[:2]
             assert np.array(group[:2]) == pytest.approx(user[:2], abs=4 * off * user[2])
