@@ -63,7 +63,7 @@ def ends(world, seed: int, draws: int):
 
 def rows(full: bool) -> list[dict]:
     """Worlds of more users than are drawn one by one, drawn both ways."""
-    count, found = 200 if full else 25, []
+    count, found = 1000 if full else 25, []
     for name, world in WORLDS.items():
         both = [ends(world, seed, DRAWS) for seed in range(count)]
         for way, each in zip(WAYS, zip(*both, strict=True), strict=True):
