@@ -7,7 +7,7 @@ import polars as pl
 
 import counterrank as cr
 from counterrank.stats import functions_of_means as f
-from counterrank.stats.draws import Draws
+from counterrank.stats.draws import MANY, Draws
 from counterrank.stats.units import Estimate, Key, Units
 from counterrank.stratified.stratified_value import Stratified
 
@@ -158,7 +158,7 @@ def _estimates(columns, mask, function, draws, seed, ids) -> list[Estimate]:
     return [table.estimate(key, function) for key in columns]
 
 
-def estimates(*columns, function=f.mean, ids=None, clusters=None, resamples=0, seed=0):
+def estimates(*columns, function=f.mean, ids=None, clusters=None, resamples=0, seed=0, many=MANY):
     """The function of the means of each set of columns, or of one column, all of the same units."""
     sets = [x if isinstance(x, tuple) else (x,) for x in columns]
     keys = [Key(str(number), "x") for number in range(len(sets))]
@@ -166,6 +166,6 @@ def estimates(*columns, function=f.mean, ids=None, clusters=None, resamples=0, s
         pl.Series(np.arange(len(sets[0][0])) if ids is None else ids),
         dict(zip(keys, sets, strict=True)),
         clusters=None if clusters is None else pl.Series(clusters),
-        draws=Draws(resamples, seed=seed),
+        draws=Draws(resamples, seed=seed, many=many),
     )
     return [units.estimate(key, function) for key in keys]

@@ -5,11 +5,13 @@ import polars as pl
 import pytest
 
 from counterrank.core import arrays, counting
-from counterrank.core.arrays import falling_bits, order_lists, product_by_rows
+from counterrank.core.arrays import falling_bits, order_lists, order_ranks, product_by_rows
 from counterrank.core.counting import gather_groups, number_hashes
 from counterrank.data import ids
 from counterrank.data.blocks import Blocks
 from counterrank.data.ids import TextRanks, number_text
+from counterrank.matching import hashjoin
+from counterrank.matching.hashjoin import dense_join
 
 rng = np.random.default_rng(19)
 
@@ -27,6 +29,69 @@ def test_groups_are_stable_sorts(rows: int, groups: int) -> None:
     assert np.array_equal(place, by)
     assert np.array_equal(moved, score[by])
     assert np.array_equal(length, np.bincount(group, minlength=groups))
+
+
+def test_rows_of_groups_go_where_their_ranks_say() -> None:
+    group = np.repeat(np.arange(9_000, dtype=np.int32), rng.integers(1, 12, 9_000))
+    rank = np.concatenate([rng.permutation(n) + 1 for n in np.bincount(group)]).astype(np.int8)
+    mixed = rng.permutation(len(group))
+    group, rank = group[mixed], rank[mixed]
+    wanted = np.lexsort((rank, group))
+
+    def gathered() -> np.ndarray:
+        read = lambda some: (group[some], [np.arange(some.start, some.stop), rank[some]])  # noqa: E731
+        return gather_groups(9_000, len(group), read, 1)[0][0]
+
+    assert np.array_equal(gathered(), wanted)
+    rank[0] += 1  # now some block has a gap or a tie, and keeps the order it had
+    place = gathered()
+    assert np.array_equal(group[place], group[wanted])
+    assert sorted(place) == list(range(len(group)))
+
+
+def test_ranks_order_lists_only_where_they_are_all_of_them() -> None:
+    lists = rng.integers(1, 6, 200)
+    begin = np.repeat(np.cumsum(lists) - lists, lists)
+    rank = np.concatenate([rng.permutation(n) + 1 for n in lists]).astype(np.uint64)
+    assert np.array_equal(order_ranks(rank, begin), np.lexsort((rank, begin)))
+    for begins, others in (
+        ([0, 0, 2, 2], [1, 3, 1, 2]),  # the second list's place
+        ([0, 0, 2, 2], [1, 1, 1, 2]),
+        ([0, 0, 2, 2], [0, 1, 1, 2]),
+        ([0, 0, 2, 2], [1, 2, 1, 3]),
+        ([], []),
+    ):
+        assert order_ranks(np.array(others, np.int16), np.array(begins, np.int64)) is None
+
+
+@pytest.mark.parametrize(("long", "other", "things"), [(1, 1, 4), (10, 7, 30), (3, 8, 1 << 40)])
+def test_sessions_of_one_length_are_joined_in_a_grid(
+    long: int, other: int, things: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lists = [rng.choice(min(things, 40), long + other, replace=True) for _ in range(300)]
+    known = [np.unique(one) for one in lists]
+    row = [rng.choice(k, min(long, len(k)), replace=False) for k in known]
+    cell = [rng.choice(k, min(other, len(k)), replace=False) for k in known]
+    full = [len(r) == long and len(c) == other for r, c in zip(row, cell, strict=True)]
+    some = [place for place, there in enumerate(full) if there]
+    assert some
+
+    def side(rows: list[np.ndarray], width: int) -> tuple[np.ndarray, np.ndarray]:
+        thing = np.concatenate([rows[place] for place in some]) * (things // 40 or 1)
+        return np.repeat(np.arange(len(some)), width), thing
+
+    both = side(row, long), side(cell, other)
+    found = hashjoin._cells_in_grid(*both, things * 2)
+    again = [(session.copy(), thing.copy()) for session, thing in both]
+    again[0][1][-1] = again[0][1][0]
+    if long > 1:
+        again[0][0][-1] += 1  # not as long: no grid
+        assert hashjoin._cells_in_grid(*again, things * 2) is None
+        twice = both[0][0], np.where(np.arange(len(both[0][1])) == 1, both[0][1][0], both[0][1])
+        assert hashjoin._cells_in_grid(twice, both[1], things * 2) is None
+    monkeypatch.setattr(hashjoin, "_cells_in_grid", lambda *_: None)
+    assert np.array_equal(found, dense_join(*both, things * 2).cell)
+    assert (found >= 0).any()
 
 
 @pytest.mark.parametrize(("rows", "distinct"), [(10, 3), (300_000, 200), (300_000, 150_000)])

@@ -19,7 +19,7 @@ from counterrank.data.ids import hash_ids
 from counterrank.engine.engines import Storage
 from counterrank.engine.wire import pack, unpack
 from counterrank.stats.compare import compare
-from counterrank.stats.draws import Draws, Flips, flip_codes, poisson_weights, resample, signs
+from counterrank.stats.draws import BITS, Draws, Flips, flip_codes, poisson_weights, resample, signs
 from counterrank.stats.functions_of_means import (
     PerView,
     geometric,
@@ -217,11 +217,12 @@ def test_resamples_do_not_depend_on_the_parts(clusters):
     for parts in (1, 7, 64):
         moments = cut(units, parts)
         block = moments.over(*KEYS)
-        assert block.resampled_n == pytest.approx(n, rel=CLOSE)
+        assert block.drawn.sums[:, 0] == pytest.approx(n, rel=CLOSE)
         whole, merged = estimates(units), estimates(moments)
         for key, f, a, b in zip(KEYS, FUNCTIONS, whole, merged, strict=True):
             sums = weights @ np.stack(units.columns[key], axis=1)
-            assert block.resampled[:, block.places[key]] == pytest.approx(sums, rel=CLOSE)
+            own = block.drawn.sums[:, block.among[block.places[key]]]
+            assert own == pytest.approx(sums, rel=CLOSE)
             values = f(sums / n[:, None])
             assert a.resamples == pytest.approx(values, rel=1e-11)
             assert b.resamples == pytest.approx(values, rel=1e-11)
@@ -230,6 +231,22 @@ def test_resamples_do_not_depend_on_the_parts(clusters):
         x, y = (e.resamples for e in (whole[2], whole[1]))
         assert d.resamples == pytest.approx(x - y, rel=1e-10)
         assert lift.resamples == pytest.approx(x / y, rel=1e-10)
+
+
+@pytest.mark.parametrize("clusters", [None, 90])
+def test_many_clusters_are_drawn_by_group_however_they_are_cut(clusters):
+    few, many = (world(clusters=clusters, draws=Draws(50, many=n)) for n in (N, 40))
+    whole, apart = estimates(many), estimates(few)
+    groups = many.cluster_sums([])
+    assert (groups.grouped, len(groups.ids)) == (True, 1 << BITS)
+    assert groups.columns[0].sum() == N
+    for parts in (1, 7, 64):  # of 64 none has many clusters by itself
+        moments = cut(many, parts)
+        shared = {id(block.drawn) for block in moments.blocks.values()}
+        assert len(shared) == 1  # weights are drawn once for all
+        for a, b, c in zip(whole, estimates(moments), apart, strict=True):
+            assert a.resamples == pytest.approx(b.resamples, rel=1e-11)
+            assert not np.allclose(a.resamples, c.resamples, rtol=1e-6)  # other weights
 
 
 def test_draws_are_a_pure_function_of_seed_id_and_draw():

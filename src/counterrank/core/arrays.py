@@ -140,6 +140,21 @@ def _sort_lists(x: npt.NDArray[np.uint64], length: Ints, start: Ints) -> npt.NDA
     return x
 
 
+def order_ranks(rank: AnyInts, begin: Ints) -> Ints | None:
+    """The order by rank within lists, which ``begin`` at these rows; None if that needs a sort.
+
+    Ranks that are 1, 2, 3, ... of every list tell each row's place. The first list's places can be
+    filled by its own rows alone, then those of the second, and so on: if all are, ranks are these.
+    """
+    place = begin + rank.astype(np.int64, copy=False)
+    place -= 1
+    if not len(place) or place.min() < 0 or place.max() >= len(place):
+        return None
+    order = np.full(len(place), -1)
+    order[place] = np.arange(len(place))
+    return order if order.min() >= 0 else None
+
+
 def falling_bits(x: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
     """Numbers that rise as ``x``, floats or integers, falls, and are equal where it is."""
     if x.dtype.kind == "i":

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from counterrank.core.arrays import AnyInts, Ints
+from counterrank.core.arrays import AnyInts, Ints, order_ranks
 from counterrank.core.parallel import map_threads, workers
 
 Array = npt.NDArray[Any]
@@ -30,19 +30,19 @@ class _Piece:
     """A piece by block: the order of its rows, where blocks end, and its columns in that order."""
 
     order: Ints
-    ends: Ints
+    ends: list[int]
     columns: Columns
 
     @classmethod
     def of(cls, block: AnyInts, count: int, columns: Columns) -> _Piece:
         small = block.astype(np.uint8 if count <= BLOCKS else np.uint16)
         order = np.argsort(small, kind="stable")
-        ends = np.cumsum(np.bincount(small, minlength=count))
+        ends = [0, *np.cumsum(np.bincount(small, minlength=count)).tolist()]
         return cls(order, ends, [x.take(order, mode="clip") for x in columns])
 
     def rows(self, block: int) -> slice:
         """Where a block's rows stand."""
-        return slice(int(self.ends[block - 1]) if block else 0, int(self.ends[block]))
+        return slice(self.ends[block], self.ends[block + 1])
 
 
 def _cut(rows: int, cut: Callable[[slice], _Piece]) -> list[_Piece]:
@@ -53,16 +53,21 @@ def _cut(rows: int, cut: Callable[[slice], _Piece]) -> list[_Piece]:
 
 def _together(pieces: Sequence[_Piece], block: int) -> list[Array]:
     """The columns of one block, in the order of rows."""
-    parts = [[column[p.rows(block)] for column in p.columns] for p in pieces]
+    own = [(p.columns, p.rows(block)) for p in pieces]
+    parts = [[column[rows] for column in columns] for columns, rows in own]
     return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
 def gather_groups(
-    groups: int, rows: int, read: Callable[[slice], tuple[AnyInts, Columns]]
+    groups: int,
+    rows: int,
+    read: Callable[[slice], tuple[AnyInts, Columns]],
+    rank: int | None = None,
 ) -> tuple[list[Array], Ints]:
     """Columns with the rows of each group together, in the order they had, and each group's size.
 
-    ``read`` gives the group of some rows, numbers below ``groups``, and their columns.
+    ``read`` gives the group of some rows, numbers below ``groups``, and their columns. Where the
+    column with the number ``rank`` has 1, 2, 3, ... of each group, rows stand in its order.
     """
     width = min(max(-(-groups * BLOCK // max(rows, 1)), -(-groups // BLOCKS)), BLOCK)
     blocks = -(-groups // width)
@@ -74,15 +79,20 @@ def gather_groups(
         return _Piece.of(block, blocks, [within, *columns])
 
     pieces = _cut(rows, cut)
-    sizes = np.array([p.ends for p in pieces]).reshape(len(pieces), blocks).sum(axis=0)
+    ends = np.sum([p.ends[1:] for p in pieces], axis=0).tolist()
     out = [np.empty(rows, column.dtype) for column in pieces[0].columns[1:]]
     length = np.zeros(blocks * width, np.int64)
 
     def fill(block: int) -> None:
         within, *columns = _together(pieces, block)
-        order = np.argsort(within, kind="stable")
-        length[block * width : (block + 1) * width] = np.bincount(within, minlength=width)
-        end = int(sizes[block])
+        size = np.bincount(within, minlength=width)
+        order = None
+        if rank is not None:
+            order = order_ranks(columns[rank], (np.cumsum(size) - size).take(within))
+        if order is None:
+            order = np.argsort(within, kind="stable")
+        length[block * width : (block + 1) * width] = size
+        end = ends[block]
         for column, whole in zip(columns, out, strict=True):
             column.take(order, mode="clip", out=whole[end - len(order) : end])
 
@@ -127,7 +137,7 @@ def number_hashes(hashes: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.int32]
     done = np.zeros(blocks, np.int64)  # rows of each block that earlier pieces had
     out = np.empty(len(hashes), np.int32)
     for place, piece in enumerate(pieces):
-        size = np.diff(piece.ends, prepend=0)
+        size = np.diff(piece.ends)
         numbers = [
             code[begin : begin + n] + np.int32(base)
             for (code, _), begin, n, base in zip(found, done, size, before, strict=True)

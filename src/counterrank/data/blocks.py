@@ -42,11 +42,13 @@ class Blocks:
         ascending: bool,
         unit: str = "user",
         like: pl.Series | None = None,
+        rank: str | None = None,
     ) -> Blocks:
         """Brought together by unit if they are not yet, or not ``ascending`` where that is asked.
 
         ``like`` are units in order that are mostly the same, those of another table. The rows of a
-        unit stay in the order they had.
+        unit stay in the order they had; where they are brought together and ``rank`` names a column
+        that has 1, 2, 3, ... of every unit, they stand in its order.
         """
         keep_freed_memory()
         names, start = _runs(frame[unit].head(FEW))
@@ -56,7 +58,7 @@ class Blocks:
             together = names.n_unique() == len(names)
         as_asked = not ascending or (like is not None and names.equals(like))
         if not together or not (as_asked or sort_key(names).is_sorted()):
-            frame, names, length = _group(frame, unit, ascending, like)
+            frame, names, length = _group(frame, unit, ascending, like, rank)
             start = np.cumsum(length) - length
         return cls(frame, names, start, np.diff(start, append=frame.height), unit)
 
@@ -107,7 +109,7 @@ def _runs(ids: pl.Series) -> tuple[pl.Series, Ints]:
 
 
 def _group(
-    frame: pl.DataFrame, unit: str, ascending: bool, like: pl.Series | None
+    frame: pl.DataFrame, unit: str, ascending: bool, like: pl.Series | None, rank: str | None
 ) -> tuple[pl.DataFrame, pl.Series, Ints]:
     """The rows of each unit together, the units in the order asked for, and their lengths."""
     numbers, count, names = _number_units(frame[unit], ascending, like)
@@ -117,7 +119,8 @@ def _group(
         own = (_piece(frame[name], rows) for name in plain)
         return numbers(rows), [np.arange(rows.start, rows.stop, dtype=np.uint32), *own]
 
-    (row, *columns), length = gather_groups(count, frame.height, read)
+    by = 1 + plain.index(rank) if rank in plain and frame[rank].dtype.is_integer() else None
+    (row, *columns), length = gather_groups(count, frame.height, read, by)
     if names is None:
         there = np.flatnonzero(length)
         length = length[there]

@@ -1,7 +1,7 @@
 """Results of partitions as bytes, so that they can go to another process or to disk. No pickle.
 
 A result is turned into a JSON tree whose leaves refer to blobs: arrays and columns as they lie in
-memory. Only dataclasses and named tuples of this package are made again.
+memory. Only dataclasses and named tuples of this package are made again. What is shared stays so.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ def unpack(data: bytes | memoryview) -> Any:
     sizes = struct.unpack_from(f"<{count}q", view, 8)
     ends = np.cumsum((8 + 8 * count, *sizes)).tolist()
     parts = [view[a:b] for a, b in pairwise(ends)]
-    return _value(json.loads(bytes(parts[0])), parts[1:])
+    return _value(json.loads(bytes(parts[0])), parts[1:], {})
 
 
-def _tree(value: Any, blobs: list[bytes], arrays: dict[int, tuple[Any, int]]) -> Any:
+def _tree(value: Any, blobs: list[bytes], seen: dict[int, tuple[Any, int]]) -> Any:
     """Plain JSON for what JSON holds exactly, otherwise ``[kind, ...]``.
 
-    ``arrays`` have the blobs of those that were seen, by id(): what is shared is sent once.
+    ``seen`` are the blobs of arrays and the numbers of dataclasses, by id(): they are sent once.
     """
-    inner = partial(_tree, blobs=blobs, arrays=arrays)
+    inner = partial(_tree, blobs=blobs, seen=seen)
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, np.generic):
@@ -55,10 +55,10 @@ def _tree(value: Any, blobs: list[bytes], arrays: dict[int, tuple[Any, int]]) ->
     if isinstance(value, float):
         return ["float", value.hex()]
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-        if id(value) not in arrays:
+        if id(value) not in seen:
             blobs.append(np.ascontiguousarray(value).tobytes())
-            arrays[id(value)] = value, len(blobs) - 1
-        return ["array", arrays[id(value)][1], value.dtype.str, list(value.shape)]
+            seen[id(value)] = value, len(blobs) - 1
+        return ["array", seen[id(value)][1], value.dtype.str, list(value.shape)]
     if isinstance(value, bytes):
         blobs.append(value)
         return ["bytes", len(blobs) - 1]
@@ -68,8 +68,11 @@ def _tree(value: Any, blobs: list[bytes], arrays: dict[int, tuple[Any, int]]) ->
         blobs.append(value.write_ipc_stream(None).getvalue())
         return ["frame", len(blobs) - 1]
     if is_dataclass(value) and not isinstance(value, type):
+        if id(value) in seen:
+            return ["again", seen[id(value)][1]]
         own = {f.name: inner(getattr(value, f.name)) for f in fields(value) if f.init}
-        return ["dataclass", type(value).__module__, type(value).__qualname__, own]
+        seen[id(value)] = value, len(seen)
+        return ["dataclass", type(value).__module__, type(value).__qualname__, own, len(seen) - 1]
     if isinstance(value, dict):
         return ["dict", [[inner(k), inner(v)] for k, v in value.items()]]
     if type(value) in PLAIN.values():
@@ -80,11 +83,11 @@ def _tree(value: Any, blobs: list[bytes], arrays: dict[int, tuple[Any, int]]) ->
     raise TypeError(f"a {type(value).__qualname__} cannot be sent")
 
 
-def _value(tree: Any, blobs: list[Any]) -> Any:
-    """What a tree stands for; a blob that is an array is made one once."""
+def _value(tree: Any, blobs: list[Any], made: dict[int, Any]) -> Any:
+    """What a tree stands for; a blob that is an array is made one once, a dataclass, too."""
     if not isinstance(tree, list):
         return tree
-    inner = partial(_value, blobs=blobs)
+    inner = partial(_value, blobs=blobs, made=made)
     kind, rest = tree[0], tree[1:]
     if kind == "int":
         return int(rest[0])
@@ -101,7 +104,10 @@ def _value(tree: Any, blobs: list[Any]) -> Any:
     if kind == "series":
         return inner(rest[0])["x"].alias(rest[1])
     if kind == "dataclass":
-        return _class_at(*rest[:2])(**{name: inner(v) for name, v in rest[2].items()})
+        own = {name: inner(v) for name, v in rest[2].items()}
+        return made.setdefault(rest[3], _class_at(*rest[:2])(**own))
+    if kind == "again":
+        return made[rest[0]]
     if kind == "dict":
         return {inner(k): inner(v) for k, v in rest[0]}
     if kind == "named":

@@ -118,6 +118,9 @@ def dense_join(row: tuple[Ints, Ints], cell: tuple[Ints, Ints], things: int) -> 
     if sessions * things << bits >= 1 << 63:  # too wide for one number: renumber what is here
         known, code = np.unique(np.concatenate([row[1], cell[1]]), return_inverse=True)
         row, cell, things = (row[0], code[:n]), (cell[0], code[n:]), len(known)
+    place = _cells_in_grid(row, cell, things)
+    if place is not None:
+        return Match(place, np.empty(0, np.int64), np.empty(0, np.int64))
     rows, cells = (session * things + thing for session, thing in (row, cell))
     kind = np.uint32 if sessions * things <= 1 << 32 else np.uint64
     place = _cells_of(rows.astype(kind), cells.astype(kind))
@@ -125,6 +128,51 @@ def dense_join(row: tuple[Ints, Ints], cell: tuple[Ints, Ints], things: int) -> 
         return _sort_join(rows, cells, bits)
     none = np.empty(0, np.int64)
     return Match(place, none, none)
+
+
+def _cells_in_grid(row: tuple[Ints, Ints], cell: tuple[Ints, Ints], things: int) -> Ints | None:
+    """The cell of each row where all sessions are as long, in order; None elsewhere.
+
+    Both lists of a session are one row of a grid of numbers, thing, side and place in its list.
+    Sorted, a thing that is on both sides stands beside itself; so does one that is on one side
+    twice, and then there is no answer either.
+    """
+    sides = [(_width(session), session, thing) for session, thing in (row, cell)]
+    wide, (n, m) = [width for width, *_ in sides], (len(row[0]), len(cell[0]))
+    bits = max(max(wide) - 1, 1).bit_length()
+    size = things.bit_length() + 1 + bits
+    if 0 in wide or n * wide[1] != m * wide[0] or size > 64:
+        return None
+    kind: type[np.unsignedinteger] = np.uint32 if size <= 32 else np.uint64
+    grid: Keys = np.empty((n // wide[0], sum(wide)), kind)
+    for side, (width, _, thing) in enumerate(sides):
+        part = grid[:, wide[0] * side :][:, :width]
+        part[:] = thing.reshape(-1, width)
+        part <<= kind(1 + bits)
+        part |= (np.arange(width) + (side << bits)).astype(kind)
+    grid.sort(axis=1)
+    apart: Keys = grid[:, 1:] ^ grid[:, :-1]
+    apart >>= kind(bits)
+    if not apart.all():
+        return None
+    met = np.flatnonzero(apart == 1)
+    session = met // (sum(wide) - 1)
+    met += session  # in the grid
+    place = (grid.ravel() & kind((1 << bits) - 1)).astype(np.int64)
+    out = np.full(n, -1)
+    out[session * wide[0] + place[met]] = session * wide[1] + place[met + 1]
+    return out
+
+
+def _width(session: Ints) -> int:
+    """How many rows each of the sessions 0, 1, 2, ... has, where all have as many; else 0."""
+    width = int(np.searchsorted(session, 1))
+    count, rest = divmod(len(session), max(width, 1))
+    if not width or rest or session[-1] != count - 1:
+        return 0
+    grid = session.reshape(count, width)
+    each = grid == np.arange(count)[:, None]
+    return width if each.all() else 0
 
 
 def _cells_of(rows: Keys, cells: Keys) -> Ints | None:

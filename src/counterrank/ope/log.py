@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import AnyInts, Floats, Ints, order_lists, ranges
+from counterrank.core.arrays import AnyInts, Floats, Ints, order_lists, order_ranks, ranges
 from counterrank.core.faults import DataError, Fault
 from counterrank.core.merge import by_key, padded
 from counterrank.data.blocks import BLOCK_ROWS, Blocks, run_starts
@@ -71,7 +71,7 @@ class Sessions:
 
         Folds go by user, as a function of the id alone.
         """
-        blocks = _by_rank(Blocks.of(log.frame, ascending=True, unit="session"))
+        blocks = _by_rank(Blocks.of(log.frame, ascending=True, unit="session", rank="rank"))
         unbroken = _validate_ranks(log, blocks, gaps)
         _validate_constant(log, blocks)
         user = blocks.frame["user"].gather(blocks.start) if log.has("user") else None
@@ -176,9 +176,10 @@ def _by_rank(blocks: Blocks) -> Blocks:
         return blocks
     if "row" not in frame.columns:
         frame = frame.with_row_index("row")
-    # equal ranks, which are refused next, stay in the caller's order
-    frame = frame[order_lists(rank.astype(np.uint64), blocks.length)]
-    return Blocks(frame, blocks.names, blocks.start, blocks.length, blocks.unit)
+    order = order_ranks(rank, np.repeat(blocks.start, blocks.length))
+    if order is None:  # equal ranks, which are refused next, stay in the caller's order
+        order = order_lists(rank.astype(np.uint64), blocks.length)
+    return Blocks(frame[order], blocks.names, blocks.start, blocks.length, blocks.unit)
 
 
 def _validate_ranks(log: Log, blocks: Blocks, gaps: str) -> bool:

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats, Ints, order_lists, ranges, sum_by, take_rows
+from counterrank.core.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    order_lists,
+    order_ranks,
+    ranges,
+    sum_by,
+    take_rows,
+)
 from counterrank.core.faults import DataError, Fault
 from counterrank.core.parallel import cached_property
 from counterrank.data.blocks import Blocks
@@ -121,7 +130,8 @@ class Target:
     @classmethod
     def of(cls, table: Table, units: pl.Series, *, scores: str = "order") -> Target:
         """The run beside the sessions of the log; ``scores`` order items, or weigh a draw."""
-        blocks = Blocks.of(table.frame, ascending=True, unit="session", like=units)
+        by = "rank" if table.order == "rank" else None
+        blocks = Blocks.of(table.frame, ascending=True, unit="session", like=units, rank=by)
         return cls(table, blocks, positions(units, blocks.names), scores)
 
     @cached_property
@@ -145,7 +155,7 @@ class Target:
         place = self.place[begin:end]
         there = np.flatnonzero(place >= 0)
         length = self.blocks.length[place[there]]
-        rows = self._rows(place[there], length)
+        rows = self._by_rank(self._rows(place[there], length), length)
         session = np.repeat(there, length)
         item = sessions.items.codes(rows["item"])
         predicted = rows["predicted"].to_numpy() if "predicted" in rows.columns else None
@@ -173,6 +183,13 @@ class Target:
         if len(place) and place[-1] - place[0] == len(place) - 1 and np.all(np.diff(place) == 1):
             return self.blocks.rows(int(place[0]), int(place[-1]) + 1)
         return self.blocks.frame[ranges(self.blocks.start[place], length)]
+
+    def _by_rank(self, rows: pl.DataFrame, length: Ints) -> pl.DataFrame:
+        """Rows of lists that have ranks 1, 2, 3, ... in their order; others as they stand."""
+        if self.table.order != "rank" or _rising(rank := rows["rank"].to_numpy(), length):
+            return rows
+        order = order_ranks(rank, np.repeat(np.cumsum(length) - length, length))
+        return rows if order is None else rows.drop("row", strict=False)[order]
 
     def _ranks(self, rows: pl.DataFrame, length: Ints) -> Ints:
         """Ranks as given or by score, within each list."""
@@ -220,12 +237,12 @@ def _rising(rank: Ints, length: Ints) -> bool:
 def _order_cells(cells: Cells) -> Cells:
     """Cells by session, rank and item, so that the order of rows changes no sum."""
     same = cells.session[1:] == cells.session[:-1]
-    risen = cells.rank[1:] - cells.rank[:-1]
-    risen = np.where(risen == 0, cells.item[1:] - cells.item[:-1], risen)
-    if np.all(risen > 0, where=same):
+    ranks, items = ((x[1:], x[:-1]) for x in (cells.rank, cells.item))
+    risen = np.greater(*ranks) | (np.equal(*ranks) & np.greater(*items))
+    if np.all(risen, where=same):
         return cells
     width = int(cells.item.max()) + 1
-    key = (cells.rank * width + cells.item).astype(np.uint64)
+    key = (cells.rank.astype(np.int64) * width + cells.item).astype(np.uint64)
     return cells.take(order_lists(key, np.bincount(cells.session)))
 
 

@@ -295,12 +295,18 @@ def take_moments(request: EstimateRequest, sums: Contributions) -> Contributions
 def _pieces(
     work: partial[Contributions | None], count: int, part: Partition
 ) -> dict[int, Contributions]:
-    """Sessions by a hash of their user; what is said of the partition goes with the first piece."""
+    """Sessions by a hash of their user; what is said of the partition goes with the first piece.
+
+    Ids of sessions are asked for nothing more than an order: of text, hashes have one.
+    """
     sums = work(part)
     if sums is None:
         return {}
-    assert isinstance(sums.table, Units)
-    pieces = {n: Contributions(x, {}, None) for n, x in sums.table.by_cluster(count).items()}
+    table = sums.table
+    assert isinstance(table, Units)
+    if table.ids.dtype == pl.String:
+        table = replace(table, ids=table.ids.hash(0))
+    pieces = {n: Contributions(x, {}, None) for n, x in table.by_cluster(count).items()}
     return pieces | {0: replace(sums, table=pieces[0].table)}
 
 

@@ -172,7 +172,7 @@ class Result:
                 bounds=bounds, lower=protocol.get("lower_is_better", ()), progress=progress,
             ),
             diagnostics=diagnostics,
-            protocol=protocol | {"decides": decides},
+            protocol={**protocol, **_groups(units), "decides": decides},
             inputs=tuple(inputs.values()),
             tables=tables or {},
             notes=notes or {},
@@ -369,6 +369,11 @@ class Result:
     def __repr__(self) -> str:
         """The result as a terminal of 80 columns shows it."""
         return "\n".join(self.lines())
+
+
+def _groups(units: Table) -> dict[str, int]:
+    """In how many groups clusters were resampled, if they were: a part of the protocol."""
+    return {"resampled_groups": units.resampled_groups} if units.resampled_groups else {}
 
 
 def _rows(found: Any) -> bool:

@@ -7,18 +7,21 @@ number holds the weights of 4 draws or the signs of 64.
 The bootstrap draws every cluster Poisson(1) times: resample :math:`b` has :math:`\sum_g w_{gb} n_g`
 units and sums :math:`\sum_g w_{gb} S_g` (Hanley and MacGibbon 2006; Chamandy et al. 2012). The
 permutation test flips signs by a group of patterns (`Flips`). Both add up over parts of the units.
+Where clusters are many they are drawn by group (`ClusterSums`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from operator import add
 from typing import Annotated, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from counterrank.core.arrays import Floats, Ints, product_by_rows
+from counterrank.core.arrays import Floats, Ints, divide, product_by_rows, sum_by
 from counterrank.core.merge import first
 from counterrank.data.ids import GOLDEN, Hashes, mix64
 
@@ -26,12 +29,13 @@ A = TypeVar("A", bound=np.unsignedinteger)
 
 Small = npt.NDArray[np.uint8]
 
-WEIGHTS, SIGNS = 1, 2  # streams of one seed that have nothing to do with each other
+WEIGHTS, SIGNS, GROUPS = 1, 2, 3  # streams of one seed that have nothing to do with each other
 # How many of the 65,536 numbers of 16 bits give weight 0, 1, 2, ...: within 1.5 of Poisson's
 # probabilities, and such that mean and variance are exactly 1.
 POISSON = (24110, 24108, 12055, 4018, 1006, 201, 32, 5, 1)
 UNITS, DRAWS = 2048, 256  # weights held at a time
 FLIPS = 1 << 14  # sign patterns where units are too many to keep
+MANY, BITS = 25_000, 14  # clusters beyond which they are drawn in 2^14 groups
 ROWS = 1 << 15  # units whose values are centred at a time
 CLOSE = 1e-3  # squared differences, relative to squared values, below which products lose digits
 _EDGES = np.cumsum(POISSON)[:-1].astype(np.uint16)  # from which a number gives 1, 2, ...
@@ -69,11 +73,15 @@ def _asked(found: npt.NDArray[A], draws: range, each: int) -> npt.NDArray[A]:
 
 @dataclass(frozen=True)
 class Draws:
-    """How many ``resamples`` and sign ``flips`` are drawn while the data are read (0: none)."""
+    """How many ``resamples`` and sign ``flips`` are drawn while the data are read (0: none).
+
+    More clusters than ``many`` are resampled by group.
+    """
 
     resamples: int = 0
     flips: int = 0
     seed: int = 0
+    many: int = MANY
 
 
 def resample(
@@ -95,6 +103,57 @@ def resample(
             place = slice(patterns.start - wanted.start, patterns.stop - wanted.start)
             sums[place] += product_by_rows(weights, rows)
     return sums
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterSums:
+    r"""What resamples are made of: sums of ``columns`` by cluster, the first its number of units.
+
+    Each of more than ``draws.many`` clusters would cost a weight in every draw. So many are put
+    into :math:`2^{14}` groups, by a hash of seed and id, and a group is drawn as if it were one
+    cluster. Influence values of all clusters add up to 0, so of their sums by group the squares
+    and cubes add up to those by cluster, on average over groups; by chance the squares are off by
+    a share of :math:`\sqrt{2 / 2^{14}}`. Parts have whole clusters, and become groups as soon as
+    all that are merged are too many.
+    """
+
+    ids: Hashes
+    columns: tuple[Floats, ...]
+    draws: Draws
+    grouped: bool = False
+
+    @classmethod
+    def of(cls, ids: Hashes, columns: Sequence[Floats], draws: Draws) -> ClusterSums:
+        """Clusters, or groups of them."""
+        found = cls(ids, tuple(columns), draws)
+        return found._by_group() if len(ids) > draws.many else found
+
+    @classmethod
+    def merge(cls, parts: Sequence[ClusterSums]) -> ClusterSums:
+        """Those of all parts."""
+        if any(part.grouped for part in parts):
+            parts = [part._by_group() for part in parts]
+        same = zip(*(part.columns for part in parts), strict=True)
+        if parts[0].grouped:
+            return replace(parts[0], columns=tuple(reduce(add, some) for some in same))
+        columns = [np.concatenate(some) for some in same]
+        return cls.of(np.concatenate([part.ids for part in parts]), columns, parts[0].draws)
+
+    def _by_group(self) -> ClusterSums:
+        if self.grouped:
+            return self
+        group, count = _codes(self.ids, BITS, self.draws.seed, GROUPS), 1 << BITS
+        columns = tuple(sum_by(group, x, count) for x in self.columns)
+        return ClusterSums(np.arange(count, dtype=np.uint64), columns, self.draws, grouped=True)
+
+    @cached_property
+    def sums(self) -> Floats:
+        """Sums of the columns in each draw, draws x columns."""
+        return resample(self.columns, self.ids, self.draws)
+
+    def means(self, places: Ints) -> Floats:
+        """Means of some columns in each draw."""
+        return divide(self.sums[:, places], self.sums[:, :1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,8 +212,12 @@ def _centred(x: Floats, step: int) -> Iterator[tuple[slice, Floats]]:
 
 def flip_codes(ids: Hashes, bits: int, seed: int) -> Ints:
     """A number of so many bits for each id: uniform, the lower bits those of a shorter code."""
+    return _codes(ids, bits, seed, SIGNS)
+
+
+def _codes(ids: Hashes, bits: int, seed: int, stream: int) -> Ints:
     mask = np.uint64((1 << bits) - 1)
-    found: Ints = (_numbers(ids, range(64), seed, SIGNS, 64)[:, 0] & mask).astype(np.int64)
+    found: Ints = (_numbers(ids, range(64), seed, stream, 64)[:, 0] & mask).astype(np.int64)
     return found
 
 

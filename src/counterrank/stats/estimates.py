@@ -113,8 +113,8 @@ class Estimate:
         if self.powers is not None:
             return np.array([np.sum(self.influence**2), *self.powers])
         psi = self.influence / (np.abs(self.influence).max(initial=0.0) or 1.0)
-        squares = psi * psi  # products: powers take ten times as long
-        return np.array([np.sum(squares * x) for x in (1.0, psi, squares)])
+        square = psi * psi  # powers as such take ten times as long
+        return np.array([np.sum(square), np.sum(square * psi), np.sum(square * square)])
 
     def interval(self, level: float = 0.95, method: str = "t") -> Range:
         r"""By Student's distribution, or the normal one; `stats.inference` has the other kinds.

@@ -28,16 +28,15 @@ from typing import Annotated
 
 import numpy as np
 
-from counterrank.core.arrays import Floats, Ints, divide, sum_by
+from counterrank.core.arrays import Floats, Ints, sum_by
 from counterrank.core.merge import first, merge
 from counterrank.core.parallel import cached_property
-from counterrank.stats.draws import Flips, flip_codes
+from counterrank.stats.draws import ClusterSums, Flips, flip_codes
 from counterrank.stats.estimates import ClusterSizes
 from counterrank.stats.functions_of_means import Function, about, gradient
-from counterrank.stats.units import ROUNDING, Estimate, Key, Units, estimate_over
+from counterrank.stats.units import ROUNDING, Estimate, Key, Units, estimate_over, once_each
 
 Pair = tuple[Key, Key]
-Resampled = tuple[Floats, dict[int, Floats]]  # units of each draw, and sums by a column's id()
 ROWS = 4096  # clusters decomposed at a time
 WIDEST = 7  # columns, their number of units among them, whose third and fourth powers are kept
 
@@ -178,31 +177,28 @@ def _known(shift: Floats) -> Floats:
 class Block:
     """Moments of some keys' columns side by side, over the units that all of them have.
 
-    ``places`` say which of the columns each key has; what keys share is there once. ``resampled``
-    are the sums of the columns in each draw of the bootstrap, ``resampled_n`` the units of each
-    draw, where any were drawn.
+    ``places`` say which of the columns each key has; what keys share is there once. ``drawn`` is
+    what resamples are made of, where they are asked for, and ``among`` the places of the columns
+    in it: blocks may share one.
     """
 
     places: Annotated[dict[Key, Ints], first]
     root: Root
-    resampled_n: Floats | None = None
-    resampled: Floats | None = None
-    seed: Annotated[int, first] = 0
+    drawn: ClusterSums | None = None
+    among: Annotated[Ints | None, first] = None
     _estimates: dict[tuple[Key, Function], Estimate] = field(default_factory=dict, init=False)
 
     @classmethod
-    def of(cls, units: Units, keys: Sequence[Key], drawn: Resampled | None = None) -> Block:
-        """Of one part of the units, in which clusters are whole; ``drawn`` if it was already."""
+    def of(cls, units: Units, keys: Sequence[Key], drawn: Drawn | None = None) -> Block:
+        """Of one part of the units, in which clusters are whole; ``drawn`` if others share it."""
         view = units.over(*keys)
         code, _ = view.coded_clusters
         columns, places = view.distinct(keys)
-        n = sums = None
-        if units.draws.resamples:
-            if drawn is None:
-                n, sums = view.resample(columns)
-            else:
-                n, sums = drawn[0], np.stack([drawn[1][id(x)] for x in columns], axis=1)
-        return cls(places, Root.of(np.stack(columns, axis=1), code), n, sums, units.draws.seed)
+        block = cls(places, Root.of(np.stack(columns, axis=1), code))
+        if not units.draws.resamples:
+            return block
+        sums, place = drawn or _drawn(view, keys)
+        return replace(block, drawn=sums, among=np.array([place[id(x)] for x in columns]))
 
     def over(self, *keys: Key) -> Block:
         """Itself: the units were settled when it was made."""
@@ -224,13 +220,13 @@ class Block:
         return self._estimates[key, function]
 
     def _estimate(self, key: Key, function: Function) -> Estimate:
-        place, root, means, drawn = self.places[key], self.root, self.means(key), None
+        place, root, means, drawn, seed = self.places[key], self.root, self.means(key), None, 0
         function = about(function, means)
         slope = gradient(function, means)
-        if self.resampled is not None and self.resampled_n is not None:
-            drawn = divide(self.resampled[:, place], self.resampled_n[:, None])
+        if self.drawn is not None and self.among is not None:
+            drawn, seed = self.drawn.means(self.among[place]), self.drawn.draws.seed
         psi = root.influence(slope, place)
-        estimate = estimate_over(self, function, means, psi, root.sizes, drawn, self.seed)
+        estimate = estimate_over(self, function, means, psi, root.sizes, drawn, seed)
         apart, (third, fourth) = estimate.influence[len(psi) :], root.influence_powers(slope, place)
         powers = third + float(np.sum(apart**3)), fourth + float(np.sum(apart**4))
         grouped = root.sizes.clusters < root.sizes.n
@@ -259,9 +255,7 @@ class Moments:
         alone = [(key,) for key in keys if key not in covered]
         drawn = flips = None
         if units.draws.resamples and not units.masks:  # weights cost more than sums: drawn once
-            columns, _ = units.distinct(key for own in (*alone, *together) for key in own)
-            n, sums = units.resample(columns)
-            drawn = n, {id(x): sums[:, j] for j, x in enumerate(columns)}
+            drawn = _drawn(units, [key for own in (*alone, *together) for key in own])
         blocks = {own: Block.of(units, own, drawn) for own in (*alone, *together)}
         if units.draws.flips and together:
             scores = [tested_values(units, own) for own in together]
@@ -270,11 +264,28 @@ class Moments:
             flips = Flips.of(scores, places_of(groups), code, bits)
         return cls(blocks, flips)
 
+    @classmethod
+    def merge(cls, parts: Sequence[Moments]) -> Moments:
+        """Of all parts; what blocks share stays shared."""
+        shared, blocks = once_each(lambda *same: merge(same)), {}
+        for own in parts[0].blocks:
+            each = [part.blocks[own] for part in parts]
+            drawn = shared(*(block.drawn for block in each))
+            alone = merge([replace(block, drawn=None) for block in each])
+            blocks[own] = replace(alone, drawn=drawn)
+        return cls(blocks, merge([part.flips for part in parts]))
+
     def over(self, *keys: Key) -> Block:
         """The block of these keys."""
         if keys in self.blocks:
             return self.blocks[keys]
         return next(block for block in self.blocks.values() if block.places.keys() >= set(keys))
+
+    @property
+    def resampled_groups(self) -> int:
+        """As of `Units`."""
+        drawn = (block.drawn for block in self.blocks.values())
+        return max((len(x.ids) for x in drawn if x is not None and x.grouped), default=0)
 
     def estimate(self, key: Key, function: Function) -> Estimate:
         """Of one key over its own units."""
@@ -286,6 +297,12 @@ class Moments:
 
 
 Table = Units | Moments
+Drawn = tuple[ClusterSums, dict[int, int]]  # what resamples are made of, and places by id() in it
+
+
+def _drawn(units: Units, keys: Iterable[Key]) -> Drawn:
+    columns, _ = units.distinct(keys)
+    return units.cluster_sums(columns), {id(x): place for place, x in enumerate(columns, 1)}
 
 
 def keys_of(group: Sequence[Pair]) -> tuple[Key, ...]:

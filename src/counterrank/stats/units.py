@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats, Ints, divide, sum_by
+from counterrank.core.arrays import Bools, Floats, Ints, sum_by
 from counterrank.data.ids import Hashes, argsort_ids, hash_ids, number_rows
-from counterrank.stats.draws import Draws, resample
+from counterrank.stats.draws import BITS, ClusterSums, Draws
 from counterrank.stats.estimates import ROUNDING as ROUNDING
 from counterrank.stats.estimates import ClusterSizes
 from counterrank.stats.estimates import Estimate as Estimate
@@ -199,10 +199,12 @@ class Units:
     @cached_property
     def cluster_hashes(self) -> Hashes:
         """A fixed number for the id of each cluster (without clusters: of each unit)."""
-        code, _ = self.coded_clusters
+        code, groups = self.coded_clusters
         if code is None or self.clusters is None:
             return hash_ids(self.ids)
-        return hash_ids(self.clusters.gather(np.unique(code, return_index=True)[1]))
+        row = np.empty(groups, np.int64)
+        row[code] = np.arange(len(code))  # any of a cluster's
+        return hash_ids(self.clusters.gather(row))
 
     def distinct(self, keys: Iterable[Key]) -> tuple[list[Floats], dict[Key, Ints]]:
         """The columns of some keys, each array once, and the places of each key's among them."""
@@ -212,23 +214,27 @@ class Units:
         places = {key: np.array([place[id(x)] for x in xs], int) for key, xs in own.items()}
         return list(arrays.values()), places
 
-    def resample(self, columns: Sequence[Floats]) -> tuple[Floats, Floats]:
-        """Units of each draw, and sums of the columns (draws x columns)."""
+    def cluster_sums(self, columns: Sequence[Floats]) -> ClusterSums:
+        """What resamples of these columns are made of: units come first."""
         code, groups = self.coded_clusters
         columns = [np.ones(len(self.ids)), *columns]
         if code is not None:
             columns = [sum_by(code, x, groups) for x in columns]
-        sums = resample(columns, self.cluster_hashes, self.draws)
-        return sums[:, 0], sums[:, 1:]
+        return ClusterSums.of(self.cluster_hashes, columns, self.draws)
+
+    @property
+    def resampled_groups(self) -> int:
+        """In how many groups clusters are resampled; 0: one by one, or not at all."""
+        many = self.draws.resamples and self.coded_clusters[1] > self.draws.many
+        return 1 << BITS if many else 0
 
     def _resampled(self, key: Key) -> Floats:
         """Means of a key's columns in each draw; those of all keys are drawn together."""
         if key not in self._resamples:
             new = [k for k in self.columns if k not in self._resamples]
             columns, places = self.distinct(k for k in new if k == key or self.over(k) is self)
-            n, sums = self.resample(columns)
-            means = divide(sums, n[:, None])
-            self._resamples.update({k: means[:, place] for k, place in places.items()})
+            drawn = self.cluster_sums(columns)
+            self._resamples.update({k: drawn.means(1 + place) for k, place in places.items()})
         return self._resamples[key]
 
     @cached_property

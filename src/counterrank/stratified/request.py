@@ -7,6 +7,7 @@ tables, by what they are cut by.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -60,10 +61,13 @@ class StrataRequest:
         return self.propensity is None or self.propensity in RULES
 
     def draws(self, systems: int) -> Draws:
-        """Resamples: those asked for, or those of the agreement with the open loop."""
+        """Resamples: those asked for, or those of the agreement with the open loop.
+
+        Its users are others, and each must weigh as much there as here: none are drawn by group.
+        """
         count = self.plan.resamples if self.plan.interval == "bootstrap" else 0
         if self.open_loop and systems >= LEAST:
-            count = count or RESAMPLES
+            return Draws(count or RESAMPLES, seed=self.plan.seed, many=sys.maxsize)
         return Draws(resamples=count, seed=self.plan.seed)
 
     def family(self, size: int, groups: int) -> str:
