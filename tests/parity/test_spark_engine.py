@@ -22,6 +22,7 @@ from counterrank.core.errors import CounterrankError, InputError, UsageError
 from counterrank.data.logs import log_schema
 from counterrank.data.schema import Schema, judgments_schema, run_schema
 from counterrank.engine import Engine, Local, Partition, Partitions, Spark, Tables, engine, split
+from spark_cluster import HOST, LIGHT
 
 pytestmark = pytest.mark.spark
 
@@ -332,7 +333,8 @@ def test_spark_connect_gives_the_same(cluster: Any):
         text=True,
         check=False,
         timeout=300,
-        env=os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
+        env=os.environ
+        | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": HOST, "JAVA_TOOL_OPTIONS": LIGHT},
     )
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout.splitlines()[-1])
