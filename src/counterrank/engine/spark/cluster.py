@@ -66,7 +66,7 @@ LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "32",  # an empty one costs 50 ms, and 200 are usual
 }
-FEW = 64  # partitions whose results come to the driver one by one, which saves a shuffle
+FEW = 32  # partitions whose results come to the driver one by one, which saves a shuffle
 HOME = Path(__file__).resolve().parents[2]
 _supplied: WeakSet[Any] = WeakSet()
 
