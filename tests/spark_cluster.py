@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 HOST = "127.0.0.1"
+LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # Java optimises for hours; these are seconds
 
 
 class Cluster:
@@ -67,6 +68,7 @@ class Cluster:
             "SPARK_HOME": str(home),
             "SPARK_LOCAL_IP": HOST,
             "SPARK_DAEMON_MEMORY": "256m",
+            "SPARK_DAEMON_JAVA_OPTS": LIGHT,
             "SPARK_LOCAL_DIRS": str(self.folder / f"{name}-local"),
             "PYSPARK_PYTHON": sys.executable,
         }
@@ -86,7 +88,7 @@ class Cluster:
 
     def _until(self, ready: object, name: str) -> None:
         assert callable(ready)
-        for _ in range(300):
+        for _ in range(900):  # a busy machine takes minutes
             if ready():
                 return
             if self.all[-1].poll() is not None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from spark_cluster import HOST, Cluster
+from spark_cluster import HOST, LIGHT, Cluster
 
 
 @pytest.fixture(scope="session")
@@ -37,6 +37,8 @@ def spark(cluster: Cluster) -> Iterator[Any]:
         "spark.driver.host": HOST,
         "spark.driver.bindAddress": HOST,
         "spark.executor.memory": "512m",
+        "spark.executor.extraJavaOptions": LIGHT,
+        "spark.driver.extraJavaOptions": LIGHT,
         "spark.executorEnv.POLARS_MAX_THREADS": "1",
         "spark.log.level": "OFF",
         "spark.ui.enabled": "false",

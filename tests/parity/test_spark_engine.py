@@ -22,6 +22,7 @@ from counterrank.core.errors import CounterrankError, InputError, UsageError
 from counterrank.data.logs import log_schema
 from counterrank.data.schema import Schema, judgments_schema, run_schema
 from counterrank.engine import Engine, Local, Partition, Partitions, Spark, Tables, engine, split
+from spark_cluster import HOST, LIGHT
 
 pytestmark = pytest.mark.spark
 
@@ -175,16 +176,19 @@ def test_a_partition_may_lack_a_table(spark: Any):
     assert found["user"].to_list() == ["a", "b", "c"]
 
 
-def test_what_doors_refuse_on_executors_reads_as_in_memory(spark: Any):
+def test_what_doors_refuse_on_executors_reads_as_in_memory(spark: Any, tmp_path: Path):
     truth = judged().with_columns(
         rating=pl.when(pl.col("item") == 3).then(float("nan")).otherwise(pl.col("rating"))
     )
     bad = truth["rating"].is_nan().sum()
-    with (
-        opened(Spark(session=spark, partitions=7), doors(truth, listed())) as partitions,
-        pytest.raises(InputError) as caught,
-    ):
-        partitions.map(per_user, "Adding")
+    path = tmp_path / "truth.parquet"
+    truth.write_parquet(path, row_group_size=100)
+    chosen = Spark(session=spark, partitions=7)
+    with pytest.raises(InputError) as caught, opened(chosen, doors(truth, listed())):
+        pass
+    with pytest.raises(InputError) as of_file, opened(chosen, doors(path, listed())):
+        pass
+    assert of_file.value.found == caught.value.found
     assert caught.value.wrong == 'Column "rating" of "the judgments" must be finite.'
     assert caught.value.found == f"Found {bad} of {truth.height:,} rows (first: value nan)."
 
@@ -329,7 +333,8 @@ def test_spark_connect_gives_the_same(cluster: Any):
         text=True,
         check=False,
         timeout=300,
-        env=os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
+        env=os.environ
+        | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": HOST, "JAVA_TOOL_OPTIONS": LIGHT},
     )
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout.splitlines()[-1])

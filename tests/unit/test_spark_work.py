@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -16,16 +18,19 @@ from counterrank.engine import Partition, Spark
 from counterrank.engine.partitions import Tables
 from counterrank.engine.spark import cluster, executor
 from counterrank.engine.spark.executor import (
-    PLACE,
     Lane,
     Refusals,
+    Share,
+    on_count,
     on_departure,
+    on_files,
     on_key,
     on_partition,
 )
 from counterrank.engine.wire import unpack
 
 TRUTH = pl.DataFrame({"user": [1, 1, 2], "item": [7, 8, 7], "rating": [1, 0, 2]})
+INF = float("inf")
 RUN = pl.DataFrame({"user": [2, 3], "item": [7, 7], "rank": [1, 1]})
 
 
@@ -33,15 +38,14 @@ def lanes() -> dict[str, Lane]:
     doors = {"truth": judgments_schema(TRUTH), "run": run_schema(RUN, name="run")}
     heads = {"truth": TRUTH.clear(), "run": RUN.clear()}
     return {
-        name: Lane(tag, door.check, door.made, door.part(heads[name]))
+        name: Lane(tag, name, door.check, door.part(heads[name]), "user", ("user", "item"))
         for tag, (name, door) in enumerate(doors.items())
     }
 
 
 def departed(frame: pl.DataFrame, tag: int) -> list[pa.RecordBatch]:
-    placed = frame.with_columns(pl.col("user").mod(2).alias(PLACE))
-    batches = placed.to_arrow().to_batches(max_chunksize=1)
-    return list(on_departure(tag, [40, 41])(iter(batches)))
+    batches = frame.to_arrow().to_batches(max_chunksize=1)
+    return list(on_departure(list(lanes().values())[tag], [40, 41])(iter(batches)))
 
 
 def answers(batches: list[pa.RecordBatch]) -> object:
@@ -104,9 +108,68 @@ def test_a_refusal_is_an_answer():
 def test_a_partition_without_the_table_that_is_needed_is_left_out():
     assert worked(lambda part: 1, departed(TRUTH, 0), needs="run") == []
     assert answers(worked(lambda part: 1, departed(TRUTH, 0), needs="truth")) == 1
-    bad = departed(TRUTH.with_columns(rating=pl.lit(float("nan"))), 0)
-    found = answers(worked(lambda part: 1, bad, needs="run"))
-    assert isinstance(found, Refusals), "what is wrong with the rows is told all the same"
+
+
+def counted(batches: list[pa.RecordBatch]) -> list[tuple[int, int, bool]]:
+    cuts = (batch.select(["key", "tag", "rows"]) for batch in batches)
+    return [tuple(row.values()) for batch in on_count(cuts) for row in batch.to_pylist()]
+
+
+def test_what_a_schema_refuses_is_told_and_counted_all_the_same():
+    rating = pl.when(pl.col("user") == 2).then(INF).otherwise(1.0).alias("rating")
+    cuts = departed(TRUTH.with_columns(rating), 0)
+    assert counted(departed(TRUTH, 0) + cuts) == [(0, 3, False), (0, 3, True)]
+    found = unpack(cuts[0]["data"][0].as_py())
+    assert isinstance(found, Refusals)
+    assert found.all[0].table == "truth"
+    assert found.all[0].data == Fault("not finite", "the judgments", "rating", 1, 3, {"value": INF})
+
+
+def test_executors_that_hash_otherwise_are_refused(monkeypatch: pytest.MonkeyPatch):
+    """Or a unit would be in two partitions."""
+    lane = lanes()["truth"]
+    monkeypatch.setattr(executor, "text_hash", lambda: lane.mark + 1)
+    [refusal] = unpack(lane.cut(TRUTH, [40, 41])["data"][0].as_py()).all
+    assert refusal.todo == "Install one version of Polars on all machines."
+
+
+def shares(path: Path, rows: list[tuple[int, int]]) -> list[Share]:
+    columns = {
+        "user": ("who", pl.Int64),
+        "item": ("item", pl.Int64),
+        "rating": ("rating", pl.Int64),
+    }
+    return [Share(lanes()["truth"], path, columns, start, count) for start, count in rows]
+
+
+def read(dealt: list[list[Share]]) -> list[pa.RecordBatch]:
+    numbers = pa.record_batch([pa.array(range(len(dealt)))], ["id"])
+    return list(on_files(dealt, [40, 41])(iter([numbers])))
+
+
+def test_executors_read_parquet_themselves(tmp_path: Path):
+    """By rows, under the names of roles and in the types that all files have in common."""
+    path = tmp_path / "truth [1].parquet"
+    TRUTH.rename({"user": "who"}).cast(pl.Int8).write_parquet(path)
+    whole, parts = (read([shares(path, rows)]) for rows in ([(0, 3)], [(0, 1), (1, 2)]))
+    assert [len(whole), len(parts)] == [1, 2]
+    for key in (40, 41):
+        there = [[b.filter(pa.compute.equal(b["key"], key)) for b in cut] for cut in (whole, parts)]
+        own = [answers(worked(lambda part: part["truth"].frame, cut)) for cut in there]
+        assert own[0].drop("row").schema == lanes()["truth"].head.frame.schema
+        assert_frame_equal(*own)
+        assert own[0]["user"].unique().to_list() == [{40: 2, 41: 1}[key]]
+
+
+def test_a_file_that_an_executor_does_not_find_is_named(tmp_path: Path):
+    [cut] = read([shares(tmp_path / "nowhere.parquet", [(0, 3)]), []])
+    [refusal] = unpack(cut["data"][0].as_py()).all
+    assert refusal.wrong == f'"{tmp_path}/nowhere.parquet" is not there on an executor of Spark.'
+    assert "under this name" in refusal.todo
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1")
+    [cut] = read([shares(tmp_path / "broken.parquet", [(0, 3)])])
+    [refusal] = unpack(cut["data"][0].as_py()).all
+    assert "cannot be read as Parquet" in refusal.wrong
 
 
 def test_pieces_of_a_key_meet(monkeypatch: pytest.MonkeyPatch):

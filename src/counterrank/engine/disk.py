@@ -33,6 +33,7 @@ from counterrank.engine.partitions import (
     Partitions,
     Tables,
     cut_in_memory,
+    deal,
     merge_in_turn,
 )
 from counterrank.engine.scratch import refuse_small, scratch
@@ -51,17 +52,24 @@ def read_heads(tables: Tables, scratch: Path) -> tuple[dict[str, Table], dict[st
     Ids have the types they shall have.
     """
     heads, widths = {name: _glance(schema, scratch) for name, schema in tables.schemas.items()}, {}
-    for column in tables.ids:
-        kind = _common([head.frame.schema[column] for head in heads.values()])
-        for name, head in heads.items():
-            frame = head.frame.with_columns(pl.col(column).cast(kind))
-            heads[name] = replace(head, frame=frame)
+    heads = with_common_ids(heads, tables.ids)
     for name, head in heads.items():
         many = np.resize(np.arange(head.frame.height), GLANCE if head.frame.height else 0)
         piece = head.frame[many].write_ipc_stream(None)  # few rows are written again and again
         widths[name] = len(piece.getbuffer()) / GLANCE
         heads[name] = replace(head, frame=head.frame.clear())
     return heads, widths
+
+
+def with_common_ids(heads: Mapping[str, Table], ids: Sequence[str]) -> dict[str, Table]:
+    """The first rows of tables, or none, with ids of the types they shall have in all."""
+    for column in ids:
+        kind = _common([head.frame.schema[column] for head in heads.values()])
+        heads = {
+            name: replace(head, frame=head.frame.with_columns(pl.col(column).cast(kind)))
+            for name, head in heads.items()
+        }
+    return dict(heads)
 
 
 def cast_ids(frame: pl.DataFrame, head: Table, ids: Sequence[str]) -> pl.DataFrame:
@@ -198,7 +206,7 @@ class OnDisk(Partitions):
         head = self.heads[name]
         if number not in self.here[name]:
             return head
-        return replace(head, frame=_joined(self.files[name].read(number)))
+        return replace(head, frame=joined(self.files[name].read(number)))
 
     def _run(self, work: Callable[[int], A], numbers: Sequence[int], label: str) -> Iterator[A]:
         """``work`` on each number, in threads; results in order, the same fault told once."""
@@ -227,7 +235,7 @@ class OnDisk(Partitions):
             raise merge_errors(faults)
 
 
-def _joined(pieces: Iterable[bytes]) -> pl.DataFrame:
+def joined(pieces: Iterable[bytes]) -> pl.DataFrame:
     """Pieces of a table, one below the other."""
     parts = _exact([pl.read_ipc_stream(piece) for piece in pieces])
     frame = pl.concat(parts, how="vertical_relaxed", rechunk=True)
@@ -328,10 +336,5 @@ def _cut(
 
 def _write(frame: pl.DataFrame, place: Any, count: int, files: GrowingFiles, turn: int) -> None:
     """The rows of one piece to the files of their partitions, in the order they have."""
-    order = np.argsort(place, kind="stable")
-    ends = np.cumsum(np.bincount(place, minlength=count)).tolist()
-    frame = frame.rechunk()[order]  # gathers from many chunks take twice as long
-    for number, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
-        if end > start:
-            part = frame.slice(start, end - start)
-            files.add(number, turn, part.write_ipc_stream(None).getbuffer())
+    for number, part in deal(frame, place, count):
+        files.add(number, turn, part.write_ipc_stream(None).getbuffer())

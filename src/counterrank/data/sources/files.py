@@ -42,11 +42,16 @@ def column_names(path: Path, trec: Sequence[str]) -> list[str]:
     return [str(place + 1) for place in range(len(fields[0]))] if len(fields) else []
 
 
-def read_columns(path: Path, wanted: list[str], trec: Sequence[str]) -> pl.DataFrame:
-    """Some columns of a file. Text files give text: types are settled by schemas."""
+def read_columns(
+    path: Path, wanted: list[str], trec: Sequence[str], rows: int | None = None
+) -> pl.DataFrame:
+    """Some columns of a file; of Parquet the first ``rows``.
+
+    Text files give text: types are settled by schemas.
+    """
     with readable(path):
         if ending(path) in PARQUET:
-            return pl.read_parquet(path, columns=wanted, glob=False)
+            return pl.read_parquet(path, columns=wanted, n_rows=rows, glob=False)
         if ending(path) in SEPARATORS:
             return pl.read_csv(
                 _content(path),

@@ -55,14 +55,14 @@ class Source:
         """What goes to other processes, with the doors: all but the rows."""
         return {**self.__dict__, "table": None}
 
-    def read(self, choose: Choose) -> pl.DataFrame:
-        """The columns that ``choose`` picks from those there are."""
+    def read(self, choose: Choose, rows: int | None = None) -> pl.DataFrame:
+        """The columns that ``choose`` picks from those there are; of Parquet the first ``rows``."""
         if not self.files:
             return from_memory(self.table, self.name, choose)
         parts = []
         for file in self.files:
             wanted = choose(column_names(file, self.trec))
-            parts.append(read_columns(file, wanted, self.trec))
+            parts.append(read_columns(file, wanted, self.trec, rows))
         if len(parts) == 1:
             return parts[0]
         try:
@@ -128,12 +128,12 @@ def pieces(source: Source, choose: Choose, *, rows: int, scratch: Path) -> Itera
     for file in source.files:
         wanted = choose(column_names(file, source.trec))
         if ending(file) in PARQUET:
-            yield from _batches(file, pl.scan_parquet(file, glob=False).select(wanted), rows)
+            yield from batches(file, pl.scan_parquet(file, glob=False).select(wanted), rows)
         elif ending(file) in SEPARATORS:
             with _unpacked(file, scratch) as plain:
                 mark = SEPARATORS[ending(file)]
                 scan = pl.scan_csv(plain, separator=mark, infer_schema=False, glob=False)
-                yield from _batches(file, scan.select(wanted), rows)
+                yield from batches(file, scan.select(wanted), rows)
         else:
             yield from _trec(file, source.trec, wanted, scratch)
 
@@ -172,7 +172,8 @@ def _rows(file: Path) -> int:
     return int(head.count(b"\n") / min(share, 1.0)) + 1 if head else 0
 
 
-def _batches(file: Path, scan: pl.LazyFrame, rows: int) -> Iterator[pl.DataFrame]:
+def batches(file: Path, scan: pl.LazyFrame, rows: int) -> Iterator[pl.DataFrame]:
+    """What is asked of a file, about ``rows`` rows at a time, in order."""
     with readable(file):
         yield from scan.collect_batches(chunk_size=rows, maintain_order=True)
 

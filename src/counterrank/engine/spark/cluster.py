@@ -29,11 +29,14 @@ from counterrank.data.sources.dataframes import spoken
 from counterrank.engine.partitions import Partition, Partitions, Tables, merge_in_turn
 from counterrank.engine.scratch import PREFIX
 from counterrank.engine.spark.executor import (
+    COUNTED,
+    FAULTS,
     SENT,
     TAG,
     Lane,
     Refusal,
     Refusals,
+    on_count,
     on_key,
     on_partition,
 )
@@ -58,10 +61,12 @@ OWN = {  # of the whole application, so only where Spark is started here
 }
 LOCAL = {
     "spark.driver.memory": "2g",  # at most: here it is the executors' as well
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # Java is busy for seconds only
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "32",  # an empty one costs 50 ms, and 200 are usual
 }
+FEW = 32  # partitions whose results come to the driver one by one, which saves a shuffle
 HOME = Path(__file__).resolve().parents[2]
 _supplied: WeakSet[Any] = WeakSet()
 
@@ -190,15 +195,26 @@ def cut_on_spark(engine: Spark, tables: Tables, progress: Progress) -> Iterator[
 def _inputs(
     rows: Any, lanes: Mapping[str, Lane], tables: Tables, progress: Progress
 ) -> dict[str, Input]:
-    """What results remember of the tables; the count also brings the rows together."""
+    """What results remember of the tables; the count also brings the rows together.
+
+    What a schema refused on the way is raised.
+    """
     schemas = tables.schemas
     with ThreadPoolExecutor(1) as aside:
         sums = aside.submit(lambda: {name: s.source.sha256() for name, s in schemas.items()})
         for _ in progress([0], "Shuffling"):
             with spoken("bringing the rows of each unit together"):
-                heights = dict(rows.groupBy(TAG).sum("rows").collect())
+                counted = rows.select("key", TAG, "rows").mapInArrow(on_count, COUNTED).collect()
+    heights: dict[int, int] = {}
+    for tag, count, _ in counted:
+        heights[tag] = heights.get(tag, 0) + count
     for schema in schemas.values():
         schema.source.refuse_changed()
+    if any(refused for _, _, refused in counted):
+        with spoken("asking what was refused"):
+            said = rows.filter(rows["key"] == FAULTS).select("data").toArrow()
+        faults = [fault for data in said["data"] for fault in unpack(data.as_py()).all]
+        raise _refused(faults, {name: heights.get(lane.tag, 0) for name, lane in lanes.items()})
     inputs = {}
     for name, lane in lanes.items():
         height = heights.get(lane.tag, 0)
@@ -231,7 +247,9 @@ class OnSpark(Partitions):
         return self._run(work, lambda number: number, label)
 
     def reduce(self, work: Callable[[Partition], A | None], label: str) -> A:
-        """Neighbours are merged on the executors first: the driver gets few."""
+        """Where there are many, neighbours are merged on the executors: the driver gets few."""
+        if self.count <= FEW:
+            return super().reduce(work, label)
         count, groups = self.count, max(round(self.count**0.5), 1)
         parts = self._run(
             work, lambda number: number * groups // count, label, lambda part: part, groups
@@ -275,15 +293,15 @@ class OnSpark(Partitions):
         ]
         faults = [fault for value in results if isinstance(value, Refusals) for fault in value.all]
         if faults:
-            raise self._error(faults)
+            raise merge_errors(list(map(_error, faults)))
         return results
 
-    def _error(self, faults: Sequence[Refusal]) -> CounterrankError:
-        """One error; what a schema refused comes first, table by table."""
-        order = [name for name in self.lanes if any(f.table == name for f in faults)]
-        table = order[0] if order else None
-        alike = [_error(fault) for fault in faults if fault.table == table]
-        return merge_errors(alike, rows=self.inputs[table].rows if table else None)
+
+def _refused(faults: Sequence[Refusal], heights: Mapping[str, int]) -> CounterrankError:
+    """One error for what schemas refused, of the first table that has any."""
+    name = next(name for name in heights if any(fault.table == name for fault in faults))
+    alike = [_error(fault) for fault in faults if fault.table == name]
+    return merge_errors(alike, rows=heights[name])
 
 
 def _error(fault: Refusal) -> CounterrankError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -16,47 +16,73 @@ from counterrank.data.checks import some_rows
 from counterrank.data.schema import Schema
 from counterrank.data.sources import Source
 from counterrank.data.sources.dataframes import frame_of, from_arrow, is_spark
-from counterrank.data.sources.files import BLANKS, SEPARATORS, column_names, ending
+from counterrank.data.sources.files import BLANKS, SEPARATORS, column_names, ending, readable
+from counterrank.engine.disk import with_common_ids
 from counterrank.engine.partitions import Tables
-from counterrank.engine.spark.executor import CUT, PLACE, Lane, on_departure
-
-KINDS: dict[type[pl.DataType], str] = {pl.Int64: "bigint", pl.String: "string"}
+from counterrank.engine.spark.executor import CUT, ROWS, Lane, Share, on_departure, on_files
 
 
 def shuffle(session: Any, tables: Tables, count: int) -> tuple[Any, dict[str, Lane]]:
     """The rows of all tables in ``count`` partitions by their unit; ids of one type."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    schemas = tables.schemas
-    frames = {name: _with_roles(session, schema) for name, schema in schemas.items()}
-    empty = {name: _empty(frame) for name, frame in frames.items()}
+    schemas, frames, empty = tables.schemas, {}, {}
+    for name, schema in schemas.items():
+        if _is_parquet(schema.source):
+            empty[name] = schema.roles.renamed(schema.source.read(schema.roles.choose, rows=0))
+        else:
+            frames[name] = _with_roles(session, schema)
+            empty[name] = _empty(frames[name])
     heads = {name: schema.part(empty[name]) for name, schema in schemas.items()}
-    for column in dict.fromkeys((tables.unit, *tables.ids)):
-        names = [name for name, head in heads.items() if column in head.frame.columns]
-        kind = _common([heads[name].frame.schema[column] for name in names])
-        for name in names:
-            frames[name] = frames[name].withColumn(column, F.col(column).cast(KINDS[kind]))
-            empty[name] = empty[name].with_columns(pl.col(column).cast(kind))
-    keys, lanes, parts = _keys(session, count), {}, []
-    place = F.pmod(F.xxhash64(F.col(tables.unit)), F.lit(count))
-    for tag, (name, schema) in enumerate(schemas.items()):
-        lanes[name] = Lane(tag, schema.check, schema.made, schema.part(empty[name]))
-        cuts = frames[name].withColumn(PLACE, place).mapInArrow(on_departure(tag, keys), CUT)
-        parts.append(cuts)
+    lanes = {
+        name: Lane(tag, name, schemas[name].check, head, tables.unit, tables.ids)
+        for tag, (name, head) in enumerate(with_common_ids(heads, tables.ids).items())
+    }
+    keys = _keys(session, count)
+    parts = [frame.mapInArrow(on_departure(lanes[n], keys), CUT) for n, frame in frames.items()]
+    shares = [
+        share for name, lane in lanes.items() if name not in frames
+        for share in _shares(lane, schemas[name], empty[name].schema)
+    ]  # fmt: skip
+    if len(frames) < len(lanes):
+        tasks = min(-(-sum(share.rows for share in shares) // ROWS), len(shares)) or 1
+        dealt = [shares[start::tasks] for start in range(tasks)]
+        parts.append(session.range(0, tasks, 1, tasks).mapInArrow(on_files(dealt, keys), CUT))
     return reduce(lambda a, b: a.union(b), parts).repartition(count, "key"), lanes
+
+
+def _is_parquet(source: Source) -> bool:
+    """Whether executors read a table themselves: Spark would hand them its rows one by one."""
+    return bool(source.files) and all(ending(file) in PARQUET for file in source.files)
+
+
+def _shares(lane: Lane, schema: Schema, kinds: pl.Schema) -> Iterator[Share]:
+    """The row groups of a table's files, small ones together."""
+    from pyarrow.parquet import read_metadata
+
+    for file in schema.source.files:
+        played = schema.roles.played(schema.roles.choose(column_names(file, ())))
+        columns = {role: (column, kinds[role]) for role, column in played.items()}
+        with readable(file):
+            about = read_metadata(file)
+        start = end = 0
+        for group in range(about.num_row_groups):
+            end += about.row_group(group).num_rows
+            if end - start >= ROWS or end == about.num_rows > start:
+                yield Share(lane, file.resolve(), columns, start, end - start)
+                start = end
+
+
+_known: dict[int, list[int]] = {}  # the hash is the same on every cluster
 
 
 def _keys(session: Any, count: int) -> list[int]:
     """For every place a number that Spark's shuffle sends to a partition of its own."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    tried = session.range(40 * count).select("id", F.pmod(F.hash("id"), F.lit(count)).alias("at"))
-    return from_arrow(tried.toArrow()).unique("at")["id"].to_list()
-
-
-def _common(kinds: Sequence[pl.DataType]) -> type[pl.DataType]:
-    """Ids are compared as integers where all are, otherwise by their text."""
-    return pl.Int64 if all(kind.is_integer() for kind in kinds) else pl.String
+    if count not in _known:
+        at = F.pmod(F.hash("id"), F.lit(count)).alias("at")
+        tried = session.range(40 * count).select("id", at).toArrow()
+        _known[count] = from_arrow(tried).unique("at")["id"].to_list()
+    return _known[count]
 
 
 def _with_roles(session: Any, schema: Schema) -> Any:
