@@ -6,7 +6,7 @@ import pytest
 
 from counterrank.core import arrays, counting
 from counterrank.core.arrays import falling_bits, order_lists, product_by_rows
-from counterrank.core.counting import gather_groups, number_hashes
+from counterrank.core.counting import cut_groups, number_hashes
 from counterrank.data import ids
 from counterrank.data.blocks import Blocks
 from counterrank.data.ids import TextRanks, number_text
@@ -20,13 +20,14 @@ rng = np.random.default_rng(19)
 def test_groups_are_stable_sorts(rows: int, groups: int) -> None:
     group = rng.integers(0, groups, rows).astype(np.int32)
     score = rng.random(rows)
-    (place, moved), length = gather_groups(
+    cut = cut_groups(
         groups, rows, lambda some: (group[some], [np.arange(some.start, some.stop), score[some]])
     )
+    place, moved = cut.whole()
     by = np.argsort(group, kind="stable")
     assert np.array_equal(place, by)
     assert np.array_equal(moved, score[by])
-    assert np.array_equal(length, np.bincount(group, minlength=groups))
+    assert np.array_equal(cut.length, np.bincount(group, minlength=groups))
 
 
 @pytest.mark.parametrize(("rows", "distinct"), [(10, 3), (300_000, 200), (300_000, 150_000)])

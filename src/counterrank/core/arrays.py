@@ -118,8 +118,10 @@ def order_lists(key: npt.NDArray[np.uint64], length: Ints) -> Ints:
     by &= (np.uint64(1) << bits) - np.uint64(1)
     order = by.astype(np.int64)
     order += begin
-    if cut and np.any((key[order[1:]] < key[order[:-1]]) & (begin[1:] == begin[:-1])):
-        return np.lexsort((key, begin))
+    if cut:
+        ordered = key[order]
+        if np.any((ordered[1:] < ordered[:-1]) & (begin[1:] == begin[:-1])):
+            return np.lexsort((key, begin))
     return order
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,48 +20,79 @@ from counterrank.core.parallel import map_threads, workers
 Array = npt.NDArray[Any]
 Columns = Sequence[Array]
 
-PIECE = 1 << 17  # rows of a piece
+PIECE = 1 << 18  # rows of a piece
 BLOCK = 1 << 16  # rows of a block, about, and groups at most
 BLOCKS = 1 << 8
+EACH = 1 << 4  # of so many rows one is in the sample that tells how many hashes there are
 SLOTS = 1 << 15  # of a block's table of hashes
 
 
 @dataclass(frozen=True)
 class _Piece:
-    """A piece by block: the order of its rows, where blocks end, and its columns in that order."""
+    """A piece by block: the order of its rows, where each block's stand, and its columns so."""
 
     order: Ints
-    ends: Ints
+    rows: Sequence[slice]
     columns: Columns
 
     @classmethod
     def of(cls, block: AnyInts, count: int, columns: Columns) -> _Piece:
         small = block.astype(np.uint8 if count <= BLOCKS else np.uint16)
         order = np.argsort(small, kind="stable")
-        ends = np.cumsum(np.bincount(small, minlength=count))
-        return cls(order, ends, [x.take(order, mode="clip") for x in columns])
-
-    def rows(self, block: int) -> slice:
-        """Where a block's rows stand."""
-        return slice(int(self.ends[block - 1]) if block else 0, int(self.ends[block]))
+        ends = np.cumsum(np.bincount(small, minlength=count)).tolist()
+        rows = [slice(*both) for both in pairwise([0, *ends])]
+        return cls(order, rows, [x.take(order, mode="clip") for x in columns])
 
 
 def _cut(rows: int, cut: Callable[[slice], _Piece]) -> list[_Piece]:
     """All pieces, in threads."""
-    pieces = [slice(begin, min(begin + PIECE, rows)) for begin in range(0, rows, PIECE)]
-    return map_threads(cut, pieces, workers())
+    return map_threads(cut, slices(rows), workers())
 
 
-def _together(pieces: Sequence[_Piece], block: int) -> list[Array]:
-    """The columns of one block, in the order of rows."""
-    parts = [[column[p.rows(block)] for column in p.columns] for p in pieces]
-    return [np.concatenate(column) for column in zip(*parts, strict=True)]
+def slices(rows: int) -> list[slice]:
+    """Where the pieces of so many rows stand."""
+    return [slice(begin, min(begin + PIECE, rows)) for begin in range(0, rows, PIECE)]
 
 
-def gather_groups(
-    groups: int, rows: int, read: Callable[[slice], tuple[AnyInts, Columns]]
-) -> tuple[list[Array], Ints]:
-    """Columns with the rows of each group together, in the order they had, and each group's size.
+def _together(pieces: Sequence[_Piece], block: int, column: int) -> Array:
+    """A column of one block, in the order of rows."""
+    return np.concatenate([p.columns[column][p.rows[block]] for p in pieces])
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Rows cut by group, `width` groups to a block; ``length`` is that of each group.
+
+    ``within`` is the group of each row of a block, less the block's first, and ``columns`` their
+    number: what else was cut.
+    """
+
+    pieces: Sequence[_Piece]
+    within: Sequence[Array]
+    length: Ints
+    width: int
+    columns: int
+
+    def block(self, number: int, out: Sequence[Array | None] = ()) -> list[Array]:
+        """The columns of one block, the rows of each group together in the order they had."""
+        order = np.argsort(self.within[number], kind="stable")
+        return [
+            _together(self.pieces, number, 1 + column).take(order, mode="clip", out=where)
+            for column, where in enumerate(out or [None] * self.columns)
+        ]
+
+    def whole(self) -> list[Array]:
+        """The columns of all blocks, one after the other."""
+        ends = np.cumsum([len(rows) for rows in self.within]).tolist()
+        kinds = [column.dtype for column in self.pieces[0].columns[1:]]
+        out = [np.empty(ends[-1], kind) for kind in kinds]
+        fill = lambda b, at: self.block(b, [x[slice(*at)] for x in out])  # noqa: E731
+        map_threads(lambda job: fill(*job), enumerate(pairwise([0, *ends])), workers())
+        return out
+
+
+def cut_groups(groups: int, rows: int, read: Callable[[slice], tuple[AnyInts, Columns]]) -> Groups:
+    """Rows in no order, cut into blocks of groups.
 
     ``read`` gives the group of some rows, numbers below ``groups``, and their columns.
     """
@@ -74,28 +106,43 @@ def gather_groups(
         return _Piece.of(block, blocks, [within, *columns])
 
     pieces = _cut(rows, cut)
-    sizes = np.array([p.ends for p in pieces]).reshape(len(pieces), blocks).sum(axis=0)
-    out = [np.empty(rows, column.dtype) for column in pieces[0].columns[1:]]
-    length = np.zeros(blocks * width, np.int64)
-
-    def fill(block: int) -> None:
-        within, *columns = _together(pieces, block)
-        order = np.argsort(within, kind="stable")
-        length[block * width : (block + 1) * width] = np.bincount(within, minlength=width)
-        end = int(sizes[block])
-        for column, whole in zip(columns, out, strict=True):
-            column.take(order, mode="clip", out=whole[end - len(order) : end])
-
-    map_threads(fill, range(blocks), workers())
-    return out, length[:groups]
+    within = map_threads(lambda b: _together(pieces, b, 0), range(blocks), workers())
+    length = np.concatenate([np.bincount(x, minlength=width) for x in within])[:groups]
+    return Groups(pieces, within, length, width, len(pieces[0].columns) - 1)
 
 
 def number_hashes(hashes: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.int32], Ints]:
     """A number from 0 for each distinct hash, by rows; and one row that has it.
 
-    Each block of hashes has a table whose slots belong to one of them; the few that lose their
-    slot to another are sorted.
+    Where a sample says that there are few, those of the sample get a table whose slots belong to
+    one of them: most rows are answered by it, and only the others go on.
     """
+    sample = np.arange(0, len(hashes), EACH)
+    top = np.uint64(65 - max(len(sample), 1).bit_length())
+    owner = np.full(1 << int(np.uint64(64) - top), -1, np.int32)
+    owner[hashes[sample] >> top] = sample
+    used = owner >= 0
+    first = owner[used]
+    if len(hashes) < PIECE or 4 * len(first) > len(sample):
+        return _number_many(hashes)
+    owner[used] = np.arange(len(first), dtype=np.int32)
+    known, out = hashes[first], np.empty(len(hashes), np.int32)
+
+    def number(where: slice) -> None:
+        code = owner.take((hashes[where] >> top).astype(np.int64), mode="clip")
+        out[where] = np.where(known.take(code, mode="wrap") == hashes[where], code, -1)
+
+    map_threads(number, slices(len(hashes)), workers())
+    left = np.flatnonzero(out < 0)
+    code, row = number_hashes(hashes[left])
+    out[left] = code + np.int32(len(first))
+    return out, np.concatenate([first, left[row]])
+
+
+def _number_many(hashes: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.int32], Ints]:
+    """The same by blocks of hashes, each with such a table; what lost its slot there is sorted."""
+    if not len(hashes):
+        return np.empty(0, np.int32), np.empty(0, np.int64)
     blocks = min(1 << (len(hashes) // BLOCK).bit_length(), BLOCKS)
     top = np.uint64(65 - blocks.bit_length())
 
@@ -107,7 +154,7 @@ def number_hashes(hashes: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.int32]
     pieces = _cut(len(hashes), cut)
 
     def number(block: int) -> tuple[Ints, Ints]:
-        key, row = _together(pieces, block)
+        key, row = (_together(pieces, block, column) for column in (0, 1))
         slot = ((key >> np.uint64(24)) & np.uint64(SLOTS - 1)).astype(np.int64)
         owner = np.full(SLOTS, -1)
         owner[slot[::-1]] = np.arange(len(key))[::-1]
@@ -127,7 +174,7 @@ def number_hashes(hashes: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.int32]
     done = np.zeros(blocks, np.int64)  # rows of each block that earlier pieces had
     out = np.empty(len(hashes), np.int32)
     for place, piece in enumerate(pieces):
-        size = np.diff(piece.ends, prepend=0)
+        size = np.array([rows.stop - rows.start for rows in piece.rows])
         numbers = [
             code[begin : begin + n] + np.int32(base)
             for (code, _), begin, n, base in zip(found, done, size, before, strict=True)
