@@ -83,6 +83,31 @@ def test_blocks_of_any_order(kind: type[pl.DataType], ascending: bool) -> None:
     assert np.all((np.diff(blocks.frame["row"].to_numpy().astype(int)) > 0) | (np.diff(whole) > 0))
 
 
+@pytest.mark.parametrize("kind", [pl.Int32, pl.Int64, pl.UInt64, pl.String])
+@pytest.mark.parametrize("ascending", [True, False])
+def test_blocks_one_at_a_time_are_those_of_the_whole(
+    kind: type[pl.DataType], ascending: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counting, "BLOCK", 256)
+    number = rng.integers(0, 40, 3_000)
+    number += 100 * (number > 20)  # whole blocks of a table by number have no unit
+    user = pl.Series("user", number * (10**12 if kind == pl.Int64 else 1)).cast(kind)
+    item = pl.Series("item", np.arange(3_000))
+    frame = pl.DataFrame([user, item, pl.Series("gaps", [None, 1.5, 2] * 1_000)])
+    for table in (frame, frame.drop("gaps")):
+        whole = Blocks.of(table, ascending=ascending)
+        some = Blocks.of(table, ascending=ascending, whole=False)
+        assert some.names.equals(whole.names)
+        assert np.array_equal(some.start, whole.start)
+        assert np.array_equal(some.length, whole.length)
+        cuts = list(some.cuts())
+        assert len(cuts) > 2
+        parts = [some.rows(*cut) for cut in cuts]
+        assert pl.concat(parts).equals(whole.frame.drop("row", "user"))
+        for place in (0, 1_234, 2_999):
+            assert some.caller_row(place) == whole.caller_row(place)
+
+
 @pytest.mark.parametrize("length", [[7] * 40, [0, 1, 300, 5, 5, 2, 0, 299], [1]])
 @pytest.mark.parametrize("width", [1, 3, 40, 64])
 def test_lists_are_ordered_stably(length: list[int], width: int) -> None:

@@ -29,9 +29,8 @@ SLOTS = 1 << 15  # of a block's table of hashes
 
 @dataclass(frozen=True)
 class _Piece:
-    """A piece by block: the order of its rows, where each block's stand, and its columns so."""
+    """A piece by block: where each block's rows stand, and its columns so."""
 
-    order: Ints
     rows: Sequence[slice]
     columns: Columns
 
@@ -41,7 +40,7 @@ class _Piece:
         order = np.argsort(small, kind="stable")
         ends = np.cumsum(np.bincount(small, minlength=count)).tolist()
         rows = [slice(*both) for both in pairwise([0, *ends])]
-        return cls(order, rows, [x.take(order, mode="clip") for x in columns])
+        return cls(rows, [x.take(order, mode="clip") for x in columns])
 
 
 def _cut(rows: int, cut: Callable[[slice], _Piece]) -> list[_Piece]:
@@ -63,31 +62,31 @@ def _together(pieces: Sequence[_Piece], block: int, column: int) -> Array:
 class Groups:
     """Rows cut by group, `width` groups to a block; ``length`` is that of each group.
 
-    ``within`` is the group of each row of a block, less the block's first, and ``columns`` their
-    number: what else was cut.
+    ``within`` is the group of each row of a block, less the block's first.
     """
 
     pieces: Sequence[_Piece]
     within: Sequence[Array]
     length: Ints
     width: int
-    columns: int
 
     def block(self, number: int, out: Sequence[Array | None] = ()) -> list[Array]:
         """The columns of one block, the rows of each group together in the order they had."""
         order = np.argsort(self.within[number], kind="stable")
         return [
-            _together(self.pieces, number, 1 + column).take(order, mode="clip", out=where)
-            for column, where in enumerate(out or [None] * self.columns)
+            _together(self.pieces, number, column).take(order, mode="clip", out=where)
+            for column, where in enumerate(out or [None] * len(self.pieces[0].columns))
         ]
 
     def whole(self) -> list[Array]:
         """The columns of all blocks, one after the other."""
-        ends = np.cumsum([len(rows) for rows in self.within]).tolist()
-        kinds = [column.dtype for column in self.pieces[0].columns[1:]]
-        out = [np.empty(ends[-1], kind) for kind in kinds]
-        fill = lambda b, at: self.block(b, [x[slice(*at)] for x in out])  # noqa: E731
-        map_threads(lambda job: fill(*job), enumerate(pairwise([0, *ends])), workers())
+        ends = [0, *np.cumsum([len(rows) for rows in self.within]).tolist()]
+        out = [np.empty(ends[-1], column.dtype) for column in self.pieces[0].columns]
+
+        def fill(number: int) -> None:
+            self.block(number, [x[ends[number] : ends[number + 1]] for x in out])
+
+        map_threads(fill, range(len(self.within)), workers())
         return out
 
 
@@ -108,7 +107,7 @@ def cut_groups(groups: int, rows: int, read: Callable[[slice], tuple[AnyInts, Co
     pieces = _cut(rows, cut)
     within = map_threads(lambda b: _together(pieces, b, 0), range(blocks), workers())
     length = np.concatenate([np.bincount(x, minlength=width) for x in within])[:groups]
-    return Groups(pieces, within, length, width, len(pieces[0].columns) - 1)
+    return Groups([_Piece(p.rows, p.columns[1:]) for p in pieces], within, length, width)
 
 
 def number_hashes(hashes: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.int32], Ints]:
@@ -173,12 +172,12 @@ def _number_many(hashes: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.int32],
     before = np.cumsum([len(first) for _, first in found]) - [len(first) for _, first in found]
     done = np.zeros(blocks, np.int64)  # rows of each block that earlier pieces had
     out = np.empty(len(hashes), np.int32)
-    for place, piece in enumerate(pieces):
+    for piece in pieces:
         size = np.array([rows.stop - rows.start for rows in piece.rows])
         numbers = [
             code[begin : begin + n] + np.int32(base)
             for (code, _), begin, n, base in zip(found, done, size, before, strict=True)
         ]
-        out[place * PIECE :][piece.order] = np.concatenate(numbers)
+        out[piece.columns[1]] = np.concatenate(numbers)
         done += size
     return out, np.concatenate([first for _, first in found])

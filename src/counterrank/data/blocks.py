@@ -81,7 +81,7 @@ class Blocks:
             return
         if self.groups is not None:
             block = self.number // self.groups.width
-            yield from pairwise([*np.flatnonzero(np.diff(block, prepend=-1)), len(block)])
+            yield from pairwise([*np.flatnonzero(np.diff(block, prepend=-1)).tolist(), len(block)])
             return
         begin = np.cumsum(self.length + extra) - (self.length + extra)
         wanted = np.arange(0, begin[-1] + 1, rows)
@@ -162,8 +162,7 @@ def _moved(frame: pl.DataFrame, unit: str, columns: Columns) -> list[pl.Series]:
     """Some rows of a table but for its units: ``columns`` are the plain ones, then rows' places."""
     moved, others = iter(columns), [c for c in frame.get_columns() if c.name != unit]
     kept = {c.name: pl.Series(c.name, next(moved)) for c in others if _is_plain(c)}
-    row = next(moved, None)
-    return [kept[c.name] if c.name in kept else c.gather(row) for c in others]
+    return [kept[c.name] if c.name in kept else c.gather(columns[-1]) for c in others]
 
 
 def _is_plain(column: pl.Series) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats, Ints, concat, order_within, sum_by
+from counterrank.core.arrays import Bools, Floats, Ints, concat, falling_bits, order_lists, sum_by
 from counterrank.core.faults import DataError, Fault
 from counterrank.core.parallel import cached_property, map_threads, workers
 from counterrank.data.blocks import Blocks
@@ -142,7 +142,7 @@ def make_pool(table: Table) -> Pool:
         rows, first = blocks.rows(*cut), int(blocks.start[cut[0]])
         length = blocks.length[cut[0] : cut[1]]
         given = as_written(rows["rating"]).to_numpy().astype(float)
-        by = order_within(length, _falling(given))
+        by = order_lists(falling_bits(given), length)
         rating[first : first + len(by)] = given[by]
         (key,) = pair_keys((length, as_integers(rows["item"])))
         rest = pl.DataFrame([rows[name] for name in ("item", *more)])[by]
@@ -181,17 +181,6 @@ def repeated_pairs(table: Table, what: str) -> Fault:
         return repeated_rows(key, length) + int(blocks.start[cut[0]])
 
     return blocks.fault(what, table.name, concat(map_threads(again, blocks.cuts(), workers())))
-
-
-def _falling(rating: Floats) -> Ints:
-    """Whole numbers from 0 that fall as ratings rise."""
-    if np.abs(rating).max() < 1 << 30:
-        whole = rating.astype(np.int64)
-        if np.array_equal(whole, rating):
-            falling: Ints = whole.max() - whole
-            return falling
-    grades = np.unique(rating)
-    return len(grades) - 1 - np.searchsorted(grades, rating)
 
 
 def as_written(rating: pl.Series) -> pl.Series:
