@@ -233,7 +233,9 @@ def list_orders(folder: Path, size: Size) -> None:
     judgments = pl.read_parquet(folder / "sorted" / "judgments.parquet")
     run = pl.read_parquet(folder / "sorted" / "run.parquet")
     users = run["user"].to_numpy()
-    mixed, few = run[rng.permutation(run.height)], judgments[rng.permutation(judgments.height)]
+    ranked = pl.read_parquet(folder / "sorted" / "ranked" / "run.parquet")
+    by = rng.permutation(run.height)
+    mixed, few = run[by], judgments[rng.permutation(judgments.height)]
     depth = rng.integers(1, 1_001, size.users // 5)
     long = pl.DataFrame({"user": np.repeat(np.arange(len(depth), dtype=np.int32), depth)})
     step = pl.Series(np.arange(long.height, dtype=np.int32) * 7 % size.items)
@@ -246,6 +248,7 @@ def list_orders(folder: Path, size: Size) -> None:
         "ties": (mixed.with_columns((4 * pl.col("score")).round() / 4), few),
         "text": tuple(table.with_columns(text) for table in (mixed, few)),
         "ragged": ragged,
+        "ranks": (ranked[by], few),
     }
     for name, (rows, judged) in tables.items():
         (folder / name).mkdir(parents=True, exist_ok=True)

@@ -22,6 +22,7 @@ LISTS = {  # and how many times as long as reading it may take
     "shuffled": ("shuffled rows", 5.0),
     "ties": ("shuffled rows, heavy ties", 5.0),
     "text": ("shuffled rows, ids of text", 6.0),
+    "ranks": ("shuffled rows, with ranks", 7.0),
     "ragged": ("shuffled rows, lists of 1 to 1,000", 7.0),
 }
 LOGS = {

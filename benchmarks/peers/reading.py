@@ -8,4 +8,5 @@ import polars as pl
 
 pl.read_parquet(sys.argv[1], columns=["user", "item", "rating"])
 for path in sys.argv[2:]:
-    pl.read_parquet(path, columns=["user", "item", "score"])
+    order = "score" if "score" in pl.read_parquet_schema(path) else "rank"
+    pl.read_parquet(path, columns=["user", "item", order])

@@ -6,7 +6,7 @@ import pytest
 
 from counterrank.core import arrays, counting
 from counterrank.core.arrays import falling_bits, order_lists, order_ranks, product_by_rows
-from counterrank.core.counting import gather_groups, number_hashes
+from counterrank.core.counting import cut_groups, number_hashes
 from counterrank.data import ids
 from counterrank.data.blocks import Blocks
 from counterrank.data.ids import TextRanks, number_text
@@ -22,13 +22,14 @@ rng = np.random.default_rng(19)
 def test_groups_are_stable_sorts(rows: int, groups: int) -> None:
     group = rng.integers(0, groups, rows).astype(np.int32)
     score = rng.random(rows)
-    (place, moved), length = gather_groups(
+    cut = cut_groups(
         groups, rows, lambda some: (group[some], [np.arange(some.start, some.stop), score[some]])
     )
+    place, moved = cut.whole()
     by = np.argsort(group, kind="stable")
     assert np.array_equal(place, by)
     assert np.array_equal(moved, score[by])
-    assert np.array_equal(length, np.bincount(group, minlength=groups))
+    assert np.array_equal(cut.length, np.bincount(group, minlength=groups))
 
 
 def test_rows_of_groups_go_where_their_ranks_say() -> None:
@@ -40,7 +41,7 @@ def test_rows_of_groups_go_where_their_ranks_say() -> None:
 
     def gathered() -> np.ndarray:
         read = lambda some: (group[some], [np.arange(some.start, some.stop), rank[some]])  # noqa: E731
-        return gather_groups(9_000, len(group), read, 1)[0][0]
+        return cut_groups(9_000, len(group), read, 1).whole()[0]
 
     assert np.array_equal(gathered(), wanted)
     rank[0] += 1  # now some block has a gap or a tie, and keeps the order it had
@@ -145,6 +146,31 @@ def test_blocks_of_any_order(kind: type[pl.DataType], ascending: bool) -> None:
     whole = np.repeat(np.arange(len(blocks.start)), blocks.length)
     assert blocks.names.gather(whole).equals(blocks.frame["user"])
     assert np.all((np.diff(blocks.frame["row"].to_numpy().astype(int)) > 0) | (np.diff(whole) > 0))
+
+
+@pytest.mark.parametrize("kind", [pl.Int32, pl.Int64, pl.UInt64, pl.String])
+@pytest.mark.parametrize("ascending", [True, False])
+def test_blocks_one_at_a_time_are_those_of_the_whole(
+    kind: type[pl.DataType], ascending: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counting, "BLOCK", 256)
+    number = rng.integers(0, 40, 3_000)
+    number += 100 * (number > 20)  # whole blocks of a table by number have no unit
+    user = pl.Series("user", number * (10**12 if kind == pl.Int64 else 1)).cast(kind)
+    item = pl.Series("item", np.arange(3_000))
+    frame = pl.DataFrame([user, item, pl.Series("gaps", [None, 1.5, 2] * 1_000)])
+    for table in (frame, frame.drop("gaps")):
+        whole = Blocks.of(table, ascending=ascending)
+        some = Blocks.of(table, ascending=ascending, whole=False)
+        assert some.names.equals(whole.names)
+        assert np.array_equal(some.start, whole.start)
+        assert np.array_equal(some.length, whole.length)
+        cuts = list(some.cuts())
+        assert len(cuts) > 2
+        parts = [some.rows(*cut) for cut in cuts]
+        assert pl.concat(parts).equals(whole.frame.drop("row", "user"))
+        for place in (0, 1_234, 2_999):
+            assert some.caller_row(place) == whole.caller_row(place)
 
 
 @pytest.mark.parametrize("length", [[7] * 40, [0, 1, 300, 5, 5, 2, 0, 299], [1]])

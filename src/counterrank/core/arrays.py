@@ -17,6 +17,7 @@ AnyInts = npt.NDArray[np.integer]
 AnyFloats = npt.NDArray[np.floating]
 
 D = TypeVar("D")  # a dataclass
+U = TypeVar("U", bound=np.unsignedinteger)
 ALONE = 1 << 18  # multiplications up to which a product takes one thread
 FEWEST = 16  # rows of a step that is worth its call
 TILE = 1 << 13  # bytes of each row that pairs are formed of together
@@ -85,24 +86,6 @@ def sort_order(major: Ints, minor: Ints) -> Ints:
     return key
 
 
-def order_within(length: Ints, minor: Ints) -> Ints:
-    """Stable order by ``minor``, non-negative, within groups that stand one after the other."""
-    begin: Ints = np.repeat(np.cumsum(length) - length, length)
-    group = np.repeat(np.arange(len(length)), length)
-    place = np.arange(len(minor)) - begin
-    sizes = [max(int(x.max(initial=0)), 1).bit_length() for x in (group, minor, place)]
-    if sum(sizes) > 32:
-        return sort_order(group, minor)
-    key = group.astype(np.uint32)
-    for column, bits in zip((minor, place), sizes[1:], strict=True):
-        key <<= np.uint32(bits)
-        key |= column.astype(np.uint32)
-    key.sort()
-    key &= np.uint32((1 << sizes[2]) - 1)
-    begin += key
-    return begin
-
-
 def order_lists(key: npt.NDArray[np.uint64], length: Ints) -> Ints:
     """Stable order by ``key`` within lists that stand one after the other.
 
@@ -117,20 +100,26 @@ def order_lists(key: npt.NDArray[np.uint64], length: Ints) -> Ints:
     short >>= cut
     short <<= bits
     short |= (np.arange(len(key)) - begin).astype(np.uint64)
-    by = _sort_lists(short, length, start)
+    by = sort_lists(short, length)
     by &= (np.uint64(1) << bits) - np.uint64(1)
     order = by.astype(np.int64)
     order += begin
-    if cut and np.any((key[order[1:]] < key[order[:-1]]) & (begin[1:] == begin[:-1])):
-        return np.lexsort((key, begin))
+    if cut:
+        ordered = key[order]
+        if np.any((ordered[1:] < ordered[:-1]) & (begin[1:] == begin[:-1])):
+            return np.lexsort((key, begin))
     return order
 
 
-def _sort_lists(x: npt.NDArray[np.uint64], length: Ints, start: Ints) -> npt.NDArray[np.uint64]:
-    """The numbers of each list in order: lists of one length as a grid, long ones one by one."""
+def sort_lists(x: npt.NDArray[U], length: Ints) -> npt.NDArray[U]:
+    """The numbers of each list in order: lists of one length as a grid, long ones one by one.
+
+    It is done in place.
+    """
     if alike(length):
         x.reshape(len(length), -1).sort(axis=1)
         return x
+    start = np.cumsum(length) - length
     far = length >= LONG
     for begin, size in zip(start[far].tolist(), length[far].tolist(), strict=True):
         x[begin : begin + size].sort()

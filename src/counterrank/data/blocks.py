@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from counterrank.core.arrays import AnyInts, Ints, concat, keep_freed_memory
-from counterrank.core.counting import Columns, gather_groups, number_hashes
+from counterrank.core.counting import Columns, Groups, cut_groups, number_hashes
 from counterrank.core.faults import Fault
 from counterrank.data.ids import argsort_ids, mix64, near, number_text, positions, sort_key
 
@@ -22,10 +22,12 @@ BLOCK_ROWS = 1 << 18  # a block's keys stay in a core's cache
 
 @dataclass(frozen=True)
 class Blocks:
-    """A table whose rows stand unit by unit. ``names`` are the units, each once.
+    """A table in blocks of whole units, whose rows stand together. ``names`` are the units.
 
     ``frame`` has a column ``row`` with the caller's row numbers if it had to be sorted; they are
-    missing where they are not known.
+    missing where they are not known. Or it stays as it was and ``groups`` bring the rows of one
+    block together at a time, where ``number`` is each unit's: a block stays in a core's cache, and
+    no second table is held.
     """
 
     frame: pl.DataFrame
@@ -33,6 +35,8 @@ class Blocks:
     start: Ints
     length: Ints
     unit: str = "user"
+    groups: Groups | None = None
+    number: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
     @classmethod
     def of(
@@ -43,12 +47,14 @@ class Blocks:
         unit: str = "user",
         like: pl.Series | None = None,
         rank: str | None = None,
+        whole: bool = True,
     ) -> Blocks:
         """Brought together by unit if they are not yet, or not ``ascending`` where that is asked.
 
         ``like`` are units in order that are mostly the same, those of another table. The rows of a
         unit stay in the order they had; where they are brought together and ``rank`` names a column
-        that has 1, 2, 3, ... of every unit, they stand in its order.
+        that has 1, 2, 3, ... of every unit, they stand in its order. ``whole`` says that all are
+        needed at once.
         """
         keep_freed_memory()
         names, start = _runs(frame[unit].head(FEW))
@@ -58,24 +64,45 @@ class Blocks:
             together = names.n_unique() == len(names)
         as_asked = not ascending or (like is not None and names.equals(like))
         if not together or not (as_asked or sort_key(names).is_sorted()):
-            frame, names, length = _group(frame, unit, ascending, like, rank)
+            names, groups, number = _group(frame, unit, ascending, like, rank, place=whole)
+            length = groups.length[number]
             start = np.cumsum(length) - length
+            if not whole:
+                return cls(frame, names, start, length, unit, groups, number)
+            *columns, row = groups.whole()
+            units = names.gather(np.repeat(np.arange(len(names), dtype=np.uint32), length))
+            moved = {c.name: c for c in (*_moved(frame, unit, [*columns, row]), units)}
+            frame = pl.DataFrame({"row": row} | {name: moved[name] for name in frame.columns})
         return cls(frame, names, start, np.diff(start, append=frame.height), unit)
 
     def cuts(self, rows: int = BLOCK_ROWS, extra: Ints | int = 0) -> Iterator[tuple[int, int]]:
-        """First and last user of each block of about ``rows`` rows, ``extra`` ones included."""
+        """First and last user of each block of about ``rows`` rows, ``extra`` ones included.
+
+        Where `groups` bring them together, theirs.
+        """
         if not len(self.length):
+            return
+        if self.groups is not None:
+            block = self.number // self.groups.width
+            yield from pairwise([*np.flatnonzero(np.diff(block, prepend=-1)).tolist(), len(block)])
             return
         begin = np.cumsum(self.length + extra) - (self.length + extra)
         wanted = np.arange(0, begin[-1] + 1, rows)
         yield from pairwise(sorted({*np.searchsorted(begin, wanted).tolist(), len(begin)}))
 
     def rows(self, begin: int, end: int) -> pl.DataFrame:
-        """The rows of users ``begin`` to ``end``."""
+        """The rows of users ``begin`` to ``end``, of a block of `groups` without the users."""
+        if self.groups is not None:
+            columns = self.groups.block(int(self.number[begin]) // self.groups.width)
+            return pl.DataFrame(_moved(self.frame, self.unit, columns))
         return self.frame.slice(int(self.start[begin]), int(self.length[begin:end].sum()))
 
     def caller_row(self, place: int) -> dict[str, Any]:
         """Row ``place`` for a fault: its number in the caller's table, if known, unit and item."""
+        if self.groups is not None:  # the rows of a unit stay in the order they had
+            name = int(np.searchsorted(self.start, place, side="right")) - 1
+            same = (self.frame[self.unit] == self.names[name]).arg_true()
+            place = same[place - int(self.start[name])]
         number = self.frame["row"][place] if "row" in self.frame.columns else place
         row = {} if number is None else {"row": number + 1}
         return row | {name: self.frame[name][place] for name in (self.unit, "item")}
@@ -109,30 +136,43 @@ def _runs(ids: pl.Series) -> tuple[pl.Series, Ints]:
 
 
 def _group(
-    frame: pl.DataFrame, unit: str, ascending: bool, like: pl.Series | None, rank: str | None
-) -> tuple[pl.DataFrame, pl.Series, Ints]:
-    """The rows of each unit together, the units in the order asked for, and their lengths."""
+    frame: pl.DataFrame,
+    unit: str,
+    ascending: bool,
+    like: pl.Series | None,
+    rank: str | None,
+    *,
+    place: bool,
+) -> tuple[pl.Series, Groups, Ints]:
+    """The units in the order asked for, their rows cut by unit, and the number of each unit there.
+
+    The last column is the ``place`` of each row, where that is asked for or some column needs it.
+    """
     numbers, count, names = _number_units(frame[unit], ascending, like)
-    plain = [c.name for c in frame if c.name != unit and _is_plain(c)]
+    plain = [c for c in frame.get_columns() if c.name != unit and _is_plain(c)]
+    place = place or len(plain) < frame.width - 1
 
     def read(rows: slice) -> tuple[AnyInts, Columns]:
-        own = (_piece(frame[name], rows) for name in plain)
-        return numbers(rows), [np.arange(rows.start, rows.stop, dtype=np.uint32), *own]
+        own = [_piece(column, rows) for column in plain]
+        where = [np.arange(rows.start, rows.stop, dtype=np.uint32)] if place else []
+        return numbers(rows), [*own, *where]
 
-    by = 1 + plain.index(rank) if rank in plain and frame[rank].dtype.is_integer() else None
-    (row, *columns), length = gather_groups(count, frame.height, read, by)
+    ranks = [c.name == rank and c.dtype.is_integer() for c in plain]
+    groups = cut_groups(count, frame.height, read, ranks.index(True) if any(ranks) else None)
+    there = np.flatnonzero(groups.length)
     if names is None:
-        there = np.flatnonzero(length)
-        length = length[there]
         kind = frame.schema[unit]
         wide = pl.UInt64 if kind == pl.UInt64 else pl.Int64
         least = pl.Series([frame[unit].min()], dtype=wide)
         names = (pl.Series(unit, there, dtype=wide) + least).cast(kind)
-    moved = {c: pl.Series(c, x) for c, x in zip(plain, columns, strict=True)}
-    moved[unit] = names.gather(np.repeat(np.arange(len(names), dtype=np.uint32), length))
-    moved |= {c.name: c.gather(row) for c in frame if c.name not in moved}
-    whole = {"row": pl.Series("row", row)} | {c: moved[c] for c in frame.columns}
-    return pl.DataFrame(whole), names, length
+    return names, groups, there
+
+
+def _moved(frame: pl.DataFrame, unit: str, columns: Columns) -> list[pl.Series]:
+    """Some rows of a table but for its units: ``columns`` are the plain ones, then rows' places."""
+    moved, others = iter(columns), [c for c in frame.get_columns() if c.name != unit]
+    kept = {c.name: pl.Series(c.name, next(moved)) for c in others if _is_plain(c)}
+    return [kept[c.name] if c.name in kept else c.gather(columns[-1]) for c in others]
 
 
 def _is_plain(column: pl.Series) -> bool:

@@ -14,7 +14,8 @@ import numpy.typing as npt
 import polars as pl
 
 from counterrank.core.arrays import AnyInts, Ints, codes, renumber
-from counterrank.core.counting import number_hashes
+from counterrank.core.counting import number_hashes, slices
+from counterrank.core.parallel import map_threads, workers
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -142,9 +143,19 @@ def as_integers(ids: pl.Series) -> AnyInts:
 
     The codes hold in this process and this pass only: another may number the same text otherwise.
     """
-    if ids.dtype == pl.String:
-        ids = _categories(ids)
-    return ids.to_physical().to_numpy()
+    return as_codes(ids)[0].to_numpy()
+
+
+def as_codes(ids: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Ids as integers, and ids among which all of them are; while these live, so do the codes."""
+    if ids.dtype.is_integer():
+        return ids, ids
+    if ids.dtype == pl.String and len(ids) >= NEAR >> 9:
+        code, few = number_text(ids)
+        names = few.cast(pl.Categorical)
+        return pl.Series(ids.name, names.to_physical().to_numpy()[code]), names
+    names = ids.cast(pl.Categorical)
+    return names.to_physical(), names
 
 
 def number_text(ids: pl.Series) -> tuple[npt.NDArray[np.int32], pl.Series]:
@@ -153,9 +164,15 @@ def number_text(ids: pl.Series) -> tuple[npt.NDArray[np.int32], pl.Series]:
     One hash numbers them; another says of every row that this was no other id's.
     """
     code, row = number_hashes(ids.hash(0).to_numpy())
-    check = ids.hash(1).to_numpy()
-    if np.array_equal(check[row][code], check):
-        return code, ids.gather(row)
+    names = ids.gather(row)
+    known = names.hash(1).to_numpy()
+
+    def same(rows: slice) -> bool:
+        check = ids.slice(rows.start, rows.stop - rows.start).hash(1).to_numpy()
+        return np.array_equal(known.take(code[rows]), check)
+
+    if all(map_threads(same, slices(len(ids)), workers())):
+        return code, names
     names = ids.unique()  # two ids have one hash
     return positions(ids, names).astype(np.int32), names
 
@@ -267,7 +284,11 @@ class TextRanks:
 
     def __call__(self, ids: pl.Series) -> AnyInts:
         """The place of each id."""
-        place: AnyInts = self.rank[self.codes.codes(ids)]
+        return self.ranks(as_integers(ids))
+
+    def ranks(self, ids: AnyInts) -> AnyInts:
+        """The place of each id, given as `as_integers` has it."""
+        place: AnyInts = self.rank[self.codes.lookup(ids)]
         return place
 
 

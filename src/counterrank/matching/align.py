@@ -86,10 +86,11 @@ def by_score(
     if new.all():
         rank = _scatter(by, rank)
         return Order(rank, rank, rank, none)
-    if ties in ("id", "id32"):  # in descending byte order of the ids, as trec_eval does
-        by = order_lists(text_rank().astype(np.uint64), length)
-        by = by[order_lists(falling_bits(score[by]), length)]
     begin, group = np.flatnonzero(new), np.cumsum(new) - 1
+    if ties in ("id", "id32"):  # in descending byte order of the ids, as trec_eval does
+        text = text_rank().astype(np.int64)[by]
+        key = (group << int(text.max()).bit_length()) | text
+        by = by[order_lists(key.view(np.uint64), length)]
     size = np.diff(begin, append=len(new))
     first = rank[begin][group]
     return Order(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from counterrank.core.arrays import AnyInts, Ints, alike
+from counterrank.core.arrays import AnyInts, Ints, sort_lists
 
 Keys = npt.NDArray[np.unsignedinteger]
 
@@ -51,8 +51,8 @@ def pair_keys(*columns: tuple[Ints, AnyInts]) -> list[Keys]:
 
 def repeated_rows(key: Keys, length: Ints) -> Ints:
     """Rows whose key stood before. Only rows of one list can share a key."""
-    ordered = np.sort(key.reshape(len(length) if alike(length) else 1, -1), axis=1)
-    if not np.any(ordered[:, 1:] == ordered[:, :-1]):
+    ordered = sort_lists(key.copy(), length)
+    if not np.any(ordered[1:] == ordered[:-1]):
         return np.empty(0, np.int64)
     by = np.argsort(key, kind="stable")
     again: Ints = by[1:][key[by[1:]] == key[by[:-1]]]

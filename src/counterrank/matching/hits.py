@@ -24,7 +24,7 @@ from counterrank.core.arrays import (
 from counterrank.core.faults import Faults
 from counterrank.core.parallel import cached_property, map_threads, workers
 from counterrank.data.blocks import BLOCK_ROWS, Blocks
-from counterrank.data.ids import TextRanks, as_categories, as_integers, positions, unify_ids
+from counterrank.data.ids import TextRanks, as_codes, positions, unify_ids
 from counterrank.data.schema import Table
 from counterrank.matching.align import (
     BlockHits,
@@ -257,21 +257,28 @@ def map_lists(
 
 @dataclass(frozen=True)
 class _Lists:
-    """A run's lists beside the judgments. ``unit`` is -1 for users without judgments."""
+    """A run's lists beside the judgments. ``unit`` is -1 for users without judgments.
+
+    ``table`` has the ids, ``blocks`` have items as integers, and ``items`` are those there are.
+    """
 
     table: Table
     blocks: Blocks
     pool: Pool
     judged: AnyInts
     unit: Ints
+    items: pl.Series
 
     @classmethod
     def of(cls, run: Table, pool: Pool) -> _Lists:
         listed, users = unify_ids([run.frame["user"], pool.units])
-        item, items = unify_ids([run.frame["item"], pool.items])
-        frame = as_categories(run.frame.with_columns(listed, item))
-        blocks = Blocks.of(frame, ascending=False)
-        return cls(run, blocks, pool, as_integers(items), positions(blocks.names, users))
+        item, judged = unify_ids([run.frame["item"], pool.items])
+        frame = run.frame.with_columns(listed, item)
+        code, items = as_codes(item)
+        blocks = Blocks.of(frame.with_columns(code), ascending=False, whole=False)
+        coded = pool.coded[0] if judged is pool.items else as_codes(judged)[0]
+        unit = positions(blocks.names, users)
+        return cls(replace(run, frame=frame), blocks, pool, coded.to_numpy(), unit, items)
 
     def cuts(self, rows: int) -> list[tuple[int, int]]:
         """First and last list of each block; judgments count as rows."""
@@ -301,10 +308,10 @@ class _Lists:
         column = rows[self.table.order].to_numpy()
         return ListBlock(
             length=self.blocks.length[begin:end],
-            item=as_integers(rows["item"]),
+            item=rows["item"].to_numpy(),
             rank=column if self.table.order == "rank" else None,
             score=column if self.table.order == "score" else None,
-            text_rank=lambda: self.text_ranks(rows["item"]),
+            text_rank=lambda: self.text_ranks.ranks(rows["item"].to_numpy()),
             judged=self.judged_of(unit),
             judged_item=self.judged[self.judgments(begin, end)],
         )
@@ -312,7 +319,7 @@ class _Lists:
     @cached_property
     def text_ranks(self) -> TextRanks:
         """The order of items whose scores tie."""
-        return TextRanks.of(self.blocks.frame["item"])
+        return TextRanks.of(self.items)
 
     def judged_of(self, unit: Ints) -> Ints:
         """Number of judgments of the users of some lists."""
@@ -347,13 +354,14 @@ def _refuse_faults(
 ) -> None:
     """The checks that need a list's rows together: repeated items, repeated ranks."""
     first = [int(lists.blocks.start[begin]) for begin, _ in cuts]
+    blocks = replace(lists.blocks, frame=lists.table.frame)
     again, ranks = (
         concat([found[kind] + at for found, at in zip(faults, first, strict=True)])
         for kind in (0, 1)
     )
     name, files = lists.table.name, len(lists.table.source.files)
     found = (
-        lists.blocks.fault("item twice in list", name, again, files=files),
-        lists.blocks.fault("rank twice in list", name, ranks, column="rank"),
+        blocks.fault("item twice in list", name, again, files=files),
+        blocks.fault("rank twice in list", name, ranks, column="rank"),
     )
     Faults(found).refuse(allowed=() if duplicates == "error" else ("item twice in list",))

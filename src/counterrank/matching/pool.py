@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from counterrank.core.arrays import Bools, Floats, Ints, concat, order_within, sum_by
+from counterrank.core.arrays import Bools, Floats, Ints, concat, falling_bits, order_lists, sum_by
 from counterrank.core.faults import DataError, Fault
 from counterrank.core.parallel import cached_property, map_threads, workers
 from counterrank.data.blocks import Blocks
-from counterrank.data.ids import as_integers
+from counterrank.data.ids import as_codes, as_integers, number_text
 from counterrank.data.schema import Table
 from counterrank.matching.hashjoin import pair_keys, repeated_rows
 
@@ -43,6 +43,11 @@ class Pool:
     def n(self) -> int:
         """Number of units."""
         return len(self.units)
+
+    @cached_property
+    def coded(self) -> tuple[pl.Series, pl.Series]:
+        """The items as integers, and ids that hold the codes: see `as_codes`."""
+        return as_codes(self.items)
 
     @cached_property
     def unit(self) -> Ints:
@@ -124,7 +129,11 @@ def make_pool(table: Table) -> Pool:
 
     Units are numbered by id, so neither the order of rows nor of files changes anything.
     """
-    blocks = Blocks.of(table.frame, ascending=True)
+    frame, names = table.frame, None
+    if frame.height and frame.schema["item"] == pl.String:  # numbers are moved at less cost
+        code, names = number_text(frame["item"])
+        frame = frame.with_columns(pl.Series("item", code))
+    blocks = Blocks.of(frame, ascending=True, whole=False)
     rating = np.empty(table.frame.height)
     more = [name for name in table.frame.columns if name not in ("user", "item", "rating", "row")]
 
@@ -133,20 +142,22 @@ def make_pool(table: Table) -> Pool:
         rows, first = blocks.rows(*cut), int(blocks.start[cut[0]])
         length = blocks.length[cut[0] : cut[1]]
         given = as_written(rows["rating"]).to_numpy().astype(float)
-        by = order_within(length, _falling(given))
+        by = order_lists(falling_bits(given), length)
         rating[first : first + len(by)] = given[by]
         (key,) = pair_keys((length, as_integers(rows["item"])))
-        return rows.select("item", *more)[by], repeated_rows(key, length) + first
+        rest = pl.DataFrame([rows[name] for name in ("item", *more)])[by]
+        return rest, repeated_rows(key, length) + first
 
     done = map_threads(fill, blocks.cuts(), workers())
-    none = table.frame.clear().select("item", *more)
+    none = frame.clear().select("item", *more)
     rest = pl.concat([none, *(part for part, _ in done)], rechunk=True)
     again = concat([rows for _, rows in done])
     if len(again):
+        blocks = replace(blocks, frame=table.frame)
         raise DataError(blocks.fault("judged twice", table.name, again))
     return Pool(
         units=blocks.names.alias("unit"),
-        items=rest["item"],
+        items=rest["item"] if names is None else names.gather(rest["item"]),
         size=blocks.length,
         rating=rating,
         top=float(rating.max(initial=-np.inf)),
@@ -162,7 +173,7 @@ def greatest(table: Table) -> float:
 
 def repeated_pairs(table: Table, what: str) -> Fault:
     """The rows of a table in which a pair of user and item stands again."""
-    blocks = Blocks.of(table.frame, ascending=False)
+    blocks = Blocks.of(table.frame, ascending=False, whole=False)
 
     def again(cut: tuple[int, int]) -> Ints:
         length = blocks.length[cut[0] : cut[1]]
@@ -170,17 +181,6 @@ def repeated_pairs(table: Table, what: str) -> Fault:
         return repeated_rows(key, length) + int(blocks.start[cut[0]])
 
     return blocks.fault(what, table.name, concat(map_threads(again, blocks.cuts(), workers())))
-
-
-def _falling(rating: Floats) -> Ints:
-    """Whole numbers from 0 that fall as ratings rise."""
-    if np.abs(rating).max() < 1 << 30:
-        whole = rating.astype(np.int64)
-        if np.array_equal(whole, rating):
-            falling: Ints = whole.max() - whole
-            return falling
-    grades = np.unique(rating)
-    return len(grades) - 1 - np.searchsorted(grades, rating)
 
 
 def as_written(rating: pl.Series) -> pl.Series:
