@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import counterrank as cr
+import counterrank.assumptions.carry_over as carry_over
 import counterrank.ope.bounds as bounds
 from calibration.cells import Cell
 from counterrank.assumptions.assumption import Belief
@@ -39,7 +40,7 @@ def shift(case, system="better"):
     belief, places = evidence(*case)
     place = replace(places[system], log=belief.log)
     carry = CarryOver()
-    (found,) = carry.shifts(belief, carry.learn(belief), place)
+    found = carry.shifts(belief, carry.learn(belief), place)[0]  # by the worth of lists
     value = belief.value(place, belief.plain, belief.b).value
     return found.value / value, found.error(belief.log.n) / value
 
@@ -55,31 +56,40 @@ class Moods:
 
     With the worth w of the last list, less its mean, over its mean, a click has the chance
     :math:`r_i f_u e^{g m_s}` once seen. ``back`` is how much a good list makes users come again.
+    With ``bait`` it is not the worth of lists that is remembered but how much of them was of a kind
+    that earns more at once.
     """
 
-    def __init__(self, seed, gain=0.0, decay=0.0, back=0.0):
+    def __init__(self, seed, gain=0.0, decay=0.0, back=0.0, bait=0.0):
         rng = np.random.default_rng([seed, 1])
         self.gain, self.decay, self.back = gain, decay, back
         self.r = 0.3 / (1 + np.exp(rng.normal(1, 0.9, (PAGES, POOL))))
+        kind = np.random.default_rng([seed, 3]).permuted(
+            np.tile([0, 1], (PAGES, POOL // 2)), axis=1
+        )
+        self.r *= np.exp(bait * kind)
+        self.felt = kind if bait else self.r
         z = (np.log(self.r) - np.log(self.r).mean(1, keepdims=True))[:, None]
         noise = rng.normal(size=(PAGES, VARIANTS, POOL))
         self.lists = {
             "logged": np.argsort(-(0.5 * z + 0.9 * noise), axis=2),
             "better": np.argsort(-(z + 0.3 * noise[:, ::-1]), axis=2),
             "worse": np.argsort(-(-0.4 * z + 0.6 * noise[:, ::-1]), axis=2),
+            "bait": np.argsort(-(0.3 * z + kind[:, None] + 0.3 * noise[:, ::-1]), axis=2),
+            "no bait": np.argsort(-(0.3 * z - kind[:, None] + 0.3 * noise[:, ::-1]), axis=2),
         }
         self.c = 1 / np.arange(1, RANKS + 1)
-        worth = self.worth("logged")
-        self.usual = worth.mean()
+        self.usual = self.worth("logged", self.felt).mean()
 
-    def worth(self, name):
-        """Expected clicks of every list, [page, variant]."""
-        return np.take_along_axis(self.r[:, None], self.lists[name], axis=2) @ self.c
+    def worth(self, name, of=None):
+        """Expected clicks of every list, [page, variant], or how much is felt of it."""
+        each = (self.r if of is None else of)[:, None]
+        return np.take_along_axis(each, self.lists[name], axis=2) @ self.c
 
     def visits(self, name, users, per_user, rng):
         """User, page, variant, turn and mood of the sessions that a ranker serves."""
         page, variant = (rng.integers(0, n, (users, 2 * per_user)) for n in (PAGES, VARIANTS))
-        good = self.worth(name)[page, variant] / self.usual - 1
+        good = self.worth(name, self.felt)[page, variant] / self.usual - 1
         there, mood, state = np.ones(users, bool), np.zeros(page.shape), np.zeros(users)
         stays = np.ones(page.shape, bool)
         for s in range(page.shape[1]):
@@ -95,7 +105,7 @@ class Moods:
         _, page, variant, _, mood = self.visits(name, 40_000, 5, np.random.default_rng(5))
         return float(np.mean(self.worth(name)[page, variant] * np.exp(self.gain * mood)))
 
-    def case(self, users, seed, per_user=5):
+    def case(self, users, seed, per_user=5, names=("better", "worse")):
         """A log, its runs and the arguments of an estimate; lifts."""
         rng = np.random.default_rng([seed, 2])
         user, page, variant, turn, mood = self.visits("logged", users, per_user, rng)
@@ -114,7 +124,7 @@ class Moods:
         log = frame(
             slots, user=user[:, None], device=0, timestamp=when, viewed=seen * 1, click=click * 1
         )
-        runs = {x: frame(self.lists[x][page, variant]) for x in ("better", "worse")}
+        runs = {x: frame(self.lists[x][page, variant]) for x in names}
         base = self.value("logged")
         call = {"reward": "click", "position_bias": "views", "context": "device", "horizon": 0}
         return log, runs, call, {x: self.value(x) / base - 1 for x in runs}
@@ -193,3 +203,26 @@ def test_the_shift_is_what_a_rankers_own_lists_do(generator, world):
     assert abs(np.mean(gaps)) < noise + 0.3 * abs(np.mean(dues))
     if world != {"back": 1.0}:
         assert abs(np.mean(dues)) > noise
+
+
+def test_what_is_remembered_need_not_be_what_lists_are_worth(monkeypatch):
+    """Bait earns at once and costs the next session: likeness to the candidate's lists tells it."""
+
+    def outside():
+        missed, told = 0, set()
+        for seed in range(3):
+            world = Moods(seed, gain=-0.35, bait=0.4)
+            log, runs, call, lifts = world.case(3_000, seed, names=("bait", "no bait"))
+            found = cr.estimate(log, runs, **call, estimator="DR")
+            told |= {d.state for d in found.diagnostics if d.name == "carry over"}
+            missed += sum(
+                not c.lift_bound_low <= lifts[c.system] <= c.lift_bound_high
+                for c in found.comparisons
+            )
+        return missed, told
+
+    missed, told = outside()
+    assert missed == 0
+    assert "pass" not in told
+    monkeypatch.setattr(carry_over, "FELT", np.inf)
+    assert outside()[0] > 2

@@ -28,6 +28,7 @@ from counterrank.diagnostics.diagnostic import Diagnostic
 CAUTION, FAIL = 0.02, 0.1
 FEWEST = 30  # users with a session after another one
 ROUGH = 0.1  # standard error of the effect from which the log does not tell
+FELT = 1.96  # standard errors from which likeness to a target counts: always would cost a fifth
 EVEN = 0.05  # of what is usual: lists that differ less in worth are no unit to measure by
 RAW = 1e-9  # views of an average item that a mean is not to be shrunken by
 
@@ -119,15 +120,23 @@ class LastLists:
 
     def slopes(self, *, parts: bool) -> ListSlopes:
         """`carry_over_slopes` by order and items of lists, or by their whole worth."""
-        rows, now = self.rows, self.again
         proxy, worth = (
             (x if parts else x.sum(axis=2)).reshape(2, -1, x.shape[-1]) for x in self.measures
         )
+        return self._fit(proxy, worth, float(np.std(self.measures[0][:, 0].sum(axis=1))))
+
+    def slope_along(self, part: Floats) -> ListSlopes:
+        """The same by one part of each session's list, which is known without an error."""
+        both = np.stack([part[self.last[self.again]], part[self.again]])[None]
+        return self._fit(both, both, float(np.std(both[0, 0])))
+
+    def _fit(self, proxy: Floats, worth: Floats, unit: float) -> ListSlopes:
+        rows, now = self.rows, self.again
         slope, own = carry_over_slopes(
             rows.earned[now], rows.expected[now], proxy, worth, rows.cluster[now]
         )
         by_user = np.pad(own, [(0, 0), (0, rows.clusters - own.shape[1])])
-        return ListSlopes(slope, by_user, float(np.std(self.measures[0][:, 0].sum(axis=1))))
+        return ListSlopes(slope, by_user, unit)
 
     def _worth(self, prior: float, *, own: bool) -> Floats:
         """The list before each session and its own, as shares of what is usual in a context."""
@@ -202,6 +211,11 @@ class CarryOver(Assumption):
     is :math:`V (e^{\beta (P - P_0)} - 1)` further, in sessions that have a last one
     in the log. Where the log does not tell, a range for a standard deviation of
     the worth (at least 5 % of what is usual) stands for :math:`\beta`.
+
+    What readers remember of a list need not be its worth: clickbait earns now and costs later. So
+    the same is told by how much the last list was like the target's, whatever that is worth
+    (`likeness`); where that differs from 0 by more than 1.96 standard errors it is another way in
+    which the assumption may be broken.
     """
 
     name = "carry over"
@@ -238,7 +252,10 @@ class CarryOver(Assumption):
         most = max(effects, key=lambda e: abs(e.z))
         return Told(
             most.size, most.se, max(e.se for e in effects) < ROUGH, abs(most.z) > 3, says,
-            {"slope": found.slope, "psi": rows.n * found.by_user, "share": share, "log": ""},
+            {
+                "slope": found.slope, "psi": rows.n * found.by_user, "share": share, "log": "",
+                "lists": lists,
+            },
         )  # fmt: skip
 
     def shifts(self, belief: Belief, learned: Told, place: Placement) -> list[Shift]:
@@ -257,6 +274,38 @@ class CarryOver(Assumption):
             return []
         slope = learned.more["slope"]
         far = far if len(slope) > 1 else far.sum(keepdims=True)
-        grown = float(np.exp(slope @ far))
-        psi = (grown - 1) * value.psi + value.value * grown * (far @ learned.more["psi"])
-        return [Shift(value.value * (grown - 1), psi)]
+        alike = likeness(belief, place)
+        along = learned.more["lists"].slope_along(alike[0])
+        ways = [(slope, learned.more["psi"], far)]
+        if all(e.known and e.se < ROUGH and abs(e.z) > FELT for e in along.effects):
+            more = share * np.mean(alike[1] - alike[0], keepdims=True)
+            ways.append((along.slope, log.n * along.by_user, more))
+        return [_grown(value, *way) for way in ways]
+
+
+def likeness(belief: Belief, place: Placement) -> tuple[Floats, Floats]:
+    r"""How much the logged list of each session is like the target's lists; and the target's is.
+
+    .. math:: X_s = \sum_i c_{r_i}\, T_{g_i}, \qquad T_g = \frac{E_g - E^0_g}{n_g}
+
+    with the chance :math:`c` that a rank is seen and, over the :math:`n_g` sessions of the group's
+    context, the exposures :math:`E_g, E^0_g` that the target and the log give an item there; less
+    what is usual of logged lists in the context. An item that was never logged tells nothing.
+    """
+    log, rows = belief.log, belief.log.rows
+    old, new = belief.b[log.row_curve, log.rank], belief.at(place, belief.plain).exposure
+    context = np.zeros(log.groups, np.int64)
+    context[log.group] = rows.context_of_row
+    gain = sum_by(place.group, new, log.groups + 1)[:-1] - sum_by(log.group, old, log.groups)
+    T = np.append(gain / np.bincount(rows.context)[context], 0.0)
+    logged = rows.by_session(old * T[log.group])
+    usual = rows.usual(logged)
+    return logged - usual, sum_by(place.session, new * T[place.group], log.n) - usual
+
+
+def _grown(value: Shift, slope: Floats, psi: Floats, far: Floats) -> Shift:
+    r""":math:`V (e^{\beta\,\text{far}} - 1)`, with the errors of both."""
+    grown = float(np.exp(slope @ far))
+    return Shift(
+        value.value * (grown - 1), (grown - 1) * value.psi + value.value * grown * (far @ psi)
+    )
