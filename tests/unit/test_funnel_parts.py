@@ -131,11 +131,12 @@ def same(table, runs, *, exact=True, counts=(1, 3, 20), **options) -> None:
     for n in counts:
         found = cr.funnel(table, runs, engine=cut(n), **options)
         assert found.protocol["partitions"] == n
+        own = columns(found)
         for key, x in columns(whole).items():
             if exact:
-                assert np.array_equal(columns(found)[key], x), key
+                assert np.array_equal(own[key], x), key
             else:
-                assert columns(found)[key] == pytest.approx(x, rel=1e-12, abs=1e-12)
+                assert own[key] == pytest.approx(x, rel=1e-12, abs=1e-12)
         if exact:
             assert found.to_frame().equals(whole.to_frame())
             assert found.by_unit().equals(whole.by_unit())
