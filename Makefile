@@ -45,9 +45,11 @@ setup: $(VENV)/.ready
 demo: $(VENV)/.demo
 	$(BIN)/counterrank demo
 
-# Tests start Python a thousand times, so it keeps what it compiles, whatever the environment says.
-# Spark's wait for their cluster at times: they run beside the others, and what they say is shown after.
+# Tests start Python hundreds of times, so what it compiles is kept, whatever the environment says;
+# threads of BLAS would wait for work at full speed, as they would of the command line.
+# Spark's wait for their cluster at times: they run beside the others, and what they say comes last.
 test test-others test-spark: export PYTHONDONTWRITEBYTECODE =
+test test-others test-spark: export OPENBLAS_NUM_THREADS ?= 1
 test: $(VENV)/.ready
 	@$(MAKE) --no-print-directory --keep-going --jobs 2 test-others test-spark; \
 	  failed=$$?; cat build/test-spark.txt; exit $$failed
