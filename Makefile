@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Python compiles what is imported when it is; compiling all of SciPy and Spark takes longer.
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install --no-compile -c constraints.txt
 
-.PHONY: help setup demo test lint types check bench simulate calibrate reproductions torture docs release clean
+.PHONY: help setup demo test test-others test-spark lint types check bench simulate calibrate reproductions torture docs release clean
 
 help:
 	@echo "make demo    a simulated feed, from its log to a decision, and the truth"
@@ -45,9 +45,21 @@ setup: $(VENV)/.ready
 demo: $(VENV)/.demo
 	$(BIN)/counterrank demo
 
+# Tests start Python hundreds of times, so what it compiles is kept, whatever the environment says;
+# threads of BLAS would wait for work at full speed, as they would of the command line.
+# Spark's wait for their cluster at times: they run beside the others, and what they say comes last.
+test test-others test-spark: export PYTHONDONTWRITEBYTECODE =
+test test-others test-spark: export OPENBLAS_NUM_THREADS ?= 1
 test: $(VENV)/.ready
+	@$(MAKE) --no-print-directory --keep-going --jobs 2 test-others test-spark; \
+	  failed=$$?; cat build/test-spark.txt; exit $$failed
+
+test-others: $(VENV)/.ready
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not spark"
-	$(BIN)/python -m pytest -m spark tests/parity tests/extension
+
+test-spark: $(VENV)/.ready
+	@mkdir -p build
+	$(BIN)/python -m pytest -m spark tests/parity tests/extension > build/test-spark.txt 2>&1
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check src tests benchmarks release

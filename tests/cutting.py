@@ -31,7 +31,7 @@ LABELS = (
     " Judged@3 pnDCG@3 pnDCG(gain=exp) AP(mean=geometric)@5 DCG(mean=geometric)"
 ).split()
 LINEAR = [label for label in LABELS if measure(label).linear]
-COUNTS = (1, 3, 20)
+COUNTS, MANY = (1, 3, 8), 20  # of 60 users; the latter once in each file, for it takes long
 
 
 @dataclass(frozen=True)

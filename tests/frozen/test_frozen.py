@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterator
 from difflib import unified_diff
 from pathlib import Path
+from typing import Any
 
+import jsonschema
 import pytest
 
+import counterrank as cr
 from frozen import faults, terminal, worlds
 from frozen.cases import CASES, REDRAWN, Case
 from frozen.compare import STORED, differences, document, stored
 
 SHOWN = 12  # differences of one case
+DOCUMENTS = Path(cr.__file__).parent / "documents"
+SCHEMA = json.loads((DOCUMENTS / "document.schema.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="session")
@@ -22,15 +29,35 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module", params=[*CASES, *REDRAWN], ids=lambda c: f"{c.verb}: {c.name}")
+def made(request: pytest.FixtureRequest, tables: Path) -> Iterator[tuple[Case, Any]]:
+    """A case and its result, which is computed once for all that is asked of it."""
+    before = Path.cwd()
+    os.chdir(tables)
+    try:
+        yield request.param, request.param.result()
+    finally:
+        os.chdir(before)
+
+
 @pytest.fixture(autouse=True)
 def _beside_the_tables(tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tables)
 
 
-@pytest.mark.parametrize("case", [*CASES, *REDRAWN], ids=lambda c: f"{c.verb}: {c.name}")
-def test_document(case: Case):
-    found = differences(stored(case), document(case, case.result()), case)
+def test_document(made: tuple[Case, Any]):
+    case, result = made
+    found = differences(stored(case), document(case, result), case)
     assert not found, "\n".join([f"{case.verb}, {case.name}:", *found[:SHOWN]])
+
+
+def test_every_document_is_of_the_schema(made: tuple[Case, Any]):
+    _, result = made
+    jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(result.to_json()))
+
+
+def test_the_schema_is_one():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 
 def test_terminal():

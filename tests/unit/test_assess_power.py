@@ -187,14 +187,14 @@ def file(tmp_path_factory):
     return path
 
 
-def command(file, *options):
-    words = ["assess", "power", file, "--draws", "6000000", "--quiet", *options]
+def command(file, *options, draws="3000000"):  # 23 pieces, so that it can be killed between two
+    words = ["assess", "power", file, "--draws", draws, "--quiet", *options]
     return [sys.executable, "-m", "counterrank", *map(str, words)]
 
 
-def called(file, *options, **environment):
+def called(file, *options, draws="3000000", **environment):
     done = subprocess.run(
-        command(file, *options), capture_output=True, text=True, check=False,
+        command(file, *options, draws=draws), capture_output=True, text=True, check=False,
         env={**os.environ, "COLUMNS": "80", **environment},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -203,9 +203,10 @@ def called(file, *options, **environment):
 
 def test_the_number_of_threads_changes_nothing(file):
     one, two = (
-        called(file, "--format", "json", OPENBLAS_NUM_THREADS=n, POLARS_MAX_THREADS=n)
+        called(file, "--format", "json", draws="300000", OPENBLAS_NUM_THREADS=n,
+               POLARS_MAX_THREADS=n)
         for n in ("1", "2")
-    )
+    )  # fmt: skip
     assert one == two
 
 
@@ -229,7 +230,8 @@ def test_work_that_was_killed_goes_on_where_it_was(file, tmp_path):
     assert told == whole
     assert "The 20 largest p-values" in text
     assert max(map(len, text.splitlines())) <= 80
-    called(file, "--out", out)  # without --resume what was kept inside is cleared away
+    # Without --resume what was kept inside is cleared away.
+    called(file, "--out", out, draws="1000")
     assert not kept.exists()
 
 

@@ -11,8 +11,9 @@ import counterrank as cr
 from counterrank.data.runs import Policies
 from counterrank.engine import Local
 from counterrank.stats.plan import Plan
-from cutting import COUNTS, LABELS, cut, tied, uneven
+from cutting import COUNTS, LABELS, MANY, cut, tied, uneven
 
+POLICIES = ("zero", "skip")
 FEW = ["nDCG@5", "pnDCG@3", "AP(mean=geometric)@5", "RR(rel=4)", "ARP@3", "DCG"]
 
 
@@ -36,13 +37,19 @@ def near(a, b, *, but=(), tolerance=1e-11):
                 assert one[key] == two[key], key
 
 
-@pytest.mark.parametrize("count", COUNTS)
-@pytest.mark.parametrize("no_relevant", ["zero", "skip"])
-@pytest.mark.parametrize("missing", ["zero", "skip"])
-def test_every_measure(missing, no_relevant, count):
+@pytest.fixture(scope="module", params=[(m, n) for m in POLICIES for n in POLICIES], ids="-".join)
+def by_policy(request):
+    """What values per unit say under both policies, whatever the number of buckets."""
     truth, runs = uneven()
+    policies = dict(zip(("missing", "no_relevant"), request.param, strict=True))
+    return truth, runs, policies, cr.evaluate(truth, runs, measure=LABELS, test="t", **policies)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_every_measure(by_policy, count):
+    truth, runs, policies, whole = by_policy
     plan = Plan(test="t")
-    whole, sums = both(truth, runs, LABELS, plan, count, missing=missing, no_relevant=no_relevant)
+    sums = cut(truth, runs, count, LABELS, plan, Policies(**policies), inference="moments")
     near(sums.estimates, whole.estimates, tolerance=1e-10)
     near(sums.comparisons, whole.comparisons, tolerance=1e-8)
     near(sums.diagnostics, whole.diagnostics)
@@ -78,7 +85,7 @@ def test_the_number_of_buckets_changes_nothing_but_rounding():
     plan = Plan(draws=300, interval="bootstrap", resamples=100)
     one, *more = (
         cut(truth, runs, count, FEW, plan, Policies(missing="skip"), inference="moments")
-        for count in COUNTS
+        for count in (*COUNTS, MANY)
     )
     for other in more:
         near(other.estimates, one.estimates, tolerance=1e-10)

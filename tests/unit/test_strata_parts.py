@@ -13,12 +13,12 @@ import counterrank as cr
 from counterrank.core.errors import CounterrankError, UsageError
 from counterrank.engine import Local
 from counterrank.simulate import paradox_world
+from cutting import COUNTS, MANY
 from making import scored, weighed, world
 from split import Split
 
 LABELS = ("nDCG@5", "pnDCG@5", "ARP(rel=2)@8")
 MORE = (*LABELS, "AP(rel=2)@10", "DCG(gain=exp,mean=geometric)@5", "ERR@5")
-COUNTS = (1, 3, 20)
 
 
 def same(table, runs, counts=COUNTS, **options):
@@ -80,7 +80,8 @@ def test_propensities_from_a_table(cut, keys) -> None:
 def test_feedback(columns) -> None:
     table, runs = uneven()
     more = table.filter(pl.col("item") != "i3").sample(3000, with_replacement=True, seed=2)
-    whole = same(table, runs, feedback=more.select(columns), cut="quantile")
+    counts = (*COUNTS, MANY)
+    whole = same(table, runs, counts, feedback=more.select(columns), cut="quantile")
     assert [read.name for read in whole.inputs][:2] == ["the judgments", "the feedback"]
 
 

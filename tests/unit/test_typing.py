@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import counterrank
 
 PROGRAM = """
@@ -35,29 +37,41 @@ def best(judgments: pl.DataFrame, log: pl.DataFrame, run: pl.DataFrame) -> float
 """
 
 
-def checked(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
-    file = folder / "program.py"
-    file.write_text(text)
+PROGRAMS = {
+    "right": PROGRAM,
+    "wrong_keyword": PROGRAM.replace("level=0.9", "levl=0.9").replace(
+        'test="none"', 'test="nothing"'
+    ),
+    "wrong_word": PROGRAM.replace('missing="skip"', 'missing="skp"'),
+}
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What is said of each program, by one run: the package is what takes it long to read."""
+    folder = tmp_path_factory.mktemp("programs")
+    for name, text in PROGRAMS.items():
+        (folder / f"{name}.py").write_text(text)
     home = Path(counterrank.__file__).parents[1]
-    words = ["--strict", "--follow-imports=silent", "--config-file", "", "--cache-dir"]
-    return subprocess.run(
-        [sys.executable, "-m", "mypy", *words, str(folder / "cache"), str(file)],
+    words = ["--strict", "--follow-imports=silent", "--config-file", "", "--cache-dir", "cache"]
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", *words, *(f"{name}.py" for name in PROGRAMS)],
         capture_output=True, text=True, check=False, cwd=folder,
         env={**os.environ, "MYPYPATH": str(home)},
     )  # fmt: skip
+    assert done.returncode == 1, done.stdout + done.stderr
+    *lines, last = done.stdout.splitlines()
+    assert last.endswith("in 2 files (checked 3 source files)"), done.stdout
+    found = {n: "\n".join(line for line in lines if line.startswith(f"{n}.py:")) for n in PROGRAMS}
+    assert sum(len(text.splitlines()) for text in found.values()) == len(lines), done.stdout
+    return found
 
 
-def test_a_program_of_a_user_passes(tmp_path):
-    done = checked(tmp_path, PROGRAM)
-    assert done.returncode == 0, done.stdout
+def test_a_program_of_a_user_passes(said: dict[str, str]) -> None:
+    assert said["right"] == ""
 
 
-def test_wrong_keywords_and_words_are_seen(tmp_path):
+def test_wrong_keywords_and_words_are_seen(said: dict[str, str]) -> None:
     """Otherwise the first test could pass because nothing is typed."""
-    wrong = PROGRAM.replace("level=0.9", "levl=0.9").replace('test="none"', 'test="nothing"')
-    done = checked(tmp_path, wrong)
-    assert done.returncode == 1, done.stdout
-    assert "levl" in done.stdout
-    again = checked(tmp_path, PROGRAM.replace('missing="skip"', 'missing="skp"'))
-    assert again.returncode == 1, again.stdout
-    assert '"missing"' in again.stdout
+    assert "levl" in said["wrong_keyword"]
+    assert '"missing"' in said["wrong_word"]
