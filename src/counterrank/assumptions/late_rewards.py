@@ -130,8 +130,8 @@ def late_rewards(rows: AuditRows) -> Diagnostic:
         text = (
             "The newest sessions have only a part of the reward of older ones like them (by 1/"
             f"{bins} of the log, the newest first: {shares}): rewards still to come count 0,"
-            f" {found.missing:.1%} of all, or demand is falling. Leave out sessions younger than"
-            " rewards take to arrive."
+            f" {found.missing:.1%} of all, or demand or tastes are changing. Leave out sessions"
+            " younger than rewards take to arrive; where none come late, look for what changed."
         )
         return Diagnostic(name, about, found.missing, 0.0, "caution", text)
     visible = (LATE + 0.84) * found.se

@@ -88,7 +88,8 @@ def leak(rows: AuditRows, system: str, w: Floats) -> Diagnostic:
     if views.z > SURE and views.size >= CAUTION:
         text = (
             "Its lists favour rows that were then seen, which nobody can foresee: they were trained"
-            f" on these very rewards, and about {min(views.size, 1):.0%} of its value comes of it."
+            f" on these very rewards, and about {min(views.size, 1):.0%} of its value comes of it,"
+            " or some items draw the eye wherever they stand."
         )
         state = "fail" if views.size >= FAIL else "caution"
         return Diagnostic("leak", system, views.size, CAUTION, state, text + todo)

@@ -87,11 +87,12 @@ def selection(rows: AuditRows) -> Diagnostic:
     if more.z < -SELECTED:
         text = (
             f"{-more.size:.0%} of the sessions without any reward that are due are not in the log:"
-            " sessions were left out for what they earned, so every value is too high."
+            " sessions were left out for what they earned, so every value is too high, or one"
+            " reward keeps others of its list away."
         )
         state = "fail"
         if rows.views == "latent":
-            text += " (Or one reward keeps others of its list away; views would tell.)"
+            text += " (Views would tell which.)"
             state = "caution" if more.size > -0.9 else "fail"
         return Diagnostic(*where, state, text + " Log every session that was shown.")
     text = (
